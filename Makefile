@@ -1,0 +1,71 @@
+# Every target works on a fresh checkout: it does the set-up it needs by itself.
+
+PYTHON ?= python3
+WORKERS ?= 2
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+BOOTSTRAP := .cache/virtualenv
+NO_VENV := setup: cannot make a virtual environment here; run "apt install python3-venv", then make again
+OLD_PYTHON := setup: $(PYTHON) is not Python 3.11 or newer; run "make PYTHON=/path/to/a/newer/python3 setup"
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-fast test-spark proof lint types format golden bench clean
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(STAMP)  ## create .venv and install the pinned dependencies
+	@:
+
+# The stamp is written last, so that an interrupted installation is taken up again.
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo '$(OLD_PYTHON)' >&2; exit 1; }
+	@echo 'setup: installing the versions of constraints.txt into $(VENV) (a minute or two)'
+	@test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV) >/dev/null 2>&1 || $(MAKE) -s $(BIN)/pip
+	@$(BIN)/pip install -qq -c constraints.txt -e '.[spark,dev]'
+	@touch $@
+
+# Some systems split ensurepip off from Python; virtualenv brings its own pip.
+$(BIN)/pip:
+	@$(PYTHON) -m pip install -qq --target $(BOOTSTRAP) virtualenv \
+		&& PYTHONPATH=$(BOOTSTRAP) $(PYTHON) -m virtualenv -q --clear $(VENV) \
+		|| { echo '$(NO_VENV)' >&2; exit 1; }
+
+demo: setup  ## run the main job on generated data and show the result
+	@$(BIN)/millstream demo
+
+test: setup  ## run every test except the long campaigns of `proof`
+	@$(BIN)/pytest -n $(WORKERS) -m 'not spark and not proof'
+	@$(BIN)/pytest -m 'spark and not proof'
+
+test-fast: setup  ## run the tests for every minute of work: no Spark, under 60 s
+	@$(BIN)/pytest -q -n $(WORKERS) -m 'not spark and not slow and not proof'
+
+test-spark: setup  ## run the tests that start Spark
+	@$(BIN)/pytest -m 'spark and not proof'
+
+proof: setup  ## run the long campaigns
+	@$(BIN)/pytest -m proof
+
+lint: setup  ## check style and format
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+
+types: setup  ## check types
+	@$(BIN)/mypy
+
+format: setup  ## format the code and mend what ruff can mend
+	@$(BIN)/ruff check --fix --exit-zero
+	@$(BIN)/ruff format
+
+golden: setup  ## write the expected outputs anew; read the difference before committing it
+	@MILLSTREAM_UPDATE_GOLDEN=1 $(BIN)/pytest -q -m 'not spark and not proof' -k golden
+
+bench: setup  ## run the benchmarks
+	@$(BIN)/millstream bench
+
+clean:  ## delete everything that make creates
+	@rm -rf $(VENV) .cache .hypothesis build dist bench/output
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

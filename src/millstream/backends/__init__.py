@@ -1,0 +1,1 @@
+"""The engines. They share what a job is, and never import each other."""

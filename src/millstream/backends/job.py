@@ -1,0 +1,64 @@
+"""What every engine is given and gives back: a job and its report."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from millstream.calculus.graph import Program
+from millstream.connectors.interface import Reader, RejectedWriter, Writer
+
+
+@dataclass(frozen=True)
+class Job:
+    """A program with its inputs opened on demand and its outputs ready to be written."""
+
+    program: Program
+    open_readers: Mapping[str, Callable[[], Reader]]
+    writers: Mapping[str, Writer]
+    late_writers: Mapping[str, Writer] = field(default_factory=dict)
+    rejected_writer: RejectedWriter | None = None
+    is_following: bool = False
+
+
+@dataclass
+class InputCounts:
+    """Where the rows of an input have gone; mutable, kept by an engine as it runs."""
+
+    read: int = 0
+    processed: int = 0
+    waiting: int = 0
+    late: int = 0
+    rejected: int = 0
+
+    @property
+    def is_conserved(self) -> bool:
+        """Nothing disappears."""
+        return self.read == self.processed + self.waiting + self.late + self.rejected
+
+
+@dataclass
+class Report:
+    """What a run has done so far; engines update it, the command line shows it."""
+
+    inputs: dict[str, InputCounts]
+    outputs: dict[str, int]
+    faults: Counter[str] = field(default_factory=Counter)
+    first_rejections: list[str] = field(default_factory=list)
+    mark: int | None = None
+
+    @staticmethod
+    def for_program(program: Program) -> Report:
+        return Report(
+            {name: InputCounts() for name in program.input_names},
+            dict.fromkeys(program.outputs, 0),
+        )
+
+
+#: Called by an engine now and then with the report so far.
+Progress = Callable[[Report], None]
+
+
+def no_progress(report: Report) -> None:
+    """For callers who do not look."""

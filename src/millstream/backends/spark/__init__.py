@@ -1,0 +1,1 @@
+"""The Spark engine, the only package that may import pyspark."""

@@ -1,0 +1,1 @@
+"""The calculus: types, terms, functions and the program graph. Everything is frozen."""

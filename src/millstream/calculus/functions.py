@@ -1,0 +1,683 @@
+"""The functions of the calculus: small frozen descriptions, never closures.
+
+A function says what it accepts and gives (`output_types`), how many private state
+variables it threads (`state_count`), and what an optimiser may rely on (`facts`). What
+it computes is said by an environment: `backends/reference` or `kernels`.
+
+Three families. *Row* functions (`Map`, `Filter`, `FlatMap`, `Fold`, `Opaque`) work on one
+item at a time; all but `Fold` also on changes of relations. *Time* functions (windows,
+`Merge`, relational ones, and those back to streams) speak when time has passed and give
+the exact answer at every instant. *Order* functions (`RoundRobinSplit`, `RoundRobinJoin`)
+count items.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from millstream.calculus.terms import Column, Term, columns_read, variables_read
+from millstream.calculus.types import (
+    BOOLEAN,
+    INTEGER,
+    NUMBER,
+    TIME_COLUMN,
+    WEIGHT_COLUMN,
+    Field,
+    Kind,
+    QueueType,
+    Row,
+    Schema,
+    Type,
+)
+
+ANY_PARTITIONING = None
+"""A `Facts.key` that says: the function may be run on any partition of its input."""
+
+
+class FunctionFault(Exception):
+    """A function does not fit its inputs; `messages` has one sentence per misfit."""
+
+    def __init__(self, *messages: str) -> None:
+        super().__init__("; ".join(messages))
+        self.messages = messages
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What the optimiser may rely on.
+
+    `reads`: input columns looked at. `forwards`: columns that leave under the same name
+    and unchanged. `writes`: output columns that are computed. `key`: the input columns by
+    which state is partitioned; `()` means one state for all rows; `None` means that any
+    partitioning of the input will do. `rates`: items popped and pushed per firing, where
+    fixed.
+    """
+
+    reads: frozenset[str]
+    forwards: frozenset[str]
+    writes: frozenset[str]
+    is_stateless: bool
+    key: tuple[str, ...] | None = ANY_PARTITIONING
+    is_commutative: bool = False
+    rates: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Assign:
+    """An output column and the term that computes it."""
+
+    name: str
+    term: Term
+
+
+Columns = tuple[Assign, ...]
+
+
+def schema_of(columns: Columns) -> Schema:
+    return Schema(tuple(Field(c.name, c.term.type) for c in columns))
+
+
+def _forwarded(columns: Columns) -> frozenset[str]:
+    return frozenset(
+        c.name for c in columns if isinstance(c.term, Column) and c.term.name == c.name
+    )
+
+
+def _read_by(terms: Iterable[Term | None]) -> frozenset[str]:
+    return frozenset().union(*(columns_read(t) for t in terms if t is not None))
+
+
+class Function:
+    """The base of all functions. Most have one input and one output."""
+
+    __slots__ = ()
+    #: How many input and output queues; None means one or more.
+    input_count: ClassVar[int | None] = 1
+    output_count: ClassVar[int | None] = 1
+    #: Whether each item is dealt with when it comes, rather than when time has passed.
+    acts_at_once: ClassVar[bool] = False
+
+    @property
+    def name(self) -> str:
+        return type(self).__name__
+
+    def state_count(self, inputs: int) -> int:
+        """How many private variables the operator must thread."""
+        return 0
+
+    def terms(self) -> tuple[Term, ...]:
+        """Every term inside the function."""
+        return ()
+
+    def output_types(self, inputs: tuple[QueueType, ...], outputs: int) -> tuple[QueueType, ...]:
+        raise NotImplementedError
+
+    def facts(self, inputs: tuple[QueueType, ...], index: int) -> Facts:
+        """What may be relied on, seen from input number `index`."""
+        raise NotImplementedError
+
+
+def _keeps_all(inputs: tuple[QueueType, ...], index: int, **more: object) -> Facts:
+    names = frozenset(inputs[index].schema.names)
+    return Facts(**({"reads": frozenset(), "forwards": names, "writes": frozenset(),
+                     "is_stateless": True} | more))  # type: ignore[arg-type]  # fmt: skip
+
+
+def _require(inputs: tuple[QueueType, ...], name: str, *, is_relation: bool) -> None:
+    for number, queue in enumerate(inputs, 1):
+        if queue.is_relation != is_relation:
+            wanted, got = ("relation", "stream") if is_relation else ("stream", "relation")
+            hint = "put a window before it" if is_relation else "put Istream before it"
+            which = f"input {number}" if len(inputs) > 1 else "its input"
+            raise FunctionFault(f"{name} takes a {wanted}, but {which} is a {got}; {hint}")
+
+
+def _require_columns(names: Iterable[str], schema: Schema, name: str) -> None:
+    missing = [n for n in names if n not in schema]
+    if missing:
+        raise FunctionFault(
+            f'{name}: unknown column "{missing[0]}"; the input has: {", ".join(schema.names)}'
+        )
+
+
+def _require_same(inputs: tuple[QueueType, ...], name: str) -> None:
+    for number, queue in enumerate(inputs[1:], 2):
+        if queue != inputs[0]:
+            raise FunctionFault(
+                f"the inputs of {name} must be alike: input 1 is {inputs[0]}, "
+                f"input {number} is {queue}"
+            )
+
+
+# --- row functions ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Map(Function):
+    """One row out for one row in."""
+
+    columns: Columns
+    acts_at_once: ClassVar[bool] = True
+
+    def terms(self) -> tuple[Term, ...]:
+        return tuple(c.term for c in self.columns)
+
+    def output_types(self, inputs: tuple[QueueType, ...], outputs: int) -> tuple[QueueType, ...]:
+        return (QueueType(schema_of(self.columns), inputs[0].is_relation),)
+
+    def facts(self, inputs: tuple[QueueType, ...], index: int) -> Facts:
+        forwards = _forwarded(self.columns)
+        return Facts(
+            reads=_read_by(self.terms()),
+            forwards=forwards,
+            writes=frozenset(c.name for c in self.columns) - forwards,
+            is_stateless=True,
+            rates=(1, 1),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Filter(Function):
+    """Keep the rows for which the condition is true (neither false nor null)."""
+
+    condition: Term
+    acts_at_once: ClassVar[bool] = True
+
+    def terms(self) -> tuple[Term, ...]:
+        return (self.condition,)
+
+    def output_types(self, inputs: tuple[QueueType, ...], outputs: int) -> tuple[QueueType, ...]:
+        if self.condition.type != BOOLEAN:
+            raise FunctionFault(f"a condition must be boolean, got {self.condition.type}")
+        return inputs
+
+    def facts(self, inputs: tuple[QueueType, ...], index: int) -> Facts:
+        return _keeps_all(inputs, index, reads=columns_read(self.condition))
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """One possible output row of a `FlatMap`: sent if `when` is absent or true."""
+
+    when: Term | None
+    columns: Columns
+
+
+@dataclass(frozen=True, slots=True)
+class FlatMap(Function):
+    """One output row for each branch whose condition holds, in order."""
+
+    branches: tuple[Branch, ...]
+    acts_at_once: ClassVar[bool] = True
+
+    def terms(self) -> tuple[Term, ...]:
+        conditions = tuple(b.when for b in self.branches if b.when is not None)
+        return conditions + tuple(c.term for b in self.branches for c in b.columns)
+
+    def output_types(self, inputs: tuple[QueueType, ...], outputs: int) -> tuple[QueueType, ...]:
+        schemas = [schema_of(b.columns) for b in self.branches]
+        if not schemas:
+            raise FunctionFault("FlatMap needs at least one branch")
+        for number, schema in enumerate(schemas[1:], 2):
+            if schema != schemas[0]:
+                raise FunctionFault(
+                    f"branch 1 gives {schemas[0]}, but branch {number} gives {schema}"
+                )
+        return (QueueType(schemas[0], inputs[0].is_relation),)
+
+    def facts(self, inputs: tuple[QueueType, ...], index: int) -> Facts:
+        forwards = frozenset.intersection(*(_forwarded(b.columns) for b in self.branches))
+        return Facts(
+            reads=_read_by(self.terms()),
+            forwards=forwards,
+            writes=frozenset(c.name for c in self.branches[0].columns) - forwards,
+            is_stateless=True,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """A new value for a field of a state variable."""
+
+    variable: str
+    field: str
+    term: Term
+
+
+@dataclass(frozen=True, slots=True)
+class Fold(Function):
+    """Update named state with a row and perhaps send a row; per key if `by` is given.
+
+    `when` sees the state before the update; if it is not true nothing happens. All
+    updates read the state before, and `emit` sees the state after. The variables are
+    ordinary ones of the program, so several folds may share them.
+    """
+
+    by: tuple[str, ...] = ()
+    when: Term | None = None
+    updates: tuple[Update, ...] = ()
+    emit: Columns | None = None
+    output_count: ClassVar[int | None] = None
+    acts_at_once: ClassVar[bool] = True
+
+    def terms(self) -> tuple[Term, ...]:
+        first = () if self.when is None else (self.when,)
+        emitted = tuple(c.term for c in self.emit or ())
+        return first + tuple(u.term for u in self.updates) + emitted
+
+    def variables_read(self) -> frozenset[str]:
+        return frozenset().union(*(variables_read(t) for t in self.terms()))
+
+    def variables_written(self) -> frozenset[str]:
+        return frozenset(u.variable for u in self.updates)
+
+    def output_types(self, inputs: tuple[QueueType, ...], outputs: int) -> tuple[QueueType, ...]:
+        _require(inputs, "Fold", is_relation=False)
+        _require_columns(self.by, inputs[0].schema, "Fold")
+        wanted = 0 if self.emit is None else 1
+        if outputs != wanted:
+            raise FunctionFault(
+                f"this Fold {'emits nothing' if not wanted else 'emits rows'} and needs "
+                f"{wanted} output queue{'s' if wanted != 1 else ''}, got {outputs}"
+            )
+        return () if self.emit is None else (QueueType(schema_of(self.emit)),)
+
+    def facts(self, inputs: tuple[QueueType, ...], index: int) -> Facts:
+        forwards = _forwarded(self.emit or ())
+        return Facts(
+            reads=_read_by(self.terms()) | frozenset(self.by),
+            forwards=forwards,
+            writes=frozenset(c.name for c in self.emit or ()) - forwards,
+            is_stateless=not (self.variables_read() | self.variables_written()),
+            key=self.by,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque(Function):
+    """A Python callable from the API that could not be traced into terms.
+
+    It takes a row and its time and returns a list of rows. It must be pure.
+    """
+
+    label: str
+    schema: Schema
+    call: Callable[[Row, int], list[Row]] = field(repr=False)
+    acts_at_once: ClassVar[bool] = True
+
+    def output_types(self, inputs: tuple[QueueType, ...], outputs: int) -> tuple[QueueType, ...]:
+        return (QueueType(self.schema, inputs[0].is_relation),)
+
+    def facts(self, inputs: tuple[QueueType, ...], index: int) -> Facts:
+        return Facts(
+            reads=frozenset(inputs[0].schema.names),
+            forwards=frozenset(),
+            writes=frozenset(self.schema.names),
+            is_stateless=True,
+        )
+
+
+# --- time functions --------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Merge(Function):
+    """All items of all inputs, by (time, number of the input, position).
+
+    Of relations it is the union of bags.
+    """
+
+    input_count: ClassVar[int | None] = None
+
+    def state_count(self, inputs: int) -> int:
+        return inputs
+
+    def output_types(self, inputs: tuple[QueueType, ...], outputs: int) -> tuple[QueueType, ...]:
+        _require_same(inputs, "Merge")
+        return (inputs[0],)
+
+    def facts(self, inputs: tuple[QueueType, ...], index: int) -> Facts:
+        return _keeps_all(inputs, index, is_stateless=False)
+
+
+class Window(Function):
+    """The base of windows: a stream in, the relation of the rows that are present out."""
+
+    __slots__ = ()
+
+    def state_count(self, inputs: int) -> int:
+        return 1
+
+    def output_types(self, inputs: tuple[QueueType, ...], outputs: int) -> tuple[QueueType, ...]:
+        _require(inputs, self.name, is_relation=False)
+        return (QueueType(inputs[0].schema, is_relation=True),)
+
+
+@dataclass(frozen=True, slots=True)
+class Now(Window):
+    """The rows of this very instant."""
+
+    def facts(self, inputs: tuple[QueueType, ...], index: int) -> Facts:
+        return _keeps_all(inputs, index, is_stateless=False, is_commutative=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Range(Window):
+    """The rows of the last `length` microseconds, both ends included.
+
+    A row of time t is present from t to t + length and leaves at t + length + 1. With
+    `length` None rows never leave.
+    """
+
+    length: int | None
+
+    def output_types(self, inputs: tuple[QueueType, ...], outputs: int) -> tuple[QueueType, ...]:
+        if self.length is not None and self.length < 0:
+            raise FunctionFault("a range cannot be negative")
+        return Window.output_types(self, inputs, outputs)
+
+    def facts(self, inputs: tuple[QueueType, ...], index: int) -> Facts:
+        return _keeps_all(inputs, index, is_stateless=False, is_commutative=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Rows(Window):
+    """The last `count` rows, of each partition if `by` is given."""
+
+    count: int
+    by: tuple[str, ...] = ()
+
+    def output_types(self, inputs: tuple[QueueType, ...], outputs: int) -> tuple[QueueType, ...]:
+        if self.count < 1:
+            raise FunctionFault("a window of rows needs at least one row")
+        _require_columns(self.by, inputs[0].schema, "Rows")
+        return Window.output_types(self, inputs, outputs)
+
+    def facts(self, inputs: tuple[QueueType, ...], index: int) -> Facts:
+        return _keeps_all(inputs, index, reads=frozenset(self.by), is_stateless=False, key=self.by)
+
+
+@dataclass(frozen=True, slots=True)
+class Latest(Window):
+    """The latest row of each key: a table kept up to date by a stream."""
+
+    by: tuple[str, ...]
+
+    def output_types(self, inputs: tuple[QueueType, ...], outputs: int) -> tuple[QueueType, ...]:
+        _require_columns(self.by, inputs[0].schema, "Latest")
+        return Window.output_types(self, inputs, outputs)
+
+    def facts(self, inputs: tuple[QueueType, ...], index: int) -> Facts:
+        return _keeps_all(inputs, index, reads=frozenset(self.by), is_stateless=False, key=self.by)
+
+
+@dataclass(frozen=True, slots=True)
+class Join(Function):
+    """Pairs of rows with equal keys for which the condition holds.
+
+    `on` pairs a column of the first input with one of the second; a pair of one name
+    leaves once. Null keys match nothing. Without keys every pair is tried.
+    """
+
+    on: tuple[tuple[str, str], ...] = ()
+    where: Term | None = None
+    input_count: ClassVar[int | None] = 2
+
+    def state_count(self, inputs: int) -> int:
+        return 2
+
+    def terms(self) -> tuple[Term, ...]:
+        return () if self.where is None else (self.where,)
+
+    def right_kept(self, right: Schema) -> tuple[str, ...]:
+        """The columns of the second input that leave: all but keys of the same name."""
+        shared = {r for left, r in self.on if left == r}
+        return tuple(n for n in right.names if n not in shared)
+
+    def output_types(self, inputs: tuple[QueueType, ...], outputs: int) -> tuple[QueueType, ...]:
+        _require(inputs, "Join", is_relation=True)
+        left, right = inputs[0].schema, inputs[1].schema
+        _require_columns((pair[0] for pair in self.on), left, "Join, first input")
+        _require_columns((pair[1] for pair in self.on), right, "Join, second input")
+        for one, other in self.on:
+            if left[one] != right[other]:
+                raise FunctionFault(
+                    f"cannot join {one} ({left[one]}) with {other} ({right[other]})"
+                )
+        kept = self.right_kept(right)
+        clash = [n for n in kept if n in left]
+        if clash:
+            raise FunctionFault(
+                f'both inputs of the join have a column "{clash[0]}"; '
+                "rename one with Map, or join on it"
+            )
+        fields = left.fields + tuple(Field(n, right[n]) for n in kept)
+        return (QueueType(Schema(fields), is_relation=True),)
+
+    def facts(self, inputs: tuple[QueueType, ...], index: int) -> Facts:
+        keys = tuple(pair[index] for pair in self.on)
+        names = inputs[index].schema.names
+        forwards = names if index == 0 else self.right_kept(inputs[1].schema)
+        read = columns_read(self.where) if self.where is not None else frozenset()
+        return Facts(
+            reads=(read & frozenset(names)) | frozenset(keys),
+            forwards=frozenset(forwards),
+            writes=frozenset(),
+            is_stateless=False,
+            key=keys,
+            is_commutative=True,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregation:
+    """An output column of an `Aggregate`: a function over the values of a term.
+
+    Nulls are passed over. `count` without a term counts rows.
+    """
+
+    name: str
+    function: str
+    term: Term | None = None
+
+    def result_type(self) -> Type:
+        accepted = AGGREGATIONS.get(self.function)
+        if accepted is None:
+            raise FunctionFault(
+                f'unknown aggregate "{self.function}"; there are: {", ".join(AGGREGATIONS)}'
+            )
+        if self.term is None:
+            if self.function != "count":
+                raise FunctionFault(f"{self.function} needs a term to aggregate")
+            return INTEGER
+        if self.term.type.kind not in accepted:
+            raise FunctionFault(f"{self.function} cannot aggregate a {self.term.type}")
+        if self.function == "count":
+            return INTEGER
+        if self.function == "avg" and self.term.type.kind is Kind.INTEGER:
+            return NUMBER
+        return self.term.type
+
+
+AGGREGATIONS: dict[str, frozenset[Kind]] = {
+    "sum": frozenset({Kind.NUMBER, Kind.INTEGER, Kind.DURATION}),
+    "count": frozenset(Kind),
+    "avg": frozenset({Kind.NUMBER, Kind.INTEGER}),
+    "min": frozenset(Kind) - {Kind.BOOLEAN},
+    "max": frozenset(Kind) - {Kind.BOOLEAN},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate(Function):
+    """One row per group that has rows: the key and the aggregates.
+
+    Without `by` there is one group: it has no row before its first input, and from
+    then on always one.
+    """
+
+    by: tuple[str, ...]
+    aggregations: tuple[Aggregation, ...]
+
+    def state_count(self, inputs: int) -> int:
+        return 1
+
+    def terms(self) -> tuple[Term, ...]:
+        return tuple(a.term for a in self.aggregations if a.term is not None)
+
+    def output_types(self, inputs: tuple[QueueType, ...], outputs: int) -> tuple[QueueType, ...]:
+        _require(inputs, "Aggregate", is_relation=True)
+        schema = inputs[0].schema
+        _require_columns(self.by, schema, "Aggregate")
+        fields = tuple(Field(n, schema[n]) for n in self.by)
+        fields += tuple(Field(a.name, a.result_type()) for a in self.aggregations)
+        return (QueueType(Schema(fields), is_relation=True),)
+
+    def facts(self, inputs: tuple[QueueType, ...], index: int) -> Facts:
+        return Facts(
+            reads=_read_by(self.terms()) | frozenset(self.by),
+            forwards=frozenset(self.by),
+            writes=frozenset(a.name for a in self.aggregations),
+            is_stateless=False,
+            key=self.by,
+            is_commutative=True,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Distinct(Function):
+    """Each row once, however often it is present."""
+
+    def state_count(self, inputs: int) -> int:
+        return 1
+
+    def output_types(self, inputs: tuple[QueueType, ...], outputs: int) -> tuple[QueueType, ...]:
+        _require(inputs, "Distinct", is_relation=True)
+        return inputs
+
+    def facts(self, inputs: tuple[QueueType, ...], index: int) -> Facts:
+        names = inputs[0].schema.names
+        return _keeps_all(
+            inputs, index, reads=frozenset(names), is_stateless=False, key=names,
+            is_commutative=True,
+        )  # fmt: skip
+
+
+class ToStream(Function):
+    """The base of the functions from a relation to a stream.
+
+    The rows of one instant leave in the order of their values.
+    """
+
+    __slots__ = ()
+
+    def state_count(self, inputs: int) -> int:
+        return 1
+
+    def output_types(self, inputs: tuple[QueueType, ...], outputs: int) -> tuple[QueueType, ...]:
+        _require(inputs, self.name, is_relation=True)
+        return (QueueType(inputs[0].schema),)
+
+    def facts(self, inputs: tuple[QueueType, ...], index: int) -> Facts:
+        names = inputs[0].schema.names
+        return _keeps_all(
+            inputs, index, reads=frozenset(names), is_stateless=False, key=names,
+            is_commutative=True,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Istream(ToStream):
+    """The rows that have come into the relation at this instant."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dstream(ToStream):
+    """The rows that have left the relation at this instant."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rstream(ToStream):
+    """The whole relation at every instant at which a program input behind it has an item."""
+
+
+# --- order functions -------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Duplicate(Function):
+    """Every item to every output."""
+
+    output_count: ClassVar[int | None] = None
+    acts_at_once: ClassVar[bool] = True
+
+    def output_types(self, inputs: tuple[QueueType, ...], outputs: int) -> tuple[QueueType, ...]:
+        return inputs * outputs
+
+    def facts(self, inputs: tuple[QueueType, ...], index: int) -> Facts:
+        return _keeps_all(inputs, index, rates=(1, 1))
+
+
+def _check_weights(weights: tuple[int, ...], queues: int, name: str) -> None:
+    if weights and len(weights) != queues:
+        raise FunctionFault(f"{name} has {len(weights)} weights for {queues} queues")
+    if any(w < 1 for w in weights):
+        raise FunctionFault(f"the weights of {name} must be positive")
+
+
+@dataclass(frozen=True, slots=True)
+class RoundRobinSplit(Function):
+    """The first `weights[0]` items to the first output, the next to the second, and so on."""
+
+    weights: tuple[int, ...] = ()
+    output_count: ClassVar[int | None] = None
+    acts_at_once: ClassVar[bool] = True
+
+    def state_count(self, inputs: int) -> int:
+        return 1
+
+    def output_types(self, inputs: tuple[QueueType, ...], outputs: int) -> tuple[QueueType, ...]:
+        _require(inputs, "RoundRobinSplit", is_relation=False)
+        _check_weights(self.weights, outputs, "RoundRobinSplit")
+        return inputs * outputs
+
+    def facts(self, inputs: tuple[QueueType, ...], index: int) -> Facts:
+        return _keeps_all(inputs, index, is_stateless=False, key=())
+
+
+@dataclass(frozen=True, slots=True)
+class RoundRobinJoin(Function):
+    """`weights[0]` items of the first input, then of the second, and so on.
+
+    An item leaves at the time at which its turn has come: its own time or that of the
+    item before it, whichever is later.
+    """
+
+    weights: tuple[int, ...] = ()
+    input_count: ClassVar[int | None] = None
+    acts_at_once: ClassVar[bool] = True
+
+    def state_count(self, inputs: int) -> int:
+        return inputs + 1
+
+    def output_types(self, inputs: tuple[QueueType, ...], outputs: int) -> tuple[QueueType, ...]:
+        _require(inputs, "RoundRobinJoin", is_relation=False)
+        _require_same(inputs, "RoundRobinJoin")
+        _check_weights(self.weights, len(inputs), "RoundRobinJoin")
+        return (inputs[0],)
+
+    def facts(self, inputs: tuple[QueueType, ...], index: int) -> Facts:
+        return _keeps_all(inputs, index, is_stateless=False, key=())
+
+
+FUNCTIONS: dict[str, type[Function]] = {
+    f.__name__: f
+    for f in (
+        Map, Filter, FlatMap, Fold, Merge, Now, Range, Rows, Latest, Join, Aggregate, Distinct,
+        Istream, Dstream, Rstream, Duplicate, RoundRobinSplit, RoundRobinJoin, Opaque,
+    )
+}  # fmt: skip
+
+RESERVED = frozenset({TIME_COLUMN, WEIGHT_COLUMN})

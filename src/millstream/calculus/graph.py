@@ -1,0 +1,175 @@
+"""The program graph: operators, queues and named state variables.
+
+Every queue is defined once and used once; every piece of state is a named variable in
+an operator's signature. Operators may stand in any order and form cycles.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from millstream.calculus.functions import Function, FunctionFault, RoundRobinJoin
+from millstream.calculus.types import Field, QueueType, Schema, Value
+from millstream.errors import Fault
+from millstream.source import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """A queue fed from outside. `time` names the column that is the event time.
+
+    Without one the event time is the pseudo-column `_time` of the source. An item is
+    late if it lies more than `slack` microseconds behind the largest time before it.
+    """
+
+    name: str
+    type: QueueType
+    time: str | None = None
+    slack: int = 0
+    span: Span | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A record of named state with its initial values; one record per key in keyed folds."""
+
+    name: str
+    fields: tuple[Field, ...]
+    initial: tuple[Value, ...]
+    span: Span | None = field(default=None, compare=False)
+
+    @property
+    def schema(self) -> Schema:
+        return Schema(self.fields)
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """`(outputs, writes) <- function(inputs, reads)`; `origin` is where it was written."""
+
+    function: Function
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    reads: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
+    origin: Span | None = field(default=None, compare=False)
+
+    @property
+    def id(self) -> str:
+        """A name for messages and plans: the function and the first queue it defines."""
+        return f"{self.function.name}->{(self.outputs or self.inputs)[0]}"
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(self.reads + self.writes))
+
+    def with_origin(self, origin: Span | None) -> Operator:
+        return replace(self, origin=origin)
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A whole program. `variables` declares those that folds use; others are private."""
+
+    inputs: tuple[Input, ...]
+    outputs: tuple[str, ...]
+    operators: tuple[Operator, ...]
+    variables: tuple[Variable, ...] = ()
+
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        return tuple(i.name for i in self.inputs)
+
+    def variable(self, name: str) -> Variable:
+        return next(v for v in self.variables if v.name == name)
+
+    def consumers(self) -> dict[str, tuple[Operator, int]]:
+        """Which operator reads a queue, and as which of its inputs."""
+        return {q: (op, i) for op in self.operators for i, q in enumerate(op.inputs)}
+
+    def producers(self) -> dict[str, Operator]:
+        return {q: op for op in self.operators for q in op.outputs}
+
+    def accessors(self) -> dict[str, tuple[Operator, ...]]:
+        """The operators that read or write each variable."""
+        found: dict[str, tuple[Operator, ...]] = {}
+        for op in self.operators:
+            for variable in op.variables:
+                found[variable] = (*found.get(variable, ()), op)
+        return found
+
+    def shared_variables(self) -> frozenset[str]:
+        """Variables that several operators use and one of them writes."""
+        return frozenset(
+            variable
+            for variable, ops in self.accessors().items()
+            if len(ops) > 1 and any(variable in op.writes for op in ops)
+        )
+
+    def queue_types(self) -> dict[str, QueueType]:
+        """The type of every queue of a verified program."""
+        types, faults = infer_types(self)
+        assert not faults, faults
+        return types
+
+
+def infer_types(program: Program) -> tuple[dict[str, QueueType], list[Fault]]:
+    """The queue types that can be known, and a fault for each operator that does not fit.
+
+    An operator is typed when all its inputs are; the one function that may close a
+    cycle, `RoundRobinJoin`, when one of them is.
+    """
+    types: dict[str, QueueType] = {i.name: i.type for i in program.inputs}
+    faults: list[Fault] = []
+    waiting = list(program.operators)
+    while True:
+        still = [op for op in waiting if not _type_operator(op, types, faults)]
+        if len(still) == len(waiting):
+            break
+        waiting = still
+    for op in program.operators:
+        if isinstance(op.function, RoundRobinJoin):
+            _check_closed_cycle(op, types, faults)
+    return types, faults
+
+
+def _type_operator(op: Operator, types: dict[str, QueueType], faults: list[Fault]) -> bool:
+    known = [types[q] for q in op.inputs if q in types]
+    closes_cycle = isinstance(op.function, RoundRobinJoin) and bool(known)
+    if len(known) < len(op.inputs) and not closes_cycle:
+        return False
+    inputs = tuple(types.get(q, known[0]) for q in op.inputs) if known else ()
+    try:
+        outputs = op.function.output_types(inputs, len(op.outputs))
+    except FunctionFault as fault:
+        faults.extend(Fault(m, op.origin, place=None if op.origin else op.id)
+                      for m in fault.messages)  # fmt: skip
+        return True
+    types.update(zip(op.outputs, outputs, strict=False))
+    return True
+
+
+def _check_closed_cycle(op: Operator, types: dict[str, QueueType], faults: list[Fault]) -> None:
+    inputs = [types[q] for q in op.inputs if q in types]
+    if any(t != inputs[0] for t in inputs[1:]) and not any(f.span is op.origin for f in faults):
+        faults.append(Fault(f"the inputs of {op.id} are not alike", op.origin))
+
+
+def in_dependency_order(program: Program) -> tuple[Operator, ...]:
+    """The operators, producers before consumers; back edges of cycles are passed over."""
+    ready = set(program.input_names)
+    waiting = list(program.operators)
+    ordered: list[Operator] = []
+    while waiting:
+        chosen = next(
+            (op for op in waiting if all(q in ready for q in op.inputs)),
+            None,
+        ) or next(
+            (op for op in waiting if isinstance(op.function, RoundRobinJoin)
+             and any(q in ready for q in op.inputs)),
+            waiting[0],
+        )  # fmt: skip
+        waiting.remove(chosen)
+        ordered.append(chosen)
+        ready.update(chosen.outputs)
+    return tuple(ordered)

@@ -1,0 +1,437 @@
+"""The parser of the textual form: the paper's syntax, with bodies and schemas.
+
+    output result;
+    input bids(symbol text, price number);
+    (result) <- Filter[symbol == "IBM"](bids);
+
+A syntax error is noted, the parser goes on after the next semicolon, and all errors are
+reported together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import NoReturn, TypeVar
+
+from millstream.calculus.lexer import Token, tokens_of
+from millstream.calculus.scalars import PRECEDENCE
+from millstream.calculus.syntax import Apply, Constant, Expression, Name, VariableName
+from millstream.calculus.types import (
+    BOOLEAN,
+    DURATION,
+    INTEGER,
+    NUMBER,
+    TEXT,
+    TYPES_BY_NAME,
+    Dimension,
+    Field,
+    Kind,
+    QueueType,
+    Schema,
+    Type,
+)
+from millstream.calculus.written import (
+    Clause,
+    Item,
+    Word,
+    WrittenField,
+    WrittenInput,
+    WrittenOperator,
+    WrittenProgram,
+    WrittenVariable,
+)
+from millstream.errors import Fault, ParseError, listing, suggest
+from millstream.source import Source, Span
+
+#: Deep enough for generated programs, shallow enough for every recursive walk.
+MAX_DEPTH = 1000
+
+UNITS: dict[str, int] = {
+    "us": 1, "microsecond": 1, "microseconds": 1,
+    "ms": 1_000, "millisecond": 1_000, "milliseconds": 1_000,
+    "s": 1_000_000, "sec": 1_000_000, "second": 1_000_000, "seconds": 1_000_000,
+    "min": 60_000_000, "minute": 60_000_000, "minutes": 60_000_000,
+    "h": 3_600_000_000, "hour": 3_600_000_000, "hours": 3_600_000_000,
+    "d": 86_400_000_000, "day": 86_400_000_000, "days": 86_400_000_000,
+}  # fmt: skip
+
+CLAUSE_WORDS = frozenset({"by", "when", "set", "emit", "on", "where", "unbounded"})
+#: Names that must be quoted to be columns.
+RESERVED_WORDS = CLAUSE_WORDS | {"and", "or", "not", "true", "false", "null", "inf", "nan"}
+
+T = TypeVar("T")
+
+
+class _Stop(Exception):
+    """The current clause cannot be parsed further; its fault has been noted."""
+
+
+def parse(source: Source) -> WrittenProgram:
+    """The program as written, or a `ParseError` with every syntax error."""
+    faults: list[Fault] = []
+    parser = Parser(tokens_of(source, faults), faults)
+    program = parser.program()
+    if faults:
+        ordered = sorted(faults, key=lambda f: f.span.start if f.span else 0)
+        raise ParseError(ordered)
+    return program
+
+
+def parse_expression(source: Source) -> Expression:
+    """One expression that is the whole text."""
+    faults: list[Fault] = []
+    parser = Parser(tokens_of(source, faults), faults)
+    try:
+        expression = parser.expression()
+        parser.expect_end()
+    except _Stop:
+        pass
+    if faults:
+        raise ParseError(faults)
+    return expression
+
+
+@dataclass
+class Parser:
+    """Mutable: a cursor over tokens."""
+
+    tokens: list[Token]
+    faults: list[Fault]
+    position: int = 0
+    depth: int = field(default=0, init=False)
+
+    # --- the cursor ---
+
+    @property
+    def token(self) -> Token:
+        return self.tokens[self.position]
+
+    @property
+    def previous(self) -> Token:
+        return self.tokens[max(0, self.position - 1)]
+
+    def at(self, *values: str) -> bool:
+        token = self.token
+        return token.kind in ("symbol", "name") and token.value in values and not token.is_quoted
+
+    def advance(self) -> Token:
+        token = self.token
+        if token.kind != "end":
+            self.position += 1
+        return token
+
+    def accept(self, value: str) -> bool:
+        if self.at(value):
+            self.advance()
+            return True
+        return False
+
+    def fail(self, message: str, span: Span | None = None, hint: str | None = None) -> NoReturn:
+        self.faults.append(Fault(message, span or self.token.span, hint))
+        raise _Stop
+
+    def expect(self, value: str, where: str) -> Token:
+        if self.at(value):
+            return self.advance()
+        self.fail(f"expected `{value}` {where}, got {self.token}")
+
+    def expect_end(self) -> None:
+        if self.token.kind != "end":
+            self.fail(f"expected the end of the expression, got {self.token}")
+
+    def expect_name(self, what: str) -> Word:
+        if self.token.kind == "name":
+            token = self.advance()
+            return Word(token.value, token.span)
+        self.fail(f"expected {what}, got {self.token}")
+
+    def separated(self, parse_one: Callable[[], T], closing: str) -> list[T]:
+        """`one, one, ...` up to, not including, a closing symbol."""
+        found: list[T] = []
+        while not self.at(closing):
+            found.append(parse_one())
+            if not self.accept(","):
+                break
+        return found
+
+    # --- the program ---
+
+    def program(self) -> WrittenProgram:
+        inputs: list[WrittenInput] = []
+        outputs: list[Word] = []
+        variables: list[WrittenVariable] = []
+        operators: list[WrittenOperator] = []
+        while self.token.kind != "end":
+            try:
+                if self.accept("output"):
+                    outputs += self.separated(lambda: self.expect_name("a queue"), ";")
+                elif self.accept("input"):
+                    inputs += self.separated(self.input_, ";")
+                elif self.accept("variable"):
+                    variables += self.separated(self.variable, ";")
+                elif self.at("("):
+                    operators.append(self.operator())
+                else:
+                    self.fail_clause()
+                self.expect(";", "at the end of the clause")
+            except _Stop:
+                self.depth = 0
+                self.skip_clause()
+        return WrittenProgram(
+            tuple(inputs), tuple(outputs), tuple(variables), tuple(operators), self.token.span
+        )
+
+    def fail_clause(self) -> NoReturn:
+        hint = suggest(self.token.value, ("output", "input", "variable"))
+        self.fail(
+            "expected `output`, `input`, `variable` or an operator `(queue) <- ...`, "
+            f"got {self.token}",
+            hint=hint,
+        )
+
+    def skip_clause(self) -> None:
+        while self.token.kind != "end" and not self.at(";"):
+            self.advance()
+        self.accept(";")
+
+    def input_(self) -> WrittenInput:
+        name = self.expect_name("the name of an input")
+        is_relation = self.accept("relation")
+        self.expect("(", "and the columns of the input")
+        fields = self.separated(self.field, ")")
+        self.expect(")", "after the columns")
+        time = slack = None
+        if self.accept("time"):
+            time = self.expect_name("the column that is the event time")
+        if self.accept("slack"):
+            slack = self.duration("a slack such as `2 s`")
+        return WrittenInput(name, QueueType(Schema(tuple(fields)), is_relation), time, slack)
+
+    def field(self) -> Field:
+        return Field(self.expect_name("a column").name, self.type_())
+
+    def type_(self) -> Type:
+        word = self.expect_name("a type")
+        found = TYPES_BY_NAME.get(word.name)
+        if found is None:
+            near = suggest(word.name, TYPES_BY_NAME)
+            known = f"types are: {listing(TYPES_BY_NAME)}."
+            self.fail(f'unknown type "{word.name}"', word.span, f"{known} {near or ''}".strip())
+        if found == NUMBER and self.accept("<"):
+            powers = []
+            while not self.at(">"):
+                powers.append(self.power())
+            self.expect(">", "after the dimension")
+            return Type(Kind.NUMBER, Dimension().times(Dimension(tuple(powers))))
+        return found
+
+    def power(self) -> tuple[str, int]:
+        base = self.expect_name("a base dimension such as `length`").name
+        if not self.accept("^"):
+            return base, 1
+        sign = -1 if self.accept("-") else 1
+        return base, sign * self.whole("an exponent")
+
+    def whole(self, what: str) -> int:
+        if self.token.kind != "number" or not self.token.value.isdigit():
+            self.fail(f"expected {what}, got {self.token}")
+        return int(self.advance().value)
+
+    def duration(self, what: str) -> Constant:
+        value = self.expression()
+        if not isinstance(value, Constant) or value.type != DURATION:
+            self.fail(f"expected {what}", value.span)
+        return value
+
+    def variable(self) -> WrittenVariable:
+        self.expect("$", "before the name of a variable")
+        name = self.expect_name("the name of a variable")
+        self.expect("(", "and the fields of the variable")
+        fields = self.separated(self.variable_field, ")")
+        self.expect(")", "after the fields")
+        return WrittenVariable(name, tuple(fields))
+
+    def variable_field(self) -> WrittenField:
+        name = self.expect_name("a field")
+        type_ = self.type_()
+        return WrittenField(name, type_, self.expression() if self.accept("=") else None)
+
+    def operator(self) -> WrittenOperator:
+        start = self.expect("(", "to open the outputs").span
+        outputs, writes = self.queues_and_variables()
+        self.expect("<-", "after the outputs")
+        function = self.expect_name("a function")
+        clauses: list[Clause] = []
+        if self.accept("["):
+            clauses = self.clauses()
+            self.expect("]", "after the body of the function")
+        self.expect("(", "and the inputs of the operator")
+        inputs, reads = self.queues_and_variables()
+        span = start.to(self.previous.span)
+        return WrittenOperator(function, tuple(clauses), inputs, reads, outputs, writes, span)
+
+    def queues_and_variables(self) -> tuple[tuple[Word, ...], tuple[Word, ...]]:
+        queues: list[Word] = []
+        variables: list[Word] = []
+
+        def one() -> None:
+            start = self.token.span
+            if self.accept("$"):
+                word = self.expect_name("the name of a variable")
+                variables.append(Word(word.name, start.to(word.span)))
+            else:
+                queues.append(self.expect_name("a queue or a variable"))
+
+        self.separated(one, ")")
+        self.expect(")", "after the queues and variables")
+        return tuple(queues), tuple(variables)
+
+    # --- bodies of functions ---
+
+    def clauses(self) -> list[Clause]:
+        clauses: list[Clause] = []
+        while not self.at("]"):
+            start = self.token.span
+            keyword = self.advance().value if self.at(*CLAUSE_WORDS) else None
+            items = [] if keyword == "unbounded" else self.items()
+            clauses.append(Clause(keyword, tuple(items), start.to(self.previous.span)))
+            if not self.accept(";") and not self.at(*CLAUSE_WORDS):
+                break
+        return clauses
+
+    def items(self) -> list[Item]:
+        found = [self.item()]
+        while self.accept(","):
+            found.append(self.item())
+        return found
+
+    def item(self) -> Item:
+        value = self.expression()
+        target = None
+        if self.accept("="):
+            target, value = value, self.expression()
+        first = (target or value).span
+        assert first is not None
+        return Item(target, value, first.to(self.previous.span))
+
+    # --- expressions ---
+
+    def expression(self, floor: int = 0) -> Expression:
+        before = self.depth
+        self.descend()
+        left = self.unary()
+        while self.at(*PRECEDENCE) and PRECEDENCE[self.token.value] > floor:
+            self.descend()  # a chain a + b + c is a tree as deep as it is long
+            operator = self.advance()
+            right = self.expression(PRECEDENCE[operator.value])
+            left = _apply(operator.value, (left, right), left, right, operator.span)
+        self.depth = before
+        return left
+
+    def descend(self) -> None:
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            self.fail(f"this expression is nested deeper than {MAX_DEPTH} levels")
+
+    def unary(self) -> Expression:
+        token = self.token
+        if self.accept("not"):
+            # `not` binds looser than comparisons and tighter than `and`.
+            argument = self.expression(PRECEDENCE["and"])
+            return _apply("not", (argument,), token.span, argument, token.span)
+        if self.accept("-"):
+            if self.token.kind == "number":
+                return self.number(token.span, sign=-1)
+            self.descend()
+            argument = self.unary()
+            self.depth -= 1
+            return _apply("neg", (argument,), token.span, argument, token.span)
+        return self.atom()
+
+    def atom(self) -> Expression:
+        token = self.token
+        if token.kind == "number":
+            return self.number(token.span)
+        if token.kind == "text":
+            self.advance()
+            return Constant(token.value, TEXT, token.span)
+        if self.accept("("):
+            inner = self.expression()
+            self.expect(")", "to close the parenthesis")
+            return inner
+        if self.accept("$"):
+            variable = self.expect_name("the name of a variable")
+            self.expect(".", "and a field of the variable")
+            name = self.expect_name("a field of the variable")
+            return VariableName(variable.name, name.name, token.span.to(name.span))
+        if token.kind == "name" and (token.is_quoted or token.value not in CLAUSE_WORDS):
+            return self.named()
+        self.fail(f"expected an expression, got {token}")
+
+    def named(self) -> Expression:
+        token = self.advance()
+        if not token.is_quoted:
+            if token.value in ("true", "false"):
+                return Constant(token.value == "true", BOOLEAN, token.span)
+            if token.value in ("inf", "nan"):
+                return Constant(float(token.value), NUMBER, token.span)
+            if token.value == "null":
+                return self.null(token.span)
+            if token.value == "quantity" and self.at("("):
+                return self.quantity(token.span)
+            if self.accept("("):
+                args = tuple(self.separated(self.expression, ")"))
+                end = self.expect(")", "to close the arguments").span
+                return Apply(token.value, args, token.span.to(end), token.span)
+        return Name(token.value, token.span)
+
+    def null(self, start: Span) -> Expression:
+        if not self.accept("("):
+            return Constant(None, None, start)
+        type_ = self.type_()
+        return Constant(None, type_, start.to(self.expect(")", "after the type").span))
+
+    def quantity(self, start: Span) -> Expression:
+        """`quantity(1.5, number<length>)`: a number with a dimension."""
+        self.expect("(", "after `quantity`")
+        value = self.expression()
+        self.expect(",", "and the type of the quantity")
+        type_ = self.type_()
+        end = self.expect(")", "after the type").span
+        if not isinstance(value, Constant) or not isinstance(value.value, (int, float)):
+            self.fail("expected a plain number", value.span)
+        return Constant(float(value.value), type_, start.to(end))
+
+    def number(self, start: Span, sign: int = 1) -> Expression:
+        token = self.advance()
+        unit = self.token
+        if unit.kind == "name" and not unit.is_quoted and unit.value in UNITS:
+            self.advance()
+            micros = sign * Decimal(token.value) * UNITS[unit.value]
+            span = start.to(unit.span)
+            if micros != int(micros):
+                self.fail("a duration must be whole microseconds", span)
+            return Constant(int(micros), DURATION, span)
+        if unit.kind == "name" and unit.span.start == token.span.end:
+            self.fail(
+                f'unknown unit "{unit.value}"', unit.span,
+                f"units are: us, ms, s, min, h, d. {suggest(unit.value, UNITS) or ''}".strip(),
+            )  # fmt: skip
+        span = start.to(token.span)
+        if token.value.isdigit():
+            return Constant(sign * int(token.value), INTEGER, span)
+        return Constant(sign * float(token.value), NUMBER, span)
+
+
+def _apply(
+    function: str,
+    args: tuple[Expression, ...],
+    first: Expression | Span,
+    last: Expression,
+    function_span: Span,
+) -> Apply:
+    start = first if isinstance(first, Span) else first.span
+    assert start is not None and last.span is not None
+    return Apply(function, args, start.to(last.span), function_span)

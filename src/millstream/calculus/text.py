@@ -1,0 +1,214 @@
+"""The textual form `.brook`: printing, and loading what was printed.
+
+`load(Source(name, render(program))) == program` for every program without opaque
+functions; a test holds us to it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+
+from millstream.calculus.elaborate import elaborate
+from millstream.calculus.functions import (
+    Aggregate,
+    Aggregation,
+    Columns,
+    Filter,
+    FlatMap,
+    Fold,
+    Function,
+    Join,
+    Latest,
+    Map,
+    Opaque,
+    Range,
+    RoundRobinJoin,
+    RoundRobinSplit,
+    Rows,
+)
+from millstream.calculus.graph import Input, Operator, Program, Variable
+from millstream.calculus.instants import render_time
+from millstream.calculus.parser import RESERVED_WORDS, UNITS, parse
+from millstream.calculus.scalars import PRECEDENCE
+from millstream.calculus.terms import Call, Column, Literal, Term, VariableField
+from millstream.calculus.types import Kind, Type, Value
+from millstream.calculus.verify import verified
+from millstream.source import Source
+
+_PLAIN_NAME = re.compile(r"[^\W\d]\w*")
+_PRINTED_UNITS = ("d", "h", "min", "s", "ms", "us")
+
+
+def load(source: Source) -> Program:
+    """The verified program of a text, or an error with every fault in it."""
+    return verified(elaborate(parse(source)))
+
+
+def render(program: Program) -> str:
+    """The program as text, one clause per line."""
+    lines = [f"output {', '.join(map(_name, program.outputs))};".replace(" ;", ";")]
+    if program.inputs:
+        lines.append(f"input {(',' + chr(10) + '      ').join(map(_input, program.inputs))};")
+    lines += [f"variable {_variable(v)};" for v in program.variables]
+    lines += [render_operator(op) for op in program.operators]
+    return "\n".join(lines) + "\n"
+
+
+def render_operator(op: Operator) -> str:
+    left = ", ".join([*map(_name, op.outputs), *(f"${_name(v)}" for v in op.writes)])
+    right = ", ".join([*map(_name, op.inputs), *(f"${_name(v)}" for v in op.reads)])
+    return f"({left}) <- {render_function(op.function)}({right});"
+
+
+def render_function(function: Function) -> str:
+    body = _body(function)
+    return f"{function.name}[{body}]" if body else function.name
+
+
+def _name(name: str) -> str:
+    if _PLAIN_NAME.fullmatch(name) and name not in RESERVED_WORDS:
+        return name
+    return f"`{name}`"
+
+
+def _names(names: Iterable[str]) -> str:
+    return ", ".join(map(_name, names))
+
+
+def _input(one: Input) -> str:
+    kind = " relation " if one.type.is_relation else ""
+    columns = ", ".join(f"{_name(f.name)} {f.type}" for f in one.type.schema)
+    time = f" time {_name(one.time)}" if one.time else ""
+    slack = f" slack {_duration(one.slack)}" if one.slack else ""
+    return f"{_name(one.name)}{kind}({columns}){time}{slack}"
+
+
+def _variable(one: Variable) -> str:
+    fields = ", ".join(
+        f"{_name(f.name)} {f.type} = {_literal(v, f.type)}"
+        for f, v in zip(one.fields, one.initial, strict=True)
+    )
+    return f"${_name(one.name)}({fields})"
+
+
+def _body(function: Function) -> str:
+    match function:
+        case Map(columns):
+            return _columns(columns)
+        case Filter(condition):
+            return render_term(condition)
+        case FlatMap(branches):
+            return "; ".join(
+                (f"when {render_term(b.when)} " if b.when is not None else "")
+                + f"emit {_columns(b.columns)}"
+                for b in branches
+            )
+        case Fold():
+            return "; ".join(_fold_clauses(function))
+        case Range(length):
+            return "unbounded" if length is None else _duration(length)
+        case Rows(count, by):
+            return f"{count} by {_names(by)}" if by else str(count)
+        case Latest(by):
+            return f"by {_names(by)}" if by else ""
+        case Join(on, where):
+            clauses = [f"on {', '.join(map(_pair, on))}"] if on else []
+            return "; ".join(clauses + ([f"where {render_term(where)}"] if where else []))
+        case Aggregate(by, aggregations):
+            clauses = [f"by {_names(by)}"] if by else []
+            return "; ".join([*clauses, ", ".join(map(_aggregation, aggregations))])
+        case RoundRobinSplit(weights) | RoundRobinJoin(weights):
+            return ", ".join(map(str, weights))
+        case Opaque(label):
+            return json.dumps(label, ensure_ascii=False)
+        case _:
+            return ""
+
+
+def _fold_clauses(fold: Fold) -> list[str]:
+    clauses = [f"by {_names(fold.by)}"] if fold.by else []
+    if fold.when is not None:
+        clauses.append(f"when {render_term(fold.when)}")
+    if fold.updates:
+        updates = (
+            f"${_name(u.variable)}.{_name(u.field)} = {render_term(u.term)}" for u in fold.updates
+        )
+        clauses.append(f"set {', '.join(updates)}")
+    if fold.emit is not None:
+        clauses.append(f"emit {_columns(fold.emit)}")
+    return clauses
+
+
+def _pair(pair: tuple[str, str]) -> str:
+    left, right = pair
+    return _name(left) if left == right else f"{_name(left)} = {_name(right)}"
+
+
+def _aggregation(one: Aggregation) -> str:
+    term = "" if one.term is None else render_term(one.term)
+    return f"{_name(one.name)} = {one.function}({term})"
+
+
+def _columns(columns: Columns) -> str:
+    return ", ".join(
+        _name(c.name)
+        if isinstance(c.term, Column) and c.term.name == c.name
+        else f"{_name(c.name)} = {render_term(c.term)}"
+        for c in columns
+    )
+
+
+def render_term(term: Term, floor: int = 0) -> str:
+    """A term as text, with the parentheses it needs inside something of binding `floor`."""
+    match term:
+        case Column(name):
+            return _name(name)
+        case VariableField(variable, field):
+            return f"${_name(variable)}.{_name(field)}"
+        case Literal(value, type_):
+            return _literal(value, type_)
+        case Call(function, args) if function in PRECEDENCE:
+            level = PRECEDENCE[function]
+            left, right = (render_term(args[0], level - 1), render_term(args[1], level))
+            text = f"{left} {function} {right}"
+            return f"({text})" if level <= floor else text
+        case Call("not", args):
+            return f"(not {render_term(args[0], PRECEDENCE['and'])})"
+        case Call("neg", args):
+            return f"(-{render_term(args[0], 100)})"
+        case Call(function, args):
+            return f"{function}({', '.join(render_term(a) for a in args)})"
+
+
+def _literal(value: Value, type_: Type) -> str:
+    if value is None:
+        return f"null({type_})"
+    match type_.kind:
+        case Kind.TEXT:
+            return json.dumps(value, ensure_ascii=False)
+        case Kind.BOOLEAN:
+            return "true" if value else "false"
+        case Kind.DURATION:
+            assert isinstance(value, int)
+            return _duration(value)
+        case Kind.TIME:
+            assert isinstance(value, int)
+            return f"time({_time(value)})"
+        case Kind.NUMBER:
+            number = repr(float(value))
+            return f"quantity({number}, {type_})" if type_.dimension.powers else number
+        case _:
+            return str(value)
+
+
+def _duration(micros: int) -> str:
+    unit = next(u for u in _PRINTED_UNITS if micros % UNITS[u] == 0)
+    return f"{micros // UNITS[unit]} {unit}" if micros else "0 s"
+
+
+def _time(micros: int) -> str:
+    """An ISO text in quotes where the calendar has one, else the microseconds."""
+    text = render_time(micros)
+    return str(micros) if text is None else f'"{text}"'

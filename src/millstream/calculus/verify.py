@@ -1,0 +1,215 @@
+"""What every program must obey, as a table of named rules.
+
+Run after every translation and after every pass. A rule yields the faults it finds.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+from millstream.calculus.functions import Fold, RoundRobinJoin
+from millstream.calculus.graph import Operator, Program, infer_types
+from millstream.calculus.terms import columns_read
+from millstream.calculus.types import TIME_COLUMN
+from millstream.errors import CheckError, Fault, suggest
+
+Rule = Callable[[Program], Iterator[Fault]]
+
+
+def verify(program: Program) -> list[Fault]:
+    """Every violation of every rule. Later rules assume the earlier ones hold."""
+    for group in RULES:
+        faults = [fault for rule in group.values() for fault in rule(program)]
+        if faults:
+            return faults
+    return []
+
+
+def verified(program: Program) -> Program:
+    """The program itself, or a `CheckError` with all that is wrong with it."""
+    faults = verify(program)
+    if faults:
+        raise CheckError(faults)
+    return program
+
+
+def _at(op: Operator, message: str, hint: str | None = None) -> Fault:
+    return Fault(message, op.origin, hint, place=None if op.origin else op.id)
+
+
+def queues_defined_once(program: Program) -> Iterator[Fault]:
+    counts = Counter(program.input_names)
+    for one in program.inputs:
+        if counts[one.name] > 1:
+            yield Fault(f'the input "{one.name}" is declared more than once', one.span)
+            return
+    seen = set(program.input_names)
+    for op in program.operators:
+        for queue in op.outputs:
+            if queue in seen:
+                yield _at(op, f'the queue "{queue}" is defined more than once')
+            seen.add(queue)
+
+
+def queues_used_once(program: Program) -> Iterator[Fault]:
+    seen: set[str] = set()
+    for op in program.operators:
+        for queue in op.inputs:
+            if queue in seen:
+                hint = f"make copies first: (a, b) <- Duplicate({queue});"
+                yield _at(op, f'the queue "{queue}" is used more than once', hint)
+            seen.add(queue)
+    for queue in program.outputs:
+        if queue in seen:
+            hint = f"make copies first: (a, b) <- Duplicate({queue});"
+            yield Fault(f'the queue "{queue}" is used more than once, once as output', hint=hint)
+        seen.add(queue)
+
+
+def queues_known(program: Program) -> Iterator[Fault]:
+    defined = set(program.input_names) | {q for op in program.operators for q in op.outputs}
+    for op in program.operators:
+        for queue in op.inputs:
+            if queue not in defined:
+                yield _at(op, f'unknown queue "{queue}"', suggest(queue, defined))
+    for queue in program.outputs:
+        if queue not in defined:
+            yield Fault(f'unknown output queue "{queue}"', hint=suggest(queue, defined))
+
+
+def queues_not_left_over(program: Program) -> Iterator[Fault]:
+    used = set(program.outputs) | {q for op in program.operators for q in op.inputs}
+    for one in program.inputs:
+        if one.name not in used:
+            yield Fault(f'the input "{one.name}" is never used', one.span, "remove it")
+    for op in program.operators:
+        for queue in op.outputs:
+            if queue not in used:
+                hint = f"declare it: output {queue};"
+                yield _at(op, f'the queue "{queue}" is defined but never used', hint)
+
+
+def state_fits_function(program: Program) -> Iterator[Fault]:
+    """Folds use declared variables; all others thread exactly their private ones."""
+    declared = {v.name for v in program.variables}
+    for op in program.operators:
+        if isinstance(op.function, Fold):
+            yield from _fold_state(op, declared)
+            continue
+        count = op.function.state_count(len(op.inputs))
+        if len(op.reads) != count or op.writes != op.reads:
+            given = ", ".join(f"${v}" for v in op.variables) or "none"
+            wanted = f"{count} variable{'s' if count != 1 else ''}, read and written"
+            yield _at(op, f"{op.function.name} needs {wanted}; got {given}")
+
+
+def _fold_state(op: Operator, declared: set[str]) -> Iterator[Fault]:
+    assert isinstance(op.function, Fold)
+    for variable in op.variables:
+        if variable not in declared:
+            hint = suggest(variable, declared) or f"declare it: variable ${variable}(...);"
+            yield _at(op, f'unknown variable "${variable}"', hint)
+    for variable in sorted(op.function.variables_read() - set(op.reads)):
+        yield _at(op, f'"${variable}" is read but not among the operator\'s inputs')
+    for variable in sorted(set(op.writes) ^ op.function.variables_written()):
+        if variable in op.writes:
+            yield _at(op, f'"${variable}" is among the outputs but never set')
+        else:
+            yield _at(op, f'"${variable}" is set but not among the operator\'s outputs')
+
+
+def private_state_stays_private(program: Program) -> Iterator[Fault]:
+    for variable, ops in program.accessors().items():
+        if len(ops) > 1 and any(not isinstance(op.function, Fold) for op in ops):
+            names = " and ".join(op.function.name for op in ops)
+            yield _at(ops[1], f'"${variable}" is private state and cannot be shared by {names}')
+
+
+def unread_fields_are_all_set(program: Program) -> Iterator[Fault]:
+    """A variable that is written but not read is replaced whole, as in the paper."""
+    for op in program.operators:
+        if not isinstance(op.function, Fold):
+            continue
+        for name in (v for v in op.writes if v not in op.reads):
+            updated = {u.field for u in op.function.updates if u.variable == name}
+            missing = [f for f in program.variable(name).schema.names if f not in updated]
+            if missing:
+                yield _at(
+                    op,
+                    f'"${name}" is not read, so all its fields must be set; missing: '
+                    f"{', '.join(missing)}",
+                    f"or read it: Fold[...](..., ${name})",
+                )
+
+
+def functions_fit_queues(program: Program) -> Iterator[Fault]:
+    yield from infer_types(program)[1]
+
+
+def keys_agree(program: Program) -> Iterator[Fault]:
+    """Folds that share a variable use keys of the same types."""
+    types = program.queue_types()
+    for variable, ops in program.accessors().items():
+        keys = []
+        for op in ops:
+            if isinstance(op.function, Fold):
+                schema = types[op.inputs[0]].schema
+                keys.append(tuple(schema[name] for name in op.function.by))
+        if len(set(keys)) > 1:
+            yield _at(ops[1], f'the operators that use "${variable}" have different keys')
+
+
+def time_is_not_read_from_changes(program: Program) -> Iterator[Fault]:
+    """A change that takes a row away has another time than the one that brought it."""
+    types = program.queue_types()
+    for op in program.operators:
+        reads = any(TIME_COLUMN in columns_read(t) for t in op.function.terms())
+        if reads and any(types[q].is_relation for q in op.inputs):
+            hint = f"take the time along before the window: Map[..., at = {TIME_COLUMN}]"
+            yield _at(op, f"{TIME_COLUMN} cannot be read from a relation", hint)
+
+
+def cycles_close_in_round_robin_joins(program: Program) -> Iterator[Fault]:
+    """Any other function with several inputs would wait for itself."""
+    ready = set(program.input_names)
+    waiting = list(program.operators)
+    while True:
+        still = [
+            op
+            for op in waiting
+            if not (
+                any(q in ready for q in op.inputs)
+                if isinstance(op.function, RoundRobinJoin)
+                else all(q in ready for q in op.inputs)
+            )
+        ]
+        if len(still) == len(waiting):
+            break
+        ready |= {q for op in waiting if op not in still for q in op.outputs}
+        waiting = still
+    if waiting:
+        yield _at(waiting[0], "this operator is in a cycle that no RoundRobinJoin closes")
+
+
+RULES: tuple[dict[str, Rule], ...] = (
+    {
+        "queues-defined-once": queues_defined_once,
+        "queues-used-once": queues_used_once,
+        "queues-known": queues_known,
+        "queues-not-left-over": queues_not_left_over,
+    },
+    {
+        "state-fits-function": state_fits_function,
+        "private-state-stays-private": private_state_stays_private,
+        "cycles-close-in-round-robin-joins": cycles_close_in_round_robin_joins,
+    },
+    {
+        "functions-fit-queues": functions_fit_queues,
+        "unread-fields-are-all-set": unread_fields_are_all_set,
+    },
+    {
+        "keys-agree": keys_agree,
+        "time-is-not-read-from-changes": time_is_not_read_from_changes,
+    },
+)

@@ -1,0 +1,80 @@
+"""A program as written: what the parser gives and `elaborate` takes.
+
+The body of every function has one shape, a list of clauses of items, so that a new
+function needs no new grammar.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from millstream.calculus.syntax import Constant, Expression
+from millstream.calculus.types import QueueType, Type
+from millstream.source import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A queue's or a variable's name at a place."""
+
+    name: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenInput:
+    name: Word
+    type: QueueType
+    time: Word | None
+    slack: Constant | None
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenField:
+    name: Word
+    type: Type
+    initial: Expression | None
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenVariable:
+    name: Word
+    fields: tuple[WrittenField, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """`value` or `target = value`."""
+
+    target: Expression | None
+    value: Expression
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """`keyword item, item`; the first clause of a body may have no keyword."""
+
+    keyword: str | None
+    items: tuple[Item, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenOperator:
+    function: Word
+    clauses: tuple[Clause, ...]
+    inputs: tuple[Word, ...]
+    reads: tuple[Word, ...]
+    outputs: tuple[Word, ...]
+    writes: tuple[Word, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenProgram:
+    inputs: tuple[WrittenInput, ...]
+    outputs: tuple[Word, ...]
+    variables: tuple[WrittenVariable, ...]
+    operators: tuple[WrittenOperator, ...]
+    end: Span

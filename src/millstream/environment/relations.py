@@ -1,0 +1,312 @@
+"""Time functions: they speak when time has passed, with the exact answer at every instant.
+
+Relations are whole bags here: at every instant at which an input changes, the function is
+applied to the bags before and after, and the difference is sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from fractions import Fraction
+from functools import cmp_to_key
+from typing import Any
+
+from millstream.calculus.functions import (
+    Aggregate,
+    Aggregation,
+    Distinct,
+    Dstream,
+    Istream,
+    Join,
+    Latest,
+    Merge,
+    Now,
+    Range,
+    Rows,
+    Rstream,
+    ToStream,
+    Window,
+)
+from millstream.calculus.terms import canonical
+from millstream.calculus.types import INT64_MAX, INT64_MIN, Kind, Row, Schema, Value
+from millstream.environment.firing import Context, Result, State, fire, initial_state, row_of
+from millstream.environment.items import (
+    Bag,
+    Entry,
+    Item,
+    bag_with,
+    changes,
+    difference,
+    row_order,
+    rows_in_order,
+)
+from millstream.environment.scalars import evaluate, less
+from millstream.environment.waiting import Side, heard, known_until, marks_due
+
+Sides = list[Side]
+#: From the sides before and after an instant to what is sent at it.
+Speak = Callable[[int, Sides, Sides], list[Item]]
+
+
+def _one_side(function: Any, inputs: int) -> State:
+    return (Side(),) * inputs
+
+
+for _waiting in (Merge, Join, Aggregate, Distinct, Window, ToStream):
+    initial_state.register(_waiting)(_one_side)
+
+
+def _waited(
+    entry: Entry, index: int, state: State, instants: Callable[[Sides, int], set[int]], speak: Speak
+) -> Result:
+    """Take in an entry; speak at every instant that has now become known on all inputs."""
+    before: Sides = list(state)
+    sides = heard(before, index, entry)
+    now = known_until(sides)
+    sent: list[Entry] = []
+    if now is not None and now != known_until(before):
+        for instant in sorted(instants(sides, now)):
+            later = [_advanced(side, instant) for side in sides]
+            sent += [replace(i, origin=entry.origin) for i in speak(instant, sides, later)]
+            sides = later
+    mark, sides = marks_due(before, sides, entry)
+    return Result((tuple(sent) + mark,), tuple(sides))
+
+
+def _advanced(side: Side, instant: int) -> Side:
+    """A side after all that has come up to an instant."""
+    come = tuple(i for i in side.pending if i.time <= instant)
+    return replace(
+        side,
+        pending=tuple(i for i in side.pending if i.time > instant),
+        bag=bag_with(side.bag, come),
+        history=side.history + come,
+        has_changed=side.has_changed or bool(come),
+    )
+
+
+def _times_of_changes(sides: Sides, now: int) -> set[int]:
+    return {i.time for side in sides for i in side.pending if i.time <= now}
+
+
+def _from_bags(evaluate_bags: Callable[[Sides], Bag]) -> Speak:
+    """Speak of the difference that an instant makes to a function of bags."""
+    return lambda instant, before, after: changes(
+        instant, evaluate_bags(before), evaluate_bags(after)
+    )
+
+
+# --- windows ----------------------------------------------------------------------------
+
+
+@fire.register
+def _window(function: Window, entry: Entry, index: int, state: State, context: Context) -> Result:
+    schema = context.input_types[0].schema
+    life = 0 if isinstance(function, Now) else getattr(function, "length", None)
+
+    def instants(sides: Sides, now: int) -> set[int]:
+        arrivals = _times_of_changes(sides, now)
+        if life is None:
+            return arrivals
+        expiries = {i.time + life + 1 for i in (*sides[0].history, *sides[0].pending)}
+        return arrivals | {e for e in expiries if _is_new(e, now, state)}
+
+    def speak(instant: int, before: Sides, after: Sides) -> list[Item]:
+        # Just before an instant the window is what it was the microsecond before.
+        old = _contents(function, before[0].history, instant - 1, schema)
+        return changes(instant, old, _contents(function, after[0].history, instant, schema))
+
+    return _waited(entry, index, state, instants, speak)
+
+
+def _is_new(expiry: int, now: int, state: State) -> bool:
+    """An expiry is dealt with once: after the previous mark, up to this one."""
+    previous = state[0].known_until
+    return (previous is None or expiry > previous) and expiry <= now and expiry <= INT64_MAX
+
+
+def _contents(function: Window, history: tuple[Item, ...], instant: int, schema: Schema) -> Bag:
+    """The rows in a window at an instant, from the whole history of its stream."""
+    match function:
+        case Now():
+            present = [i for i in history if i.time == instant]
+        case Range(None):
+            present = list(history)
+        case Range(length):
+            assert length is not None
+            present = [i for i in history if instant - length <= i.time <= instant]
+        case Rows(count, by):
+            present = _last(history, count, by, schema)
+        case Latest(by):
+            present = _last(history, 1, by, schema)
+        case _:
+            raise NotImplementedError(function.name)
+    return bag_with({}, present)
+
+
+def _last(history: tuple[Item, ...], count: int, by: tuple[str, ...], schema: Schema) -> list[Item]:
+    partitions: dict[Row, list[Item]] = {}
+    for item in history:
+        key = tuple(item.row[schema.index(name)] for name in by)
+        partitions.setdefault(key, []).append(item)
+    return [item for items in partitions.values() for item in items[-count:]]
+
+
+# --- from relations to relations --------------------------------------------------------
+
+
+@fire.register
+def _join(function: Join, entry: Entry, index: int, state: State, context: Context) -> Result:
+    left, right = (t.schema for t in context.input_types)
+    kept = function.right_kept(right)
+
+    def joined(sides: Sides) -> Bag:
+        result: dict[Row, int] = {}
+        for one, times in sides[0].bag.items():
+            for other, again in sides[1].bag.items():
+                names = dict(zip(right.names, other, strict=True))
+                pair = one + row_of(names, kept)
+                names |= dict(zip(left.names, one, strict=True))
+                if _matches(function, one, other, names, context):
+                    result[pair] = result.get(pair, 0) + times * again
+        return {row: count for row, count in result.items() if count}
+
+    return _waited(entry, index, state, _times_of_changes, _from_bags(joined))
+
+
+def _matches(
+    function: Join, one: Row, other: Row, names: dict[str, Value], context: Context
+) -> bool:
+    left, right = (t.schema for t in context.input_types)
+    for a, b in function.on:
+        key, match = one[left.index(a)], other[right.index(b)]
+        # NaN is one object in rows, so `is` makes it equal to itself.
+        if key is None or match is None or not (key is match or key == match):
+            return False
+    if function.where is None:
+        return True
+    return evaluate(function.where, names, None, context.faults) is True
+
+
+@fire.register
+def _distinct(
+    function: Distinct, entry: Entry, index: int, state: State, context: Context
+) -> Result:
+    def once(sides: Sides) -> Bag:
+        return dict.fromkeys((row for row, count in sides[0].bag.items() if count > 0), 1)
+
+    return _waited(entry, index, state, _times_of_changes, _from_bags(once))
+
+
+@fire.register
+def _aggregate(
+    function: Aggregate, entry: Entry, index: int, state: State, context: Context
+) -> Result:
+    schema = context.input_types[0].schema
+
+    def aggregated(sides: Sides) -> Bag:
+        groups: dict[Row, dict[Row, int]] = {}
+        if not function.by and sides[0].has_changed:
+            groups[()] = {}
+        for row, count in sides[0].bag.items():
+            key = tuple(row[schema.index(name)] for name in function.by)
+            groups.setdefault(key, {})[row] = count
+        return {
+            key + tuple(_aggregate_of(a, bag, schema, context) for a in function.aggregations): 1
+            for key, bag in groups.items()
+        }
+
+    return _waited(entry, index, state, _times_of_changes, _from_bags(aggregated))
+
+
+def _aggregate_of(one: Aggregation, bag: Bag, schema: Schema, context: Context) -> Value:
+    if one.term is None:
+        return sum(bag.values())
+    values: list[tuple[Any, int]] = []
+    for row, count in bag.items():
+        names = dict(zip(schema.names, row, strict=True))
+        value = evaluate(one.term, names, None, context.faults)
+        if value is not None:
+            values.append((value, count))
+    how_many = sum(count for _, count in values)
+    if one.function == "count":
+        return how_many
+    if not values:
+        return None
+    if one.function in ("min", "max"):
+        return _extreme([v for v, _ in values], one.function)
+    total = _exact_sum(values)
+    if one.function == "avg":
+        return canonical(float_of(total) / how_many)
+    if one.term.type.kind is Kind.NUMBER:
+        return canonical(float_of(total))
+    if INT64_MIN <= total <= INT64_MAX:
+        return int(total)
+    context.faults[f"{one.term.type} overflow in {one.name}"] += 1
+    return None
+
+
+def _extreme(values: list[Any], which: str) -> Value:
+    def order(a: Any, b: Any) -> int:
+        return int(less(b, a)) - int(less(a, b))
+
+    chosen = min if which == "min" else max
+    value: Value = chosen(values, key=cmp_to_key(order))
+    return value
+
+
+def _exact_sum(values: Iterable[tuple[Any, int]]) -> Any:
+    """The exact sum as an int or a fraction, or an infinity or NaN if one is there."""
+    strange = {v for v, _ in values if isinstance(v, float) and v - v != 0}
+    if strange:
+        return sum(strange)
+    return sum(Fraction(v) * count for v, count in values)
+
+
+def float_of(total: Any) -> float:
+    """The nearest float; beyond the largest, the infinity of its sign."""
+    try:
+        return float(total)
+    except OverflowError:
+        return float("inf") if total > 0 else float("-inf")
+
+
+@fire.register
+def _merge(function: Merge, entry: Entry, index: int, state: State, context: Context) -> Result:
+    def speak(instant: int, before: Sides, after: Sides) -> list[Item]:
+        return [i for side in before for i in side.pending if i.time <= instant]
+
+    return _waited(entry, index, state, _times_of_changes, speak)
+
+
+# --- from relations to streams ----------------------------------------------------------
+
+
+@fire.register
+def _istream(function: Istream, entry: Entry, index: int, state: State, context: Context) -> Result:
+    def speak(instant: int, before: Sides, after: Sides) -> list[Item]:
+        come = difference(after[0].bag, before[0].bag)
+        return [Item(instant, row) for row in rows_in_order(come)]
+
+    return _waited(entry, index, state, _times_of_changes, speak)
+
+
+@fire.register
+def _dstream(function: Dstream, entry: Entry, index: int, state: State, context: Context) -> Result:
+    def speak(instant: int, before: Sides, after: Sides) -> list[Item]:
+        gone = difference(before[0].bag, after[0].bag)
+        return [Item(instant, row) for row in rows_in_order(gone)]
+
+    return _waited(entry, index, state, _times_of_changes, speak)
+
+
+@fire.register
+def _rstream(function: Rstream, entry: Entry, index: int, state: State, context: Context) -> Result:
+    def ticks(sides: Sides, now: int) -> set[int]:
+        return {t for t in sides[0].ticks if t <= now}
+
+    def speak(instant: int, before: Sides, after: Sides) -> list[Item]:
+        return [Item(instant, row) for row in sorted(rows_in_order(after[0].bag), key=row_order)]
+
+    return _waited(entry, index, state, ticks, speak)

@@ -1,0 +1,108 @@
+"""What can go wrong, one class per stage, and how it is told.
+
+An error carries one or more faults, so that a user sees everything that is wrong at
+once. A fault says what happened, where, what was expected and what to do.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from millstream.source import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing that is wrong.
+
+    `place` is used where there is no text to point at, such as a Parquet file.
+    """
+
+    message: str
+    span: Span | None = None
+    hint: str | None = None
+    place: str | None = field(default=None)
+
+    def render(self) -> str:
+        where = self.span.place if self.span else self.place
+        lines = [f"{where}: {self.message}" if where else self.message]
+        if self.span and self.span.source.text:
+            lines.append(self.span.excerpt())
+        if self.hint:
+            lines.append(f"    {self.hint}")
+        return "\n".join(lines)
+
+
+class MillstreamError(Exception):
+    """The base of everything a user may be told."""
+
+    def __init__(
+        self,
+        message: str | Fault | Iterable[Fault],
+        *,
+        span: Span | None = None,
+        hint: str | None = None,
+        place: str | None = None,
+    ) -> None:
+        if isinstance(message, str):
+            message = Fault(message, span, hint, place)
+        self.faults: tuple[Fault, ...] = (
+            (message,) if isinstance(message, Fault) else tuple(message)
+        )
+        super().__init__("\n".join(fault.render() for fault in self.faults))
+
+
+class UsageError(MillstreamError):
+    """The command line or an API call is wrong: an unknown option, a missing file."""
+
+
+class SetupError(MillstreamError):
+    """The machine lacks something, such as a Java."""
+
+
+class ProgramError(MillstreamError):
+    """The program is wrong; nothing has been started. The base of the next four."""
+
+
+class ParseError(ProgramError):
+    """The text does not follow the grammar."""
+
+
+class CheckError(ProgramError):
+    """The text is well formed but means nothing: an unknown name, a wrong type."""
+
+
+class UnitError(CheckError):
+    """Physical dimensions do not fit."""
+
+
+class TranslateError(ProgramError):
+    """A construct has no translation to the calculus."""
+
+
+class PlanError(ProgramError):
+    """A backend cannot run this program."""
+
+
+class RunError(MillstreamError):
+    """Something failed while running: an unreadable file, a full disk."""
+
+
+def suggest(name: str, known: Iterable[str]) -> str | None:
+    """`Did you mean "price"?`, if there is a near miss."""
+    names = list(known)
+    lowered = {n.lower(): n for n in names}
+    if name.lower() in lowered:
+        return f'Did you mean "{lowered[name.lower()]}"?'
+    close = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+    return f'Did you mean "{close[0]}"?' if close else None
+
+
+def listing(names: Iterable[str], limit: int = 12) -> str:
+    """`a, b, c` or `a, b, ... (40 in all)`; `nothing` for an empty list."""
+    all_names = list(names)
+    if len(all_names) > limit:
+        return ", ".join(all_names[:limit]) + f", ... ({len(all_names)} in all)"
+    return ", ".join(all_names) or "nothing"

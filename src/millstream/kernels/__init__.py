@@ -1,0 +1,1 @@
+"""The compiled meaning of each function, a batch at a time on columns."""

@@ -1,0 +1,200 @@
+"""Compiled loops that everything else stands on: hash tables of rows of int64 words.
+
+A table maps a row of words to a small dense id. `slots` is open addressing with linear
+probing at most half full; a slot holds 32 bits of the hash and the id plus one, so that
+growing and deleting need not look at the keys. `keys` holds the words by id. `counters`
+are the ids ever handed out, the number of them in the stack `free`, and the live ones.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from millstream.kernels.numba_setup import compiled, inlined
+from millstream.plan.batch import Array
+
+TOP, FREE, LIVE = 0, 1, 2
+
+_K1 = np.uint64(0x9E3779B97F4A7C15)
+_K2 = np.uint64(0xD6E8FEB86659FD93)
+_SHIFT = np.uint64(32)
+_LOW = np.int64(0xFFFFFFFF)
+_SIGN_OFF = np.int64(0x7FFFFFFFFFFFFFFF)
+_NAN_BITS = np.int64(0x7FF8000000000000)
+
+
+def frozen(array: Array) -> Array:
+    """The array as contiguous and read-only, so that loops are compiled for one type."""
+    view = np.ascontiguousarray(array).view()
+    view.flags.writeable = False
+    return view
+
+
+def grown(array: Array, length: int) -> Array:
+    """The array with at least `length` rows, doubling; new rows are zero."""
+    if len(array) >= length:
+        return array
+    bigger = np.zeros((max(length, 2 * len(array)), *array.shape[1:]), array.dtype)
+    bigger[: len(array)] = array
+    return bigger
+
+
+@compiled
+def extended(array: Array, length: int) -> Array:
+    """As `grown`, inside loops, for arrays of one dimension."""
+    bigger = np.zeros(max(length, 2 * array.size), array.dtype)
+    bigger[: array.size] = array
+    return bigger
+
+
+@inlined
+def hash_row(words: Array, row: int) -> Any:
+    """32 bits of hash, as int64."""
+    h = _K2
+    for j in range(words.shape[1]):
+        h = (h ^ np.uint64(words[row, j])) * _K1
+        h ^= h >> _SHIFT
+    return np.int64((h * _K2) >> _SHIFT)
+
+
+@inlined
+def _same(words: Array, row: int, keys: Array, number: int) -> bool:
+    for j in range(words.shape[1]):
+        if words[row, j] != keys[number, j]:
+            return False
+    return True
+
+
+@compiled
+def intern_rows(
+    words: Array, start: int, ids: Array, slots: Array, keys: Array, free: Array, counters: Array
+) -> int:
+    """Ids of rows from `start` on; stops where the table must grow, and says where."""
+    mask = slots.size - 1
+    for i in range(start, words.shape[0]):
+        h = hash_row(words, i)
+        place = h & mask
+        tag = h << 32
+        while True:
+            slot = slots[place]
+            if slot == 0:
+                if 2 * (counters[LIVE] + 1) > slots.size:
+                    return i
+                if counters[FREE] > 0:
+                    counters[FREE] -= 1
+                    number = free[counters[FREE]]
+                elif counters[TOP] < keys.shape[0]:
+                    number = counters[TOP]
+                    counters[TOP] += 1
+                else:
+                    return i
+                counters[LIVE] += 1
+                slots[place] = tag | (number + 1)
+                for j in range(words.shape[1]):
+                    keys[number, j] = words[i, j]
+                ids[i] = number
+                break
+            if (slot ^ tag) & ~_LOW == 0:
+                number = (slot & _LOW) - 1
+                if _same(words, i, keys, number):
+                    ids[i] = number
+                    break
+            place = (place + 1) & mask
+    return words.shape[0]
+
+
+@inlined
+def close_gap(slots: Array, gap: int) -> None:
+    """Empty a slot and move later ones back, so that every probe still finds its key."""
+    mask = slots.size - 1
+    place = gap
+    while True:
+        place = (place + 1) & mask
+        slot = slots[place]
+        if slot == 0:
+            break
+        home = ((slot >> 32) & _LOW) & mask
+        # The entry may move into the gap if its home does not lie after the gap.
+        if ((place - home) & mask) >= ((place - gap) & mask):
+            slots[gap] = slot
+            gap = place
+    slots[gap] = 0
+
+
+@compiled
+def release_rows(ids: Array, slots: Array, keys: Array, free: Array, counters: Array) -> None:
+    mask = slots.size - 1
+    for i in range(ids.size):
+        number = ids[i]
+        place = hash_row(keys, number) & mask
+        while (slots[place] & _LOW) != number + 1:
+            place = (place + 1) & mask
+        close_gap(slots, place)
+        for j in range(keys.shape[1]):
+            keys[number, j] = 0  # so that snapshots do not depend on what is dead
+        free[counters[FREE]] = number
+        counters[FREE] += 1
+        counters[LIVE] -= 1
+
+
+@compiled
+def refill_slots(old: Array, slots: Array) -> None:
+    """Put the entries of a table into a larger, empty one."""
+    mask = slots.size - 1
+    for i in range(old.size):
+        slot = old[i]
+        if slot != 0:
+            place = ((slot >> 32) & _LOW) & mask
+            while slots[place] != 0:
+                place = (place + 1) & mask
+            slots[place] = slot
+
+
+@compiled
+def index_keys(keys: Array, is_live: Array, slots: Array) -> None:
+    """Fill an empty table from the keys, after a restore."""
+    mask = slots.size - 1
+    for number in range(is_live.size):
+        if is_live[number]:
+            h = hash_row(keys, number)
+            place = h & mask
+            while slots[place] != 0:
+                place = (place + 1) & mask
+            slots[place] = (h << 32) | (number + 1)
+
+
+@compiled
+def put_numbers(words: Array, column: int, values: Array, bits: Array) -> None:
+    """Floats as words whose order as integers is theirs: -0.0 = 0.0, one NaN, last."""
+    for i in range(values.size):
+        if values[i] == 0.0:
+            words[i, column] = 0
+        elif values[i] != values[i]:
+            words[i, column] = _NAN_BITS
+        else:
+            word = bits[i]
+            words[i, column] = word ^ ((word >> 63) & _SIGN_OFF)
+
+
+@compiled
+def put_nulls(words: Array, column: int, null_column: int, bit: int, valid: Array) -> None:
+    """Where a value is null its word is zero and its bit in the null word is set."""
+    for i in range(valid.size):
+        if not valid[i]:
+            words[i, column] = 0
+            words[i, null_column] |= np.int64(1) << bit
+
+
+def numbers_of(words: Array) -> Array:
+    """The floats of words made by `put_numbers`."""
+    bits: Array = words ^ ((words >> 63) & _SIGN_OFF)
+    return bits.view(np.float64)
+
+
+def words_of_numbers(values: Array) -> Array:
+    words = np.empty((len(values), 1), np.int64)
+    plain = frozen(values)
+    put_numbers(words, 0, plain, plain.view(np.int64))
+    return words[:, 0]

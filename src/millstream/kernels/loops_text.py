@@ -1,0 +1,234 @@
+"""Compiled loops over UTF-8 text. The order of its bytes is that of its code points."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from millstream.kernels.loops import FREE, LIVE, TOP, close_gap
+from millstream.kernels.numba_setup import compiled, inlined
+from millstream.plan.batch import Array
+
+#: Beside TOP, FREE and LIVE: how many bytes of the arena are taken.
+USED = 3
+
+_K1 = np.uint64(0x9E3779B97F4A7C15)
+_K2 = np.uint64(0xD6E8FEB86659FD93)
+_SHIFT = np.uint64(32)
+_LOW = np.int64(0xFFFFFFFF)
+
+
+@intrinsic
+def _load64(typing_context: Any, data: Any, index: Any) -> Any:
+    """Eight bytes at any address as a little-endian uint64: comparing bytes is too slow."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        array = context.make_array(signature.args[0])(context, builder, args[0])
+        address = builder.gep(array.data, [args[1]])
+        pointer = builder.bitcast(address, ir.IntType(64).as_pointer())
+        load = builder.load(pointer)
+        load.align = 1
+        return load
+
+    del typing_context, index
+    return types.uint64(data, types.int64), generate
+
+
+@inlined
+def _last64(data: Array, start: int, length: int) -> Any:
+    """The last `length` < 8 bytes of a text, never reading outside of `data`."""
+    if start + 8 <= data.size:
+        shift = np.uint64(64 - 8 * length)
+        return (_load64(data, start) << shift) >> shift
+    word = np.uint64(0)
+    for j in range(length):
+        word |= np.uint64(data[start + j]) << np.uint64(8 * j)
+    return word
+
+
+@inlined
+def hash_text(data: Array, start: int, length: int) -> Any:
+    """32 bits of hash, as int64."""
+    h = _K2 ^ np.uint64(length)
+    rest = length
+    while rest >= 8:
+        h = (h ^ _load64(data, start)) * _K1
+        h ^= h >> _SHIFT
+        start += 8
+        rest -= 8
+    if rest > 0:
+        h = (h ^ _last64(data, start, rest)) * _K1
+        h ^= h >> _SHIFT
+    return np.int64((h * _K2) >> _SHIFT)
+
+
+@inlined
+def _same_text(one: Array, start: int, other: Array, other_start: int, length: int) -> bool:
+    rest = length
+    while rest >= 8:
+        if _load64(one, start) != _load64(other, other_start):
+            return False
+        start += 8
+        other_start += 8
+        rest -= 8
+    return rest == 0 or _last64(one, start, rest) == _last64(other, other_start, rest)
+
+
+@inlined
+def compare_texts(one: int, other: int, places: Array, arena: Array) -> int:
+    """The sign of the order of two pooled texts, given by their codes."""
+    if one == other:
+        return 0
+    start, length = places[one, 0], places[one, 1]
+    other_start, other_length = places[other, 0], places[other, 1]
+    for j in range(min(length, other_length)):
+        a, b = arena[start + j], arena[other_start + j]
+        if a != b:
+            return -1 if a < b else 1
+    return -1 if length < other_length else 1
+
+
+@compiled
+def intern_texts(
+    offsets: Array,
+    data: Array,
+    valid: Array,
+    start: int,
+    codes: Array,
+    slots: Array,
+    places: Array,
+    arena: Array,
+    free: Array,
+    counters: Array,
+) -> int:
+    """Codes of texts from `start` on, -1 for null; stops where the pool must grow.
+
+    `valid` is empty where nothing is null. `places` has the start and length of each
+    text in `arena`; of a free code both are zero.
+    """
+    mask = slots.size - 1
+    for i in range(start, offsets.size - 1):
+        if valid.size > 0 and not valid[i]:
+            codes[i] = -1
+            continue
+        begin = np.int64(offsets[i])
+        length = np.int64(offsets[i + 1]) - begin
+        h = hash_text(data, begin, length)
+        place = h & mask
+        tag = h << 32
+        while True:
+            slot = slots[place]
+            if slot == 0:
+                if 2 * (counters[LIVE] + 1) > slots.size:
+                    return i
+                if counters[USED] + length > arena.size:
+                    return i
+                if counters[FREE] > 0:
+                    counters[FREE] -= 1
+                    code = free[counters[FREE]]
+                elif counters[TOP] < places.shape[0]:
+                    code = counters[TOP]
+                    counters[TOP] += 1
+                else:
+                    return i
+                counters[LIVE] += 1
+                slots[place] = tag | (code + 1)
+                places[code, 0] = counters[USED]
+                places[code, 1] = length
+                for j in range(length):
+                    arena[counters[USED] + j] = data[begin + j]
+                counters[USED] += length
+                codes[i] = code
+                break
+            if (slot ^ tag) & ~_LOW == 0:
+                code = (slot & _LOW) - 1
+                if places[code, 1] == length and _same_text(
+                    data, begin, arena, places[code, 0], length
+                ):
+                    codes[i] = code
+                    break
+            place = (place + 1) & mask
+    return offsets.size - 1
+
+
+@compiled
+def sweep_texts(
+    is_live: Array,
+    slots: Array,
+    places: Array,
+    arena: Array,
+    fresh: Array,
+    free: Array,
+    counters: Array,
+) -> None:
+    """Free the codes that are not live and copy what is left into a fresh arena.
+
+    A code that is already free is found neither live nor in the table.
+    """
+    mask = slots.size - 1
+    used = 0
+    for code in range(counters[TOP]):
+        start, length = places[code, 0], places[code, 1]
+        if is_live[code]:
+            for j in range(length):
+                fresh[used + j] = arena[start + j]
+            places[code, 0] = used
+            used += length
+            continue
+        place = hash_text(arena, start, length) & mask
+        while slots[place] != 0 and (slots[place] & _LOW) != code + 1:
+            place = (place + 1) & mask
+        if slots[place] != 0:
+            close_gap(slots, place)
+            free[counters[FREE]] = code
+            counters[FREE] += 1
+            counters[LIVE] -= 1
+        places[code, 0] = 0
+        places[code, 1] = 0
+    counters[USED] = used
+
+
+@compiled
+def index_texts(is_live: Array, slots: Array, places: Array, arena: Array) -> None:
+    """Fill an empty table, after a restore."""
+    mask = slots.size - 1
+    for code in range(is_live.size):
+        if is_live[code]:
+            h = hash_text(arena, places[code, 0], places[code, 1])
+            place = h & mask
+            while slots[place] != 0:
+                place = (place + 1) & mask
+            slots[place] = (h << 32) | (code + 1)
+
+
+@compiled
+def measure_texts(codes: Array, places: Array, offsets: Array) -> int:
+    """Fill the offsets of the texts of codes laid end to end; -1 is null, and empty."""
+    total = 0
+    for i in range(codes.size):
+        offsets[i] = total
+        if codes[i] >= 0:
+            total += places[codes[i], 1]
+    offsets[codes.size] = total
+    return total
+
+
+@compiled
+def gather_texts(codes: Array, places: Array, arena: Array, offsets: Array, data: Array) -> None:
+    for i in range(codes.size):
+        if codes[i] >= 0:
+            start, begin = places[codes[i], 0], offsets[i]
+            for j in range(offsets[i + 1] - begin):
+                data[begin + j] = arena[start + j]
+
+
+@compiled
+def mark_codes(words: Array, column: int, is_live: Array) -> None:
+    """Mark the codes that a text column of words uses; dead rows say 0, which is harmless."""
+    for i in range(words.shape[0]):
+        if words[i, column] < is_live.size:
+            is_live[words[i, column]] = True

@@ -1,0 +1,69 @@
+"""How loops are compiled, and where the compiled code is kept.
+
+Numba keeps compiled code beside the source unless told otherwise, and the folder of an
+installed package may not be writable. So the code goes into Millstream's cache, and a
+second start compiles nothing. Import `compiled` from here, never numba itself: the
+place must be known before numba is loaded.
+
+Numba notices a change of the file a function stands in, but not of functions it calls in
+other files. Hence one rule: a compiled function that other modules call stands in a
+module named `loops*.py`, and the cache folder is named after the contents of these.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def cache_folder() -> Path:
+    own = os.environ.get("MILLSTREAM_CACHE")
+    shared = os.environ.get("XDG_CACHE_HOME")
+    root = (
+        Path(own)
+        if own
+        else (Path(shared) if shared else Path("~/.cache").expanduser()) / "millstream"
+    )
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("loops*.py")):
+        digest.update(path.read_bytes())
+    return root / "numba" / digest.hexdigest()[:16]
+
+
+os.environ.setdefault("NUMBA_CACHE_DIR", str(cache_folder()))
+
+import numba  # noqa: E402  the line above must come first
+
+numba.config.CACHE_DIR = os.environ["NUMBA_CACHE_DIR"]  # in case numba was loaded before
+_njit: Any = numba.njit
+
+
+def compiled(function: F) -> F:
+    """Compile a function at its first call.
+
+    Call it with one combination of argument types only, or it is compiled again: pass
+    arrays that are only read through `frozen`.
+    """
+    return _compiled(function)
+
+
+def inlined(function: F) -> F:
+    """Compile a function into the bodies of those that call it.
+
+    For what is called once per row: else every call counts references to its arrays,
+    which costs more than most of these functions do.
+    """
+    return _compiled(function, forceinline=True)
+
+
+def _compiled(function: F, **options: Any) -> F:
+    options |= {"nogil": True, "error_model": "numpy"}
+    try:
+        return _njit(cache=True, **options)(function)  # type: ignore[no-any-return]
+    except RuntimeError:  # no folder at all can be written to: compile at every start
+        return _njit(**options)(function)  # type: ignore[no-any-return]
