@@ -1,9 +1,37 @@
-"""Millstream: streams for people who are not stream-processing programmers."""
+"""Millstream: streams for people who are not stream-processing programmers.
 
+The calls are loaded when they are used, so that `import millstream` costs nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
 import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from millstream.api import Compiled as Compiled
+    from millstream.api import compile as compile  # noqa: A004 - the word of the command line
+    from millstream.flow import compile_flow as compile_flow
+    from millstream.flow import relation as relation
+    from millstream.flow import stream as stream
 
 __version__ = "0.1.0"
+
+_EXPORTS = {
+    "Compiled": "millstream.api",
+    "compile": "millstream.api",
+    "compile_flow": "millstream.flow",
+    "relation": "millstream.flow",
+    "stream": "millstream.flow",
+}
 
 # Walks over terms are recursive. The parser admits trees of 1,000 levels, each of which
 # may take several Python frames; Python's own limit of 1,000 frames would break first.
 sys.setrecursionlimit(max(sys.getrecursionlimit(), 20_000))
+
+
+def __getattr__(name: str) -> Any:
+    if name in _EXPORTS:
+        return getattr(importlib.import_module(_EXPORTS[name]), name)
+    raise AttributeError(f"module 'millstream' has no attribute {name!r}")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from millstream.calculus.graph import Program
-from millstream.connectors.interface import Reader, RejectedWriter, Writer
+from millstream.connectors.chunks import Reader, Rejected, Writer
+
+SHOWN_REJECTIONS = 5
 
 
 @dataclass(frozen=True)
@@ -18,7 +20,7 @@ class Job:
     open_readers: Mapping[str, Callable[[], Reader]]
     writers: Mapping[str, Writer]
     late_writers: Mapping[str, Writer] = field(default_factory=dict)
-    rejected_writer: RejectedWriter | None = None
+    on_rejected: Callable[[Rejected], None] | None = None
     is_following: bool = False
 
 
@@ -54,6 +56,15 @@ class Report:
             {name: InputCounts() for name in program.input_names},
             dict.fromkeys(program.outputs, 0),
         )
+
+    def take_rejected(self, name: str, rejected: Iterable[Rejected], job: Job) -> None:
+        """Count rejected rows, keep the first reasons, and hand them to the job."""
+        for one in rejected:
+            self.inputs[name].rejected += 1
+            if len(self.first_rejections) < SHOWN_REJECTIONS:
+                self.first_rejections.append(f"{one.source}:{one.position}: {one.reason}")
+            if job.on_rejected is not None:
+                job.on_rejected(one)
 
 
 #: Called by an engine now and then with the report so far.

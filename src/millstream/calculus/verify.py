@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from millstream.calculus.functions import Fold, RoundRobinJoin
 from millstream.calculus.graph import Operator, Program, infer_types
 from millstream.calculus.terms import columns_read
-from millstream.calculus.types import TIME_COLUMN
+from millstream.calculus.types import TIME_COLUMN, WEIGHT_COLUMN
 from millstream.errors import CheckError, Fault, suggest
 
 Rule = Callable[[Program], Iterator[Fault]]
@@ -126,6 +126,18 @@ def private_state_stays_private(program: Program) -> Iterator[Fault]:
             yield _at(ops[1], f'"${variable}" is private state and cannot be shared by {names}')
 
 
+def columns_named_once(program: Program) -> Iterator[Fault]:
+    types, _ = infer_types(program)
+    for op in program.operators:
+        for queue in op.outputs:
+            names = Counter(types[queue].schema.names if queue in types else ())
+            for name, count in names.items():
+                if count > 1:
+                    yield _at(op, f'the queue "{queue}" has two columns "{name}"')
+                if name in (TIME_COLUMN, WEIGHT_COLUMN):
+                    yield _at(op, f'"{name}" is a reserved name; every item has it')
+
+
 def unread_fields_are_all_set(program: Program) -> Iterator[Fault]:
     """A variable that is written but not read is replaced whole, as in the paper."""
     for op in program.operators:
@@ -206,6 +218,7 @@ RULES: tuple[dict[str, Rule], ...] = (
     },
     {
         "functions-fit-queues": functions_fit_queues,
+        "columns-named-once": columns_named_once,
         "unread-fields-are-all-set": unread_fields_are_all_set,
     },
     {

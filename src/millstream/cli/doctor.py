@@ -6,6 +6,7 @@ be the very thing that fails.
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import re
@@ -44,6 +45,11 @@ class Check:
     ok: bool
     found: str
     fix: str | None = None
+
+
+def run_command(arguments: argparse.Namespace) -> int:
+    """The command `millstream doctor`."""
+    return run(arguments.format)
 
 
 def run(format: str) -> int:  # noqa: A002 - the word of the command line

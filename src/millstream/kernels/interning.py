@@ -22,10 +22,12 @@ from millstream.kernels.loops import (
     FREE,
     LIVE,
     TOP,
+    Table,
     frozen,
     grown,
     index_keys,
     intern_rows,
+    padded,
     refill_slots,
     release_rows,
 )
@@ -36,64 +38,69 @@ class IdTable:
     """Mutable. Ids for rows of int64 words of one width."""
 
     def __init__(self, width: int) -> None:
-        self.keys = np.zeros((slots_for(0) // 2, width), np.int64)
-        self._slots = np.zeros(slots_for(0), np.int64)
-        self._free = np.zeros(len(self.keys), np.int64)
-        self._counters = np.zeros(3, np.int64)
+        self.table = Table(
+            slots=np.zeros(slots_for(0), np.int64),
+            keys=np.zeros((slots_for(0) // 2, width), np.int64),
+            free=np.zeros(slots_for(0) // 2, np.int64),
+            counters=np.zeros(3, np.int64),
+        )
 
     @property
     def size(self) -> int:
         """How many ids are in use."""
-        return int(self._counters[LIVE])
+        return int(self.table.counters[LIVE])
 
     @property
     def bound(self) -> int:
         """All ids ever given are below this."""
-        return int(self._counters[TOP])
+        return int(self.table.counters[TOP])
+
+    @property
+    def keys(self) -> Array:
+        """The words of each id, with room to spare; those of free ids are zero."""
+        return self.table.keys
 
     def ids(self, words: Array) -> Array:
         ids = np.empty(len(words), np.int64)
         start = 0
         while True:
-            start = intern_rows(
-                words, start, ids, self._slots, self.keys, self._free, self._counters
-            )
+            start = intern_rows(words, start, ids, self.table)
             if start == len(words):
                 return ids
             self._grow()
 
     def _grow(self) -> None:
-        if 2 * (self.size + 1) > len(self._slots):
-            old, self._slots = self._slots, np.zeros(2 * len(self._slots), np.int64)
-            refill_slots(old, self._slots)
-        self.keys = grown(self.keys, self.size + 1)
-        self._free = grown(self._free, len(self.keys))
+        slots, keys, free, counters = self.table
+        if 2 * (self.size + 1) > len(slots):
+            slots = np.zeros(2 * len(slots), np.int64)
+            refill_slots(self.table.slots, slots)
+        keys, free = grown(keys, self.size + 1), grown(free, self.size + 1)
+        self.table = Table(slots, keys, free, counters)
 
     def release(self, ids: Array) -> None:
         """Give back ids, each of them once; they may be given to other rows."""
-        release_rows(frozen(ids), self._slots, self.keys, self._free, self._counters)
+        release_rows(frozen(ids), self.table)
 
     def is_live(self) -> Array:
+        """Which of the ids below `bound` are in use."""
         live = np.ones(self.bound, np.bool_)
-        live[self._free[: int(self._counters[FREE])]] = False
+        live[self.table.free[: self.table.counters[FREE]]] = False
         return live
 
     def snapshot(self) -> State:
         return {
             "keys": self.keys[: self.bound].copy(),
-            "free": self._free[: int(self._counters[FREE])].copy(),
+            "free": self.table.free[: self.table.counters[FREE]].copy(),
         }
 
     def restore(self, state: State) -> None:
-        width = self.keys.shape[1]
-        self.__init__(width)  # type: ignore[misc]
-        keys = np.array(state["keys"], np.int64).reshape(-1, width)
-        free = np.asarray(state["free"], np.int64)
-        self.keys = grown(keys, len(self.keys))
-        self._free = grown(np.array(free), len(self.keys))
-        self._counters[:] = (len(keys), len(free), len(keys) - len(free))
-        self._slots = np.zeros(slots_for(len(keys)), np.int64)
-        index_keys(self.keys, frozen(self.is_live()), self._slots)
+        keys = np.array(state["keys"], np.int64).reshape(-1, self.keys.shape[1])
+        free = np.array(state["free"], np.int64)
+        top = len(keys)
+        counters = np.array([top, len(free), top - len(free)], np.int64)
+        slots = np.zeros(slots_for(top), np.int64)
+        self.table = Table(slots, keys, padded(free, top), counters)
+        index_keys(keys, frozen(self.is_live()), slots)
 
 
 class Interner:

@@ -1,20 +1,18 @@
 """Compiled loops that everything else stands on: hash tables of rows of int64 words.
 
-A table maps a row of words to a small dense id. `slots` is open addressing with linear
-probing at most half full; a slot holds 32 bits of the hash and the id plus one, so that
-growing and deleting need not look at the keys. `keys` holds the words by id. `counters`
-are the ids ever handed out, the number of them in the stack `free`, and the live ones.
+A table maps a row of words to a small dense id.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from millstream.kernels.numba_setup import compiled, inlined
 from millstream.plan.batch import Array
 
+#: What `counters` count: ids ever given, those of them on the free stack, those in use.
 TOP, FREE, LIVE = 0, 1, 2
 
 _K1 = np.uint64(0x9E3779B97F4A7C15)
@@ -25,6 +23,19 @@ _SIGN_OFF = np.int64(0x7FFFFFFFFFFFFFFF)
 _NAN_BITS = np.int64(0x7FF8000000000000)
 
 
+class Table(NamedTuple):
+    """A hash table with open addressing and linear probing, at most half full.
+
+    A slot holds 32 bits of the hash and the id plus one, so that growing and deleting
+    need not look at the keys. `keys` has the words by id, `free` is a stack of ids.
+    """
+
+    slots: Array
+    keys: Array
+    free: Array
+    counters: Array
+
+
 def frozen(array: Array) -> Array:
     """The array as contiguous and read-only, so that loops are compiled for one type."""
     view = np.ascontiguousarray(array).view()
@@ -32,13 +43,18 @@ def frozen(array: Array) -> Array:
     return view
 
 
+def padded(array: Array, length: int) -> Array:
+    """A copy with exactly `length` rows; new rows are zero."""
+    bigger = np.zeros((length, *array.shape[1:]), array.dtype)
+    bigger[: len(array)] = array
+    return bigger
+
+
 def grown(array: Array, length: int) -> Array:
     """The array with at least `length` rows, doubling; new rows are zero."""
     if len(array) >= length:
         return array
-    bigger = np.zeros((max(length, 2 * len(array)), *array.shape[1:]), array.dtype)
-    bigger[: len(array)] = array
-    return bigger
+    return padded(array, max(length, 2 * len(array)))
 
 
 @compiled
@@ -47,6 +63,25 @@ def extended(array: Array, length: int) -> Array:
     bigger = np.zeros(max(length, 2 * array.size), array.dtype)
     bigger[: array.size] = array
     return bigger
+
+
+@compiled
+def dead_ids(used: Array, counts: Array) -> Array:
+    """Which of the ids used have a count of zero, each of them once.
+
+    The counts are in the first column of an array.
+    """
+    dead = np.empty(used.size, np.int64)
+    size = 0
+    for i in range(used.size):
+        if used[i] >= 0 and counts[used[i], 0] == 0:
+            counts[used[i], 0] = -1  # so that it is not found again
+            dead[size] = used[i]
+            size += 1
+    dead = dead[:size].copy()
+    for number in dead:
+        counts[number, 0] = 0
+    return dead
 
 
 @inlined
@@ -61,17 +96,33 @@ def hash_row(words: Array, row: int) -> Any:
 
 @inlined
 def _same(words: Array, row: int, keys: Array, number: int) -> bool:
-    for j in range(words.shape[1]):
+    for j in range(words.shape[1]):  # noqa: SIM110  numba does not compile all()
         if words[row, j] != keys[number, j]:
             return False
     return True
 
 
+@inlined
+def take_id(free: Array, counters: Array) -> Any:
+    """An id to give; the caller has made sure that there is one."""
+    counters[LIVE] += 1
+    if counters[FREE] > 0:
+        counters[FREE] -= 1
+        return free[counters[FREE]]
+    counters[TOP] += 1
+    return counters[TOP] - 1
+
+
+@inlined
+def is_full(slots: Array, free: Array, counters: Array) -> Any:
+    """Must the table grow before it can take one more?"""
+    return 2 * (counters[LIVE] + 1) > slots.size or counters[LIVE] == free.size
+
+
 @compiled
-def intern_rows(
-    words: Array, start: int, ids: Array, slots: Array, keys: Array, free: Array, counters: Array
-) -> int:
+def intern_rows(words: Array, start: int, ids: Array, table: Table) -> int:
     """Ids of rows from `start` on; stops where the table must grow, and says where."""
+    slots, keys, free, counters = table
     mask = slots.size - 1
     for i in range(start, words.shape[0]):
         h = hash_row(words, i)
@@ -80,29 +131,20 @@ def intern_rows(
         while True:
             slot = slots[place]
             if slot == 0:
-                if 2 * (counters[LIVE] + 1) > slots.size:
+                if is_full(slots, free, counters):
                     return i
-                if counters[FREE] > 0:
-                    counters[FREE] -= 1
-                    number = free[counters[FREE]]
-                elif counters[TOP] < keys.shape[0]:
-                    number = counters[TOP]
-                    counters[TOP] += 1
-                else:
-                    return i
-                counters[LIVE] += 1
+                number = take_id(free, counters)
                 slots[place] = tag | (number + 1)
                 for j in range(words.shape[1]):
                     keys[number, j] = words[i, j]
-                ids[i] = number
                 break
             if (slot ^ tag) & ~_LOW == 0:
                 number = (slot & _LOW) - 1
                 if _same(words, i, keys, number):
-                    ids[i] = number
                     break
             place = (place + 1) & mask
-    return words.shape[0]
+        ids[i] = number
+    return len(words)
 
 
 @inlined
@@ -124,7 +166,8 @@ def close_gap(slots: Array, gap: int) -> None:
 
 
 @compiled
-def release_rows(ids: Array, slots: Array, keys: Array, free: Array, counters: Array) -> None:
+def release_rows(ids: Array, table: Table) -> None:
+    slots, keys, free, counters = table
     mask = slots.size - 1
     for i in range(ids.size):
         number = ids[i]

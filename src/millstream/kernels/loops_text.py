@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from millstream.kernels.loops import FREE, LIVE, TOP, close_gap
+from millstream.kernels.loops import FREE, LIVE, TOP, close_gap, is_full, take_id
 from millstream.kernels.numba_setup import compiled, inlined
 from millstream.plan.batch import Array
 
@@ -22,8 +22,28 @@ _SHIFT = np.uint64(32)
 _LOW = np.int64(0xFFFFFFFF)
 
 
-@intrinsic
-def _load64(typing_context: Any, data: Any, index: Any) -> Any:
+class TextColumn(NamedTuple):
+    """Texts as Arrow has them; `valid` is empty where nothing is null."""
+
+    offsets: Array
+    data: Array
+    valid: Array
+
+
+class Texts(NamedTuple):
+    """A pool of texts: as `loops.Table`, but the keys lie end to end in `arena`.
+
+    `places` has the start and the length of each text; of a free code both are zero.
+    """
+
+    slots: Array
+    places: Array
+    arena: Array
+    free: Array
+    counters: Array
+
+
+def _define_load64(typing_context: Any, data: Any, index: Any) -> Any:
     """Eight bytes at any address as a little-endian uint64: comparing bytes is too slow."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -38,8 +58,11 @@ def _load64(typing_context: Any, data: Any, index: Any) -> Any:
     return types.uint64(data, types.int64), generate
 
 
+_load64: Any = intrinsic(_define_load64)
+
+
 @inlined
-def _last64(data: Array, start: int, length: int) -> Any:
+def _last64(data: Array, start: Any, length: Any) -> Any:
     """The last `length` < 8 bytes of a text, never reading outside of `data`."""
     if start + 8 <= data.size:
         shift = np.uint64(64 - 8 * length)
@@ -51,7 +74,7 @@ def _last64(data: Array, start: int, length: int) -> Any:
 
 
 @inlined
-def hash_text(data: Array, start: int, length: int) -> Any:
+def hash_text(data: Array, start: Any, length: Any) -> Any:
     """32 bits of hash, as int64."""
     h = _K2 ^ np.uint64(length)
     rest = length
@@ -67,7 +90,7 @@ def hash_text(data: Array, start: int, length: int) -> Any:
 
 
 @inlined
-def _same_text(one: Array, start: int, other: Array, other_start: int, length: int) -> bool:
+def _same_text(one: Array, start: int, other: Array, other_start: Any, length: Any) -> Any:
     rest = length
     while rest >= 8:
         if _load64(one, start) != _load64(other, other_start):
@@ -79,10 +102,11 @@ def _same_text(one: Array, start: int, other: Array, other_start: int, length: i
 
 
 @inlined
-def compare_texts(one: int, other: int, places: Array, arena: Array) -> int:
+def compare_texts(one: int, other: int, texts: Texts) -> int:
     """The sign of the order of two pooled texts, given by their codes."""
     if one == other:
         return 0
+    places, arena = texts.places, texts.arena
     start, length = places[one, 0], places[one, 1]
     other_start, other_length = places[other, 0], places[other, 1]
     for j in range(min(length, other_length)):
@@ -93,82 +117,51 @@ def compare_texts(one: int, other: int, places: Array, arena: Array) -> int:
 
 
 @compiled
-def intern_texts(
-    offsets: Array,
-    data: Array,
-    valid: Array,
-    start: int,
-    codes: Array,
-    slots: Array,
-    places: Array,
-    arena: Array,
-    free: Array,
-    counters: Array,
-) -> int:
-    """Codes of texts from `start` on, -1 for null; stops where the pool must grow.
-
-    `valid` is empty where nothing is null. `places` has the start and length of each
-    text in `arena`; of a free code both are zero.
-    """
+def intern_texts(column: TextColumn, start: int, codes: Array, texts: Texts) -> int:
+    """Codes of texts from `start` on, -1 for null; stops where the pool must grow."""
+    offsets, data, valid = column
+    slots, places, arena, free, counters = texts
     mask = slots.size - 1
     for i in range(start, offsets.size - 1):
         if valid.size > 0 and not valid[i]:
             codes[i] = -1
             continue
-        begin = np.int64(offsets[i])
-        length = np.int64(offsets[i + 1]) - begin
+        begin: Any = np.int64(offsets[i])
+        length: Any = np.int64(offsets[i + 1]) - begin
         h = hash_text(data, begin, length)
         place = h & mask
         tag = h << 32
         while True:
             slot = slots[place]
             if slot == 0:
-                if 2 * (counters[LIVE] + 1) > slots.size:
+                if is_full(slots, free, counters) or counters[USED] + length > arena.size:
                     return i
-                if counters[USED] + length > arena.size:
-                    return i
-                if counters[FREE] > 0:
-                    counters[FREE] -= 1
-                    code = free[counters[FREE]]
-                elif counters[TOP] < places.shape[0]:
-                    code = counters[TOP]
-                    counters[TOP] += 1
-                else:
-                    return i
-                counters[LIVE] += 1
+                code = take_id(free, counters)
                 slots[place] = tag | (code + 1)
                 places[code, 0] = counters[USED]
                 places[code, 1] = length
                 for j in range(length):
                     arena[counters[USED] + j] = data[begin + j]
                 counters[USED] += length
-                codes[i] = code
                 break
             if (slot ^ tag) & ~_LOW == 0:
                 code = (slot & _LOW) - 1
                 if places[code, 1] == length and _same_text(
                     data, begin, arena, places[code, 0], length
                 ):
-                    codes[i] = code
                     break
             place = (place + 1) & mask
-    return offsets.size - 1
+        codes[i] = code
+    return len(codes)
 
 
 @compiled
-def sweep_texts(
-    is_live: Array,
-    slots: Array,
-    places: Array,
-    arena: Array,
-    fresh: Array,
-    free: Array,
-    counters: Array,
-) -> None:
+def sweep_texts(is_live: Array, texts: Texts, fresh: Array) -> None:
     """Free the codes that are not live and copy what is left into a fresh arena.
 
     A code that is already free is found neither live nor in the table.
     """
+    slots, places, arena, free, counters = texts
     mask = slots.size - 1
     used = 0
     for code in range(counters[TOP]):
@@ -193,8 +186,9 @@ def sweep_texts(
 
 
 @compiled
-def index_texts(is_live: Array, slots: Array, places: Array, arena: Array) -> None:
+def index_texts(is_live: Array, texts: Texts) -> None:
     """Fill an empty table, after a restore."""
+    slots, places, arena = texts.slots, texts.places, texts.arena
     mask = slots.size - 1
     for code in range(is_live.size):
         if is_live[code]:
@@ -206,7 +200,7 @@ def index_texts(is_live: Array, slots: Array, places: Array, arena: Array) -> No
 
 
 @compiled
-def measure_texts(codes: Array, places: Array, offsets: Array) -> int:
+def measure_texts(codes: Array, places: Array, offsets: Array) -> Any:
     """Fill the offsets of the texts of codes laid end to end; -1 is null, and empty."""
     total = 0
     for i in range(codes.size):
@@ -218,7 +212,8 @@ def measure_texts(codes: Array, places: Array, offsets: Array) -> int:
 
 
 @compiled
-def gather_texts(codes: Array, places: Array, arena: Array, offsets: Array, data: Array) -> None:
+def gather_texts(codes: Array, texts: Texts, offsets: Array, data: Array) -> None:
+    places, arena = texts.places, texts.arena
     for i in range(codes.size):
         if codes[i] >= 0:
             start, begin = places[codes[i], 0], offsets[i]

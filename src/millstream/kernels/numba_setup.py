@@ -39,8 +39,9 @@ os.environ.setdefault("NUMBA_CACHE_DIR", str(cache_folder()))
 
 import numba  # noqa: E402  the line above must come first
 
-numba.config.CACHE_DIR = os.environ["NUMBA_CACHE_DIR"]  # in case numba was loaded before
 _njit: Any = numba.njit
+_config: Any = numba.config
+_config.CACHE_DIR = os.environ["NUMBA_CACHE_DIR"]  # in case numba was loaded before
 
 
 def compiled(function: F) -> F:

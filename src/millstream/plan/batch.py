@@ -129,12 +129,24 @@ def concat_vectors(vectors: Sequence[Vector]) -> Vector:
         return vectors[0]
     type_ = vectors[0].type
     if type_.kind is Kind.TEXT:
+        if _are_well_encoded([v.values for v in vectors]):
+            return Vector(type_, pa.concat_arrays([v.values for v in vectors]))
         plain = [v.to_arrow() for v in vectors]
         return Vector(type_, pa.concat_arrays(plain))
     values = np.concatenate([v.values for v in vectors])
     if all(v.valid is None for v in vectors):
         return Vector(type_, values)
     return Vector(type_, values, np.concatenate([v.mask() for v in vectors]))
+
+
+def _are_well_encoded(texts: list[Any]) -> bool:
+    """Are all encoded alike, by dictionaries short enough to be worth joining?"""
+    types = {t.type for t in texts}
+    return (
+        len(types) == 1
+        and pa.types.is_dictionary(types.pop())
+        and all(len(t.dictionary) <= len(t) for t in texts)
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,273 @@
+"""The public calls, in the words of the command line: compile, run, explain.
+
+>>> import millstream
+>>> job = millstream.compile(
+...     text='''
+...     output large; input trades(symbol text, volume integer);
+...     (large) <- Filter[volume > 100](trades);
+... '''
+... )
+>>> trades = [{"_time": 1, "symbol": "IBM", "volume": 300}]
+>>> job.run({"trades": trades}).rows("large")
+[{'_time': 1, 'symbol': 'IBM', 'volume': 300}]
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from millstream.backends.job import Job, Progress, Report, no_progress
+from millstream.calculus.graph import Input, Program
+from millstream.calculus.types import TIME_COLUMN, WEIGHT_COLUMN, QueueType, Value
+from millstream.connectors.chunks import Reader, Rejected, Writer
+from millstream.connectors.location import Location, parse_location
+from millstream.errors import UsageError, listing, suggest
+from millstream.languages import translate, translate_file
+from millstream.source import Source
+
+#: An input: a file or pattern, a location, or rows as dictionaries with `_time`.
+InputGiven = str | Path | Location | Iterable[Mapping[str, Value]]
+#: An output: a file, a location, or a writer of your own.
+OutputGiven = str | Path | Location | Writer
+
+ENGINES: dict[str, str] = {
+    "reference": "millstream.backends.reference.run:run",
+    "local": "millstream.backends.local.run:run",
+}
+DEFAULT_ENGINE = "local"
+
+#: Outputs that every job has beside those of its program.
+REJECTED = "rejected"
+LATE = "late"
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A run that has come to its end."""
+
+    report: Report
+    writers: Mapping[str, Any]
+
+    def rows(self, output: str) -> list[dict[str, Value]]:
+        """The rows of an output that was kept in memory, as dictionaries."""
+        writer = self.writers.get(output)
+        if writer is None or not hasattr(writer, "batches"):
+            raise UsageError(f'the output "{output}" was not kept in memory')
+        return [row for batch in writer.batches for row in _as_dictionaries(batch)]
+
+
+def _as_dictionaries(batch: Any) -> list[dict[str, Value]]:
+    heads: list[dict[str, Value]] = [{TIME_COLUMN: t} for t in batch.time.tolist()]
+    if batch.weight is not None:
+        for head, weight in zip(heads, batch.weight.tolist(), strict=True):
+            head[WEIGHT_COLUMN] = weight
+    names = batch.schema.names
+    return [
+        head | dict(zip(names, row, strict=True))
+        for head, row in zip(heads, batch.rows(), strict=True)
+    ]
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A verified program, with where a project says its data is."""
+
+    program: Program
+    name: str = "program"
+    base: Path = field(default_factory=Path)
+    sources: Mapping[str, Location] = field(default_factory=dict)
+    sinks: Mapping[str, Location] = field(default_factory=dict)
+
+    def run(
+        self,
+        inputs: Mapping[str, InputGiven] | None = None,
+        outputs: Mapping[str, OutputGiven] | None = None,
+        *,
+        engine: str = DEFAULT_ENGINE,
+        optimise: bool = True,
+        follow: Callable[[], bool] | None = None,
+        progress: Progress = no_progress,
+        **options: Any,
+    ) -> Finished:
+        """Run to the end of the inputs. Outputs that are not given are kept in memory.
+
+        `follow`, if given, makes the job watch for new files until it answers true.
+        """
+        from millstream.optimiser.optimise import optimise as optimised
+
+        run = _engine(engine)
+        program = optimised(self.program) if optimise else self.program
+        job_inputs = dict(self.sources) | _checked(inputs or {}, self.program.input_names, "input")
+        extra = (REJECTED, *late_names(program))
+        job_outputs = dict(self.sinks) | _checked(
+            outputs or {}, (*program.outputs, *extra), "output"
+        )
+        with ExitStack() as stack:
+            job, writers = self._job(program, job_inputs, job_outputs, follow, stack)
+            report = run(job, progress=progress, **options)
+        return Finished(report, writers)
+
+    def _job(
+        self,
+        program: Program,
+        inputs: Mapping[str, Any],
+        outputs: Mapping[str, Any],
+        follow: Callable[[], bool] | None,
+        stack: ExitStack,
+    ) -> tuple[Job, dict[str, Any]]:
+        from millstream.connectors.open import open_rejected_writer
+
+        readers = {
+            one.name: _reader_factory(one, self._input(one, inputs), follow)
+            for one in program.inputs
+        }
+        types = program.queue_types()
+        writers: dict[str, Any] = {}
+        for name in program.outputs:
+            writers[name] = _writer(outputs.get(name), types[name])
+        late = {
+            one.name: _writer(outputs[key], one.type)
+            for key, one in late_names(program).items()
+            if key in outputs
+        }
+        on_rejected: Callable[[Rejected], None] | None = None
+        if REJECTED in outputs:
+            rejected = open_rejected_writer(_location(outputs[REJECTED]))
+            stack.push(_closing(rejected))
+            on_rejected = rejected.write
+        for writer in (*writers.values(), *late.values()):
+            stack.push(_closing(writer))
+        return Job(program, readers, writers, late, on_rejected, follow is not None), writers
+
+    def read_inputs(self, inputs: Mapping[str, InputGiven] | None = None) -> dict[str, list[Any]]:
+        """All accepted events of every input, as the reference sees them."""
+        from millstream.backends.reference.feed import read_events
+
+        given = dict(self.sources) | _checked(inputs or {}, self.program.input_names, "input")
+        readers = {
+            one.name: _reader_factory(one, self._input(one, given), None)
+            for one in self.program.inputs
+        }
+        return read_events(Job(self.program, readers, {}), Report.for_program(self.program))
+
+    def _input(self, one: Input, inputs: Mapping[str, Any]) -> Any:
+        if one.name in inputs:
+            return inputs[one.name]
+        beside = [self.base / f"{one.name}.{end}" for end in ("parquet", "csv", "jsonl")]
+        found = [path for path in beside if path.exists()]
+        if len(found) == 1:
+            return parse_location(found[0].name, self.base)
+        names = " or ".join(path.name for path in beside)
+        raise UsageError(
+            f'the input "{one.name}" is not given',
+            hint=f"say --in {one.name}=FILE, or put {names} beside the program",
+        )
+
+    def explain(self, stage: str = "calculus", format: str = "text") -> str:  # noqa: A002
+        """What the program is at a stage: calculus, optimised, plan or kernels."""
+        from millstream.explain import explain
+
+        return explain(self.program, stage, format)
+
+
+def compile(  # noqa: A001 - the word of the command line
+    file: str | Path | None = None, *, text: str | None = None, language: str = "brook"
+) -> Compiled:
+    """A program file, a project folder or a text, checked and ready to run."""
+    if text is not None:
+        return Compiled(translate(Source("text", text), language))
+    if file is None:
+        raise UsageError("give a file or a text to compile")
+    path = Path(file)
+    if path.is_dir() or path.name == "millstream.toml":
+        return _compile_project(path if path.is_dir() else path.parent, str(file))
+    if not path.exists():
+        raise _no_such_file(path)
+    return Compiled(translate_file(path, str(file)), path.stem, path.parent)
+
+
+def _compile_project(folder: Path, shown: str) -> Compiled:
+    from millstream.project.load import load_project
+
+    linked, sources, sinks = load_project(folder, shown)
+    return Compiled(linked.program, folder.resolve().name, folder, sources, sinks)
+
+
+def _no_such_file(path: Path) -> UsageError:
+    folder = path.parent
+    if not folder.is_dir():
+        return UsageError(f'there is no folder "{folder}"')
+    near = suggest(path.name, (p.name for p in folder.iterdir()))
+    return UsageError(f'there is no file "{path}"', hint=near)
+
+
+def _engine(name: str) -> Callable[..., Report]:
+    if name not in ENGINES:
+        if name == "spark":
+            raise UsageError("the Spark engine is not there yet", hint="use --engine local")
+        raise UsageError(f'unknown engine "{name}"', hint=f"engines are: {listing(ENGINES)}")
+    module, _, function = ENGINES[name].partition(":")
+    engine: Callable[..., Report] = getattr(importlib.import_module(module), function)
+    return engine
+
+
+def late_names(program: Program) -> dict[str, Input]:
+    """The outputs for late rows: `late`, or `late.INPUT` where there are several inputs."""
+    if len(program.inputs) == 1:
+        return {LATE: program.inputs[0]}
+    return {f"{LATE}.{one.name}": one for one in program.inputs}
+
+
+def _checked(given: Mapping[str, Any], known: Iterable[str], what: str) -> dict[str, Any]:
+    names = list(known)
+    for name in given:
+        if name not in names:
+            hint = f"{what}s are: {listing(names)}. {suggest(name, names) or ''}".strip()
+            raise UsageError(f'this program has no {what} "{name}"', hint=hint)
+    return dict(given)
+
+
+def _location(given: str | Path | Location) -> Location:
+    """Names given to a call are relative to where we are, not to the program."""
+    return given if isinstance(given, Location) else parse_location(str(given), Path())
+
+
+def _reader_factory(
+    one: Input, given: Any, follow: Callable[[], bool] | None
+) -> Callable[[], Reader]:
+    from millstream.connectors.open import memory_reader, open_reader, watch
+
+    if not isinstance(given, (str, Path, Location)):
+        return lambda: memory_reader(one, given)
+    location = _location(given)
+    if follow is not None:
+        return lambda: watch(location, one, follow)
+    return lambda: open_reader(location, one)
+
+
+def _writer(given: OutputGiven | None, type_: QueueType) -> Any:
+    from millstream.connectors.open import MemoryWriter, open_writer
+
+    if given is None:
+        return MemoryWriter()
+    if isinstance(given, (str, Path, Location)):
+        return open_writer(_location(given), type_)
+    return given
+
+
+def _closing(writer: Any) -> Callable[..., bool]:
+    """Close after success, abort after an error: no reader ever sees half a result."""
+
+    def leave(kind: object, error: object, traceback: object) -> bool:
+        if kind is None:
+            writer.close()
+        else:
+            writer.abort()
+        return False
+
+    return leave

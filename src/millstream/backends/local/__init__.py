@@ -1,0 +1,1 @@
+"""The local engine: the plan and its kernels in one process."""

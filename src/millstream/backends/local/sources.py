@@ -1,0 +1,89 @@
+"""From readers to rounds: late rows, order, and how far time is known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from millstream.backends.job import InputCounts
+from millstream.calculus.graph import Input
+from millstream.calculus.types import INT64_MIN
+from millstream.connectors.chunks import Chunk, Reader
+from millstream.plan.batch import Array, Batch, concat_batches, empty_batch
+from millstream.plan.ranks import first_rank
+
+
+class SourceState:
+    """Mutable: one input, what has been read of it and not yet been released."""
+
+    def __init__(self, input_: Input, declaration: int, reader: Reader, *, is_ranked: bool) -> None:
+        self.input = input_
+        self.reader = reader
+        self.chunks: Iterator[Chunk] = reader.chunks()
+        self.counts = InputCounts()
+        self.is_exhausted = False
+        self.largest: int | None = None
+        self._pending: list[Batch] = []
+        self._next_rank = first_rank(declaration)
+        self._is_ranked = is_ranked
+
+    @property
+    def known_below(self) -> int | None:
+        """All items with a smaller time have been read; None if nothing is known."""
+        return None if self.largest is None else self.largest - self.input.slack
+
+    def read(self) -> tuple[Chunk | None, Batch]:
+        """Take in the next chunk; returns it, and those of its rows that are late."""
+        chunk = next(self.chunks, None)
+        if chunk is None:
+            self.is_exhausted = True
+            self.reader.close()
+            return None, empty_batch(self.input.type)
+        self.counts.read += chunk.read
+        batch = chunk.batch
+        if self._is_ranked:
+            ranks = np.arange(self._next_rank, self._next_rank + len(batch))
+            batch = Batch(batch.type, batch.time, batch.columns, batch.weight, ranks)
+        self._next_rank += len(batch)
+        accepted, late = self._without_late(batch)
+        self.counts.late += len(late)
+        self.counts.waiting += len(accepted)
+        if len(accepted):
+            self._pending.append(accepted)
+        return chunk, late
+
+    def _without_late(self, batch: Batch) -> tuple[Batch, Batch]:
+        """Late: more than the slack behind the largest time at an earlier position."""
+        none = empty_batch(batch.type)
+        if not len(batch):
+            return batch, none
+        before = batch.time[0] if self.largest is None else self.largest
+        if _is_sorted(batch.time) and batch.time[0] >= before:
+            self.largest = int(batch.time[-1])
+            return batch, none
+        seen = np.maximum.accumulate(np.concatenate(([before], batch.time)))
+        self.largest = int(seen[-1])
+        slack = self.input.slack
+        oldest = np.where(seen[:-1] >= INT64_MIN + slack, seen[:-1] - slack, INT64_MIN)
+        is_late = batch.time < oldest
+        if not is_late.any():
+            return batch, none
+        return batch.take(np.flatnonzero(~is_late)), batch.take(np.flatnonzero(is_late))
+
+    def release(self, mark: int) -> Batch:
+        """The waiting items up to a mark, by (time, position)."""
+        if not self._pending:
+            return empty_batch(self.input.type)
+        batch = concat_batches(self._pending, self.input.type)
+        if not _is_sorted(batch.time):
+            batch = batch.take(np.argsort(batch.time, kind="stable"))
+        cut = int(np.searchsorted(batch.time, mark, side="right"))
+        self._pending = [batch.slice(cut, len(batch))] if cut < len(batch) else []
+        self.counts.waiting -= cut
+        self.counts.processed += cut
+        return batch.slice(0, cut)
+
+
+def _is_sorted(times: Array) -> bool:
+    return bool((times[1:] >= times[:-1]).all())

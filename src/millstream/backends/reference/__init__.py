@@ -1,0 +1,1 @@
+"""The reference interpreter: the definition that everything else is compared with."""

@@ -1,0 +1,64 @@
+"""`millstream explore`: every interleaving of a small program."""
+
+from __future__ import annotations
+
+import argparse
+
+from millstream import api
+from millstream.backends.reference.explore import (
+    Exploration,
+    explore,
+    operators_in_conflict,
+    replay,
+)
+from millstream.backends.reference.feed import Event
+from millstream.calculus.graph import Program
+from millstream.cli.run import named
+from millstream.cli.show import print_json
+
+
+def run(arguments: argparse.Namespace) -> int:
+    compiled = api.compile(arguments.file)
+    events = compiled.read_inputs(named(arguments.in_, "--in"))
+    result = explore(compiled.program, events, limit=arguments.limit)
+    if arguments.format == "json":
+        print_json(_records(result))
+    else:
+        _tell(compiled.program, events, result)
+    return 0 if result.is_complete else 1
+
+
+def _records(result: Exploration) -> list[dict[str, object]]:
+    """One object per different result."""
+    return [
+        {
+            "unique": result.is_unique and result.is_complete,
+            "complete": result.is_complete,
+            "configurations": result.configurations,
+            "result": number,
+            "schedule": " ".join(final.schedule),
+            "rows": sum(len(items) for _, items in final.outputs),
+        }
+        for number, final in enumerate(result.finals, 1)
+    ]
+
+
+def _tell(program: Program, events: dict[str, list[Event]], result: Exploration) -> None:
+    print(f"{result.configurations:,} configurations")
+    if len(result.finals) > 1:
+        print(f"the result is NOT unique: {len(result.finals)} different ones; two of them:")
+        for number, final in enumerate(result.finals[:2], 1):
+            print(f"\nschedule {number}")
+            print("\n".join(replay(program, events, final.schedule)))
+            for queue, items in final.outputs:
+                rows = "; ".join(f"{i.time}:{i.row}" for i in items) or "nothing"
+                print(f"  => {queue}: {rows}")
+        conflict = operators_in_conflict(program)
+        if conflict:
+            print("\nthese operators share a variable:")
+            print("\n".join(f"  {line}" for line in conflict))
+        print("\nthe engines fire by (time, order of declaration, position), which is one of them")
+    elif result.is_complete:
+        print("the result is unique")
+    if not result.is_complete:
+        print("stopped at the limit: not every interleaving was tried (--limit N)")

@@ -1,0 +1,188 @@
+"""The command line. Each command lives in its own module and is imported when asked for."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import NoReturn, TypeAlias
+
+import millstream
+from millstream.errors import MillstreamError, ProgramError, UsageError
+
+DONE, FAILED, WRONG = 0, 1, 2
+
+#: What is run for each command: a function from parsed arguments to an exit status.
+COMMANDS: dict[str, str] = {
+    "run": "millstream.cli.run:run",
+    "explain": "millstream.cli.explain:run",
+    "check": "millstream.cli.check:run",
+    "explore": "millstream.cli.explore:run",
+    "bench": "millstream.cli.bench:run",
+    "doctor": "millstream.cli.doctor:run_command",
+    "demo": "millstream.cli.demo:run",
+}
+
+
+class _Parser(argparse.ArgumentParser):
+    """Errors in our own words."""
+
+    def error(self, message: str) -> NoReturn:
+        print(f"error: {message}\n    see {self.prog} --help", file=sys.stderr)
+        raise SystemExit(WRONG)
+
+
+def make_parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="millstream",
+        description="Streams for people who are not stream-processing programmers.",
+    )
+    parser.add_argument(
+        "--version", action="version", version=f"millstream {millstream.__version__}"
+    )
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    common = _Parser(add_help=False)
+    common.add_argument("--debug", action="store_true", help="show tracebacks")
+    _add_run(commands, common)
+    _add_explain(commands, common)
+    check = commands.add_parser("check", parents=[common], help="report all errors; start nothing")
+    check.add_argument("file", metavar="FILE", help="a program or a project folder")
+    check.add_argument("--format", choices=("text", "json"), default="text")
+    _add_explore(commands, common)
+    bench = commands.add_parser(
+        "bench", parents=[common], help="benchmarks beside hand-written programs"
+    )
+    bench.add_argument("names", metavar="NAME", nargs="*", help="all if none is given")
+    bench.add_argument("--format", choices=("text", "json"), default="text")
+    bench.add_argument(
+        "--scale",
+        type=float,
+        default=1.0,
+        metavar="X",
+        help="how much data, 1.0 being the full benchmark",
+    )
+    doctor = commands.add_parser(
+        "doctor", parents=[common], help="check this machine and say how to mend it"
+    )
+    doctor.add_argument("--format", choices=("text", "json"), default="text")
+    demo = commands.add_parser(
+        "demo", parents=[common], help="run a job on generated data and show the result"
+    )
+    demo.add_argument(
+        "--rows", type=int, default=2_000_000, metavar="N", help="bids and asks to generate, each"
+    )
+    return parser
+
+
+Commands: TypeAlias = "argparse._SubParsersAction[_Parser]"
+
+
+def _add_run(commands: Commands, common: _Parser) -> None:
+    run = commands.add_parser("run", parents=[common], help="run a program or a project")
+    run.add_argument("file", metavar="PROJECT_OR_FILE")
+    run.add_argument(
+        "--engine", default=None, metavar="NAME", help="local or reference (default: local)"
+    )
+    _add_inputs(run)
+    run.add_argument(
+        "--out",
+        action="append",
+        default=[],
+        metavar="NAME=PATH",
+        help="where an output goes; - is standard output; also rejected=PATH and late=PATH",
+    )
+    run.add_argument("--follow", action="store_true", help="watch for new files until interrupted")
+    run.add_argument("--schedule", metavar="S", help="of the reference: default or random:SEED")
+    run.add_argument("--no-optimise", action="store_true", help="run the program as it is written")
+    run.add_argument(
+        "--format",
+        choices=("csv", "jsonl", "json", "table"),
+        default=None,
+        help="of standard output (default: csv, on a terminal table)",
+    )
+    run.add_argument(
+        "--times",
+        choices=("micros", "iso"),
+        default="micros",
+        help="how times are written in text formats",
+    )
+    run.add_argument(
+        "--progress", choices=("auto", "off", "json"), default="auto", help="on standard error"
+    )
+
+
+def _add_explain(commands: Commands, common: _Parser) -> None:
+    explain = commands.add_parser(
+        "explain", parents=[common], help="show what becomes of a program"
+    )
+    explain.add_argument("file", metavar="FILE", help="a program or a project folder")
+    explain.add_argument(
+        "--stage", default="calculus", choices=("calculus", "optimised", "plan", "kernels")
+    )
+    explain.add_argument("--format", default="text", choices=("text", "json", "svg"))
+
+
+def _add_explore(commands: Commands, common: _Parser) -> None:
+    explore = commands.add_parser(
+        "explore",
+        parents=[common],
+        help="try every interleaving of a small program; are its results unique?",
+    )
+    explore.add_argument("file", metavar="FILE")
+    _add_inputs(explore)
+    explore.add_argument(
+        "--limit", type=int, default=1_000_000, metavar="N", help="give up after N configurations"
+    )
+    explore.add_argument("--format", choices=("text", "json"), default="text")
+
+
+def _add_inputs(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--in",
+        dest="in_",
+        action="append",
+        default=[],
+        metavar="NAME=PATH",
+        help="where an input comes from: a file, a pattern, - or generator:rows=N,seed=S",
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; returns 0 done, 1 failed while running, 2 wrong program or command."""
+    parsed = make_parser().parse_args(arguments)
+    module, _, function = COMMANDS[parsed.command].partition(":")
+    try:
+        command: Callable[[argparse.Namespace], int] = getattr(
+            importlib.import_module(module), function
+        )
+        return command(parsed)
+    except MillstreamError as error:
+        if parsed.debug:
+            raise
+        return _report(error)
+    except KeyboardInterrupt:
+        print("\nstopped", file=sys.stderr)
+        return FAILED
+    except BrokenPipeError:
+        # Whoever read our output has gone; give Python something to flush into.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
+    except Exception as error:  # no traceback reaches a user without --debug
+        if parsed.debug:
+            raise
+        print(
+            f"internal error: {type(error).__name__}: {error}\n"
+            "    this is a fault of Millstream, not yours; --debug shows where",
+            file=sys.stderr,
+        )
+        return FAILED
+
+
+def _report(error: MillstreamError) -> int:
+    for fault in error.faults:
+        print(f"error: {fault.render()}", file=sys.stderr)
+    if len(error.faults) > 1:
+        print(f"{len(error.faults)} errors", file=sys.stderr)
+    return WRONG if isinstance(error, (UsageError, ProgramError)) else FAILED

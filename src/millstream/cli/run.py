@@ -1,0 +1,180 @@
+"""`millstream run`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from millstream import api
+from millstream.backends.job import Report
+from millstream.cli.show import JsonWriter, TableWriter, in_words
+from millstream.connectors.location import Location, parse_location
+from millstream.errors import UsageError, listing
+
+SHOWN_FAULTS = 5
+
+
+def run(arguments: argparse.Namespace) -> int:
+    compiled = api.compile(arguments.file)
+    options: dict[str, Any] = {}
+    if arguments.schedule:
+        if arguments.engine != "reference":
+            raise UsageError("only the reference has schedules", hint="add --engine reference")
+        from millstream.backends.reference.run import parse_schedule
+
+        options["schedule"] = parse_schedule(arguments.schedule)
+    progress = _progress(arguments.progress)
+    finished = compiled.run(
+        named(arguments.in_, "--in"),
+        _outputs(compiled, arguments),
+        engine=arguments.engine or api.DEFAULT_ENGINE,
+        optimise=not arguments.no_optimise,
+        follow=_until_interrupted() if arguments.follow else None,
+        progress=progress,
+        **options,
+    )
+    progress.finish(finished.report)
+    return 0
+
+
+def named(given: list[str], option: str) -> dict[str, str]:
+    """`NAME=PATH` pairs of an option."""
+    pairs: dict[str, str] = {}
+    for one in given:
+        name, equals, path = one.partition("=")
+        if not equals or not name or not path:
+            raise UsageError(f'expected {option} NAME=PATH, got "{one}"')
+        if name in pairs:
+            raise UsageError(f"{option} {name} is given twice")
+        pairs[name] = path
+    return pairs
+
+
+def _outputs(compiled: api.Compiled, arguments: argparse.Namespace) -> dict[str, Any]:
+    """Where every output goes: as told, or to standard output if there is one such."""
+    given: dict[str, Any] = dict(named(arguments.out, "--out"))
+    program = compiled.program
+    missing = [q for q in program.outputs if q not in given and q not in compiled.sinks]
+    if len(missing) > 1:
+        raise UsageError(
+            f"say where the outputs go: {listing(missing)}",
+            hint=" ".join(f"--out {q}=FILE" for q in missing[:3]),
+        )
+    given.update(dict.fromkeys(missing, "-"))
+    types = program.queue_types()
+    to_terminal = [q for q, path in given.items() if path == "-"]
+    if len(to_terminal) > 1:
+        raise UsageError(f"only one output can be standard output, not {listing(to_terminal)}")
+    outputs: dict[str, Any] = {}
+    for name, path in given.items():
+        chosen = arguments.format or ("table" if sys.stdout.isatty() else "csv")
+        if path == "-" and name in types and chosen == "table":
+            outputs[name] = TableWriter(name, types[name])
+        elif path == "-" and name in types and chosen == "json":
+            outputs[name] = JsonWriter()
+        else:
+            text = f"{chosen}:-" if path == "-" and chosen in ("csv", "jsonl") else path
+            outputs[name] = _location(text, arguments.times)
+    return outputs
+
+
+def _location(text: str, times: str) -> Location:
+    location = parse_location(text, Path())
+    return replace(location, times="iso") if times == "iso" else location
+
+
+def _until_interrupted() -> Callable[[], bool]:
+    """Ctrl-C ends following after the current round; a second one stops at once."""
+    stopped = False
+
+    def stop(_signal: int, _frame: object) -> None:
+        nonlocal stopped
+        if stopped:
+            raise KeyboardInterrupt
+        stopped = True
+
+    signal.signal(signal.SIGINT, stop)
+    signal.signal(signal.SIGTERM, stop)
+    return lambda: stopped
+
+
+class Progress:
+    """Mutable: shows how a run is going, and at its end what to know about it."""
+
+    def __init__(self, shown: str) -> None:
+        self.is_live = shown == "auto" and sys.stderr.isatty()
+        self.is_json = shown == "json"
+        self.started = time.perf_counter()
+        self.last = 0.0
+
+    def __call__(self, report: Report) -> None:
+        now = time.perf_counter()
+        if self.is_json:
+            print(json.dumps(summary(report, now - self.started)), file=sys.stderr)
+        elif self.is_live and now - self.last > 0.1:
+            self.last = now
+            print(f"\r{self._line(report)}\x1b[K", end="", file=sys.stderr, flush=True)
+
+    def finish(self, report: Report) -> None:
+        if self.is_live:
+            print(f"\r{self._line(report)}\x1b[K", file=sys.stderr)
+        for line in remarks(report):
+            print(line, file=sys.stderr)
+
+    def _line(self, report: Report) -> str:
+        seconds = time.perf_counter() - self.started
+        read = sum(c.read for c in report.inputs.values())
+        parts = [f"{name} {c.read:,} rows" for name, c in report.inputs.items()]
+        parts += [f"{name} {count:,} rows" for name, count in report.outputs.items()]
+        late = sum(c.late for c in report.inputs.values())
+        rejected = sum(c.rejected for c in report.inputs.values())
+        parts += [f"{in_words(read / max(seconds, 1e-9))} rows/s", f"late {late:,}"]
+        return "  ".join([*parts, f"rejected {rejected:,}"])
+
+
+def _progress(shown: str) -> Progress:
+    return Progress(shown)
+
+
+def summary(report: Report, seconds: float) -> dict[str, Any]:
+    """The conservation line: read = processed + waiting + late + rejected."""
+    totals = {
+        key: sum(getattr(c, key) for c in report.inputs.values())
+        for key in ("read", "processed", "waiting", "late", "rejected")
+    }
+    return {
+        "seconds": round(seconds, 3),
+        **totals,
+        "written": sum(report.outputs.values()),
+        "time": report.mark,
+        "conserved": all(c.is_conserved for c in report.inputs.values()),
+    }
+
+
+def remarks(report: Report) -> list[str]:
+    """What a person should know: rows that were not processed, values that became null."""
+    lines: list[str] = []
+    for name, counts in report.inputs.items():
+        if counts.late:
+            lines.append(
+                f"{name}: {counts.late:,} late rows were left out (--out late=FILE keeps them)"
+            )
+        if counts.rejected:
+            lines.append(
+                f"{name}: {counts.rejected:,} rows were rejected (--out rejected=FILE keeps them)"
+            )
+        if counts.waiting:
+            lines.append(f"{name}: {counts.waiting:,} rows still wait for time to pass")
+    lines += [f"    {reason}" for reason in report.first_rejections]
+    for what, count in report.faults.most_common(SHOWN_FAULTS):
+        lines.append(f"{count:,} values became null: {what}")
+    if len(report.faults) > SHOWN_FAULTS:
+        lines.append(f"... and {len(report.faults) - SHOWN_FAULTS} more kinds of nulls")
+    return lines

@@ -1,0 +1,138 @@
+"""Showing things to people: tables, numbers, and writers for the terminal."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import Any, TextIO
+
+from millstream.calculus.instants import render_time
+from millstream.calculus.types import TIME_COLUMN, WEIGHT_COLUMN, Kind, QueueType, Value
+from millstream.plan.batch import Batch
+
+SHOWN_ROWS = 20
+
+
+def print_table(records: Sequence[dict[str, Any]], file: TextIO | None = None) -> None:
+    """Records as aligned columns: numbers to the right, all else to the left."""
+    if not records:
+        return
+    names = list(records[0])
+    cells = [[_cell(record[name]) for name in names] for record in records]
+    widths = [max(len(n), *(len(row[i]) for row in cells)) for i, n in enumerate(names)]
+    right = [all(_is_number(record[name]) for record in records) for name in names]
+    for row in [names, *cells]:
+        line = "  ".join(
+            cell.rjust(w) if r else cell.ljust(w)
+            for cell, w, r in zip(row, widths, right, strict=True)
+        )
+        print(line.rstrip(), file=file or sys.stdout)
+
+
+def print_json(records: Sequence[dict[str, Any]]) -> None:
+    """A list of flat objects."""
+    print(json.dumps(list(records), indent=2, ensure_ascii=False))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:,.6g}"
+    text = str(value)
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)[:60]
+
+
+def in_words(number: float) -> str:
+    """`1.2 M`, `350 k`, `17`."""
+    for size, letter in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
+        if number >= size:
+            return f"{number / size:.3g}{letter}"
+    return f"{number:.0f}"
+
+
+class TableWriter:
+    """Mutable: keeps the first rows of an output and prints them at the end."""
+
+    def __init__(self, name: str, type_: QueueType, limit: int = SHOWN_ROWS) -> None:
+        self.name = name
+        self.type = type_
+        self.limit = limit
+        self.count = 0
+        self.first: list[dict[str, Any]] = []
+
+    def write(self, batch: Batch) -> None:
+        self.count += len(batch)
+        missing = self.limit - len(self.first)
+        if missing > 0:
+            self.first += _records(batch.slice(0, min(missing, len(batch))), is_readable=True)
+
+    def close(self) -> None:
+        print_table(self.first)
+        if self.count > len(self.first):
+            print(f"... {self.count:,} rows in all; --format csv prints them")
+        elif not self.count:
+            print(f"{self.name}: no rows")
+
+    def abort(self) -> None:
+        """Nothing has been printed yet."""
+
+
+class JsonWriter:
+    """Mutable: prints an output as one list of flat objects, as it comes."""
+
+    def __init__(self) -> None:
+        self.is_first = True
+
+    def write(self, batch: Batch) -> None:
+        for record in _records(batch, is_readable=False):
+            print("[" if self.is_first else ",", json.dumps(record, ensure_ascii=False))
+            self.is_first = False
+
+    def close(self) -> None:
+        print("[]" if self.is_first else "]")
+
+    def abort(self) -> None:
+        """What was printed cannot be taken back; the list stays open."""
+
+
+def _records(batch: Batch, *, is_readable: bool) -> list[dict[str, Any]]:
+    heads: list[dict[str, Any]] = [
+        {TIME_COLUMN: _time(t) if is_readable else t} for t in batch.time.tolist()
+    ]
+    if batch.weight is not None:
+        for head, weight in zip(heads, batch.weight.tolist(), strict=True):
+            head[WEIGHT_COLUMN] = weight
+    kinds = [f.type.kind for f in batch.schema]
+    for head, row in zip(heads, batch.rows(), strict=True):
+        for name, value, kind in zip(batch.schema.names, row, kinds, strict=True):
+            head[name] = _shown(value, kind, is_readable=is_readable)
+    return heads
+
+
+def _shown(value: Value, kind: Kind, *, is_readable: bool) -> Any:
+    if kind is Kind.TIME and is_readable and isinstance(value, int):
+        return _time(value)
+    if isinstance(value, float) and value - value != 0 and not is_readable:
+        # JSON has no NaN and no infinities; our readers take these words back.
+        return {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}[repr(value)]
+    return value
+
+
+#: Times within a day of 1970 are counters, not dates, and read better as they are.
+_DAY = 86_400_000_000
+
+
+def _time(micros: int) -> Any:
+    if -_DAY < micros < _DAY:
+        return micros
+    return render_time(micros) or micros

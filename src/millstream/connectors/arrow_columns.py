@@ -1,0 +1,207 @@
+"""Arrow columns of any width, unit or encoding to vectors.
+
+What a column cannot hold is an error of the whole file (`can_hold`); what single values
+cannot be (too large, not UTF-8) is told row by row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from millstream.calculus.types import INT64_MAX, INTEGER, Kind, Type
+from millstream.connectors.csv_rows import check_utf8
+from millstream.connectors.values import FROM_TEXT, Unfit
+from millstream.plan.batch import ARROW_TYPES, Array, Vector, vector_from_arrow, vector_of
+
+_MICROS = {"s": 1_000_000, "ms": 1_000, "us": 1}
+_MICROS_A_DAY = 86_400_000_000
+_TEXTS = (pa.string(), pa.large_string(), pa.string_view())
+
+#: A column, and which of its rows are unfit (None if all are fine).
+Taken = tuple[Vector, Array | None]
+
+
+def can_hold(kind: Kind, found: Any) -> bool:
+    """Whether a column of this Arrow type can be read as this kind."""
+    types = pa.types
+    if types.is_null(found):
+        return True
+    if types.is_dictionary(found):
+        return can_hold(kind, found.value_type)
+    match kind:
+        case Kind.NUMBER:
+            return bool(
+                types.is_floating(found) or types.is_integer(found) or types.is_decimal(found)
+            )
+        case Kind.INTEGER:
+            return bool(types.is_integer(found))
+        case Kind.BOOLEAN:
+            return bool(types.is_boolean(found))
+        case Kind.TEXT:
+            return found in _TEXTS
+        case Kind.TIME:
+            fits = types.is_timestamp(found) or types.is_date(found)
+            return bool(fits or types.is_integer(found) or found in _TEXTS)
+        case Kind.DURATION:
+            fits = types.is_duration(found) or types.is_integer(found)
+            return bool(fits or found in _TEXTS)
+
+
+def take_column(type_: Type, array: Any) -> Taken:
+    """The vector of a column that can hold the type. Unfit rows hold anything."""
+    if type_.kind is Kind.TEXT:
+        return _text(type_, array)
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    if pa.types.is_null(array.type):
+        return vector_from_arrow(type_, array.cast(ARROW_TYPES[type_.kind])), None
+    if array.type in _TEXTS:
+        return _written(type_, array)
+    return _TAKERS[type_.kind](type_, array)
+
+
+def _number(type_: Type, array: Any) -> Taken:
+    if pa.types.is_decimal(array.type):
+        array = array.cast(pa.string())  # the way by text is rounded correctly
+    return vector_from_arrow(type_, pc.cast(array, pa.float64(), safe=False)), None
+
+
+def _boolean(type_: Type, array: Any) -> Taken:
+    return vector_from_arrow(type_, array), None
+
+
+def _integer(type_: Type, array: Any) -> Taken:
+    unfit = None
+    if array.type == pa.uint64():
+        unfit = _true(pc.greater(array, pa.scalar(INT64_MAX, pa.uint64())))
+    plain = vector_from_arrow(INTEGER, pc.cast(array, pa.int64(), safe=False))
+    return Vector(type_, plain.values, plain.valid), unfit
+
+
+def _moment(type_: Type, array: Any) -> Taken:
+    """Times and durations of any unit, in microseconds; finer ones are rounded down."""
+    found = array.type
+    if pa.types.is_integer(found):
+        return _integer(type_, array)
+    is_days = pa.types.is_date32(found)
+    raw = array.view(pa.int32()).cast(pa.int64()) if is_days else array.view(pa.int64())
+    plain = vector_from_arrow(INTEGER, raw)
+    unit = "ms" if pa.types.is_date64(found) else "d" if is_days else found.unit
+    if unit == "ns":
+        return Vector(type_, plain.values // 1_000, plain.valid), None
+    factor = _MICROS.get(unit, _MICROS_A_DAY)
+    if factor == 1:
+        return Vector(type_, plain.values, plain.valid), None
+    most = INT64_MAX // factor
+    unfit = ((plain.values > most) | (plain.values < -most)) & plain.mask()
+    with np.errstate(over="ignore"):
+        scaled = plain.values * factor
+    return Vector(type_, scaled, plain.valid), unfit if unfit.any() else None
+
+
+_TAKERS: dict[Kind, Callable[[Type, Any], Taken]] = {
+    Kind.NUMBER: _number,
+    Kind.INTEGER: _integer,
+    Kind.BOOLEAN: _boolean,
+    Kind.TIME: _moment,
+    Kind.DURATION: _moment,
+}
+
+
+def _text(type_: Type, array: Any) -> Taken:
+    """Text, dictionary-encoded if it came so; a dictionary is checked instead of its rows."""
+    if pa.types.is_null(array.type):
+        return Vector(type_, array.cast(pa.string())), None
+    if not pa.types.is_dictionary(array.type):
+        array = array.cast(pa.string())
+        return Vector(type_, array), _not_utf8(array)
+    if array.type.value_type != pa.string():
+        texts = array.dictionary.cast(pa.string())
+        array = pa.DictionaryArray.from_arrays(array.indices, texts)
+    unfit = _not_utf8(array.dictionary)
+    if unfit is not None:
+        unfit = _true(pa.array(unfit).take(array.indices))
+    return Vector(type_, array), unfit
+
+
+def _not_utf8(array: Any) -> Array | None:
+    """Arrow does not look at bytes when it reads them."""
+    try:
+        array.validate(full=True)
+    except pa.ArrowInvalid:
+        raw = array.cast(pa.binary()).to_pylist()
+        return np.array([cell is not None and not _is_utf8(cell) for cell in raw], np.bool_)
+    return None
+
+
+def _is_utf8(raw: bytes) -> bool:
+    try:
+        check_utf8(raw)
+    except Unfit:
+        return False
+    return True
+
+
+def _written(type_: Type, array: Any) -> Taken:
+    """Times and durations written as text."""
+    values: list[int | None] = []
+    unfit = np.zeros(len(array), np.bool_)
+    for row, raw in enumerate(array.cast(pa.binary()).to_pylist()):
+        value = None
+        if raw is not None:
+            try:
+                value = _value_of(type_, raw)
+            except Unfit:
+                unfit[row] = True
+        values.append(value)
+    return vector_of(type_, values), unfit if unfit.any() else None
+
+
+def _value_of(type_: Type, raw: bytes) -> int:
+    check_utf8(raw)
+    value = FROM_TEXT[type_.kind](raw.decode())
+    assert isinstance(value, int)
+    return value
+
+
+def _true(array: Any) -> Array | None:
+    """Which are true, null being false; None if none is."""
+    found = np.asarray(pc.fill_null(array, False).to_numpy(zero_copy_only=False))
+    return found if found.any() else None
+
+
+def why_unfit(type_: Type, cell: Any) -> str:
+    """The reason for an unfit row, given its cell as an array of one."""
+    if pa.types.is_dictionary(cell.type):
+        cell = cell.dictionary_decode()
+    if cell.type in _TEXTS:
+        raw: bytes = cell.cast(pa.binary())[0].as_py()
+        try:
+            check_utf8(raw)
+            _value_of(type_, raw)
+        except Unfit as unfit:
+            return str(unfit)
+        raise AssertionError(raw)
+    if pa.types.is_integer(cell.type):
+        return f"{cell[0].as_py()} does not fit a 64-bit integer"
+    return "does not fit 64-bit microseconds"
+
+
+def plain_value(cell: Any) -> object:
+    """The one value of an array in a form that JSON can show, whatever is in it."""
+    if cell.null_count or pa.types.is_null(cell.type):
+        return None
+    if pa.types.is_dictionary(cell.type):
+        cell = cell.dictionary_decode()
+    if cell.type in _TEXTS:
+        return cell.cast(pa.binary())[0].as_py().decode("utf-8", "backslashreplace")
+    if pa.types.is_temporal(cell.type):
+        width = pa.int32() if pa.types.is_date32(cell.type) else pa.int64()
+        return cell.view(width)[0].as_py()
+    value = cell[0].as_py()
+    return value if isinstance(value, (bool, int, float)) else str(value)

@@ -1,0 +1,159 @@
+"""Which columns of a source an input takes, and how they become a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from millstream.calculus.graph import Input
+from millstream.calculus.types import (
+    INTEGER,
+    TIME,
+    TIME_COLUMN,
+    WEIGHT_COLUMN,
+    Field,
+    Kind,
+    Row,
+)
+from millstream.connectors.values import Unfit
+from millstream.errors import CheckError, Fault, listing, suggest
+from millstream.plan.batch import Array, Batch, Vector, vector_of
+from millstream.source import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The columns to read: those of the schema, then time and weight if they are apart.
+
+    `time` and `weight` say which of `fields` they are; a weight of null may mean +1.
+    """
+
+    input: Input
+    fields: tuple[Field, ...]
+    time: int
+    weight: int | None = None
+    null_weight_is_one: bool = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(f.name for f in self.fields)
+
+
+def layout_of(input_: Input, *, has_weight: bool) -> Layout:
+    """The layout if everything needed is there; a missing weight means all +1."""
+    fields = list(input_.type.schema)
+    name = input_.time or TIME_COLUMN
+    if name not in input_.type.schema:
+        fields.append(Field(name, TIME))
+    time = next(i for i, f in enumerate(fields) if f.name == name)
+    if fields[time].type.kind not in (Kind.TIME, Kind.INTEGER):
+        raise CheckError(
+            f'the event time "{name}" of input "{input_.name}" is declared as '
+            f"{fields[time].type}, expected time",
+            span=input_.span,
+        )
+    if not (input_.type.is_relation and has_weight):
+        return Layout(input_, tuple(fields), time)
+    fields.append(Field(WEIGHT_COLUMN, INTEGER))
+    return Layout(input_, tuple(fields), time, len(fields) - 1)
+
+
+def layout_of_objects(input_: Input) -> Layout:
+    """The layout of a source without columns, where each row says what it has."""
+    return replace(layout_of(input_, has_weight=True), null_weight_is_one=True)
+
+
+def layout_in(
+    input_: Input,
+    present: Sequence[str],
+    source: str,
+    locate: Callable[[str | None], Span | None] = lambda _: None,
+) -> Layout:
+    """The layout in a source with these columns; all that are missing are told at once.
+
+    `locate` finds the text of a column in the header, or all of it for None.
+    """
+    layout = layout_of(input_, has_weight=WEIGHT_COLUMN in present)
+    counts: dict[str, int] = {}
+    for name in present:
+        counts[name] = counts.get(name, 0) + 1
+    faults = [
+        missing(input_, name, present, source, locate)
+        for name in layout.names
+        if name not in counts
+    ]
+    faults += [
+        Fault(f'column "{name}" stands {counts[name]} times', locate(name), None, source)
+        for name in layout.names
+        if counts.get(name, 0) > 1
+    ]
+    if faults:
+        raise CheckError(faults)
+    return layout
+
+
+def missing(
+    input_: Input,
+    name: str,
+    present: Sequence[str],
+    source: str,
+    locate: Callable[[str | None], Span | None] = lambda _: None,
+) -> Fault:
+    there = f"{source} has: {listing(present)}."
+    if name == TIME_COLUMN and input_.time is None:
+        return Fault(
+            f'no column "{name}" for the event time of input "{input_.name}"',
+            locate(None),
+            f"declare it: input {input_.name}(...) time column. {there}",
+            source,
+        )
+    near = suggest(name, present)
+    # The near miss is what stands between the quotes of `Did you mean "..."?`.
+    at = locate(near.split('"', 1)[1].rsplit('"', 1)[0] if near else None)
+    hint = f"{there} {near}" if near else there
+    return Fault(f'no column "{name}", which input "{input_.name}" declares', at, hint, source)
+
+
+def check_values(layout: Layout, values: Row) -> Row:
+    """The values of one row, if it has an event time and a weight that can be."""
+    if values[layout.time] is None:
+        raise Unfit(f"{layout.fields[layout.time].name}: the event time is missing")
+    if layout.weight is None:
+        return values
+    weight = values[layout.weight]
+    if weight is None and layout.null_weight_is_one:
+        return (*values[: layout.weight], 1, *values[layout.weight + 1 :])
+    if weight not in (1, -1):
+        found = "nothing" if weight is None else weight
+        raise Unfit(f"{WEIGHT_COLUMN}: expected 1 or -1, got {found}")
+    return values
+
+
+def check_vectors(layout: Layout, vectors: Sequence[Vector]) -> Array:
+    """Which rows `check_values` would accept."""
+    good = vectors[layout.time].mask()
+    if layout.weight is not None:
+        weight = vectors[layout.weight]
+        fits = weight.mask() & (np.abs(weight.values) == 1)
+        good = good & (fits | ~weight.mask() if layout.null_weight_is_one else fits)
+    return good
+
+
+def batch_of_values(layout: Layout, rows: Sequence[Row]) -> Batch:
+    vectors = [vector_of(f.type, [row[i] for row in rows]) for i, f in enumerate(layout.fields)]
+    return batch_of_vectors(layout, vectors)
+
+
+def batch_of_vectors(layout: Layout, vectors: Sequence[Vector]) -> Batch:
+    """A batch of columns all of whose rows have been checked."""
+    type_ = layout.input.type
+    time = vectors[layout.time].values
+    weight = None
+    if type_.is_relation:
+        weight = np.ones(len(time), np.int64)
+        if layout.weight is not None:
+            given = vectors[layout.weight]
+            weight = np.where(given.mask(), given.values, weight)
+    return Batch(type_, time, tuple(vectors[: len(type_.schema)]), weight)

@@ -1,0 +1,85 @@
+"""Readers: rows in, from files one after another, standard input or a generator."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+from millstream.calculus.graph import Input
+from millstream.connectors.chunks import Chunk, Reader
+from millstream.connectors.generate import GeneratorReader
+from millstream.connectors.location import Format, Location, matching_files
+from millstream.connectors.read_csv import csv_decoder
+from millstream.connectors.read_jsonl import jsonl_decoder
+from millstream.connectors.window import TextReader, Window, open_file
+
+TEXT_ROWS = 65_536
+PARQUET_ROWS = 262_144
+
+OpenFile = Callable[[Path], Reader]
+
+
+def open_reader(
+    location: Location,
+    input_: Input,
+    *,
+    chunk_rows: int | None = None,
+    stdin: BinaryIO | None = None,
+) -> Reader:
+    """A reader whose columns have been checked: a file that does not fit is told at once."""
+    if location.format is Format.GENERATOR:
+        assert location.generator is not None
+        return GeneratorReader(location.generator, input_, chunk_rows or PARQUET_ROWS)
+    if location.path is None:
+        stream = sys.stdin.buffer if stdin is None else stdin
+        return _open_text(stream, "standard input", location, input_, chunk_rows)
+    files = matching_files(location)
+    open_one = file_opener(location, input_, chunk_rows)
+    for path in files:
+        open_one(path).close()
+    return FilesReader(files, open_one)
+
+
+def file_opener(location: Location, input_: Input, chunk_rows: int | None = None) -> OpenFile:
+    """What opens one file of a location and checks its columns."""
+
+    def open_one(path: Path) -> Reader:
+        name = location.name_of(path)
+        if location.format is Format.PARQUET:
+            from millstream.connectors.read_parquet import ParquetReader
+
+            return ParquetReader(path, name, input_, chunk_rows or PARQUET_ROWS)
+        return _open_text(open_file(path, name), name, location, input_, chunk_rows)
+
+    return open_one
+
+
+def _open_text(
+    stream: BinaryIO, name: str, location: Location, input_: Input, chunk_rows: int | None
+) -> Reader:
+    rows = chunk_rows or TEXT_ROWS
+    is_csv = location.format is Format.CSV
+    decoder_of = csv_decoder(input_, rows) if is_csv else jsonl_decoder(input_, rows)
+    return TextReader(Window(stream, name), decoder_of)
+
+
+class FilesReader:
+    """Mutable: reads files one after another, with one open at a time."""
+
+    def __init__(self, files: Sequence[Path], open_one: OpenFile) -> None:
+        self._files = files
+        self._open_one = open_one
+        self._current: Reader | None = None
+
+    def chunks(self) -> Iterator[Chunk]:
+        for path in self._files:
+            self._current = self._open_one(path)
+            yield from self._current.chunks()
+            self.close()
+
+    def close(self) -> None:
+        if self._current is not None:
+            self._current.close()
+            self._current = None

@@ -1,0 +1,184 @@
+"""CSV in: the header decides where each column is found, rows follow.
+
+Text cells: an empty cell is null, an empty pair of quotes is an empty text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from millstream.calculus.graph import Input
+from millstream.calculus.types import Row
+from millstream.connectors.chunks import Rejected, shown
+from millstream.connectors.csv_rows import (
+    LONGEST_ROW,
+    RawRow,
+    read_row,
+    skip_blank_lines,
+    too_long,
+    values_of_row,
+)
+from millstream.connectors.layout import Layout, batch_of_values, layout_in, layout_of
+from millstream.connectors.values import Unfit
+from millstream.connectors.window import Step, Window
+from millstream.errors import CheckError
+from millstream.source import Source, Span
+
+MOST_COLUMNS = 16_384
+
+
+class CsvDecoder:
+    """Rows of a file whose header has been read; `columns` is where its fields stand."""
+
+    def __init__(
+        self,
+        layout: Layout,
+        header: tuple[str, ...],
+        source: str,
+        chunk_rows: int,
+        longest: int = LONGEST_ROW,
+    ) -> None:
+        self.longest = longest
+        self._layout = layout
+        self._width = len(header)
+        self._columns = tuple(header.index(name) for name in layout.names)
+        self._source = source
+        self._chunk_rows = chunk_rows
+
+    def decode(self, window: Window) -> Step:
+        way = self.slowly if window.is_small else self.quickly
+        return way(window.data, window.start, window.line, final=window.final)
+
+    def slowly(self, data: bytes, start: int, line: int, *, final: bool) -> Step:
+        """One row after another: the definition."""
+        rows: list[Row] = []
+        rejected: list[Rejected] = []
+        first = line
+        while len(rows) + len(rejected) < self._chunk_rows:
+            start, blank = skip_blank_lines(data, start)
+            line += blank
+            row = self._row_at(data, start, final=final)
+            if row is None:
+                break
+            found = self._examine(data, row, line)
+            if isinstance(found, Rejected):
+                rejected.append(found)
+            else:
+                rows.append(found)
+            line += data.count(b"\n", row.start, row.end)
+            start = row.end
+        batch = batch_of_values(self._layout, rows)
+        return Step(batch, tuple(rejected), start, line - first)
+
+    def quickly(self, data: bytes, start: int, line: int, *, final: bool) -> Step:
+        """The same by compiled scanners, with a closer look at rows they do not take."""
+        import numpy as np
+
+        from millstream.connectors.csv_scan import scan_csv
+        from millstream.connectors.scan import Scan, assembled, columns_of, mark_foreign_bytes
+
+        slots = np.full(self._width, -1, np.int64)
+        slots[list(self._columns)] = np.arange(len(self._columns))
+        array = np.frombuffer(data, np.uint8)
+        scan = Scan.of(self._chunk_rows, len(self._columns))
+        count, end, lines = scan_csv(array, start, slots, scan, self.longest, final=final)
+        scan = scan.first(count)
+        mark_foreign_bytes(data, scan)
+        vectors = columns_of(array, scan, self._layout, is_csv=True)
+
+        def examine(row: int) -> Row | Rejected:
+            found = self._row_at(data, int(scan.bounds[row, 0]), final=final)
+            assert found is not None
+            assert found.end == scan.bounds[row, 1], found
+            return self._examine(data, found, line + int(scan.lines[row]))
+
+        batch, rejected = assembled(self._layout, scan, vectors, examine)
+        return Step(batch, rejected, end, lines)
+
+    def _row_at(self, data: bytes, start: int, *, final: bool) -> RawRow | None:
+        if start == len(data):
+            return None
+        return read_row(data, start, final=final, longest=self.longest)
+
+    def _examine(self, data: bytes, row: RawRow, line: int) -> Row | Rejected:
+        raw = data[row.start : row.end]
+        try:
+            return values_of_row(self._layout, self._columns, self._width, raw, row)
+        except Unfit as unfit:
+            return Rejected(self._source, line, str(unfit), shown(raw))
+
+
+def csv_decoder(
+    input_: Input, chunk_rows: int, longest: int = LONGEST_ROW
+) -> Callable[[Window], CsvDecoder]:
+    """What reads the header at the start of a window and checks it against the input."""
+
+    def decoder_of(window: Window) -> CsvDecoder:
+        header, text = _header(window, input_, longest)
+        place = Source(window.name, "\n" * (window.line - 1) + text)
+        layout = layout_in(
+            input_, header, window.name, lambda name: _place(place, window.line, header, name)
+        )
+        window.advance(window.start, text.count("\n") + 1)
+        return CsvDecoder(layout, header, window.name, chunk_rows, longest)
+
+    return decoder_of
+
+
+def _header(window: Window, input_: Input, longest: int) -> tuple[tuple[str, ...], str]:
+    """The names of the columns, and the text of the header; the window stands after it."""
+    row = _first_row(window, longest)
+    while row is None:
+        if window.final:
+            expected = ",".join(layout_of(input_, has_weight=False).names)
+            raise CheckError(
+                "the file is empty, expected a header line",
+                hint=f"the first line names the columns, such as {expected}",
+                place=window.name,
+            )
+        if len(window) > longest + 1:
+            raise _no_header(window, too_long(longest))
+        window.more()
+        row = _first_row(window, longest)
+    if row.fault:
+        raise _no_header(window, row.fault)
+    try:
+        text = window.data[row.start : row.end].decode().rstrip("\r\n")
+    except UnicodeDecodeError as error:
+        raise _no_header(window, f"not UTF-8 at byte {error.start + 1}") from None
+    window.advance(row.end, 0)
+    return tuple((cell or b"").decode() for cell in row.cells), text
+
+
+def _first_row(window: Window, longest: int) -> RawRow | None:
+    start, blank = skip_blank_lines(window.data, window.start)
+    window.advance(start, blank)
+    if not len(window):
+        return None
+    newline = window.data.find(b"\n", start)
+    line_end = len(window.data) if newline < 0 else newline
+    if window.data.count(b",", start, line_end) >= MOST_COLUMNS:
+        raise _no_header(window, f"it has more than {MOST_COLUMNS:,} columns")
+    return read_row(window.data, start, final=window.final, longest=longest)
+
+
+def _no_header(window: Window, reason: str) -> CheckError:
+    return CheckError(
+        f"cannot read the header: {reason}",
+        hint="is this a CSV file, in UTF-8, with commas?",
+        place=f"{window.name}:{window.line}",
+    )
+
+
+def _place(source: Source, line: int, header: tuple[str, ...], name: str | None) -> Span:
+    """Where a column stands in the header, or the whole of it."""
+    at = line - 1
+    if name is None:
+        return Span(source, at, len(source.text))
+    for cell in header:
+        quoted = source.text.startswith('"', at)
+        length = len(cell) + cell.count('"') + 2 if quoted else len(cell)
+        if cell == name:
+            return Span(source, at, at + length)
+        at += length + 1
+    raise AssertionError(name)

@@ -1,0 +1,120 @@
+"""Where bytes go: a file that others see only when it is whole, or standard output."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import secrets
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol
+
+from millstream.errors import RunError, UsageError
+
+
+class Sink(Protocol):
+    """Mutable: an open file."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def file(self) -> BinaryIO: ...
+
+    def commit(self) -> None: ...
+
+    def abort(self) -> None: ...
+
+
+@contextmanager
+def told(name: str) -> Iterator[None]:
+    """Errors of the system in one sentence, except a pipe that nobody reads any more.
+
+    That one is for the command line, which ends without a word as other commands do.
+    """
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        reason = error.strerror or str(error).split("\n", 1)[0]
+        raise RunError(f"cannot be written: {reason}", place=name) from None
+
+
+class FileSink:
+    """Mutable: writes beside the target and renames at the end.
+
+    What is no ordinary file (a device, a pipe) is written to directly: a rename would
+    put a file in its place.
+    """
+
+    def __init__(self, path: Path, name: str) -> None:
+        self.name = name
+        target = Path(os.path.realpath(path))
+        if target.is_dir():
+            raise UsageError("expected a file, this is a folder", place=name)
+        if not target.parent.is_dir():
+            folder = os.path.relpath(target.parent)
+            raise UsageError("its folder does not exist", place=name, hint=f"mkdir -p {folder}")
+        self._target = target
+        self._is_direct = target.exists() and not target.is_file()
+        unique = f".{target.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp"
+        self._written = target if self._is_direct else target.with_name(unique)
+        self._raw: BinaryIO | None = None
+        with told(name):
+            self._raw = self._written.open("wb" if self._is_direct else "xb")
+        packed: Any = gzip.GzipFile(fileobj=self._raw, mode="wb", compresslevel=1, mtime=0)
+        self._file: BinaryIO = packed if target.suffix == ".gz" else self._raw
+
+    @property
+    def file(self) -> BinaryIO:
+        return self._file
+
+    def commit(self) -> None:
+        if self._raw is None:
+            return
+        try:
+            with told(self.name):
+                if self._file is not self._raw:
+                    self._file.close()
+                self._raw.flush()
+                if not self._is_direct:
+                    os.fsync(self._raw.fileno())
+                self._raw.close()
+                if not self._is_direct:
+                    self._written.replace(self._target)
+        except BaseException:
+            self.abort()
+            raise
+        self._raw = None
+
+    def abort(self) -> None:
+        if self._raw is None:
+            return
+        raw, self._raw = self._raw, None
+        try:
+            raw.close()
+        except OSError:
+            pass  # a full disk: what is left in the buffer is not wanted any more
+        finally:
+            if not self._is_direct:
+                self._written.unlink(missing_ok=True)
+
+
+class StandardSink:
+    """Mutable: standard output, which is seen as it is written and is never closed."""
+
+    name = "standard output"
+
+    @property
+    def file(self) -> BinaryIO:
+        return sys.stdout.buffer
+
+    def commit(self) -> None:
+        with told(self.name):
+            sys.stdout.buffer.flush()
+
+    def abort(self) -> None:
+        """What has been written cannot be taken back."""

@@ -1,0 +1,193 @@
+"""One cell to one value: the definition of what each type accepts.
+
+This is the slow and obvious way. The compiled parsers in `cells` take what is common and
+leave everything else to these functions, so both always agree.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable
+from decimal import Decimal
+
+from millstream.calculus.instants import parse_time
+from millstream.calculus.parser import UNITS
+from millstream.calculus.types import INT64_MAX, INT64_MIN, Kind, Value
+
+_DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_WHOLE = re.compile(r"([+-]?)0*(\d*)", re.ASCII)
+_NOT_FINITE = re.compile(r"[+-]?(nan|inf|infinity)", re.ASCII | re.IGNORECASE)
+_DURATION = re.compile(r"([+-]?\d{1,20}(?:\.\d{1,20})?) *([a-z]+)", re.ASCII)
+_NOT_FINITE_IN_JSON = frozenset({"NaN", "Infinity", "-Infinity"})
+
+EXPECTED = {
+    Kind.NUMBER: "a number",
+    Kind.INTEGER: "an integer",
+    Kind.TEXT: "a text",
+    Kind.BOOLEAN: "true or false",
+    Kind.TIME: "a time",
+    Kind.DURATION: "a duration",
+}
+
+
+class Unfit(ValueError):
+    """A cell or a row that cannot be taken; its text is the reason."""
+
+
+class Numeral(str):
+    """A number of a JSON text, still as it was written, so that no digit is lost."""
+
+    __slots__ = ()
+
+
+def brief(text: str, limit: int = 40) -> str:
+    return text if len(text) <= limit else f"{text[:limit]}..."
+
+
+def quoted(text: str) -> str:
+    return json.dumps(brief(text), ensure_ascii=False)
+
+
+def number_of(text: str) -> float:
+    if _DECIMAL.fullmatch(text):
+        value = float(text)
+        if math.isinf(value):
+            raise Unfit(f"{brief(text)} does not fit a 64-bit number")
+        return value
+    if _NOT_FINITE.fullmatch(text):
+        return float(text)
+    raise Unfit(f"expected a number, got {quoted(text)}")
+
+
+def integer_of(text: str) -> int:
+    value = _whole(text)
+    if value is None:
+        raise Unfit(f"expected an integer, got {quoted(text)}")
+    return value
+
+
+def text_of(text: str) -> str:
+    return text
+
+
+def boolean_of(text: str) -> bool:
+    lowered = text.lower()
+    if lowered in ("true", "false"):
+        return lowered == "true"
+    raise Unfit(f"expected true or false, got {quoted(text)}")
+
+
+def time_of(text: str) -> int:
+    value = _whole(text)
+    if value is None:
+        value = parse_time(text)
+    if value is None:
+        raise Unfit(f"expected a time, got {quoted(text)}")
+    return value
+
+
+def duration_of(text: str) -> int:
+    value = _whole(text)
+    return written_duration(text) if value is None else value
+
+
+def written_duration(text: str) -> int:
+    """The microseconds of a text such as `5 min`."""
+    found = _DURATION.fullmatch(text)
+    if not found or found[2] not in UNITS:
+        raise Unfit(f"expected a duration such as 5 min, got {quoted(text)}")
+    micros = Decimal(found[1]) * UNITS[found[2]]
+    if micros != int(micros):
+        raise Unfit(f"{quoted(text)} is not a whole number of microseconds")
+    return _fitting(int(micros), text)
+
+
+FROM_TEXT: dict[Kind, Callable[[str], Value]] = {
+    Kind.NUMBER: number_of,
+    Kind.INTEGER: integer_of,
+    Kind.TEXT: text_of,
+    Kind.BOOLEAN: boolean_of,
+    Kind.TIME: time_of,
+    Kind.DURATION: duration_of,
+}
+
+
+def from_json(kind: Kind, found: object) -> Value:
+    """A value of a parsed JSON text, whose numbers are numerals."""
+    if found is None:
+        return None
+    if isinstance(found, bool):
+        if kind is Kind.BOOLEAN:
+            return found
+    elif isinstance(found, Numeral):
+        if kind not in (Kind.TEXT, Kind.BOOLEAN):
+            return _from_numeral(kind, found)
+    elif isinstance(found, str) and kind not in (Kind.INTEGER, Kind.BOOLEAN):
+        return _from_json_text(kind, found)
+    raise Unfit(f"expected {EXPECTED[kind]}, got {_named(found)}")
+
+
+def _from_numeral(kind: Kind, numeral: Numeral) -> Value:
+    if kind is Kind.NUMBER:
+        return number_of(numeral)
+    value = _whole(numeral)
+    if value is None:
+        wanted = "an integer" if kind is Kind.INTEGER else f"{EXPECTED[kind]} in microseconds"
+        raise Unfit(f"expected {wanted}, got {brief(numeral)}")
+    return value
+
+
+def _from_json_text(kind: Kind, text: str) -> Value:
+    if kind is Kind.TEXT:
+        return _unicode(text)
+    if kind is Kind.NUMBER and text in _NOT_FINITE_IN_JSON:
+        return float(text)
+    if kind is Kind.DURATION:
+        return written_duration(text)
+    value = parse_time(text) if kind is Kind.TIME else None
+    if value is None:
+        raise Unfit(f"expected {EXPECTED[kind]}, got the text {quoted(text)}")
+    return value
+
+
+def _unicode(text: str) -> str:
+    """Half of a surrogate pair can be written in JSON but is no character."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        code = ord(text[error.start])
+        raise Unfit(f"\\u{code:04x} alone is not a character") from None
+    return text
+
+
+def _named(found: object) -> str:
+    match found:
+        case bool():
+            return "true" if found else "false"
+        case Numeral():
+            return brief(found)
+        case str():
+            return f"the text {quoted(found)}"
+        case list():
+            return "a list"
+        case _:
+            return "an object"
+
+
+def _whole(text: str) -> int | None:
+    """The integer, or None if the text is not one."""
+    found = _WHOLE.fullmatch(text)
+    if not found or not text[-1:].isdigit():
+        return None
+    sign, digits = found.groups()
+    if len(digits) > 19:
+        raise Unfit(f"{brief(text)} does not fit a 64-bit integer")
+    return _fitting(int(f"{sign}{digits or 0}"), text)
+
+
+def _fitting(value: int, text: str) -> int:
+    if not INT64_MIN <= value <= INT64_MAX:
+        raise Unfit(f"{brief(text)} does not fit a 64-bit integer")
+    return value

@@ -1,0 +1,148 @@
+"""Reading a text piece by piece: memory stays flat however long the file or a line is."""
+
+from __future__ import annotations
+
+import gzip
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Protocol, cast
+
+from millstream.connectors.chunks import Chunk, Rejected, shown
+from millstream.connectors.csv_rows import too_long
+from millstream.errors import RunError
+from millstream.plan.batch import Batch, empty_batch
+
+PIECE_BYTES = 1 << 22
+#: Below this the compiled scanners are not worth loading.
+SMALL_BYTES = 1 << 18
+_COMPILED = "millstream.connectors.cells"
+
+
+class Window:
+    """Mutable: the part of an open file that is being looked at, and its first line."""
+
+    def __init__(self, stream: BinaryIO, name: str, piece: int = PIECE_BYTES) -> None:
+        self.name = name
+        self.data = b""
+        self.start = 0
+        self.line = 1
+        self.final = False
+        self._stream = stream
+        self._piece = piece
+        self._seen = 0
+        while len(self.data) < 3 and not self.final:
+            self.more()
+        if self.data.startswith(b"\xef\xbb\xbf"):  # a byte order mark
+            self.start = 3
+
+    def __len__(self) -> int:
+        return len(self.data) - self.start
+
+    @property
+    def is_small(self) -> bool:
+        return self._seen < SMALL_BYTES and _COMPILED not in sys.modules
+
+    def more(self) -> None:
+        """Read on. A pipe gives what it has, so that rows are not kept waiting."""
+        piece = self._read()
+        self.data = self.data[self.start :] + piece
+        self.start = 0
+        self._seen += len(piece)
+        self.final = not piece
+
+    def advance(self, end: int, lines: int) -> None:
+        self.start = end
+        self.line += lines
+
+    def skip_line(self) -> None:
+        """Drop everything up to the next line, without holding it."""
+        while True:
+            newline = self.data.find(b"\n", self.start)
+            self.start = len(self.data) if newline < 0 else newline + 1
+            if newline >= 0 or self.final:
+                self.line += 1
+                return
+            self.more()
+
+    def _read(self) -> bytes:
+        read = getattr(self._stream, "read1", self._stream.read)
+        try:
+            piece: bytes = read(self._piece)
+        except (OSError, EOFError, zlib.error) as error:
+            raise unreadable(self.name, error) from None
+        return piece
+
+    def close(self) -> None:
+        self._stream.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What a decoder made of the beginning of a window: up to `end`, so many `lines`."""
+
+    batch: Batch
+    rejected: tuple[Rejected, ...]
+    end: int
+    lines: int
+
+
+class Decoder(Protocol):
+    """Turns whole rows at the start of a window into a batch; leaves half a row alone."""
+
+    longest: int
+
+    def decode(self, window: Window) -> Step: ...
+
+
+def decoded(window: Window, decoder: Decoder) -> Iterator[Chunk]:
+    """All chunks of a text. Overlong lines are rejected while they are being read."""
+    while True:
+        step = decoder.decode(window)
+        if step.end > window.start:
+            window.advance(step.end, step.lines)
+            if len(step.batch) or step.rejected:
+                yield Chunk(step.batch, step.rejected)
+        elif window.final:
+            return
+        elif len(window) > decoder.longest + 1:
+            reason = too_long(decoder.longest)
+            text = shown(window.data[window.start :][:1000])
+            row = Rejected(window.name, window.line, reason, text)
+            window.skip_line()
+            yield Chunk(empty_batch(step.batch.type), (row,))
+        else:
+            window.more()
+
+
+def open_file(path: Path, name: str) -> BinaryIO:
+    try:
+        file: BinaryIO = path.open("rb")
+    except OSError as error:
+        raise unreadable(name, error) from None
+    return cast("BinaryIO", gzip.GzipFile(fileobj=file)) if path.suffix == ".gz" else file
+
+
+def unreadable(name: str, error: Exception) -> RunError:
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return RunError(f"cannot be read: {reason}", place=name)
+
+
+class TextReader:
+    """Mutable: one open text. `decoder_of` looks at its beginning and may refuse it."""
+
+    def __init__(self, window: Window, decoder_of: Callable[[Window], Decoder]) -> None:
+        self._window = window
+        try:
+            self._decoder = decoder_of(window)
+        except BaseException:
+            window.close()
+            raise
+
+    def chunks(self) -> Iterator[Chunk]:
+        return decoded(self._window, self._decoder)
+
+    def close(self) -> None:
+        self._window.close()

@@ -1,0 +1,210 @@
+"""Writers: rows out as CSV, JSON Lines or Parquet.
+
+A row of a stream is its `_time` and the columns; a change of a relation is its `_time`,
+its `_weight` and the columns. In text, times and durations are microseconds unless the
+location asks for ISO 8601.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from millstream.calculus.types import (
+    INTEGER,
+    TEXT,
+    TIME,
+    TIME_COLUMN,
+    WEIGHT_COLUMN,
+    Field,
+    Kind,
+    QueueType,
+)
+from millstream.connectors.chunks import Rejected
+from millstream.connectors.location import Format, Location
+from millstream.connectors.sink import FileSink, Sink, StandardSink, told
+from millstream.connectors.texts import csv_header, csv_lines, jsonl_lines
+from millstream.errors import CheckError, UsageError
+from millstream.plan.batch import ARROW_TYPES, Batch, Vector, vector_of
+
+#: Few enough rows for the cache of a processor.
+_TEXT_ROWS = 65_536
+_ROW_GROUP_ROWS = 1 << 18
+
+REJECTED_FIELDS = (
+    Field("_source", TEXT),
+    Field("_position", INTEGER),
+    Field("_reason", TEXT),
+    Field("_text", TEXT),
+)
+#: The columns of a table to the bytes of its rows.
+Lines = Callable[[Sequence[Vector]], memoryview]
+
+
+class TextTable:
+    """Mutable: a table that is being written as text."""
+
+    def __init__(self, sink: Sink, header: bytes, lines: Lines) -> None:
+        self._sink = sink
+        self._lines = lines
+        with told(sink.name):
+            sink.file.write(header)
+
+    def write(self, vectors: Sequence[Vector]) -> None:
+        with told(self._sink.name):
+            for first in range(0, len(vectors[0]), _TEXT_ROWS):
+                last = min(first + _TEXT_ROWS, len(vectors[0]))
+                self._write_piece([v.slice(first, last) for v in vectors])
+
+    def _write_piece(self, vectors: Sequence[Vector]) -> None:
+        try:
+            lines = self._lines(vectors)
+        except pa.ArrowCapacityError:  # over 2 GiB of text
+            middle = len(vectors[0]) // 2
+            self._write_piece([v.slice(0, middle) for v in vectors])
+            self._write_piece([v.slice(middle, len(v)) for v in vectors])
+        else:
+            self._sink.file.write(lines)
+
+    def close(self) -> None:
+        self._sink.commit()
+
+    def abort(self) -> None:
+        self._sink.abort()
+
+
+class ParquetTable:
+    """Mutable: a table that is being written as Parquet; rows wait for a full row group."""
+
+    def __init__(self, sink: Sink, fields: Sequence[Field]) -> None:
+        self._sink = sink
+        self._schema = pa.schema([(f.name, ARROW_TYPES[f.type.kind]) for f in fields])
+        self._waiting: list[Any] = []
+        self._rows = 0
+        with told(sink.name):
+            self._writer = pq.ParquetWriter(sink.file, self._schema)
+
+    def write(self, vectors: Sequence[Vector]) -> None:
+        arrays = [_canonical(v).to_arrow() for v in vectors]
+        self._waiting.append(pa.record_batch(arrays, schema=self._schema))
+        self._rows += len(arrays[0])
+        if self._rows >= _ROW_GROUP_ROWS:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._rows:
+            table = pa.Table.from_batches(self._waiting, self._schema)
+            with told(self._sink.name):
+                self._writer.write_table(table, row_group_size=_ROW_GROUP_ROWS)
+        self._waiting, self._rows = [], 0
+
+    def close(self) -> None:
+        try:
+            self._flush()
+            with told(self._sink.name):
+                self._writer.close()
+        except BaseException:
+            self._sink.abort()
+            raise
+        self._sink.commit()
+
+    def abort(self) -> None:
+        self._sink.abort()
+
+
+def _canonical(vector: Vector) -> Vector:
+    if vector.type.kind is not Kind.NUMBER:
+        return vector
+    return Vector(vector.type, vector.values + 0.0, vector.valid)
+
+
+Table = TextTable | ParquetTable
+
+
+class QueueWriter:
+    """Mutable: writes the items of a queue to a table."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+
+    def write(self, batch: Batch) -> None:
+        head = [Vector(TIME, batch.time)]
+        if batch.type.is_relation:
+            assert batch.weight is not None
+            head.append(Vector(INTEGER, batch.weight))
+        if len(batch):
+            self._table.write([*head, *batch.columns])
+
+    def close(self) -> None:
+        self._table.close()
+
+    def abort(self) -> None:
+        self._table.abort()
+
+
+class RejectedWriter:
+    """Mutable: writes rejected rows with where they stood and why."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+
+    def write(self, rejected: Iterable[Rejected]) -> None:
+        rows = [(r.source, r.position, r.reason, r.text) for r in rejected]
+        if rows:
+            columns = zip(*rows, strict=True)
+            self._table.write(
+                [vector_of(f.type, c) for f, c in zip(REJECTED_FIELDS, columns, strict=True)]
+            )
+
+    def close(self) -> None:
+        self._table.close()
+
+    def abort(self) -> None:
+        self._table.abort()
+
+
+def open_writer(location: Location, type_: QueueType) -> QueueWriter:
+    """A writer for the items of a queue of this type; late rows are written so too."""
+    for name in (TIME_COLUMN, WEIGHT_COLUMN)[: 2 if type_.is_relation else 1]:
+        if name in type_.schema:
+            raise CheckError(
+                f'column "{name}" cannot be written: the output has one of its own',
+                hint="give it another name in the program",
+            )
+    weight = [Field(WEIGHT_COLUMN, INTEGER)] if type_.is_relation else []
+    return QueueWriter(_open_table(location, [Field(TIME_COLUMN, TIME), *weight, *type_.schema]))
+
+
+def open_rejected_writer(location: Location) -> RejectedWriter:
+    return RejectedWriter(_open_table(location, REJECTED_FIELDS))
+
+
+def _open_table(location: Location, fields: Sequence[Field]) -> Table:
+    sink = _sink(location)
+    try:
+        return _table(location, sink, [f.name for f in fields], fields)
+    except BaseException:
+        sink.abort()
+        raise
+
+
+def _table(location: Location, sink: Sink, names: Sequence[str], fields: Sequence[Field]) -> Table:
+    times = location.times
+    if location.format is Format.PARQUET:
+        return ParquetTable(sink, fields)
+    if location.format is Format.CSV:
+        return TextTable(sink, csv_header(names), lambda columns: csv_lines(columns, times))
+    return TextTable(sink, b"", lambda columns: jsonl_lines(names, columns, times))
+
+
+def _sink(location: Location) -> Sink:
+    if location.format is Format.GENERATOR:
+        raise UsageError("a generator cannot be written to", place=location.text)
+    if location.path is None:
+        return StandardSink()
+    if location.is_pattern:
+        raise UsageError("an output must be one file", place=location.text)
+    return FileSink(location.path, location.name_of(location.path))

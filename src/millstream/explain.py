@@ -1,0 +1,181 @@
+"""What becomes of a program, stage by stage, in words, as JSON or as a picture."""
+
+from __future__ import annotations
+
+import json
+
+from millstream.calculus.graph import Program, in_dependency_order
+from millstream.calculus.text import render, render_function, render_operator
+from millstream.draw import Box, draw
+from millstream.errors import UsageError, listing
+
+STAGES = ("calculus", "optimised", "plan", "kernels")
+FORMATS = ("text", "json", "svg")
+
+
+def explain(program: Program, stage: str = "calculus", format_: str = "text") -> str:
+    """The program at a stage in a format."""
+    if stage not in STAGES:
+        raise UsageError(f'unknown stage "{stage}"', hint=f"stages are: {listing(STAGES)}")
+    if format_ not in FORMATS:
+        raise UsageError(f'unknown format "{format_}"', hint=f"formats are: {listing(FORMATS)}")
+    if stage in ("calculus", "optimised"):
+        return _explain_program(program, stage, format_)
+    return _explain_plan(program, stage, format_)
+
+
+# --- programs ---------------------------------------------------------------------------
+
+
+def _explain_program(program: Program, stage: str, format_: str) -> str:
+    notes: list[str] = []
+    if stage == "optimised":
+        program, notes = _optimised(program)
+    if format_ == "json":
+        return _json(_operator_records(program))
+    if format_ == "svg":
+        return draw(_program_boxes(program))
+    notes += _remarks(program)
+    return "".join(f"# {note}\n" for note in notes) + render(program)
+
+
+def _optimised(program: Program) -> tuple[Program, list[str]]:
+    from millstream.optimiser.optimise import Rewrite, optimise
+
+    notes: list[str] = []
+
+    def record(rewrite: Rewrite) -> None:
+        old = set(rewrite.before.operators)
+        new = [render_operator(op) for op in rewrite.after.operators if op not in old]
+        notes.append(f"{rewrite.name}: now {'  '.join(new)}")
+
+    return optimise(program, trace=record), notes or ["no rewrite applies"]
+
+
+def _remarks(program: Program) -> list[str]:
+    shared = sorted(program.shared_variables())
+    if not shared:
+        return ["deterministic: no variable is shared"]
+    names = ", ".join(f"${name}" for name in shared)
+    return [f"{names} is shared by several operators: the order of firing can matter;",
+            "the engines fire by (time, order of declaration, position)"]  # fmt: skip
+
+
+def _operator_records(program: Program) -> list[dict[str, object]]:
+    types = program.queue_types()
+    records: list[dict[str, object]] = []
+    for op in program.operators:
+        facts = op.function.facts(tuple(types[q] for q in op.inputs), 0)
+        records.append(
+            {
+                "operator": op.id,
+                "function": render_function(op.function),
+                "inputs": ", ".join(op.inputs),
+                "outputs": ", ".join(op.outputs),
+                "reads_variables": ", ".join(op.reads),
+                "writes_variables": ", ".join(op.writes),
+                "output_types": "; ".join(str(types[q]) for q in op.outputs),
+                "reads": ", ".join(sorted(facts.reads)),
+                "writes": ", ".join(sorted(facts.writes)),
+                "stateless": facts.is_stateless,
+                "key": None if facts.key is None else ", ".join(facts.key),
+                "commutative": facts.is_commutative,
+                "origin": op.origin.place if op.origin else None,
+            }
+        )
+    return records
+
+
+def _program_boxes(program: Program) -> list[Box]:
+    boxes = [Box(i.name, i.name, str(i.type), (), "input") for i in program.inputs]
+    for op in in_dependency_order(program):
+        detail = render_function(op.function)
+        boxes += [Box(q, op.function.name, detail, op.inputs) for q in op.outputs or (op.id,)]
+    boxes += [Box(f"output {q}", q, "output", (q,), "output") for q in program.outputs]
+    return boxes
+
+
+# --- plans ------------------------------------------------------------------------------
+
+
+def _explain_plan(program: Program, stage: str, format_: str) -> str:
+    from millstream.backends.local.run import plan_for
+    from millstream.optimiser.optimise import optimise
+    from millstream.plan.stages import stages_of
+
+    plan = plan_for(optimise(program))
+    if stage == "kernels":
+        return _explain_kernels(program, format_)
+    records: list[dict[str, object]] = []
+    boxes = [Box(i.name, i.name, str(i.type), (), "input") for i in plan.program.inputs]
+    for number, one in enumerate(stages_of(plan), 1):
+        for step in one.steps:
+            label = " > ".join(op.function.name for op in step.operators)
+            records.append(
+                {
+                    "stage": number,
+                    "key": "any" if one.key is None else ", ".join(one.key) or "all rows together",
+                    "step": label,
+                    "inputs": ", ".join(step.inputs),
+                    "outputs": ", ".join(step.outputs),
+                    "runs": "row at a time" if step.fallback else "compiled",
+                    "why": step.fallback,
+                    "functions": "; ".join(render_function(o.function) for o in step.operators),
+                }
+            )
+            boxes += [Box(q, label, f"stage {number}", step.inputs) for q in step.outputs]
+    if format_ == "json":
+        return _json(records)
+    if format_ == "svg":
+        outputs = [Box(f"output {q}", q, "output", (q,), "output") for q in program.outputs]
+        return draw(boxes + outputs)
+    return _plan_text(records)
+
+
+def _plan_text(records: list[dict[str, object]]) -> str:
+    lines: list[str] = []
+    stage = None
+    for record in records:
+        if record["stage"] != stage:
+            stage = record["stage"]
+            lines.append(f"stage {stage}, by {record['key']}")
+        lines.append(f"  {record['step']}   [{record['runs']}]")
+        lines.append(f"    from {record['inputs']} to {record['outputs'] or 'variables only'}")
+        lines += [f"    {one}" for one in str(record["functions"]).split("; ")]
+        if record["why"]:
+            lines.append(f"    no kernel: {record['why']}")
+    return "\n".join(lines) + "\n"
+
+
+def _explain_kernels(program: Program, format_: str) -> str:
+    from millstream.backends.local.run import Engine
+    from millstream.optimiser.optimise import optimise
+
+    engine = Engine(optimise(program))
+    records: list[dict[str, object]] = []
+    for step, kernel in zip(engine.plan.steps, engine.kernels, strict=True):
+        records.append(
+            {
+                "step": " > ".join(op.function.name for op in step.operators),
+                "kernel": type(kernel).__name__,
+                "why": step.fallback,
+                "source": getattr(kernel, "source", None),
+            }
+        )
+    if format_ == "json":
+        return _json(records)
+    if format_ == "svg":
+        raise UsageError("kernels have no picture", hint="use --stage plan --format svg")
+    parts = []
+    for record in records:
+        parts.append(f"# {record['step']}: {record['kernel']}")
+        if record["why"]:
+            parts.append(f"# row at a time, because {record['why']}")
+        if record["source"]:
+            parts.append(str(record["source"]).rstrip())
+        parts.append("")
+    return "\n".join(parts)
+
+
+def _json(records: list[dict[str, object]]) -> str:
+    return json.dumps(records, indent=2, ensure_ascii=False) + "\n"

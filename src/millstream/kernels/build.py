@@ -1,0 +1,54 @@
+"""From steps of a plan to kernels, and what can be compiled at all."""
+
+from __future__ import annotations
+
+from millstream.calculus.graph import Operator, Program
+from millstream.kernels.fallback import FallbackKernel
+from millstream.kernels.kernel import Kernel
+from millstream.kernels.relational_table import KERNELS
+from millstream.kernels.rows import RowKernel
+from millstream.kernels.rows import why_not as why_not_rows
+from millstream.plan.steps import ROW_FUNCTIONS, Plan, Step
+
+
+def why_not(program: Program, operators: tuple[Operator, ...]) -> str | None:
+    """Why these operators cannot run as one compiled step, or None if they can."""
+    if all(isinstance(op.function, ROW_FUNCTIONS) for op in operators):
+        return _why_not_rows(program, operators)
+    if len(operators) > 1:
+        names = ", ".join(dict.fromkeys(op.function.name for op in operators))
+        return f"a cycle or a shared variable ties {names} together"
+    (op,) = operators
+    if type(op.function) not in KERNELS:
+        return f"{op.function.name} has no kernel"
+    return None
+
+
+def _why_not_rows(program: Program, operators: tuple[Operator, ...]) -> str | None:
+    inside = {q for op in operators for q in op.outputs}
+    types = program.queue_types()
+    inputs = tuple((q, types[q]) for op in operators for q in op.inputs if q not in inside)
+    return why_not_rows(operators, inputs, program.variables)
+
+
+def build_kernel(plan: Plan, step: Step) -> Kernel:
+    """The kernel of a step; a fallback where nothing can be compiled."""
+    types = plan.program.queue_types()
+    inputs = tuple((q, types[q]) for q in step.inputs)
+    if step.fallback is not None:
+        behind = plan.inputs_behind()
+        return FallbackKernel(
+            step.operators,
+            inputs,
+            step.outputs,
+            plan.program.variables,
+            [max(behind[q], default=0) for q in step.inputs],
+            is_ranked=bool(plan.ranked & set(step.outputs)),
+        )
+    if step.is_row_step:
+        return RowKernel(step.operators, inputs, step.outputs, plan.program.variables)
+    (op,) = step.operators
+    kernel: Kernel = KERNELS[type(op.function)](
+        op.function, tuple(t for _, t in inputs), len(step.outputs)
+    )
+    return kernel

@@ -1,0 +1,88 @@
+"""The state of min and max: which values each group has, and how many rows have them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from millstream.calculus.types import Kind, Type
+from millstream.kernels.interning import IdTable, named, part
+from millstream.kernels.interning_text import TextPool
+from millstream.kernels.kernel import State
+from millstream.kernels.loops import dead_ids, grown, numbers_of, words_of_numbers
+from millstream.kernels.loops_heap import NODE, Heaps
+from millstream.plan.batch import DTYPES, Array, Vector
+
+
+class Extremes:
+    """Mutable. Several extremes of the same groups; `kinds` are (min or max, type)."""
+
+    def __init__(self, kinds: Sequence[tuple[str, Type]]) -> None:
+        self.kinds = tuple(kinds)
+        self.signs = np.array([1 if f == "min" else -1 for f, _ in kinds], np.int64)
+        self.is_text = np.array([t.kind is Kind.TEXT for _, t in kinds], np.bool_)
+        self.pool = TextPool()
+        self.table = IdTable(2)
+        self.nodes = np.zeros((0, NODE), np.int64)
+        self.roots = np.zeros(0, np.int64)
+
+    def heaps(self, groups: int) -> Heaps:
+        """The arrays for the loops, with room for so many groups."""
+        self.roots = grown(self.roots, groups * len(self.kinds))
+        self.nodes = grown(self.nodes, self.table.bound)
+        return Heaps(
+            self.nodes, self.roots, self.table.keys, self.signs, self.is_text, self.pool.texts
+        )
+
+    def node_ids(self, groups: Array, vectors: Sequence[Vector]) -> Array:
+        """The node of each row and kind, -1 for null; nodes yet unknown are made."""
+        ids = np.full((len(groups), len(self.kinds)), -1, np.int64)
+        for number, vector in enumerate(vectors):
+            values = self._words(vector)
+            valid = np.flatnonzero(vector.mask())
+            words = np.empty((len(valid), 2), np.int64)
+            words[:, 0] = groups[valid] * len(self.kinds) + number
+            words[:, 1] = values[valid]
+            ids[valid, number] = self.table.ids(words)
+        return ids
+
+    def _words(self, vector: Vector) -> Array:
+        if vector.is_text:
+            return self.pool.codes(vector.values)
+        if vector.type.kind is Kind.NUMBER:
+            return words_of_numbers(vector.values)
+        return np.asarray(vector.values, np.int64)
+
+    def vector(self, number: int, words: Array, valid: Array) -> Vector:
+        """Words of a kind, as the heaps have them, as values."""
+        type_ = self.kinds[number][1]
+        if type_.kind is Kind.TEXT:
+            return Vector(type_, self.pool.array(np.where(valid, words, -1)))
+        known = None if valid.all() else valid
+        if type_.kind is Kind.NUMBER:
+            return Vector(type_, numbers_of(words), known)
+        return Vector(type_, words.astype(DTYPES[type_.kind]), known)
+
+    def release(self, used: Array) -> None:
+        """Forget those of the nodes used in a round that have no rows left."""
+        self.table.release(dead_ids(used.ravel(), self.nodes))
+        if self.is_text.any() and self.pool.wants_sweep():
+            keys = self.table.keys[: self.table.bound]
+            marks = self.pool.marks()
+            marks[keys[self.is_text[keys[:, 0] % len(self.kinds)], 1]] = True
+            self.pool.sweep(marks)
+
+    def snapshot(self) -> State:
+        return {
+            "nodes": self.nodes[: self.table.bound].copy(),
+            "roots": self.roots.copy(),
+            **named("table.", self.table.snapshot()),
+            **named("pool.", self.pool.snapshot()),
+        }
+
+    def restore(self, state: State) -> None:
+        self.nodes = np.array(state["nodes"], np.int64).reshape(-1, NODE)
+        self.roots = np.array(state["roots"], np.int64)
+        self.table.restore(part(state, "table."))
+        self.pool.restore(part(state, "pool."))

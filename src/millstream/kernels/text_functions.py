@@ -1,0 +1,169 @@
+"""What functions of text compute, on Python values that are not null.
+
+A function that cannot compute its value returns a `TextFault`, which becomes null. The
+messages of `FAULTS` are in the order of the bits that stand for them.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from millstream.calculus.instants import parse_time, render_time
+from millstream.calculus.types import INT64_MAX, INT64_MIN, Kind
+
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+
+
+@dataclass(frozen=True, slots=True)
+class TextFault:
+    """The number of the message in `FAULTS`."""
+
+    number: int
+
+
+_FIRST, _SECOND = TextFault(0), TextFault(1)
+
+#: By function and kind of its first argument: what can go wrong.
+FAULTS: dict[tuple[str, Kind], tuple[str, ...]] = {
+    ("substring", Kind.TEXT): ("negative length",),
+    ("number", Kind.TEXT): ("not a number",),
+    ("integer", Kind.TEXT): ("not an integer", "integer overflow"),
+    ("boolean", Kind.TEXT): ("not a boolean",),
+    ("time", Kind.TEXT): ("not a time", "time overflow"),
+    ("text", Kind.TIME): ("no calendar has this time",),
+}
+
+
+def _substring(text: str, start: int, length: int | None = None) -> str | TextFault:
+    if length is None:
+        return text[max(start - 1, 0) :]
+    if length < 0:
+        return _FIRST
+    return text[max(start - 1, 0) : max(start - 1 + length, 0)]
+
+
+def _replace(text: str, old: str, new: str) -> str:
+    return text.replace(old, new) if old else text
+
+
+def _number(text: str) -> float | TextFault:
+    try:
+        return _FIRST if "_" in text else float(text.strip())
+    except ValueError:
+        return _FIRST
+
+
+def _integer(text: str) -> int | TextFault:
+    digits = text.strip()
+    if _INTEGER.fullmatch(digits) is None:
+        return _FIRST
+    # Longer digits cannot fit, and Python refuses to convert thousands of them.
+    if len(digits.lstrip("+-0")) > 19:
+        return _SECOND
+    return _fitted(int(digits))
+
+
+def _fitted(value: int) -> int | TextFault:
+    return value if INT64_MIN <= value <= INT64_MAX else _SECOND
+
+
+def _boolean(text: str) -> bool | TextFault:
+    return {"true": True, "false": False}.get(text.strip().lower(), _FIRST)
+
+
+def _time(text: str) -> int | TextFault:
+    moment = parse_time(text)
+    return _FIRST if moment is None else _fitted(moment)
+
+
+def _text_of_number(number: float) -> str:
+    return repr(number + 0.0)  # there is no minus zero
+
+
+def _text_of_time(time: int) -> str | TextFault:
+    return render_time(time) or _FIRST
+
+
+# --- like -------------------------------------------------------------------------------
+
+
+class _Pattern:
+    """A pattern of `like`: pieces between the `%`, each found as early as it can be.
+
+    A regular expression with many `.*` could take exponential time; this cannot.
+    """
+
+    def __init__(self, pattern: str) -> None:
+        first, *rest = pattern.split("%")
+        self.is_whole = not rest
+        self.first = _piece(first)
+        self.middle = tuple(_piece(p) for p in rest[:-1])
+        self.last = _piece(rest[-1]) if rest else self.first
+        self.last_length = len(rest[-1]) if rest else 0
+
+    def matches(self, text: str) -> bool:
+        if self.is_whole:
+            return self.first.fullmatch(text) is not None
+        found = self.first.match(text)
+        for piece in self.middle:
+            found = found and piece.search(text, found.end())
+        end = len(text) - self.last_length
+        return found is not None and found.end() <= end and bool(self.last.match(text, end))
+
+
+def _piece(piece: str) -> re.Pattern[str]:
+    return re.compile("".join("." if c == "_" else re.escape(c) for c in piece), re.DOTALL)
+
+
+@functools.lru_cache(maxsize=1024)
+def _pattern(pattern: str) -> _Pattern:
+    return _Pattern(pattern)
+
+
+def _like(text: str, pattern: str) -> bool:
+    return _pattern(pattern).matches(text)
+
+
+# --- the table --------------------------------------------------------------------------
+
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "||": lambda a, b: a + b,
+    "length": len,
+    "upper": str.upper,
+    "lower": str.lower,
+    "trim": str.strip,
+    "substring": _substring,
+    "starts_with": str.startswith,
+    "ends_with": str.endswith,
+    "contains": lambda text, part: part in text,
+    "replace": _replace,
+    "like": _like,
+    "==": lambda a, b: a == b,
+    "!=": lambda a, b: a != b,
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+}
+
+_CASTS: dict[tuple[str, Kind], Callable[[Any], Any]] = {
+    ("number", Kind.TEXT): _number,
+    ("integer", Kind.TEXT): _integer,
+    ("boolean", Kind.TEXT): _boolean,
+    ("time", Kind.TEXT): _time,
+    ("text", Kind.TEXT): lambda text: text,
+    ("text", Kind.NUMBER): _text_of_number,
+    ("text", Kind.INTEGER): str,
+    ("text", Kind.BOOLEAN): lambda value: "true" if value else "false",
+    ("text", Kind.TIME): _text_of_time,
+    ("text", Kind.DURATION): lambda duration: f"{duration}us",
+}
+
+
+def text_function(function: str, first: Kind) -> Callable[..., Any]:
+    """The meaning of a strict function, by its name and the kind of its first argument."""
+    return _CASTS.get((function, first)) or _FUNCTIONS[function]

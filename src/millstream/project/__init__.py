@@ -1,0 +1,1 @@
+"""Project files: programs of any language wired into one graph."""

@@ -1,0 +1,223 @@
+"""Reading `millstream.toml`: what it says, checked, with all faults at their lines."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from millstream.calculus.parser import parse_expression
+from millstream.calculus.syntax import Constant
+from millstream.calculus.types import DURATION, TYPES_BY_NAME, Field, Schema
+from millstream.errors import CheckError, Fault, ParseError, listing, suggest
+from millstream.languages import LANGUAGES
+from millstream.source import Source, Span
+
+
+@dataclass(frozen=True, slots=True)
+class StreamTable:
+    """`[stream.NAME]` or `[relation.NAME]`: where items come from.
+
+    `source` is a location as on the command line; `options` are the generator's.
+    Without `columns` they are taken from the program that reads the stream.
+    """
+
+    name: str
+    is_relation: bool
+    source: str
+    columns: Schema | None
+    time: str | None
+    slack: int
+    options: Mapping[str, object]
+    span: Span | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeTable:
+    """`[node.NAME]`: a program, and by which names its queues are known outside."""
+
+    name: str
+    language: str
+    path: str
+    inputs: Mapping[str, str]
+    outputs: Mapping[str, str]
+    span: Span | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class SinkTable:
+    """`[sink.NAME]`: where a stream or relation goes."""
+
+    name: str
+    to: str
+    times: str
+    span: Span | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectFile:
+    streams: tuple[StreamTable, ...]
+    nodes: tuple[NodeTable, ...]
+    sinks: tuple[SinkTable, ...]
+
+
+def parse_project(source: Source) -> ProjectFile:
+    """The project a text describes, or an error with every fault in it."""
+    try:
+        document = tomllib.loads(source.text)
+    except tomllib.TOMLDecodeError as error:
+        raise _syntax_error(source, str(error)) from None
+    reader = _Reader(source)
+    project = reader.project(document)
+    if reader.faults:
+        raise CheckError(reader.faults)
+    return project
+
+
+def _syntax_error(source: Source, message: str) -> ParseError:
+    found = re.search(r"\(at line (\d+), column (\d+)\)", message)
+    text = message.split(" (at ", maxsplit=1)[0]
+    if found is None:
+        end = len(source.text)
+        return ParseError(text, span=Span(source, end, end))
+    lines = source.text.split("\n")
+    offset = sum(len(one) + 1 for one in lines[: int(found[1]) - 1]) + int(found[2]) - 1
+    return ParseError(text, span=Span(source, offset, offset + 1))
+
+
+@dataclass
+class _Reader:
+    """Mutable: collects faults while the document is read."""
+
+    source: Source
+    faults: list[Fault] = field(default_factory=list)
+
+    def place(self, table: str, key: str | None = None) -> Span | None:
+        """Where a table, or a key in it, stands; tomllib does not tell."""
+        header = re.search(
+            rf"^\s*\[{re.escape(table)}(\.[^\]]*)?\]", self.source.text, re.MULTILINE
+        )
+        if header is None:
+            return None
+        if key is not None:
+            line = re.compile(rf"^\s*(\"?{re.escape(key)}\"?)\s*(\.|=)", re.MULTILINE)
+            found = line.search(self.source.text, header.end())
+            if found:
+                return Span(self.source, found.start(1), found.end(1))
+        start = header.start() + len(header[0]) - len(header[0].lstrip())
+        return Span(self.source, start, header.end())
+
+    def fail(self, message: str, span: Span | None, hint: str | None = None) -> None:
+        place = None if span else self.source.name
+        self.faults.append(Fault(message, span, hint, place))
+
+    def project(self, document: dict[str, Any]) -> ProjectFile:
+        known = ("stream", "relation", "node", "sink")
+        for section in document:
+            if section not in known:
+                hint = f"sections are: {listing(known)}. {suggest(section, known) or ''}".strip()
+                self.fail(f'unknown section "{section}"', self.place(section), hint)
+        streams = [
+            self.stream(section, name, table)
+            for section in ("stream", "relation")
+            for name, table in self.tables(document, section)
+        ]
+        nodes = [self.node(name, table) for name, table in self.tables(document, "node")]
+        sinks = [self.sink(name, table) for name, table in self.tables(document, "sink")]
+        if not nodes and not self.faults:
+            self.fail("this project has no node", None, "add [node.NAME] with a program")
+        return ProjectFile(tuple(streams), tuple(nodes), tuple(sinks))
+
+    def tables(self, document: dict[str, Any], section: str) -> list[tuple[str, dict[str, Any]]]:
+        found = document.get(section, {})
+        if not isinstance(found, dict) or not all(isinstance(t, dict) for t in found.values()):
+            self.fail(f"expected tables such as [{section}.NAME]", self.place(section))
+            return []
+        return list(found.items())
+
+    def keys(self, table: dict[str, Any], name: str, known: tuple[str, ...]) -> None:
+        for key in table:
+            if key not in known:
+                hint = f"it can have: {listing(known)}. {suggest(key, known) or ''}".strip()
+                self.fail(f'unknown key "{key}" in [{name}]', self.place(name, key), hint)
+
+    def text(self, table: dict[str, Any], name: str, key: str, default: str | None = None) -> str:
+        value = table.get(key, default)
+        if value is None:
+            self.fail(f'[{name}] needs "{key}"', self.place(name))
+        elif not isinstance(value, str):
+            self.fail(f'expected "{key}" to be a text', self.place(name, key))
+        return value if isinstance(value, str) else ""
+
+    def names(self, table: dict[str, Any], name: str, key: str) -> dict[str, str]:
+        value = table.get(key, {})
+        if isinstance(value, dict) and all(isinstance(v, str) for v in value.values()):
+            return value
+        self.fail(f'expected "{key}" to be a table of names', self.place(name, key))
+        return {}
+
+    def stream(self, section: str, name: str, table: dict[str, Any]) -> StreamTable:
+        here = f"{section}.{name}"
+        plain = ("source", "columns", "time", "slack")
+        options = ("rows", "seed", "start", "interval", "generate")
+        self.keys(table, here, plain + options)
+        time = self.text(table, here, "time") if "time" in table else None
+        slack = self.slack(here, table["slack"]) if "slack" in table else 0
+        given = {k: v for k, v in table.items() if k in options}
+        if "generate" in given:
+            given["columns"] = given.pop("generate")
+        return StreamTable(
+            name, section == "relation", self.text(table, here, "source"),
+            self.columns(here, table), time, slack, given, self.place(here),
+        )  # fmt: skip
+
+    def columns(self, here: str, table: dict[str, Any]) -> Schema | None:
+        if "columns" not in table:
+            return None
+        fields = []
+        for column, type_name in self.names(table, here, "columns").items():
+            type_ = TYPES_BY_NAME.get(type_name)
+            if type_ is None:
+                near = suggest(type_name, TYPES_BY_NAME) or ""
+                hint = f"types are: {listing(TYPES_BY_NAME)}. {near}".strip()
+                span = self.place(here, "columns")
+                self.fail(f'unknown type "{type_name}" of column "{column}"', span, hint)
+            else:
+                fields.append(Field(column, type_))
+        return Schema(tuple(fields))
+
+    def slack(self, here: str, value: Any) -> int:
+        try:
+            parsed = parse_expression(Source("slack", str(value)))
+        except ParseError:
+            parsed = Constant(None, None)
+        if isinstance(parsed, Constant) and parsed.type == DURATION:
+            assert isinstance(parsed.value, int)
+            if parsed.value >= 0:
+                return parsed.value
+        self.fail(f"{value!r} is not a slack", self.place(here, "slack"), 'write "2 s"')
+        return 0
+
+    def node(self, name: str, table: dict[str, Any]) -> NodeTable:
+        here = f"node.{name}"
+        self.keys(table, here, (*LANGUAGES, "inputs", "outputs"))
+        chosen = [key for key in LANGUAGES if key in table]
+        if len(chosen) != 1:
+            hint = f"a node has one of: {listing(LANGUAGES)}"
+            self.fail(f"[{here}] needs one program", self.place(here), hint)
+        language = chosen[0] if chosen else ""
+        path = self.text(table, here, language) if language else ""
+        return NodeTable(
+            name, language, path, self.names(table, here, "inputs"),
+            self.names(table, here, "outputs"), self.place(here),
+        )  # fmt: skip
+
+    def sink(self, name: str, table: dict[str, Any]) -> SinkTable:
+        here = f"sink.{name}"
+        self.keys(table, here, ("to", "times"))
+        times = self.text(table, here, "times", "micros")
+        if times not in ("micros", "iso"):
+            self.fail(f'unknown "times": {times!r}', self.place(here, "times"), "micros or iso")
+        return SinkTable(name, self.text(table, here, "to"), times, self.place(here))

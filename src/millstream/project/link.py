@@ -1,0 +1,214 @@
+"""Linking: the programs of all nodes become one program.
+
+Queues and variables of a node get the node's name in front, so that nodes cannot meet by
+accident. What one node gives under a name, others read under that name; a queue that
+several read is duplicated. So a project of any size is one plan.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from millstream.calculus.functions import Assign, Duplicate, Fold, Function, Map, Update
+from millstream.calculus.graph import Input, Operator, Program, Variable
+from millstream.calculus.rename import rename_variables
+from millstream.calculus.terms import Column
+from millstream.calculus.types import QueueType
+from millstream.calculus.verify import verified
+from millstream.errors import CheckError, Fault, listing, suggest
+from millstream.project.file import NodeTable, ProjectFile, StreamTable
+
+
+@dataclass(frozen=True, slots=True)
+class Linked:
+    """One program for a project; its outputs bear the names they have in the project."""
+
+    program: Program
+    streams: tuple[StreamTable, ...]
+
+
+def link(project: ProjectFile, programs: dict[str, Program]) -> Linked:
+    """Wire the programs of a project's nodes together."""
+    linker = _Linker(project, programs)
+    program = linker.linked()
+    if linker.faults:
+        raise CheckError(linker.faults)
+    used = set(program.input_names)
+    return Linked(verified(program), tuple(s for s in project.streams if s.name in used))
+
+
+@dataclass
+class _Linker:
+    """Mutable: collects the operators, and the faults."""
+
+    project: ProjectFile
+    programs: dict[str, Program]
+    faults: list[Fault] = field(default_factory=list)
+
+    def linked(self) -> Program:
+        provided = self._provided()
+        readers = self._readers(provided)
+        operators: list[Operator] = []
+        variables: list[Variable] = []
+        for node in self.project.nodes:
+            program = self.programs[node.name]
+            operators += [_prefixed(op, node.name) for op in program.operators]
+            variables += [replace(v, name=f"{node.name}.{v.name}") for v in program.variables]
+        inputs = [self._input(s, provided) for s in self.project.streams if readers.get(s.name)]
+        outputs: list[str] = []
+        for name, type_ in provided.items():
+            if type_ is None:
+                continue
+            targets = list(readers.get(name, []))
+            is_stream = any(s.name == name for s in self.project.streams)
+            wants_output = any(s.name == name for s in self.project.sinks) or (
+                not targets and not is_stream
+            )
+            output = None
+            if wants_output:
+                # A stream that is read and written out too cannot have its name twice.
+                output = f"{name}.out" if is_stream and targets else name
+                outputs.append(output)
+            operators += self._wires(name, type_, targets, output)
+        return Program(tuple(inputs), tuple(outputs), tuple(operators), tuple(variables))
+
+    def _provided(self) -> dict[str, QueueType | None]:
+        """Every name that can be read, with its type where it is known."""
+        provided: dict[str, QueueType | None] = {}
+        for stream in self.project.streams:
+            columns = stream.columns
+            provided[stream.name] = (
+                None if columns is None else QueueType(columns, stream.is_relation)
+            )
+        for node in self.project.nodes:
+            program = self.programs[node.name]
+            types = program.queue_types()
+            for name, queue in _outputs(node, program).items():
+                if queue not in program.outputs:
+                    hint = f"it has: {listing(program.outputs)}"
+                    self.faults.append(Fault(f'node "{node.name}" has no output "{queue}"',
+                                             node.span, hint))  # fmt: skip
+                elif name in provided:
+                    self.faults.append(Fault(f'"{name}" is provided twice', node.span))
+                else:
+                    provided[name] = types[queue]
+        for sink in self.project.sinks:
+            if sink.name not in provided:
+                hint = f"there are: {listing(provided)}. {suggest(sink.name, provided) or ''}"
+                self.faults.append(
+                    Fault(f'nothing provides "{sink.name}"', sink.span, hint.strip())
+                )
+        return provided
+
+    def _readers(
+        self, provided: dict[str, QueueType | None]
+    ) -> dict[str, list[tuple[str, QueueType]]]:
+        """For every name, the node queues that read it."""
+        readers: dict[str, list[tuple[str, QueueType]]] = {}
+        for node in self.project.nodes:
+            program = self.programs[node.name]
+            for alias in node.inputs:
+                if alias not in program.input_names:
+                    hint = f"it has: {listing(program.input_names)}"
+                    self.faults.append(Fault(f'node "{node.name}" has no input "{alias}"',
+                                             node.span, hint))  # fmt: skip
+            for one in program.inputs:
+                name = node.inputs.get(one.name, one.name)
+                if name not in provided:
+                    hint = f"there are: {listing(provided)}. {suggest(name, provided) or ''}"
+                    self.faults.append(
+                        Fault(f'nothing provides "{name}", which node "{node.name}" reads',
+                              node.span, hint.strip())
+                    )  # fmt: skip
+                    continue
+                readers.setdefault(name, []).append((f"{node.name}.{one.name}", one.type))
+                if provided[name] is None:
+                    provided[name] = one.type
+        return readers
+
+    def _input(self, stream: StreamTable, provided: dict[str, QueueType | None]) -> Input:
+        type_ = provided[stream.name]
+        assert type_ is not None
+        return Input(stream.name, type_, stream.time, stream.slack, stream.span)
+
+    def _wires(
+        self,
+        name: str,
+        type_: QueueType,
+        targets: list[tuple[str, QueueType]],
+        output: str | None,
+    ) -> list[Operator]:
+        """From what provides a name to all who read it."""
+        provider = self._provider(name)
+        ends = [target for target, _ in targets]
+        operators: list[Operator] = []
+        for target, wanted in targets:
+            if wanted != type_:
+                operators += self._fitted(name, type_, target, wanted)
+                ends[ends.index(target)] = f"{target}.all"
+        if output is not None:
+            ends.append(output)
+        if ends and ends != [provider]:
+            operators.append(Operator(Duplicate(), (provider,), tuple(ends)))
+        return operators
+
+    def _provider(self, name: str) -> str:
+        for node in self.project.nodes:
+            queue = _outputs(node, self.programs[node.name]).get(name)
+            if queue is not None:
+                return f"{node.name}.{queue}"
+        return name
+
+    def _fitted(
+        self, name: str, type_: QueueType, target: str, wanted: QueueType
+    ) -> list[Operator]:
+        """A reader may want fewer columns, or in another order, but not others."""
+        node = target.split(".", 1)[0]
+        span = next(n.span for n in self.project.nodes if n.name == node)
+        if type_.is_relation != wanted.is_relation:
+            kinds = ("a stream", "a relation")
+            self.faults.append(
+                Fault(f'node "{node}" reads "{name}" as {kinds[wanted.is_relation]}, '
+                      f"but it is {kinds[type_.is_relation]}", span)
+            )  # fmt: skip
+        for column in wanted.schema:
+            found = type_.schema.get(column.name)
+            if found != column.type:
+                what = "has no such column" if found is None else f"has it as {found}"
+                self.faults.append(
+                    Fault(f'node "{node}" reads "{column.name}" ({column.type}) of "{name}", '
+                          f"which {what}", span, f'"{name}" has: {listing(type_.schema.names)}')
+                )  # fmt: skip
+        columns = tuple(Assign(f.name, Column(f.name, f.type)) for f in wanted.schema)
+        return [Operator(Map(columns), (f"{target}.all",), (target,))]
+
+
+def _outputs(node: NodeTable, program: Program) -> dict[str, str]:
+    """Names outside the node to queues inside; by default they are the same."""
+    renamed = set(node.outputs.values())
+    return {**{q: q for q in program.outputs if q not in renamed}, **node.outputs}
+
+
+def _prefixed(op: Operator, node: str) -> Operator:
+    def named(names: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(f"{node}.{name}" for name in names)
+
+    return Operator(
+        _with_variables(op.function, node), named(op.inputs), named(op.outputs),
+        named(op.reads), named(op.writes), op.origin,
+    )  # fmt: skip
+
+
+def _with_variables(function: Function, node: str) -> Function:
+    if not isinstance(function, Fold):
+        return function
+    return Fold(
+        function.by,
+        function.when and rename_variables(function.when, node),
+        tuple(
+            Update(f"{node}.{u.variable}", u.field, rename_variables(u.term, node))
+            for u in function.updates
+        ),
+        function.emit
+        and tuple(Assign(c.name, rename_variables(c.term, node)) for c in function.emit),
+    )

@@ -1,0 +1,131 @@
+"""From Python lambdas to terms, by calling them once with a row that takes notes.
+
+    trace_row(lambda r: {"cost": r.price * 0.02}, schema)
+
+The row's columns are objects whose operators build expressions. What cannot be traced (a
+call of some library, an `if` on a column) is not a term; the caller then keeps the
+callable as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
+
+from millstream.calculus.check import Scope, check
+from millstream.calculus.functions import Assign, Columns
+from millstream.calculus.syntax import Apply, Constant, Expression, Name
+from millstream.calculus.terms import Term
+from millstream.calculus.types import BOOLEAN, INTEGER, NUMBER, TEXT, Schema, Type
+
+
+class Untraceable(Exception):
+    """The callable does something that a term cannot say."""
+
+
+class Traced:
+    """A column or an expression over columns."""
+
+    __hash__ = None  # type: ignore[assignment]  # == builds an expression
+
+    def __init__(self, expression: Expression) -> None:
+        self.expression = expression
+
+    def __bool__(self) -> NoReturn:
+        raise Untraceable("a column has no truth value yet; use & | ~ and if_")
+
+    def __iter__(self) -> NoReturn:
+        raise Untraceable("a column cannot be iterated over")
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise Untraceable(f"a column has no attribute {name}")
+
+
+_BINARY = {
+    "add": "+", "sub": "-", "mul": "*", "truediv": "/", "mod": "%", "lt": "<", "le": "<=",
+    "gt": ">", "ge": ">=", "eq": "==", "ne": "!=", "and": "and", "or": "or",
+}  # fmt: skip
+
+
+def _binary(function: str, *, is_reflected: bool) -> Callable[[Traced, object], Traced]:
+    def operator(self: Traced, other: object) -> Traced:
+        pair = (self.expression, expression_of(other))
+        return Traced(Apply(function, pair[::-1] if is_reflected else pair))
+
+    return operator
+
+
+for _name, _function in _BINARY.items():
+    setattr(Traced, f"__{_name}__", _binary(_function, is_reflected=False))
+    if _function in ("+", "-", "*", "/", "%", "and", "or"):
+        setattr(Traced, f"__r{_name}__", _binary(_function, is_reflected=True))
+for _name, _function in {"neg": "neg", "abs": "abs", "invert": "not"}.items():
+    setattr(
+        Traced,
+        f"__{_name}__",
+        lambda self, _function=_function: Traced(Apply(_function, (self.expression,))),
+    )
+
+
+def call(function: str, *args: object) -> Traced:
+    """A scalar function of the calculus inside a lambda: `call("upper", r.symbol)`."""
+    return Traced(Apply(function, tuple(expression_of(a) for a in args)))
+
+
+def expression_of(value: object) -> Expression:
+    match value:
+        case Traced():
+            return value.expression
+        case bool():
+            return Constant(value, BOOLEAN)
+        case int():
+            return Constant(value, INTEGER)
+        case float():
+            return Constant(value, NUMBER)
+        case str():
+            return Constant(value, TEXT)
+        case None:
+            return Constant(None, None)
+        case _:
+            raise Untraceable(f"{type(value).__name__} is not a value of the calculus")
+
+
+class _Row:
+    """A row whose attributes are columns."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+
+    def __getattr__(self, name: str) -> Traced:
+        return Traced(Name(name))
+
+    def __getitem__(self, name: str) -> Traced:
+        return Traced(Name(name))
+
+
+def _called(function: Callable[[Any], object], schema: Schema) -> object:
+    """What the callable makes of the note-taking row.
+
+    It may fail in any way at all on something that is not a value; whatever it raises
+    means that it cannot be traced.
+    """
+    try:
+        return function(_Row(schema))
+    except Exception as error:
+        raise Untraceable(str(error)) from error
+
+
+def trace_term(
+    function: Callable[[Any], object], schema: Schema, wanted: Type | None = None
+) -> Term:
+    """The term of a lambda that gives one value."""
+    return check(expression_of(_called(function, schema)), Scope(schema), wanted=wanted)
+
+
+def trace_row(function: Callable[[Any], object], schema: Schema) -> Columns:
+    """The columns of a lambda that gives a dictionary."""
+    result = _called(function, schema)
+    if not isinstance(result, Mapping):
+        raise Untraceable("expected a dictionary of columns")
+    scope = Scope(schema)
+    return tuple(Assign(str(n), check(expression_of(v), scope)) for n, v in result.items())
