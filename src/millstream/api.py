@@ -15,7 +15,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +23,18 @@ from typing import Any
 
 from millstream.backends.job import Job, Progress, Report, no_progress
 from millstream.calculus.graph import Input, Program
-from millstream.calculus.types import TIME_COLUMN, WEIGHT_COLUMN, QueueType, Value
+from millstream.calculus.terms import canonical
+from millstream.calculus.types import (
+    INT64_MAX,
+    INT64_MIN,
+    TIME_COLUMN,
+    WEIGHT_COLUMN,
+    Field,
+    Kind,
+    QueueType,
+    Row,
+    Value,
+)
 from millstream.connectors.chunks import Reader, Rejected, Writer
 from millstream.connectors.location import Location, parse_location
 from millstream.errors import UsageError, listing, suggest
@@ -120,7 +131,7 @@ class Compiled:
         follow: Callable[[], bool] | None,
         stack: ExitStack,
     ) -> tuple[Job, dict[str, Any]]:
-        from millstream.connectors.open import open_rejected_writer
+        from millstream.connectors.write import open_rejected_writer
 
         readers = {
             one.name: _reader_factory(one, self._input(one, inputs), follow)
@@ -129,13 +140,13 @@ class Compiled:
         types = program.queue_types()
         writers: dict[str, Any] = {}
         for name in program.outputs:
-            writers[name] = _writer(outputs.get(name), types[name])
+            writers[name] = _writer(outputs.get(name), types[name], is_following=follow is not None)
         late = {
-            one.name: _writer(outputs[key], one.type)
+            one.name: _writer(outputs[key], one.type, is_following=follow is not None)
             for key, one in late_names(program).items()
             if key in outputs
         }
-        on_rejected: Callable[[Rejected], None] | None = None
+        on_rejected: Callable[[Sequence[Rejected]], None] | None = None
         if REJECTED in outputs:
             rejected = open_rejected_writer(_location(outputs[REJECTED]))
             stack.push(_closing(rejected))
@@ -240,24 +251,62 @@ def _location(given: str | Path | Location) -> Location:
 def _reader_factory(
     one: Input, given: Any, follow: Callable[[], bool] | None
 ) -> Callable[[], Reader]:
-    from millstream.connectors.open import memory_reader, open_reader, watch
+    from millstream.connectors.memory import MemoryReader
+    from millstream.connectors.read import open_reader
 
     if not isinstance(given, (str, Path, Location)):
-        return lambda: memory_reader(one, given)
+        return lambda: MemoryReader(one, _items_given(one, given))
     location = _location(given)
-    if follow is not None:
-        return lambda: watch(location, one, follow)
+    if follow is not None and location.path is not None:
+        from millstream.connectors.watch import Watcher
+
+        return lambda: Watcher(location, one, stopped=follow)
     return lambda: open_reader(location, one)
 
 
-def _writer(given: OutputGiven | None, type_: QueueType) -> Any:
-    from millstream.connectors.open import MemoryWriter, open_writer
+def _items_given(one: Input, rows: Iterable[Mapping[str, Value]]) -> Iterator[tuple[int, Row, int]]:
+    """Dictionaries as items; integers become numbers where a number is wanted."""
+    for number, row in enumerate(rows, 1):
+        time = row.get(one.time or TIME_COLUMN)
+        weight = row.get(WEIGHT_COLUMN, 1)
+        if not _is_of(time, Kind.TIME) or not _is_of(weight, Kind.INTEGER):
+            raise UsageError(f'row {number} of "{one.name}" has no time in microseconds')
+        assert isinstance(time, int) and isinstance(weight, int)
+        yield time, tuple(_value(one, f, row.get(f.name), number) for f in one.type.schema), weight
+
+
+def _value(one: Input, field_: Field, value: Value, number: int) -> Value:
+    if field_.type.kind is Kind.NUMBER and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if value is not None and not _is_of(value, field_.type.kind):
+        raise UsageError(
+            f'row {number} of "{one.name}": expected {field_.name} to be a {field_.type}, '
+            f"got {value!r}"
+        )
+    return canonical(value)
+
+
+def _is_of(value: object, kind: Kind) -> bool:
+    if kind in (Kind.INTEGER, Kind.TIME, Kind.DURATION):
+        is_integer = isinstance(value, int) and not isinstance(value, bool)
+        return is_integer and INT64_MIN <= value <= INT64_MAX  # type: ignore[operator]
+    wanted = {Kind.NUMBER: float, Kind.TEXT: str, Kind.BOOLEAN: bool}[kind]
+    return isinstance(value, wanted)
+
+
+def _writer(given: OutputGiven | None, type_: QueueType, *, is_following: bool) -> Any:
+    from millstream.connectors.memory import MemoryWriter
+    from millstream.connectors.parts import PartsWriter
+    from millstream.connectors.write import open_writer
 
     if given is None:
         return MemoryWriter()
-    if isinstance(given, (str, Path, Location)):
-        return open_writer(_location(given), type_)
-    return given
+    if not isinstance(given, (str, Path, Location)):
+        return given
+    location = _location(given)
+    if is_following and location.path is not None:
+        return PartsWriter(location, type_)
+    return open_writer(location, type_)
 
 
 def _closing(writer: Any) -> Callable[..., bool]:

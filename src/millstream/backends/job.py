@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from millstream.calculus.graph import Program
@@ -20,7 +20,7 @@ class Job:
     open_readers: Mapping[str, Callable[[], Reader]]
     writers: Mapping[str, Writer]
     late_writers: Mapping[str, Writer] = field(default_factory=dict)
-    on_rejected: Callable[[Rejected], None] | None = None
+    on_rejected: Callable[[Sequence[Rejected]], None] | None = None
     is_following: bool = False
 
 
@@ -57,14 +57,16 @@ class Report:
             dict.fromkeys(program.outputs, 0),
         )
 
-    def take_rejected(self, name: str, rejected: Iterable[Rejected], job: Job) -> None:
+    def take_rejected(self, name: str, rejected: Sequence[Rejected], job: Job) -> None:
         """Count rejected rows, keep the first reasons, and hand them to the job."""
-        for one in rejected:
-            self.inputs[name].rejected += 1
-            if len(self.first_rejections) < SHOWN_REJECTIONS:
-                self.first_rejections.append(f"{one.source}:{one.position}: {one.reason}")
-            if job.on_rejected is not None:
-                job.on_rejected(one)
+        if not rejected:
+            return
+        self.inputs[name].rejected += len(rejected)
+        wanted = SHOWN_REJECTIONS - len(self.first_rejections)
+        for one in rejected[: max(0, wanted)]:
+            self.first_rejections.append(f"{one.source}:{one.position}: {one.reason}")
+        if job.on_rejected is not None:
+            job.on_rejected(rejected)
 
 
 #: Called by an engine now and then with the report so far.

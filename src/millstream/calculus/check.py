@@ -151,7 +151,8 @@ class _Checker:
             return None
         signature = _signature(scalar.rule, [None if t is None else t.type for t in args])
         if isinstance(signature, str):
-            self.fail(signature, apply.span, f"usage: {scalar.usage}")
+            usage = f"usage: {scalar.usage}" if scalar.name.isidentifier() else None
+            self.fail(signature, apply.span, usage)
             return None
         typed = tuple(
             Literal(None, p, a.span) if t is None else _promoted(t, p)

@@ -70,7 +70,7 @@ from millstream.source import Span
 
 def elaborate(written: WrittenProgram) -> Program:
     """The typed program, or a `CheckError` with every fault. It is not yet verified."""
-    faults: list[Fault] = []
+    faults = _queue_faults(written)
     inputs = tuple(_input(i, faults) for i in written.inputs)
     variables = tuple(_variable(v, faults) for v in written.variables)
     schemas = {v.name: v.schema for v in variables}
@@ -136,26 +136,48 @@ def _is_ready(op: WrittenOperator, types: dict[str, QueueType]) -> bool:
     return any(known) if op.function.name == "RoundRobinJoin" else all(known)
 
 
+def _queue_faults(written: WrittenProgram) -> list[Fault]:
+    """Queues that are not defined once and used once, at their places.
+
+    `verify` has the same rules for programs that were not written as text.
+    """
+    defined = [i.name for i in written.inputs]
+    defined += [q for op in written.operators for q in op.outputs]
+    used = [q for op in written.operators for q in op.inputs] + list(written.outputs)
+    faults = [Fault(f'the queue "{q.name}" is defined more than once', q.span)
+              for q in _repeated(defined)]  # fmt: skip
+    for queue in _repeated(used):
+        hint = f"make copies first: (a, b) <- Duplicate({queue.name});"
+        faults.append(Fault(f'the queue "{queue.name}" is used more than once', queue.span, hint))
+    names = {q.name for q in defined}
+    for queue in used:
+        if queue.name not in names:
+            near = suggest(queue.name, names)
+            faults.append(Fault(f'unknown queue "{queue.name}"', queue.span, near))
+    read = {q.name for q in used}
+    for queue in defined:
+        if queue.name not in read and not faults:
+            hint = f"declare it: output {queue.name};"
+            message = f'the queue "{queue.name}" is defined but never used'
+            faults.append(Fault(message, queue.span, hint))
+    return faults
+
+
+def _repeated(words: list[Word]) -> list[Word]:
+    seen: set[str] = set()
+    return [w for w in words if w.name in seen or seen.add(w.name)]  # type: ignore[func-returns-value]
+
+
 def _unreached(
     written: WrittenProgram, done: dict[int, Operator | None], types: dict[str, QueueType]
 ) -> list[Fault]:
-    """Why operators could not be typed: an unknown queue, or a cycle no join closes."""
-    defined = types.keys() | {q.name for op in written.operators for q in op.outputs}
-    faults: list[Fault] = []
-    for number, op in enumerate(written.operators):
-        if number in done:
-            continue
-        faults.extend(
-            Fault(f'unknown queue "{q.name}"', q.span, suggest(q.name, defined))
-            for q in op.inputs
-            if q.name not in defined
-        )
+    """Operators that could not be typed are in a cycle that no join closes."""
     first = next((op for n, op in enumerate(written.operators) if n not in done), None)
-    if first is not None and not faults:
-        message = f"this cycle is not closed by a RoundRobinJoin: {first.function.name} waits for"
-        names = [q.name for q in first.inputs if q.name not in types]
-        faults.append(Fault(f"{message} {listing(names)}", first.span))
-    return faults
+    if first is None:
+        return []
+    message = f"this cycle is not closed by a RoundRobinJoin: {first.function.name} waits for"
+    names = [q.name for q in first.inputs if q.name not in types]
+    return [Fault(f"{message} {listing(names)}", first.span)]
 
 
 def _operator(
@@ -168,7 +190,10 @@ def _operator(
     inputs = tuple(types.get(q.name, known[0]) for q in op.inputs) if known else ()
     body = _Body(op, inputs, variables, faults)
     function = body.function()
-    if function is None or not _fits_counts(function, op, faults):
+    if function is None:
+        _guess_types(op, inputs, types)
+        return None
+    if not _fits_counts(function, op, faults):
         return None
     try:
         outputs = function.output_types(inputs, len(op.outputs))
@@ -183,6 +208,27 @@ def _operator(
     return Operator(
         function, names(op.inputs), names(op.outputs), names(op.reads), names(op.writes), op.span
     )
+
+
+def _guess_types(
+    op: WrittenOperator, inputs: tuple[QueueType, ...], types: dict[str, QueueType]
+) -> None:
+    """Where a faulty function cannot change the columns, what follows can be checked too."""
+    name = op.function.name
+    if name not in KEEPS_COLUMNS or not inputs:
+        return
+    kind = KEEPS_COLUMNS[name]
+    is_relation = inputs[0].is_relation if kind is None else kind
+    for queue in op.outputs:
+        types.setdefault(queue.name, QueueType(inputs[0].schema, is_relation))
+
+
+#: Functions whose output has the columns of the input, and whether it is a relation.
+KEEPS_COLUMNS: dict[str, bool | None] = {
+    "Filter": None, "Merge": None, "Duplicate": None, "Now": True, "Range": True, "Rows": True,
+    "Latest": True, "Distinct": True, "Istream": False, "Dstream": False, "Rstream": False,
+    "RoundRobinSplit": False, "RoundRobinJoin": False,
+}  # fmt: skip
 
 
 def _fits_counts(function: Function, op: WrittenOperator, faults: list[Fault]) -> bool:
@@ -323,6 +369,12 @@ class _Body:
         return FlatMap(tuple(branches))
 
     def fold(self) -> Function | None:
+        for word in dict.fromkeys((*self.op.reads, *self.op.writes)):
+            if word.name not in self.variables:
+                hint = suggest(word.name, self.variables)
+                declare = f"declare it: variable ${word.name}(field type = value);"
+                self.fail(f'unknown variable "${word.name}"', word.span, hint or declare)
+                return None
         emits = [c for c in self.op.clauses if c.keyword == "emit"]
         if len(emits) > 1:
             self.fail("Fold has at most one `emit`", emits[1].span)

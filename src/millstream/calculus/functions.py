@@ -13,17 +13,29 @@ count items.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from millstream.calculus.terms import Column, Term, columns_read, variables_read
+from millstream.calculus.base import (
+    Assign,
+    Columns,
+    Facts,
+    Function,
+    FunctionFault,
+    columns_read_by,
+    facts_of_keeping,
+    forwarded_columns,
+    require_columns,
+    require_kind,
+    require_same,
+    schema_of,
+)
+from millstream.calculus.terms import Term, columns_read, variables_read
 from millstream.calculus.types import (
     BOOLEAN,
     INTEGER,
     NUMBER,
-    TIME_COLUMN,
-    WEIGHT_COLUMN,
     Field,
     Kind,
     QueueType,
@@ -31,125 +43,6 @@ from millstream.calculus.types import (
     Schema,
     Type,
 )
-
-ANY_PARTITIONING = None
-"""A `Facts.key` that says: the function may be run on any partition of its input."""
-
-
-class FunctionFault(Exception):
-    """A function does not fit its inputs; `messages` has one sentence per misfit."""
-
-    def __init__(self, *messages: str) -> None:
-        super().__init__("; ".join(messages))
-        self.messages = messages
-
-
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """What the optimiser may rely on.
-
-    `reads`: input columns looked at. `forwards`: columns that leave under the same name
-    and unchanged. `writes`: output columns that are computed. `key`: the input columns by
-    which state is partitioned; `()` means one state for all rows; `None` means that any
-    partitioning of the input will do. `rates`: items popped and pushed per firing, where
-    fixed.
-    """
-
-    reads: frozenset[str]
-    forwards: frozenset[str]
-    writes: frozenset[str]
-    is_stateless: bool
-    key: tuple[str, ...] | None = ANY_PARTITIONING
-    is_commutative: bool = False
-    rates: tuple[int, int] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Assign:
-    """An output column and the term that computes it."""
-
-    name: str
-    term: Term
-
-
-Columns = tuple[Assign, ...]
-
-
-def schema_of(columns: Columns) -> Schema:
-    return Schema(tuple(Field(c.name, c.term.type) for c in columns))
-
-
-def _forwarded(columns: Columns) -> frozenset[str]:
-    return frozenset(
-        c.name for c in columns if isinstance(c.term, Column) and c.term.name == c.name
-    )
-
-
-def _read_by(terms: Iterable[Term | None]) -> frozenset[str]:
-    return frozenset().union(*(columns_read(t) for t in terms if t is not None))
-
-
-class Function:
-    """The base of all functions. Most have one input and one output."""
-
-    __slots__ = ()
-    #: How many input and output queues; None means one or more.
-    input_count: ClassVar[int | None] = 1
-    output_count: ClassVar[int | None] = 1
-    #: Whether each item is dealt with when it comes, rather than when time has passed.
-    acts_at_once: ClassVar[bool] = False
-
-    @property
-    def name(self) -> str:
-        return type(self).__name__
-
-    def state_count(self, inputs: int) -> int:
-        """How many private variables the operator must thread."""
-        return 0
-
-    def terms(self) -> tuple[Term, ...]:
-        """Every term inside the function."""
-        return ()
-
-    def output_types(self, inputs: tuple[QueueType, ...], outputs: int) -> tuple[QueueType, ...]:
-        raise NotImplementedError
-
-    def facts(self, inputs: tuple[QueueType, ...], index: int) -> Facts:
-        """What may be relied on, seen from input number `index`."""
-        raise NotImplementedError
-
-
-def _keeps_all(inputs: tuple[QueueType, ...], index: int, **more: object) -> Facts:
-    names = frozenset(inputs[index].schema.names)
-    return Facts(**({"reads": frozenset(), "forwards": names, "writes": frozenset(),
-                     "is_stateless": True} | more))  # type: ignore[arg-type]  # fmt: skip
-
-
-def _require(inputs: tuple[QueueType, ...], name: str, *, is_relation: bool) -> None:
-    for number, queue in enumerate(inputs, 1):
-        if queue.is_relation != is_relation:
-            wanted, got = ("relation", "stream") if is_relation else ("stream", "relation")
-            hint = "put a window before it" if is_relation else "put Istream before it"
-            which = f"input {number}" if len(inputs) > 1 else "its input"
-            raise FunctionFault(f"{name} takes a {wanted}, but {which} is a {got}; {hint}")
-
-
-def _require_columns(names: Iterable[str], schema: Schema, name: str) -> None:
-    missing = [n for n in names if n not in schema]
-    if missing:
-        raise FunctionFault(
-            f'{name}: unknown column "{missing[0]}"; the input has: {", ".join(schema.names)}'
-        )
-
-
-def _require_same(inputs: tuple[QueueType, ...], name: str) -> None:
-    for number, queue in enumerate(inputs[1:], 2):
-        if queue != inputs[0]:
-            raise FunctionFault(
-                f"the inputs of {name} must be alike: input 1 is {inputs[0]}, "
-                f"input {number} is {queue}"
-            )
-
 
 # --- row functions ---------------------------------------------------------------------
 
@@ -168,9 +61,9 @@ class Map(Function):
         return (QueueType(schema_of(self.columns), inputs[0].is_relation),)
 
     def facts(self, inputs: tuple[QueueType, ...], index: int) -> Facts:
-        forwards = _forwarded(self.columns)
+        forwards = forwarded_columns(self.columns)
         return Facts(
-            reads=_read_by(self.terms()),
+            reads=columns_read_by(self.terms()),
             forwards=forwards,
             writes=frozenset(c.name for c in self.columns) - forwards,
             is_stateless=True,
@@ -194,7 +87,7 @@ class Filter(Function):
         return inputs
 
     def facts(self, inputs: tuple[QueueType, ...], index: int) -> Facts:
-        return _keeps_all(inputs, index, reads=columns_read(self.condition))
+        return facts_of_keeping(inputs, index, reads=columns_read(self.condition))
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,9 +121,9 @@ class FlatMap(Function):
         return (QueueType(schemas[0], inputs[0].is_relation),)
 
     def facts(self, inputs: tuple[QueueType, ...], index: int) -> Facts:
-        forwards = frozenset.intersection(*(_forwarded(b.columns) for b in self.branches))
+        forwards = frozenset.intersection(*(forwarded_columns(b.columns) for b in self.branches))
         return Facts(
-            reads=_read_by(self.terms()),
+            reads=columns_read_by(self.terms()),
             forwards=forwards,
             writes=frozenset(c.name for c in self.branches[0].columns) - forwards,
             is_stateless=True,
@@ -274,8 +167,8 @@ class Fold(Function):
         return frozenset(u.variable for u in self.updates)
 
     def output_types(self, inputs: tuple[QueueType, ...], outputs: int) -> tuple[QueueType, ...]:
-        _require(inputs, "Fold", is_relation=False)
-        _require_columns(self.by, inputs[0].schema, "Fold")
+        require_kind(inputs, "Fold", is_relation=False)
+        require_columns(self.by, inputs[0].schema, "Fold")
         wanted = 0 if self.emit is None else 1
         if outputs != wanted:
             raise FunctionFault(
@@ -285,9 +178,9 @@ class Fold(Function):
         return () if self.emit is None else (QueueType(schema_of(self.emit)),)
 
     def facts(self, inputs: tuple[QueueType, ...], index: int) -> Facts:
-        forwards = _forwarded(self.emit or ())
+        forwards = forwarded_columns(self.emit or ())
         return Facts(
-            reads=_read_by(self.terms()) | frozenset(self.by),
+            reads=columns_read_by(self.terms()) | frozenset(self.by),
             forwards=forwards,
             writes=frozenset(c.name for c in self.emit or ()) - forwards,
             is_stateless=not (self.variables_read() | self.variables_written()),
@@ -335,11 +228,11 @@ class Merge(Function):
         return inputs
 
     def output_types(self, inputs: tuple[QueueType, ...], outputs: int) -> tuple[QueueType, ...]:
-        _require_same(inputs, "Merge")
+        require_same(inputs, "Merge")
         return (inputs[0],)
 
     def facts(self, inputs: tuple[QueueType, ...], index: int) -> Facts:
-        return _keeps_all(inputs, index, is_stateless=False)
+        return facts_of_keeping(inputs, index, is_stateless=False)
 
 
 class Window(Function):
@@ -351,7 +244,7 @@ class Window(Function):
         return 1
 
     def output_types(self, inputs: tuple[QueueType, ...], outputs: int) -> tuple[QueueType, ...]:
-        _require(inputs, self.name, is_relation=False)
+        require_kind(inputs, self.name, is_relation=False)
         return (QueueType(inputs[0].schema, is_relation=True),)
 
 
@@ -360,7 +253,7 @@ class Now(Window):
     """The rows of this very instant."""
 
     def facts(self, inputs: tuple[QueueType, ...], index: int) -> Facts:
-        return _keeps_all(inputs, index, is_stateless=False, is_commutative=True)
+        return facts_of_keeping(inputs, index, is_stateless=False, is_commutative=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -379,7 +272,7 @@ class Range(Window):
         return Window.output_types(self, inputs, outputs)
 
     def facts(self, inputs: tuple[QueueType, ...], index: int) -> Facts:
-        return _keeps_all(inputs, index, is_stateless=False, is_commutative=True)
+        return facts_of_keeping(inputs, index, is_stateless=False, is_commutative=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -392,11 +285,13 @@ class Rows(Window):
     def output_types(self, inputs: tuple[QueueType, ...], outputs: int) -> tuple[QueueType, ...]:
         if self.count < 1:
             raise FunctionFault("a window of rows needs at least one row")
-        _require_columns(self.by, inputs[0].schema, "Rows")
+        require_columns(self.by, inputs[0].schema, "Rows")
         return Window.output_types(self, inputs, outputs)
 
     def facts(self, inputs: tuple[QueueType, ...], index: int) -> Facts:
-        return _keeps_all(inputs, index, reads=frozenset(self.by), is_stateless=False, key=self.by)
+        return facts_of_keeping(
+            inputs, index, reads=frozenset(self.by), is_stateless=False, key=self.by
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -406,11 +301,13 @@ class Latest(Window):
     by: tuple[str, ...]
 
     def output_types(self, inputs: tuple[QueueType, ...], outputs: int) -> tuple[QueueType, ...]:
-        _require_columns(self.by, inputs[0].schema, "Latest")
+        require_columns(self.by, inputs[0].schema, "Latest")
         return Window.output_types(self, inputs, outputs)
 
     def facts(self, inputs: tuple[QueueType, ...], index: int) -> Facts:
-        return _keeps_all(inputs, index, reads=frozenset(self.by), is_stateless=False, key=self.by)
+        return facts_of_keeping(
+            inputs, index, reads=frozenset(self.by), is_stateless=False, key=self.by
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -437,10 +334,10 @@ class Join(Function):
         return tuple(n for n in right.names if n not in shared)
 
     def output_types(self, inputs: tuple[QueueType, ...], outputs: int) -> tuple[QueueType, ...]:
-        _require(inputs, "Join", is_relation=True)
+        require_kind(inputs, "Join", is_relation=True)
         left, right = inputs[0].schema, inputs[1].schema
-        _require_columns((pair[0] for pair in self.on), left, "Join, first input")
-        _require_columns((pair[1] for pair in self.on), right, "Join, second input")
+        require_columns((pair[0] for pair in self.on), left, "Join, first input")
+        require_columns((pair[1] for pair in self.on), right, "Join, second input")
         for one, other in self.on:
             if left[one] != right[other]:
                 raise FunctionFault(
@@ -528,16 +425,16 @@ class Aggregate(Function):
         return tuple(a.term for a in self.aggregations if a.term is not None)
 
     def output_types(self, inputs: tuple[QueueType, ...], outputs: int) -> tuple[QueueType, ...]:
-        _require(inputs, "Aggregate", is_relation=True)
+        require_kind(inputs, "Aggregate", is_relation=True)
         schema = inputs[0].schema
-        _require_columns(self.by, schema, "Aggregate")
+        require_columns(self.by, schema, "Aggregate")
         fields = tuple(Field(n, schema[n]) for n in self.by)
         fields += tuple(Field(a.name, a.result_type()) for a in self.aggregations)
         return (QueueType(Schema(fields), is_relation=True),)
 
     def facts(self, inputs: tuple[QueueType, ...], index: int) -> Facts:
         return Facts(
-            reads=_read_by(self.terms()) | frozenset(self.by),
+            reads=columns_read_by(self.terms()) | frozenset(self.by),
             forwards=frozenset(self.by),
             writes=frozenset(a.name for a in self.aggregations),
             is_stateless=False,
@@ -554,12 +451,12 @@ class Distinct(Function):
         return 1
 
     def output_types(self, inputs: tuple[QueueType, ...], outputs: int) -> tuple[QueueType, ...]:
-        _require(inputs, "Distinct", is_relation=True)
+        require_kind(inputs, "Distinct", is_relation=True)
         return inputs
 
     def facts(self, inputs: tuple[QueueType, ...], index: int) -> Facts:
         names = inputs[0].schema.names
-        return _keeps_all(
+        return facts_of_keeping(
             inputs, index, reads=frozenset(names), is_stateless=False, key=names,
             is_commutative=True,
         )  # fmt: skip
@@ -577,12 +474,12 @@ class ToStream(Function):
         return 1
 
     def output_types(self, inputs: tuple[QueueType, ...], outputs: int) -> tuple[QueueType, ...]:
-        _require(inputs, self.name, is_relation=True)
+        require_kind(inputs, self.name, is_relation=True)
         return (QueueType(inputs[0].schema),)
 
     def facts(self, inputs: tuple[QueueType, ...], index: int) -> Facts:
         names = inputs[0].schema.names
-        return _keeps_all(
+        return facts_of_keeping(
             inputs, index, reads=frozenset(names), is_stateless=False, key=names,
             is_commutative=True,
         )  # fmt: skip
@@ -617,7 +514,7 @@ class Duplicate(Function):
         return inputs * outputs
 
     def facts(self, inputs: tuple[QueueType, ...], index: int) -> Facts:
-        return _keeps_all(inputs, index, rates=(1, 1))
+        return facts_of_keeping(inputs, index, rates=(1, 1))
 
 
 def _check_weights(weights: tuple[int, ...], queues: int, name: str) -> None:
@@ -639,12 +536,12 @@ class RoundRobinSplit(Function):
         return 1
 
     def output_types(self, inputs: tuple[QueueType, ...], outputs: int) -> tuple[QueueType, ...]:
-        _require(inputs, "RoundRobinSplit", is_relation=False)
+        require_kind(inputs, "RoundRobinSplit", is_relation=False)
         _check_weights(self.weights, outputs, "RoundRobinSplit")
         return inputs * outputs
 
     def facts(self, inputs: tuple[QueueType, ...], index: int) -> Facts:
-        return _keeps_all(inputs, index, is_stateless=False, key=())
+        return facts_of_keeping(inputs, index, is_stateless=False, key=())
 
 
 @dataclass(frozen=True, slots=True)
@@ -663,13 +560,13 @@ class RoundRobinJoin(Function):
         return inputs + 1
 
     def output_types(self, inputs: tuple[QueueType, ...], outputs: int) -> tuple[QueueType, ...]:
-        _require(inputs, "RoundRobinJoin", is_relation=False)
-        _require_same(inputs, "RoundRobinJoin")
+        require_kind(inputs, "RoundRobinJoin", is_relation=False)
+        require_same(inputs, "RoundRobinJoin")
         _check_weights(self.weights, len(inputs), "RoundRobinJoin")
         return (inputs[0],)
 
     def facts(self, inputs: tuple[QueueType, ...], index: int) -> Facts:
-        return _keeps_all(inputs, index, is_stateless=False, key=())
+        return facts_of_keeping(inputs, index, is_stateless=False, key=())
 
 
 FUNCTIONS: dict[str, type[Function]] = {
@@ -680,4 +577,10 @@ FUNCTIONS: dict[str, type[Function]] = {
     )
 }  # fmt: skip
 
-RESERVED = frozenset({TIME_COLUMN, WEIGHT_COLUMN})
+__all__ = [
+    "AGGREGATIONS", "FUNCTIONS", "Aggregate", "Aggregation", "Assign", "Branch", "Columns",
+    "Distinct", "Dstream", "Duplicate", "Facts", "Filter", "FlatMap", "Fold", "Function",
+    "FunctionFault", "Istream", "Join", "Latest", "Map", "Merge", "Now", "Opaque", "Range",
+    "RoundRobinJoin", "RoundRobinSplit", "Rows", "Rstream", "ToStream", "Update", "Window",
+    "schema_of",
+]  # fmt: skip

@@ -88,6 +88,13 @@ def _skip_stray(source: Source, position: int, faults: list[Fault]) -> int:
     if rest.startswith("/*"):
         faults.append(Fault("this comment is not closed", Span(source, position, position + 2)))
         return len(source.text)
+    closing = re.match(r"'[^'\n]*'", rest)
+    if closing:
+        end = position + closing.end()
+        meant = f'write "{closing[0][1:-1]}"'
+        span = Span(source, position, end)
+        faults.append(Fault("texts are written with double quotes", span, meant))
+        return end
     quotes = "'\u2018\u2019\u201c\u201d"
     hint = 'texts are written with double quotes: "..."' if stray in quotes else None
     faults.append(

@@ -61,6 +61,15 @@ CLAUSE_WORDS = frozenset({"by", "when", "set", "emit", "on", "where", "unbounded
 #: Names that must be quoted to be columns.
 RESERVED_WORDS = CLAUSE_WORDS | {"and", "or", "not", "true", "false", "null", "inf", "nan"}
 
+#: What people call our types elsewhere.
+SYNONYMS: dict[str, str] = {
+    "string": "text", "str": "text", "varchar": "text", "char": "text",
+    "float": "number", "double": "number", "real": "number", "decimal": "number",
+    "int": "integer", "bigint": "integer", "long": "integer",
+    "bool": "boolean", "timestamp": "time", "datetime": "time", "date": "time",
+    "interval": "duration",
+}  # fmt: skip
+
 T = TypeVar("T")
 
 
@@ -71,8 +80,10 @@ class _Stop(Exception):
 def parse(source: Source) -> WrittenProgram:
     """The program as written, or a `ParseError` with every syntax error."""
     faults: list[Fault] = []
-    parser = Parser(tokens_of(source, faults), faults)
-    program = parser.program()
+    tokens = tokens_of(source, faults)
+    if faults:
+        raise ParseError(faults)  # what follows a stray character is not to be trusted
+    program = Parser(tokens, faults).program()
     if faults:
         ordered = sorted(faults, key=lambda f: f.span.start if f.span else 0)
         raise ParseError(ordered)
@@ -135,6 +146,10 @@ class Parser:
     def expect(self, value: str, where: str) -> Token:
         if self.at(value):
             return self.advance()
+        if value == ";":
+            end = self.previous.span.end
+            place = Span(self.token.span.source, end, end + 1)
+            self.fail(f"expected `;` {where}, got {self.token}", place)
         self.fail(f"expected `{value}` {where}, got {self.token}")
 
     def expect_end(self) -> None:
@@ -216,9 +231,7 @@ class Parser:
         word = self.expect_name("a type")
         found = TYPES_BY_NAME.get(word.name)
         if found is None:
-            near = suggest(word.name, TYPES_BY_NAME)
-            known = f"types are: {listing(TYPES_BY_NAME)}."
-            self.fail(f'unknown type "{word.name}"', word.span, f"{known} {near or ''}".strip())
+            self.fail(f'unknown type "{word.name}"', word.span, type_hint(word.name))
         if found == NUMBER and self.accept("<"):
             powers = []
             while not self.at(">"):
@@ -414,7 +427,8 @@ class Parser:
             if micros != int(micros):
                 self.fail("a duration must be whole microseconds", span)
             return Constant(int(micros), DURATION, span)
-        if unit.kind == "name" and unit.span.start == token.span.end:
+        is_word = unit.kind == "name" and not unit.is_quoted
+        if is_word and unit.value not in RESERVED_WORDS:
             self.fail(
                 f'unknown unit "{unit.value}"', unit.span,
                 f"units are: us, ms, s, min, h, d. {suggest(unit.value, UNITS) or ''}".strip(),
@@ -423,6 +437,13 @@ class Parser:
         if token.value.isdigit():
             return Constant(sign * int(token.value), INTEGER, span)
         return Constant(sign * float(token.value), NUMBER, span)
+
+
+def type_hint(name: str) -> str:
+    """What to write instead of an unknown type."""
+    meant = SYNONYMS.get(name.lower())
+    near = f'Did you mean "{meant}"?' if meant else suggest(name, TYPES_BY_NAME)
+    return f"types are: {listing(TYPES_BY_NAME)}. {near or ''}".strip()
 
 
 def _apply(

@@ -101,7 +101,15 @@ def state_fits_function(program: Program) -> Iterator[Fault]:
         if len(op.reads) != count or op.writes != op.reads:
             given = ", ".join(f"${v}" for v in op.variables) or "none"
             wanted = f"{count} variable{'s' if count != 1 else ''}, read and written"
-            yield _at(op, f"{op.function.name} needs {wanted}; got {given}")
+            yield _at(op, f"{op.function.name} needs {wanted}; got {given}", _state_hint(op, count))
+
+
+def _state_hint(op: Operator, count: int) -> str | None:
+    if not count:
+        return None
+    state = ", ".join(f"$v{n}" if count > 1 else "$v" for n in range(1, count + 1))
+    left, right = ", ".join((*op.outputs, state)), ", ".join((*op.inputs, state))
+    return f"write ({left}) <- {op.function.name}...({right});"
 
 
 def _fold_state(op: Operator, declared: set[str]) -> Iterator[Fault]:

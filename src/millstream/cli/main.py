@@ -76,7 +76,7 @@ def make_parser() -> argparse.ArgumentParser:
     return parser
 
 
-Commands: TypeAlias = "argparse._SubParsersAction[_Parser]"
+Commands: TypeAlias = "argparse._SubParsersAction[_Parser]"  # noqa: SLF001 - it has no other name
 
 
 def _add_run(commands: Commands, common: _Parser) -> None:

@@ -1,3 +1,4 @@
+# ruff: noqa: FBT001, PLR0917  compiled functions take plain arrays, all by position
 """Compiled parsers of whole columns of cells.
 
 They take what is common and mark a row as not `good` when a cell is anything else; such
@@ -10,30 +11,19 @@ A cell is the stretch [start, end) of the data and its state.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
-
-import numba
 import numpy as np
 
+from millstream.connectors.compiled import compiled, inlined
 from millstream.plan.batch import Array
 
 #: States of a cell: absent, as it stands (a JSON number), in quotes (a JSON text), in
 #: quotes with escapes inside, and the two words of JSON.
 NULL, BARE, QUOTED, ESCAPED, TRUE, FALSE = range(6)
 
-F = TypeVar("F", bound=Callable[..., Any])
-
 _POWERS = 10.0 ** np.arange(23)
 #: Outside these bounds a decimal may overflow; it is left to the slow functions.
 _SAFE_EXPONENT = 280
 _EXACT_MANTISSA = 2**53
-
-
-def compiled(function: F) -> F:
-    """Compile on first use and keep the machine code on disk."""
-    result: F = numba.njit(cache=True, nogil=True)(function)
-    return result
 
 
 @compiled
@@ -131,7 +121,7 @@ def gather_texts(data: Array, starts: Array, ends: Array, states: Array, is_csv:
     return size
 
 
-@compiled
+@inlined
 def _unescape(data: Array, at: int, end: int, is_csv: bool, out: Array, size: int) -> int:
     """Two bytes become one: `""` in CSV, a backslash and a letter in JSON."""
     while at < end:
@@ -147,7 +137,7 @@ def _unescape(data: Array, at: int, end: int, is_csv: bool, out: Array, size: in
     return size
 
 
-@compiled
+@inlined
 def _escaped(letter: int) -> int:
     if letter == 110:  # n
         return 10
@@ -162,7 +152,12 @@ def _escaped(letter: int) -> int:
     return letter  # a quote, a backslash or a slash
 
 
-@compiled
+@inlined
+def _digit(data: Array, at: int) -> int:
+    return np.int64(data[at]) - 48  # type: ignore[return-value]  # bytes have no sign
+
+
+@inlined
 def _integer(data: Array, at: int, end: int) -> tuple[int, bool]:
     """Up to 18 digits, which always fit."""
     negative = at < end and data[at] == 45
@@ -172,14 +167,14 @@ def _integer(data: Array, at: int, end: int) -> tuple[int, bool]:
         return 0, False
     value = 0
     for i in range(at, end):
-        digit = np.int64(data[i]) - 48
+        digit = _digit(data, i)
         if digit < 0 or digit > 9:
             return 0, False
         value = value * 10 + digit
     return -value if negative else value, True
 
 
-@compiled
+@inlined
 def _number(data: Array, at: int, end: int) -> tuple[float, bool, bool]:
     """Value, whether it is a number, whether the value must be found in another way.
 
@@ -207,27 +202,27 @@ def _number(data: Array, at: int, end: int) -> tuple[float, bool, bool]:
     return -value if negative else value, True, False
 
 
-@compiled
+@inlined
 def _mantissa(data: Array, at: int, end: int) -> tuple[int, int, int, int]:
     """Digits without their point (if not over 18), how many, how many behind it; the end."""
     value = 0
     digits = 0
     point = -1
     while at < end:
-        byte = np.int64(data[at])
-        if byte == 46 and point < 0:
-            point = digits
-        elif 48 <= byte <= 57:
+        digit = _digit(data, at)
+        if 0 <= digit <= 9:
             digits += 1
             if digits <= 18:
-                value = value * 10 + byte - 48
+                value = value * 10 + digit
+        elif data[at] == 46 and point < 0:
+            point = digits
         else:
             break
         at += 1
     return value, digits, digits - point if point >= 0 else 0, at
 
 
-@compiled
+@inlined
 def _exponent(data: Array, at: int, end: int) -> tuple[int, bool]:
     """`e-7` to the end of the cell; small ones only."""
     if data[at] not in (69, 101) or end - at > 5:
@@ -235,7 +230,7 @@ def _exponent(data: Array, at: int, end: int) -> tuple[int, bool]:
     return _integer(data, at + 1, end)
 
 
-@compiled
+@inlined
 def _boolean(data: Array, at: int, end: int) -> tuple[bool, bool]:
     size = end - at
     if size not in (4, 5):
@@ -247,19 +242,19 @@ def _boolean(data: Array, at: int, end: int) -> tuple[bool, bool]:
     return size == 4, True
 
 
-@compiled
+@inlined
 def _digits(data: Array, at: int, count: int) -> int:
     """The number of so many digits, or a very negative one if they are not all digits."""
     value = 0
     for i in range(at, at + count):
-        digit = np.int64(data[i]) - 48
+        digit = _digit(data, i)
         if digit < 0 or digit > 9:
             return -1_000_000
         value = value * 10 + digit
     return value
 
 
-@compiled
+@inlined
 def _instant(data: Array, at: int, end: int) -> tuple[int, bool]:
     """`2026-01-31`, then perhaps `T12:00`, `:00`, `.000000` and `Z` or `+01:00`."""
     if end - at < 10 or data[at + 4] != 45 or data[at + 7] != 45:
@@ -283,16 +278,15 @@ def _instant(data: Array, at: int, end: int) -> tuple[int, bool]:
     return seconds * 1_000_000 + micros, fits
 
 
-@compiled
+@inlined
 def _day(year: int, month: int, day: int) -> tuple[int, bool]:
     """Days since 1970, and whether there is such a day."""
     if year < 1 or month < 1 or month > 12 or day < 1:
         return 0, False
     leap = (year % 4 == 0 and year % 100 != 0) or year % 400 == 0
+    last = 30 if month in (4, 6, 9, 11) else 31
     if month == 2:
         last = 29 if leap else 28
-    else:
-        last = 30 if month in (4, 6, 9, 11) else 31
     # Years that begin in March have their leap day at the end.
     shifted = year - 1 if month <= 2 else year
     era, of_era = shifted // 400, shifted % 400
@@ -301,7 +295,7 @@ def _day(year: int, month: int, day: int) -> tuple[int, bool]:
     return days, day <= last
 
 
-@compiled
+@inlined
 def _fraction(data: Array, at: int, end: int) -> tuple[int, int]:
     """The microseconds after a point, and where they end; negative if it has no digits."""
     if at >= end or data[at] != 46:
@@ -309,13 +303,13 @@ def _fraction(data: Array, at: int, end: int) -> tuple[int, int]:
     at += 1
     value, scale, first = 0, 100_000, at
     while at < end and 48 <= data[at] <= 57:
-        value += (np.int64(data[at]) - 48) * scale
+        value += _digit(data, at) * scale
         scale //= 10
         at += 1
     return value if at > first else -1, at
 
 
-@compiled
+@inlined
 def _offset(data: Array, at: int, end: int) -> tuple[int, bool]:
     """Seconds east of Greenwich: nothing, `Z` or `+01:00`."""
     if at == end or (end - at == 1 and data[at] == 90):

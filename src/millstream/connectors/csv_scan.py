@@ -1,3 +1,4 @@
+# ruff: noqa: FBT001, PLR0917  compiled functions take plain arrays, all by position
 """The compiled scanner of CSV: finds rows and cells exactly as `csv_rows` defines them.
 
 Rows that break the rules or have the wrong number of cells are found too, with the same
@@ -6,8 +7,9 @@ bounds, and marked as not good; their reason is left to `csv_rows`.
 
 from __future__ import annotations
 
-from millstream.connectors.cells import BARE, ESCAPED, NULL, QUOTED, compiled
+from millstream.connectors.cells import BARE, ESCAPED, NULL, QUOTED
 from millstream.connectors.scan import Scan
+from millstream.connectors.compiled import compiled, inlined
 from millstream.plan.batch import Array
 
 _UNFINISHED = -1
@@ -55,7 +57,7 @@ def _scan(data: Array, start: int, final: bool, slots: Array, longest: int, boun
     return row, at, line
 
 
-@compiled
+@inlined
 def _line_break(data: Array, at: int) -> int:
     """The length of the line break that stands here, or 0."""
     if data[at] == 10:
@@ -65,7 +67,7 @@ def _line_break(data: Array, at: int) -> int:
     return 0
 
 
-@compiled
+@inlined
 def _end_of_broken(data: Array, start: int, final: bool, longest: int, why: int) -> int:
     """A broken row costs its first line."""
     if why == _UNFINISHED and len(data) - start <= longest + 1:
@@ -76,7 +78,7 @@ def _end_of_broken(data: Array, start: int, final: bool, longest: int, why: int)
     return len(data) if final else -1
 
 
-@compiled
+@inlined
 def _row(data: Array, start: int, final: bool, slots: Array, longest: int, starts: Array,
          ends: Array, states: Array) -> tuple[int, int]:  # fmt: skip
     """Where the row ends, or why it does not; its lines, negative if it does not fit."""
@@ -114,7 +116,7 @@ def _row(data: Array, start: int, final: bool, slots: Array, longest: int, start
         return _UNFINISHED if unfinished else _BROKEN, 0
 
 
-@compiled
+@inlined
 def _quoted(data: Array, at: int, limit: int, final: bool) -> tuple[int, int, int]:
     """The closing quote (or why there is none), the state, and the line breaks inside."""
     state, inside = QUOTED, 0
@@ -134,7 +136,7 @@ def _quoted(data: Array, at: int, limit: int, final: bool) -> tuple[int, int, in
     return _BROKEN if broken else _UNFINISHED, state, inside
 
 
-@compiled
+@inlined
 def _plain(data: Array, at: int) -> int:
     """The next comma, line break or quote."""
     while at < len(data):

@@ -1,6 +1,7 @@
-"""The compiled scanner of JSON Lines: flat objects, exactly as `json_rows` defines them.
+# ruff: noqa: FBT001, PLR0917  compiled functions take plain arrays, all by position
+r"""The compiled scanner of JSON Lines: flat objects, exactly as `json_rows` defines them.
 
-A line with anything unusual (a nested value, a `\\u` escape, a key twice, an error) is
+A line with anything unusual (a nested value, a `\u` escape, a key twice, an error) is
 marked as not good and left to `json_rows`.
 """
 
@@ -15,9 +16,9 @@ from millstream.connectors.cells import (
     NULL,
     QUOTED,
     TRUE,
-    compiled,
 )
 from millstream.connectors.scan import Scan
+from millstream.connectors.compiled import compiled, inlined
 from millstream.plan.batch import Array
 
 #: How many keys that are not wanted can be told apart; lines with others are left alone.
@@ -71,14 +72,14 @@ def _scan(data: Array, start: int, final: bool, longest: int, wanted: Array, fie
     return row, at, line
 
 
-@compiled
+@inlined
 def _line_end(data: Array, at: int) -> int:
     while at < len(data) and data[at] != 10:
         at += 1
     return at
 
 
-@compiled
+@inlined
 def _skip(data: Array, at: int, end: int) -> int:
     """Past the blanks of JSON."""
     while at < end and data[at] in (32, 9, 13):
@@ -86,9 +87,10 @@ def _skip(data: Array, at: int, end: int) -> int:
     return at
 
 
-@compiled
-def _object(data: Array, at: int, end: int, row: int, wanted: Array, fields: int, known: int,
-            keys: Array, starts: Array, ends: Array, states: Array, good: Array) -> int:  # fmt: skip
+@inlined
+def _object(data: Array, at: int, end: int, row: int, wanted: Array, fields: int,
+            known: int, keys: Array, starts: Array, ends: Array, states: Array,
+            good: Array) -> int:  # fmt: skip
     """Read one object and say in `good` whether it is a plain one; answers the known keys."""
     good[row] = False
     if data[at] != 123:
@@ -130,7 +132,7 @@ def _object(data: Array, at: int, end: int, row: int, wanted: Array, fields: int
         return known
 
 
-@compiled
+@inlined
 def _key(data: Array, first: int, last: int, wanted: Array, fields: int, known: int,
          keys: Array, guess: int) -> int:  # fmt: skip
     """Which known key this is; `known` if it is a new one.
@@ -145,7 +147,7 @@ def _key(data: Array, first: int, last: int, wanted: Array, fields: int, known: 
     return known
 
 
-@compiled
+@inlined
 def _is_key(data: Array, first: int, last: int, wanted: Array, fields: int, keys: Array,
             key: int) -> bool:  # fmt: skip
     start = keys[key, 0]
@@ -158,7 +160,7 @@ def _is_key(data: Array, first: int, last: int, wanted: Array, fields: int, keys
     return True
 
 
-@compiled
+@inlined
 def _string(data: Array, at: int, end: int) -> tuple[int, int]:
     """The closing quote, or -1 if this is not a plain text; and the state."""
     state = QUOTED
@@ -177,7 +179,7 @@ def _string(data: Array, at: int, end: int) -> tuple[int, int]:
     return -1, state
 
 
-@compiled
+@inlined
 def _value(data: Array, at: int, end: int) -> tuple[int, int, int, int]:
     """Start, end and state of a plain value, and where it is over; -1 if it is another."""
     if at >= end:
@@ -198,7 +200,7 @@ def _value(data: Array, at: int, end: int) -> tuple[int, int, int, int]:
     return at, at, NULL, -1
 
 
-@compiled
+@inlined
 def _word(data: Array, at: int, end: int, word: tuple[int, ...], size: int) -> int:
     if end - at < size:
         return -1
@@ -208,7 +210,7 @@ def _word(data: Array, at: int, end: int, word: tuple[int, ...], size: int) -> i
     return at + size
 
 
-@compiled
+@inlined
 def _numeral(data: Array, at: int, end: int) -> int:
     """The end of a number as JSON writes it, or -1."""
     if data[at] == 45:
@@ -232,7 +234,7 @@ def _numeral(data: Array, at: int, end: int) -> int:
     return at
 
 
-@compiled
+@inlined
 def _past_digits(data: Array, at: int, end: int) -> int:
     while at < end and 48 <= data[at] <= 57:
         at += 1

@@ -55,10 +55,6 @@ class Location:
     generator: GeneratorSettings | None = None
 
     @property
-    def is_compressed(self) -> bool:
-        return self.path is not None and self.path.suffix == ".gz"
-
-    @property
     def is_pattern(self) -> bool:
         """Whether this may stand for several files."""
         path = self.path

@@ -13,7 +13,7 @@ from millstream.connectors.generate import GeneratorReader
 from millstream.connectors.location import Format, Location, matching_files
 from millstream.connectors.read_csv import csv_decoder
 from millstream.connectors.read_jsonl import jsonl_decoder
-from millstream.connectors.window import TextReader, Window, open_file
+from millstream.connectors.window import TextReader, open_file
 
 TEXT_ROWS = 65_536
 PARQUET_ROWS = 262_144
@@ -62,7 +62,7 @@ def _open_text(
     rows = chunk_rows or TEXT_ROWS
     is_csv = location.format is Format.CSV
     decoder_of = csv_decoder(input_, rows) if is_csv else jsonl_decoder(input_, rows)
-    return TextReader(Window(stream, name), decoder_of)
+    return TextReader(stream, name, decoder_of)
 
 
 class FilesReader:

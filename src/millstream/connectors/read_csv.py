@@ -65,7 +65,7 @@ class CsvDecoder:
                 rejected.append(found)
             else:
                 rows.append(found)
-            line += data.count(b"\n", row.start, row.end)
+            line += data.count(b"\n", row.start, row.end - 1) + 1
             start = row.end
         batch = batch_of_values(self._layout, rows)
         return Step(batch, tuple(rejected), start, line - first)

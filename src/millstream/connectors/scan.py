@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -120,7 +120,7 @@ def _texts(where: tuple[Any, ...], good: Array) -> Any:
 
 def _exact(where: tuple[Any, ...], rows: Array) -> Array:
     """Numbers with many digits; Arrow's parser rounds correctly, and all fit."""
-    data, starts, ends, states, _ = where
+    data, starts, ends, _, _ = where
     bare = np.full(len(rows), cells.BARE, np.uint8)
     texts = _texts((data, starts[rows], ends[rows], bare, True), np.ones(len(rows), np.bool_))
     return np.asarray(pc.cast(texts, pa.float64()).to_numpy(zero_copy_only=False))
@@ -146,9 +146,3 @@ def assembled(
                           layout.input.type)  # fmt: skip
     order = np.argsort(np.concatenate([good, [row for row, _ in late]]), kind="stable")
     return both.take(order), rejected
-
-
-def numbered(scan: Scan, line: int) -> Iterator[tuple[int, int, int]]:
-    """Start, end and line of each row."""
-    for (start, end), after in zip(scan.bounds.tolist(), scan.lines.tolist(), strict=True):
-        yield start, end, line + after

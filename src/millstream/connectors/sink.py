@@ -7,9 +7,9 @@ import os
 import secrets
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import BinaryIO, Protocol, cast
 
 from millstream.errors import RunError, UsageError
 
@@ -65,8 +65,9 @@ class FileSink:
         self._raw: BinaryIO | None = None
         with told(name):
             self._raw = self._written.open("wb" if self._is_direct else "xb")
-        packed: Any = gzip.GzipFile(fileobj=self._raw, mode="wb", compresslevel=1, mtime=0)
-        self._file: BinaryIO = packed if target.suffix == ".gz" else self._raw
+        self._file: BinaryIO = self._raw
+        if path.suffix == ".gz":
+            self._file = cast("BinaryIO", _packed(self._raw))
 
     @property
     def file(self) -> BinaryIO:
@@ -94,13 +95,16 @@ class FileSink:
         if self._raw is None:
             return
         raw, self._raw = self._raw, None
-        try:
-            raw.close()
-        except OSError:
-            pass  # a full disk: what is left in the buffer is not wanted any more
-        finally:
-            if not self._is_direct:
-                self._written.unlink(missing_ok=True)
+        for file in (self._file, raw):
+            with suppress(OSError, ValueError):  # a full disk is no reason to stay
+                file.close()
+        if not self._is_direct:
+            self._written.unlink(missing_ok=True)
+
+
+def _packed(raw: BinaryIO) -> gzip.GzipFile:
+    """Without a time of its own, so that the same rows give the same bytes."""
+    return gzip.GzipFile("", "wb", compresslevel=1, fileobj=raw, mtime=0)
 
 
 class StandardSink:

@@ -85,16 +85,14 @@ def time_of(text: str) -> int:
         value = parse_time(text)
     if value is None:
         raise Unfit(f"expected a time, got {quoted(text)}")
-    return value
+    return _fitting(value, text)
 
 
 def duration_of(text: str) -> int:
+    """Microseconds, or a text such as `5 min`."""
     value = _whole(text)
-    return written_duration(text) if value is None else value
-
-
-def written_duration(text: str) -> int:
-    """The microseconds of a text such as `5 min`."""
+    if value is not None:
+        return value
     found = _DURATION.fullmatch(text)
     if not found or found[2] not in UNITS:
         raise Unfit(f"expected a duration such as 5 min, got {quoted(text)}")
@@ -144,12 +142,9 @@ def _from_json_text(kind: Kind, text: str) -> Value:
         return _unicode(text)
     if kind is Kind.NUMBER and text in _NOT_FINITE_IN_JSON:
         return float(text)
-    if kind is Kind.DURATION:
-        return written_duration(text)
-    value = parse_time(text) if kind is Kind.TIME else None
-    if value is None:
-        raise Unfit(f"expected {EXPECTED[kind]}, got the text {quoted(text)}")
-    return value
+    if kind is Kind.NUMBER:
+        raise Unfit(f"expected a number, got the text {quoted(text)}")
+    return time_of(text) if kind is Kind.TIME else duration_of(text)
 
 
 def _unicode(text: str) -> str:

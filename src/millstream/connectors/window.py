@@ -24,13 +24,13 @@ _COMPILED = "millstream.connectors.cells"
 class Window:
     """Mutable: the part of an open file that is being looked at, and its first line."""
 
-    def __init__(self, stream: BinaryIO, name: str, piece: int = PIECE_BYTES) -> None:
+    def __init__(self, read: Callable[[int], bytes], name: str, piece: int = PIECE_BYTES) -> None:
         self.name = name
         self.data = b""
         self.start = 0
         self.line = 1
         self.final = False
-        self._stream = stream
+        self._read = read
         self._piece = piece
         self._seen = 0
         while len(self.data) < 3 and not self.final:
@@ -46,8 +46,11 @@ class Window:
         return self._seen < SMALL_BYTES and _COMPILED not in sys.modules
 
     def more(self) -> None:
-        """Read on. A pipe gives what it has, so that rows are not kept waiting."""
-        piece = self._read()
+        """Read on."""
+        try:
+            piece = self._read(self._piece)
+        except (OSError, EOFError, zlib.error) as error:
+            raise unreadable(self.name, error) from None
         self.data = self.data[self.start :] + piece
         self.start = 0
         self._seen += len(piece)
@@ -66,17 +69,6 @@ class Window:
                 self.line += 1
                 return
             self.more()
-
-    def _read(self) -> bytes:
-        read = getattr(self._stream, "read1", self._stream.read)
-        try:
-            piece: bytes = read(self._piece)
-        except (OSError, EOFError, zlib.error) as error:
-            raise unreadable(self.name, error) from None
-        return piece
-
-    def close(self) -> None:
-        self._stream.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,32 +109,40 @@ def decoded(window: Window, decoder: Decoder) -> Iterator[Chunk]:
             window.more()
 
 
-def open_file(path: Path, name: str) -> BinaryIO:
-    try:
-        file: BinaryIO = path.open("rb")
-    except OSError as error:
-        raise unreadable(name, error) from None
-    return cast("BinaryIO", gzip.GzipFile(fileobj=file)) if path.suffix == ".gz" else file
-
-
 def unreadable(name: str, error: Exception) -> RunError:
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return RunError(f"cannot be read: {reason}", place=name)
 
 
+def open_file(path: Path, name: str) -> BinaryIO:
+    try:
+        if path.suffix == ".gz":
+            return cast("BinaryIO", gzip.open(path, "rb"))
+        return path.open("rb")
+    except OSError as error:
+        raise unreadable(name, error) from None
+
+
 class TextReader:
     """Mutable: one open text. `decoder_of` looks at its beginning and may refuse it."""
 
-    def __init__(self, window: Window, decoder_of: Callable[[Window], Decoder]) -> None:
-        self._window = window
+    def __init__(
+        self, stream: BinaryIO, name: str, decoder_of: Callable[[Window], Decoder]
+    ) -> None:
+        self._stream = stream
+        # A pipe gives what it has, so that rows are not kept waiting.
+        read = stream.read if stream.seekable() else getattr(stream, "read1", stream.read)
         try:
-            self._decoder = decoder_of(window)
+            self._window = Window(read, name)
+            self._decoder = decoder_of(self._window)
         except BaseException:
-            window.close()
+            self.close()
             raise
 
     def chunks(self) -> Iterator[Chunk]:
         return decoded(self._window, self._decoder)
 
     def close(self) -> None:
-        self._window.close()
+        """Standard input belongs to the process and stays open."""
+        if self._stream is not sys.stdin.buffer:
+            self._stream.close()

@@ -8,6 +8,7 @@ location asks for ISO 8601.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import pyarrow as pa
@@ -107,11 +108,14 @@ class ParquetTable:
             with told(self._sink.name):
                 self._writer.close()
         except BaseException:
-            self._sink.abort()
+            self.abort()
             raise
         self._sink.commit()
 
     def abort(self) -> None:
+        with suppress(OSError, pa.ArrowException):
+            self._writer.close()
+        self._writer.is_open = False  # or it would try again when it is collected
         self._sink.abort()
 
 

@@ -18,7 +18,7 @@ from millstream.calculus.types import Kind, Schema, Type
 from millstream.errors import PlanError
 from millstream.kernels.kernel import State
 from millstream.kernels.loops import FREE, TOP, dead_ids, grown, padded
-from millstream.kernels.loops_sums import CELL, LIMBS
+from millstream.kernels.loops_sums import CELL, LIMBS, Wides
 from millstream.plan.batch import Array, Batch
 
 #: How an output comes about, in the order the loop asks.
@@ -124,9 +124,9 @@ class Accumulators:
         self.cells = np.zeros((0, len(layout.cells), CELL), np.int64)
         self.told = np.zeros((0, len(layout.outputs)), np.int64)
         self.told_valid = np.zeros((0, len(layout.outputs)), np.bool_)
-        self.wides = np.zeros((0, LIMBS), np.int64)
-        self.free = np.zeros(0, np.int64)
-        self.counters = np.zeros(3, np.int64)
+        self.wides = Wides(
+            np.zeros((1, LIMBS), np.int64), np.zeros(1, np.int64), np.array([1, 0, 0], np.int64)
+        )
 
     def groups(self, count: int) -> Groups:
         """The arrays for the loops, with room for so many groups."""
@@ -135,22 +135,28 @@ class Accumulators:
         floats = self.cells.view(np.float64)
         return Groups(self.header, self.cells, floats, self.told, self.told_valid)
 
+    def make_room(self) -> None:
+        """Make place for more wide sums."""
+        limbs, free, counters = self.wides
+        size = 2 * len(free) + len(self.layout.cells)
+        self.wides = Wides(padded(limbs, size), padded(free, size), counters)
+
     def release(self, used: Array) -> Array:
         """Those of the groups used in a round that are gone; their memory is cleared."""
-        gone = dead_ids(used, self.header)
+        gone = dead_ids(used, self.header, ROWS)
         for array in (self.header, self.cells, self.told, self.told_valid):
             array[gone] = 0
         return gone
 
     def snapshot(self, bound: int) -> State:
-        top = int(self.counters[TOP])
+        limbs, free, counters = self.wides
         return {
             "header": self.header[:bound].copy(),
             "cells": self.cells[:bound].copy(),
             "told": self.told[:bound].copy(),
             "told_valid": self.told_valid[:bound].copy(),
-            "wides": self.wides[:top].copy(),
-            "free": self.free[: int(self.counters[FREE])].copy(),
+            "wides": limbs[1 : counters[TOP]].copy(),
+            "free": free[: counters[FREE]].copy(),
         }
 
     def restore(self, state: State) -> None:
@@ -159,6 +165,8 @@ class Accumulators:
         self.cells = np.array(state["cells"], np.int64).reshape(count, cells, CELL)
         self.told = np.array(state["told"], np.int64).reshape(count, outputs)
         self.told_valid = np.array(state["told_valid"], np.bool_).reshape(count, outputs)
-        self.wides = np.array(state["wides"], np.int64).reshape(-1, LIMBS)
-        self.free = padded(np.array(state["free"], np.int64), len(self.wides))
-        self.counters = np.array([len(self.wides), len(state["free"]), 0], np.int64)
+        limbs = np.array(state["wides"], np.int64).reshape(-1, LIMBS)
+        limbs = np.concatenate([np.zeros((1, LIMBS), np.int64), limbs])
+        free = np.array(state["free"], np.int64)
+        counters = np.array([len(limbs), len(free), 0], np.int64)
+        self.wides = Wides(limbs, padded(free, len(limbs)), counters)

@@ -7,7 +7,15 @@ import numpy as np
 from millstream.calculus.functions import Aggregate
 from millstream.calculus.types import QueueType
 from millstream.kernels.accumulators import EXTREME, Accumulators, lay_out, values_of
-from millstream.kernels.aggregate_loop import Changes, Recipe, Told, aggregate_changes
+from millstream.kernels.aggregate_loop import (
+    SIZE,
+    Changes,
+    Kept,
+    Recipe,
+    Told,
+    Work,
+    aggregate_changes,
+)
 from millstream.kernels.extremes import Extremes
 from millstream.kernels.interning import Interner, named, part
 from millstream.kernels.kernel import Round, State
@@ -43,20 +51,33 @@ class AggregateKernel:
         groups = self.keys.ids([batch.column(n) for n in self.function.by], len(batch))
         looked_at = [batch.column(name) for _, name, _ in self.layout.extremes]
         nodes = self.extremes.node_ids(groups, looked_at)
-        told = self._empty_told(2 * len(batch))
-        kept = self.accumulators
-        size, (kept.wides, kept.free, _) = aggregate_changes(
-            Changes(frozen(batch.time), groups, frozen(batch.weight), nodes),
+        changes = Changes(
+            frozen(batch.time),
+            groups,
+            frozen(batch.weight),
             values_of(batch, self.schema, self.layout),
-            self.recipe,
-            kept.groups(self.keys.bound),
-            self.extremes.heaps(self.keys.bound),
-            (kept.wides, kept.free, kept.counters),
-            told,
+            nodes,
         )
+        told = self._empty_told(2 * len(batch))
+        size = self._loop(changes, told)
         out = self._batch(told, size)
         self._release(groups, nodes)
         return (out,)
+
+    def _loop(self, changes: Changes, told: Told) -> int:
+        """Run the changes through the loop; how many are told."""
+        work = Work(
+            np.zeros(4, np.int64),
+            np.empty(len(changes.time), np.int64),
+            np.empty(changes.nodes.size, np.int64),
+        )
+        groups = self.accumulators.groups(self.keys.bound)
+        heaps = self.extremes.heaps(self.keys.bound)
+        while not aggregate_changes(
+            changes, self.recipe, Kept(groups, heaps, self.accumulators.wides), told, work
+        ):
+            self.accumulators.make_room()
+        return int(work.cursor[SIZE])
 
     def _empty_told(self, size: int) -> Told:
         words = np.empty((size + 1, len(self.layout.outputs)), np.int64)

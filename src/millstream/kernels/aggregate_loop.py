@@ -21,29 +21,25 @@ from millstream.kernels.accumulators import (
     Groups,
     Values,
 )
-from millstream.kernels.loops import FREE, TOP
 from millstream.kernels.loops_heap import IS_TOUCHED as NODE_IS_TOUCHED
 from millstream.kernels.loops_heap import ROWS as NODE_ROWS
-from millstream.kernels.loops_heap import Heaps, settle
+from millstream.kernels.loops_heap import VALUE, Heaps, settle
 from millstream.kernels.loops_sums import (
     COUNT,
-    HI,
-    LO,
     LOW,
-    WIDE,
+    Wides,
     add_integer,
     add_number,
+    clear_sum,
     fits_integer,
+    has_room,
     integer_sum_as_float,
     number_sum,
 )
-from millstream.kernels.numba_setup import compiled, inlined
+from millstream.kernels.numba_setup import inlined, tight
 from millstream.plan.batch import Array
 
 _NAN_BITS = np.int64(0x7FF8000000000000)
-
-#: Wide sums, a stack of free ones, and counters.
-Wide = tuple[Array, Array, Array]
 
 
 class Changes(NamedTuple):
@@ -52,6 +48,7 @@ class Changes(NamedTuple):
     time: Array
     groups: Array
     weight: Array
+    values: Values
     nodes: Array
 
 
@@ -61,6 +58,14 @@ class Recipe(NamedTuple):
     sums: Array
     outputs: Array
     keeps_empty: bool
+
+
+class Kept(NamedTuple):
+    """All state."""
+
+    groups: Groups
+    heaps: Heaps
+    wides: Wides
 
 
 class Told(NamedTuple):
@@ -75,24 +80,15 @@ class Told(NamedTuple):
     faults: Array
 
 
-@compiled
-def _roomier(wide: Wide) -> Wide:
-    wides, free, counters = wide
-    size = max(8, 2 * wides.shape[0])
-    more, more_free = np.zeros((size, wides.shape[1]), np.int64), np.zeros(size, np.int64)
-    more[: wides.shape[0]] = wides
-    more_free[: free.size] = free
-    return more, more_free, counters
+#: Where the loop stands: at which change, how many groups and nodes the instant has
+#: touched so far, and how many changes have been told.
+AT, TOUCHED, TOUCHED_NODES, SIZE = range(4)
 
 
-@inlined
-def _clear_sum(cell: Array, wide: Wide) -> None:
-    """Of no values the sum is zero already, but perhaps a wide one."""
-    if cell[WIDE] != 0:
-        _, free, counters = wide
-        free[counters[FREE]] = cell[WIDE] - 1
-        counters[FREE] += 1
-    cell[HI] = cell[LO] = cell[WIDE] = 0
+class Work(NamedTuple):
+    cursor: Array
+    touched: Array
+    touched_nodes: Array
 
 
 @inlined
@@ -103,40 +99,44 @@ def _put_float(told: Told, row: Any, output: Any, value: Any) -> None:
 
 
 @inlined
-def _tell(
-    told: Told, row: Any, group: Any, recipe: Recipe, groups: Groups, heaps: Heaps, wide: Wide
-) -> None:  # noqa: PLR0913, PLR0917
+def _tell_cell(told: Told, at: Any, how: Any, of: Any, kept: Kept) -> None:
+    row, output = at
+    group, which = of
+    cell = kept.groups.cells[group, which]
+    if how == COUNT_VALUES:
+        told.words[row, output] = cell[COUNT]
+    elif cell[COUNT] == 0:
+        told.valid[row, output] = False
+        clear_sum(cell, kept.wides)
+    elif how == SUM_INTEGERS:
+        told.valid[row, output] = fits_integer(cell)
+        if fits_integer(cell):
+            told.words[row, output] = cell[LOW]
+    elif how == MEAN_INTEGERS:
+        _put_float(told, row, output, integer_sum_as_float(cell) / cell[COUNT])
+    else:
+        total = number_sum(cell, kept.groups.floats[group, which], kept.wides)
+        if how == MEAN_NUMBERS:
+            total = total / cell[COUNT] + 0.0
+        _put_float(told, row, output, total)
+
+
+@inlined
+def _tell(told: Told, row: Any, group: Any, recipe: Recipe, kept: Kept) -> None:
     """Write the outputs of a group as they are now."""
     for output in range(recipe.outputs.shape[0]):
         how, which = recipe.outputs[output, 0], recipe.outputs[output, 1]
         told.valid[row, output] = True
         told.words[row, output] = 0
         if how == COUNT_ROWS:
-            told.words[row, output] = groups.header[group, ROWS]
-            continue
-        if how == EXTREME:
-            root = heaps.roots[group * heaps.signs.size + which]
+            told.words[row, output] = kept.groups.header[group, ROWS]
+        elif how == EXTREME:
+            root = kept.heaps.roots[group * kept.heaps.signs.size + which]
             told.valid[row, output] = root != 0
             if root != 0:
-                told.words[row, output] = heaps.keys[root - 1, 1]
-            continue
-        cell, floats = groups.cells[group, which], groups.floats[group, which]
-        if how == COUNT_VALUES:
-            told.words[row, output] = cell[COUNT]
-        elif cell[COUNT] == 0:
-            told.valid[row, output] = False
-            _clear_sum(cell, wide)
-        elif how == SUM_INTEGERS:
-            told.valid[row, output] = fits_integer(cell)
-            if fits_integer(cell):
-                told.words[row, output] = cell[LOW]
-        elif how == MEAN_INTEGERS:
-            _put_float(told, row, output, integer_sum_as_float(cell) / cell[COUNT])
+                told.words[row, output] = kept.heaps.nodes[root - 1, VALUE]
         else:
-            total = number_sum(cell, floats, wide)
-            if how == MEAN_NUMBERS:
-                total = total / cell[COUNT] + 0.0
-            _put_float(told, row, output, total)
+            _tell_cell(told, (row, output), how, (group, which), kept)
 
 
 @inlined
@@ -168,10 +168,9 @@ def _count_faults(told: Told, row: Any, group: Any, recipe: Recipe, groups: Grou
 
 
 @inlined
-def _conclude(
-    told: Told, size: Any, group: Any, recipe: Recipe, groups: Groups, heaps: Heaps, wide: Wide
-) -> Any:  # noqa: PLR0913, PLR0917
+def _conclude(told: Told, size: Any, group: Any, recipe: Recipe, kept: Kept) -> Any:
     """Say what an instant has done to a group: the old row goes, the new one comes."""
+    groups = kept.groups
     header = groups.header
     header[group, IS_TOUCHED] = 0
     was_present = header[group, IS_PRESENT] == 1
@@ -182,7 +181,7 @@ def _conclude(
         told.groups[size], told.weight[size] = group, -1
         size += 1
     # Also a group that goes is computed, which gives back its wide sums.
-    _tell(told, size, group, recipe, groups, heaps, wide)
+    _tell(told, size, group, recipe, kept)
     if not is_present:
         return size
     is_new = _keep_told(told, size, group, groups)
@@ -193,59 +192,57 @@ def _conclude(
     return size + 1
 
 
-@compiled
-def aggregate_changes(
-    changes: Changes,
-    values: Values,
-    recipe: Recipe,
-    groups: Groups,
-    heaps: Heaps,
-    wide: Wide,
-    told: Told,
-) -> tuple[Any, Wide]:  # noqa: PLR0913, PLR0917
-    """Take in changes; how many changes of the output are told, and the wide sums."""
-    touched = np.empty(changes.time.size, np.int64)
-    touched_nodes = np.empty(changes.nodes.size, np.int64)
-    columns, kinds = recipe.sums.size, heaps.signs.size
-    size, start = 0, 0
-    while start < changes.time.size:
-        now = changes.time[start]
-        count, node_count, i = 0, 0, start
-        while i < changes.time.size and changes.time[i] == now:
-            group, weight = changes.groups[i], changes.weight[i]
-            if groups.header[group, IS_TOUCHED] == 0:
-                groups.header[group, IS_TOUCHED] = 1
-                touched[count] = group
-                count += 1
-            groups.header[group, ROWS] += weight
-            _, free, counters = wide
-            if free.size - counters[TOP] + counters[FREE] < columns:
-                wide = _roomier(wide)
-            for c in range(columns):
-                if values.valid[i, c]:
-                    groups.cells[group, c, COUNT] += weight
-                    if recipe.sums[c] == NUMBER_SUM:
-                        add_number(
-                            groups.cells[group, c], groups.floats[group, c],
-                            values.floats[i, c], values.words[i, c], weight, wide,
-                        )  # fmt: skip
-                    elif recipe.sums[c] == INTEGER_SUM:
-                        add_integer(groups.cells[group, c], values.words[i, c], weight)
-            for kind in range(kinds):
-                node = changes.nodes[i, kind]
-                if node >= 0:
-                    heaps.nodes[node, NODE_ROWS] += weight
-                    if heaps.nodes[node, NODE_IS_TOUCHED] == 0:
-                        heaps.nodes[node, NODE_IS_TOUCHED] = 1
-                        touched_nodes[node_count] = node
-                        node_count += 1
-            i += 1
-        for k in range(node_count):
-            settle(touched_nodes[k], heaps)
-        before = size
-        for k in range(count):
-            size = _conclude(told, size, touched[k], recipe, groups, heaps, wide)
-        for k in range(before, size):
-            told.time[k] = now
-        start = i
-    return size, wide
+@inlined
+def _take_in(changes: Changes, i: Any, sums: Array, kept: Kept) -> None:
+    group, weight, values = changes.groups[i], changes.weight[i], changes.values
+    cells, floats = kept.groups.cells, kept.groups.floats
+    kept.groups.header[group, ROWS] += weight
+    for c in range(sums.size):
+        if values.valid[i, c]:
+            cells[group, c, COUNT] += weight
+            if sums[c] == NUMBER_SUM:
+                value = values.floats[i, c]
+                add_number(cells[group, c], floats[group, c], value, weight, kept.wides)
+            elif sums[c] == INTEGER_SUM:
+                add_integer(cells[group, c], values.words[i, c], weight)
+
+
+@tight
+def aggregate_changes(changes: Changes, recipe: Recipe, kept: Kept, told: Told, work: Work) -> bool:
+    """Take in changes in order of time, and tell at the end of each instant.
+
+    False if room for wide sums has run out: call again when there is more.
+    """
+    cursor, touched, touched_nodes = work
+    header, nodes = kept.groups.header, kept.heaps.nodes
+    time = changes.time
+    while cursor[AT] < time.size:
+        i = cursor[AT]
+        if not has_room(kept.wides, recipe.sums.size):
+            return False
+        group = changes.groups[i]
+        if header[group, IS_TOUCHED] == 0:
+            header[group, IS_TOUCHED] = 1
+            touched[cursor[TOUCHED]] = group
+            cursor[TOUCHED] += 1
+        _take_in(changes, i, recipe.sums, kept)
+        for kind in range(changes.nodes.shape[1]):
+            node = changes.nodes[i, kind]
+            if node >= 0:
+                nodes[node, NODE_ROWS] += changes.weight[i]
+                if nodes[node, NODE_IS_TOUCHED] == 0:
+                    nodes[node, NODE_IS_TOUCHED] = 1
+                    touched_nodes[cursor[TOUCHED_NODES]] = node
+                    cursor[TOUCHED_NODES] += 1
+        cursor[AT] += 1
+        if i + 1 < time.size and time[i + 1] == time[i]:
+            continue
+        for k in range(cursor[TOUCHED_NODES]):
+            settle(touched_nodes[k], kept.heaps)
+        for k in range(cursor[TOUCHED]):
+            before = cursor[SIZE]
+            cursor[SIZE] = _conclude(told, before, touched[k], recipe, kept)
+            for row in range(before, cursor[SIZE]):
+                told.time[row] = time[i]
+        cursor[TOUCHED] = cursor[TOUCHED_NODES] = 0
+    return True

@@ -11,7 +11,7 @@ from millstream.kernels.interning import IdTable, named, part
 from millstream.kernels.interning_text import TextPool
 from millstream.kernels.kernel import State
 from millstream.kernels.loops import dead_ids, grown, numbers_of, words_of_numbers
-from millstream.kernels.loops_heap import NODE, Heaps
+from millstream.kernels.loops_heap import HEAP, KEY, NODE, ROWS, VALUE, Heaps
 from millstream.plan.batch import DTYPES, Array, Vector
 
 
@@ -23,17 +23,13 @@ class Extremes:
         self.signs = np.array([1 if f == "min" else -1 for f, _ in kinds], np.int64)
         self.is_text = np.array([t.kind is Kind.TEXT for _, t in kinds], np.bool_)
         self.pool = TextPool()
-        self.table = IdTable(2)
-        self.nodes = np.zeros((0, NODE), np.int64)
+        self.table = IdTable(KEY, NODE - KEY)
         self.roots = np.zeros(0, np.int64)
 
     def heaps(self, groups: int) -> Heaps:
         """The arrays for the loops, with room for so many groups."""
         self.roots = grown(self.roots, groups * len(self.kinds))
-        self.nodes = grown(self.nodes, self.table.bound)
-        return Heaps(
-            self.nodes, self.roots, self.table.keys, self.signs, self.is_text, self.pool.texts
-        )
+        return Heaps(self.table.records, self.roots, self.signs, self.is_text, self.pool.texts)
 
     def node_ids(self, groups: Array, vectors: Sequence[Vector]) -> Array:
         """The node of each row and kind, -1 for null; nodes yet unknown are made."""
@@ -66,23 +62,21 @@ class Extremes:
 
     def release(self, used: Array) -> None:
         """Forget those of the nodes used in a round that have no rows left."""
-        self.table.release(dead_ids(used.ravel(), self.nodes))
+        self.table.release(dead_ids(used.ravel(), self.table.records, ROWS))
         if self.is_text.any() and self.pool.wants_sweep():
-            keys = self.table.keys[: self.table.bound]
+            nodes = self.table.records[: self.table.bound]
             marks = self.pool.marks()
-            marks[keys[self.is_text[keys[:, 0] % len(self.kinds)], 1]] = True
+            marks[nodes[self.is_text[nodes[:, HEAP] % len(self.kinds)], VALUE]] = True
             self.pool.sweep(marks)
 
     def snapshot(self) -> State:
         return {
-            "nodes": self.nodes[: self.table.bound].copy(),
             "roots": self.roots.copy(),
             **named("table.", self.table.snapshot()),
             **named("pool.", self.pool.snapshot()),
         }
 
     def restore(self, state: State) -> None:
-        self.nodes = np.array(state["nodes"], np.int64).reshape(-1, NODE)
         self.roots = np.array(state["roots"], np.int64)
         self.table.restore(part(state, "table."))
         self.pool.restore(part(state, "pool."))

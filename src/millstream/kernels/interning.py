@@ -35,14 +35,19 @@ from millstream.plan.batch import Array, Vector
 
 
 class IdTable:
-    """Mutable. Ids for rows of int64 words of one width."""
+    """Mutable. Ids for rows of int64 words of one width.
 
-    def __init__(self, width: int) -> None:
+    With each id the owner may keep `extra` words of its own; they start as zero, and are
+    zero again when the id is released.
+    """
+
+    def __init__(self, width: int, extra: int = 0) -> None:
+        self.width = width
         self.table = Table(
             slots=np.zeros(slots_for(0), np.int64),
-            keys=np.zeros((slots_for(0) // 2, width), np.int64),
+            records=np.zeros((slots_for(0) // 2, width + extra), np.int64),
             free=np.zeros(slots_for(0) // 2, np.int64),
-            counters=np.zeros(3, np.int64),
+            counters=np.array([0, 0, 0, width], np.int64),
         )
 
     @property
@@ -56,9 +61,12 @@ class IdTable:
         return int(self.table.counters[TOP])
 
     @property
-    def keys(self) -> Array:
-        """The words of each id, with room to spare; those of free ids are zero."""
-        return self.table.keys
+    def records(self) -> Array:
+        """The words of each id, with room to spare; those of free ids are zero.
+
+        It is another array after new ids have been given.
+        """
+        return self.table.records
 
     def ids(self, words: Array) -> Array:
         ids = np.empty(len(words), np.int64)
@@ -70,12 +78,12 @@ class IdTable:
             self._grow()
 
     def _grow(self) -> None:
-        slots, keys, free, counters = self.table
+        slots, records, free, counters = self.table
         if 2 * (self.size + 1) > len(slots):
             slots = np.zeros(2 * len(slots), np.int64)
             refill_slots(self.table.slots, slots)
-        keys, free = grown(keys, self.size + 1), grown(free, self.size + 1)
-        self.table = Table(slots, keys, free, counters)
+        records, free = grown(records, self.size + 1), grown(free, self.size + 1)
+        self.table = Table(slots, records, free, counters)
 
     def release(self, ids: Array) -> None:
         """Give back ids, each of them once; they may be given to other rows."""
@@ -89,28 +97,27 @@ class IdTable:
 
     def snapshot(self) -> State:
         return {
-            "keys": self.keys[: self.bound].copy(),
+            "records": self.records[: self.bound].copy(),
             "free": self.table.free[: self.table.counters[FREE]].copy(),
         }
 
     def restore(self, state: State) -> None:
-        keys = np.array(state["keys"], np.int64).reshape(-1, self.keys.shape[1])
+        records = np.array(state["records"], np.int64).reshape(-1, self.records.shape[1])
         free = np.array(state["free"], np.int64)
-        top = len(keys)
-        counters = np.array([top, len(free), top - len(free)], np.int64)
+        top = len(records)
+        counters = np.array([top, len(free), top - len(free), self.width], np.int64)
         slots = np.zeros(slots_for(top), np.int64)
-        self.table = Table(slots, keys, padded(free, top), counters)
-        index_keys(keys, frozen(self.is_live()), slots)
+        self.table = Table(slots, padded(records, top), padded(free, top), counters)
+        index_keys(self.table, frozen(self.is_live()))
 
 
 class Interner:
-    """Mutable. Ids for rows of values of the given types."""
+    """Mutable. Ids for rows of values of the given types; `extra` as in `IdTable`."""
 
-    def __init__(self, types: Sequence[Type], pool: TextPool | None = None) -> None:
-        self.pool = TextPool() if pool is None else pool
-        self._owns_pool = pool is None
+    def __init__(self, types: Sequence[Type], extra: int = 0) -> None:
+        self.pool = TextPool()
         self.codec = Codec(types, self.pool)
-        self.table = IdTable(self.codec.width)
+        self.table = IdTable(self.codec.width, extra)
 
     @property
     def size(self) -> int:
@@ -127,34 +134,27 @@ class Interner:
         return self.table.ids(self.codec.words(vectors, count))
 
     def vectors(self, ids: Array) -> tuple[Vector, ...]:
-        return self.codec.vectors(self.table.keys[ids])
+        return self.codec.vectors(self.table.records[ids, : self.codec.width])
 
     def release(self, ids: Array) -> None:
         """Give back ids, each of them once; they may be given to other rows."""
         if len(ids):
             self.table.release(ids)
-            if self._owns_pool and self.codec.text_columns and self.pool.wants_sweep():
+            if self.codec.text_columns and self.pool.wants_sweep():
                 self.sweep()
 
     def sweep(self) -> None:
         """Free the texts that no live row uses."""
         marks = self.pool.marks()
-        self.mark(marks)
+        self.codec.mark(self.table.records[: self.bound], marks)
         self.pool.sweep(marks)
 
-    def mark(self, marks: Array) -> None:
-        self.codec.mark(self.table.keys[: self.bound], marks)
-
     def snapshot(self) -> State:
-        state = {f"table.{k}": v for k, v in self.table.snapshot().items()}
-        if self._owns_pool:
-            state |= {f"pool.{k}": v for k, v in self.pool.snapshot().items()}
-        return state
+        return named("table.", self.table.snapshot()) | named("pool.", self.pool.snapshot())
 
     def restore(self, state: State) -> None:
         self.table.restore(part(state, "table."))
-        if self._owns_pool:
-            self.pool.restore(part(state, "pool."))
+        self.pool.restore(part(state, "pool."))
 
 
 def part(state: State, prefix: str) -> State:

@@ -9,12 +9,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from millstream.kernels.numba_setup import compiled, inlined
+from millstream.kernels.numba_setup import compiled, inlined, tight
 from millstream.plan.batch import Array
 
-#: What `counters` count: ids ever given, those of them on the free stack, those in use.
-TOP, FREE, LIVE = 0, 1, 2
+#: What `counters` count: ids ever given, those of them on the free stack, those in use;
+#: of a `Table` also the width of a key.
+TOP, FREE, LIVE, WIDTH = 0, 1, 2, 3
 
+_LINE = 64
 _K1 = np.uint64(0x9E3779B97F4A7C15)
 _K2 = np.uint64(0xD6E8FEB86659FD93)
 _SHIFT = np.uint64(32)
@@ -27,11 +29,13 @@ class Table(NamedTuple):
     """A hash table with open addressing and linear probing, at most half full.
 
     A slot holds 32 bits of the hash and the id plus one, so that growing and deleting
-    need not look at the keys. `keys` has the words by id, `free` is a stack of ids.
+    need not look at the keys. `free` is a stack of ids. A record has the words of a key,
+    and perhaps words that belong to it: what is found together is used together, and
+    memory is slow.
     """
 
     slots: Array
-    keys: Array
+    records: Array
     free: Array
     counters: Array
 
@@ -44,8 +48,14 @@ def frozen(array: Array) -> Array:
 
 
 def padded(array: Array, length: int) -> Array:
-    """A copy with exactly `length` rows; new rows are zero."""
-    bigger = np.zeros((length, *array.shape[1:]), array.dtype)
+    """A copy with exactly `length` rows; new rows are zero.
+
+    It begins at a cache line, so that records of eight words do not straddle two.
+    """
+    size = int(length * array.dtype.itemsize * np.prod(array.shape[1:], dtype=np.int64))
+    memory = np.zeros(size + _LINE, np.uint8)
+    start = -memory.ctypes.data % _LINE
+    bigger = memory[start : start + size].view(array.dtype).reshape(length, *array.shape[1:])
     bigger[: len(array)] = array
     return bigger
 
@@ -66,38 +76,38 @@ def extended(array: Array, length: int) -> Array:
 
 
 @compiled
-def dead_ids(used: Array, counts: Array) -> Array:
-    """Which of the ids used have a count of zero, each of them once.
+def dead_ids(used: Array, counts: Array, column: int) -> Array:
+    """Which of the ids used (-1 for none) have a count of zero, each of them once.
 
-    The counts are in the first column of an array.
+    The counts are in a column of an array.
     """
     dead = np.empty(used.size, np.int64)
     size = 0
     for i in range(used.size):
-        if used[i] >= 0 and counts[used[i], 0] == 0:
-            counts[used[i], 0] = -1  # so that it is not found again
+        if used[i] >= 0 and counts[used[i], column] == 0:
+            counts[used[i], column] = -1  # so that it is not found again
             dead[size] = used[i]
             size += 1
     dead = dead[:size].copy()
     for number in dead:
-        counts[number, 0] = 0
+        counts[number, column] = 0
     return dead
 
 
 @inlined
-def hash_row(words: Array, row: int) -> Any:
+def hash_row(words: Array, row: int, width: int) -> Any:
     """32 bits of hash, as int64."""
     h = _K2
-    for j in range(words.shape[1]):
+    for j in range(width):
         h = (h ^ np.uint64(words[row, j])) * _K1
         h ^= h >> _SHIFT
     return np.int64((h * _K2) >> _SHIFT)
 
 
 @inlined
-def _same(words: Array, row: int, keys: Array, number: int) -> bool:
+def _same(words: Array, row: int, records: Array, number: int) -> bool:
     for j in range(words.shape[1]):  # noqa: SIM110  numba does not compile all()
-        if words[row, j] != keys[number, j]:
+        if words[row, j] != records[number, j]:
             return False
     return True
 
@@ -119,13 +129,13 @@ def is_full(slots: Array, free: Array, counters: Array) -> Any:
     return 2 * (counters[LIVE] + 1) > slots.size or counters[LIVE] == free.size
 
 
-@compiled
+@tight
 def intern_rows(words: Array, start: int, ids: Array, table: Table) -> int:
     """Ids of rows from `start` on; stops where the table must grow, and says where."""
-    slots, keys, free, counters = table
+    slots, records, free, counters = table
     mask = slots.size - 1
     for i in range(start, words.shape[0]):
-        h = hash_row(words, i)
+        h = hash_row(words, i, words.shape[1])
         place = h & mask
         tag = h << 32
         while True:
@@ -136,11 +146,11 @@ def intern_rows(words: Array, start: int, ids: Array, table: Table) -> int:
                 number = take_id(free, counters)
                 slots[place] = tag | (number + 1)
                 for j in range(words.shape[1]):
-                    keys[number, j] = words[i, j]
+                    records[number, j] = words[i, j]
                 break
             if (slot ^ tag) & ~_LOW == 0:
                 number = (slot & _LOW) - 1
-                if _same(words, i, keys, number):
+                if _same(words, i, records, number):
                     break
             place = (place + 1) & mask
         ids[i] = number
@@ -165,24 +175,24 @@ def close_gap(slots: Array, gap: int) -> None:
     slots[gap] = 0
 
 
-@compiled
+@tight
 def release_rows(ids: Array, table: Table) -> None:
-    slots, keys, free, counters = table
+    slots, records, free, counters = table
     mask = slots.size - 1
     for i in range(ids.size):
         number = ids[i]
-        place = hash_row(keys, number) & mask
+        place = hash_row(records, number, counters[WIDTH]) & mask
         while (slots[place] & _LOW) != number + 1:
             place = (place + 1) & mask
         close_gap(slots, place)
-        for j in range(keys.shape[1]):
-            keys[number, j] = 0  # so that snapshots do not depend on what is dead
+        for j in range(records.shape[1]):
+            records[number, j] = 0  # so that snapshots do not depend on what is dead
         free[counters[FREE]] = number
         counters[FREE] += 1
         counters[LIVE] -= 1
 
 
-@compiled
+@tight
 def refill_slots(old: Array, slots: Array) -> None:
     """Put the entries of a table into a larger, empty one."""
     mask = slots.size - 1
@@ -195,20 +205,21 @@ def refill_slots(old: Array, slots: Array) -> None:
             slots[place] = slot
 
 
-@compiled
-def index_keys(keys: Array, is_live: Array, slots: Array) -> None:
-    """Fill an empty table from the keys, after a restore."""
+@tight
+def index_keys(table: Table, is_live: Array) -> None:
+    """Fill the empty slots from the keys, after a restore."""
+    slots, records, _, counters = table
     mask = slots.size - 1
     for number in range(is_live.size):
         if is_live[number]:
-            h = hash_row(keys, number)
+            h = hash_row(records, number, counters[WIDTH])
             place = h & mask
             while slots[place] != 0:
                 place = (place + 1) & mask
             slots[place] = (h << 32) | (number + 1)
 
 
-@compiled
+@tight
 def put_numbers(words: Array, column: int, values: Array, bits: Array) -> None:
     """Floats as words whose order as integers is theirs: -0.0 = 0.0, one NaN, last."""
     for i in range(values.size):
@@ -221,7 +232,7 @@ def put_numbers(words: Array, column: int, values: Array, bits: Array) -> None:
             words[i, column] = word ^ ((word >> 63) & _SIGN_OFF)
 
 
-@compiled
+@tight
 def put_nulls(words: Array, column: int, null_column: int, bit: int, valid: Array) -> None:
     """Where a value is null its word is zero and its bit in the null word is set."""
     for i in range(valid.size):

@@ -10,22 +10,23 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from millstream.kernels.loops_text import Texts, compare_texts
-from millstream.kernels.numba_setup import compiled, inlined
+from millstream.kernels.numba_setup import inlined, tight
 from millstream.plan.batch import Array
 
-#: The words of a node. PREVIOUS of a first child is its parent.
-ROWS, CHILD, NEXT, PREVIOUS, IS_IN, IS_TOUCHED = range(6)
-NODE = 6
+#: The words of a node: its heap and its value, by which it is found, and the rest.
+#: PREVIOUS of a first child is its parent.
+HEAP, VALUE, ROWS, CHILD, NEXT, PREVIOUS, IS_IN, IS_TOUCHED = range(8)
+KEY, NODE = 2, 8
 
 
 class Heaps(NamedTuple):
-    """`keys` has, of each node, its heap and its value; heap h belongs to kind
-    h % len(signs), whose sign is 1 if the least value is wanted and -1 if the greatest.
-    """  # noqa: D205
+    """All heaps. Heap h is of kind h % len(signs).
+
+    The sign of a kind is 1 if the least value is wanted, -1 if the greatest.
+    """
 
     nodes: Array
     roots: Array
-    keys: Array
     signs: Array
     is_text: Array
     texts: Texts
@@ -34,9 +35,9 @@ class Heaps(NamedTuple):
 @inlined
 def _is_before(one: Any, other: Any, heaps: Heaps) -> Any:
     """Is node `one` nearer to the root than `other`? They are of one heap."""
-    keys = heaps.keys
-    kind = keys[one, 0] % heaps.signs.size
-    a, b = keys[one, 1], keys[other, 1]
+    nodes = heaps.nodes
+    kind = nodes[one, HEAP] % heaps.signs.size
+    a, b = nodes[one, VALUE], nodes[other, VALUE]
     if heaps.is_text[kind]:
         return compare_texts(a, b, heaps.texts) * heaps.signs[kind] < 0
     return a < b if heaps.signs[kind] > 0 else b < a
@@ -59,7 +60,7 @@ def _linked(one: Any, other: Any, heaps: Heaps) -> Any:
     return one
 
 
-@compiled
+@tight
 def _paired(first: Any, heaps: Heaps) -> Any:
     """A list of siblings as one heap: pairs from left to right, then all into one."""
     nodes = heaps.nodes
@@ -81,13 +82,13 @@ def _paired(first: Any, heaps: Heaps) -> Any:
     return heap
 
 
-@compiled
+@tight
 def _insert(node: Any, heap: Any, heaps: Heaps) -> None:
     roots = heaps.roots
     roots[heap] = node + 1 if roots[heap] == 0 else _linked(roots[heap], node + 1, heaps)
 
 
-@compiled
+@tight
 def _remove(node: Any, heap: Any, heaps: Heaps) -> None:
     nodes, roots = heaps.nodes, heaps.roots
     link, child = node + 1, nodes[node, CHILD]
@@ -114,7 +115,7 @@ def settle(node: Any, heaps: Heaps) -> None:
     nodes[node, IS_TOUCHED] = 0
     if nodes[node, ROWS] > 0 and not nodes[node, IS_IN]:
         nodes[node, IS_IN] = 1
-        _insert(node, heaps.keys[node, 0], heaps)
+        _insert(node, nodes[node, HEAP], heaps)
     elif nodes[node, ROWS] == 0 and nodes[node, IS_IN]:
         nodes[node, IS_IN] = 0
-        _remove(node, heaps.keys[node, 0], heaps)
+        _remove(node, nodes[node, HEAP], heaps)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from millstream.kernels.loops_text import Texts, compare_texts
-from millstream.kernels.numba_setup import compiled, inlined
+from millstream.kernels.numba_setup import compiled, inlined, tight
 from millstream.plan.batch import Array
 
 _SMALL = 12
@@ -35,7 +35,7 @@ def compare_words(words: Array, one: int, other: int, is_text: Array, texts: Tex
     return 0
 
 
-@compiled
+@tight
 def _insertion_sort(rows: Array, words: Array, is_text: Array, texts: Texts) -> None:
     for i in range(1, rows.size):
         row = rows[i]
@@ -46,7 +46,7 @@ def _insertion_sort(rows: Array, words: Array, is_text: Array, texts: Texts) -> 
         rows[j] = row
 
 
-@compiled
+@tight
 def merge_rows(
     left: Array, right: Array, merged: Array, words: Array, order: tuple[Array, Texts]
 ) -> None:

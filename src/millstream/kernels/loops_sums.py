@@ -10,16 +10,19 @@ leaves no trace. Sums of integers have 128 bits.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
 
 from millstream.kernels.loops import FREE, TOP
-from millstream.kernels.numba_setup import compiled, inlined
+from millstream.kernels.numba_setup import inlined, tight
 from millstream.plan.batch import Array
 
 #: The words of a cell, which is what is known of one column in one group. The sum of
-#: integers is in LOW and HIGH, that of floats in HI and LO or in the wide sum WIDE - 1;
+#: integers is in LOW and HIGH, that of floats in HI and LO or in the wide sum number WIDE;
 #: infinities and NaN are only counted. TRIES counts looks at whether a wide sum is needed.
 COUNT, HI, LO, WIDE, PLUS_INF, MINUS_INF, NANS, TRIES = range(8)
 LOW, HIGH = HI, LO
@@ -27,6 +30,15 @@ CELL = 8
 
 #: 32-bit limbs of a wide sum, least first; only the last has a sign.
 LIMBS = 70
+
+
+class Wides(NamedTuple):
+    """Wide sums, a stack of free ones, and counters; the first is for scratch."""
+
+    limbs: Array
+    free: Array
+    counters: Array
+
 
 _MASK = np.int64(0xFFFFFFFF)
 _FRACTION = np.int64((1 << 52) - 1)
@@ -37,21 +49,25 @@ _U32 = np.uint64(32)
 _UMASK = np.uint64(0xFFFFFFFF)
 
 
-@compiled
-def float_of_bits(bits: Any) -> Any:
-    holder = np.empty(1, np.int64)
-    holder[0] = bits
-    return holder.view(np.float64)[0]
+def _define_float_of_bits(typing_context: Any, bits: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.bitcast(args[0], ir.DoubleType())
+
+    return types.float64(types.int64), generate
 
 
-@compiled
-def bits_of_float(value: Any) -> Any:
-    holder = np.empty(1, np.float64)
-    holder[0] = value
-    return holder.view(np.int64)[0]
+def _define_bits_of_float(typing_context: Any, value: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.bitcast(args[0], ir.IntType(64))
+
+    return types.int64(types.float64), generate
 
 
-@compiled
+float_of_bits: Any = intrinsic(_define_float_of_bits)
+bits_of_float: Any = intrinsic(_define_bits_of_float)
+
+
+@tight
 def wide_add(wides: Array, slot: int, bits: Any, power: int, sign: int) -> None:
     """Add sign * 2^power * x, x finite and given by its bits."""
     exponent = (bits >> 52) & 0x7FF
@@ -84,17 +100,16 @@ def wide_add(wides: Array, slot: int, bits: Any, power: int, sign: int) -> None:
         carry = total >> 32
 
 
-@compiled
+@tight
 def wide_round(wides: Array, slot: int) -> Any:
     """The float nearest to a wide sum, of two equally near ones the even one."""
-    limbs = wides[slot].copy()
-    is_negative = limbs[LIMBS - 1] < 0
-    if is_negative:
-        borrow = np.int64(0)
-        for k in range(LIMBS):
-            total = borrow - limbs[k]
-            limbs[k] = total & _MASK if k < LIMBS - 1 else total
-            borrow = total >> 32
+    limbs = wides[0]
+    is_negative = wides[slot, LIMBS - 1] < 0
+    borrow = np.int64(0)
+    for k in range(LIMBS):
+        total = borrow - wides[slot, k] if is_negative else wides[slot, k]
+        limbs[k] = total & _MASK if k < LIMBS - 1 else total
+        borrow = total >> 32
     top = LIMBS - 1
     while top >= 0 and limbs[top] == 0:
         top -= 1
@@ -113,7 +128,7 @@ def wide_round(wides: Array, slot: int) -> Any:
     return -value if is_negative else value
 
 
-@compiled
+@tight
 def _rounded_bits(limbs: Array, length: int) -> Any:
     if length > 2098:  # the length of the largest float
         return _INF_BITS
@@ -136,7 +151,7 @@ def _rounded_bits(limbs: Array, length: int) -> Any:
     return bits
 
 
-@compiled
+@tight
 def _is_zero(wides: Array, slot: int) -> bool:
     for k in range(LIMBS):  # noqa: SIM110  numba does not compile all()
         if wides[slot, k] != 0:
@@ -144,45 +159,68 @@ def _is_zero(wides: Array, slot: int) -> bool:
     return True
 
 
-@compiled
-def widen(cell: Array, wides: Array, free: Array, counters: Array) -> None:
+@inlined
+def has_room(wides: Wides, count: int) -> Any:
+    """Can so many sums become wide?"""
+    return wides.free.size - wides.counters[TOP] + wides.counters[FREE] >= count
+
+
+@tight
+def widen(cell: Array, wides: Wides) -> None:
     """Move a sum to a wide one; there is room for it."""
+    limbs, free, counters = wides
     if counters[FREE] > 0:
         counters[FREE] -= 1
         slot = free[counters[FREE]]
     else:
         slot = counters[TOP]
         counters[TOP] += 1
-    wides[slot, :] = 0
-    wide_add(wides, slot, cell[HI], 0, 1)
-    wide_add(wides, slot, cell[LO], 0, 1)
+    for k in range(LIMBS):
+        limbs[slot, k] = 0
+    wide_add(limbs, slot, cell[HI], 0, 1)
+    wide_add(limbs, slot, cell[LO], 0, 1)
     cell[HI] = cell[LO] = cell[TRIES] = 0
-    cell[WIDE] = slot + 1
+    cell[WIDE] = slot
 
 
-@compiled
-def narrow(cell: Array, wides: Array, free: Array, counters: Array) -> Any:
+@inlined
+def give_back(cell: Array, wides: Wides) -> None:
+    """The wide sum of a cell is no longer needed."""
+    wides.free[wides.counters[FREE]] = cell[WIDE]
+    wides.counters[FREE] += 1
+    cell[WIDE] = 0
+
+
+@tight
+def narrow(cell: Array, wides: Wides) -> Any:
     """The value of a wide sum, which moves back if two floats can hold it.
 
     To look costs as much as several additions, so only some calls do.
     """
-    slot = cell[WIDE] - 1
-    hi = wide_round(wides, slot)
+    limbs, slot = wides.limbs, cell[WIDE]
+    hi = wide_round(limbs, slot)
     cell[TRIES] += 1
     if cell[TRIES] % 8 != 1 or not abs(hi) < _LARGE:
         return hi
     hi_bits = bits_of_float(hi)
-    wide_add(wides, slot, hi_bits, 0, -1)
-    lo_bits = bits_of_float(wide_round(wides, slot))
-    wide_add(wides, slot, lo_bits, 0, -1)
-    if _is_zero(wides, slot):
-        cell[HI], cell[LO], cell[WIDE] = hi_bits, lo_bits, 0
-        free[counters[FREE]] = slot
-        counters[FREE] += 1
+    wide_add(limbs, slot, hi_bits, 0, -1)
+    lo_bits = bits_of_float(wide_round(limbs, slot))
+    wide_add(limbs, slot, lo_bits, 0, -1)
+    if _is_zero(limbs, slot):
+        give_back(cell, wides)
+        cell[HI], cell[LO] = hi_bits, lo_bits
     else:
-        wide_add(wides, slot, hi_bits, 0, 1)
-        wide_add(wides, slot, lo_bits, 0, 1)
+        wide_add(limbs, slot, hi_bits, 0, 1)
+        wide_add(limbs, slot, lo_bits, 0, 1)
     return hi
+
+
+@inlined
+def clear_sum(cell: Array, wides: Wides) -> None:
+    """Of no values the sum is zero already, but perhaps a wide zero."""
+    if cell[WIDE] != 0:
+        give_back(cell, wides)
+    cell[HI] = cell[LO] = 0
 
 
 @inlined
@@ -194,7 +232,7 @@ def two_sum(a: Any, b: Any) -> Any:
 
 
 @inlined
-def add_once(cell: Array, floats: Array, value: Any) -> Any:
+def _add_once(floats: Array, value: Any) -> Any:
     """Add a finite float to hi + lo; False, and nothing done, if that cannot be exact."""
     hi, error = two_sum(floats[HI], value)
     lo, lost = two_sum(floats[LO], error)
@@ -204,43 +242,37 @@ def add_once(cell: Array, floats: Array, value: Any) -> Any:
     return True
 
 
-@compiled
-def add_slowly(
-    cell: Array, floats: Array, bits: Any, weight: int, wide: tuple[Array, Array, Array]
-) -> None:
-    """Add weight * x where it is not simply plus or minus x, or does not fit hi + lo."""
-    wides, free, counters = wide
+@tight
+def _add_slowly(cell: Array, floats: Array, value: Any, weight: int, wides: Wides) -> None:
+    """Add weight * value where it is not just plus or minus, or does not fit hi + lo."""
     sign = 1 if weight > 0 else -1
     rest = abs(weight)
     power = 0
     while rest > 0:
         if rest & 1:
-            value = sign * float_of_bits(bits) * 2.0**power
-            if cell[WIDE] == 0 and not (abs(value) < _LARGE and add_once(cell, floats, value)):
-                widen(cell, wides, free, counters)
+            part = sign * value * 2.0**power
+            if cell[WIDE] == 0 and not (abs(part) < _LARGE and _add_once(floats, part)):
+                widen(cell, wides)
             if cell[WIDE] != 0:
-                wide_add(wides, cell[WIDE] - 1, bits, power, sign)
+                wide_add(wides.limbs, cell[WIDE], bits_of_float(value), power, sign)
         rest >>= 1
         power += 1
 
 
 @inlined
-def add_number(
-    cell: Array, floats: Array, value: Any, bits: Any, weight: Any, wide: tuple[Array, Array, Array]
-) -> None:  # noqa: PLR0913, PLR0917
+def add_number(cell: Array, floats: Array, value: Any, weight: Any, wides: Wides) -> None:
     """Add weight * value to the sum of a cell, of which `floats` is the view as floats."""
     if not abs(value) < np.inf:
         kind = NANS if value != value else (PLUS_INF if value > 0 else MINUS_INF)
         cell[kind] += weight
-    elif cell[WIDE] == 0 and abs(weight) == 1:
-        if not add_once(cell, floats, value if weight == 1 else -value):
-            add_slowly(cell, floats, bits, weight, wide)
-    else:
-        add_slowly(cell, floats, bits, weight, wide)
+        return
+    is_simple = cell[WIDE] == 0 and abs(weight) == 1
+    if not (is_simple and _add_once(floats, value if weight == 1 else -value)):
+        _add_slowly(cell, floats, value, weight, wides)
 
 
 @inlined
-def number_sum(cell: Array, floats: Array, wide: tuple[Array, Array, Array]) -> Any:
+def number_sum(cell: Array, floats: Array, wides: Wides) -> Any:
     """The sum of a cell of floats, correctly rounded; minus zero is zero."""
     if cell[NANS] > 0 or (cell[PLUS_INF] > 0 and cell[MINUS_INF] > 0):
         return np.nan
@@ -249,8 +281,7 @@ def number_sum(cell: Array, floats: Array, wide: tuple[Array, Array, Array]) -> 
     if cell[MINUS_INF] > 0:
         return -np.inf
     if cell[WIDE] != 0:
-        wides, free, counters = wide
-        return narrow(cell, wides, free, counters) + 0.0
+        return narrow(cell, wides) + 0.0
     return floats[HI] + 0.0
 
 
@@ -288,7 +319,7 @@ def fits_integer(cell: Array) -> Any:
     return cell[HIGH] == cell[LOW] >> 63
 
 
-@compiled
+@tight
 def integer_sum_as_float(cell: Array) -> Any:
     """A sum of 128 bits as the nearest float."""
     low, high = np.uint64(cell[LOW]), np.uint64(cell[HIGH])

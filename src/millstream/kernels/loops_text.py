@@ -10,7 +10,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from millstream.kernels.loops import FREE, LIVE, TOP, close_gap, is_full, take_id
-from millstream.kernels.numba_setup import compiled, inlined
+from millstream.kernels.numba_setup import inlined, tight
 from millstream.plan.batch import Array
 
 #: Beside TOP, FREE and LIVE: how many bytes of the arena are taken.
@@ -116,7 +116,7 @@ def compare_texts(one: int, other: int, texts: Texts) -> int:
     return -1 if length < other_length else 1
 
 
-@compiled
+@tight
 def intern_texts(column: TextColumn, start: int, codes: Array, texts: Texts) -> int:
     """Codes of texts from `start` on, -1 for null; stops where the pool must grow."""
     offsets, data, valid = column
@@ -155,7 +155,7 @@ def intern_texts(column: TextColumn, start: int, codes: Array, texts: Texts) -> 
     return len(codes)
 
 
-@compiled
+@tight
 def sweep_texts(is_live: Array, texts: Texts, fresh: Array) -> None:
     """Free the codes that are not live and copy what is left into a fresh arena.
 
@@ -185,7 +185,7 @@ def sweep_texts(is_live: Array, texts: Texts, fresh: Array) -> None:
     counters[USED] = used
 
 
-@compiled
+@tight
 def index_texts(is_live: Array, texts: Texts) -> None:
     """Fill an empty table, after a restore."""
     slots, places, arena = texts.slots, texts.places, texts.arena
@@ -199,7 +199,7 @@ def index_texts(is_live: Array, texts: Texts) -> None:
             slots[place] = (h << 32) | (code + 1)
 
 
-@compiled
+@tight
 def measure_texts(codes: Array, places: Array, offsets: Array) -> Any:
     """Fill the offsets of the texts of codes laid end to end; -1 is null, and empty."""
     total = 0
@@ -211,7 +211,7 @@ def measure_texts(codes: Array, places: Array, offsets: Array) -> Any:
     return total
 
 
-@compiled
+@tight
 def gather_texts(codes: Array, texts: Texts, offsets: Array, data: Array) -> None:
     places, arena = texts.places, texts.arena
     for i in range(codes.size):
@@ -221,7 +221,7 @@ def gather_texts(codes: Array, texts: Texts, offsets: Array, data: Array) -> Non
                 data[begin + j] = arena[start + j]
 
 
-@compiled
+@tight
 def mark_codes(words: Array, column: int, is_live: Array) -> None:
     """Mark the codes that a text column of words uses; dead rows say 0, which is harmless."""
     for i in range(words.shape[0]):

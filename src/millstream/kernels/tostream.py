@@ -124,7 +124,7 @@ class RstreamKernel:
             frozen(round_.ticks),
             self.order,
             (self.counts, self.is_listed),
-            (self.rows.table.keys, *order_of(self.rows.codec)),
+            (self.rows.table.records, *order_of(self.rows.codec)),
         )
         columns = self.rows.vectors(out_rows)
         touched = np.unique(rows)

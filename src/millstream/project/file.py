@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from millstream.calculus.parser import parse_expression
+from millstream.calculus.parser import parse_expression, type_hint
 from millstream.calculus.syntax import Constant
 from millstream.calculus.types import DURATION, TYPES_BY_NAME, Field, Schema
 from millstream.errors import CheckError, Fault, ParseError, listing, suggest
@@ -180,10 +180,9 @@ class _Reader:
         for column, type_name in self.names(table, here, "columns").items():
             type_ = TYPES_BY_NAME.get(type_name)
             if type_ is None:
-                near = suggest(type_name, TYPES_BY_NAME) or ""
-                hint = f"types are: {listing(TYPES_BY_NAME)}. {near}".strip()
                 span = self.place(here, "columns")
-                self.fail(f'unknown type "{type_name}" of column "{column}"', span, hint)
+                message = f'unknown type "{type_name}" of column "{column}"'
+                self.fail(message, span, type_hint(type_name))
             else:
                 fields.append(Field(column, type_))
         return Schema(tuple(fields))

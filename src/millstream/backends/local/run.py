@@ -106,15 +106,18 @@ class Run:
 
     def _read(self, source: SourceState) -> None:
         chunk, late = source.read()
-        if chunk is not None and chunk.rejected:
+        if chunk is not None:
             self.report.take_rejected(source.input.name, chunk.rejected, self.job)
         if len(late) and source.input.name in self.job.late_writers:
             self.job.late_writers[source.input.name].write(late)
 
     def _finish(self) -> None:
-        """A finite run ends time at the largest time stamp of all inputs."""
+        """A finite run ends time at the largest time stamp of all inputs.
+
+        Following has no end: what still waits for time to pass goes on waiting.
+        """
         times = [s.largest for s in self.sources if s.largest is not None]
-        if times:
+        if times and not self.job.is_following:
             self._round_up_to(max(times))
         self.report.faults = self.engine.faults()
         self.progress(self.report)

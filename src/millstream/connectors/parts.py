@@ -1,0 +1,51 @@
+"""Output while following: numbered files, each complete when it appears.
+
+A job that follows its input never ends, so its output cannot be one file that appears at
+the end. `out.csv` becomes `out-000001.csv`, `out-000002.csv` and so on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from millstream.calculus.types import QueueType
+from millstream.connectors.location import Location
+from millstream.connectors.write import open_writer
+from millstream.plan.batch import Batch
+
+
+class PartsWriter:
+    """Mutable: counts the files; numbers go on after those that are there."""
+
+    def __init__(self, location: Location, type_: QueueType) -> None:
+        assert location.path is not None
+        self._location = location
+        self._path = location.path
+        self._type = type_
+        self._number = 0
+
+    def write(self, batch: Batch) -> None:
+        if not len(batch):
+            return
+        writer = open_writer(replace(self._location, path=self._next_path()), self._type)
+        try:
+            writer.write(batch)
+        except BaseException:
+            writer.abort()
+            raise
+        writer.close()
+
+    def _next_path(self) -> Path:
+        name, dot, ending = self._path.name.partition(".")
+        while True:
+            self._number += 1
+            path = self._path.with_name(f"{name}-{self._number:06}{dot}{ending}")
+            if not path.exists():
+                return path
+
+    def close(self) -> None:
+        """Every file is closed as soon as it is written."""
+
+    def abort(self) -> None:
+        """What has appeared is complete and stays."""
