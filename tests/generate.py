@@ -56,12 +56,12 @@ from millstream.calculus.types import (
 )
 from millstream.calculus.verify import verified
 
-
 VALUES: dict[Kind, list[Value]] = {
     Kind.NUMBER: [0.0, 1.0, -1.0, 0.5, 2.25, 3.0, 1e16, -1e16, 1e300, NAN, float("inf"),
                   float("-inf"), 5e-324, 0.1],
     Kind.INTEGER: [0, 1, -1, 2, 3, 7, 2**53 + 1, INT64_MAX, INT64_MIN],
-    Kind.TEXT: ["", "a", "b", "IBM", "ibm", "  x ", "ß", "12", "1.5", "true", "a%b", "\x00", "é\u0301"],
+    Kind.TEXT: ["", "a", "b", "IBM", "ibm", "  x ", "ß", "12", "1.5", "true", "a%b", "\x00",
+                "é\u0301"],
     Kind.BOOLEAN: [True, False],
     Kind.TIME: [0, 1, 1_000_000, 1_700_000_000_000_000, -1, 86_400_000_000],
     Kind.DURATION: [0, 1, 5, 1_000_000, -3, 60_000_000],

@@ -131,40 +131,42 @@ class Compiled:
         follow: Callable[[], bool] | None,
         stack: ExitStack,
     ) -> tuple[Job, dict[str, Any]]:
+        """Open everything, inputs first: a missing file must not touch an output."""
         from millstream.connectors.write import open_rejected_writer
 
-        readers = {
-            one.name: _reader_factory(one, self._input(one, inputs), follow)
-            for one in program.inputs
-        }
+        def opened(writer: Any) -> Any:
+            stack.push(_closing(writer))
+            return writer
+
+        following = follow is not None
+        readers = self._readers(program, inputs, follow)
         types = program.queue_types()
-        writers: dict[str, Any] = {}
-        for name in program.outputs:
-            writers[name] = _writer(outputs.get(name), types[name], is_following=follow is not None)
+        writers = {
+            name: opened(_writer(outputs.get(name), types[name], is_following=following))
+            for name in program.outputs
+        }
         late = {
-            one.name: _writer(outputs[key], one.type, is_following=follow is not None)
+            one.name: opened(_writer(outputs[key], one.type, is_following=following))
             for key, one in late_names(program).items()
             if key in outputs
         }
         on_rejected: Callable[[Sequence[Rejected]], None] | None = None
         if REJECTED in outputs:
-            rejected = open_rejected_writer(_location(outputs[REJECTED]))
-            stack.push(_closing(rejected))
-            on_rejected = rejected.write
-        for writer in (*writers.values(), *late.values()):
-            stack.push(_closing(writer))
-        return Job(program, readers, writers, late, on_rejected, follow is not None), writers
+            on_rejected = opened(open_rejected_writer(_location(outputs[REJECTED]))).write
+        return Job(program, readers, writers, late, on_rejected, following), writers
+
+    def _readers(
+        self, program: Program, inputs: Mapping[str, Any], follow: Callable[[], bool] | None
+    ) -> dict[str, Reader]:
+        return {one.name: _reader(one, self._input(one, inputs), follow) for one in program.inputs}
 
     def read_inputs(self, inputs: Mapping[str, InputGiven] | None = None) -> dict[str, list[Any]]:
         """All accepted events of every input, as the reference sees them."""
         from millstream.backends.reference.feed import read_events
 
         given = dict(self.sources) | _checked(inputs or {}, self.program.input_names, "input")
-        readers = {
-            one.name: _reader_factory(one, self._input(one, given), None)
-            for one in self.program.inputs
-        }
-        return read_events(Job(self.program, readers, {}), Report.for_program(self.program))
+        job = Job(self.program, self._readers(self.program, given, None), {})
+        return read_events(job, Report.for_program(self.program))
 
     def _input(self, one: Input, inputs: Mapping[str, Any]) -> Any:
         if one.name in inputs:
@@ -248,20 +250,18 @@ def _location(given: str | Path | Location) -> Location:
     return given if isinstance(given, Location) else parse_location(str(given), Path())
 
 
-def _reader_factory(
-    one: Input, given: Any, follow: Callable[[], bool] | None
-) -> Callable[[], Reader]:
+def _reader(one: Input, given: Any, follow: Callable[[], bool] | None) -> Reader:
     from millstream.connectors.memory import MemoryReader
     from millstream.connectors.read import open_reader
 
     if not isinstance(given, (str, Path, Location)):
-        return lambda: MemoryReader(one, _items_given(one, given))
+        return MemoryReader(one, _items_given(one, given))
     location = _location(given)
     if follow is not None and location.path is not None:
         from millstream.connectors.watch import Watcher
 
-        return lambda: Watcher(location, one, stopped=follow)
-    return lambda: open_reader(location, one)
+        return Watcher(location, one, stopped=follow)
+    return open_reader(location, one)
 
 
 def _items_given(one: Input, rows: Iterable[Mapping[str, Value]]) -> Iterator[tuple[int, Row, int]]:

@@ -15,9 +15,7 @@ from millstream.connectors.read_jsonl import JsonlDecoder
 from millstream.connectors.window import Step
 from tests.connectors.inputs import ALL_CHANGES, ALL_TYPES, TRADES, plain
 
-CAREFUL = settings(
-    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
+CAREFUL = settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 NUMBERS = [
     "0", "-0", "+1", "1.5", "-1.", ".5", ".", "1e5", "1E-7", "1e22", "1e23", "1e308", "1e309",

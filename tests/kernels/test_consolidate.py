@@ -5,6 +5,11 @@ import math
 import numpy as np
 import pytest
 from hypothesis import given
+
+from millstream.calculus.functions import Dstream, Istream, Rstream
+from millstream.calculus.types import INTEGER, NUMBER, TEXT, QueueType, Row, Schema
+from millstream.kernels.consolidate import consolidate
+from millstream.kernels.tostream import DifferenceKernel, RstreamKernel
 from tests.kernels.relational_cases import (
     Change,
     History,
@@ -18,11 +23,6 @@ from tests.kernels.relational_cases import (
     relations,
     run,
 )
-
-from millstream.calculus.functions import Dstream, Istream, Rstream
-from millstream.calculus.types import INTEGER, NUMBER, TEXT, QueueType, Row, Schema
-from millstream.kernels.consolidate import consolidate
-from millstream.kernels.tostream import DifferenceKernel, RstreamKernel
 
 SCHEMA = Schema.of(a=TEXT, b=NUMBER, c=INTEGER)
 RELATION = QueueType(SCHEMA, is_relation=True)

@@ -6,7 +6,6 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.kernels.relational_cases import quick, rows, same
 
 from millstream.calculus.types import (
     BOOLEAN,
@@ -20,6 +19,7 @@ from millstream.calculus.types import (
 from millstream.kernels.interning import Interner
 from millstream.kernels.interning_text import TextPool
 from millstream.plan.batch import Vector, vector_of
+from tests.kernels.relational_cases import quick, rows, same
 
 SCHEMA = Schema.of(a=TEXT, b=NUMBER, c=INTEGER, d=BOOLEAN, e=TIME, f=TEXT)
 TYPES = tuple(f.type for f in SCHEMA)

@@ -5,7 +5,6 @@ from itertools import cycle
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.kernels.relational_cases import History, batch, cuts, marks, quick, run, streams
 
 from millstream.calculus.functions import Duplicate, Merge, RoundRobinJoin, RoundRobinSplit
 from millstream.calculus.types import INTEGER, TEXT, QueueType, Schema
@@ -13,6 +12,7 @@ from millstream.kernels.kernel import Round
 from millstream.kernels.merge import DuplicateKernel, MergeKernel
 from millstream.kernels.roundrobin import RoundRobinJoinKernel, RoundRobinSplitKernel
 from millstream.plan.batch import Batch
+from tests.kernels.relational_cases import History, batch, cuts, marks, quick, run, streams
 
 SCHEMA = Schema.of(a=TEXT, b=INTEGER)
 STREAM = QueueType(SCHEMA)

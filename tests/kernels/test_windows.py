@@ -7,6 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
+from millstream.calculus.functions import Latest, Now, Range, Rows
+from millstream.calculus.types import INT64_MAX, INT64_MIN, NUMBER, TEXT, QueueType, Row, Schema
+from millstream.kernels.kernel import Round
+from millstream.kernels.windows import RangeKernel
+from millstream.kernels.windows_rows import RowsKernel
 from tests.kernels.relational_cases import (
     History,
     bag_of,
@@ -19,11 +25,6 @@ from tests.kernels.relational_cases import (
     same,
     streams,
 )
-
-from millstream.calculus.functions import Now, Range
-from millstream.calculus.types import INT64_MAX, INT64_MIN, NUMBER, TEXT, QueueType, Row, Schema
-from millstream.kernels.kernel import Round
-from millstream.kernels.windows import RangeKernel
 
 SCHEMA = Schema.of(a=TEXT, b=NUMBER)
 STREAM = QueueType(SCHEMA)
@@ -83,3 +84,52 @@ def test_a_window_fed_row_by_row_is_kept_in_few_batches() -> None:
     assert bag_of(out, 3000) == window(history, 3000, 5000)
     run(kernel, [STREAM], [[]], [9000])
     assert 0 == len(kernel.present) == len(kernel.present._batches)
+
+
+def last_rows(history: History, time: int, count: int, by: tuple[str, ...]) -> Counter[Row]:
+    partitions: dict[Row, list[Row]] = {}
+    for t, row, _ in history:
+        if t <= time:
+            key = same(tuple(row[SCHEMA.index(n)] for n in by))
+            partitions.setdefault(key, []).append(same(row))
+    return Counter(row for rows in partitions.values() for row in rows[-count:])
+
+
+functions = st.sampled_from(
+    [Rows(1), Rows(3), Rows(2, ("a",)), Rows(1, ("a", "b")), Rows(50, ("b",)), Latest(("a",))]
+)
+
+
+@given(streams(SCHEMA, small=True, size=40), functions, cuts)
+@quick
+def test_rows_are_the_last_of_each_partition(
+    history: History, function: Rows | Latest, ends: list[int]
+) -> None:
+    def make() -> RowsKernel:
+        return RowsKernel(function, (STREAM,), 1)
+
+    count = 1 if isinstance(function, Latest) else function.count
+    instants = range(-5, END + 1)
+    wanted = [last_rows(history, t, count, function.by) for t in instants]
+    for remake in (None, make):
+        (out,) = run(make(), [STREAM], [history], marks(ends, END), remake=remake)
+        assert wanted == bags(out, instants)
+
+
+def test_what_comes_and_goes_within_an_instant_is_never_seen() -> None:
+    kernel = RowsKernel(Rows(2), (STREAM,), 1)
+    history: History = [(0, ("z", 0.0), 1), *((1, ("a", float(i)), 1) for i in range(5))]
+    (out,) = run(kernel, [STREAM], [history], [1])
+    expected = [(0, ("z", 0.0), 1), (1, ("a", 3.0), 1), (1, ("a", 4.0), 1), (1, ("z", 0.0), -1)]
+    assert expected == sorted(out, key=lambda c: (c[0], -c[2]))
+
+
+def test_rows_that_are_pushed_out_are_forgotten() -> None:
+    kernel = RowsKernel(Rows(3, ("b",)), (STREAM,), 1)
+    history: History = [
+        (t, (f"a rather long text of number {t}", float(t % 4)), 1) for t in range(5000)
+    ]
+    (out,) = run(kernel, [STREAM], [history], range(9, 5010, 10))
+    assert 5000 + 5000 - 12 == len(out)
+    assert kernel.store.counters[0] < 30
+    assert len(kernel.codec.pool) < 2500

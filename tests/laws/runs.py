@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,7 +23,7 @@ class ListReader:
 
     def __init__(self, type_: QueueType, events: list[Event], cuts: Sequence[int] = ()) -> None:
         places = sorted({min(c, len(events)) for c in cuts} | {0, len(events)})
-        self.parts = [_batch(type_, events[a:b]) for a, b in zip(places, places[1:], strict=False)]
+        self.parts = [_batch(type_, events[a:b]) for a, b in itertools.pairwise(places)]
 
     def chunks(self) -> Any:
         return (Chunk(part) for part in self.parts)
@@ -57,10 +58,7 @@ def job_for(
     program: Program, events: dict[str, list[Event]], cuts: Sequence[int] = ()
 ) -> tuple[Job, dict[str, Collector]]:
     collectors = {q: Collector() for q in program.outputs}
-    readers = {
-        one.name: (lambda one=one: ListReader(one.type, events[one.name], cuts))
-        for one in program.inputs
-    }
+    readers = {one.name: ListReader(one.type, events[one.name], cuts) for one in program.inputs}
     return Job(program, readers, collectors), collectors
 
 

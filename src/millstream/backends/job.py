@@ -14,10 +14,10 @@ SHOWN_REJECTIONS = 5
 
 @dataclass(frozen=True)
 class Job:
-    """A program with its inputs opened on demand and its outputs ready to be written."""
+    """A program with its inputs opened and its outputs ready to be written."""
 
     program: Program
-    open_readers: Mapping[str, Callable[[], Reader]]
+    readers: Mapping[str, Reader]
     writers: Mapping[str, Writer]
     late_writers: Mapping[str, Writer] = field(default_factory=dict)
     on_rejected: Callable[[Sequence[Rejected]], None] | None = None

@@ -1,4 +1,4 @@
-# ruff: noqa: FBT001, PLR0917  compiled functions take plain arrays, all by position
+# ruff: noqa: FBT001  compiled functions take plain arrays, all by position
 """Compiled parsers of whole columns of cells.
 
 They take what is common and mark a row as not `good` when a cell is anything else; such

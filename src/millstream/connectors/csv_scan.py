@@ -1,4 +1,4 @@
-# ruff: noqa: FBT001, PLR0917  compiled functions take plain arrays, all by position
+# ruff: noqa: FBT001  compiled functions take plain arrays, all by position
 """The compiled scanner of CSV: finds rows and cells exactly as `csv_rows` defines them.
 
 Rows that break the rules or have the wrong number of cells are found too, with the same
@@ -8,8 +8,8 @@ bounds, and marked as not good; their reason is left to `csv_rows`.
 from __future__ import annotations
 
 from millstream.connectors.cells import BARE, ESCAPED, NULL, QUOTED
-from millstream.connectors.scan import Scan
 from millstream.connectors.compiled import compiled, inlined
+from millstream.connectors.scan import Scan
 from millstream.plan.batch import Array
 
 _UNFINISHED = -1

@@ -1,4 +1,4 @@
-# ruff: noqa: FBT001, PLR0917  compiled functions take plain arrays, all by position
+# ruff: noqa: FBT001  compiled functions take plain arrays, all by position
 r"""The compiled scanner of JSON Lines: flat objects, exactly as `json_rows` defines them.
 
 A line with anything unusual (a nested value, a `\u` escape, a key twice, an error) is
@@ -17,8 +17,8 @@ from millstream.connectors.cells import (
     QUOTED,
     TRUE,
 )
-from millstream.connectors.scan import Scan
 from millstream.connectors.compiled import compiled, inlined
+from millstream.connectors.scan import Scan
 from millstream.plan.batch import Array
 
 #: How many keys that are not wanted can be told apart; lines with others are left alone.

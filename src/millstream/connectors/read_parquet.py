@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,44 +37,60 @@ from millstream.errors import CheckError, Fault, RunError
 MOST_COLUMNS = 16_384
 _LARGEST_FOOTER = 1 << 27
 _READ_AHEAD = 1 << 20
+_SAMPLED_ROWS = 4_096
 
 
 class ParquetReader:
-    """Mutable: one open Parquet file, whose columns have been checked."""
+    """Mutable: one Parquet file, whose columns have been checked."""
 
     def __init__(self, path: Path, name: str, input_: Input, chunk_rows: int) -> None:
+        self._path = path
         self._name = name
         self._chunk_rows = chunk_rows
-        metadata = _metadata(path, name)
-        schema = metadata.schema.to_arrow_schema()
+        self._file: Any = None
+        self._metadata, schema = _footer(path, name)
         self._layout = layout_in(input_, schema.names, name)
         _check_types(self._layout, schema, name)
-        try:
-            # Without these two settings memory grows with the file, or with its row groups.
-            self._file = pq.ParquetFile(
-                path,
-                metadata=metadata,
-                pre_buffer=False,
-                buffer_size=_READ_AHEAD,
-                read_dictionary=_encoded_texts(self._layout, metadata),
-            )
-        except (OSError, pa.ArrowException) as error:
-            raise _corrupt(name, error) from None
 
     def chunks(self) -> Iterator[Chunk]:
+        with _told(self._name):
+            self._file = self._open(self._repeated_texts())
         names = list(dict.fromkeys(self._layout.names))
         batches = self._file.iter_batches(self._chunk_rows, columns=names)
         first = 1
         while True:
-            try:
+            with _told(self._name):
                 batch = next(batches, None)
-            except (OSError, pa.ArrowException) as error:
-                raise _corrupt(self._name, error) from None
             if batch is None:
                 return
             if len(batch):
                 yield self._chunk([batch.column(n) for n in self._layout.names], first)
             first += len(batch)
+
+    def _open(self, encoded: Sequence[str]) -> Any:
+        """Without these settings memory grows with the file, or with its row groups."""
+        return pq.ParquetFile(
+            self._path,
+            metadata=self._metadata,
+            pre_buffer=False,
+            buffer_size=_READ_AHEAD,
+            read_dictionary=list(encoded),
+        )
+
+    def _repeated_texts(self) -> list[str]:
+        """Columns whose first texts repeat, which kernels like to get as a dictionary.
+
+        The metadata would say how a column is stored, but in a damaged file asking for
+        them ends the process (pyarrow 26).
+        """
+        texts = [f.name for f in self._layout.fields if f.type.kind is Kind.TEXT]
+        with contextlib.closing(self._open([])) as file:
+            batch = next(file.iter_batches(_SAMPLED_ROWS, columns=texts), None) if texts else None
+        if batch is None:
+            return []
+        columns = {name: batch.column(name) for name in texts}
+        return [n for n, c in columns.items()
+                if not pa.types.is_dictionary(c.type) and len(c.unique()) * 4 <= len(c)]  # fmt: skip
 
     def _chunk(self, arrays: list[Any], first: int) -> Chunk:
         layout = self._layout
@@ -111,11 +128,12 @@ class ParquetReader:
         raise AssertionError(values)
 
     def close(self) -> None:
-        self._file.close()
+        if self._file is not None:
+            self._file.close()
 
 
-def _metadata(path: Path, name: str) -> Any:
-    """The footer, unless it is so large that reading it would take all memory."""
+def _footer(path: Path, name: str) -> tuple[Any, Any]:
+    """Metadata and schema, unless they are so large that reading them takes all memory."""
     try:
         with path.open("rb") as file:
             size = file.seek(0, os.SEEK_END)
@@ -123,15 +141,16 @@ def _metadata(path: Path, name: str) -> Any:
             footer = int.from_bytes(file.read(4), "little")
     except OSError as error:
         raise unreadable(name, error) from None
-    try:
-        metadata = pq.read_metadata(path) if footer <= min(size, _LARGEST_FOOTER) else None
-    except (OSError, pa.ArrowException) as error:
-        raise _corrupt(name, error) from None
-    if metadata is None and footer > size:
-        raise _corrupt(name, pa.ArrowInvalid("the end of the file is missing"))
-    if metadata is None or metadata.num_columns > MOST_COLUMNS:
-        raise CheckError(f"it has more than {MOST_COLUMNS:,} columns", place=name)
-    return metadata
+    too_wide = CheckError(f"it has more than {MOST_COLUMNS:,} columns", place=name)
+    with _told(name):
+        if footer > size:
+            raise pa.ArrowInvalid("the end of the file is missing")
+        if footer > _LARGEST_FOOTER:
+            raise too_wide
+        metadata = pq.read_metadata(path)
+        if metadata.num_columns > MOST_COLUMNS:
+            raise too_wide
+        return metadata, metadata.schema.to_arrow_schema()
 
 
 def _check_types(layout: Layout, schema: Any, name: str) -> None:
@@ -145,18 +164,11 @@ def _check_types(layout: Layout, schema: Any, name: str) -> None:
         raise CheckError(faults)
 
 
-def _encoded_texts(layout: Layout, metadata: Any) -> list[str]:
-    """Texts that the file itself keeps as a dictionary, which then need not be decoded."""
-    if not metadata.num_row_groups:
-        return []
-    wanted = {f.name for f in layout.fields if f.type.kind is Kind.TEXT}
-    group = metadata.row_group(0)
-    columns = [group.column(i) for i in range(group.num_columns)]
-    return [c.path_in_schema for c in columns
-            if c.has_dictionary_page and c.path_in_schema in wanted]  # fmt: skip
-
-
-def _corrupt(name: str, error: Exception) -> RunError:
-    """One sentence of what Arrow says, which may be many."""
-    reason = str(error).split("\n", 1)[0].split(". ", 1)[0].rstrip(".")
-    return RunError(f"not a readable Parquet file: {reason}", place=name)
+@contextlib.contextmanager
+def _told(name: str) -> Iterator[None]:
+    """What Arrow says of a damaged file, cut to one sentence."""
+    try:
+        yield
+    except (OSError, UnicodeDecodeError, pa.ArrowException) as error:
+        reason = str(error).split("\n", 1)[0].split(". ", 1)[0].rstrip(".")
+        raise RunError(f"not a readable Parquet file: {reason}", place=name) from None

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from millstream.calculus.types import Value
+from millstream.calculus.types import INT64_MIN, Value
 
 INDENT = "    "
 
@@ -59,7 +59,12 @@ class Held:
 
 
 def literal(value: Value) -> str:
-    """A number as Python writes it; only finite ones have a spelling."""
+    """A number as Python writes it, where numba reads it so.
+
+    It takes the least integer for an unsigned one.
+    """
+    if isinstance(value, int) and value == INT64_MIN:
+        return "LEAST"
     if isinstance(value, float) and not math.isfinite(value):
         return "NAN" if math.isnan(value) else ("INF" if value > 0 else "-INF")
     assert isinstance(value, (bool, int, float)), value
@@ -91,11 +96,11 @@ class Function:
         return name
 
     def source(self, loop: list[str]) -> str:
-        names = [*sorted(self.used), "INF", "NAN"]
+        names = sorted(self.used)
         modules = {
             "scalar_calendar": [n for n in names if n in _CALENDAR],
             "scalar_nulls": [n for n in names if n in _NULLS],
-            "scalar_arrays": ["INF", "NAN", "TYPES", "void"],
+            "scalar_arrays": ["INF", "LEAST", "NAN", "TYPES", "void"],
         }
         known = {n for some in modules.values() for n in some}
         modules["scalar_numbers"] = [n for n in names if n not in known]

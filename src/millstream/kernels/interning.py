@@ -24,7 +24,9 @@ from millstream.kernels.loops import (
     TOP,
     Table,
     frozen,
+    gather_rows,
     grown,
+    hash_rows,
     index_keys,
     intern_rows,
     padded,
@@ -69,10 +71,11 @@ class IdTable:
         return self.table.records
 
     def ids(self, words: Array) -> Array:
-        ids = np.empty(len(words), np.int64)
+        ids, hashes = np.empty(len(words), np.int64), np.empty(len(words), np.int64)
+        hash_rows(words, hashes)
         start = 0
         while True:
-            start = intern_rows(words, start, ids, self.table)
+            start = intern_rows(words, hashes, start, ids, self.table)
             if start == len(words):
                 return ids
             self._grow()
@@ -134,7 +137,9 @@ class Interner:
         return self.table.ids(self.codec.words(vectors, count))
 
     def vectors(self, ids: Array) -> tuple[Vector, ...]:
-        return self.codec.vectors(self.table.records[ids, : self.codec.width])
+        words = np.empty((len(ids), self.codec.width), np.int64)
+        gather_rows(self.table.records, frozen(ids), words)
+        return self.codec.vectors(words)
 
     def release(self, ids: Array) -> None:
         """Give back ids, each of them once; they may be given to other rows."""

@@ -19,6 +19,7 @@ from millstream.kernels.loops_text import (
     TextColumn,
     Texts,
     gather_texts,
+    hash_texts,
     index_texts,
     intern_texts,
     measure_texts,
@@ -73,10 +74,11 @@ class TextPool:
 
     def _intern(self, values: Any) -> Array:
         column = text_column(values)
-        codes = np.empty(len(values), np.int64)
+        codes, hashes = np.empty(len(values), np.int64), np.empty(len(values), np.int64)
+        hash_texts(column, hashes)
         start = 0
         while True:
-            start = intern_texts(column, start, codes, self.texts)
+            start = intern_texts(column, hashes, start, codes, self.texts)
             if start == len(codes):
                 return codes
             self._grow(int(column.offsets[start + 1]) - int(column.offsets[start]))

@@ -8,6 +8,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
 
 from millstream.kernels.numba_setup import compiled, inlined, tight
 from millstream.plan.batch import Array
@@ -38,6 +41,31 @@ class Table(NamedTuple):
     records: Array
     free: Array
     counters: Array
+
+
+def _define_prefetch(typing_context: Any, array: Any, row: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        view = context.make_array(signature.args[0])(context, builder, args[0])
+        offset = builder.mul(args[1], builder.extract_value(view.strides, 0))
+        start = builder.bitcast(view.data, ir.IntType(8).as_pointer())
+        i32 = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [ir.IntType(8).as_pointer(), i32, i32, i32])
+        hint = builder.module.declare_intrinsic("llvm.prefetch.p0", (), kind)
+        builder.call(hint, [builder.gep(start, [offset]), i32(0), i32(3), i32(1)])
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64), generate
+
+
+#: `prefetch(array, row)` asks for a row that will be needed soon, wherever it lies; the
+#: row need not exist. A loop over rows in no order else waits for memory at each of them.
+prefetch: Any = intrinsic(_define_prefetch)
+
+#: How many rows ahead of a loop memory is asked for, when it is reached in several steps.
+FAR, NEAR, NEXT = 24, 12, 6
+
+#: Tables with more slots than this do not stay in the caches.
+CACHED_SLOTS = 1 << 14
 
 
 def frozen(array: Array) -> Array:
@@ -130,14 +158,39 @@ def is_full(slots: Array, free: Array, counters: Array) -> Any:
 
 
 @tight
-def intern_rows(words: Array, start: int, ids: Array, table: Table) -> int:
+def gather_rows(records: Array, ids: Array, words: Array) -> None:
+    """The first words of the records of ids."""
+    for i in range(ids.size):
+        if i + FAR < ids.size:
+            prefetch(records, ids[i + FAR])
+        for j in range(words.shape[1]):
+            words[i, j] = records[ids[i], j]
+
+
+@tight
+def hash_rows(words: Array, hashes: Array) -> None:
+    for i in range(words.shape[0]):
+        hashes[i] = hash_row(words, i, words.shape[1])
+
+
+@inlined
+def prefetch_record(hashes: Array, i: Any, slots: Array, records: Array) -> None:
+    """Ask for the slots of a later row, and for the record of one not so late."""
+    mask = slots.size - 1
+    if slots.size > CACHED_SLOTS and i + FAR < hashes.size:
+        prefetch(slots, hashes[i + FAR] & mask)
+        prefetch(records, (slots[hashes[i + NEAR] & mask] & _LOW) - 1)
+
+
+@tight
+def intern_rows(words: Array, hashes: Array, start: int, ids: Array, table: Table) -> int:
     """Ids of rows from `start` on; stops where the table must grow, and says where."""
     slots, records, free, counters = table
     mask = slots.size - 1
     for i in range(start, words.shape[0]):
-        h = hash_row(words, i, words.shape[1])
-        place = h & mask
-        tag = h << 32
+        prefetch_record(hashes, i, slots, records)
+        place = hashes[i] & mask
+        tag = hashes[i] << 32
         while True:
             slot = slots[place]
             if slot == 0:
@@ -181,6 +234,9 @@ def release_rows(ids: Array, table: Table) -> None:
     mask = slots.size - 1
     for i in range(ids.size):
         number = ids[i]
+        if slots.size > CACHED_SLOTS and i + FAR < ids.size:
+            prefetch(records, ids[i + FAR])
+            prefetch(slots, hash_row(records, ids[i + NEAR], counters[WIDTH]) & mask)
         place = hash_row(records, number, counters[WIDTH]) & mask
         while (slots[place] & _LOW) != number + 1:
             place = (place + 1) & mask

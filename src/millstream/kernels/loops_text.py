@@ -9,7 +9,20 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from millstream.kernels.loops import FREE, LIVE, TOP, close_gap, is_full, take_id
+from millstream.kernels.loops import (
+    CACHED_SLOTS,
+    FAR,
+    FREE,
+    LIVE,
+    NEAR,
+    NEXT,
+    TOP,
+    close_gap,
+    is_full,
+    prefetch,
+    prefetch_record,
+    take_id,
+)
 from millstream.kernels.numba_setup import inlined, tight
 from millstream.plan.batch import Array
 
@@ -117,20 +130,38 @@ def compare_texts(one: int, other: int, texts: Texts) -> int:
 
 
 @tight
-def intern_texts(column: TextColumn, start: int, codes: Array, texts: Texts) -> int:
+def hash_texts(column: TextColumn, hashes: Array) -> None:
+    offsets, data, _ = column
+    for i in range(hashes.size):
+        hashes[i] = hash_text(data, np.int64(offsets[i]), np.int64(offsets[i + 1] - offsets[i]))
+
+
+@inlined
+def _prefetch_text(hashes: Array, i: Any, texts: Texts) -> None:
+    """Ask for the slots of a later text, the place of one not so late, and a next one."""
+    slots, places, arena = texts.slots, texts.places, texts.arena
+    prefetch_record(hashes, i, slots, places)
+    if slots.size > CACHED_SLOTS and i + FAR < hashes.size:
+        slot = slots[hashes[i + NEXT] & (slots.size - 1)]
+        if slot != 0:
+            prefetch(arena, places[(slot & _LOW) - 1, 0])
+
+
+@tight
+def intern_texts(column: TextColumn, hashes: Array, start: int, codes: Array, texts: Texts) -> int:
     """Codes of texts from `start` on, -1 for null; stops where the pool must grow."""
     offsets, data, valid = column
     slots, places, arena, free, counters = texts
     mask = slots.size - 1
-    for i in range(start, offsets.size - 1):
+    for i in range(start, codes.size):
+        _prefetch_text(hashes, i, texts)
         if valid.size > 0 and not valid[i]:
             codes[i] = -1
             continue
         begin: Any = np.int64(offsets[i])
         length: Any = np.int64(offsets[i + 1]) - begin
-        h = hash_text(data, begin, length)
-        place = h & mask
-        tag = h << 32
+        place = hashes[i] & mask
+        tag = hashes[i] << 32
         while True:
             slot = slots[place]
             if slot == 0:
@@ -215,6 +246,10 @@ def measure_texts(codes: Array, places: Array, offsets: Array) -> Any:
 def gather_texts(codes: Array, texts: Texts, offsets: Array, data: Array) -> None:
     places, arena = texts.places, texts.arena
     for i in range(codes.size):
+        if i + FAR < codes.size:
+            prefetch(places, codes[i + FAR])
+            if codes[i + NEAR] >= 0:
+                prefetch(arena, places[codes[i + NEAR], 0])
         if codes[i] >= 0:
             start, begin = places[codes[i], 0], offsets[i]
             for j in range(offsets[i + 1] - begin):

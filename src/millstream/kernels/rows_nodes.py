@@ -46,7 +46,7 @@ class StateRead:
 
 @dataclass(eq=False, slots=True)
 class Apply:
-    """A call. `bit` is where its first fault stands among those of its term.
+    """A call on rows of an input. `bit` is where its first fault stands in its term.
 
     `is_settled`: it is a whole term that an operator has evaluated, so that its faults
     are counted there and nowhere else.
@@ -55,6 +55,7 @@ class Apply:
     function: str
     args: tuple[Node, ...]
     type: Type
+    input: int
     bit: int
     can_fail: bool
     is_row_only: bool
@@ -151,6 +152,7 @@ def _apply(call: Call, names: Names, root: Root) -> Apply:
         call.function,
         args,
         call.type,
+        names.time.input,
         bit=root.bit_for(messages, call),
         can_fail=bool(messages) or any(fails(a) for a in args),
         is_row_only=all(map(is_row_only, args)),

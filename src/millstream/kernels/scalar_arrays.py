@@ -5,10 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 from numba import types
+
+from millstream.calculus.types import INT64_MIN
 
 INF = math.inf
 NAN = math.nan
+LEAST = np.int64(INT64_MIN)
 
 void = types.void
 

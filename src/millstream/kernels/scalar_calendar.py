@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from numba import njit
 
-from millstream.calculus.types import INT64_MIN
+from millstream.kernels.scalar_arrays import LEAST
 from millstream.kernels.scalar_lift import lift, lift_faulty
 
 _DAY = 86_400_000_000
@@ -36,7 +36,7 @@ def _floor_or_fault(time: int, step: int) -> tuple[int, int]:
     if step <= 0:
         return 0, 1
     behind = time % step
-    if time < INT64_MIN + behind:
+    if time < LEAST + behind:
         return 0, 2
     return time - behind, 0
 

@@ -1,9 +1,10 @@
 """What scalar functions compute on plain numbers, integers, booleans and durations.
 
 Each function with `_or_fault` in its name gives a value and a fault: 0 for none, else 1
-or 2, whose messages stand in `codegen_scalars`. Numba compiles these functions: integers
-are 64 bits wide and wrap around. They must be safe for any bits, for the value under a
-null is arbitrary; in particular no division may trap.
+or 2, whose messages stand in `codegen_scalars`. Numba compiles these functions. They must
+be safe for any bits, for the value under a null is arbitrary; in particular no division
+may trap. Numba tells LLVM that signed integers never overflow, and LLVM believes it: what
+may overflow must be computed on unsigned ones, which wrap around.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 from numba import njit, types
 from numba.extending import intrinsic
 
-from millstream.calculus.types import INT64_MIN
+from millstream.kernels.scalar_arrays import LEAST
 from millstream.kernels.scalar_lift import WORD, lift, lift_faulty
 from millstream.kernels.scalar_nulls import better_of_two
 
@@ -26,12 +27,12 @@ _EXACT = 2**53
 
 
 def _sum_or_fault(a: int, b: int) -> tuple[int, int]:
-    total = a + b
+    total = np.int64(np.uint64(a) + np.uint64(b))
     return total, np.int64(((a ^ total) & (b ^ total)) < 0)
 
 
 def _difference_or_fault(a: int, b: int) -> tuple[int, int]:
-    rest = a - b
+    rest = np.int64(np.uint64(a) - np.uint64(b))
     return rest, np.int64(((a ^ b) & (a ^ rest)) < 0)
 
 
@@ -56,7 +57,7 @@ def _quotient_or_fault(a: int, b: int) -> tuple[int, int]:
     if b == 0:
         return 0, 1
     if b == -1:
-        return -a, 2 * np.int64(a == INT64_MIN)
+        return -a, 2 * np.int64(a == LEAST)
     quotient = a // b
     if quotient < 0 and quotient * b != a:
         quotient += 1  # numba rounds down as Python does
@@ -75,11 +76,11 @@ def _remainder_or_fault(a: int, b: int) -> tuple[int, int]:
 
 
 def _negative_or_fault(a: int) -> tuple[int, int]:
-    return -a, np.int64(a == INT64_MIN)
+    return -a, np.int64(a == LEAST)
 
 
 def _magnitude_or_fault(a: int) -> tuple[int, int]:
-    return (-a if a < 0 else a), np.int64(a == INT64_MIN)
+    return (-a if a < 0 else a), np.int64(a == LEAST)
 
 
 add_integers = lift_faulty(_sum_or_fault, "i")
@@ -102,7 +103,7 @@ def _ratio_or_fault(a: float, b: float) -> tuple[float, int]:
 def _modulus_or_fault(a: float, b: float) -> tuple[float, int]:
     if b == 0.0:
         return 0.0, 1
-    return math.fmod(a, b), 0
+    return np.fmod(a, b), 0
 
 
 def _rounded(a: float) -> float:

@@ -84,7 +84,7 @@ class Run:
         self.progress = progress
         self.engine = Engine(job.program)
         self.sources = [
-            SourceState(one, n, job.open_readers[one.name](),
+            SourceState(one, n, job.readers[one.name],
                         is_ranked=one.name in self.engine.plan.ranked)
             for n, one in enumerate(job.program.inputs)
         ]  # fmt: skip

@@ -27,7 +27,7 @@ def read_events(job: Job, report: Report) -> dict[str, list[Event]]:
         accepted: list[Event] = []
         late: list[Event] = []
         largest: int | None = None
-        reader = job.open_readers[one.name]()
+        reader = job.readers[one.name]
         for chunk in reader.chunks():
             report.inputs[one.name].read += chunk.read
             report.take_rejected(one.name, chunk.rejected, job)

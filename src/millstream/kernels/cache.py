@@ -1,0 +1,177 @@
+"""Compiled functions, kept on disk so that a second start compiles nothing.
+
+    <cache>/kernels/<digest>.py      the generated source, which numba keeps its files by
+    <cache>/kernels/<digest>.sum     a checksum of what numba has kept
+
+The digest covers the source, the versions of everything that compiles it, and the
+functions that are compiled into it. Files are written beside their place and renamed, so
+that several processes may start at once. If anything at all is wrong with the folder or
+with what is in it, the function is compiled in memory: a cache must never be the reason
+that a run fails.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib.abc
+import importlib.util
+import os
+import sys
+import tempfile
+import threading
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+_HERE = Path(__file__).parent
+#: One compilation at a time: numba's lock is not held while modules are made.
+_lock = threading.Lock()
+
+
+def cache_directory() -> Path:
+    own = os.environ.get("MILLSTREAM_CACHE")
+    if own:
+        return Path(own)
+    shared = os.environ.get("XDG_CACHE_HOME")
+    return (Path(shared) if shared else Path("~/.cache").expanduser()) / "millstream"
+
+
+@functools.cache
+def _toolchain() -> bytes:
+    """Everything besides the source that the compiled code depends on."""
+    import llvmlite
+    import numba
+    import numpy as np
+
+    import millstream
+
+    versions = (millstream.__version__, numba.__version__, llvmlite.__version__,
+                np.__version__, sys.version)  # fmt: skip
+    digest = hashlib.sha256("\n".join(versions).encode())
+    for path in sorted(_HERE.glob("scalar_*.py")):
+        digest.update(path.read_bytes())
+    return digest.digest()
+
+
+@functools.cache
+def compiled(source: str) -> Any:
+    """The function `run` of a generated source, compiled for its `SIGNATURE`."""
+    # It says where numba is to keep its files, and must come before numba.
+    import millstream.kernels.numba_setup  # noqa: F401
+
+    digest = hashlib.sha256(source.encode() + _toolchain()).hexdigest()
+    with _lock:
+        try:
+            return _from_disk(source, digest)
+        except Exception:  # noqa: BLE001  whatever is wrong with the cache, run without it
+            return _compile(_module(source, digest, f"<kernel {digest[:12]}>"), is_kept=False)
+
+
+def _from_disk(source: str, digest: str) -> Any:
+    folder = cache_directory() / "kernels"
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    path = folder / f"{digest}.py"
+    _write_once(path, source.encode())
+    module = _module(source, digest, str(path))
+    dispatcher = _dispatcher(module, is_kept=True)
+    kept = Path(dispatcher.stats.cache_path)
+    checksum = path.with_suffix(".sum")
+    if not _is_sound(kept, digest, checksum):
+        for file in _kept_files(kept, digest):
+            file.unlink(missing_ok=True)
+    dispatcher.compile(module.SIGNATURE)
+    if sum(dispatcher.stats.cache_misses.values()):
+        _write(checksum, _checksum(kept, digest))
+    return dispatcher
+
+
+def _compile(module: ModuleType, *, is_kept: bool) -> Any:
+    dispatcher = _dispatcher(module, is_kept=is_kept)
+    dispatcher.compile(module.SIGNATURE)
+    return dispatcher
+
+
+def _dispatcher(module: ModuleType, *, is_kept: bool) -> Any:
+    import numba
+
+    options = {"nogil": True, "error_model": "numpy", "boundscheck": False}
+    return numba.njit(cache=is_kept, **options)(module.run)
+
+
+# --- modules ----------------------------------------------------------------------------
+
+
+class _Loader(importlib.abc.SourceLoader):
+    """Loads a module from memory that says it stands in a file, for numba to keep by."""
+
+    def __init__(self, source: str, path: str) -> None:
+        self.source = source
+        self.path = path
+
+    def get_filename(self, fullname: str) -> str:  # noqa: ARG002
+        return self.path
+
+    def get_data(self, path: str) -> bytes:
+        if path != self.path:  # Python asks for its bytecode too
+            raise OSError(path)
+        return self.source.encode()
+
+
+def _module(source: str, digest: str, path: str) -> ModuleType:
+    name = f"millstream_kernel_{digest[:24]}"
+    spec = importlib.util.spec_from_loader(name, _Loader(source, path))
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # numba looks modules up by name
+    spec.loader.exec_module(module)
+    return module
+
+
+# --- files ------------------------------------------------------------------------------
+
+
+def _write_once(path: Path, data: bytes) -> None:
+    """Write a file unless it is there; its time is always the same.
+
+    Numba takes a file of another time for another file, and processes that start at once
+    each write it.
+    """
+    try:
+        if path.read_bytes() == data and path.stat().st_mtime == 0:
+            return
+    except FileNotFoundError:
+        pass
+    _write(path, data)
+
+
+def _write(path: Path, data: bytes) -> None:
+    number, name = tempfile.mkstemp(dir=path.parent, prefix=path.stem[:12], suffix=".tmp")
+    try:
+        with os.fdopen(number, "wb") as file:
+            file.write(data)
+        os.utime(name, (0, 0))
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _kept_files(folder: Path, digest: str) -> list[Path]:
+    return sorted(folder.glob(f"{digest}.*.nb?"))
+
+
+def _checksum(folder: Path, digest: str) -> bytes:
+    found = hashlib.sha256()
+    for file in _kept_files(folder, digest):
+        found.update(file.name.encode() + file.read_bytes())
+    return found.hexdigest().encode()
+
+
+def _is_sound(folder: Path, digest: str, checksum: Path) -> bool:
+    """Is what numba has kept what it wrote? It would run whatever it finds there."""
+    try:
+        return checksum.read_bytes() == _checksum(folder, digest)
+    except FileNotFoundError:
+        return not _kept_files(folder, digest)

@@ -1,0 +1,213 @@
+"""The compiled loop of a join: the exact difference that each instant makes.
+
+At one instant both sides may change. Let L and R be how often a row is present after it,
+and l and r before: a pair changes by LR - lr. Pairs of a changed left row are told with
+its list of right rows, pairs of a changed right row with those left rows that have not
+changed. So each pair is told once, and nothing that undoes itself is told.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from millstream.kernels.loops import FAR, NEAR, prefetch
+from millstream.kernels.loops import NEXT as SOON
+from millstream.kernels.numba_setup import inlined, tight
+from millstream.plan.batch import Array
+
+#: What is kept with each row after its words: how often it is present, how often it was
+#: before this instant, its neighbours in the list of its key (links: number plus one, or
+#: zero), and whether this instant has changed it.
+ROWS, BEFORE, NEXT, PREVIOUS, IS_TOUCHED = range(5)
+ROW_EXTRA = 5
+
+#: What is kept with each key after its words: how many rows are in its lists, and links
+#: to the first row of each side.
+KEY_ROWS, FIRST = 0, 1
+KEY_EXTRA = 3
+
+#: Where the loop stands: the next change of each side; the instant, whether it has been
+#: begun, and how many rows of each side it touches; which of these rows is being told
+#: (left ones first), whether its list has been entered, and the link at which it goes on;
+#: and how many pairs there are.
+AT_LEFT, AT_RIGHT, NOW, IS_BEGUN, TOUCHED_LEFT, TOUCHED_RIGHT = range(6)
+TELLING, IS_ENTERED, LINK, SIZE = range(6, 10)
+CURSOR = 10
+
+
+class Side(NamedTuple):
+    """The changes of one side; `touched` is room for the rows one instant changes.
+
+    `records` has the rows by number, the number of their key first; `extra` is where in
+    a record the words named above begin.
+    """
+
+    number: int
+    time: Array
+    rows: Array
+    weight: Array
+    touched: Array
+    records: Array
+    extra: int
+
+
+class Keys(NamedTuple):
+    records: Array
+    extra: int
+
+
+class Pairs(NamedTuple):
+    time: Array
+    left: Array
+    right: Array
+    weight: Array
+
+
+@inlined
+def _link(row: Any, side: Side, keys: Keys) -> None:
+    records, extra = side.records, side.extra
+    key, first = records[row, 0], keys.extra + FIRST + side.number
+    following = keys.records[key, first]
+    records[row, extra + NEXT] = following
+    records[row, extra + PREVIOUS] = 0
+    if following != 0:
+        records[following - 1, extra + PREVIOUS] = row + 1
+    keys.records[key, first] = row + 1
+    keys.records[key, keys.extra + KEY_ROWS] += 1
+
+
+@inlined
+def _unlink(row: Any, side: Side, keys: Keys) -> None:
+    records, extra = side.records, side.extra
+    key = records[row, 0]
+    following, previous = records[row, extra + NEXT], records[row, extra + PREVIOUS]
+    if following != 0:
+        records[following - 1, extra + PREVIOUS] = previous
+    if previous != 0:
+        records[previous - 1, extra + NEXT] = following
+    else:
+        keys.records[key, keys.extra + FIRST + side.number] = following
+    keys.records[key, keys.extra + KEY_ROWS] -= 1
+
+
+@inlined
+def _prefetch(side: Side, other: Side, i: Any, keys: Keys) -> None:
+    """Ask for what later changes of a side will need."""
+    records, rows = side.records, side.rows
+    if i + FAR < rows.size:
+        prefetch(records, rows[i + FAR])
+        row = rows[i + NEAR]
+        prefetch(keys.records, records[row, 0])
+        prefetch(records, records[row, side.extra + NEXT] - 1)
+        prefetch(records, records[row, side.extra + PREVIOUS] - 1)
+        key = records[rows[i + SOON], 0]
+        prefetch(other.records, keys.records[key, keys.extra + FIRST + other.number] - 1)
+
+
+@inlined
+def _apply(side: Side, other: Side, start: Any, now: Any, keys: Keys) -> Any:
+    """Apply the changes of an instant; where they end, and how many rows they touch."""
+    records, extra = side.records, side.extra
+    count, i = 0, start
+    while i < side.time.size and side.time[i] == now:
+        _prefetch(side, other, i, keys)
+        row = side.rows[i]
+        if records[row, extra + IS_TOUCHED] == 0:
+            records[row, extra + IS_TOUCHED] = 1
+            records[row, extra + BEFORE] = records[row, extra + ROWS]
+            side.touched[count] = row
+            count += 1
+            if records[row, extra + ROWS] == 0:
+                _link(row, side, keys)
+        records[row, extra + ROWS] += side.weight[i]
+        i += 1
+    return i, count
+
+
+@inlined
+def _settle(side: Side, count: Any, keys: Keys) -> None:
+    """Take the rows that are gone out of their lists."""
+    for k in range(count):
+        row = side.touched[k]
+        side.records[row, side.extra + IS_TOUCHED] = 0
+        if side.records[row, side.extra + ROWS] == 0:
+            _unlink(row, side, keys)
+
+
+@inlined
+def _count_before(side: Side, row: Any) -> Any:
+    is_touched = side.records[row, side.extra + IS_TOUCHED] != 0
+    return side.records[row, side.extra + (BEFORE if is_touched else ROWS)]
+
+
+@inlined
+def _tell_row(row: Any, one: Side, other: Side, cursor: Array, pairs: Pairs) -> Any:
+    """Tell the pairs of a touched row from LINK on; False if there is no more room."""
+    records, extra = other.records, other.extra
+    before, after = one.records[row, one.extra + BEFORE], one.records[row, one.extra + ROWS]
+    while cursor[LINK] != 0:
+        match = cursor[LINK] - 1
+        if one.number == 0 or records[match, extra + IS_TOUCHED] == 0:
+            change = after * records[match, extra + ROWS] - before * _count_before(other, match)
+            if change != 0:
+                size = cursor[SIZE]
+                if size == pairs.time.size:
+                    return False
+                pairs.time[size], pairs.weight[size] = cursor[NOW], change
+                pairs.left[size] = row if one.number == 0 else match
+                pairs.right[size] = match if one.number == 0 else row
+                cursor[SIZE] = size + 1
+        cursor[LINK] = records[match, extra + NEXT]
+    return True
+
+
+@inlined
+def _begin(left: Side, right: Side, keys: Keys, cursor: Array) -> Any:
+    """Apply the changes of the next instant; False if there is none."""
+    i, j = cursor[AT_LEFT], cursor[AT_RIGHT]
+    if i == left.time.size and j == right.time.size:
+        return False
+    if j == right.time.size or (i < left.time.size and left.time[i] <= right.time[j]):
+        cursor[NOW] = left.time[i]
+    else:
+        cursor[NOW] = right.time[j]
+    cursor[AT_LEFT], cursor[TOUCHED_LEFT] = _apply(left, right, i, cursor[NOW], keys)
+    cursor[AT_RIGHT], cursor[TOUCHED_RIGHT] = _apply(right, left, j, cursor[NOW], keys)
+    cursor[IS_BEGUN] = 1
+    cursor[TELLING] = 0
+    return True
+
+
+@inlined
+def _tell(k: Any, one: Side, other: Side, keys: Keys, work: tuple[Array, Pairs]) -> Any:
+    """Tell the pairs of the k-th touched row of a side; False if there is no more room."""
+    cursor, pairs = work
+    row = one.touched[k]
+    if not cursor[IS_ENTERED]:
+        key = one.records[row, 0]
+        cursor[LINK] = keys.records[key, keys.extra + FIRST + other.number]
+        cursor[IS_ENTERED] = 1
+    if not _tell_row(row, one, other, cursor, pairs):
+        return False
+    cursor[IS_ENTERED] = 0
+    return True
+
+
+@tight
+def join_changes(left: Side, right: Side, keys: Keys, cursor: Array, pairs: Pairs) -> bool:
+    """Tell the pairs that change; False if there is no more room: to be called again."""
+    work = (cursor, pairs)
+    while True:
+        if not cursor[IS_BEGUN] and not _begin(left, right, keys, cursor):
+            return True
+        while cursor[TELLING] < cursor[TOUCHED_LEFT]:
+            if not _tell(cursor[TELLING], left, right, keys, work):
+                return False
+            cursor[TELLING] += 1
+        while cursor[TELLING] < cursor[TOUCHED_LEFT] + cursor[TOUCHED_RIGHT]:
+            if not _tell(cursor[TELLING] - cursor[TOUCHED_LEFT], right, left, keys, work):
+                return False
+            cursor[TELLING] += 1
+        _settle(left, cursor[TOUCHED_LEFT], keys)
+        _settle(right, cursor[TOUCHED_RIGHT], keys)
+        cursor[IS_BEGUN] = 0

@@ -1,0 +1,141 @@
+"""The arguments of a call of a generated function, by what its parameters stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from millstream.kernels.codegen_function import Param
+from millstream.kernels.codegen_values import Leaves, held_shape
+from millstream.kernels.rows_lanes import Lanes
+from millstream.kernels.rows_nodes import Apply, Node, Source
+from millstream.kernels.rows_outputs import Outputs
+from millstream.kernels.rows_trace import Key
+from millstream.plan.batch import Array
+
+DTYPE_OF_SHAPE: dict[str, Any] = {"f": np.float64, "i": np.int64, "b": np.bool_}
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A column as a loop reads it."""
+
+    values: Array
+    valid: Array | None
+    faults: Array | None
+
+
+@dataclass(slots=True)
+class Arguments:
+    """Mutable: the arrays of one call, made when they are asked for.
+
+    `pool` and `variables` are those of the kernel; `made` is filled by `generate_columns`.
+    """
+
+    leaves: Leaves
+    keys: list[Key]
+    lanes: list[Lanes]
+    pool: Any
+    texts: Array
+    variables: Any
+    counters: Array
+    outputs: Outputs | None = None
+    made: dict[tuple[str, int], Array] = field(default_factory=dict)
+    known: dict[int, Leaf] = field(default_factory=dict)
+
+    def have_nulls(self, params: Iterable[Param]) -> bool:
+        """Is there a null, or a fault, in any column that these parameters read?"""
+        leaves = [self._leaf(p.first) for p in params if p.kind in ("column", "faults")]
+        return any(leaf.valid is not None or leaf.faults is not None for leaf in leaves)
+
+    def find_places(self) -> dict[int, Array]:
+        """The places of the keys of every row; makes room for new ones."""
+        places = {}
+        for number, key in enumerate(self.keys):
+            if key.nodes:
+                lanes = self.lanes[key.input]
+                vectors = [lanes.get(n).vector for n in key.nodes]
+                places[number] = self.variables.spaces[key.space].places(vectors, len(lanes.batch))
+        for space in self.variables.spaces:
+            space.make_room()
+        return places
+
+    def get(self, param: Param, places: dict[int, Array]) -> Any:
+        match param.kind:
+            case "column" | "valid" | "faults":
+                return self._column(param)
+            case "rows":
+                return len(self.lanes[param.first].batch)
+            case "time" | "rank":
+                return self._order(param)
+            case "key":
+                return places[param.first]
+            case "state" | "there" | "seen" | "order" | "tally":
+                return self._state(param)
+            case "code":
+                return int(self.texts[param.first])
+            case "one":
+                return 1.0
+            case "counters":
+                return self.counters
+            case _:
+                return self._written(param)
+
+    def _column(self, param: Param) -> Array:
+        leaf = self._leaf(param.first)
+        if param.kind == "column":
+            return leaf.values
+        count = len(leaf.values)
+        if param.kind == "valid":
+            return np.ones(count, np.bool_) if leaf.valid is None else leaf.valid
+        return np.zeros(count, np.int64) if leaf.faults is None else leaf.faults
+
+    def _leaf(self, number: int) -> Leaf:
+        if number not in self.known:
+            self.known[number] = self._made(self.leaves.columns[number])
+        return self.known[number]
+
+    def _made(self, node: Node) -> Leaf:
+        assert isinstance(node, (Source, Apply))
+        lane = self.lanes[node.input].get(node)
+        if not lane.vector.is_text:
+            valid = None if lane.vector.valid is None else steady(lane.vector.valid)
+            return Leaf(steady(lane.vector.values), valid, lane.faults)
+        codes = self.pool.codes(lane.vector.values)
+        present = codes >= 0
+        return Leaf(codes, None if present.all() else present, lane.faults)
+
+    def _order(self, param: Param) -> Array:
+        batch = self.lanes[param.first].batch
+        if param.kind == "time":
+            return steady(batch.time)
+        return np.zeros(len(batch), np.int64) if batch.rank is None else steady(batch.rank)
+
+    def _state(self, param: Param) -> Array:
+        if param.kind in ("state", "there"):
+            field_ = self.variables.fields[param.first][param.second]
+            found: Array = field_.values if param.kind == "state" else field_.there
+        else:
+            found = getattr(self.variables.spaces[param.first], param.kind)
+        return found
+
+    def _written(self, param: Param) -> Array:
+        if param.kind.startswith("made_"):
+            count = len(self.lanes[0].batch)
+            made = np.empty(count, DTYPE_OF_SHAPE[param.type[1]])
+            self.made[param.kind, param.first] = made
+            return made
+        assert self.outputs is not None
+        if param.kind == "counts":
+            return self.outputs.counts
+        return self.outputs.array(param.kind, param.first, param.second)
+
+
+def steady(array: Array) -> Array:
+    """The array as loops want it; almost always it is so already."""
+    if array.flags.c_contiguous and array.flags.aligned:
+        return array
+    return np.require(array, requirements=["C", "A"])

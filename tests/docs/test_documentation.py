@@ -1,0 +1,89 @@
+"""What the documentation shows is run: files, commands and Python."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from millstream.cli.main import COMMANDS, main
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text()
+DOCS = sorted((ROOT / "docs").glob("*.md"))
+
+
+def blocks(text: str) -> list[str]:
+    """The indented blocks of a page, without their indentation."""
+    found = re.findall(r"(?:^    .*\n|^\n(?=    ))+", text, re.MULTILINE)
+    return ["\n".join(line[4:] for line in b.split("\n")).strip("\n") + "\n" for b in found]
+
+
+def block_with(text: str, words: str) -> str:
+    return next(b for b in blocks(text) if words in b)
+
+
+@pytest.fixture
+def first_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "large.brook").write_text(block_with(README, "output large;"))
+    (tmp_path / "trades.csv").write_text(block_with(README, "_time,symbol,price,volume"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_the_commands_of_the_first_program_run(
+    first_program: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    commands = [
+        shlex.split(line, comments=True)
+        for line in block_with(README, "millstream check").splitlines()
+    ]
+    assert 3 == len(commands)
+    for command in commands:
+        assert 0 == main(command[1:]), command
+    assert "IBM,300,2" in capsys.readouterr().out
+
+
+def test_the_python_of_the_readme_runs(
+    first_program: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = compile(block_with(README, "import millstream"), "README.md", "exec")
+    exec(code, {})  # noqa: S102 - our own page, which must run
+    assert "'volume': 100" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_and_is_in_the_readme(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main([command, "--help"])
+    assert 0 == stop.value.code
+    assert f"usage: millstream {command}" in capsys.readouterr().out
+    assert f"`millstream {command}" in README
+
+
+def test_the_project_file_of_the_documentation_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (ROOT / "docs" / "projects.md").read_text()
+    toml = block_with(page, "[stream.Trades]")
+    (tmp_path / "millstream.toml").write_text(toml)
+    (tmp_path / "volumes.brook").write_text(
+        "output out;\ninput trades(symbol text, volume integer);\n"
+        "(all, $all) <- Range[unbounded](trades, $all);\n"
+        "(out, $sum) <- Aggregate[by symbol; volume = sum(volume)](all, $sum);\n"
+    )
+    (tmp_path / "trades").mkdir()
+    (tmp_path / "trades" / "one.csv").write_text("at,symbol,price,volume\n1,IBM,119.5,100\n")
+    monkeypatch.chdir(tmp_path)
+    assert 0 == main(["run", ".", "--out", "Volumes=volumes.csv"])
+    assert "_time,_weight,symbol,volume\n1,1,IBM,100\n" == Path("volumes.csv").read_text()
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *DOCS], ids=lambda p: p.name)
+def test_every_file_that_is_named_exists(page: Path) -> None:
+    for name in re.findall(r"`((?:docs|examples|src|tests|bench)/[\w./-]+)`", page.read_text()):
+        assert (ROOT / name).exists(), name

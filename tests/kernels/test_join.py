@@ -1,0 +1,150 @@
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from millstream.calculus.functions import Distinct, Join
+from millstream.calculus.terms import Call, Column
+from millstream.calculus.types import BOOLEAN, INTEGER, NUMBER, TEXT, QueueType, Row, Schema
+from millstream.errors import PlanError
+from millstream.kernels.distinct import DistinctKernel
+from millstream.kernels.join import JoinKernel
+from millstream.plan.batch import Array, Batch
+from tests.kernels.relational_cases import (
+    History,
+    bag_of,
+    bags,
+    cuts,
+    marks,
+    quick,
+    relations,
+    run,
+)
+
+LEFT = Schema.of(k=TEXT, m=NUMBER, a=TEXT)
+RIGHT = Schema.of(k=TEXT, n=NUMBER, b=INTEGER)
+TYPES = (QueueType(LEFT, is_relation=True), QueueType(RIGHT, is_relation=True))
+END = 45
+WHERE = Call("<", (Column("m", NUMBER), Column("n", NUMBER)), BOOLEAN)
+
+ons = st.sampled_from([(("k", "k"),), (("k", "k"), ("m", "n"))])
+
+
+def joined(function: Join, left: History, right: History, time: int) -> Counter[Row]:
+    kept = [RIGHT.index(n) for n in function.right_kept(RIGHT)]
+    result = Counter[Row]()
+    for one, times in bag_of(left, time).items():
+        for other, again in bag_of(right, time).items():
+            keys = [(one[LEFT.index(a)], other[RIGHT.index(b)]) for a, b in function.on]
+            if all(a is not None and b is not None and (a is b or a == b) for a, b in keys):
+                if function.where is None or is_less(one[1], other[1]):
+                    result[one + tuple(other[i] for i in kept)] += times * again
+    return result
+
+
+def is_less(one: object, other: object) -> bool:
+    return isinstance(one, float) and isinstance(other, float) and one < other
+
+
+def condition(batch: Batch) -> Array:
+    return np.array([is_less(row[1], row[3]) for row in batch.rows()], np.bool_)
+
+
+def check(function: Join, left: History, right: History, ends: list[int]) -> None:
+    def make() -> JoinKernel:
+        return JoinKernel(function, TYPES, 1, condition if function.where else None)
+
+    instants = range(-1, END + 1)
+    wanted = [joined(function, left, right, t) for t in instants]
+    for remake in (None, make):
+        (out,) = run(make(), TYPES, [left, right], marks(ends, END), remake=remake)
+        assert wanted == bags(out, instants)
+        assert all(n == 1 for n in Counter((t, row) for t, row, _ in out).values())
+
+
+@given(ons, relations(LEFT, small=True), relations(RIGHT, small=True), cuts)
+@quick
+def test_join_is_the_bag_of_pairs_at_every_instant(
+    on: tuple[tuple[str, str], ...], left: History, right: History, ends: list[int]
+) -> None:
+    check(Join(on), left, right, ends)
+
+
+@given(relations(LEFT), relations(RIGHT), cuts)
+@quick
+def test_join_of_all_kinds_of_keys(left: History, right: History, ends: list[int]) -> None:
+    check(Join((("k", "k"), ("m", "n"))), left, right, ends)
+
+
+@given(relations(LEFT, small=True), relations(RIGHT, small=True), cuts)
+@quick
+def test_pairs_for_which_the_condition_is_not_true_are_left_out(
+    left: History, right: History, ends: list[int]
+) -> None:
+    check(Join((("k", "k"),), WHERE), left, right, ends)
+
+
+def test_without_keys_all_pairs_are_joined() -> None:
+    left_type = QueueType(Schema.of(a=INTEGER), is_relation=True)
+    right_type = QueueType(Schema.of(b=INTEGER), is_relation=True)
+    kernel = JoinKernel(Join(), (left_type, right_type), 1)
+    left: History = [(t, (t % 5,), 1) for t in range(40)]
+    right: History = [(t, (t % 7,), 1) for t in range(0, 40, 2)]
+    (out,) = run(kernel, [left_type, right_type], [left, right], [7, 39])
+    pairs = Counter((a, b) for (_, (a,), _) in left for (_, (b,), _) in right)
+    assert pairs == bag_of(out, 39)
+
+
+def test_a_join_with_a_condition_needs_an_evaluator() -> None:
+    with pytest.raises(PlanError, match="given no condition"):
+        JoinKernel(Join((), WHERE), TYPES, 1)
+
+
+def test_rows_and_keys_that_are_gone_are_forgotten() -> None:
+    left: History = []
+    right: History = []
+    for t in range(0, 2000, 2):
+        key = f"a rather long key of number {t}"
+        left += [(t, (key, 1.0, "x"), 1), (t + 1, (key, 1.0, "x"), -1)]
+        right += [(t, (key, 2.0, t), 1), (t + 2, (key, 2.0, t), -1)]
+    kernel = JoinKernel(Join((("k", "k"),)), TYPES, 1)
+    right.sort(key=lambda c: c[0])
+    (out,) = run(kernel, TYPES, [left, right], range(9, 2020, 10))
+    assert 2000 == len(out)
+    sizes = (kernel.keys.size, kernel.left.rows.size, kernel.right.rows.size)
+    assert (0, 0, 0) == sizes
+    assert max(kernel.keys.bound, kernel.left.rows.bound, kernel.right.rows.bound) < 20
+    assert 0 == np.count_nonzero(kernel.keys.table.records)
+
+
+RELATION = TYPES[0]
+
+
+@given(relations(LEFT), cuts)
+@quick
+def test_distinct_has_each_row_once(history: History, ends: list[int]) -> None:
+    def make() -> DistinctKernel:
+        return DistinctKernel(Distinct(), (RELATION,), 1)
+
+    instants = range(-1, END + 1)
+    wanted = [Counter(set(bag_of(history, t))) for t in instants]
+    for remake in (None, make):
+        (out,) = run(make(), [RELATION], [history], marks(ends, END), remake=remake)
+        assert wanted == bags(out, instants)
+        assert all(n == 1 for n in Counter((t, row) for t, row, _ in out).values())
+
+
+def test_distinct_forgets_rows_that_are_gone() -> None:
+    history: History = []
+    for t in range(0, 1000, 2):
+        row: Row = (f"a rather long text of number {t}", 1.0, "x")
+        history += [(t, row, 2), (t + 1, row, -2)]
+    kernel = DistinctKernel(Distinct(), (RELATION,), 1)
+    (out,) = run(kernel, [RELATION], [history], range(9, 1010, 10))
+    assert 1000 == len(out)
+    assert 0 == kernel.rows.size
+    assert kernel.rows.bound < 20

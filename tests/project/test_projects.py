@@ -1,0 +1,109 @@
+"""Project files: wiring, and all faults at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import millstream
+from millstream.errors import MillstreamError
+
+FIRST = """
+output big, all;
+input trades(symbol text, volume integer);
+(a, all) <- Duplicate(trades);
+(big)    <- Filter[volume > 10](a);
+"""
+SECOND = """
+output counts;
+input big(symbol text);
+variable $n(n integer = 0);
+(counts, $n) <- Fold[by symbol; set $n.n = $n.n + 1; emit symbol, n = $n.n](big, $n);
+"""
+PROJECT = """
+[stream.Trades]
+source = "trades.csv"
+columns = { symbol = "text", price = "number", volume = "integer" }
+
+[node.first]
+brook = "first.brook"
+inputs.trades = "Trades"
+
+[node.second]
+brook = "second.brook"
+
+[sink.Trades]
+to = "copy.csv"
+"""
+TRADES = "_time,symbol,price,volume\n1,IBM,1.5,5\n2,IBM,2.5,50\n3,XYZ,3.5,11\n4,IBM,1,12\n"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    for name, text in {
+        "first.brook": FIRST, "second.brook": SECOND, "millstream.toml": PROJECT,
+        "trades.csv": TRADES,
+    }.items():  # fmt: skip
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+@pytest.mark.parametrize("engine", ["reference", "local"])
+def test_nodes_read_what_other_nodes_give(project: Path, engine: str) -> None:
+    finished = millstream.compile(project).run(engine=engine)
+    assert [
+        {"_time": 2, "symbol": "IBM", "n": 1},
+        {"_time": 3, "symbol": "XYZ", "n": 1},
+        {"_time": 4, "symbol": "IBM", "n": 2},
+    ] == finished.rows("counts")
+    assert 4 == len(finished.rows("all"))
+    assert "1,IBM,1.5,5" in (project / "copy.csv").read_text()
+
+
+def faults(project: Path) -> list[str]:
+    with pytest.raises(MillstreamError) as caught:
+        millstream.compile(project)
+    return [fault.render().replace(str(project) + "/", "") for fault in caught.value.faults]
+
+
+def test_a_syntax_error_is_told_with_its_place(project: Path) -> None:
+    (project / "millstream.toml").write_text('[stream.Trades]\nsource = "x\n')
+    (fault,) = faults(project)
+    assert fault.startswith("millstream.toml:2:")
+
+
+def test_unknown_keys_sections_and_types_are_told_together(project: Path) -> None:
+    (project / "millstream.toml").write_text(
+        PROJECT.replace("columns", "colums").replace("[sink.Trades]", "[sinks.Trades]")
+        + '[stream.Other]\nsource = "o.csv"\ncolumns = { x = "string" }\n'
+    )
+    told = "\n".join(faults(project))
+    assert 'unknown section "sinks"' in told
+    assert 'Did you mean "sink"?' in told
+    assert 'unknown key "colums" in [stream.Trades]' in told
+    assert 'Did you mean "columns"?' in told
+    assert 'Did you mean "text"?' in told
+
+
+def test_a_name_that_nothing_provides_is_told(project: Path) -> None:
+    (project / "millstream.toml").write_text(PROJECT.replace('"Trades"', '"Trade"'))
+    assert any('nothing provides "Trade"' in fault for fault in faults(project))
+
+
+def test_columns_that_do_not_fit_are_told(project: Path) -> None:
+    (project / "second.brook").write_text(SECOND.replace("symbol text", "symbol text, x number"))
+    assert any('"big", which has no such column' in fault for fault in faults(project))
+
+
+def test_the_faults_of_all_programs_are_told_together(project: Path) -> None:
+    (project / "first.brook").write_text(FIRST.replace("volume > 10", "volme > 10"))
+    (project / "second.brook").write_text(SECOND.replace("Fold", "Fld"))
+    told = faults(project)
+    assert any(f.startswith("first.brook:5:") for f in told)
+    assert any(f.startswith("second.brook:5:") for f in told)
+
+
+def test_a_missing_program_is_told(project: Path) -> None:
+    (project / "first.brook").unlink()
+    assert any("first.brook: cannot read this file" in fault for fault in faults(project))
