@@ -8,6 +8,7 @@ from millstream.calculus.graph import Program, in_dependency_order
 from millstream.calculus.text import render, render_function, render_operator
 from millstream.draw import Box, draw
 from millstream.errors import UsageError, listing
+from millstream.plan.stages import Stage, stages_of
 
 STAGES = ("calculus", "optimised", "plan", "kernels")
 FORMATS = ("text", "json", "svg")
@@ -101,7 +102,6 @@ def _program_boxes(program: Program) -> list[Box]:
 def _explain_plan(program: Program, stage: str, format_: str) -> str:
     from millstream.backends.local.run import plan_for
     from millstream.optimiser.optimise import optimise
-    from millstream.plan.stages import stages_of
 
     plan = plan_for(optimise(program))
     if stage == "kernels":
@@ -114,13 +114,13 @@ def _explain_plan(program: Program, stage: str, format_: str) -> str:
             records.append(
                 {
                     "stage": number,
-                    "key": "any" if one.key is None else ", ".join(one.key) or "all rows together",
+                    "key": _key_text(one),
                     "step": label,
                     "inputs": ", ".join(step.inputs),
                     "outputs": ", ".join(step.outputs),
                     "runs": "row at a time" if step.fallback else "compiled",
                     "why": step.fallback,
-                    "functions": "; ".join(render_function(o.function) for o in step.operators),
+                    "functions": "\n".join(render_function(o.function) for o in step.operators),
                 }
             )
             boxes += [Box(q, label, f"stage {number}", step.inputs) for q in step.outputs]
@@ -132,16 +132,25 @@ def _explain_plan(program: Program, stage: str, format_: str) -> str:
     return _plan_text(records)
 
 
+def _key_text(stage: Stage) -> str:
+    """How the rows of a stage are partitioned, in words."""
+    texts = dict.fromkeys(
+        "any columns" if key is None else ", ".join(key) or "nothing: all rows together"
+        for _, key in stage.keys
+    )
+    return " = ".join(texts)
+
+
 def _plan_text(records: list[dict[str, object]]) -> str:
     lines: list[str] = []
     stage = None
     for record in records:
         if record["stage"] != stage:
             stage = record["stage"]
-            lines.append(f"stage {stage}, by {record['key']}")
+            lines.append(f"stage {stage}, partitioned by {record['key']}")
         lines.append(f"  {record['step']}   [{record['runs']}]")
         lines.append(f"    from {record['inputs']} to {record['outputs'] or 'variables only'}")
-        lines += [f"    {one}" for one in str(record["functions"]).split("; ")]
+        lines += [f"    {one}" for one in str(record["functions"]).split("\n")]
         if record["why"]:
             lines.append(f"    no kernel: {record['why']}")
     return "\n".join(lines) + "\n"

@@ -144,14 +144,30 @@ class Flow:
         return self._then(Rstream())
 
 
-def stream(name: str, *, time: str | None = None, slack: str = "0 s", **columns: str) -> Flow:
-    """An input stream."""
-    return _input(name, columns, time, slack, is_relation=False)
+def stream(
+    name: str,
+    columns: dict[str, str] | None = None,
+    /,
+    *,
+    time: str | None = None,
+    slack: str = "0 s",
+    **more: str,
+) -> Flow:
+    """An input stream: its columns by name, or as a dictionary where a name is taken."""
+    return _input(name, (columns or {}) | more, time, slack, is_relation=False)
 
 
-def relation(name: str, *, time: str | None = None, slack: str = "0 s", **columns: str) -> Flow:
+def relation(
+    name: str,
+    columns: dict[str, str] | None = None,
+    /,
+    *,
+    time: str | None = None,
+    slack: str = "0 s",
+    **more: str,
+) -> Flow:
     """An input relation: rows with `_weight` +1 or -1."""
-    return _input(name, columns, time, slack, is_relation=True)
+    return _input(name, (columns or {}) | more, time, slack, is_relation=True)
 
 
 def _input(

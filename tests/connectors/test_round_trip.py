@@ -17,6 +17,7 @@ from millstream.calculus.types import INT64_MAX, INT64_MIN, NUMBER, TEXT, QueueT
 from millstream.connectors.location import Times, parse_location
 from millstream.connectors.read import open_reader
 from millstream.connectors.write import open_writer
+from millstream.errors import RunError
 from millstream.plan.batch import Batch, Vector, batch_of
 from tests.connectors.inputs import ALL_CHANGES, ALL_TYPES, EVERYTHING, everything, plain, read_all
 
@@ -111,3 +112,24 @@ def test_minus_zero_is_written_as_zero() -> None:
         writer.close()
         text = (Path(folder) / "x.csv").read_text()
     assert '_time,n,i,t,b,at,d\n0,0,0,"",false,0,0\n' == text
+
+
+def test_a_damaged_page_of_a_parquet_file_is_noticed(tmp_path: Path) -> None:
+    """Pages have checksums, so damage never becomes other values."""
+    input_ = Input("X", QueueType(Schema.of(price=NUMBER)))
+    batch = batch_of(input_.type, list(range(50)), [(i / 7,) for i in range(50)])
+    location = parse_location("x.parquet", tmp_path)
+    writer = open_writer(location, input_.type)
+    writer.write(batch)
+    writer.close()
+    whole = (tmp_path / "x.parquet").read_bytes()
+    footer = int.from_bytes(whole[-8:-4], "little")
+    for at in range(0, len(whole) - 8 - footer, 7):
+        damaged = bytearray(whole)
+        damaged[at] ^= 0x10
+        (tmp_path / "x.parquet").write_bytes(damaged)
+        try:
+            chunks = read_all(open_reader(location, input_))
+        except RunError:
+            continue
+        assert plain(batch) == everything(chunks, input_)[0], at

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 
+from millstream.calculus.types import INT64_MAX, INT64_MIN
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
@@ -13,10 +15,11 @@ _INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
 def parse_time(text: str) -> int | None:
     """The microseconds of an ISO 8601 text, naive ones being UTC, or of a plain integer.
 
-    None if it is neither.
+    None if it is neither, or does not fit.
     """
     if _INTEGER.fullmatch(text.strip()):
-        return int(text)
+        micros = int(text)
+        return micros if INT64_MIN <= micros <= INT64_MAX else None
     try:
         moment = datetime.fromisoformat(text.strip())
     except ValueError:

@@ -48,9 +48,9 @@ class ParquetReader:
         self._name = name
         self._chunk_rows = chunk_rows
         self._file: Any = None
-        self._metadata, schema = _footer(path, name)
-        self._layout = layout_in(input_, schema.names, name)
-        _check_types(self._layout, schema, name)
+        self._metadata, self._schema = _footer(path, name)
+        self._layout = layout_in(input_, self._schema.names, name)
+        _check_types(self._layout, self._schema, name)
 
     def chunks(self) -> Iterator[Chunk]:
         with _told(self._name):
@@ -61,6 +61,9 @@ class ParquetReader:
         while True:
             with _told(self._name):
                 batch = next(batches, None)
+                if batch is None and first - 1 != self._metadata.num_rows:
+                    promised = self._metadata.num_rows
+                    raise pa.ArrowInvalid(f"{first - 1} rows instead of {promised}")
             if batch is None:
                 return
             if len(batch):
@@ -75,6 +78,7 @@ class ParquetReader:
             pre_buffer=False,
             buffer_size=_READ_AHEAD,
             read_dictionary=list(encoded),
+            page_checksum_verification=True,
         )
 
     def _repeated_texts(self) -> list[str]:
@@ -84,13 +88,15 @@ class ParquetReader:
         them ends the process (pyarrow 26).
         """
         texts = [f.name for f in self._layout.fields if f.type.kind is Kind.TEXT]
-        with contextlib.closing(self._open([])) as file:
-            batch = next(file.iter_batches(_SAMPLED_ROWS, columns=texts), None) if texts else None
+        known = [n for n in texts if pa.types.is_dictionary(self._schema.field(n).type)]
+        asked = [n for n in texts if n not in known]
+        if not asked:
+            return known
+        with contextlib.closing(self._open(known)) as file:
+            batch = next(file.iter_batches(_SAMPLED_ROWS, columns=asked), None)
         if batch is None:
-            return []
-        columns = {name: batch.column(name) for name in texts}
-        return [n for n, c in columns.items()
-                if not pa.types.is_dictionary(c.type) and len(c.unique()) * 4 <= len(c)]  # fmt: skip
+            return known
+        return known + [n for n in asked if len(batch.column(n).unique()) * 4 <= len(batch)]
 
     def _chunk(self, arrays: list[Any], first: int) -> Chunk:
         layout = self._layout

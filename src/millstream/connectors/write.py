@@ -86,7 +86,7 @@ class ParquetTable:
         self._waiting: list[Any] = []
         self._rows = 0
         with told(sink.name):
-            self._writer = pq.ParquetWriter(sink.file, self._schema)
+            self._writer = pq.ParquetWriter(sink.file, self._schema, write_page_checksum=True)
 
     def write(self, vectors: Sequence[Vector]) -> None:
         arrays = [_canonical(v).to_arrow() for v in vectors]

@@ -7,7 +7,7 @@ import numpy as np
 from millstream.kernels.interning_text import TextPool
 from millstream.kernels.interning_words import Codec
 from millstream.kernels.loops import frozen
-from millstream.kernels.loops_order import crowded_rows, net_changes
+from millstream.kernels.loops_order import find_crowded, net_changes
 from millstream.kernels.loops_text import Texts
 from millstream.plan.batch import Array, Batch
 
@@ -20,7 +20,8 @@ def consolidate(batch: Batch) -> Batch:
     """
     assert batch.weight is not None
     time, weight = frozen(batch.time), frozen(batch.weight)
-    crowded = crowded_rows(time, weight)
+    crowded = np.empty(len(batch), np.bool_)
+    find_crowded(time, weight, crowded)
     if not crowded.any():
         return batch
     if crowded.all():
@@ -40,7 +41,12 @@ def _net(batch: Batch) -> tuple[Array, Array]:
     assert batch.weight is not None
     codec = Codec([f.type for f in batch.schema], TextPool())
     words = codec.words(batch.columns, len(batch))
-    return net_changes(frozen(batch.time), frozen(batch.weight), words, order_of(codec))
+    most = int(np.abs(batch.weight).sum())
+    picked, signs = np.empty(most, np.int64), np.empty(most, np.int64)
+    rows, spare, nets = (np.empty(len(batch), np.int64) for _ in range(3))
+    changes = (frozen(batch.time), frozen(batch.weight), words)
+    count = net_changes(changes, order_of(codec), (rows, spare, nets), picked, signs)
+    return picked[:count], signs[:count]
 
 
 def order_of(codec: Codec) -> tuple[Array, Texts]:

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from millstream.kernels.loops_text import Texts, compare_texts
-from millstream.kernels.numba_setup import compiled, inlined, tight
+from millstream.kernels.numba_setup import tight
 from millstream.plan.batch import Array
 
 _SMALL = 12
 
 
-@inlined
+@tight
 def compare_words(words: Array, one: int, other: int, is_text: Array, texts: Texts) -> Any:
     """The sign of the canonical order of two rows; `is_text` has a flag per column."""
     columns = is_text.size
@@ -33,17 +31,6 @@ def compare_words(words: Array, one: int, other: int, is_text: Array, texts: Tex
                 return compare_texts(a, b, texts)
             return -1 if a < b else 1
     return 0
-
-
-@tight
-def _insertion_sort(rows: Array, words: Array, is_text: Array, texts: Texts) -> None:
-    for i in range(1, rows.size):
-        row = rows[i]
-        j = i
-        while j > 0 and compare_words(words, rows[j - 1], row, is_text, texts) > 0:
-            rows[j] = rows[j - 1]
-            j -= 1
-        rows[j] = row
 
 
 @tight
@@ -64,54 +51,65 @@ def merge_rows(
             j += 1
 
 
-@compiled
-def sort_rows(rows: Array, words: Array, order: tuple[Array, Texts]) -> None:
-    """Sort numbers of rows in place, stably: small runs by insertion, then merged."""
+@tight
+def sort_rows(rows: Array, spare: Array, words: Array, order: tuple[Array, Texts]) -> None:
+    """Sort numbers of rows in place, stably: small runs by insertion, then merged.
+
+    `spare` has room for as many.
+    """
     is_text, texts = order
     for start in range(0, rows.size, _SMALL):
-        _insertion_sort(rows[start : start + _SMALL], words, is_text, texts)
+        for i in range(start + 1, min(start + _SMALL, rows.size)):
+            row = rows[i]
+            j = i
+            while j > start and compare_words(words, rows[j - 1], row, is_text, texts) > 0:
+                rows[j] = rows[j - 1]
+                j -= 1
+            rows[j] = row
     width = _SMALL
-    if rows.size <= width:
-        return
-    spare = np.empty(rows.size, np.int64)
     while width < rows.size:
         for start in range(0, rows.size, 2 * width):
             middle, end = min(start + width, rows.size), min(start + 2 * width, rows.size)
             merge_rows(rows[start:middle], rows[middle:end], spare[start:end], words, order)
-        rows[:] = spare
+        for i in range(rows.size):
+            rows[i] = spare[i]
         width *= 2
 
 
-@compiled
-def crowded_rows(time: Array, weight: Array) -> Array:
+@tight
+def find_crowded(time: Array, weight: Array, crowded: Array) -> None:
     """Which changes are not alone at their instant, or not of weight one."""
-    crowded = np.zeros(time.size, np.bool_)
     for i in range(time.size):
         crowded[i] = (
             abs(weight[i]) != 1
             or (i > 0 and time[i - 1] == time[i])
             or (i + 1 < time.size and time[i + 1] == time[i])
         )
-    return crowded
 
 
-@compiled
+@tight
 def net_changes(
-    time: Array, weight: Array, words: Array, order: tuple[Array, Texts]
-) -> tuple[Array, Array]:
-    """Numbers and signs of the changes left when those of equal rows at one instant are
-    summed: deletions first, then insertions, each in canonical order and one at a time.
-    """  # noqa: D205
+    changes: tuple[Array, Array, Array],
+    order: tuple[Array, Texts],
+    room: tuple[Array, Array, Array],
+    picked: Array,
+    signs: Array,
+) -> int:
+    """Sum the changes of equal rows at one instant; how many changes are left.
+
+    Their numbers and signs are put into `picked` and `signs`: deletions first, then
+    insertions, each in canonical order and one at a time.
+    """
+    time, weight, words = changes
     is_text, texts = order
-    most = np.abs(weight).sum()
-    picked, signs = np.empty(most, np.int64), np.empty(most, np.int64)
-    rows, nets = np.arange(time.size), np.zeros(time.size, np.int64)
+    rows, spare, nets = room
     count, start = 0, 0
     while start < time.size:
-        end = start + 1
+        end = start
         while end < time.size and time[end] == time[start]:
+            rows[end], nets[end] = end, 0
             end += 1
-        sort_rows(rows[start:end], words, order)
+        sort_rows(rows[start:end], spare[start:end], words, order)
         # The sum of equal rows is kept at the first of them.
         first = start
         for i in range(start, end):
@@ -124,4 +122,4 @@ def net_changes(
                     picked[count], signs[count] = rows[i], sign
                     count += 1
         start = end
-    return picked[:count].copy(), signs[:count].copy()
+    return count

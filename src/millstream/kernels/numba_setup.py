@@ -63,12 +63,20 @@ def tight(function: F) -> F:
 
 
 def inlined(function: F) -> F:
-    """Compile a function that makes no arrays into the bodies of those that call it."""
-    return _compiled(function, _nrt=False, forceinline=True)
+    """Compile a function that makes no arrays into the bodies of those that call it.
+
+    It can only be called by compiled functions, and is not kept on its own.
+    """
+    return _njit(  # type: ignore[no-any-return]
+        _nrt=False, forceinline=True, no_cpython_wrapper=True, **_OPTIONS
+    )(function)
+
+
+_OPTIONS = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 
 
 def _compiled(function: F, **options: Any) -> F:
-    options |= {"nogil": True, "error_model": "numpy"}
+    options |= _OPTIONS
     try:
         return _njit(cache=True, **options)(function)  # type: ignore[no-any-return]
     except RuntimeError:  # no folder at all can be written to: compile at every start

@@ -56,7 +56,7 @@ def _update_order(
     if come == 0 and gone == 0:
         return order
     fresh = fresh[:come]
-    sort_rows(fresh, words, (is_text, texts))
+    sort_rows(fresh, np.empty(come, np.int64), words, (is_text, texts))
     kept = np.empty(order.size - gone, np.int64)
     k = 0
     for row in order:

@@ -3,14 +3,15 @@
 Partitions of a stage never talk to each other, so a stage can run on many workers; where
 the key changes, rows change places. A step asks for its rows to be together by some
 columns (a keyed fold), all together (a global one), or does not care. It may join the
-stage of its inputs if that stage already keeps together what it asks for.
+stage of its inputs if that stage keeps together, or can be made to keep together, what
+it asks for.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from millstream.calculus.graph import Operator
+from millstream.calculus.functions import Join
 from millstream.calculus.types import QueueType
 from millstream.plan.steps import Plan, Step
 
@@ -20,51 +21,76 @@ Key = tuple[str, ...] | None
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Steps that run on the same partitions; `key` in the columns of its inputs."""
+    """Steps that run on the same partitions, and the key of each queue that enters."""
+
+    keys: tuple[tuple[str, Key], ...]
+    steps: tuple[Step, ...]
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        return tuple(queue for queue, _ in self.keys)
+
+
+@dataclass
+class _Draft:
+    """A stage in the making."""
 
     key: Key
-    steps: tuple[Step, ...]
+    keys: dict[str, Key]
+    steps: list[Step] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
-class _Placement:
-    """The stage a queue is in, and the names its key columns have on this queue."""
+class _Place:
+    """The stage a queue is in, and its columns that are as they were when they entered."""
 
     stage: int
-    columns: Key
+    kept: frozenset[str]
 
 
 def stages_of(plan: Plan) -> tuple[Stage, ...]:
     """The stages of a plan, in the order in which they can run."""
     types = plan.program.queue_types()
-    places: dict[str, _Placement] = {}
-    keys: list[Key] = []
-    members: list[list[Step]] = []
+    places: dict[str, _Place] = {}
+    drafts: list[_Draft] = []
     for step in plan.steps:
-        wanted = [_wanted(step, q, types) for q in step.inputs]
-        stage = _joinable(step, wanted, places)
+        wanted = {q: _wanted(step, q, types) for q in step.inputs}
+        stage = _joined(step, wanted, places, drafts)
         if stage is None:
-            stage = len(members)
-            keys.append(next((w for w in wanted if w is not None), None))
-            members.append([])
-        members[stage].append(step)
-        _place_outputs(step, stage, wanted, places, types)
-    return tuple(Stage(k, tuple(m)) for k, m in zip(keys, members, strict=True))
+            stage = len(drafts)
+            drafts.append(_Draft(next(iter(wanted.values()), ()), dict(wanted)))
+            entering = {q: frozenset(types[q].schema.names) for q in step.inputs}
+        else:
+            entering = {q: places[q].kept for q in step.inputs}
+        drafts[stage].steps.append(step)
+        kept = _kept(step, entering, types)
+        places.update({q: _Place(stage, kept[q]) for q in step.outputs})
+    return tuple(Stage(tuple(d.keys.items()), tuple(d.steps)) for d in drafts)
 
 
-def _joinable(step: Step, wanted: list[Key], places: dict[str, _Placement]) -> int | None:
-    """The stage that all inputs are in, if it keeps together what the step wants."""
-    here = [places.get(q) for q in step.inputs]
-    stages = {p.stage for p in here if p is not None}
-    if len(stages) != 1 or None in here:
+def _joined(
+    step: Step, wanted: dict[str, Key], places: dict[str, _Place], drafts: list[_Draft]
+) -> int | None:
+    """The stage that all inputs are in, if the step can run there."""
+    stages = {places[q].stage if q in places else None for q in step.inputs}
+    stage = next(iter(stages), None)
+    if len(stages) != 1 or stage is None:
         return None
-    for place, key in zip(here, wanted, strict=True):
-        assert place is not None
-        if key is None or place.columns == ():
-            continue
-        if place.columns is None or not set(place.columns) <= set(key):
-            return None
-    return stages.pop()
+    draft = drafts[stage]
+    keys = {k for k in wanted.values() if k is not None}
+    if not keys or draft.key == ():
+        return stage
+    kept = frozenset.intersection(*(places[q].kept for q in step.inputs))
+    if len(keys) > 1:
+        return None  # a join of differently named keys
+    (key,) = keys
+    if draft.key is None and key and set(key) <= kept:
+        # A stage that did not care is partitioned by what the step asks for.
+        draft.key = key
+        draft.keys = dict.fromkeys(draft.keys, key)
+        return stage
+    fits = draft.key is not None and set(draft.key) <= set(key) & kept
+    return stage if fits else None
 
 
 def _wanted(step: Step, queue: str, types: dict[str, QueueType]) -> Key:
@@ -95,26 +121,18 @@ def _stricter(one: Key, other: Key, kept: frozenset[str]) -> Key:
     return tuple(c for c in one if c in other)
 
 
-def _place_outputs(
-    step: Step,
-    stage: int,
-    wanted: list[Key],
-    places: dict[str, _Placement],
-    types: dict[str, QueueType],
-) -> None:
-    columns: dict[str, Key] = {}
-    for queue, key in zip(step.inputs, wanted, strict=True):
-        place = places.get(queue)
-        columns[queue] = place.columns if place and place.stage == stage else key
+def _kept(
+    step: Step, entering: dict[str, frozenset[str]], types: dict[str, QueueType]
+) -> dict[str, frozenset[str]]:
+    """Per queue, the columns that still are what they were when they entered the stage."""
+    kept = dict(entering)
     for op in step.operators:
-        for output in op.outputs:
-            columns[output] = _forwarded(op, columns, types)
-    for output in step.outputs:
-        places[output] = _Placement(stage, columns[output])
-
-
-def _forwarded(op: Operator, columns: dict[str, Key], types: dict[str, QueueType]) -> Key:
-    """The key columns that an operator hands on under their names, if it does."""
-    key = columns[op.inputs[0]]
-    facts = op.function.facts(tuple(types[q] for q in op.inputs), 0)
-    return key if key is not None and set(key) <= facts.forwards else (() if key == () else None)
+        inputs = tuple(types[q] for q in op.inputs)
+        sets = [
+            kept.get(q, frozenset()) & op.function.facts(inputs, index).forwards
+            for index, q in enumerate(op.inputs)
+        ]
+        # A column of a join comes from one input, of all else from every input.
+        both = frozenset.union if isinstance(op.function, Join) else frozenset.intersection
+        kept.update(dict.fromkeys(op.outputs, both(*sets)))
+    return kept

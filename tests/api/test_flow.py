@@ -1,0 +1,95 @@
+"""Programs in Python: tracing, opaque callables, and the same words as the command line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import millstream
+from millstream.calculus.functions import Filter, Map, Opaque
+from millstream.errors import UsageError
+from millstream.flow import Flow
+from millstream.trace import call
+
+ROWS: list[dict[str, Any]] = [
+    {"_time": 1, "symbol": "IBM", "price": 10.0},
+    {"_time": 2, "symbol": "XYZ", "price": 3},
+    {"_time": 3, "symbol": "IBM", "price": None},
+]
+
+ENGINES = pytest.mark.parametrize("engine", ["reference", "local"])
+
+
+def trades() -> Flow:
+    return millstream.stream("trades", symbol="text", price="number")
+
+
+@ENGINES
+def test_lambdas_are_traced_into_terms(engine: str) -> None:
+    flow = trades().filter(lambda r: (r.price > 2) & (r.symbol == "IBM"))
+    flow = flow.map(lambda r: {"s": call("lower", r.symbol), "cost": 0.5 * r["price"] - 1})
+    job = millstream.compile_flow(out=flow)
+    functions = [type(op.function) for op in job.program.operators]
+    assert Filter in functions
+    assert Map in functions
+    assert Opaque not in functions
+    assert [{"_time": 1, "s": "ibm", "cost": 4.0}] == job.run({"trades": ROWS}, engine=engine).rows(
+        "out"
+    )
+
+
+@ENGINES
+def test_what_cannot_be_traced_is_kept_and_explained(engine: str) -> None:
+    flow = trades().map(lambda r: {"n": len(r.symbol) if r.price else 0}, n="integer")
+    job = millstream.compile_flow(out=flow)
+    assert [3, 3, 0] == [r["n"] for r in job.run({"trades": ROWS}, engine=engine).rows("out")]
+    assert "row at a time" in job.explain("plan")
+    assert "Opaque" in job.explain("plan")
+
+
+@ENGINES
+def test_a_flow_can_be_read_twice(engine: str) -> None:
+    source = trades()
+    total = source.unbounded().aggregate(n=("count", None)).istream()
+    job = millstream.compile_flow(total=total, all=source)
+    finished = job.run({"trades": ROWS}, engine=engine)
+    assert [1, 2, 3] == [row["n"] for row in finished.rows("total")]
+    assert 3 == len(finished.rows("all"))
+
+
+@ENGINES
+def test_flat_maps_and_joins(engine: str) -> None:
+    names = millstream.relation("names", symbol="text", name="text")
+    words = trades().flat_map(lambda r: [{"c": c} for c in r.symbol[:2]], c="text")
+    joined = trades().latest("symbol").join(names, on=("symbol",)).rstream()
+    job = millstream.compile_flow(words=words, joined=joined)
+    given = {"trades": ROWS[:1], "names": [{"_time": 1, "symbol": "IBM", "name": "Big Blue"}]}
+    finished = job.run(given, engine=engine)
+    assert ["I", "B"] == [row["c"] for row in finished.rows("words")]
+    assert ["Big Blue"] == [row["name"] for row in finished.rows("joined")]
+
+
+def test_an_untraceable_callable_without_columns_is_told() -> None:
+    with pytest.raises(UsageError, match="cannot be traced"):
+        trades().map(lambda r: {"n": len(r.symbol)})
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"symbol": "IBM", "price": 1.0}, 'row 1 of "trades" has no time in microseconds'),
+        ({"_time": 1, "symbol": 7, "price": 1.0}, "expected symbol to be a text, got 7"),
+        ({"_time": 1, "symbol": "IBM", "price": "x"}, "expected price to be a number, got 'x'"),
+    ],
+)  # fmt: skip
+def test_rows_that_do_not_fit_are_told(row: dict[str, Any], message: str) -> None:
+    job = millstream.compile_flow(out=trades())
+    with pytest.raises(UsageError) as caught:
+        job.run({"trades": [row]})
+    assert message in str(caught.value)
+
+
+def test_unknown_types_are_told() -> None:
+    with pytest.raises(UsageError, match='unknown type "string"'):
+        millstream.stream("x", a="string")

@@ -1,0 +1,81 @@
+"""What is fused, what is kept together, and where stages are cut."""
+
+from __future__ import annotations
+
+from millstream.backends.local.run import plan_for
+from millstream.calculus.text import load
+from millstream.plan.stages import stages_of
+from millstream.plan.steps import Plan
+from millstream.source import Source
+
+IN = "input in(k text, l text, x number);\n"
+
+
+def planned(text: str) -> Plan:
+    return plan_for(load(Source("test.brook", text)))
+
+
+def shapes(plan: Plan) -> list[str]:
+    return [" > ".join(op.function.name for op in step.operators) for step in plan.steps]
+
+
+def keys(plan: Plan) -> list[object]:
+    return [next(iter(dict(stage.keys).values())) for stage in stages_of(plan)]
+
+
+def test_row_functions_that_follow_each_other_are_one_step() -> None:
+    plan = planned(
+        "output out;" + IN + "variable $v(n integer = 0);"
+        "(a) <- Filter[x > 0.0](in); (b) <- Map[k, x](a);"
+        "(out, $v) <- Fold[by k; set $v.n = $v.n + 1; emit k, n = $v.n](b, $v);"
+    )
+    assert ["Filter > Map > Fold"] == shapes(plan)
+    assert [("k",)] == keys(plan)
+
+
+def test_operators_that_share_a_variable_are_one_step_with_all_between_them() -> None:
+    plan = planned(
+        "output out;" + IN + "variable $v(n number = 0.0);"
+        "(a, $v) <- Fold[set $v.n = x; emit x](in, $v);"
+        "(w, $w) <- Range[1 s](a, $w); (i, $i) <- Istream(w, $i);"
+        "(out) <- Fold[emit n = $v.n](i, $v);"
+    )
+    assert ["Fold > Range > Istream > Fold"] == shapes(plan)
+    assert plan.steps[0].fallback is not None
+
+
+def test_a_cycle_is_one_step() -> None:
+    plan = planned(
+        "output out;" + IN + "(a, $a, $b, $c) <- RoundRobinJoin(in, loop, $a, $b, $c);"
+        "(out, loop) <- Duplicate(a);"
+    )
+    assert ["RoundRobinJoin > Duplicate"] == shapes(plan)
+
+
+def test_stages_are_cut_where_the_key_changes() -> None:
+    plan = planned(
+        "output out;" + IN + "(w, $w) <- Range[unbounded](in, $w);"
+        "(a, $a) <- Aggregate[by k, l; s = sum(x)](w, $a);"
+        "(b, $b) <- Aggregate[by k; s = max(s)](a, $b);"
+        "(out, $c) <- Aggregate[s = sum(s)](b, $c);"
+    )
+    # By k and l; rows of one k are in several partitions then, so by k; then all together.
+    assert [("k", "l"), ("k",), ()] == keys(plan)
+
+
+def test_a_coarser_key_serves_a_finer_one() -> None:
+    plan = planned(
+        "output out;" + IN + "(w, $w) <- Rows[3 by k](in, $w);"
+        "(out, $a) <- Aggregate[by k, l; s = sum(x)](w, $a);"
+    )
+    assert [("k",)] == keys(plan)
+
+
+def test_conditions_of_joins_and_terms_of_aggregates_become_steps_of_their_own() -> None:
+    plan = planned(
+        "output out; input a relation(k text, x number), b relation(k text, y number);"
+        "(j, $a, $b) <- Join[on k; where x < y](a, b, $a, $b);"
+        "(out, $c) <- Aggregate[by k; s = sum(x * y)](j, $c);"
+    )
+    assert ["Join", "Filter > Map", "Aggregate"] == shapes(plan)
+    assert all(step.fallback is None for step in plan.steps)
