@@ -378,12 +378,8 @@ def _changes(draw: st.DrawFn, schema: Schema, max_rows: int) -> list[Event]:
     events: list[Event] = []
     present: list[Row] = []
     for time in sorted(draw(st.lists(st.integers(0, 12), max_size=max_rows))):
-        if present and draw(st.booleans()):
-            row = draw(st.sampled_from(present))
-            present.remove(row)
-            events.append(Event(time, row, -1))
-        else:
-            row = draw(_row(schema))
-            present.append(row)
-            events.append(Event(time, row, 1))
+        is_removal = bool(present) and draw(st.booleans())
+        row: Row = draw(st.sampled_from(present) if is_removal else _row(schema))
+        (present.remove if is_removal else present.append)(row)
+        events.append(Event(time, row, -1 if is_removal else 1))
     return events

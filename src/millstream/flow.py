@@ -250,6 +250,7 @@ class _Linearised:
     def __init__(self, outputs: dict[str, Flow]) -> None:
         self.outputs = outputs
         self.flows: list[Flow] = []
+        self.same: dict[int, Flow] = {}
         for flow in outputs.values():
             self._visit(flow)
         self.readers: dict[int, list[str]] = {}
@@ -258,11 +259,15 @@ class _Linearised:
     def _visit(self, flow: Flow) -> None:
         for parent in flow.parents:
             self._visit(parent)
-        if not any(f is flow for f in self.flows):
+        # Two flows of one input are one flow; all others are told apart by identity.
+        known = (f for f in self.flows if f is flow or (f.input and f.input == flow.input))
+        self.same[id(flow)] = found = next(known, flow)
+        if found is flow and not any(f is flow for f in self.flows):
             self.flows.append(flow)
 
     def _read(self, flow: Flow, wanted: str | None = None) -> str:
         """A queue of one's own with the items of a flow."""
+        flow = self.same[id(flow)]
         name = wanted or f"{self.names[id(flow)]}.{len(self.readers.get(id(flow), ()))}"
         self.readers.setdefault(id(flow), []).append(name)
         return name

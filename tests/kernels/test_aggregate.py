@@ -226,3 +226,14 @@ def test_many_values_come_and_go_in_large_batches() -> None:
     (out,) = run(kernel(function), [RELATION], [sorted(history, key=lambda c: c[0])], [900, 2000])
     instants = range(0, 1900, 97)
     assert [expected(function, history, t) for t in instants] == bags(out, instants)
+
+
+def test_many_sums_become_wide_at_one_instant() -> None:
+    function = Aggregate(("k",), (*every("x")[:1], *every("x")[2:3]))
+    history: History = [
+        (0, (f"k{i}", value, None, None, None), 1)
+        for value in (1e300, 1.0, 1e-300)
+        for i in range(50)
+    ]
+    (out,) = run(kernel(function), [RELATION], [history], [0])
+    assert expected(function, history, 0) == bag_of(out, 0)

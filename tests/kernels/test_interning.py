@@ -161,3 +161,40 @@ def test_many_rows_make_the_table_grow() -> None:
     again = interner.ids([Vector(INTEGER, values[1::2])], 50_000)
     assert ids[1::2].tolist() == again.tolist()
     assert sorted(ids[::2]) == sorted(interner.ids([Vector(INTEGER, values[::2])], 50_000))
+
+
+def test_a_code_that_is_given_again_has_its_new_text() -> None:
+    pool = TextPool()
+    codes = pool.codes(pa.array(["a", "b", "c"]))
+    pool.sweep(np.array([True, False, True]))
+    assert ["a", "c"] * 2 == pool.array(codes[[0, 2, 0, 2]]).to_pylist()
+    again = pool.codes(pa.array(["d"]))
+    assert [1] == again.tolist()
+    assert ["d"] * 3 == pool.array(np.repeat(again, 3)).to_pylist()
+
+
+def test_only_the_entries_of_a_dictionary_that_are_used_are_kept() -> None:
+    pool = TextPool()
+    values = pa.DictionaryArray.from_arrays(pa.array([2, None, 1, 2]), pa.array(["a", "b", "c"]))
+    assert [0, -1, 1, 0] == pool.codes(values).tolist()
+    assert [1, 2, -1] == pool.codes(
+        pa.DictionaryArray.from_arrays(pa.array([1, 0, None]), values.dictionary)
+    ).tolist()
+    assert 3 == len(pool)
+
+
+def test_many_texts() -> None:
+    interner = Interner((TEXT,))
+    texts = [None if i % 1000 == 7 else f"{i:x}" * (i % 5) for i in range(40_000)]
+    for some in (texts, texts[::-1]):
+        ids = interner.ids([text(pa.array(some))], len(some))
+        assert some == interner.vectors(ids)[0].to_list()
+    assert interner.size == len(set(texts))
+    first = interner.ids([text(pa.array(texts))], len(texts))
+    dead = np.unique(first)[::3]
+    interner.release(dead)
+    interner.sweep()
+    again = interner.ids([text(pa.array(texts))], len(texts))
+    assert texts == interner.vectors(again)[0].to_list()
+    kept = ~np.isin(first, dead)
+    assert np.array_equal(first[kept], again[kept])

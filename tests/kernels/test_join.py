@@ -99,6 +99,16 @@ def test_without_keys_all_pairs_are_joined() -> None:
     assert pairs == bag_of(out, 39)
 
 
+@pytest.mark.parametrize(("left_time", "right_time"), [(0, 0), (0, 1), (1, 0)])
+def test_an_instant_may_have_many_more_pairs_than_changes(left_time: int, right_time: int) -> None:
+    left: History = [(left_time, ("k", float(i), None), 1) for i in range(60)]
+    right: History = [(right_time, ("k", float(i), None), 1) for i in range(60)]
+    function = Join((("k", "k"),))
+    (out,) = run(JoinKernel(function, TYPES, 1), TYPES, [left, right], [1])
+    assert 3600 == len(out)
+    assert joined(function, left, right, 1) == bag_of(out, 1)
+
+
 def test_a_join_with_a_condition_needs_an_evaluator() -> None:
     with pytest.raises(PlanError, match="given no condition"):
         JoinKernel(Join((), WHERE), TYPES, 1)

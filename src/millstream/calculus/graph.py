@@ -56,8 +56,10 @@ class Operator:
 
     @property
     def id(self) -> str:
-        """A name for messages and plans: the function and the first queue it defines."""
-        return f"{self.function.name}->{(self.outputs or self.inputs)[0]}"
+        """A name for messages and plans, unique because every queue has one definition and use."""
+        if self.outputs:
+            return f"{self.function.name}->{self.outputs[0]}"
+        return f"{self.inputs[0]}->{self.function.name}"
 
     @property
     def variables(self) -> tuple[str, ...]:

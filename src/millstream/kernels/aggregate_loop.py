@@ -21,9 +21,10 @@ from millstream.kernels.accumulators import (
     Groups,
     Values,
 )
+from millstream.kernels.loops import FAR, NEAR, prefetch
 from millstream.kernels.loops_heap import IS_TOUCHED as NODE_IS_TOUCHED
+from millstream.kernels.loops_heap import NEXT, PREVIOUS, VALUE, Heaps, settle
 from millstream.kernels.loops_heap import ROWS as NODE_ROWS
-from millstream.kernels.loops_heap import VALUE, Heaps, settle
 from millstream.kernels.loops_sums import (
     COUNT,
     LOW,
@@ -207,6 +208,22 @@ def _take_in(changes: Changes, i: Any, sums: Array, kept: Kept) -> None:
                 add_integer(cells[group, c], values.words[i, c], weight)
 
 
+@inlined
+def _prefetch(changes: Changes, i: Any, kept: Kept) -> None:
+    """Ask for what later changes will need."""
+    nodes = kept.heaps.nodes
+    if i + FAR < changes.time.size:
+        prefetch(kept.groups.header, changes.groups[i + FAR])
+        prefetch(kept.groups.cells, changes.groups[i + FAR])
+        prefetch(kept.groups.told, changes.groups[i + FAR])
+        for kind in range(changes.nodes.shape[1]):
+            prefetch(nodes, changes.nodes[i + FAR, kind])
+            near = changes.nodes[i + NEAR, kind]
+            if near >= 0:
+                prefetch(nodes, nodes[near, NEXT] - 1)
+                prefetch(nodes, nodes[near, PREVIOUS] - 1)
+
+
 @tight
 def aggregate_changes(changes: Changes, recipe: Recipe, kept: Kept, told: Told, work: Work) -> bool:
     """Take in changes in order of time, and tell at the end of each instant.
@@ -220,6 +237,7 @@ def aggregate_changes(changes: Changes, recipe: Recipe, kept: Kept, told: Told, 
         i = cursor[AT]
         if not has_room(kept.wides, recipe.sums.size):
             return False
+        _prefetch(changes, i, kept)
         group = changes.groups[i]
         if header[group, IS_TOUCHED] == 0:
             header[group, IS_TOUCHED] = 1

@@ -65,7 +65,7 @@ def compiled(source: str) -> Any:
         try:
             return _from_disk(source, digest)
         except Exception:  # noqa: BLE001  whatever is wrong with the cache, run without it
-            return _compile(_module(source, digest, f"<kernel {digest[:12]}>"), is_kept=False)
+            return _in_memory(source, digest)
 
 
 def _from_disk(source: str, digest: str) -> Any:
@@ -74,29 +74,44 @@ def _from_disk(source: str, digest: str) -> Any:
     path = folder / f"{digest}.py"
     _write_once(path, source.encode())
     module = _module(source, digest, str(path))
-    dispatcher = _dispatcher(module, is_kept=True)
+    dispatcher = _dispatcher(module, folder)
     kept = Path(dispatcher.stats.cache_path)
     checksum = path.with_suffix(".sum")
     if not _is_sound(kept, digest, checksum):
         for file in _kept_files(kept, digest):
             file.unlink(missing_ok=True)
-    dispatcher.compile(module.SIGNATURE)
+    _compile_once(dispatcher, module)
     if sum(dispatcher.stats.cache_misses.values()):
         _write(checksum, _checksum(kept, digest))
     return dispatcher
 
 
-def _compile(module: ModuleType, *, is_kept: bool) -> Any:
-    dispatcher = _dispatcher(module, is_kept=is_kept)
-    dispatcher.compile(module.SIGNATURE)
+def _in_memory(source: str, digest: str) -> Any:
+    module = _module(source, digest, f"<kernel {digest[:12]}>")
+    dispatcher = _dispatcher(module, None)
+    _compile_once(dispatcher, module)
     return dispatcher
 
 
-def _dispatcher(module: ModuleType, *, is_kept: bool) -> Any:
+def _compile_once(dispatcher: Any, module: ModuleType) -> None:
+    dispatcher.compile(module.SIGNATURE)
+    dispatcher.disable_compile()  # arrays of another kind are converted, not compiled for
+
+
+def _dispatcher(module: ModuleType, folder: Path | None) -> Any:
+    """The function, not compiled yet; numba is to keep the compiled code in the folder."""
     import numba
 
-    options = {"nogil": True, "error_model": "numpy", "boundscheck": False}
-    return numba.njit(cache=is_kept, **options)(module.run)
+    config: Any = numba.config
+    njit: Any = numba.njit
+    before = config.CACHE_DIR
+    # The folder of other loops is named after their contents, on which kernels do not depend.
+    config.CACHE_DIR = str(folder or "")
+    try:
+        keeps = folder is not None
+        return njit(cache=keeps, nogil=True, error_model="numpy", boundscheck=False)(module.run)
+    finally:
+        config.CACHE_DIR = before
 
 
 # --- modules ----------------------------------------------------------------------------
@@ -109,7 +124,7 @@ class _Loader(importlib.abc.SourceLoader):
         self.source = source
         self.path = path
 
-    def get_filename(self, fullname: str) -> str:  # noqa: ARG002
+    def get_filename(self, fullname: str) -> str:
         return self.path
 
     def get_data(self, path: str) -> bytes:

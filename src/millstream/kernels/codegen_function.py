@@ -14,9 +14,8 @@ from millstream.calculus.types import INT64_MIN, Value
 
 INDENT = "    "
 
-_CALENDAR = frozenset(
-    {"floor_time", "year", "month", "day", "hour", "minute", "second", "weekday"}
-)
+_ARRAYS = ("ADDRESSES", "INF", "LEAST", "NAN", "SINGLE_F", "SINGLE_I", "void")
+_CALENDAR = frozenset({"floor_time", "year", "month", "day", "hour", "minute", "second", "weekday"})
 _NULLS = frozenset(
     {"boxed", "boxed_with_faults", "settled", "holds", "is_null", "choose", "first", "both",
      "either", "count_faults"}
@@ -27,8 +26,9 @@ _NULLS = frozenset(
 class Param:
     """A parameter: what it is, of which things (by number), and its type.
 
-    A type is R (an array that is read), W (one that is written) or S (a single value),
-    and a shape: `f`, `i`, `b`, or `u` for an index.
+    A type is A (an array) or S (a single value), and a shape: `f`, `i`, `b` or `u`, an
+    index. Arrays are passed as addresses: numba would take seconds to compile a function
+    of a hundred arrays, and a millisecond to call it.
     """
 
     kind: str
@@ -39,6 +39,10 @@ class Param:
     @property
     def name(self) -> str:
         return f"{self.kind}_{self.first}_{self.second}"
+
+    @property
+    def is_array(self) -> bool:
+        return self.type[0] == "A"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,35 +100,41 @@ class Function:
         return name
 
     def source(self, loop: list[str]) -> str:
-        names = sorted(self.used)
-        modules = {
-            "scalar_calendar": [n for n in names if n in _CALENDAR],
-            "scalar_nulls": [n for n in names if n in _NULLS],
-            "scalar_arrays": ["INF", "LEAST", "NAN", "TYPES", "void"],
-        }
-        known = {n for some in modules.values() for n in some}
-        modules["scalar_numbers"] = [n for n in names if n not in known]
-        imports = [
-            f"from millstream.kernels.{module} import {', '.join(some)}"
-            for module, some in sorted(modules.items())
-            if some
+        arrays = [p for p in self.params if p.is_array]
+        single = [p for p in self.params if not p.is_array]
+        pointers = [
+            f"{p.name} = {self.use(f'pointer_{p.type[1]}')}(addresses[{number}])"
+            for number, p in enumerate(arrays)
         ]
-        types = " ".join(p.type for p in self.params)
-        body = [*self.before, *loop, *self.after] or ["pass"]
+        types = ", ".join(["ADDRESSES", *(f"SINGLE_{p.type[1].upper()}" for p in single)])
         return "\n".join(
             [
-                *imports,
+                *self._imports(),
                 "",
-                f'SIGNATURE = void(*map(TYPES.get, "{types}".split()))',
+                f"SIGNATURE = void({types})",
                 "",
                 "",
-                "def run(",
-                *(f"{INDENT}{p.name}," for p in self.params),
-                "):",
-                *(INDENT + line for line in body),
+                f"def run({', '.join(['addresses', *(p.name for p in single)])}):",
+                *(INDENT + line for line in [*pointers, *self.before, *loop, *self.after]),
                 "",
             ]
         )
+
+    def _imports(self) -> list[str]:
+        modules: dict[str, list[str]] = {"scalar_arrays": [*_ARRAYS]}
+        for name in sorted(self.used):
+            module = "scalar_numbers"
+            if name in _CALENDAR:
+                module = "scalar_calendar"
+            elif name in _NULLS:
+                module = "scalar_nulls"
+            elif name.startswith("pointer_"):
+                module = "scalar_arrays"
+            modules.setdefault(module, []).append(name)
+        return [
+            f"from millstream.kernels.{module} import {', '.join(names)}"
+            for module, names in sorted(modules.items())
+        ]
 
 
 @dataclass(slots=True)

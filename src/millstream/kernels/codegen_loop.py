@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from millstream.kernels.codegen_function import INDENT, Body, Function, Held, Param
-from millstream.kernels.codegen_values import Leaves, Values, held_shape
+from millstream.kernels.codegen_values import Leaves, Values, element, held_shape
 from millstream.kernels.rows_layout import Layout, Written
 from millstream.kernels.rows_nodes import Apply
 from millstream.kernels.rows_trace import Action, Decide, Evaluate, Key, Load, Send, Store, Trace
@@ -19,9 +19,7 @@ class Generated:
     params: tuple[Param, ...]
 
 
-def generate_loop(
-    trace: Trace, layout: Layout, leaves: Leaves, *, is_masked: bool
-) -> Generated:
+def generate_loop(trace: Trace, layout: Layout, leaves: Leaves, *, is_masked: bool) -> Generated:
     """All operators on all rows; `is_masked` if columns may hold nulls or faults."""
     function = Function()
     rows = [f"i{number}" for number in range(len(trace.inputs))]
@@ -40,9 +38,9 @@ def generate_columns(nodes: list[Apply], leaves: Leaves) -> Generated:
     for number, node in enumerate(nodes):
         held = values.get(node, 0)
         for kind, type_, text in (
-            ("column", "W" + held_shape(node), held.value),
-            ("valid", "Wb", held.valid),
-            ("faults", "Wi", f"{held.name}[2]" if held.has_faults else "0"),
+            ("column", "A" + held_shape(node), held.value),
+            ("valid", "Ab", held.valid),
+            ("faults", "Ai", f"{held.name}[2]" if held.has_faults else "0"),
         ):
             values.body.add(0, f"{function.param(f'made_{kind}', type_, number)}[i0] = {text}")
     return Generated(function.source(_one_input(function, values.body)), tuple(function.params))
@@ -57,8 +55,8 @@ def _merged(function: Function, bodies: list[Body]) -> list[str]:
     """The next row is the one with the least (time, rank, number of its input)."""
     count = len(bodies)
     rows = [function.param("rows", "Si", n) for n in range(count)]
-    time = [function.param("time", "Ri", n) for n in range(count)]
-    rank = [function.param("rank", "Ri", n) for n in range(count)]
+    time = [function.param("time", "Ai", n) for n in range(count)]
+    rank = [function.param("rank", "Ai", n) for n in range(count)]
     lines = [*(f"p{n} = 0" for n in range(count)), f"for _ in range({' + '.join(rows)}):"]
     inside = ["source = -1", "at = 0", "place = 0"]
     for n in range(count):
@@ -114,18 +112,19 @@ class _Row:
         if not key.nodes:
             return "0"
         number = self.trace.keys.index(key)
-        return f"{self.function.param('key', 'Ru', number)}[{self.body.row}]"
+        return f"{self.function.param('key', 'Au', number)}[{self.body.row}]"
 
     def _field(self, kind: str, variable: str, name: str) -> str:
         place = self.layout.field(variable, name)
         shape = "b" if kind == "there" else place.shape
-        return self.function.param(kind, "W" + shape, place.variable, place.field)
+        return self.function.param(kind, "A" + shape, place.variable, place.field)
 
     def _load(self, action: Load) -> None:
         record = self.body.assign(action.guard, self._record(action.key))
         for read in action.reads:
-            value = f"{self._field('state', read.variable, read.field)}[{record}]"
-            there = f"{self._field('there', read.variable, read.field)}[{record}]"
+            state = self._field("state", read.variable, read.field)
+            value = element(state, record, held_shape(read))
+            there = element(self._field("there", read.variable, read.field), record, "b")
             call = f"{self.function.use('boxed')}({value}, {there})"
             held = Held(self.body.assign(action.guard, call), is_boxed=True)
             self.values.keep(read, action.guard, held)
@@ -143,12 +142,12 @@ class _Row:
 
     def _note(self, guard: int, space: int, record: str) -> None:
         """Remember the keys that have a record, in the order in which they got it."""
-        seen = self.function.param("seen", "Wb", space)
-        order = self.function.param("order", "Wi", space)
-        tally = self.function.param("tally", "Wi", space)
+        seen = self.function.param("seen", "Ab", space)
+        order = self.function.param("order", "Ai", space)
+        tally = self.function.param("tally", "Ai", space)
         self.body.add(
             guard,
-            f"if not {seen}[{record}]:\n"
+            f"if {seen}[{record}] == 0:\n"
             f"    {seen}[{record}] = True\n"
             f"    {order}[{tally}[0]] = {record}\n"
             f"    {tally}[0] += 1",
@@ -162,10 +161,10 @@ class _Row:
         place = self.body.row
         if not output.is_every_row:
             place = f"c{number}"
-            index = self.function.param("index", "Wi", number)
+            index = self.function.param("index", "Ai", number)
             self.body.add(guard, f"{index}[{place}] = {self.body.row}")
         if output.wants_slots:
-            slots = self.function.param("slot", "Wi", number)
+            slots = self.function.param("slot", "Ai", number)
             self.body.add(guard, f"{slots}[{place}] = {action.slot}")
         for column, made in enumerate(output.columns):
             if isinstance(made, Written):
@@ -177,15 +176,15 @@ class _Row:
     def _write(self, action: Send, at: tuple[int, int], made: Written, place: str) -> None:
         node = made.nodes[action.slot]
         held = self.values.get(node, action.guard)
-        values = self.function.param("out", "W" + held_shape(node), *at)
+        values = self.function.param("out", "A" + held_shape(node), *at)
         zero = " + 0.0" if held_shape(node) == "f" else ""  # there is no minus zero
         self.body.add(action.guard, f"{values}[{place}] = {held.value}{zero}")
         if held.is_boxed or len(made.nodes) > 1:  # what one slot writes, all must
-            valid = self.function.param("out_valid", "Wb", *at)
+            valid = self.function.param("out_valid", "Ab", *at)
             self.body.add(action.guard, f"{valid}[{place}] = {held.valid}")
 
     def _counter(self, name: str, number: int) -> None:
-        start, end = f"{name} = 0", f"{self.function.param('counts', 'Wi')}[{number}] = {name}"
+        start, end = f"{name} = 0", f"{self.function.param('counts', 'Ai')}[{number}] = {name}"
         if start not in self.function.before:
             self.function.before.append(start)
             self.function.after.append(end)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from millstream.calculus.types import TIME_COLUMN
 from millstream.kernels.codegen_function import Body, Held, literal
 from millstream.kernels.codegen_scalars import CHAINED, SAME, operation, shape_of
 from millstream.kernels.rows_nodes import Apply, Constant, Node, Source, fails
@@ -16,6 +15,11 @@ def held_shape(node: Node) -> str:
     """The shape of the variable; texts are held as integers."""
     shape = shape_of(node.type)
     return "i" if shape == "s" else shape
+
+
+def element(array: str, place: str, shape: str) -> str:
+    """An element of an array; booleans lie there as bytes."""
+    return f"{array}[{place}] != 0" if shape == "b" else f"{array}[{place}]"
 
 
 @dataclass(slots=True)
@@ -81,7 +85,7 @@ class Values:
 
     def _count(self, guard: int, base: int, faults: str) -> None:
         function = self.body.function
-        count = f"{self._use('count_faults')}({function.param('counters', 'Wi')}, {base}, {faults})"
+        count = f"{self._use('count_faults')}({function.param('counters', 'Ai')}, {base}, {faults})"
         self.body.add(guard, f"if {faults} != 0:\n    {count}")
 
     def _use(self, name: str) -> str:
@@ -98,24 +102,20 @@ class Values:
         return Held(literal(node.value))
 
     def _leaf_param(self, kind: str, node: Node) -> str:
-        type_ = {"column": "R" + held_shape(node), "valid": "Rb", "faults": "Ri"}[kind]
+        type_ = {"column": "A" + held_shape(node), "valid": "Ab", "faults": "Ai"}[kind]
         return self.body.function.param(kind, type_, self.leaves.number(node))
 
     def _leaf(self, node: Node, guard: int) -> Held:
         row = self.body.row
-        value = f"{self._leaf_param('column', node)}[{row}]"
-        if not self.is_masked or self._is_time(node):
+        value = element(self._leaf_param("column", node), row, held_shape(node))
+        if not self.is_masked or (isinstance(node, Source) and node.is_time):
             return Held(self.body.assign(guard, value))
-        valid = f"{self._leaf_param('valid', node)}[{row}]"
+        valid = element(self._leaf_param("valid", node), row, "b")
         if fails(node):
-            faults = f"{self._leaf_param('faults', node)}[{row}]"
+            faults = element(self._leaf_param("faults", node), row, "i")
             call = f"{self._use('boxed_with_faults')}({value}, {valid}, {faults})"
             return Held(self.body.assign(guard, call), is_boxed=True, has_faults=True)
         return Held(self.body.assign(guard, f"{self._use('boxed')}({value}, {valid})"), True)
-
-    @staticmethod
-    def _is_time(node: Node) -> bool:
-        return isinstance(node, Source) and node.name == TIME_COLUMN
 
     # --- calls ---
 

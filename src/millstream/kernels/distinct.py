@@ -8,7 +8,7 @@ from millstream.calculus.functions import Distinct
 from millstream.calculus.types import QueueType
 from millstream.kernels.interning import Interner
 from millstream.kernels.kernel import Round, State
-from millstream.kernels.loops import dead_ids, frozen
+from millstream.kernels.loops import FAR, dead_ids, frozen, prefetch
 from millstream.kernels.numba_setup import tight
 from millstream.plan.batch import Array, Batch
 
@@ -30,6 +30,8 @@ def _transitions(
         end, last = start, size
         while end < time.size and time[end] == time[start]:
             row = rows[end]
+            if end + FAR < time.size:
+                prefetch(records, rows[end + FAR])
             if records[row, is_touched] == 0:
                 records[row, is_touched] = 1
                 records[row, before] = records[row, count]
@@ -59,6 +61,8 @@ class DistinctKernel:
 
     def process(self, inputs: tuple[Batch, ...], round_: Round) -> tuple[Batch, ...]:
         (batch,) = inputs
+        if not len(batch):
+            return inputs
         assert batch.weight is not None
         rows = self.rows.ids(batch.columns, len(batch))
         width, records = self.rows.codec.width, self.rows.table.records

@@ -71,7 +71,7 @@ class Extremes:
 
     def snapshot(self) -> State:
         return {
-            "roots": self.roots.copy(),
+            "roots": np.trim_zeros(self.roots, "b"),
             **named("table.", self.table.snapshot()),
             **named("pool.", self.pool.snapshot()),
         }

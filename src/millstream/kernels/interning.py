@@ -36,6 +36,11 @@ from millstream.kernels.loops import (
 from millstream.plan.batch import Array, Vector
 
 
+def _whole_lines(words: int) -> int:
+    """The width of records that do not needlessly straddle cache lines of eight words."""
+    return -(-words // 8) * 8 if words > 4 else 1 << (words - 1).bit_length()
+
+
 class IdTable:
     """Mutable. Ids for rows of int64 words of one width.
 
@@ -47,7 +52,7 @@ class IdTable:
         self.width = width
         self.table = Table(
             slots=np.zeros(slots_for(0), np.int64),
-            records=np.zeros((slots_for(0) // 2, width + extra), np.int64),
+            records=padded(np.zeros((0, _whole_lines(width + extra)), np.int64), slots_for(0) // 2),
             free=np.zeros(slots_for(0) // 2, np.int64),
             counters=np.array([0, 0, 0, width], np.int64),
         )

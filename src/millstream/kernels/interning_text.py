@@ -12,24 +12,29 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from millstream.errors import RunError
 from millstream.kernels.kernel import State
 from millstream.kernels.loops import FREE, LIVE, TOP, frozen, grown, padded, refill_slots
 from millstream.kernels.loops_text import (
+    UNKNOWN,
     USED,
     TextColumn,
     Texts,
+    find_first_uses,
     gather_texts,
     hash_texts,
     index_texts,
     intern_texts,
     measure_texts,
     sweep_texts,
+    take_codes,
 )
 from millstream.plan.batch import Array
 
 _LEAST_SLOTS = 64
 _LEAST_ARENA = 256
 _LEAST_SWEEP_BYTES = 1 << 16
+_MOST_BYTES = 2**31 - 1
 
 
 class TextPool:
@@ -46,7 +51,7 @@ class TextPool:
         self._swept_size = 0
         # The dictionary seen last, kept alive so that its address stays its own.
         self._known: tuple[Any, Any, Array] | None = None
-        self._dictionary: Any = None
+        self._dictionary: tuple[int, Any] | None = None
 
     def __len__(self) -> int:
         return int(self.texts.counters[LIVE])
@@ -55,22 +60,25 @@ class TextPool:
         """The codes of an Arrow array of text, -1 for null."""
         if not pa.types.is_dictionary(values.type):
             return self._intern(values)
-        codes = self._dictionary_codes(values.dictionary)
-        indices = values.indices
-        if indices.null_count == 0:
-            taken: Array = codes[indices.to_numpy(zero_copy_only=False)]
-            return taken
-        filled = pc.fill_null(indices, 0).to_numpy(zero_copy_only=False)
-        padded = codes if len(codes) else np.full(1, -1, np.int64)
-        valid = pc.is_valid(indices).to_numpy(zero_copy_only=False)
-        return np.where(valid, padded[filled], -1)
+        indices = _indices(values)
+        codes = self._dictionary_codes(values.dictionary, indices)
+        taken = np.empty(len(indices), np.int64)
+        take_codes(indices, codes, taken)
+        return taken
 
-    def _dictionary_codes(self, dictionary: Any) -> Array:
+    def _dictionary_codes(self, dictionary: Any, indices: Array) -> Array:
+        """The codes of the entries of a dictionary, at least of those that are used."""
         buffers = tuple(b.address if b else 0 for b in dictionary.buffers())
         identity = (buffers, dictionary.offset, len(dictionary))
         if self._known is None or self._known[1] != identity:
-            self._known = (dictionary, identity, self._intern(dictionary))
-        return self._known[2]
+            unknown = np.full(len(dictionary), UNKNOWN, np.int64)
+            self._known = (dictionary, identity, unknown)
+        codes = self._known[2]
+        found = np.empty(min(len(dictionary), len(indices)), np.int64)
+        found = found[: find_first_uses(indices, codes, found)]
+        if len(found):
+            codes[found] = self._intern(dictionary.take(pa.array(found)))
+        return codes
 
     def _intern(self, values: Any) -> Array:
         column = text_column(values)
@@ -106,14 +114,21 @@ class TextPool:
         return self._gathered(codes)
 
     def _all(self, top: int) -> Any:
-        if self._dictionary is None or len(self._dictionary) != top:
-            self._dictionary = self._gathered(np.arange(top))
-        return self._dictionary
+        """The texts of all codes. Until the next sweep their number only grows."""
+        if self._dictionary is None or self._dictionary[0] != len(self):
+            self._dictionary = (len(self), self._gathered(np.arange(top)))
+        return self._dictionary[1]
 
     def _gathered(self, codes: Array) -> Any:
         codes = frozen(codes)
         offsets = np.zeros(len(codes) + 1, np.int32)
-        data = np.empty(measure_texts(codes, self.texts.places, offsets), np.uint8)
+        size = measure_texts(codes, self.texts.places, offsets)
+        if size > _MOST_BYTES:
+            raise RunError(
+                f"a batch of {len(codes)} rows has {size} bytes of text in one column",
+                hint="a column of a batch can hold 2 GB of text; use smaller batches",
+            )
+        data = np.empty(size, np.uint8)
         gather_texts(codes, self.texts, offsets, data)
         return text_array(offsets, data, codes >= 0)
 
@@ -143,6 +158,7 @@ class TextPool:
             "places": places[: counters[TOP]].copy(),
             "arena": arena[: counters[USED]].copy(),
             "free": free[: counters[FREE]].copy(),
+            "swept": self._swept_size,
         }
 
     def restore(self, state: State) -> None:
@@ -156,7 +172,7 @@ class TextPool:
             free=padded(np.array(free, np.int64), top),
             counters=np.array([top, len(free), live, len(state["arena"])], np.int64),
         )
-        self._swept_size = self._size()
+        self._swept_size = int(state["swept"])
         self._known = self._dictionary = None
         is_live = np.ones(top, np.bool_)
         is_live[free] = False
@@ -166,6 +182,14 @@ class TextPool:
 def slots_for(count: int) -> int:
     """A power of two at least twice the count."""
     return max(_LEAST_SLOTS, 1 << (2 * count).bit_length())
+
+
+def _indices(values: Any) -> Array:
+    """The indices of a dictionary-encoded array as int64, -1 for null."""
+    indices = values.indices
+    if indices.null_count:
+        indices = pc.fill_null(indices, -1)
+    return frozen(indices.to_numpy(zero_copy_only=False).astype(np.int64))
 
 
 def text_column(values: Any) -> TextColumn:

@@ -100,8 +100,9 @@ def _prefetch(side: Side, other: Side, i: Any, keys: Keys) -> None:
         prefetch(keys.records, records[row, 0])
         prefetch(records, records[row, side.extra + NEXT] - 1)
         prefetch(records, records[row, side.extra + PREVIOUS] - 1)
-        key = records[rows[i + SOON], 0]
-        prefetch(other.records, keys.records[key, keys.extra + FIRST + other.number] - 1)
+        key, first = records[rows[i + SOON], 0], keys.extra + FIRST
+        prefetch(records, keys.records[key, first + side.number] - 1)
+        prefetch(other.records, keys.records[key, first + other.number] - 1)
 
 
 @inlined

@@ -113,6 +113,8 @@ def dead_ids(used: Array, counts: Array, column: int) -> Array:
     dead = np.empty(used.size, np.int64)
     size = 0
     for i in range(used.size):
+        if i + FAR < used.size:
+            prefetch(counts, used[i + FAR])
         if used[i] >= 0 and counts[used[i], column] == 0:
             counts[used[i], column] = -1  # so that it is not found again
             dead[size] = used[i]

@@ -29,6 +29,9 @@ from millstream.plan.batch import Array
 #: Beside TOP, FREE and LIVE: how many bytes of the arena are taken.
 USED = 3
 
+#: Codes of entries of a dictionary that have none: not yet looked at, and just found.
+UNKNOWN, _FOUND = -2, -3
+
 _K1 = np.uint64(0x9E3779B97F4A7C15)
 _K2 = np.uint64(0xD6E8FEB86659FD93)
 _SHIFT = np.uint64(32)
@@ -184,6 +187,29 @@ def intern_texts(column: TextColumn, hashes: Array, start: int, codes: Array, te
             place = (place + 1) & mask
         codes[i] = code
     return len(codes)
+
+
+@tight
+def find_first_uses(indices: Array, codes: Array, found: Array) -> int:
+    """The entries of a dictionary that are used and have no code yet, in order of use.
+
+    Such entries have the code UNKNOWN. So texts get codes in the order in which rows
+    bring them, however a column is encoded.
+    """
+    count = 0
+    for i in range(indices.size):
+        if indices[i] >= 0 and codes[indices[i]] == UNKNOWN:
+            codes[indices[i]] = _FOUND
+            found[count] = indices[i]
+            count += 1
+    return count
+
+
+@tight
+def take_codes(indices: Array, codes: Array, taken: Array) -> None:
+    """The codes of indices into a dictionary; index -1 is null and has code -1."""
+    for i in range(indices.size):
+        taken[i] = codes[indices[i]] if indices[i] >= 0 else -1
 
 
 @tight

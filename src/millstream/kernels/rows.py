@@ -26,7 +26,7 @@ from millstream.kernels.rows_arguments import Arguments
 from millstream.kernels.rows_generated import generate
 from millstream.kernels.rows_lanes import Lane, Lanes
 from millstream.kernels.rows_layout import lay_out
-from millstream.kernels.rows_nodes import Apply, UnsupportedError
+from millstream.kernels.rows_nodes import Apply, Node, UnsupportedError
 from millstream.kernels.rows_outputs import Outputs
 from millstream.kernels.rows_trace import trace
 from millstream.plan.batch import Array, Batch, Vector, empty_batch
@@ -88,7 +88,7 @@ class RowKernel:
         """Compile the loop, or load it, before the first row comes."""
         compiled(self.source)
 
-    def process(self, inputs: tuple[Batch, ...], round_: Round) -> tuple[Batch, ...]:  # noqa: ARG002
+    def process(self, inputs: tuple[Batch, ...], round_: Round) -> tuple[Batch, ...]:
         if not any(map(len, inputs)):
             return tuple(self._empty(o.input, o.type, inputs) for o in self.layout.outputs)
         lanes = [Lanes(batch, self._columns) for batch in inputs]
@@ -114,8 +114,7 @@ class RowKernel:
 
     @staticmethod
     def _call(function: Generated, arguments: Arguments) -> None:
-        places = arguments.find_places()
-        compiled(function.source)(*(arguments.get(p, places) for p in function.params))
+        compiled(function.source)(*arguments.all(function.params))
 
     @staticmethod
     def _empty(number: int, type_: QueueType, inputs: tuple[Batch, ...]) -> Batch:
@@ -123,12 +122,12 @@ class RowKernel:
         rank = inputs[number].rank
         return Batch(type_, nothing.time, nothing.columns, nothing.weight, rank)
 
-    def _columns(self, lanes: Lanes, node: Apply) -> dict[Apply, Lane]:
+    def _columns(self, lanes: Lanes, node: Apply) -> dict[Node, Lane]:
         """Arithmetic that is needed as columns."""
         columns = self.functions.before[node]
         arguments = self._arguments([lanes] * len(self.trace.inputs), None)
         self._call(columns.generated, arguments)
-        found = {}
+        found: dict[Node, Lane] = {}
         for number, one in enumerate(columns.nodes):
             values, valid, faults = (
                 arguments.made[kind, number]

@@ -9,14 +9,19 @@ from typing import Any
 import numpy as np
 
 from millstream.kernels.codegen_function import Param
-from millstream.kernels.codegen_values import Leaves, held_shape
+from millstream.kernels.codegen_values import Leaves
 from millstream.kernels.rows_lanes import Lanes
 from millstream.kernels.rows_nodes import Apply, Node, Source
 from millstream.kernels.rows_outputs import Outputs
 from millstream.kernels.rows_trace import Key
 from millstream.plan.batch import Array
 
-DTYPE_OF_SHAPE: dict[str, Any] = {"f": np.float64, "i": np.int64, "b": np.bool_}
+DTYPES: dict[str, Any] = {
+    "f": np.dtype(np.float64),
+    "i": np.dtype(np.int64),
+    "b": np.dtype(np.bool_),
+    "u": np.dtype(np.uint64),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +50,8 @@ class Arguments:
     outputs: Outputs | None = None
     made: dict[tuple[str, int], Array] = field(default_factory=dict)
     known: dict[int, Leaf] = field(default_factory=dict)
+    #: What a running function has the addresses of.
+    alive: list[Array] = field(default_factory=list)
 
     def have_nulls(self, params: Iterable[Param]) -> bool:
         """Is there a null, or a fault, in any column that these parameters read?"""
@@ -62,6 +69,16 @@ class Arguments:
         for space in self.variables.spaces:
             space.make_room()
         return places
+
+    def all(self, params: Iterable[Param]) -> list[Any]:
+        """The arguments in the order in which a generated function takes them."""
+        places = self.find_places()
+        given = [(p, self.get(p, places)) for p in params]
+        arrays = [steady(a, DTYPES[p.type[1]]) for p, a in given if p.is_array]
+        addresses = [a.__array_interface__["data"][0] for a in arrays]
+        self.alive = arrays
+        single = [a for p, a in given if not p.is_array]
+        return [np.array(addresses, np.uint64), *single]
 
     def get(self, param: Param, places: dict[int, Array]) -> Any:
         match param.kind:
@@ -102,8 +119,7 @@ class Arguments:
         assert isinstance(node, (Source, Apply))
         lane = self.lanes[node.input].get(node)
         if not lane.vector.is_text:
-            valid = None if lane.vector.valid is None else steady(lane.vector.valid)
-            return Leaf(steady(lane.vector.values), valid, lane.faults)
+            return Leaf(lane.vector.values, lane.vector.valid, lane.faults)
         codes = self.pool.codes(lane.vector.values)
         present = codes >= 0
         return Leaf(codes, None if present.all() else present, lane.faults)
@@ -111,8 +127,8 @@ class Arguments:
     def _order(self, param: Param) -> Array:
         batch = self.lanes[param.first].batch
         if param.kind == "time":
-            return steady(batch.time)
-        return np.zeros(len(batch), np.int64) if batch.rank is None else steady(batch.rank)
+            return batch.time
+        return np.zeros(len(batch), np.int64) if batch.rank is None else batch.rank
 
     def _state(self, param: Param) -> Array:
         if param.kind in ("state", "there"):
@@ -125,7 +141,7 @@ class Arguments:
     def _written(self, param: Param) -> Array:
         if param.kind.startswith("made_"):
             count = len(self.lanes[0].batch)
-            made = np.empty(count, DTYPE_OF_SHAPE[param.type[1]])
+            made = np.empty(count, DTYPES[param.type[1]])
             self.made[param.kind, param.first] = made
             return made
         assert self.outputs is not None
@@ -134,8 +150,11 @@ class Arguments:
         return self.outputs.array(param.kind, param.first, param.second)
 
 
-def steady(array: Array) -> Array:
-    """The array as loops want it; almost always it is so already."""
-    if array.flags.c_contiguous and array.flags.aligned:
+def steady(array: Array, dtype: Any) -> Array:
+    """The array as loops want it; almost always it is so already.
+
+    What a loop writes always is, for it was made for it.
+    """
+    if array.flags.c_contiguous and array.flags.aligned and array.dtype == dtype:
         return array
-    return np.require(array, requirements=["C", "A"])
+    return np.require(array, dtype, ["C", "A"])

@@ -16,9 +16,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from millstream.calculus.types import BOOLEAN, TIME_COLUMN
+from millstream.calculus.types import BOOLEAN
 from millstream.kernels.rows_nodes import Apply, Constant, Node, Source
-from millstream.kernels.text_columns import Argument, Scalar, apply, constant_vector, plain_text
+from millstream.kernels.text_columns import (
+    Argument,
+    Scalar,
+    apply,
+    constant_vector,
+    plain_text,
+    with_plain_nulls,
+)
 from millstream.plan.batch import Array, Batch, Vector
 
 _compute: Any = pc
@@ -33,7 +40,7 @@ class Lane:
 
 
 #: Computes arithmetic nodes: the node that is wanted, and others along with it.
-ComputeColumns = Callable[["Lanes", Apply], dict[Apply, Lane]]
+ComputeColumns = Callable[["Lanes", Apply], dict[Node, Lane]]
 
 
 @dataclass(slots=True)
@@ -56,10 +63,10 @@ class Lanes:
 
     def _made(self, node: Node) -> Lane:
         match node:
-            case Source(_, name, type_):
-                if name == TIME_COLUMN:
+            case Source(_, column, type_):
+                if node.is_time:
                     return Lane(Vector(type_, self.batch.time))
-                return Lane(self.batch.column(name))
+                return Lane(with_plain_nulls(self.batch.columns[column]))
             case Constant(value, type_):
                 return Lane(constant_vector(type_, value, len(self.batch)))
             case Apply(function):

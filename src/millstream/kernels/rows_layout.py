@@ -78,9 +78,7 @@ def lay_out(trace: Trace, variables: tuple[Variable, ...]) -> Layout:
 
 def _output(output: Output) -> OutputLayout:
     columns = tuple(_column(output.nodes(name)) for name in output.type.schema.names)
-    return OutputLayout(
-        output.input, output.type, len(output.slots), output.is_every_row, columns
-    )
+    return OutputLayout(output.input, output.type, len(output.slots), output.is_every_row, columns)
 
 
 def _column(nodes: tuple[Node, ...]) -> OutputColumn:

@@ -20,13 +20,20 @@ class UnsupportedError(Exception):
     """The operators cannot be compiled together; the message says why."""
 
 
+TIME_NUMBER = -1
+
+
 @dataclass(eq=False, slots=True)
 class Source:
-    """A column of the rows that enter; `_time` is one of them."""
+    """A column of the rows that enter, by number, or their time."""
 
     input: int
-    name: str
+    column: int
     type: Type
+
+    @property
+    def is_time(self) -> bool:
+        return self.column == TIME_NUMBER
 
 
 @dataclass(eq=False, slots=True)
@@ -159,8 +166,7 @@ def _apply(call: Call, names: Names, root: Root) -> Apply:
     )
     if node.touches_text and not node.is_row_only and call.function not in ON_CODES:
         raise UnsupportedError(
-            f'"{call.function}" is applied to text that depends on a variable: '
-            f"{render_term(call)}"
+            f'"{call.function}" is applied to text that depends on a variable: {render_term(call)}'
         )
     return node
 

@@ -33,7 +33,9 @@ class Outputs:
 
     def array(self, kind: str, number: int, column: int) -> Array:
         output = self.layout.outputs[number]
-        made = np.empty(len(self.inputs[output.input]) * output.slot_count, self._dtype(kind, output, column))
+        made = np.empty(
+            len(self.inputs[output.input]) * output.slot_count, self._dtype(kind, output, column)
+        )
         self.arrays[kind, number, column] = made
         return made
 

@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 from millstream.calculus.functions import Columns, Duplicate, Filter, FlatMap, Fold, Map
 from millstream.calculus.graph import Operator, Variable
 from millstream.calculus.terms import Term
-from millstream.calculus.types import TIME, TIME_COLUMN, QueueType, Type
+from millstream.calculus.types import TIME, QueueType, Type
 from millstream.kernels.rows_nodes import (
+    TIME_NUMBER,
     Apply,
     Names,
     Node,
@@ -142,6 +143,10 @@ def trace(
     return _Tracer(inputs, outputs, variables).run(operators)
 
 
+def _sources(input_: int, type_: QueueType) -> dict[str, Node]:
+    return {f.name: Source(input_, n, f.type) for n, f in enumerate(type_.schema)}
+
+
 class _Tracer:
     def __init__(
         self,
@@ -155,10 +160,9 @@ class _Tracer:
         self.trace = Trace(tuple(t for _, t in inputs), [[] for _ in inputs])
         self.origin = {name: number for number, (name, _) in enumerate(inputs)}
         self.slots: dict[str, tuple[Slot, ...]] = {
-            name: (Slot(0, {f.name: Source(n, f.name, f.type) for f in type_.schema}),)
-            for n, (name, type_) in enumerate(inputs)
+            name: (Slot(0, _sources(n, type_)),) for n, (name, type_) in enumerate(inputs)
         }
-        self.times = [Source(n, TIME_COLUMN, TIME) for n in range(len(inputs))]
+        self.times = [Source(n, TIME_NUMBER, TIME) for n in range(len(inputs))]
         self.tied: list[tuple[Key, frozenset[str]]] = []
         self.slot_count = 0
 
@@ -197,7 +201,9 @@ class _Tracer:
                 case Filter(condition):
                     made.append(Slot(self._decided(condition, slot, origin), slot.columns))
                 case Map(columns):
-                    made.append(self._mapped(columns, slot.guard, Names(self.times[origin], slot.columns)))
+                    made.append(
+                        self._mapped(columns, slot.guard, Names(self.times[origin], slot.columns))
+                    )
                 case FlatMap():
                     made += self._branches(function, slot, origin)
                 case Fold():
@@ -267,7 +273,11 @@ class _Tracer:
         if fold.emit is None:
             return ()
         after = {(v, f): node for v, f, node in updates}
-        return (self._mapped(fold.emit, guard, Names(self.times[origin], slot.columns, {**reads, **after})),)
+        return (
+            self._mapped(
+                fold.emit, guard, Names(self.times[origin], slot.columns, {**reads, **after})
+            ),
+        )
 
     def _key(self, fold: Fold, slot: Slot, origin: int, op: Operator) -> Key:
         nodes = tuple(slot.columns[name] for name in fold.by)
@@ -283,13 +293,13 @@ class _Tracer:
     def _number_spaces(self) -> None:
         """Variables and keys that occur together live in one space."""
         groups: list[tuple[set[Key], set[str]]] = []
-        for key, used in self.tied:
-            touching = [g for g in groups if key in g[0] or used & g[1]]
+        for key, own in self.tied:
+            touching = [g for g in groups if key in g[0] or own & g[1]]
             groups = [g for g in groups if g not in touching]
             groups.append(
                 (
                     {key}.union(*(g[0] for g in touching)),
-                    set(used).union(*(g[1] for g in touching)),
+                    set(own).union(*(g[1] for g in touching)),
                 )
             )
         for number, (keys, used) in enumerate(groups):

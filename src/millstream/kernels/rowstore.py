@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections import deque
 
 import numpy as np
-import pyarrow as pa
 
 from millstream.calculus.types import QueueType, Type
 from millstream.kernels.interning_text import text_array, text_column
 from millstream.kernels.kernel import State
-from millstream.plan.batch import Array, Batch, Vector, concat_batches, empty_batch
+from millstream.plan.batch import Array, Batch, Vector, concat_batches
 
 #: Batches at least this long are never copied together with others.
 _LARGE = 1 << 15
@@ -91,15 +90,18 @@ def restored_batch(type_: QueueType, state: State) -> Batch:
 
 
 def _stored_vector(vector: Vector) -> State:
+    """Equal vectors are stored equally, whatever is under their nulls."""
     if not vector.is_text:
-        valid = np.zeros(0, np.bool_) if vector.valid is None else vector.valid.copy()
-        return {"values": vector.values.copy(), "valid": valid}
-    # Slices of a long array must not take all of its bytes along.
-    column = text_column(pa.concat_arrays([vector.to_arrow()]))
+        if vector.valid is None or vector.valid.all():
+            return {"values": vector.values.copy(), "valid": np.zeros(0, np.bool_)}
+        nothing = vector.values.dtype.type(0)
+        values = np.where(vector.valid, vector.values, nothing)
+        return {"values": values, "valid": vector.valid.copy()}
+    offsets, data, valid = text_column(vector.to_arrow())
     return {
-        "offsets": column.offsets.copy(),
-        "data": column.data[: column.offsets[-1]].copy(),
-        "valid": column.valid.copy(),
+        "offsets": offsets - offsets[0],
+        "data": data[offsets[0] : offsets[-1]].copy(),
+        "valid": valid.copy(),
     }
 
 
@@ -110,7 +112,3 @@ def _restored_vector(type_: Type, state: State, prefix: str) -> Vector:
         data = np.array(state[prefix + "data"], np.uint8)
         return Vector(type_, text_array(offsets, data, valid))
     return Vector(type_, np.array(state[prefix + "values"]), valid if len(valid) else None)
-
-
-def nothing(type_: QueueType) -> Batch:
-    return empty_batch(type_)

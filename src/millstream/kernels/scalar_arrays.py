@@ -1,4 +1,8 @@
-"""The types of the parameters of generated functions, by their short names."""
+"""How generated functions get their arrays: by address.
+
+The caller answers for it that arrays are contiguous, aligned, of the right type and alive.
+Booleans are read as bytes.
+"""
 
 from __future__ import annotations
 
@@ -6,26 +10,36 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import types
+import numba
+from numba.extending import intrinsic
 
 from millstream.calculus.types import INT64_MIN
+
+# What numba declares about its own types does not say how to call them.
+types: Any = numba.types
 
 INF = math.inf
 NAN = math.nan
 LEAST = np.int64(INT64_MIN)
 
 void = types.void
+ADDRESSES = types.uint64[::1]
+SINGLE_F = types.float64
+SINGLE_I = types.int64
 
-_SHAPES = {
-    "f": types.float64,
-    "i": types.int64,
-    "b": types.boolean,
-    "u": types.uint64,
-}
 
-#: Arrow's arrays are read-only; numba passes a writable array where a read-only is declared.
-TYPES: dict[str, Any] = {
-    **{f"R{s}": types.Array(t, 1, "C", readonly=True) for s, t in _SHAPES.items()},
-    **{f"W{s}": types.Array(t, 1, "C") for s, t in _SHAPES.items()},
-    **{f"S{s}": t for s, t in _SHAPES.items()},
-}
+def _pointer(type_: Any) -> Any:
+    @intrinsic
+    def pointer(_: Any, address: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            return builder.inttoptr(values[0], context.get_value_type(signature.return_type))
+
+        return types.CPointer(type_)(address), generate
+
+    return pointer
+
+
+pointer_f = _pointer(types.float64)
+pointer_i = _pointer(types.int64)
+pointer_b = _pointer(types.uint8)
+pointer_u = _pointer(types.uint64)

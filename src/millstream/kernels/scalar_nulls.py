@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from numba import njit, types
+from numba import njit
 from numba.extending import intrinsic
 
-from millstream.kernels.scalar_lift import BIT, WORD, Parts, box, call_inside, on_boxes
+from millstream.kernels.scalar_lift import BIT, WORD, Parts, box, call_inside, on_boxes, types
 
 Made = tuple[Any, Any, Any]
 

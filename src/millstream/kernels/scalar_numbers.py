@@ -3,8 +3,8 @@
 Each function with `_or_fault` in its name gives a value and a fault: 0 for none, else 1
 or 2, whose messages stand in `codegen_scalars`. Numba compiles these functions. They must
 be safe for any bits, for the value under a null is arbitrary; in particular no division
-may trap. Numba tells LLVM that signed integers never overflow, and LLVM believes it: what
-may overflow must be computed on unsigned ones, which wrap around.
+may trap. Numba tells LLVM that `+`, `-` and `*` of signed integers never overflow, and LLVM
+believes it: what may overflow must not be written with them.
 """
 
 from __future__ import annotations
@@ -13,11 +13,10 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit, types
-from numba.extending import intrinsic
+from numba import njit
 
 from millstream.kernels.scalar_arrays import LEAST
-from millstream.kernels.scalar_lift import WORD, lift, lift_faulty
+from millstream.kernels.scalar_lift import lift, lift_checked, lift_faulty, lift_instructions
 from millstream.kernels.scalar_nulls import better_of_two
 
 _TWO_63 = 2.0**63
@@ -26,38 +25,11 @@ _EXACT = 2**53
 # --- integers, times and durations ------------------------------------------------------
 
 
-def _sum_or_fault(a: int, b: int) -> tuple[int, int]:
-    total = np.int64(np.uint64(a) + np.uint64(b))
-    return total, np.int64(((a ^ total) & (b ^ total)) < 0)
-
-
-def _difference_or_fault(a: int, b: int) -> tuple[int, int]:
-    rest = np.int64(np.uint64(a) - np.uint64(b))
-    return rest, np.int64(((a ^ b) & (a ^ rest)) < 0)
-
-
-@intrinsic
-def _checked_product(_: Any, a: Any, b: Any) -> Any:
-    """LLVM has an instruction for it; in Python it would take a dozen."""
-
-    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        pair = builder.smul_with_overflow(*values)
-        fault = builder.zext(builder.extract_value(pair, 1), WORD)
-        made = (builder.extract_value(pair, 0), fault)
-        return context.make_tuple(builder, signature.return_type, made)
-
-    return types.UniTuple(types.int64, 2)(a, b), generate
-
-
-def _product_or_fault(a: int, b: int) -> tuple[int, int]:
-    return _checked_product(a, b)
-
-
 def _quotient_or_fault(a: int, b: int) -> tuple[int, int]:
     if b == 0:
         return 0, 1
     if b == -1:
-        return -a, 2 * np.int64(a == LEAST)
+        return -a, 2 * int(a == LEAST)
     quotient = a // b
     if quotient < 0 and quotient * b != a:
         quotient += 1  # numba rounds down as Python does
@@ -76,16 +48,16 @@ def _remainder_or_fault(a: int, b: int) -> tuple[int, int]:
 
 
 def _negative_or_fault(a: int) -> tuple[int, int]:
-    return -a, np.int64(a == LEAST)
+    return -a, int(a == LEAST)
 
 
 def _magnitude_or_fault(a: int) -> tuple[int, int]:
-    return (-a if a < 0 else a), np.int64(a == LEAST)
+    return (-a if a < 0 else a), int(a == LEAST)
 
 
-add_integers = lift_faulty(_sum_or_fault, "i")
-subtract_integers = lift_faulty(_difference_or_fault, "i")
-multiply_integers = lift_faulty(_product_or_fault, "i")
+add_integers = lift_checked("sadd_with_overflow")
+subtract_integers = lift_checked("ssub_with_overflow")
+multiply_integers = lift_checked("smul_with_overflow")
 divide_integers = lift_faulty(_quotient_or_fault, "i")
 remainder_of_integers = lift_faulty(_remainder_or_fault, "i")
 negate_integer = lift_faulty(_negative_or_fault, "i")
@@ -108,7 +80,7 @@ def _modulus_or_fault(a: float, b: float) -> tuple[float, int]:
 
 def _rounded(a: float) -> float:
     """Halves away from zero: what is left after cutting is exact, so no carry is lost."""
-    whole = np.trunc(a)
+    whole = float(np.trunc(a))
     if abs(a - whole) >= 0.5:
         whole += math.copysign(1.0, a)
     return whole
@@ -133,9 +105,9 @@ def _power_or_fault(a: float, b: float) -> tuple[float, int]:
     return math.pow(a, b), 0
 
 
-add_numbers = lift(lambda a, b: a + b, "f")
-subtract_numbers = lift(lambda a, b: a - b, "f")
-multiply_numbers = lift(lambda a, b: a * b, "f")
+add_numbers = lift_instructions(lambda build, a, b: build.fadd(a, b), "f")
+subtract_numbers = lift_instructions(lambda build, a, b: build.fsub(a, b), "f")
+multiply_numbers = lift_instructions(lambda build, a, b: build.fmul(a, b), "f")
 divide_numbers = lift_faulty(_ratio_or_fault, "f")
 remainder_of_numbers = lift_faulty(_modulus_or_fault, "f")
 negate_number = lift(lambda a: -a, "f")
@@ -166,12 +138,17 @@ at_most_numbers = lift(lambda a, b: (a <= b) | (b != b), "b")
 more_numbers = lift(lambda a, b: (b < a) | ((a != a) & (b == b)), "b")
 at_least_numbers = lift(lambda a, b: (b <= a) | (a != a), "b")
 
-equal_integers = lift(lambda a, b: a == b, "b")
-differ_integers = lift(lambda a, b: a != b, "b")
-less_integers = lift(lambda a, b: a < b, "b")
-at_most_integers = lift(lambda a, b: a <= b, "b")
-more_integers = lift(lambda a, b: a > b, "b")
-at_least_integers = lift(lambda a, b: a >= b, "b")
+
+def _comparison(symbol: str) -> Any:
+    return lift_instructions(lambda build, a, b: build.icmp_signed(symbol, a, b), "b")
+
+
+equal_integers = _comparison("==")
+differ_integers = _comparison("!=")
+less_integers = _comparison("<")
+at_most_integers = _comparison("<=")
+more_integers = _comparison(">")
+at_least_integers = _comparison(">=")
 
 equal_booleans = lift(lambda a, b: not (a ^ b), "b")
 differ_booleans = lift(lambda a, b: a ^ b, "b")
@@ -195,9 +172,9 @@ negation = lift(lambda a: not a, "b")
 @njit(error_model="numpy")
 def _cut(a: float, fault: int) -> tuple[int, int]:
     """Without its fraction, or the fault if that does not fit."""
-    whole = np.trunc(a)
+    whole = float(np.trunc(a))
     if -_TWO_63 <= whole < _TWO_63:
-        return np.int64(whole), 0
+        return int(whole), 0
     return 0, fault
 
 
@@ -231,7 +208,7 @@ def _seconds(duration: int) -> float:
     # At least 56 bits of the quotient, the last of which says whether anything is left.
     shift = 24 if whole < 1 << 38 else 18
     scaled = (whole << shift) | ((rest << shift) // 1_000_000)
-    sticky = np.int64((rest << shift) % 1_000_000 != 0)
+    sticky = int((rest << shift) % 1_000_000 != 0)
     quotient = float(scaled | sticky) / float(1 << shift)
     return -quotient if duration < 0 else quotient
 
@@ -244,5 +221,5 @@ ratio_of_durations = lift_faulty(_ratio_of_durations_or_fault, "f")
 seconds = lift(_seconds, "f")
 number_of_integer = lift(lambda a: float(a), "f")  # noqa: PLW0108
 number_of_boolean = lift(lambda a: 1.0 if a else 0.0, "f")
-integer_of_boolean = lift(lambda a: np.int64(a), "i")  # noqa: PLW0108
+integer_of_boolean = lift(lambda a: int(a), "i")  # noqa: PLW0108
 boolean_of_integer = lift(lambda a: a != 0, "b")

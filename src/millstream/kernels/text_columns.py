@@ -74,6 +74,15 @@ def plain_text(vector: Vector) -> Any:
     return vector.values if vector.values.type == pa.string() else vector.values.cast(pa.string())
 
 
+def with_plain_nulls(vector: Vector) -> Vector:
+    """The column with its nulls among the rows; Arrow also allows them in a dictionary."""
+    if not vector.is_text or not pa.types.is_dictionary(vector.values.type):
+        return vector
+    if vector.values.dictionary.null_count == 0:
+        return vector
+    return Vector(vector.type, plain_text(vector).dictionary_encode())
+
+
 def arrow_of(vector: Vector) -> Any:
     """An Arrow array; times and durations as integers."""
     if vector.is_text:
@@ -89,9 +98,7 @@ def _on_scalars(function: str, args: Sequence[Argument], result: Type, count: in
     return Answer(constant_vector(result, value, count), faults)
 
 
-def _on_column(
-    function: str, args: Sequence[Argument], result: Type, column: Vector
-) -> Answer:
+def _on_column(function: str, args: Sequence[Argument], result: Type, column: Vector) -> Answer:
     array = arrow_of(column)
     places = [array if a is column else _value(a) for a in args]
     done = by_arrow(function, args[0].type.kind, places)
@@ -102,9 +109,6 @@ def _on_column(
 
 def _on_dictionary(function: str, args: Sequence[Argument], result: Type, encoded: Any) -> Answer:
     values = encoded.dictionary
-    if values.null_count:  # Arrow allows nulls here too; then they are nulls of the rows
-        encoded = encoded.cast(values.type).dictionary_encode()
-        values = encoded.dictionary
     call = text_function(function, args[0].type.kind)
     own = next(n for n, a in enumerate(args) if isinstance(a, Vector))
     before, after = [_value(a) for a in args[:own]], [_value(a) for a in args[own + 1 :]]
@@ -139,7 +143,9 @@ def _vector(type_: Type, array: Any) -> Vector:
     if type_.kind is Kind.TEXT:
         return Vector(type_, array)
     valid = pc.is_valid(array).to_numpy(zero_copy_only=False) if array.null_count else None
-    filled = array.fill_null(False if type_.kind is Kind.BOOLEAN else 0) if array.null_count else array
+    filled = (
+        array.fill_null(False if type_.kind is Kind.BOOLEAN else 0) if array.null_count else array
+    )
     values = filled.to_numpy(zero_copy_only=False).astype(DTYPES[type_.kind], copy=False)
     return Vector(type_, values, valid)
 

@@ -14,7 +14,7 @@ from millstream.kernels.loops_order import merge_rows, sort_rows
 from millstream.kernels.loops_text import Texts
 from millstream.kernels.merge import Stateless
 from millstream.kernels.numba_setup import compiled
-from millstream.plan.batch import Array, Batch
+from millstream.plan.batch import Array, Batch, empty_batch
 
 
 class DifferenceKernel(Stateless):
@@ -115,6 +115,8 @@ class RstreamKernel:
 
     def process(self, inputs: tuple[Batch, ...], round_: Round) -> tuple[Batch, ...]:
         (batch,) = inputs
+        if not len(batch) and not len(round_.ticks):
+            return (empty_batch(self.type),)
         rows = self.rows.ids(batch.columns, len(batch))
         self.counts = grown(self.counts, self.rows.bound)
         self.is_listed = grown(self.is_listed, self.rows.bound)

@@ -14,7 +14,7 @@ from millstream.kernels.interning_words import Codec
 from millstream.kernels.kernel import Round, State
 from millstream.kernels.loops import FREE, TOP, frozen, grown, padded, take_id
 from millstream.kernels.numba_setup import inlined, tight
-from millstream.plan.batch import Array, Batch
+from millstream.plan.batch import Array, Batch, empty_batch
 
 #: What is kept with each partition: links to its oldest and its newest row (the number
 #: of the row plus one, or zero), and how many there are.
@@ -121,6 +121,8 @@ class RowsKernel:
 
     def process(self, inputs: tuple[Batch, ...], round_: Round) -> tuple[Batch, ...]:
         (batch,) = inputs
+        if not len(batch):
+            return (empty_batch(self.type),)
         groups = self.partitions.ids([batch.column(n) for n in self.by], len(batch))
         words = self.codec.words(batch.columns, len(batch))
         self._make_room(len(batch))

@@ -1,0 +1,85 @@
+"""Every kernel of the table against the reference environment, a round at a time."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from millstream.calculus import functions as fn
+from millstream.calculus.functions import Function
+from millstream.calculus.graph import Operator
+from millstream.calculus.terms import Column
+from millstream.calculus.types import INTEGER, NUMBER, TEXT, QueueType, Schema
+from millstream.kernels.fallback import FallbackKernel
+from millstream.kernels.relational_table import KERNELS
+from tests.kernels.relational_cases import bags, cuts, marks, relations, run, same, streams
+
+SCHEMA = Schema.of(k=TEXT, x=NUMBER, n=INTEGER)
+STREAM = QueueType(SCHEMA)
+RELATION = QueueType(SCHEMA, is_relation=True)
+OTHER = QueueType(Schema.of(k=TEXT, y=NUMBER), is_relation=True)
+END = 45
+
+AGGREGATIONS = tuple(
+    fn.Aggregation(f"{function}_{name}", function, Column(name, SCHEMA[name]))
+    for name in SCHEMA.names
+    for function, kinds in fn.AGGREGATIONS.items()
+    if SCHEMA[name].kind in kinds
+)
+
+CASES: list[tuple[Function, tuple[QueueType, ...]]] = [
+    (fn.Now(), (STREAM,)),
+    (fn.Range(3), (STREAM,)),
+    (fn.Rows(2, ("k",)), (STREAM,)),
+    (fn.Latest(("k",)), (STREAM,)),
+    (fn.Join((("k", "k"),)), (RELATION, OTHER)),
+    (fn.Aggregate(("k",), AGGREGATIONS), (RELATION,)),
+    (fn.Aggregate((), AGGREGATIONS), (RELATION,)),
+    (fn.Distinct(), (RELATION,)),
+    (fn.Istream(), (RELATION,)),
+    (fn.Dstream(), (RELATION,)),
+    (fn.Rstream(), (RELATION,)),
+    (fn.Merge(), (STREAM, STREAM)),
+    (fn.Merge(), (RELATION, RELATION)),
+    (fn.Duplicate(), (STREAM,)),
+    (fn.RoundRobinJoin((2, 1)), (STREAM, STREAM)),
+    (fn.RoundRobinSplit((2, 1)), (STREAM,)),
+]
+
+
+def reference(function: Function, types: tuple[QueueType, ...], outputs: int) -> FallbackKernel:
+    state = tuple(f"v{i}" for i in range(function.state_count(len(types))))
+    inputs = tuple(f"in{i}" for i in range(len(types)))
+    names = tuple(f"out{i}" for i in range(outputs))
+    operator = Operator(function, inputs, names, state, state)
+    named = tuple(zip(inputs, types, strict=True))
+    return FallbackKernel((operator,), named, names, (), [0] * len(types), is_ranked=False)
+
+
+def test_every_kernel_is_compared() -> None:
+    assert set(KERNELS) == {type(function) for function, _ in CASES}
+
+
+@pytest.mark.parametrize(("function", "types"), CASES)
+@given(data=st.data())
+@settings(max_examples=10, deadline=None)
+def test_kernel_gives_what_the_reference_gives(
+    function: Function, types: tuple[QueueType, ...], data: st.DataObject
+) -> None:
+    histories = [
+        data.draw((relations if t.is_relation else streams)(t.schema, small=True, size=12))
+        for t in types
+    ]
+    ends = marks(data.draw(cuts), END)
+    ticks = sorted({time for h in histories for time, _, _ in h})
+    outputs = 1 if function.output_count == 1 else 2
+    kernel = KERNELS[type(function)](function, types, outputs)
+    expected = run(reference(function, types, outputs), types, histories, ends, ticks=ticks)
+    actual = run(kernel, types, histories, ends, ticks=ticks)
+    queues = function.output_types(types, outputs)
+    for type_, wanted, given_ in zip(queues, expected, actual, strict=True):
+        if type_.is_relation:
+            assert bags(wanted, range(-5, END)) == bags(given_, range(-5, END))
+        else:
+            assert [(t, same(r)) for t, r, _ in wanted] == [(t, same(r)) for t, r, _ in given_]

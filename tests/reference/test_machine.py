@@ -1,0 +1,49 @@
+"""Cases that once went wrong on the machine."""
+
+from __future__ import annotations
+
+from millstream.backends.reference.feed import Event
+from millstream.calculus.text import load
+from millstream.source import Source
+from tests.laws.runs import on_reference
+
+
+def test_a_fold_that_sends_nothing_is_not_mistaken_for_the_one_that_feeds_it() -> None:
+    program = load(
+        Source(
+            "test.brook",
+            """
+            output out;
+            input in(a integer, b integer);
+            variable $u(n integer = 0), $v(n integer = 0);
+            (x, out) <- Duplicate(in);
+            (y) <- Fold[emit b](x, $u);
+            () <- Fold[when $v.n > b](y, $v);
+            """,
+        )
+    )
+    rows, _ = on_reference(program, {"in": [Event(1, (1, 2))]})
+    assert {"out": [(1, 1, (1, 2))]} == rows
+
+
+def test_feedback_adds_what_comes_round_the_loop() -> None:
+    """Each sample waits for the sum of those before it, which comes back through the loop."""
+    program = load(
+        Source(
+            "test.brook",
+            """
+            output out;
+            input in(x integer);
+            variable $sum(x integer = 0);
+            (a, $in, $loop, $turn) <- RoundRobinJoin[2, 1](in, back, $in, $loop, $turn);
+            (sums, $sum) <- Fold[set $sum.x = $sum.x + x; emit x = $sum.x](a, $sum);
+            (out, looped) <- Duplicate(sums);
+            (taken, rest, $c) <- RoundRobinSplit[1, 2](looped, $c);
+            (back) <- Map[x = x * 10](taken);
+            () <- Fold[when x > 0](rest);
+            """,
+        )
+    )
+    rows, _ = on_reference(program, {"in": [Event(n, (n,)) for n in range(1, 5)]})
+    # 1, then 2 (sum 3), then the first sum times ten (13), then 3 (16), 4 (20), 13 * 10 ...
+    assert [1, 3, 13, 16, 20, 180] == [row[0] for _, _, row in rows["out"]][:6]
