@@ -13,8 +13,8 @@ ROOT = Path(__file__).parents[2] / "src" / "millstream"
 #: From the ground up: a part may import parts of its own layer's row only if it is the
 #: same part, and anything from earlier rows.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("source",),
-    ("errors",),
+    ("source", "cache"),
+    ("errors", "compiled"),
     ("calculus",),
     ("environment", "languages", "optimiser", "plan", "trace", "draw"),
     ("kernels", "state", "connectors"),

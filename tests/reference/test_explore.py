@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import millstream
-from millstream.backends.reference.explore import explore, replay
 from millstream.backends.job import Report
+from millstream.backends.reference.explore import explore, replay
 from millstream.backends.reference.feed import Event, read_events
 from millstream.calculus.graph import Program
 from millstream.calculus.text import load

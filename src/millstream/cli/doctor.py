@@ -21,7 +21,8 @@ from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
 
-from millstream.backends.spark.java import CACHE_FIX, cache_directory, find_java
+from millstream.backends.spark.java import CACHE_FIX, find_java
+from millstream.cache import cache_directory
 from millstream.errors import SetupError
 
 OLDEST_PYTHON = (3, 11)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from millstream.connectors.compiled import compiled, inlined
+from millstream.compiled import compiled, inlined
 from millstream.plan.batch import Array
 
 #: States of a cell: absent, as it stands (a JSON number), in quotes (a JSON text), in

@@ -7,8 +7,8 @@ bounds, and marked as not good; their reason is left to `csv_rows`.
 
 from __future__ import annotations
 
+from millstream.compiled import compiled, inlined
 from millstream.connectors.cells import BARE, ESCAPED, NULL, QUOTED
-from millstream.connectors.compiled import compiled, inlined
 from millstream.connectors.scan import Scan
 from millstream.plan.batch import Array
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from millstream.compiled import compiled, inlined
 from millstream.connectors.cells import (
     BARE,
     ESCAPED,
@@ -17,7 +18,6 @@ from millstream.connectors.cells import (
     QUOTED,
     TRUE,
 )
-from millstream.connectors.compiled import compiled, inlined
 from millstream.connectors.scan import Scan
 from millstream.plan.batch import Array
 

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from millstream.compiled import inlined, tight
 from millstream.kernels.accumulators import (
     COUNT_ROWS,
     COUNT_VALUES,
@@ -37,7 +38,6 @@ from millstream.kernels.loops_sums import (
     integer_sum_as_float,
     number_sum,
 )
-from millstream.kernels.numba_setup import inlined, tight
 from millstream.plan.batch import Array
 
 _NAN_BITS = np.int64(0x7FF8000000000000)

@@ -24,17 +24,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from millstream.cache import cache_directory
+
 _HERE = Path(__file__).parent
 #: One compilation at a time: numba's lock is not held while modules are made.
 _lock = threading.Lock()
-
-
-def cache_directory() -> Path:
-    own = os.environ.get("MILLSTREAM_CACHE")
-    if own:
-        return Path(own)
-    shared = os.environ.get("XDG_CACHE_HOME")
-    return (Path(shared) if shared else Path("~/.cache").expanduser()) / "millstream"
 
 
 @functools.cache
@@ -58,7 +52,7 @@ def _toolchain() -> bytes:
 def compiled(source: str) -> Any:
     """The function `run` of a generated source, compiled for its `SIGNATURE`."""
     # It says where numba is to keep its files, and must come before numba.
-    import millstream.kernels.numba_setup  # noqa: F401
+    import millstream.compiled  # noqa: F401
 
     digest = hashlib.sha256(source.encode() + _toolchain()).hexdigest()
     with _lock:

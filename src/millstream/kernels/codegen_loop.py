@@ -103,6 +103,9 @@ class _Row:
     def _decide(self, action: Decide) -> None:
         held = self.values.get(action.node, action.guard)
         condition = f"{held.name}[0] & (not {held.name}[1])" if held.is_boxed else held.name
+        # Numba leaves out blocks that never run, and then misses what they define.
+        row = self.body.row
+        condition = {"False": f"{row} < 0", "True": f"{row} >= 0"}.get(condition, condition)
         self.body.add(action.guard, f"g{action.opens} = {condition}")
 
     # --- state ---

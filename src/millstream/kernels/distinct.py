@@ -6,10 +6,10 @@ import numpy as np
 
 from millstream.calculus.functions import Distinct
 from millstream.calculus.types import QueueType
+from millstream.compiled import tight
 from millstream.kernels.interning import Interner
 from millstream.kernels.kernel import Round, State
 from millstream.kernels.loops import FAR, dead_ids, frozen, prefetch
-from millstream.kernels.numba_setup import tight
 from millstream.plan.batch import Array, Batch
 
 #: What is kept with each row: how often it is present, how often it was before this

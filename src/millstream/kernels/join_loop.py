@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from millstream.compiled import inlined, tight
 from millstream.kernels.loops import FAR, NEAR, prefetch
 from millstream.kernels.loops import NEXT as SOON
-from millstream.kernels.numba_setup import inlined, tight
 from millstream.plan.batch import Array
 
 #: What is kept with each row after its words: how often it is present, how often it was

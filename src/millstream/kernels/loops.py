@@ -12,7 +12,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from millstream.kernels.numba_setup import compiled, inlined, tight
+from millstream.compiled import compiled, inlined, tight
 from millstream.plan.batch import Array
 
 #: What `counters` count: ids ever given, those of them on the free stack, those in use;

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from millstream.compiled import inlined, tight
 from millstream.kernels.loops_text import Texts, compare_texts
-from millstream.kernels.numba_setup import inlined, tight
 from millstream.plan.batch import Array
 
 #: The words of a node: its heap and its value, by which it is found, and the rest.

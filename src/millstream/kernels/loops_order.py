@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from millstream.compiled import tight
 from millstream.kernels.loops_text import Texts, compare_texts
-from millstream.kernels.numba_setup import tight
 from millstream.plan.batch import Array
 
 _SMALL = 12

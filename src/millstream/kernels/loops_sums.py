@@ -17,8 +17,8 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
+from millstream.compiled import inlined, tight
 from millstream.kernels.loops import FREE, TOP
-from millstream.kernels.numba_setup import inlined, tight
 from millstream.plan.batch import Array
 
 #: The words of a cell, which is what is known of one column in one group. The sum of

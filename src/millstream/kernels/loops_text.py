@@ -9,6 +9,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
+from millstream.compiled import inlined, tight
 from millstream.kernels.loops import (
     CACHED_SLOTS,
     FAR,
@@ -23,7 +24,6 @@ from millstream.kernels.loops import (
     prefetch_record,
     take_id,
 )
-from millstream.kernels.numba_setup import inlined, tight
 from millstream.plan.batch import Array
 
 #: Beside TOP, FREE and LIVE: how many bytes of the arena are taken.

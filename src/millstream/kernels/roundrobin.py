@@ -6,10 +6,10 @@ import numpy as np
 
 from millstream.calculus.functions import RoundRobinJoin, RoundRobinSplit
 from millstream.calculus.types import INT64_MIN, QueueType
+from millstream.compiled import compiled
 from millstream.kernels.interning import named, part
 from millstream.kernels.kernel import Round, State
 from millstream.kernels.loops import extended
-from millstream.kernels.numba_setup import compiled
 from millstream.kernels.rowstore import Fifo
 from millstream.plan.batch import Array, Batch, concat_batches, empty_batch
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
 import numba
+import numpy as np
 from numba.extending import intrinsic
 
 from millstream.calculus.types import INT64_MIN

@@ -6,6 +6,7 @@ import numpy as np
 
 from millstream.calculus.functions import Dstream, Istream, Rstream
 from millstream.calculus.types import QueueType
+from millstream.compiled import compiled
 from millstream.kernels.consolidate import consolidate, order_of
 from millstream.kernels.interning import Interner, named, part
 from millstream.kernels.kernel import Round, State
@@ -13,7 +14,6 @@ from millstream.kernels.loops import extended, frozen, grown
 from millstream.kernels.loops_order import merge_rows, sort_rows
 from millstream.kernels.loops_text import Texts
 from millstream.kernels.merge import Stateless
-from millstream.kernels.numba_setup import compiled
 from millstream.plan.batch import Array, Batch, empty_batch
 
 

@@ -8,12 +8,12 @@ import numpy as np
 
 from millstream.calculus.functions import Latest, Rows
 from millstream.calculus.types import QueueType
+from millstream.compiled import inlined, tight
 from millstream.kernels.interning import Interner, named, part
 from millstream.kernels.interning_text import TextPool
 from millstream.kernels.interning_words import Codec
 from millstream.kernels.kernel import Round, State
 from millstream.kernels.loops import FREE, TOP, frozen, grown, padded, take_id
-from millstream.kernels.numba_setup import inlined, tight
 from millstream.plan.batch import Array, Batch, empty_batch
 
 #: What is kept with each partition: links to its oldest and its newest row (the number

@@ -23,6 +23,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
+from millstream.cache import cache_directory
 from millstream.errors import SetupError
 
 OLDEST_JAVA = 17
@@ -80,15 +81,6 @@ def java_environment(java: Java) -> dict[str, str]:
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
     }
-
-
-def cache_directory() -> Path:
-    """Where Millstream keeps what it can make again."""
-    own = os.environ.get("MILLSTREAM_CACHE")
-    if own:
-        return Path(own)
-    shared = os.environ.get("XDG_CACHE_HOME")
-    return (Path(shared) if shared else Path("~/.cache").expanduser()) / "millstream"
 
 
 def probe_java(launcher: Path) -> Probe | None:

@@ -18,21 +18,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+from millstream.cache import cache_directory
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 def cache_folder() -> Path:
-    own = os.environ.get("MILLSTREAM_CACHE")
-    shared = os.environ.get("XDG_CACHE_HOME")
-    root = (
-        Path(own)
-        if own
-        else (Path(shared) if shared else Path("~/.cache").expanduser()) / "millstream"
-    )
     digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("loops*.py")):
+    for path in sorted((Path(__file__).parent / "kernels").glob("loops*.py")):
         digest.update(path.read_bytes())
-    return root / "numba" / digest.hexdigest()[:16]
+    return cache_directory() / "numba" / digest.hexdigest()[:16]
 
 
 os.environ.setdefault("NUMBA_CACHE_DIR", str(cache_folder()))
