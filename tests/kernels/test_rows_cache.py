@@ -1,0 +1,75 @@
+"""Row kernels: compiled code is kept on disk, and a broken cache breaks nothing."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from millstream.kernels import cache
+
+RUN = """
+from millstream.kernels.cache import compiled
+from tests.kernels.test_rows import kernel_of, rows_of
+
+kernel = kernel_of(
+    "output out; input a(x integer); (b) <- Filter[x > 1](a); (out) <- Map[y = x * x](b);"
+)
+print(rows_of(kernel, (1,), (2,), (3,)))
+stats = compiled(kernel.source).stats
+print(sum(stats.cache_hits.values()), sum(stats.cache_misses.values()))
+"""
+ANSWER = "[(4,), (9,)]"
+
+
+def run(folder: Path) -> list[str]:
+    """What a fresh process prints: the answer, and how often it found compiled code or not."""
+    environment = {**os.environ, "MILLSTREAM_CACHE": str(folder)}
+    root = Path(__file__).parents[2]
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", RUN],
+        env=environment, cwd=root, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert "" == done.stderr
+    return done.stdout.splitlines()
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("cache")
+    assert [ANSWER, "0 1"] == run(folder)
+    return folder
+
+
+def kept(folder: Path, pattern: str) -> list[Path]:
+    return sorted((folder / "kernels").rglob(pattern))
+
+
+def test_a_second_process_compiles_nothing(filled: Path) -> None:
+    assert [ANSWER, "1 0"] == run(filled)
+
+
+@pytest.mark.parametrize("pattern", ["*.nbi", "*.nbc", "*.py", "*.sum"])
+def test_a_damaged_cache_is_mended(filled: Path, pattern: str) -> None:
+    (damaged,) = kept(filled, pattern)
+    content = damaged.read_bytes()
+    damaged.write_bytes(content[:40] + b"\0" * (len(content) - 40))
+    assert ANSWER == run(filled)[0]
+    assert [ANSWER, "1 0"] == run(filled)
+
+
+def test_a_folder_that_cannot_be_written_breaks_nothing(tmp_path: Path) -> None:
+    not_a_folder = tmp_path / "file"
+    not_a_folder.write_text("")
+    assert [ANSWER, "0 0"] == run(not_a_folder)
+
+
+def test_the_cache_folder_follows_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MILLSTREAM_CACHE", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")
+    assert Path("/somewhere/millstream") == cache.cache_directory()
+    monkeypatch.setenv("MILLSTREAM_CACHE", "/elsewhere")
+    assert Path("/elsewhere") == cache.cache_directory()
