@@ -111,7 +111,8 @@ def test_text_that_is_not_looked_at_is_never_interned() -> None:
 
 def test_dictionary_encoded_text_stays_so() -> None:
     kernel = kernel_of(
-        "output out; input a(s text); (b) <- Filter[length(s) > 1](a); (out) <- Map[u = upper(s)](b);"
+        "output out; input a(s text);"
+        "(b) <- Filter[length(s) > 1](a); (out) <- Map[u = upper(s)](b);"
     )
     encoded = pa.array(["ab", "c", None, "ab", "dé"]).dictionary_encode()
     given = Batch(kernel.trace.inputs[0], np.arange(5), (Vector(TEXT, encoded),))
@@ -121,7 +122,9 @@ def test_dictionary_encoded_text_stays_so() -> None:
 
 
 def test_a_null_in_a_dictionary_is_a_null() -> None:
-    kernel = kernel_of("output out; input a(s text); (out) <- Map[n = is_null(s), u = upper(s)](a);")
+    kernel = kernel_of(
+        "output out; input a(s text); (out) <- Map[n = is_null(s), u = upper(s)](a);"
+    )
     indices = pa.array([0, 1, None], pa.int32())
     encoded = pa.DictionaryArray.from_arrays(indices, pa.array(["a", None]))
     given = Batch(kernel.trace.inputs[0], np.arange(3), (Vector(TEXT, encoded),))

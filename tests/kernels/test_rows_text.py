@@ -151,7 +151,9 @@ def test_many_distinct_texts_and_long_ones() -> None:
     vectors = tuple(
         Vector(old.type, new) for old, new in zip(given.columns[:2], columns, strict=True)
     )
-    (out,) = kernel.process((Batch(given.type, np.arange(count), vectors + given.columns[2:]),), ROUND)
+    (out,) = kernel.process(
+        (Batch(given.type, np.arange(count), vectors + given.columns[2:]),), ROUND
+    )
     assert [(t.upper(), len(t), n / 8, False) for n, t in enumerate(texts)] == out.rows()
 
 

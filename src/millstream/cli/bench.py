@@ -10,6 +10,7 @@ import argparse
 import importlib.util
 import os
 import platform
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -60,6 +61,7 @@ def benchmarks() -> dict[str, Benchmark]:
         spec = importlib.util.spec_from_file_location(f"millstream_bench_{path.stem}", path)
         assert spec is not None and spec.loader is not None
         module = importlib.util.module_from_spec(spec)
+        sys.modules[spec.name] = module  # numba finds cached functions by their module
         spec.loader.exec_module(module)
         found.update(getattr(module, "BENCHMARKS", {}))
     return found

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from millstream.calculus.functions import Aggregate, Distinct, Filter
 from millstream.calculus.graph import Operator, Program
 from millstream.kernels.fallback import FallbackKernel
 from millstream.kernels.kernel import Kernel
 from millstream.kernels.relational_table import KERNELS
 from millstream.kernels.rows import RowKernel
 from millstream.kernels.rows import why_not as why_not_rows
+from millstream.kernels.tostream import DifferenceKernel
 from millstream.plan.steps import ROW_FUNCTIONS, Plan, Step
 
 
@@ -51,4 +53,14 @@ def build_kernel(plan: Plan, step: Step) -> Kernel:
     kernel: Kernel = KERNELS[type(op.function)](
         op.function, tuple(t for _, t in inputs), len(step.outputs)
     )
+    if isinstance(kernel, DifferenceKernel):
+        kernel.input_is_net = _is_net(plan.program, op.inputs[0])
     return kernel
+
+
+def _is_net(program: Program, queue: str) -> bool:
+    """Whether no change on a queue undoes another one of the same instant."""
+    producer = program.producers().get(queue)
+    while producer is not None and isinstance(producer.function, Filter):
+        producer = program.producers().get(producer.inputs[0])
+    return producer is not None and isinstance(producer.function, (Aggregate, Distinct))

@@ -18,16 +18,27 @@ from millstream.plan.batch import Array, Batch, empty_batch
 
 
 class DifferenceKernel(Stateless):
-    """Istream and Dstream: the insertions, or the deletions, of each instant."""
+    """Istream and Dstream: the insertions, or the deletions, of each instant.
+
+    `input_is_net` may be set where no change of the input undoes another of its instant:
+    then changes of the other sign need not be looked at.
+    """
 
     def __init__(
         self, function: Istream | Dstream, input_types: tuple[QueueType, ...], output_count: int
     ) -> None:
         (self.type,) = function.output_types(input_types, output_count)
         self.sign = 1 if isinstance(function, Istream) else -1
+        self.input_is_net = False
 
     def process(self, inputs: tuple[Batch, ...], round_: Round) -> tuple[Batch, ...]:
-        net = consolidate(inputs[0])
+        batch = inputs[0]
+        assert batch.weight is not None
+        if self.input_is_net:
+            batch = batch.take(np.flatnonzero(np.sign(batch.weight) == self.sign))
+        net = consolidate(batch)
+        if self.input_is_net:
+            return (Batch(self.type, net.time, net.columns),)
         wanted = np.flatnonzero(net.weight == self.sign)
         columns = tuple(c.take(wanted) for c in net.columns)
         return (Batch(self.type, net.time[wanted], columns),)

@@ -100,7 +100,7 @@ class Run:
             self._read(min(open_sources, key=_known_below))
             bounds = [_known_below(s) for s in self.sources if not s.is_exhausted]
             if bounds and min(bounds) > _NOTHING_KNOWN:
-                self._round_up_to(min(bounds) - 1)
+                self._rounds_up_to(min(bounds) - 1)
         self._finish()
         return self.report
 
@@ -118,9 +118,16 @@ class Run:
         """
         times = [s.largest for s in self.sources if s.largest is not None]
         if times and not self.job.is_following:
-            self._round_up_to(max(times))
+            self._rounds_up_to(max(times))
         self.report.faults = self.engine.faults()
         self.progress(self.report)
+
+    def _rounds_up_to(self, mark: int) -> None:
+        """One round, or several where that spares copying what waits."""
+        cuts = {cut for s in self.sources if (cut := s.first_cut()) is not None and cut < mark}
+        for cut in sorted(cuts):
+            self._round_up_to(cut)
+        self._round_up_to(mark)
 
     def _round_up_to(self, mark: int) -> None:
         if self.report.mark is not None and mark <= self.report.mark:

@@ -71,10 +71,29 @@ class SourceState:
             return batch, none
         return batch.take(np.flatnonzero(~is_late)), batch.take(np.flatnonzero(is_late))
 
+    def first_cut(self) -> int | None:
+        """A time after which the next read rows begin, if older ones still wait.
+
+        Rows of the last instant of a chunk wait for the next one. Letting them go in a
+        round of their own is cheaper than copying a chunk to put them in front of it.
+        """
+        if len(self._pending) < 2:
+            return None
+        last = int(self._pending[0].time[-1])
+        is_apart = _is_sorted(self._pending[0].time) and all(
+            int(batch.time.min()) > last for batch in self._pending[1:]
+        )
+        return last if is_apart else None
+
     def release(self, mark: int) -> Batch:
         """The waiting items up to a mark, by (time, position)."""
         if not self._pending:
             return empty_batch(self.input.type)
+        if self.first_cut() == mark:
+            batch, *self._pending = self._pending
+            self.counts.waiting -= len(batch)
+            self.counts.processed += len(batch)
+            return batch
         batch = concat_batches(self._pending, self.input.type)
         if not _is_sorted(batch.time):
             batch = batch.take(np.argsort(batch.time, kind="stable"))
