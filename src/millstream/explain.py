@@ -157,10 +157,11 @@ def _plan_text(records: list[dict[str, object]]) -> str:
 
 
 def _explain_kernels(program: Program, format_: str) -> str:
-    from millstream.backends.local.run import Engine
+    from millstream.backends.local.run import plan_for
+    from millstream.kernels.rounds import StepRunner
     from millstream.optimiser.optimise import optimise
 
-    engine = Engine(optimise(program))
+    engine = StepRunner(plan_for(optimise(program)))
     records: list[dict[str, object]] = []
     for step, kernel in zip(engine.plan.steps, engine.kernels, strict=True):
         records.append(

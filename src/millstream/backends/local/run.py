@@ -7,73 +7,19 @@ depends on where a round happened to end.
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import replace
-
-import numpy as np
-
 from millstream.backends.job import Job, Progress, Report, no_progress
 from millstream.backends.local.sources import SourceState
-from millstream.calculus.functions import Rstream
 from millstream.calculus.graph import Program
-from millstream.kernels.build import build_kernel, why_not
+from millstream.kernels.build import why_not
 from millstream.kernels.consolidate import consolidate
-from millstream.kernels.kernel import Round
-from millstream.plan.batch import Array, Batch
-from millstream.plan.ranks import rank_of_mark
-from millstream.plan.steps import Plan, Step, make_plan
-
-NO_TICKS: Array = np.zeros(0, np.int64)
+from millstream.kernels.rounds import StepRunner
+from millstream.plan.batch import Batch
+from millstream.plan.steps import Plan, make_plan
 
 
 def plan_for(program: Program) -> Plan:
     """The plan this engine runs."""
     return make_plan(program, why_not)
-
-
-class Engine:
-    """Mutable: the kernels of a plan and the state inside them."""
-
-    def __init__(self, program: Program) -> None:
-        self.plan = plan_for(program)
-        self.kernels = [build_kernel(self.plan, step) for step in self.plan.steps]
-        self.behind = self.plan.inputs_behind()
-        self.has_ticks = any(isinstance(op.function, Rstream) for op in self.plan.program.operators)
-
-    def round(self, arrivals: dict[str, Batch], mark: int) -> dict[str, Batch]:
-        """Run every step once on all items up to a mark; returns the output batches."""
-        queues = dict(arrivals)
-        instants = {q: np.unique(b.time) for q, b in arrivals.items()} if self.has_ticks else {}
-        for step, kernel in zip(self.plan.steps, self.kernels, strict=True):
-            inputs = tuple(queues.pop(q) for q in step.inputs)
-            outputs = kernel.process(inputs, Round(mark, self._ticks(step, instants)))
-            for queue, batch in zip(step.outputs, outputs, strict=True):
-                queues[queue] = self._ranked(queue, batch)
-        return {q: self._finished(queues[q]) for q in self.plan.program.outputs}
-
-    def _ticks(self, step: Step, instants: dict[str, Array]) -> Array:
-        if not self.has_ticks or not step.inputs:
-            return NO_TICKS
-        names = self.plan.program.input_names
-        behind = frozenset().union(*(self.behind[q] for q in step.inputs))
-        return np.unique(np.concatenate([instants[names[n]] for n in behind]))
-
-    def _ranked(self, queue: str, batch: Batch) -> Batch:
-        """What waited for time is ranked by the mark that set it free."""
-        if queue not in self.plan.ranked or batch.rank is not None:
-            return batch
-        rank = rank_of_mark(max(self.behind[queue]))
-        return replace(batch, rank=np.full(len(batch), rank, np.int64))
-
-    @staticmethod
-    def _finished(batch: Batch) -> Batch:
-        return consolidate(batch) if batch.type.is_relation else batch
-
-    def faults(self) -> Counter[str]:
-        total: Counter[str] = Counter()
-        for kernel in self.kernels:
-            total.update(kernel.faults())
-        return total
 
 
 class Run:
@@ -82,7 +28,7 @@ class Run:
     def __init__(self, job: Job, progress: Progress) -> None:
         self.job = job
         self.progress = progress
-        self.engine = Engine(job.program)
+        self.engine = StepRunner(plan_for(job.program))
         self.sources = [
             SourceState(one, n, job.readers[one.name],
                         is_ranked=one.name in self.engine.plan.ranked)
@@ -133,11 +79,19 @@ class Run:
         if self.report.mark is not None and mark <= self.report.mark:
             return
         arrivals = {s.input.name: s.release(mark) for s in self.sources}
-        for name, batch in self.engine.round(arrivals, mark).items():
+        ticks = self.engine.ticks_of(arrivals)
+        queues = self.engine.round(arrivals, mark, ticks)
+        for name in self.job.program.outputs:
+            batch = finished(queues[name])
             self.report.outputs[name] += len(batch)
             self.job.writers[name].write(batch)
         self.report.mark = mark
         self.progress(self.report)
+
+
+def finished(batch: Batch) -> Batch:
+    """The changes of a relation leave consolidated."""
+    return consolidate(batch) if batch.type.is_relation else batch
 
 
 #: Below every time, even after a slack has been taken off.

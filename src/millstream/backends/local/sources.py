@@ -8,9 +8,9 @@ import numpy as np
 
 from millstream.backends.job import InputCounts
 from millstream.calculus.graph import Input
-from millstream.calculus.types import INT64_MIN
 from millstream.connectors.chunks import Chunk, Reader
-from millstream.plan.batch import Array, Batch, concat_batches, empty_batch
+from millstream.plan.batch import Batch, concat_batches, empty_batch
+from millstream.plan.lateness import is_sorted, without_late
 from millstream.plan.ranks import first_rank
 
 
@@ -46,30 +46,12 @@ class SourceState:
             ranks = np.arange(self._next_rank, self._next_rank + len(batch))
             batch = Batch(batch.type, batch.time, batch.columns, batch.weight, ranks)
         self._next_rank += len(batch)
-        accepted, late = self._without_late(batch)
+        accepted, late, self.largest = without_late(batch, self.largest, self.input.slack)
         self.counts.late += len(late)
         self.counts.waiting += len(accepted)
         if len(accepted):
             self._pending.append(accepted)
         return chunk, late
-
-    def _without_late(self, batch: Batch) -> tuple[Batch, Batch]:
-        """Late: more than the slack behind the largest time at an earlier position."""
-        none = empty_batch(batch.type)
-        if not len(batch):
-            return batch, none
-        before = batch.time[0] if self.largest is None else self.largest
-        if _is_sorted(batch.time) and batch.time[0] >= before:
-            self.largest = int(batch.time[-1])
-            return batch, none
-        seen = np.maximum.accumulate(np.concatenate(([before], batch.time)))
-        self.largest = int(seen[-1])
-        slack = self.input.slack
-        oldest = np.where(seen[:-1] >= INT64_MIN + slack, seen[:-1] - slack, INT64_MIN)
-        is_late = batch.time < oldest
-        if not is_late.any():
-            return batch, none
-        return batch.take(np.flatnonzero(~is_late)), batch.take(np.flatnonzero(is_late))
 
     def first_cut(self) -> int | None:
         """A time after which the next read rows begin, if older ones still wait.
@@ -80,7 +62,7 @@ class SourceState:
         if len(self._pending) < 2:
             return None
         last = int(self._pending[0].time[-1])
-        is_apart = _is_sorted(self._pending[0].time) and all(
+        is_apart = is_sorted(self._pending[0].time) and all(
             int(batch.time.min()) > last for batch in self._pending[1:]
         )
         return last if is_apart else None
@@ -95,14 +77,10 @@ class SourceState:
             self.counts.processed += len(batch)
             return batch
         batch = concat_batches(self._pending, self.input.type)
-        if not _is_sorted(batch.time):
+        if not is_sorted(batch.time):
             batch = batch.take(np.argsort(batch.time, kind="stable"))
         cut = int(np.searchsorted(batch.time, mark, side="right"))
         self._pending = [batch.slice(cut, len(batch))] if cut < len(batch) else []
         self.counts.waiting -= cut
         self.counts.processed += cut
         return batch.slice(0, cut)
-
-
-def _is_sorted(times: Array) -> bool:
-    return bool((times[1:] >= times[:-1]).all())
