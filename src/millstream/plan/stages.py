@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from millstream.calculus.functions import Join
+from millstream.calculus.functions import FlatMap, Join, Merge
+from millstream.calculus.graph import Operator
 from millstream.calculus.types import QueueType
 from millstream.plan.steps import Plan, Step
 
@@ -48,13 +49,18 @@ class _Place:
     kept: frozenset[str]
 
 
-def stages_of(plan: Plan) -> tuple[Stage, ...]:
-    """The stages of a plan, in the order in which they can run."""
+def stages_of(plan: Plan, *, is_distributed: bool = False) -> tuple[Stage, ...]:
+    """The stages of a plan, in the order in which they can run.
+
+    If partitions run in different places, items of one instant can be put back into
+    their order by rank, or by their values where they come from a relation. What gives
+    several items one rank, or merges streams by input, must therefore see all rows.
+    """
     types = plan.program.queue_types()
     places: dict[str, _Place] = {}
     drafts: list[_Draft] = []
     for step in plan.steps:
-        wanted = {q: _wanted(step, q, types) for q in step.inputs}
+        wanted = {q: _wanted(step, q, types, is_distributed=is_distributed) for q in step.inputs}
         stage = _joined(step, wanted, places, drafts)
         if stage is None:
             stage = len(drafts)
@@ -93,10 +99,12 @@ def _joined(
     return stage if fits else None
 
 
-def _wanted(step: Step, queue: str, types: dict[str, QueueType]) -> Key:
+def _wanted(step: Step, queue: str, types: dict[str, QueueType], *, is_distributed: bool) -> Key:
     """What a step asks of one of its inputs, in the columns of that input."""
     if step.fallback is not None:
         return ()  # a machine sees all its rows in one order
+    if is_distributed and any(_blurs_order(op, types) for op in step.operators):
+        return ()
     kept: dict[str, frozenset[str]] = {queue: frozenset(types[queue].schema.names)}
     strictest: Key = None
     for op in step.operators:
@@ -108,6 +116,11 @@ def _wanted(step: Step, queue: str, types: dict[str, QueueType]) -> Key:
             for output in op.outputs:
                 kept[output] = kept[name] & facts.forwards
     return strictest
+
+
+def _blurs_order(op: Operator, types: dict[str, QueueType]) -> bool:
+    several = isinstance(op.function, FlatMap) and len(op.function.branches) > 1
+    return not types[op.inputs[0]].is_relation and (several or isinstance(op.function, Merge))
 
 
 def _stricter(one: Key, other: Key, kept: frozenset[str]) -> Key:

@@ -53,13 +53,18 @@ class Plan:
         return behind
 
 
-def make_plan(program: Program, why_not: Capability) -> Plan:
-    """Lower, group, fuse and order a verified program."""
+def make_plan(program: Program, why_not: Capability, *, ranks_all: bool = False) -> Plan:
+    """Lower, group, fuse and order a verified program.
+
+    With `ranks_all` every queue carries ranks, for engines on which items of one queue
+    pass through several places at once.
+    """
     lowered = lower(program)
     groups = _inseparable(lowered)
     fused = _fuse(lowered, groups, why_not)
     steps = tuple(_step(lowered, ops, why_not) for ops in _ordered(lowered, fused))
-    return Plan(lowered, steps, _ranked(lowered, steps))
+    ranked = frozenset(lowered.queue_types()) if ranks_all else _ranked(steps)
+    return Plan(lowered, steps, ranked)
 
 
 # --- grouping ---------------------------------------------------------------------------
@@ -162,7 +167,7 @@ def _step(program: Program, ops: list[Operator], why_not: Capability) -> Step:
     return Step(tuple(ops), inputs, outputs, why_not(program, tuple(ops)))
 
 
-def _ranked(program: Program, steps: tuple[Step, ...]) -> frozenset[str]:
+def _ranked(steps: tuple[Step, ...]) -> frozenset[str]:
     """Queues upstream of a step that merges several inputs row by row.
 
     A rank is handed on by whatever acts at once; what waits for time gives a new one.

@@ -1,0 +1,86 @@
+"""Which bucket a row belongs to: a fixed hash of its key.
+
+The hash must be the same in every process, on every machine and in every version that is
+to read an old checkpoint, so it is written out here and never taken from a library that
+may change it.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from millstream.calculus.types import Kind
+from millstream.plan.batch import Array, Batch, Vector
+from millstream.plan.stages import Key
+
+_NULL = np.uint64(0x9E3779B97F4A7C15)
+
+
+def buckets_of(batch: Batch, key: Key, buckets: int, turn: int) -> Array:
+    """The bucket of each row; rows without a key go together to one bucket, in turn."""
+    if key is None:
+        return np.full(len(batch), turn % buckets, np.int64)
+    total = np.zeros(len(batch), np.uint64)
+    for name in key:
+        total = _mixed(total ^ _hashes(batch.column(name)))
+    return (total % np.uint64(buckets)).astype(np.int64)
+
+
+def _hashes(column: Vector) -> Array:
+    if column.is_text:
+        return _text_hashes(column)
+    if column.type.kind is Kind.NUMBER:
+        # Equal numbers hash alike: one NaN, and no minus zero.
+        values = np.where(np.isnan(column.values), np.nan, column.values + 0.0)
+        words = values.view(np.uint64)
+    else:
+        words = column.values.astype(np.int64).view(np.uint64)
+    hashes = _mixed(words)
+    if column.valid is None:
+        return hashes
+    return np.where(column.valid, hashes, _NULL)
+
+
+def _text_hashes(column: Vector) -> Array:
+    """Hash each distinct text once."""
+    values = column.values
+    coded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
+    if isinstance(coded, pa.ChunkedArray):
+        coded = coded.combine_chunks()
+    words = [zlib.crc32(text.encode()) for text in coded.dictionary.to_pylist()]
+    hashes = _mixed(np.array([*words, 0], np.uint64))
+    hashes[-1] = _NULL
+    codes = pc.fill_null(coded.indices.cast(pa.int64()), len(words)).to_numpy()
+    return np.asarray(hashes[codes])
+
+
+def _mixed(words: Array) -> Array:
+    """The finaliser of splitmix64: every bit of the input moves every bit of the output."""
+    with np.errstate(over="ignore"):
+        words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        mixed: Array = words ^ (words >> np.uint64(31))
+    return mixed
+
+
+def parts(batch: Batch, key: Key, buckets: int, turn: int) -> Iterator[tuple[int, Batch]]:
+    """The batch cut by bucket; each part keeps the order of its rows."""
+    if not len(batch):
+        return
+    if key is None or key == () or buckets == 1:
+        yield (turn % buckets if key is None else 0), batch
+        return
+    numbers = buckets_of(batch, key, buckets, turn)
+    order = np.argsort(numbers, kind="stable")
+    ends = np.cumsum(np.bincount(numbers, minlength=buckets))
+    whole = batch.take(order)
+    start = 0
+    for bucket, end in enumerate(ends.tolist()):
+        if end > start:
+            yield bucket, whole.slice(start, end)
+        start = end

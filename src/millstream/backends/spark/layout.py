@@ -1,0 +1,87 @@
+"""How a program is laid out on Spark: stages, where each queue goes, numbers for queues.
+
+Every process works it out from the same description, so nothing but the description
+travels.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from dataclasses import dataclass
+
+from millstream.calculus.graph import Program
+from millstream.calculus.text import render
+from millstream.connectors.location import Location
+from millstream.kernels.build import why_not
+from millstream.plan.stages import Key, Stage, stages_of
+from millstream.plan.steps import Plan, make_plan
+
+
+@dataclass(frozen=True)
+class Description:
+    """All that a worker must know; pickled by Spark on its way there."""
+
+    program: Program
+    locations: tuple[tuple[str, Location], ...]
+    checkpoint: str
+    buckets: int
+    partitions: int
+    snapshot_every: int
+
+    @property
+    def fingerprint(self) -> str:
+        """What must not change if a checkpoint is to be continued."""
+        text = f"{render(self.program)}|{self.buckets}"
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def location(self, name: str) -> Location:
+        return dict(self.locations)[name]
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where the items of a queue go: a stage (or the sink) and the key they are kept by."""
+
+    stage: int
+    key: Key
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Stages in order; the sink has the number after the last stage."""
+
+    plan: Plan
+    stages: tuple[Stage, ...]
+    queues: tuple[str, ...]
+    targets: dict[str, Target]
+
+    @property
+    def sink(self) -> int:
+        return len(self.stages)
+
+    def number(self, queue: str) -> int:
+        return self.queues.index(queue)
+
+
+def layout_of(program: Program) -> Layout:
+    plan = make_plan(program, why_not, ranks_all=True)
+    stages = stages_of(plan, is_distributed=True)
+    targets: dict[str, Target] = {}
+    for number, stage in enumerate(stages):
+        for queue, key in stage.keys:
+            targets[queue] = Target(number, key)
+    for queue in program.outputs:
+        targets[queue] = Target(len(stages), ())
+    types = plan.program.queue_types()
+    return Layout(plan, stages, tuple(sorted(types)), targets)
+
+
+@functools.cache
+def cached_layout(text: str, description: Description) -> Layout:
+    """The layout of a description, worked out once per process."""
+    return layout_of(description.program)
+
+
+#: Queue numbers that are no queues.
+CONTROL, LATE, REJECTED, META = -1, -2, -3, -4
