@@ -49,6 +49,7 @@ OutputGiven = str | Path | Location | Writer
 ENGINES: dict[str, str] = {
     "reference": "millstream.backends.reference.run:run",
     "local": "millstream.backends.local.run:run",
+    "spark": "millstream.backends.spark.run:run",
 }
 DEFAULT_ENGINE = "local"
 
@@ -153,7 +154,12 @@ class Compiled:
         on_rejected: Callable[[Sequence[Rejected]], None] | None = None
         if REJECTED in outputs:
             on_rejected = opened(open_rejected_writer(_location(outputs[REJECTED]))).write
-        return Job(program, readers, writers, late, on_rejected, following), writers
+        locations = {
+            one.name: _location(given)
+            for one in program.inputs
+            if isinstance(given := self._input(one, inputs), (str, Path, Location))
+        }
+        return Job(program, readers, writers, late, on_rejected, following, locations), writers
 
     def _readers(
         self, program: Program, inputs: Mapping[str, Any], follow: Callable[[], bool] | None
@@ -221,8 +227,6 @@ def _no_such_file(path: Path) -> UsageError:
 
 def _engine(name: str) -> Callable[..., Report]:
     if name not in ENGINES:
-        if name == "spark":
-            raise UsageError("the Spark engine is not there yet", hint="use --engine local")
         raise UsageError(f'unknown engine "{name}"', hint=f"engines are: {listing(ENGINES)}")
     module, _, function = ENGINES[name].partition(":")
     engine: Callable[..., Report] = getattr(importlib.import_module(module), function)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from millstream.calculus.graph import Program
 from millstream.connectors.chunks import Reader, Rejected, Writer
+from millstream.connectors.location import Location
 
 SHOWN_REJECTIONS = 5
 
@@ -22,6 +23,8 @@ class Job:
     late_writers: Mapping[str, Writer] = field(default_factory=dict)
     on_rejected: Callable[[Sequence[Rejected]], None] | None = None
     is_following: bool = False
+    #: Where inputs come from, for engines that read them elsewhere.
+    locations: Mapping[str, Location] = field(default_factory=dict)
 
 
 @dataclass

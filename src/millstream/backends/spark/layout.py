@@ -6,13 +6,11 @@ travels.
 
 from __future__ import annotations
 
-import functools
 import hashlib
 from dataclasses import dataclass
 
 from millstream.calculus.graph import Program
 from millstream.calculus.text import render
-from millstream.connectors.location import Location
 from millstream.kernels.build import why_not
 from millstream.plan.stages import Key, Stage, stages_of
 from millstream.plan.steps import Plan, make_plan
@@ -23,7 +21,6 @@ class Description:
     """All that a worker must know; pickled by Spark on its way there."""
 
     program: Program
-    locations: tuple[tuple[str, Location], ...]
     checkpoint: str
     buckets: int
     partitions: int
@@ -34,9 +31,6 @@ class Description:
         """What must not change if a checkpoint is to be continued."""
         text = f"{render(self.program)}|{self.buckets}"
         return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-    def location(self, name: str) -> Location:
-        return dict(self.locations)[name]
 
 
 @dataclass(frozen=True)
@@ -54,11 +48,18 @@ class Layout:
     plan: Plan
     stages: tuple[Stage, ...]
     queues: tuple[str, ...]
+    #: Where each queue enters a stage.
     targets: dict[str, Target]
 
     @property
     def sink(self) -> int:
         return len(self.stages)
+
+    def target(self, queue: str) -> Target:
+        """Where what leaves a stage goes."""
+        if queue in self.plan.program.outputs:
+            return Target(self.sink, None)
+        return self.targets[queue]
 
     def number(self, queue: str) -> int:
         return self.queues.index(queue)
@@ -67,21 +68,13 @@ class Layout:
 def layout_of(program: Program) -> Layout:
     plan = make_plan(program, why_not, ranks_all=True)
     stages = stages_of(plan, is_distributed=True)
+    straight = tuple(q for q in program.outputs if q in program.input_names)
+    if straight:
+        # An input that is itself an output still has to wait for its time.
+        stages = (*stages, Stage(tuple((q, None) for q in straight), ()))
     targets: dict[str, Target] = {}
     for number, stage in enumerate(stages):
         for queue, key in stage.keys:
             targets[queue] = Target(number, key)
-    for queue in program.outputs:
-        targets[queue] = Target(len(stages), ())
     types = plan.program.queue_types()
     return Layout(plan, stages, tuple(sorted(types)), targets)
-
-
-@functools.cache
-def cached_layout(text: str, description: Description) -> Layout:
-    """The layout of a description, worked out once per process."""
-    return layout_of(description.program)
-
-
-#: Queue numbers that are no queues.
-CONTROL, LATE, REJECTED, META = -1, -2, -3, -4

@@ -202,7 +202,7 @@ def plan_batch(
     """What the next batch takes from each input; None if there is nothing to do."""
     before = decode(files.read(f"sources/{seq - 1:09}.plan")) if seq else None
     taken = before["taken"] if before else {}
-    plan: dict[str, Any] = {"take": {}, "taken": {}, "exhausted": {}, "is_last": False}
+    plan: dict[str, Any] = {"take": {}, "taken": {}, "exhausted": {}}
     has_new = False
     for one in spec.inputs:
         name = one.input.name
@@ -214,6 +214,9 @@ def plan_batch(
         plan["taken"][name] = [*done, *take]
         plan["exhausted"][name] = not spec.is_following and len(take) == len(left)
     plan["is_last"] = all(plan["exhausted"].values())
+    plan["floor"] = None
+    if before is not None and before["is_last"]:
+        plan["floor"] = decode(files.read(f"outputs/{seq - 1:09}"))["mark"]
     if not has_new and (spec.is_following or (before is not None and before["is_last"])):
         return None
     return plan
@@ -250,7 +253,7 @@ class InputTask:
         self.plan = plan
         self.files = LocalFiles(spec.checkpoint)
         name = self.one.input.name
-        self.log = {"largest": None, "position": 0}
+        self.log: dict[str, Any] = {"largest": None, "position": 0}
         if seq:
             self.log = decode(self.files.read(f"sources/{seq:09}.{name}"))
         self.counts = {"read": 0, "late": 0, "rejected": 0, "accepted": 0}
@@ -287,7 +290,7 @@ class InputTask:
         self.log["position"] += len(batch)
         batch = replace(batch, rank=ranks)
         accepted, late, largest = without_late(batch, self.log["largest"], self.one.input.slack)
-        floor = self.plan.get("floor")
+        floor = self.plan["floor"]
         if floor is not None and len(accepted) and int(accepted.time.min()) <= floor:
             # Time has ended here before; what comes now for then is late.
             is_old = accepted.time <= floor

@@ -71,14 +71,25 @@ class Bucket:
     version: int = 0
     mark: int | None = None
     pending: dict[str, list[bytes]] = field(default_factory=dict)
+    #: Instants of the inputs that are not known to be complete yet.
+    ticks: dict[str, list[int]] = field(default_factory=dict)
+
+    def ticks_up_to(self, mark: int) -> dict[str, Any]:
+        """The instants up to a mark, which are then forgotten."""
+        due = {
+            name: np.array([t for t in some if t <= mark], np.int64)
+            for name, some in self.ticks.items()
+        }
+        self.ticks = {name: [t for t in some if t > mark] for name, some in self.ticks.items()}
+        return due
 
     def snapshot(self) -> dict[str, Any]:
         return {"version": self.version, "mark": self.mark, "pending": self.pending,
-                "kernels": self.runner.snapshot()}  # fmt: skip
+                "ticks": self.ticks, "kernels": self.runner.snapshot()}  # fmt: skip
 
     def restore(self, state: dict[str, Any]) -> None:
         self.version, self.mark = state["version"], state["mark"]
-        self.pending = state["pending"]
+        self.pending, self.ticks = state["pending"], state["ticks"]
         self.runner.restore(state["kernels"])
 
 
@@ -149,8 +160,8 @@ class StageTask:
         released: dict[str, int] = {}
         for bucket, came in arrivals.items():
             state = self._state(bucket)
-            for queue, batch in self._advance(state, came, clock, released).items():
-                yield from self._sent(queue, batch, bucket)
+            for name, made in self._advance(state, came, clock, released).items():
+                yield from self._sent(name, made, bucket)
         self._write(arrivals, clock)
         done = {"stage": self.stage, "released": released, "faults": self._faults()}
         yield self.layout.sink, 0, DONE, json.dumps(done).encode()
@@ -169,18 +180,16 @@ class StageTask:
         """From one version to the next: take in what came, let go what is known."""
         for queue, blob in came:
             state.pending.setdefault(self.layout.queues[queue], []).append(blob)
+        for name, some in clock.ticks.items():
+            state.ticks[name] = [*state.ticks.get(name, ()), *some]
         state.version += 1
         if clock.mark is None or (state.mark is not None and clock.mark <= state.mark):
             return {}
         state.mark = clock.mark
         inputs = {q: self._released(state, q, clock.mark) for q, _ in self._keys()}
-        for queue in set(inputs) & set(self.layout.plan.program.input_names):
-            released[queue] = released.get(queue, 0) + len(inputs[queue])
-        ticks = {
-            name: np.array([t for t in some if t <= clock.mark], np.int64)
-            for name, some in clock.ticks.items()
-        }
-        return state.runner.round(inputs, clock.mark, ticks)
+        for name in set(inputs) & set(self.layout.plan.program.input_names):
+            released[name] = released.get(name, 0) + len(inputs[name])
+        return state.runner.round(inputs, clock.mark, state.ticks_up_to(clock.mark))
 
     def _keys(self) -> tuple[tuple[str, Any], ...]:
         return self.layout.stages[self.stage].keys
@@ -203,11 +212,10 @@ class StageTask:
                      np.zeros(0, np.int64))  # fmt: skip
 
     def _sent(self, queue: str, batch: Batch, bucket: int) -> Iterator[Wire]:
-        target = self.layout.targets[queue]
-        key = None if target.stage == self.layout.sink else target.key
-        # What goes to the sink, or to a stage that does not care, stays together.
+        target = self.layout.target(queue)
         number = self.layout.number(queue)
-        for place, part in parts(batch, key, self.memory.description.buckets, bucket):
+        # What goes to the sink, or to a stage that does not care, stays together.
+        for place, part in parts(batch, target.key, self.memory.description.buckets, bucket):
             yield target.stage, place, number, encode_batch(part)
 
     # --- versions ---

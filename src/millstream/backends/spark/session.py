@@ -1,0 +1,57 @@
+"""Starting Spark: a Java, the right Python, and silence.
+
+Spark's own log goes to a file in the checkpoint; its user interface is off; every port is
+on this machine only.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from millstream.backends.spark.java import find_java, java_environment
+
+DEFAULT_MASTER = "local[*,4]"
+
+_LOGGING = """\
+status = error
+appender.file.type = File
+appender.file.name = file
+appender.file.fileName = {path}
+appender.file.layout.type = PatternLayout
+appender.file.layout.pattern = %d{{ISO8601}} %p %c{{1}}: %m%n%throwable
+rootLogger.level = warn
+rootLogger.appenderRef.file.ref = file
+"""
+
+
+def start_session(master: str, checkpoint: Path, partitions: int) -> Any:
+    """A Spark session for one job; one that runs already is used as it is."""
+    os.environ.update(java_environment(find_java()))
+    from pyspark.sql import SparkSession
+
+    log = checkpoint / "spark.log"
+    configuration = checkpoint / "log4j2.properties"
+    configuration.write_text(_LOGGING.format(path=log))
+    settings = {
+        "spark.app.name": "millstream",
+        "spark.ui.enabled": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{configuration}",
+        "spark.log.structuredLogging.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": str(partitions),
+        # The exchange decides how many partitions there are; nobody may merge them.
+        "spark.sql.adaptive.enabled": "false",
+        "spark.python.worker.reuse": "true",
+        "spark.sql.streaming.minBatchesToRetain": "10",
+    }
+    builder = SparkSession.builder.master(master)
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("WARN")
+    return session
