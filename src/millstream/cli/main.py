@@ -83,7 +83,7 @@ def _add_run(commands: Commands, common: _Parser) -> None:
     run = commands.add_parser("run", parents=[common], help="run a program or a project")
     run.add_argument("file", metavar="PROJECT_OR_FILE")
     run.add_argument(
-        "--engine", default=None, metavar="NAME", help="local or reference (default: local)"
+        "--engine", default=None, metavar="NAME", help="local, spark or reference (default: local)"
     )
     _add_inputs(run)
     run.add_argument(
@@ -95,6 +95,13 @@ def _add_run(commands: Commands, common: _Parser) -> None:
     )
     run.add_argument("--follow", action="store_true", help="watch for new files until interrupted")
     run.add_argument("--schedule", metavar="S", help="of the reference: default or random:SEED")
+    run.add_argument("--master", metavar="URL", help="of Spark (default: local[*,4])")
+    run.add_argument(
+        "--checkpoint", metavar="DIR", help="of Spark: where a stopped run is taken up again"
+    )
+    run.add_argument(
+        "--rebuild", action="store_true", help="of Spark: compute all again from the input"
+    )
     run.add_argument("--no-optimise", action="store_true", help="run the program as it is written")
     run.add_argument(
         "--format",
@@ -186,3 +193,7 @@ def _report(error: MillstreamError) -> int:
     if len(error.faults) > 1:
         print(f"{len(error.faults)} errors", file=sys.stderr)
     return WRONG if isinstance(error, (UsageError, ProgramError)) else FAILED
+
+
+if __name__ == "__main__":
+    sys.exit(main())

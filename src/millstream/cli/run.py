@@ -23,13 +23,7 @@ SHOWN_FAULTS = 5
 
 def run(arguments: argparse.Namespace) -> int:
     compiled = api.compile(arguments.file)
-    options: dict[str, Any] = {}
-    if arguments.schedule:
-        if arguments.engine != "reference":
-            raise UsageError("only the reference has schedules", hint="add --engine reference")
-        from millstream.backends.reference.run import parse_schedule
-
-        options["schedule"] = parse_schedule(arguments.schedule)
+    options = _engine_options(arguments)
     progress = _progress(arguments.progress)
     finished = compiled.run(
         named(arguments.in_, "--in"),
@@ -42,6 +36,24 @@ def run(arguments: argparse.Namespace) -> int:
     )
     progress.finish(finished.report)
     return 0
+
+
+def _engine_options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The options that only one engine has."""
+    options: dict[str, Any] = {}
+    if arguments.schedule:
+        if arguments.engine != "reference":
+            raise UsageError("only the reference has schedules", hint="add --engine reference")
+        from millstream.backends.reference.run import parse_schedule
+
+        options["schedule"] = parse_schedule(arguments.schedule)
+    for name in ("master", "checkpoint", "rebuild"):
+        value = getattr(arguments, name)
+        if value and arguments.engine != "spark":
+            raise UsageError(f"only Spark takes --{name}", hint="add --engine spark")
+        if value:
+            options[name] = value
+    return options
 
 
 def named(given: list[str], option: str) -> dict[str, str]:

@@ -33,7 +33,8 @@ from millstream.state.codec import decode
 _PYTHON_ERROR = re.compile(r"[\w.]*(Error|Exception|State|Fault): ")
 
 DEFAULT_BUCKETS = 16
-DEFAULT_BATCH_BYTES = 64 << 20
+#: Tests make batches small through the environment.
+DEFAULT_BATCH_BYTES = int(os.environ.get("MILLSTREAM_SPARK_BATCH_BYTES", str(64 << 20)))
 SNAPSHOT_EVERY = 20
 
 
