@@ -40,10 +40,8 @@ def test_the_local_engine_gives_what_the_reference_gives(
 
 @pytest.mark.slow
 @settings(max_examples=200, deadline=None, derandomize=True, database=None)
-@given(st.data(), CUTS, st.just("more"))
-def test_the_engines_agree_on_more_programs(
-    data: st.DataObject, cuts: list[int], _kind: str
-) -> None:
+@given(st.data(), CUTS)
+def test_the_engines_agree_on_more_programs(data: st.DataObject, cuts: list[int]) -> None:
     agree(data, cuts)
 
 

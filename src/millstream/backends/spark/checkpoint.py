@@ -14,11 +14,15 @@ from typing import IO
 
 from millstream.backends.spark.worker import parsed
 from millstream.errors import PlanError, UsageError
-from millstream.state.codec import DamagedState, decode, encode
+from millstream.state.codec import DamagedState
 from millstream.state.files import LocalFiles
+from millstream.state.records import read_record, write_record
 
 #: How many snapshots are kept: the one before the last is there if the last is damaged.
 KEPT_SNAPSHOTS = 2
+REBUILD = "--rebuild computes everything again from the input"
+#: Spark may run the last batches again.
+KEPT_PLANS = 12
 
 
 class Checkpoint:
@@ -37,13 +41,13 @@ class Checkpoint:
             self._clear()
         found = self._job()
         if found is None:
-            self.files.write("job", encode({"fingerprint": fingerprint, "program": program}))
+            write_record(self.files, "job", {"fingerprint": fingerprint, "program": program})
         elif found["fingerprint"] != fingerprint:
             changed = _first_difference(found["program"], program)
             self.close()
             raise PlanError(
                 f'the checkpoint "{self.folder}" was made by another program: {changed}',
-                hint="--rebuild computes everything again from the input",
+                hint=REBUILD,
             )
 
     def _take_lock(self) -> None:
@@ -72,16 +76,14 @@ class Checkpoint:
                 path.unlink()
 
     def _job(self) -> dict[str, str] | None:
-        if "job" not in self.files.names("."):
+        names = set(self.files.names("."))
+        if "job" not in names and not names & {"spark", "state", "outputs", "sources"}:
             return None
         try:
-            found: dict[str, str] = decode(self.files.read("job"))
+            found: dict[str, str] = read_record(self.files, "job")
         except DamagedState as reason:
             self.close()
-            raise PlanError(
-                f'the checkpoint "{self.folder}" is damaged: {reason}',
-                hint="--rebuild computes everything again from the input",
-            ) from None
+            raise PlanError(str(reason), hint=REBUILD, place=str(self.folder)) from None
         return found
 
     def close(self) -> None:
@@ -89,8 +91,9 @@ class Checkpoint:
             self._lock.close()
             self._lock = None
 
-    def tidy(self, stages: int) -> None:
-        """Delete what no batch will ask for again."""
+    def tidy(self, stages: int, number: int) -> None:
+        """Delete what no batch after `number` will ask for again."""
+        self._tidy_sources(number - KEPT_PLANS)
         for stage in range(stages):
             folder = f"state/stage-{stage}"
             names = self.files.names(folder)
@@ -101,6 +104,14 @@ class Checkpoint:
             for name in names:
                 if parsed(name)[0] < oldest:
                     self.files.delete(f"{folder}/{name}")
+
+    def _tidy_sources(self, oldest: int) -> None:
+        names = self.files.names("sources")
+        lists = [n for n in names if n.endswith(".taken")]
+        for name in names:
+            is_newest_list = bool(lists) and name == lists[-1]
+            if int(name.split(".")[0]) < oldest and not is_newest_list:
+                self.files.delete(f"sources/{name}")
 
 
 def _first_difference(old: str, new: str) -> str:

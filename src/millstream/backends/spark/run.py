@@ -18,7 +18,7 @@ from typing import Any
 
 from millstream.backends.job import Job, Progress, Report, no_progress
 from millstream.backends.spark.blobs import decode_batch
-from millstream.backends.spark.checkpoint import Checkpoint
+from millstream.backends.spark.checkpoint import REBUILD, Checkpoint
 from millstream.backends.spark.layout import Description, Layout, layout_of
 from millstream.backends.spark.session import DEFAULT_MASTER, start_session
 from millstream.calculus.functions import Rstream
@@ -28,7 +28,8 @@ from millstream.connectors.chunks import Rejected
 from millstream.connectors.location import Format, Location, parse_location
 from millstream.connectors.write import open_writer
 from millstream.errors import RunError
-from millstream.state.codec import decode
+from millstream.state.codec import DamagedState
+from millstream.state.records import read_record
 
 _PYTHON_ERROR = re.compile(r"[\w.]*(Error|Exception|State|Fault): ")
 
@@ -106,6 +107,8 @@ class SparkRun:
                 )
             self._query(self.session or own, spec)
             self._deliver()
+        except DamagedState as reason:
+            raise self._damaged(str(reason)) from None
         finally:
             if own is not None:
                 own.stop()
@@ -113,18 +116,25 @@ class SparkRun:
         return self.report
 
     def _query(self, session: Any, spec: str) -> None:
-        from pyspark.errors import StreamingQueryException
+        from py4j.protocol import Py4JJavaError
+        from pyspark.errors import PySparkException, StreamingQueryException
 
         from millstream.backends.spark.source import NAME, MillstreamSource
 
         session.dataSource.register(MillstreamSource)
         frame = session.readStream.format(NAME).option("spec", spec).load()
-        query = (
+        writer = (
             frame.writeStream.foreachBatch(self._batch)
             .option("checkpointLocation", str(self.checkpoint.folder / "spark"))
             .trigger(availableNow=True)
-            .start()
         )
+        try:
+            query = writer.start()
+        except (Py4JJavaError, PySparkException) as error:
+            cause = error.java_exception.getMessage() if isinstance(error, Py4JJavaError) else error
+            reason = str(cause).splitlines()[0]
+            message = f"Spark cannot read its part of the checkpoint: {reason}"
+            raise self._damaged(message) from None
         try:
             query.awaitTermination()
         except StreamingQueryException as error:
@@ -139,7 +149,12 @@ class SparkRun:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         reasons = [line for line in lines if _PYTHON_ERROR.match(line)]
         reason = reasons[-1] if reasons else lines[0]
+        if "DamagedState: " in reason:
+            return self._damaged(reason.partition("DamagedState: ")[2])
         return RunError(f"Spark stopped: {reason}", hint=f"its log is {log}")
+
+    def _damaged(self, reason: str) -> RunError:
+        return RunError(reason, hint=REBUILD, place=str(self.checkpoint.folder))
 
     def _batch(self, frame: Any, number: int) -> None:
         """Chain the stages of one batch; the last task writes the results."""
@@ -155,7 +170,7 @@ class SparkRun:
         )
         frame.collect()
         self._deliver()
-        self.checkpoint.tidy(len(self.layout.stages))
+        self.checkpoint.tidy(len(self.layout.stages), number)
 
     # --- results ---
 
@@ -166,7 +181,11 @@ class SparkRun:
             number = int(name)
             if number < self.delivered:
                 continue
-            results = decode(self.checkpoint.files.read(f"outputs/{name}"))
+            if number > self.delivered:
+                raise DamagedState(
+                    f"the file outputs/{self.delivered:09} of the checkpoint is missing"
+                )
+            results = read_record(self.checkpoint.files, f"outputs/{name}")
             for queue, blob in results["outputs"].items():
                 batch = replace(decode_batch(blob, types[queue]), rank=None)
                 self.report.outputs[queue] += len(batch)

@@ -40,8 +40,9 @@ from millstream.connectors.settings import settings_of
 from millstream.plan.batch import Batch
 from millstream.plan.lateness import without_late
 from millstream.plan.ranks import first_rank
-from millstream.state.codec import decode, encode
+from millstream.state.codec import DamagedState
 from millstream.state.files import LocalFiles
+from millstream.state.records import read_record, write_record
 
 NAME = "millstream"
 
@@ -169,22 +170,25 @@ class BatchPlanner(DataSourceStreamReader, SupportsTriggerAvailableNow):
         seq = int(start["seq"])
         if f"{seq:09}.plan" in self.files.names("sources"):
             return {"seq": seq + 1}
+        if f"{seq:09}" in self.files.names("outputs"):
+            # Spark has forgotten what it has done; a new plan would do it differently.
+            raise DamagedState(f"the file sources/{seq:09}.plan of the checkpoint is missing")
         plan = plan_batch(self.spec, self.files, seq, self.snapshot or self._now())
         if plan is None:
             return {"seq": seq}
-        self.files.write(f"sources/{seq:09}.plan", encode(plan))
+        write_record(self.files, f"sources/{seq:09}.plan", plan)
         return {"seq": seq + 1}
 
     def _now(self) -> dict[str, list[str]]:
         return {
-            i.input.name: [str(p) for p in files_now(i.location)] if i.location.path else []
+            i.input.name: [_name(i, p) for p in files_now(i.location)] if i.location.path else []
             for i in self.spec.inputs
         }
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[Task]:
         tasks = []
         for seq in range(int(start["seq"]), int(end["seq"])):
-            plan = decode(self.files.read(f"sources/{seq:09}.plan"))
+            plan = read_record(self.files, f"sources/{seq:09}.plan")
             tasks += [Task(self.text, seq, n, plan) for n in range(len(self.spec.inputs))]
         return tasks
 
@@ -196,46 +200,64 @@ class BatchPlanner(DataSourceStreamReader, SupportsTriggerAvailableNow):
         )
 
 
+#: After so many files a plan refers to a new list of all files taken before.
+FILES_PER_LIST = 256
+
+
 def plan_batch(
     spec: SourceSpec, files: LocalFiles, seq: int, there: dict[str, list[str]]
 ) -> dict[str, Any] | None:
-    """What the next batch takes from each input; None if there is nothing to do."""
-    before = decode(files.read(f"sources/{seq - 1:09}.plan")) if seq else None
-    taken = before["taken"] if before else {}
-    plan: dict[str, Any] = {"take": {}, "taken": {}, "exhausted": {}}
-    has_new = False
+    """What the next batch takes from each input; None if there is nothing to do.
+
+    A plan says which files have been taken as a list written some batches ago and those
+    since then, so that plans stay small however many files there have been.
+    """
+    before = read_record(files, f"sources/{seq - 1:09}.plan") if seq else None
+    base: int | None = before["base"] if before else None
+    since: dict[str, list[str]] = dict(before["since"]) if before else {}
+    old = read_record(files, f"sources/{base:09}.taken") if base is not None else {}
+    plan: dict[str, Any] = {"take": {}, "since": {}, "exhausted": {}, "base": base, "floor": None}
     for one in spec.inputs:
         name = one.input.name
-        done = taken.get(name, [])
+        done = {*old.get(name, ()), *since.get(name, ())}
         left = _left(one, there[name], done)
-        take = left if one.location.format is Format.GENERATOR else _some(left, spec.batch_bytes)
-        has_new = has_new or bool(take)
+        take = (
+            left if one.location.path is None else _some(left, one.location.base, spec.batch_bytes)
+        )
         plan["take"][name] = take
-        plan["taken"][name] = [*done, *take]
+        plan["since"][name] = [*since.get(name, ()), *take]
         plan["exhausted"][name] = not spec.is_following and len(take) == len(left)
     plan["is_last"] = all(plan["exhausted"].values())
-    plan["floor"] = None
-    if before is not None and before["is_last"]:
-        plan["floor"] = decode(files.read(f"outputs/{seq - 1:09}"))["mark"]
+    has_new = any(plan["take"].values())
     if not has_new and (spec.is_following or (before is not None and before["is_last"])):
         return None
+    if before is not None and before["is_last"]:
+        plan["floor"] = read_record(files, f"outputs/{seq - 1:09}")["mark"]
+    if sum(map(len, plan["since"].values())) > FILES_PER_LIST:
+        everything = {name: [*old.get(name, ()), *some] for name, some in plan["since"].items()}
+        write_record(files, f"sources/{seq:09}.taken", everything)
+        plan["base"], plan["since"] = seq, {}
     return plan
 
 
-def _left(one: InputSpec, there: list[str], done: list[str]) -> list[str]:
-    if one.location.format is Format.GENERATOR:
-        return [] if done else ["generator"]
+def _name(one: InputSpec, path: Path) -> str:
+    """A file as the checkpoint knows it: a job may be moved together with its input."""
+    base = one.location.base
+    return str(path.relative_to(base)) if path.is_relative_to(base) else str(path)
+
+
+def _left(one: InputSpec, there: list[str], done: set[str]) -> list[str]:
     if one.location.path is None:
-        return [] if done else ["-"]
-    return [p for p in there if p not in set(done)]
+        return [] if done else ["generator"]
+    return [p for p in there if p not in done]
 
 
-def _some(paths: list[str], most: int) -> list[str]:
+def _some(paths: list[str], base: Path, most: int) -> list[str]:
     """The first files up to some size, but at least one."""
     chosen: list[str] = []
     size = 0
     for path in paths:
-        size += Path(path).stat().st_size
+        size += (base / path).stat().st_size
         if chosen and size > most:
             break
         chosen.append(path)
@@ -255,7 +277,7 @@ class InputTask:
         name = self.one.input.name
         self.log: dict[str, Any] = {"largest": None, "position": 0}
         if seq:
-            self.log = decode(self.files.read(f"sources/{seq:09}.{name}"))
+            self.log = read_record(self.files, f"sources/{seq:09}.{name}")
         self.counts = {"read": 0, "late": 0, "rejected": 0, "accepted": 0}
         self.ticks: list[Any] = []
 
@@ -274,7 +296,7 @@ class InputTask:
                     turn += 1
             finally:
                 reader.close()
-        self.files.write(f"sources/{self.seq + 1:09}.{self.one.input.name}", encode(self.log))
+        write_record(self.files, f"sources/{self.seq + 1:09}.{self.one.input.name}", self.log)
         yield from self._told()
 
     def _open(self, path: str) -> Reader:
@@ -282,7 +304,7 @@ class InputTask:
         if location.format is Format.GENERATOR:
             assert location.generator is not None
             return GeneratorReader(location.generator, self.one.input, 262_144)
-        return file_opener(location, self.one.input)(Path(path))
+        return file_opener(location, self.one.input)(location.base / path)
 
     def _sent(self, batch: Batch, turn: int) -> Iterator[Wire]:
         start = first_rank(self.one.declaration) + self.log["position"]

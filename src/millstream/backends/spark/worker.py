@@ -31,8 +31,9 @@ from millstream.backends.spark.wire import (
 from millstream.kernels.consolidate import consolidate
 from millstream.kernels.rounds import StepRunner
 from millstream.plan.batch import Batch, concat_batches, empty_batch
-from millstream.state.codec import decode, encode
+from millstream.state.codec import DamagedState
 from millstream.state.files import LocalFiles
+from millstream.state.records import read_record, write_record
 
 Arrivals = list[tuple[int, bytes]]
 
@@ -236,7 +237,7 @@ class StageTask:
         for name in reversed(self.memory.files.names(self.folder)):
             version, partition, of, kind = parsed(name)
             if kind == "snapshot" and version <= self.version and bucket % of == partition:
-                stored = decode(self.memory.files.read(f"{self.folder}/{name}"))
+                stored = read_record(self.memory.files, f"{self.folder}/{name}")
                 state.restore(stored[bucket])
                 return state
         return state
@@ -246,20 +247,22 @@ class StageTask:
         for name in self.memory.files.names(self.folder):
             found, partition, of, kind = parsed(name)
             if kind == "delta" and found == version and bucket % of == partition:
-                stored = decode(self.memory.files.read(f"{self.folder}/{name}"))
+                stored = read_record(self.memory.files, f"{self.folder}/{name}")
                 clock = Clock(stored["mark"], stored["ticks"])
                 self._advance(state, stored["buckets"][bucket], clock, {})
                 return
-        raise FileNotFoundError(f"{self.folder}: version {version} of bucket {bucket} is missing")
+        raise DamagedState(
+            f"the file {self.folder}/{self.name(version)}.delta of the checkpoint is missing"
+        )
 
     def _write(self, arrivals: dict[int, Arrivals], clock: Clock) -> None:
         """One file for all buckets: what came; now and then also what it has led to."""
         delta = {"mark": clock.mark, "ticks": clock.ticks, "buckets": arrivals}
-        self.memory.files.write(f"{self.folder}/{self.name(self.version)}.delta", encode(delta))
+        write_record(self.memory.files, f"{self.folder}/{self.name(self.version)}.delta", delta)
         if (self.version + 1) % self.memory.description.snapshot_every == 0:
             states = {b: self.memory.buckets[self.stage, b].snapshot() for b in self.buckets}
             name = f"{self.folder}/{self.name(self.version + 1)}.snapshot"
-            self.memory.files.write(name, encode(states))
+            write_record(self.memory.files, name, states)
 
 
 def parsed(name: str) -> tuple[int, int, int, str]:
@@ -329,8 +332,7 @@ def run_sink(description: Description, version: int) -> Any:
 
     def run(batches: Iterator[Any]) -> Iterator[Any]:
         memory = memory_for(description)
-        data = encode(_results(memory.layout, batches))
-        memory.files.write(f"outputs/{version:09}", data)
+        write_record(memory.files, f"outputs/{version:09}", _results(memory.layout, batches))
         return iter(())
 
     return run

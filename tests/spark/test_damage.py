@@ -1,0 +1,115 @@
+"""Every kind of file of a checkpoint, damaged in every way: equal rows or a clear refusal."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import millstream
+from millstream.connectors.location import parse_location
+from millstream.errors import MillstreamError
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+PROGRAM = """
+output sums;
+input trades(symbol text, volume integer);
+variable $s(total integer = 0);
+(sums, $s) <- Fold[by symbol; set $s.total = $s.total + volume;
+                   emit symbol, total = $s.total](trades, $s);
+"""
+
+
+def flipped(data: bytes) -> bytes:
+    middle = len(data) // 2
+    return data[:middle] + bytes([data[middle] ^ 16]) + data[middle + 1 :] if data else b"x"
+
+
+DAMAGES: dict[str, Callable[[bytes], bytes | None]] = {
+    "emptied": lambda _: b"",
+    "truncated": lambda data: data[: len(data) * 2 // 3],
+    "flipped": flipped,
+    "removed": lambda _: None,
+}
+
+#: The newest file of each kind, as a pattern.
+KINDS = ["job", "sources/*.plan", "sources/*.trades", "state/stage-0/*.delta",
+         "state/stage-0/*.snapshot", "outputs/*", "spark/offsets/*", "spark/commits/*",
+         "spark/metadata"]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def stopped(tmp_path_factory: pytest.TempPathFactory, spark: Any) -> Path:
+    """A job that has run over six files in six batches, with two more files to come."""
+    folder = tmp_path_factory.mktemp("job")
+    (folder / "trades").mkdir()
+    (folder / "job.brook").write_text(PROGRAM)
+    for number in range(6):
+        write(folder, number)
+    run(folder, spark)
+    return folder
+
+
+def write(folder: Path, number: int) -> None:
+    rows = "".join(f"{number * 10 + n},S{n % 3},{number + n}\n" for n in range(8))
+    (folder / "trades" / f"{number}.csv").write_text("_time,symbol,volume\n" + rows)
+
+
+def run(folder: Path, spark: Any, **options: Any) -> list[dict[str, Any]]:
+    finished = millstream.compile(folder / "job.brook").run(
+        {"trades": parse_location("trades/", folder)}, engine="spark", session=spark,
+        partitions=2, buckets=4, batch_bytes=1, snapshot_every=4,
+        checkpoint=folder / "checkpoint", **options,
+    )  # fmt: skip
+    return finished.rows("sums")
+
+
+def copied(stopped: Path, tmp_path: Path) -> Path:
+    folder = tmp_path / "job"
+    shutil.copytree(stopped, folder)
+    for number in (6, 7):
+        write(folder, number)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def expected(
+    stopped: Path, spark: Any, tmp_path_factory: pytest.TempPathFactory
+) -> list[dict[str, Any]]:
+    folder = copied(stopped, tmp_path_factory.mktemp("whole"))
+    rows = run(folder, spark)
+    assert 8 * 8 == len(rows)
+    return rows
+
+
+#: The other half is run by `make proof`.
+QUICK = ("flipped", "removed")
+
+
+@pytest.mark.parametrize(
+    "damage", [d if d in QUICK else pytest.param(d, marks=pytest.mark.proof) for d in DAMAGES]
+)
+@pytest.mark.parametrize("kind", KINDS)
+def test_damage_is_noticed_or_changes_nothing(
+    kind: str, damage: str, stopped: Path, expected: list[Any], spark: Any, tmp_path: Path
+) -> None:
+    folder = copied(stopped, tmp_path)
+    victim = max((folder / "checkpoint").glob(kind))
+    data = DAMAGES[damage](victim.read_bytes())
+    if data is None:
+        victim.unlink()
+    else:
+        victim.write_bytes(data)
+    try:
+        rows = run(folder, spark)
+    except MillstreamError as refusal:
+        told = str(refusal)
+        rows = run(folder, spark, rebuild=True)
+    else:
+        told = "nothing, because nothing has changed"
+    assert expected == rows
+    assert "Traceback" not in told
