@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from millstream.backends.job import Job, Progress, Report, no_progress
+from millstream.backends.job import Job, Progress, Report, never, no_progress
 from millstream.calculus.graph import Input, Program
 from millstream.calculus.terms import canonical
 from millstream.calculus.types import (
@@ -102,13 +102,15 @@ class Compiled:
         *,
         engine: str = DEFAULT_ENGINE,
         optimise: bool = True,
-        follow: Callable[[], bool] | None = None,
+        follow: bool = False,
+        stopped: Callable[[], bool] = never,
         progress: Progress = no_progress,
         **options: Any,
     ) -> Finished:
         """Run to the end of the inputs. Outputs that are not given are kept in memory.
 
-        `follow`, if given, makes the job watch for new files until it answers true.
+        `follow` makes the job watch for new files until `stopped` answers true. Further
+        options are the engine's own.
         """
         from millstream.optimiser.optimise import optimise as optimised
 
@@ -120,7 +122,9 @@ class Compiled:
             outputs or {}, (*program.outputs, *extra), "output"
         )
         with ExitStack() as stack:
-            job, writers = self._job(program, job_inputs, job_outputs, follow, stack)
+            job, writers = self._job(
+                program, job_inputs, job_outputs, stopped, stack, is_following=follow
+            )
             report = run(job, progress=progress, **options)
         return Finished(report, writers)
 
@@ -129,8 +133,10 @@ class Compiled:
         program: Program,
         inputs: Mapping[str, Any],
         outputs: Mapping[str, Any],
-        follow: Callable[[], bool] | None,
+        stopped: Callable[[], bool],
         stack: ExitStack,
+        *,
+        is_following: bool,
     ) -> tuple[Job, dict[str, Any]]:
         """Open everything, inputs first: a missing file must not touch an output."""
         from millstream.connectors.write import open_rejected_writer
@@ -139,15 +145,14 @@ class Compiled:
             stack.push(_closing(writer))
             return writer
 
-        following = follow is not None
-        readers = self._readers(program, inputs, follow)
+        readers = self._readers(program, inputs, stopped if is_following else None)
         types = program.queue_types()
         writers = {
-            name: opened(_writer(outputs.get(name), types[name], is_following=following))
+            name: opened(_writer(outputs.get(name), types[name], is_following=is_following))
             for name in program.outputs
         }
         late = {
-            one.name: opened(_writer(outputs[key], one.type, is_following=following))
+            one.name: opened(_writer(outputs[key], one.type, is_following=is_following))
             for key, one in late_names(program).items()
             if key in outputs
         }
@@ -159,7 +164,8 @@ class Compiled:
             for one in program.inputs
             if isinstance(given := self._input(one, inputs), (str, Path, Location))
         }
-        return Job(program, readers, writers, late, on_rejected, following, locations), writers
+        job = Job(program, readers, writers, late, on_rejected, is_following, stopped, locations)
+        return job, writers
 
     def _readers(
         self, program: Program, inputs: Mapping[str, Any], follow: Callable[[], bool] | None

@@ -106,3 +106,21 @@ def test_another_program_is_refused_and_rebuild_takes_it(tmp_path: Path) -> None
         second.open("b", "output y;\n", rebuild=False)
     second.open("b", "output y;\n", rebuild=True)
     second.close()
+
+
+def test_an_interrupted_run_finishes_its_batch_and_goes_on_later(tmp_path: Path) -> None:
+    make_project(tmp_path, files=5)
+    subprocess.run(command(tmp_path, "local"), cwd=tmp_path, check=True)
+    environment = {**os.environ, "MILLSTREAM_SPARK_BATCH_BYTES": "1"}
+    spark = command(tmp_path, "spark", "--checkpoint", "checkpoint")
+    process = subprocess.Popen(spark, cwd=tmp_path, env=environment, start_new_session=True)
+    outputs_folder = tmp_path / "checkpoint" / "outputs"
+    deadline = time.monotonic() + 60
+    while not (outputs_folder.is_dir() and any(outputs_folder.iterdir())):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    assert 0 == process.wait(timeout=20)
+    assert len(list(outputs_folder.iterdir())) < 5
+    subprocess.run(spark, cwd=tmp_path, check=True, env=environment, timeout=120)
+    assert outputs(tmp_path, "local") == outputs(tmp_path, "spark")

@@ -13,6 +13,11 @@ from millstream.connectors.location import Location
 SHOWN_REJECTIONS = 5
 
 
+def never() -> bool:
+    """For jobs that nobody stops."""
+    return False
+
+
 @dataclass(frozen=True)
 class Job:
     """A program with its inputs opened and its outputs ready to be written."""
@@ -23,6 +28,8 @@ class Job:
     late_writers: Mapping[str, Writer] = field(default_factory=dict)
     on_rejected: Callable[[Sequence[Rejected]], None] | None = None
     is_following: bool = False
+    #: Asked between batches: whether to stop before the end.
+    stopped: Callable[[], bool] = never
     #: Where inputs come from, for engines that read them elsewhere.
     locations: Mapping[str, Location] = field(default_factory=dict)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from millstream import api
-from millstream.backends.job import Report
+from millstream.backends.job import Report, never
 from millstream.cli.show import JsonWriter, TableWriter, in_words
 from millstream.connectors.location import Location, parse_location
 from millstream.errors import UsageError, listing
@@ -24,13 +24,15 @@ SHOWN_FAULTS = 5
 def run(arguments: argparse.Namespace) -> int:
     compiled = api.compile(arguments.file)
     options = _engine_options(arguments)
-    progress = _progress(arguments.progress)
+    progress = Progress(arguments.progress)
+    engine = arguments.engine or api.DEFAULT_ENGINE
     finished = compiled.run(
         named(arguments.in_, "--in"),
         _outputs(compiled, arguments),
-        engine=arguments.engine or api.DEFAULT_ENGINE,
+        engine=engine,
         optimise=not arguments.no_optimise,
-        follow=_until_interrupted() if arguments.follow else None,
+        follow=arguments.follow,
+        stopped=_until_interrupted() if arguments.follow or engine == "spark" else never,
         progress=progress,
         **options,
     )
@@ -149,10 +151,6 @@ class Progress:
         rejected = sum(c.rejected for c in report.inputs.values())
         parts += [f"{in_words(read / max(seconds, 1e-9))} rows/s", f"late {late:,}"]
         return "  ".join([*parts, f"rejected {rejected:,}"])
-
-
-def _progress(shown: str) -> Progress:
-    return Progress(shown)
 
 
 def summary(report: Report, seconds: float) -> dict[str, Any]:

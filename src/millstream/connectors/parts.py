@@ -16,7 +16,10 @@ from millstream.plan.batch import Batch
 
 
 class PartsWriter:
-    """Mutable: counts the files; numbers go on after those that are there."""
+    """Mutable: counts the files; numbers go on after those that are there.
+
+    An engine that can run a batch twice says which file it is by `begin`.
+    """
 
     def __init__(self, location: Location, type_: QueueType) -> None:
         assert location.path is not None
@@ -24,6 +27,11 @@ class PartsWriter:
         self._path = location.path
         self._type = type_
         self._number = 0
+        self._begun: int | None = None
+
+    def begin(self, number: int) -> None:
+        """The next file has this number, and replaces one that is there."""
+        self._begun = number
 
     def write(self, batch: Batch) -> None:
         if not len(batch):
@@ -39,9 +47,10 @@ class PartsWriter:
     def _next_path(self) -> Path:
         name, dot, ending = self._path.name.partition(".")
         while True:
-            self._number += 1
+            self._number = self._number + 1 if self._begun is None else self._begun
             path = self._path.with_name(f"{name}-{self._number:06}{dot}{ending}")
-            if not path.exists():
+            if self._begun is not None or not path.exists():
+                self._begun = None
                 return path
 
     def close(self) -> None:

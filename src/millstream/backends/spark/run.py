@@ -26,6 +26,7 @@ from millstream.calculus.graph import Input
 from millstream.calculus.text import render
 from millstream.connectors.chunks import Rejected
 from millstream.connectors.location import Format, Location, parse_location
+from millstream.connectors.parts import PartsWriter
 from millstream.connectors.write import open_writer
 from millstream.errors import RunError
 from millstream.state.codec import DamagedState
@@ -37,6 +38,8 @@ DEFAULT_BUCKETS = 16
 #: Tests make batches small through the environment.
 DEFAULT_BATCH_BYTES = int(os.environ.get("MILLSTREAM_SPARK_BATCH_BYTES", str(64 << 20)))
 SNAPSHOT_EVERY = 20
+POLL_SECONDS = 0.2
+POLL = "200 milliseconds"
 
 
 def run(
@@ -67,6 +70,10 @@ def run(
             shutil.rmtree(folder, ignore_errors=True)
 
 
+class StoppedError(Exception):
+    """Raised inside a query to end it between two batches."""
+
+
 class SparkRun:
     """Mutable: one run of a job on Spark."""
 
@@ -94,6 +101,7 @@ class SparkRun:
         self.report = Report.for_program(job.program)
         self.delivered = 0
         self.session = session
+        self.was_stopped = False
 
     def to_the_end(self, *, rebuild: bool) -> Report:
         program = render(self.job.program)
@@ -123,11 +131,13 @@ class SparkRun:
 
         session.dataSource.register(MillstreamSource)
         frame = session.readStream.format(NAME).option("spec", spec).load()
-        writer = (
-            frame.writeStream.foreachBatch(self._batch)
-            .option("checkpointLocation", str(self.checkpoint.folder / "spark"))
-            .trigger(availableNow=True)
+        writer = frame.writeStream.foreachBatch(self._batch).option(
+            "checkpointLocation", str(self.checkpoint.folder / "spark")
         )
+        if self.job.is_following:
+            writer = writer.trigger(processingTime=POLL)
+        else:
+            writer = writer.trigger(availableNow=True)
         try:
             query = writer.start()
         except (Py4JJavaError, PySparkException) as error:
@@ -136,9 +146,12 @@ class SparkRun:
             message = f"Spark cannot read its part of the checkpoint: {reason}"
             raise self._damaged(message) from None
         try:
-            query.awaitTermination()
+            while not query.awaitTermination(POLL_SECONDS):
+                if self.job.stopped() and not query.status["isTriggerActive"]:
+                    query.stop()
         except StreamingQueryException as error:
-            raise self._told(error) from None
+            if not self.was_stopped:
+                raise self._told(error) from None
         except BaseException:
             query.stop()
             raise
@@ -157,7 +170,13 @@ class SparkRun:
         return RunError(reason, hint=REBUILD, place=str(self.checkpoint.folder))
 
     def _batch(self, frame: Any, number: int) -> None:
-        """Chain the stages of one batch; the last task writes the results."""
+        """Chain the stages of one batch; the last task writes the results.
+
+        A batch that has begun is finished, one that has not is left for the next start.
+        """
+        if self.job.stopped():
+            self.was_stopped = True
+            raise StoppedError
         from millstream.backends.spark.wire import SCHEMA
         from millstream.backends.spark.worker import run_sink, run_stage
 
@@ -189,7 +208,10 @@ class SparkRun:
             for queue, blob in results["outputs"].items():
                 batch = replace(decode_batch(blob, types[queue]), rank=None)
                 self.report.outputs[queue] += len(batch)
-                self.job.writers[queue].write(batch)
+                writer = self.job.writers[queue]
+                if isinstance(writer, PartsWriter):
+                    writer.begin(number + 1)  # written again, a batch is the same file again
+                writer.write(batch)
             self._count(results)
             self.delivered = number + 1
             self.report.mark = results["mark"]

@@ -7,6 +7,8 @@ on this machine only.
 from __future__ import annotations
 
 import os
+import signal
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +54,10 @@ def start_session(master: str, checkpoint: Path, partitions: int) -> Any:
     builder = SparkSession.builder.master(master)
     for name, value in settings.items():
         builder = builder.config(name, value)
+    # Spark takes Ctrl-C for itself and cancels all jobs; whoever had it before gets it back.
+    handler = signal.getsignal(signal.SIGINT)
     session = builder.getOrCreate()
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, handler)
     session.sparkContext.setLogLevel("WARN")
     return session
