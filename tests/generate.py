@@ -381,5 +381,7 @@ def _changes(draw: st.DrawFn, schema: Schema, max_rows: int) -> list[Event]:
         is_removal = bool(present) and draw(st.booleans())
         row: Row = draw(st.sampled_from(present) if is_removal else _row(schema))
         (present.remove if is_removal else present.append)(row)
-        events.append(Event(time, row, -1 if is_removal else 1))
+        # Now and then something is taken away that is not there.
+        weight = -1 if is_removal or draw(st.integers(0, 9)) == 0 else 1
+        events.append(Event(time, row, weight))
     return events

@@ -187,6 +187,12 @@ class Compiled:
         found = [path for path in beside if path.exists()]
         if len(found) == 1:
             return parse_location(found[0].name, self.base)
+        if found:
+            raise UsageError(
+                f'the input "{one.name}" is not given, and there are several files for it: '
+                f"{listing(path.name for path in found)}",
+                hint=f"say which: --in {one.name}={found[0]}",
+            )
         names = " or ".join(path.name for path in beside)
         raise UsageError(
             f'the input "{one.name}" is not given',
@@ -276,11 +282,21 @@ def _reader(one: Input, given: Any, follow: Callable[[], bool] | None) -> Reader
 
 def _items_given(one: Input, rows: Iterable[Mapping[str, Value]]) -> Iterator[tuple[int, Row, int]]:
     """Dictionaries as items; integers become numbers where a number is wanted."""
+    known = {TIME_COLUMN, WEIGHT_COLUMN, one.time, *one.type.schema.names}
     for number, row in enumerate(rows, 1):
+        strange = next((key for key in row if key not in known), None)
+        if strange is not None and any(name not in row for name in one.type.schema.names):
+            raise UsageError(
+                f'row {number} of "{one.name}": unknown column "{strange}"',
+                hint=suggest(strange, one.type.schema.names),
+            )
         time = row.get(one.time or TIME_COLUMN)
         weight = row.get(WEIGHT_COLUMN, 1)
         if not _is_of(time, Kind.TIME) or not _is_of(weight, Kind.INTEGER):
-            raise UsageError(f'row {number} of "{one.name}" has no time in microseconds')
+            raise UsageError(
+                f'row {number} of "{one.name}" has no time in microseconds',
+                hint=f'give it as an integer: {{"{one.time or TIME_COLUMN}": 1735689600000000}}',
+            )
         assert isinstance(time, int) and isinstance(weight, int)
         yield time, tuple(_value(one, f, row.get(f.name), number) for f in one.type.schema), weight
 

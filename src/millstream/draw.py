@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from html import escape
 
-_WIDTH, _HEIGHT, _GAP_X, _GAP_Y, _MARGIN = 220, 46, 60, 22, 20
+_WIDTH, _HEIGHT, _GAP_X, _GAP_Y, _MARGIN = 260, 46, 60, 22, 20
 _FONT = 'font-family="sans-serif" font-size="12"'
 _ARROW_HEAD = (
     '<defs><marker id="tip" markerWidth="8" markerHeight="8" refX="7" refY="4" '
@@ -16,13 +16,15 @@ _FILL = {"input": "#e7f0fa", "output": "#e9f6ea", "step": "#ffffff"}
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A node: `name` is what others refer to in `after`."""
+    """A node: `name` is what others refer to in `after` and `beside`."""
 
     name: str
     title: str
     detail: str
     after: tuple[str, ...]
     kind: str = "step"
+    #: Boxes that this one hears from other than by a queue: through a shared variable.
+    beside: tuple[str, ...] = ()
 
 
 def draw(boxes: list[Box]) -> str:
@@ -46,6 +48,7 @@ def draw(boxes: list[Box]) -> str:
     ]
     for box in boxes:
         parts += [_arrow(place[a], place[box.name]) for a in box.after if a in place]
+        parts += [_link(place[a], place[box.name]) for a in box.beside if a in place]
     parts += [_rectangle(box, *place[box.name]) for box in boxes]
     return "\n".join([*parts, "</svg>"]) + "\n"
 
@@ -65,6 +68,16 @@ def _arrow(start: tuple[int, int], end: tuple[int, int]) -> str:
     return (
         f'<path d="M{x1},{y1} C{x1 + bend},{y1} {x2 - bend},{y2} {x2},{y2}" fill="none" '
         'stroke="#555" marker-end="url(#tip)"/>'
+    )
+
+
+def _link(start: tuple[int, int], end: tuple[int, int]) -> str:
+    """A dashed line from the bottom of one box to the top, or bottom, of another."""
+    x1, y1 = start[0] + _WIDTH // 2, start[1] + (_HEIGHT if end[1] >= start[1] else 0)
+    x2, y2 = end[0] + _WIDTH // 2, end[1] + (0 if end[1] > start[1] else _HEIGHT)
+    return (
+        f'<path d="M{x1},{y1} L{x2},{y2}" fill="none" stroke="#b55" '
+        'stroke-dasharray="4 3" marker-end="url(#tip)"/>'
     )
 
 

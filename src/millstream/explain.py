@@ -9,6 +9,7 @@ from millstream.calculus.text import render, render_function, render_operator
 from millstream.draw import Box, draw
 from millstream.errors import UsageError, listing
 from millstream.plan.stages import Stage, stages_of
+from millstream.plan.steps import Step
 
 STAGES = ("calculus", "optimised", "plan", "kernels")
 FORMATS = ("text", "json", "svg")
@@ -89,10 +90,18 @@ def _operator_records(program: Program) -> list[dict[str, object]]:
 
 def _program_boxes(program: Program) -> list[Box]:
     boxes = [Box(i.name, i.name, str(i.type), (), "input") for i in program.inputs]
+    home = {q: op.id for op in program.operators for q in op.outputs}
+    writers = {
+        v: tuple(op for op in program.operators if v in op.writes)
+        for v in program.shared_variables()
+    }
     for op in in_dependency_order(program):
         detail = render_function(op.function)
-        boxes += [Box(q, op.function.name, detail, op.inputs) for q in op.outputs or (op.id,)]
-    boxes += [Box(f"output {q}", q, "output", (q,), "output") for q in program.outputs]
+        after = tuple(home.get(q, q) for q in op.inputs)
+        others = tuple(u.id for v in op.reads for u in writers.get(v, ()) if u is not op)
+        boxes.append(Box(op.id, op.function.name, detail, after, beside=others))
+    boxes += [Box(f"output {q}", q, "output", (home.get(q, q),), "output")
+              for q in program.outputs]  # fmt: skip
     return boxes
 
 
@@ -108,6 +117,7 @@ def _explain_plan(program: Program, stage: str, format_: str) -> str:
         return _explain_kernels(program, format_)
     records: list[dict[str, object]] = []
     boxes = [Box(i.name, i.name, str(i.type), (), "input") for i in plan.program.inputs]
+    home = {q: _step_name(step) for step in plan.steps for q in step.outputs}
     for number, one in enumerate(stages_of(plan), 1):
         for step in one.steps:
             label = " > ".join(op.function.name for op in step.operators)
@@ -123,13 +133,20 @@ def _explain_plan(program: Program, stage: str, format_: str) -> str:
                     "functions": "\n".join(render_function(o.function) for o in step.operators),
                 }
             )
-            boxes += [Box(q, label, f"stage {number}", step.inputs) for q in step.outputs]
+            after = tuple(home.get(q, q) for q in step.inputs)
+            boxes.append(Box(_step_name(step), label, f"stage {number}", after))
     if format_ == "json":
         return _json(records)
     if format_ == "svg":
-        outputs = [Box(f"output {q}", q, "output", (q,), "output") for q in program.outputs]
+        outputs = [
+            Box(f"output {q}", q, "output", (home.get(q, q),), "output") for q in program.outputs
+        ]
         return draw(boxes + outputs)
     return _plan_text(records)
+
+
+def _step_name(step: Step) -> str:
+    return f"step {step.operators[0].id}"
 
 
 def _key_text(stage: Stage) -> str:

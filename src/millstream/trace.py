@@ -9,6 +9,7 @@ callable as it is.
 
 from __future__ import annotations
 
+import dis
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
@@ -34,6 +35,24 @@ class Traced:
     def __bool__(self) -> NoReturn:
         raise Untraceable("a column has no truth value yet; use & | ~ and if_")
 
+    def __str__(self) -> NoReturn:
+        raise Untraceable('a column has no text yet; use call("text", column)')
+
+    __repr__ = __str__
+
+    def __format__(self, specification: str) -> NoReturn:
+        str(self)
+        raise AssertionError
+
+    def __mod__(self, other: object) -> Traced:
+        """Python's remainder has the sign of the divisor, the calculus' of the dividend."""
+        left, right = self.expression, expression_of(other)
+        shifted = Apply("+", (Apply("%", (left, right)), right))
+        return Traced(Apply("%", (shifted, right)))
+
+    def __rmod__(self, other: object) -> Traced:
+        return Traced(expression_of(other)) % self
+
     def __iter__(self) -> NoReturn:
         raise Untraceable("a column cannot be iterated over")
 
@@ -42,7 +61,7 @@ class Traced:
 
 
 _BINARY = {
-    "add": "+", "sub": "-", "mul": "*", "truediv": "/", "mod": "%", "lt": "<", "le": "<=",
+    "add": "+", "sub": "-", "mul": "*", "truediv": "/", "lt": "<", "le": "<=",
     "gt": ">", "ge": ">=", "eq": "==", "ne": "!=", "and": "and", "or": "or",
 }  # fmt: skip
 
@@ -57,7 +76,7 @@ def _binary(function: str, *, is_reflected: bool) -> Callable[[Traced, object], 
 
 for _name, _function in _BINARY.items():
     setattr(Traced, f"__{_name}__", _binary(_function, is_reflected=False))
-    if _function in ("+", "-", "*", "/", "%", "and", "or"):
+    if _function in ("+", "-", "*", "/", "and", "or"):
         setattr(Traced, f"__r{_name}__", _binary(_function, is_reflected=True))
 for _name, _function in {"neg": "neg", "abs": "abs", "invert": "not"}.items():
     setattr(
@@ -109,6 +128,8 @@ def _called(function: Callable[[Any], object], schema: Schema) -> object:
     It may fail in any way at all on something that is not a value; whatever it raises
     means that it cannot be traced.
     """
+    if any(step.opname == "IS_OP" for step in dis.get_instructions(function)):
+        raise Untraceable("`is` looks at objects, which columns are not yet; use is_null")
     try:
         return function(_Row(schema))
     except Exception as error:
@@ -119,7 +140,11 @@ def trace_term(
     function: Callable[[Any], object], schema: Schema, wanted: Type | None = None
 ) -> Term:
     """The term of a lambda that gives one value."""
-    return check(expression_of(_called(function, schema)), Scope(schema), wanted=wanted)
+    result = _called(function, schema)
+    if not isinstance(result, Traced):
+        # It may be a constant; it may as well depend on what cannot be seen here.
+        raise Untraceable("the result does not depend on any column")
+    return check(result.expression, Scope(schema), wanted=wanted)
 
 
 def trace_row(function: Callable[[Any], object], schema: Schema) -> Columns:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from millstream.calculus.graph import Program
 from millstream.connectors.chunks import Reader, Rejected, Writer
 from millstream.connectors.location import Location
+from millstream.plan.batch import Batch
 
 SHOWN_REJECTIONS = 5
 
@@ -74,10 +75,22 @@ class Report:
         self.inputs[name].rejected += len(rejected)
         wanted = SHOWN_REJECTIONS - len(self.first_rejections)
         for one in rejected[: max(0, wanted)]:
-            self.first_rejections.append(f"{one.source}:{one.position}: {one.reason}")
+            place = f"{one.source}:{one.position}" if one.position else one.source
+            self.first_rejections.append(f"{place}: {one.reason}")
         if job.on_rejected is not None:
             job.on_rejected(rejected)
 
+
+def rejected_changes(name: str, batch: Batch) -> list[Rejected]:
+    """Changes of a relation that take away what is not there, as rejected rows."""
+    return [
+        Rejected(name, 0, f"{NOT_THERE}, at time {time}", repr(row))
+        for time, row in zip(batch.time.tolist(), batch.rows(), strict=True)
+    ]
+
+
+#: Why a change of a relation may be rejected.
+NOT_THERE = "this takes away a row that is not there"
 
 #: Called by an engine now and then with the report so far.
 Progress = Callable[[Report], None]

@@ -15,6 +15,7 @@ from millstream.calculus.scalars import SCALARS, Signature
 from millstream.calculus.syntax import Apply, Constant, Expression, Name, VariableName
 from millstream.calculus.terms import Call, Column, Literal, Term, VariableField, canonical
 from millstream.calculus.types import (
+    BOOLEAN,
     INT64_MAX,
     INT64_MIN,
     INTEGER,
@@ -148,6 +149,8 @@ class _Checker:
         args = [None if _is_untyped_null(a) else self.term(a) for a in apply.args]
         if any(t is None and not _is_untyped_null(a)
                for t, a in zip(args, apply.args, strict=True)):  # fmt: skip
+            if apply.function in ("and", "or"):
+                self.conditions(args)
             return None
         signature = _signature(scalar.rule, [None if t is None else t.type for t in args])
         if isinstance(signature, str):
@@ -159,6 +162,12 @@ class _Checker:
             for t, a, p in zip(args, apply.args, signature.params, strict=True)
         )
         return self.folded(Call(apply.function, typed, signature.result, apply.span))
+
+    def conditions(self, args: list[Term | None]) -> None:
+        """What is right beside something wrong must still be a condition."""
+        for term in args:
+            if term is not None and term.type != BOOLEAN:
+                self.fail(f"expected a boolean, got {term.type}", term.span)
 
     def folded(self, call: Call) -> Term | None:
         """`-3` and `time("2026-01-01")` are literals, so that printing and parsing agree."""

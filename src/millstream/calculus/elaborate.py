@@ -306,8 +306,13 @@ class _Body:
     def condition(self, items: tuple[Item, ...], word: str) -> Term | None:
         if not items:
             return None
-        if len(items) != 1 or items[0].target is not None:
-            self.fail(f"expected one condition after `{word}`", items[0].span)
+        if items[0].target is not None:
+            self.fail(
+                "expected a condition, got an assignment", items[0].span, "write == to compare"
+            )
+            return None
+        if len(items) != 1:
+            self.fail(f"expected one condition after `{word}`", items[1].span)
             return None
         return self.term(items[0].value, BOOLEAN)
 
@@ -459,7 +464,15 @@ class _Body:
             self.fail(f"{call.function} takes one argument", call.span)
             return None
         term = self.term(call.args[0]) if call.args else None
-        return Aggregation(item.target.name, call.function, term)
+        if call.args and term is None:
+            return None
+        found = Aggregation(item.target.name, call.function, term)
+        try:
+            found.result_type()
+        except FunctionFault as fault:
+            self.fail(str(fault), call.span)
+            return None
+        return found
 
     def weights(self) -> tuple[int, ...]:
         return self.whole(self.items(None), "a weight")

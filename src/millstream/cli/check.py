@@ -31,9 +31,14 @@ def _praise(compiled: api.Compiled) -> str:
         else "deterministic"
     )
     return (
-        f"ok: {len(program.inputs)} inputs, {len(program.operators)} operators, "
-        f"{len(program.outputs)} outputs; {nature}"
+        f"ok: {_counted(len(program.inputs), 'input')}, "
+        f"{_counted(len(program.operators), 'operator')}, "
+        f"{_counted(len(program.outputs), 'output')}; {nature}"
     )
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def _record(fault: Fault) -> dict[str, object]:

@@ -35,11 +35,14 @@ START = "2026-01-05T09:30:00Z"
 
 
 def run(arguments: argparse.Namespace) -> int:
-    print("The market maker of the Brooklet paper, on generated bids and asks:\n")
-    print("\n".join(f"    {line}" for line in PROGRAM.splitlines() if not line.startswith("#")))
-    print()
+    is_text = arguments.format == "text"
+    if is_text:
+        print("The market maker of the Brooklet paper, on generated bids and asks:\n")
+        shown = [line for line in PROGRAM.splitlines() if not line.startswith("#")]
+        print("\n".join(f"    {line}" for line in shown) + "\n")
     compiled = api.compile(text=PROGRAM)
-    result = TableWriter("result", compiled.program.queue_types()["result"], SHOWN)
+    type_ = compiled.program.queue_types()["result"]
+    result = TableWriter("result", type_, SHOWN, is_json=not is_text)
     progress = Progress("auto")
     start = time.perf_counter()
     inputs = {"bids": _quotes(arguments.rows, 1), "asks": _quotes(arguments.rows, 2)}
@@ -48,8 +51,9 @@ def run(arguments: argparse.Namespace) -> int:
     progress.finish(finished.report)
     rows = sum(c.processed for c in finished.report.inputs.values())
     sys.stdout.flush()
-    print(f"\n{rows:,} bids and asks, {result.count:,} trades in {seconds:.1f} s: "
-          f"{in_words(rows / seconds)} rows/s on one core")  # fmt: skip
+    if is_text:
+        speed = f"{in_words(rows / seconds)} rows/s on one core"
+        print(f"\n{rows:,} bids and asks, {result.count:,} trades in {seconds:.1f} s: {speed}")
     return 0
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
+import signal
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from typing import NoReturn, TypeAlias
 
@@ -73,6 +75,7 @@ def make_parser() -> argparse.ArgumentParser:
     demo.add_argument(
         "--rows", type=int, default=2_000_000, metavar="N", help="bids and asks to generate, each"
     )
+    demo.add_argument("--format", choices=("text", "json"), default="text")
     return parser
 
 
@@ -159,6 +162,7 @@ def _add_inputs(parser: argparse.ArgumentParser) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns 0 done, 1 failed while running, 2 wrong program or command."""
     parsed = make_parser().parse_args(arguments)
+    _take_termination_for_an_interrupt()
     module, _, function = COMMANDS[parsed.command].partition(":")
     try:
         command: Callable[[argparse.Namespace], int] = getattr(
@@ -176,6 +180,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Whoever read our output has gone; give Python something to flush into.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
+    except OSError as error:
+        if parsed.debug:
+            raise
+        what = f"{error.filename}: " if error.filename else ""
+        print(f"error: {what}{error.strerror or error}", file=sys.stderr)
+        return FAILED
     except Exception as error:  # no traceback reaches a user without --debug
         if parsed.debug:
             raise
@@ -185,6 +195,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
             file=sys.stderr,
         )
         return FAILED
+
+
+def _take_termination_for_an_interrupt() -> None:
+    """A run that is asked to end leaves no half-written files behind."""
+
+    def interrupt(_signal: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, interrupt)
 
 
 def _report(error: MillstreamError) -> int:

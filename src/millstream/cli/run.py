@@ -24,11 +24,14 @@ SHOWN_FAULTS = 5
 def run(arguments: argparse.Namespace) -> int:
     compiled = api.compile(arguments.file)
     options = _engine_options(arguments)
+    if arguments.follow and arguments.engine == "reference":
+        raise UsageError("the reference cannot follow", hint="use --engine local")
     progress = Progress(arguments.progress)
+    outputs = _outputs(compiled, arguments)
     engine = arguments.engine or api.DEFAULT_ENGINE
     finished = compiled.run(
         named(arguments.in_, "--in"),
-        _outputs(compiled, arguments),
+        outputs,
         engine=engine,
         optimise=not arguments.no_optimise,
         follow=arguments.follow,
@@ -36,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
         progress=progress,
         **options,
     )
-    progress.finish(finished.report)
+    progress.finish(finished.report, kept=frozenset(outputs))
     return 0
 
 
@@ -90,7 +93,8 @@ def _outputs(compiled: api.Compiled, arguments: argparse.Namespace) -> dict[str,
     for name, path in given.items():
         chosen = arguments.format or ("table" if sys.stdout.isatty() else "csv")
         if path == "-" and name in types and chosen == "table":
-            outputs[name] = TableWriter(name, types[name])
+            more = "; --format csv prints them"
+            outputs[name] = TableWriter(name, types[name], more=more)
         elif path == "-" and name in types and chosen == "json":
             outputs[name] = JsonWriter()
         else:
@@ -127,6 +131,9 @@ class Progress:
         self.is_json = shown == "json"
         self.started = time.perf_counter()
         self.last = 0.0
+        if self.is_live:
+            print("preparing; kernels that are new are compiled once", end="", file=sys.stderr)
+            sys.stderr.flush()
 
     def __call__(self, report: Report) -> None:
         now = time.perf_counter()
@@ -136,10 +143,10 @@ class Progress:
             self.last = now
             print(f"\r{self._line(report)}\x1b[K", end="", file=sys.stderr, flush=True)
 
-    def finish(self, report: Report) -> None:
+    def finish(self, report: Report, kept: frozenset[str] = frozenset()) -> None:
         if self.is_live:
             print(f"\r{self._line(report)}\x1b[K", file=sys.stderr)
-        for line in remarks(report):
+        for line in remarks(report, kept):
             print(line, file=sys.stderr)
 
     def _line(self, report: Report) -> str:
@@ -168,18 +175,16 @@ def summary(report: Report, seconds: float) -> dict[str, Any]:
     }
 
 
-def remarks(report: Report) -> list[str]:
+def remarks(report: Report, kept: frozenset[str] = frozenset()) -> list[str]:
     """What a person should know: rows that were not processed, values that became null."""
     lines: list[str] = []
     for name, counts in report.inputs.items():
+        late = "late" if len(report.inputs) == 1 else f"late.{name}"
         if counts.late:
-            lines.append(
-                f"{name}: {counts.late:,} late rows were left out (--out late=FILE keeps them)"
-            )
+            lines.append(f"{name}: {counts.late:,} late rows were left out{_keep(late, kept)}")
         if counts.rejected:
-            lines.append(
-                f"{name}: {counts.rejected:,} rows were rejected (--out rejected=FILE keeps them)"
-            )
+            hint = _keep("rejected", kept)
+            lines.append(f"{name}: {counts.rejected:,} rows were rejected{hint}")
         if counts.waiting:
             lines.append(f"{name}: {counts.waiting:,} rows still wait for time to pass")
     lines += [f"    {reason}" for reason in report.first_rejections]
@@ -188,3 +193,7 @@ def remarks(report: Report) -> list[str]:
     if len(report.faults) > SHOWN_FAULTS:
         lines.append(f"... and {len(report.faults) - SHOWN_FAULTS} more kinds of nulls")
     return lines
+
+
+def _keep(output: str, kept: frozenset[str]) -> str:
+    return "" if output in kept else f" (--out {output}=FILE keeps them)"

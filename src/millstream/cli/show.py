@@ -63,10 +63,20 @@ def in_words(number: float) -> str:
 class TableWriter:
     """Mutable: keeps the first rows of an output and prints them at the end."""
 
-    def __init__(self, name: str, type_: QueueType, limit: int = SHOWN_ROWS) -> None:
+    def __init__(
+        self,
+        name: str,
+        type_: QueueType,
+        limit: int = SHOWN_ROWS,
+        *,
+        more: str = "",
+        is_json: bool = False,
+    ) -> None:
         self.name = name
         self.type = type_
         self.limit = limit
+        self.more = more
+        self.is_json = is_json
         self.count = 0
         self.first: list[dict[str, Any]] = []
 
@@ -77,9 +87,12 @@ class TableWriter:
             self.first += _records(batch.slice(0, min(missing, len(batch))), is_readable=True)
 
     def close(self) -> None:
+        if self.is_json:
+            print_json(self.first)
+            return
         print_table(self.first)
         if self.count > len(self.first):
-            print(f"... {self.count:,} rows in all; --format csv prints them")
+            print(f"... {self.count:,} rows in all{self.more}")
         elif not self.count:
             print(f"{self.name}: no rows")
 

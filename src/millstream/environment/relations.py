@@ -6,6 +6,7 @@ applied to the bags before and after, and the difference is sent.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from fractions import Fraction
@@ -160,33 +161,39 @@ def _last(history: tuple[Item, ...], count: int, by: tuple[str, ...], schema: Sc
 def _join(function: Join, entry: Entry, index: int, state: State, context: Context) -> Result:
     left, right = (t.schema for t in context.input_types)
     kept = function.right_kept(right)
+    names = left.names + kept
 
-    def joined(sides: Sides) -> Bag:
+    def pairs(sides: Sides) -> Bag:
         result: dict[Row, int] = {}
         for one, times in sides[0].bag.items():
             for other, again in sides[1].bag.items():
-                names = dict(zip(right.names, other, strict=True))
-                pair = one + row_of(names, kept)
-                names |= dict(zip(left.names, one, strict=True))
-                if _matches(function, one, other, names, context):
+                if _keys_match(function, one, other, left, right):
+                    pair = one + row_of(dict(zip(right.names, other, strict=True)), kept)
                     result[pair] = result.get(pair, 0) + times * again
         return {row: count for row, count in result.items() if count}
 
-    return _waited(entry, index, state, _times_of_changes, _from_bags(joined))
+    def speak(instant: int, before: Sides, after: Sides) -> list[Item]:
+        # A condition on pairs lets through a change of pairs exactly if it holds for them.
+        changed = changes(instant, pairs(before), pairs(after))
+        return [i for i in changed if _holds(function, i.row, names, context)]
+
+    return _waited(entry, index, state, _times_of_changes, speak)
 
 
-def _matches(
-    function: Join, one: Row, other: Row, names: dict[str, Value], context: Context
-) -> bool:
-    left, right = (t.schema for t in context.input_types)
+def _keys_match(function: Join, one: Row, other: Row, left: Schema, right: Schema) -> bool:
     for a, b in function.on:
         key, match = one[left.index(a)], other[right.index(b)]
         # NaN is one object in rows, so `is` makes it equal to itself.
         if key is None or match is None or not (key is match or key == match):
             return False
+    return True
+
+
+def _holds(function: Join, row: Row, names: tuple[str, ...], context: Context) -> bool:
     if function.where is None:
         return True
-    return evaluate(function.where, names, None, context.faults) is True
+    columns = dict(zip(names, row, strict=True))
+    return evaluate(function.where, columns, None, context.faults) is True
 
 
 @fire.register
@@ -205,37 +212,65 @@ def _aggregate(
 ) -> Result:
     schema = context.input_types[0].schema
 
-    def aggregated(sides: Sides) -> Bag:
-        groups: dict[Row, dict[Row, int]] = {}
-        if not function.by and sides[0].has_changed:
-            groups[()] = {}
-        for row, count in sides[0].bag.items():
-            key = tuple(row[schema.index(name)] for name in function.by)
-            groups.setdefault(key, {})[row] = count
-        return {
-            key + tuple(_aggregate_of(a, bag, schema, context) for a in function.aggregations): 1
-            for key, bag in groups.items()
-        }
+    def speak(instant: int, before: Sides, after: Sides) -> list[Item]:
+        # Faults are counted once per change that has them, and once per row that is sent.
+        come = [i for i in before[0].pending if i.time <= instant]
+        for one in function.aggregations:
+            for item in come if one.term is not None else ():
+                assert one.term is not None
+                evaluate(one.term, _named(schema, item.row), None, context.faults)
+        faulty: dict[Row, Counter[str]] = {}
+        old = _aggregated(function, before[0], schema, {})
+        sent = changes(instant, old, _aggregated(function, after[0], schema, faulty))
+        for item in sent:
+            if item.weight > 0:
+                context.faults.update(faulty.get(item.row, ()))
+        return sent
 
-    return _waited(entry, index, state, _times_of_changes, _from_bags(aggregated))
+    return _waited(entry, index, state, _times_of_changes, speak)
 
 
-def _aggregate_of(one: Aggregation, bag: Bag, schema: Schema, context: Context) -> Value:
+def _named(schema: Schema, row: Row) -> dict[str, Value]:
+    return dict(zip(schema.names, row, strict=True))
+
+
+def _aggregated(
+    function: Aggregate, side: Side, schema: Schema, faulty: dict[Row, Counter[str]]
+) -> Bag:
+    """A row for every group that has rows; `faulty` says which of them hold an overflow."""
+    groups: dict[Row, dict[Row, int]] = {}
+    if not function.by and side.has_changed:
+        groups[()] = {}
+    for row, count in side.bag.items():
+        key = tuple(row[schema.index(name)] for name in function.by)
+        groups.setdefault(key, {})[row] = count
+    result: dict[Row, int] = {}
+    for key, bag in groups.items():
+        if function.by and sum(bag.values()) <= 0:
+            continue
+        faults: Counter[str] = Counter()
+        values = tuple(_aggregate_of(a, bag, schema, faults) for a in function.aggregations)
+        result[key + values] = 1
+        faulty[key + values] = faults
+    return result
+
+
+def _aggregate_of(one: Aggregation, bag: Bag, schema: Schema, faults: Counter[str]) -> Value:
     if one.term is None:
         return sum(bag.values())
     values: list[tuple[Any, int]] = []
     for row, count in bag.items():
-        names = dict(zip(schema.names, row, strict=True))
-        value = evaluate(one.term, names, None, context.faults)
+        value = evaluate(one.term, _named(schema, row))
         if value is not None:
             values.append((value, count))
     how_many = sum(count for _, count in values)
     if one.function == "count":
         return how_many
-    if not values:
-        return None
     if one.function in ("min", "max"):
-        return _extreme([v for v, _ in values], one.function)
+        there = [v for v, count in values if count > 0]
+        return _extreme(there, one.function) if there else None
+    if how_many <= 0:
+        return None
     total = _exact_sum(values)
     if one.function == "avg":
         return canonical(float_of(total) / how_many)
@@ -243,7 +278,7 @@ def _aggregate_of(one: Aggregation, bag: Bag, schema: Schema, context: Context) 
         return canonical(float_of(total))
     if INT64_MIN <= total <= INT64_MAX:
         return int(total)
-    context.faults[f"{one.term.type} overflow in {one.name}"] += 1
+    faults[f"{one.term.type} overflow in {one.name}"] += 1
     return None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,11 +17,13 @@ from millstream.calculus.functions import (
     RoundRobinJoin,
     RoundRobinSplit,
 )
-from millstream.calculus.types import Row
+from millstream.calculus.terms import canonical
+from millstream.calculus.types import INT64_MAX, INT64_MIN, Kind, Row, Value
 from millstream.environment.firing import Context, Result, State, fire, initial_state, row_of
 from millstream.environment.items import Entry, Mark
 from millstream.environment.scalars import Names, evaluate
 from millstream.environment.waiting import Side, heard, marks_due
+from millstream.errors import RunError
 
 
 def _row(columns: Columns, names: Names, context: Context, variables: Any = None) -> Row:
@@ -63,8 +66,41 @@ def _flat_map(
 def _opaque(function: Opaque, entry: Entry, index: int, state: State, context: Context) -> Result:
     if isinstance(entry, Mark):
         return Result(((entry,),))
-    rows = function.call(entry.row, entry.time)
-    return Result((tuple(replace(entry, row=tuple(row)) for row in rows),))
+    try:
+        rows = [_fitting(function, row) for row in function.call(entry.row, entry.time)]
+    except Exception as error:
+        raise RunError(
+            f"the callable {function.label} failed on the row {entry.row!r}: "
+            f"{type(error).__name__}: {error}"
+        ) from error
+    return Result((tuple(replace(entry, row=row) for row in rows),))
+
+
+def _fitting(function: Opaque, row: Iterable[Value]) -> Row:
+    """A row as the callable's schema promises it; integers may stand for numbers."""
+    values = tuple(row)
+    if len(values) != len(function.schema):
+        raise ValueError(f"expected {len(function.schema)} columns, got {len(values)}")
+    fitted = []
+    for field, value in zip(function.schema, values, strict=True):
+        wanted = _PYTHON_TYPES[field.type.kind]
+        is_integer = isinstance(value, int) and not isinstance(value, bool)
+        if wanted is float and is_integer:
+            value = float(value)  # type: ignore[arg-type]  # noqa: PLW2901
+        if value is not None and (type(value) is not wanted):
+            raise TypeError(f"expected {field.name} to be a {field.type}, got {value!r}")
+        if isinstance(value, str):
+            value.encode()  # a lone surrogate is no text
+        if is_integer and wanted is int and not INT64_MIN <= value <= INT64_MAX:  # type: ignore[operator]
+            raise ValueError(f"{field.name}: {value} does not fit 64 bits")
+        fitted.append(canonical(value))
+    return tuple(fitted)
+
+
+_PYTHON_TYPES: dict[Kind, type] = {
+    Kind.NUMBER: float, Kind.INTEGER: int, Kind.TEXT: str, Kind.BOOLEAN: bool,
+    Kind.TIME: int, Kind.DURATION: int,
+}  # fmt: skip
 
 
 @fire.register

@@ -7,7 +7,7 @@ depends on where a round happened to end.
 
 from __future__ import annotations
 
-from millstream.backends.job import Job, Progress, Report, no_progress
+from millstream.backends.job import Job, Progress, Report, no_progress, rejected_changes
 from millstream.backends.local.sources import SourceState
 from millstream.calculus.graph import Program
 from millstream.kernels.build import why_not
@@ -78,7 +78,11 @@ class Run:
     def _round_up_to(self, mark: int) -> None:
         if self.report.mark is not None and mark <= self.report.mark:
             return
-        arrivals = {s.input.name: s.release(mark) for s in self.sources}
+        arrivals: dict[str, Batch] = {}
+        for source in self.sources:
+            name = source.input.name
+            arrivals[name], unsound = source.release(mark)
+            self.report.take_rejected(name, rejected_changes(name, unsound), self.job)
         ticks = self.engine.ticks_of(arrivals)
         queues = self.engine.round(arrivals, mark, ticks)
         for name in self.job.program.outputs:

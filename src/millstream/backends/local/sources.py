@@ -9,6 +9,7 @@ import numpy as np
 from millstream.backends.job import InputCounts
 from millstream.calculus.graph import Input
 from millstream.connectors.chunks import Chunk, Reader
+from millstream.kernels.presence import Presence
 from millstream.plan.batch import Batch, concat_batches, empty_batch
 from millstream.plan.lateness import is_sorted, without_late
 from millstream.plan.ranks import first_rank
@@ -27,6 +28,7 @@ class SourceState:
         self._pending: list[Batch] = []
         self._next_rank = first_rank(declaration)
         self._is_ranked = is_ranked
+        self._presence = Presence(input_.type) if input_.type.is_relation else None
 
     @property
     def known_below(self) -> int | None:
@@ -67,20 +69,26 @@ class SourceState:
         )
         return last if is_apart else None
 
-    def release(self, mark: int) -> Batch:
-        """The waiting items up to a mark, by (time, position)."""
+    def release(self, mark: int) -> tuple[Batch, Batch]:
+        """The waiting items up to a mark, by (time, position), and those without meaning."""
+        batch = self._released(mark)
+        self.counts.waiting -= len(batch)
+        if self._presence is None:
+            self.counts.processed += len(batch)
+            return batch, empty_batch(batch.type)
+        sound, rejected = self._presence.sound(batch)
+        self.counts.processed += len(sound)
+        return sound, rejected
+
+    def _released(self, mark: int) -> Batch:
         if not self._pending:
             return empty_batch(self.input.type)
         if self.first_cut() == mark:
             batch, *self._pending = self._pending
-            self.counts.waiting -= len(batch)
-            self.counts.processed += len(batch)
             return batch
         batch = concat_batches(self._pending, self.input.type)
         if not is_sorted(batch.time):
             batch = batch.take(np.argsort(batch.time, kind="stable"))
         cut = int(np.searchsorted(batch.time, mark, side="right"))
         self._pending = [batch.slice(cut, len(batch))] if cut < len(batch) else []
-        self.counts.waiting -= cut
-        self.counts.processed += cut
         return batch.slice(0, cut)

@@ -20,8 +20,10 @@ from millstream.calculus.graph import Program
 from millstream.calculus.text import render_operator
 from millstream.environment.items import Entry, Item, Mark
 from millstream.environment.machine import Machine
+from millstream.errors import UsageError
 
 DEFAULT_LIMIT = 1_000_000
+MAX_EVENTS = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,12 @@ def explore(
     program: Program, events: dict[str, list[Event]], *, limit: int = DEFAULT_LIMIT
 ) -> Exploration:
     """Walk all interleavings. Variables count as output where there is no output queue."""
+    count = sum(map(len, events.values()))
+    if count > MAX_EVENTS:
+        raise UsageError(
+            f"{count:,} rows are too many to try every interleaving; at most {MAX_EVENTS:,}",
+            hint="give it a small input: --in NAME=PATH",
+        )
     start = Machine(program)
     for queue, entries in entries_of(program, events, is_dense=False).items():
         start.push(queue, entries)

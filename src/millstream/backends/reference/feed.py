@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
-from millstream.backends.job import Job, Report
+from millstream.backends.job import Job, Report, rejected_changes
 from millstream.calculus.graph import Program
 from millstream.calculus.types import Row
 from millstream.environment.items import Entry, Item, Mark
@@ -44,8 +45,32 @@ def read_events(job: Job, report: Report) -> dict[str, list[Event]]:
                 batch_of(one.type, [e.time for e in late], [e.row for e in late],
                          [e.weight for e in late] if one.type.is_relation else None)
             )  # fmt: skip
-        events[one.name] = sorted(accepted, key=lambda e: e.time)  # stable: by position
+        in_time = sorted(accepted, key=lambda e: e.time)  # stable: by position
+        if one.type.is_relation:
+            in_time, unsound = _sound(in_time)
+            report.inputs[one.name].processed -= len(unsound)
+            batch = batch_of(one.type, [e.time for e in unsound], [e.row for e in unsound],
+                             [e.weight for e in unsound])  # fmt: skip
+            report.take_rejected(one.name, rejected_changes(one.name, batch), job)
+        events[one.name] = in_time
     return events
+
+
+def _sound(events: list[Event]) -> tuple[list[Event], list[Event]]:
+    """Changes that find the row they delete, and others; insertions of an instant first."""
+    present: Counter[Row] = Counter()
+    unsound: set[int] = set()
+    by_time = sorted(range(len(events)), key=lambda n: (events[n].time, events[n].weight < 0))
+    for number in by_time:
+        event = events[number]
+        if event.weight < 0 and present[event.row] <= 0:
+            unsound.add(number)
+        else:
+            present[event.row] += event.weight
+    return (
+        [e for n, e in enumerate(events) if n not in unsound],
+        [e for n, e in enumerate(events) if n in unsound],
+    )
 
 
 def _events(batch: Batch) -> list[Event]:

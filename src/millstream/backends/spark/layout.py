@@ -77,4 +77,8 @@ def layout_of(program: Program) -> Layout:
         for queue, key in stage.keys:
             targets[queue] = Target(number, key)
     types = plan.program.queue_types()
+    for one in program.inputs:
+        if one.type.is_relation and targets[one.name].key is None:
+            # Equal rows must meet, so that a deletion finds what it deletes.
+            targets[one.name] = Target(targets[one.name].stage, one.type.schema.names)
     return Layout(plan, stages, tuple(sorted(types)), targets)

@@ -236,6 +236,10 @@ class SparkRun:
                 self.report.take_rejected(done["input"], mine[: done["rejected"]], self.job)
                 rejected = rejected[done["rejected"] :]
                 continue
+            for name, count in done["unsound"].items():
+                self.report.inputs[name].waiting -= count
+                mine = [Rejected(*row) for row in done["rejected"] if row[0] == name]
+                self.report.take_rejected(name, mine, self.job)
             for name, count in done["released"].items():
                 self.report.inputs[name].waiting -= count
                 self.report.inputs[name].processed += count

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from millstream.backends.job import rejected_changes
 from millstream.backends.spark.blobs import decode_batch, encode_batch
 from millstream.backends.spark.buckets import parts
 from millstream.backends.spark.layout import Description, Layout, layout_of
@@ -29,6 +30,7 @@ from millstream.backends.spark.wire import (
     rows_of,
 )
 from millstream.kernels.consolidate import consolidate
+from millstream.kernels.presence import Presence
 from millstream.kernels.rounds import StepRunner
 from millstream.plan.batch import Batch, concat_batches, empty_batch
 from millstream.state.codec import DamagedState
@@ -74,6 +76,8 @@ class Bucket:
     pending: dict[str, list[bytes]] = field(default_factory=dict)
     #: Instants of the inputs that are not known to be complete yet.
     ticks: dict[str, list[int]] = field(default_factory=dict)
+    #: The rows of relations that enter here.
+    presence: dict[str, Presence] = field(default_factory=dict)
 
     def ticks_up_to(self, mark: int) -> dict[str, Any]:
         """The instants up to a mark, which are then forgotten."""
@@ -86,11 +90,14 @@ class Bucket:
 
     def snapshot(self) -> dict[str, Any]:
         return {"version": self.version, "mark": self.mark, "pending": self.pending,
+                "presence": {q: p.snapshot() for q, p in self.presence.items()},
                 "ticks": self.ticks, "kernels": self.runner.snapshot()}  # fmt: skip
 
     def restore(self, state: dict[str, Any]) -> None:
         self.version, self.mark = state["version"], state["mark"]
         self.pending, self.ticks = state["pending"], state["ticks"]
+        for queue, rows in state["presence"].items():
+            self.presence[queue].restore(rows)
         self.runner.restore(state["kernels"])
 
 
@@ -137,6 +144,7 @@ class StageTask:
         count = 1 if () in keys else memory.description.buckets
         step = memory.description.partitions
         self.buckets = range(partition, count, step)
+        self.unsound: dict[str, int] = {}
 
     @property
     def folder(self) -> str:
@@ -159,12 +167,17 @@ class StageTask:
                     arrivals[bucket].append((queue, bytes(blob)))
         clock = Clock.of(self.layout, facts)
         released: dict[str, int] = {}
+        rejected: list[Any] = []
+        self.unsound = {}
         for bucket, came in arrivals.items():
             state = self._state(bucket)
-            for name, made in self._advance(state, came, clock, released).items():
+            for name, made in self._advance(state, came, clock, released, rejected).items():
                 yield from self._sent(name, made, bucket)
         self._write(arrivals, clock)
-        done = {"stage": self.stage, "released": released, "faults": self._faults()}
+        done = {
+            "stage": self.stage, "released": released, "faults": self._faults(),
+            "unsound": self.unsound, "rejected": rejected,
+        }  # fmt: skip
         yield self.layout.sink, 0, DONE, json.dumps(done).encode()
 
     def _faults(self) -> dict[str, int]:
@@ -176,7 +189,12 @@ class StageTask:
         return total
 
     def _advance(
-        self, state: Bucket, came: Arrivals, clock: Clock, released: dict[str, int]
+        self,
+        state: Bucket,
+        came: Arrivals,
+        clock: Clock,
+        released: dict[str, int],
+        rejected: list[Any],
     ) -> dict[str, Batch]:
         """From one version to the next: take in what came, let go what is known."""
         for queue, blob in came:
@@ -189,6 +207,10 @@ class StageTask:
         state.mark = clock.mark
         inputs = {q: self._released(state, q, clock.mark) for q, _ in self._keys()}
         for name in set(inputs) & set(self.layout.plan.program.input_names):
+            if name in state.presence:
+                inputs[name], unsound = state.presence[name].sound(inputs[name])
+                rejected += [[name, 0, r.reason, r.text] for r in rejected_changes(name, unsound)]
+                self.unsound[name] = self.unsound.get(name, 0) + len(unsound)
             released[name] = released.get(name, 0) + len(inputs[name])
         return state.runner.round(inputs, clock.mark, state.ticks_up_to(clock.mark))
 
@@ -234,6 +256,10 @@ class StageTask:
     def _from_snapshot(self, bucket: int) -> Bucket:
         steps = self.layout.stages[self.stage].steps
         state = Bucket(StepRunner(self.layout.plan, steps))
+        inputs = set(self.layout.plan.program.input_names)
+        for queue, _ in self._keys():
+            if queue in inputs and self.types[queue].is_relation:
+                state.presence[queue] = Presence(self.types[queue])
         for name in reversed(self.memory.files.names(self.folder)):
             version, partition, of, kind = parsed(name)
             if kind == "snapshot" and version <= self.version and bucket % of == partition:
@@ -249,7 +275,7 @@ class StageTask:
             if kind == "delta" and found == version and bucket % of == partition:
                 stored = read_record(self.memory.files, f"{self.folder}/{name}")
                 clock = Clock(stored["mark"], stored["ticks"])
-                self._advance(state, stored["buckets"][bucket], clock, {})
+                self._advance(state, stored["buckets"][bucket], clock, {}, [])
                 return
         raise DamagedState(
             f"the file {self.folder}/{self.name(version)}.delta of the checkpoint is missing"
