@@ -128,7 +128,8 @@ def _called(function: Callable[[Any], object], schema: Schema) -> object:
     It may fail in any way at all on something that is not a value; whatever it raises
     means that it cannot be traced.
     """
-    if any(step.opname == "IS_OP" for step in dis.get_instructions(function)):
+    names = {step.opname for step in dis.get_instructions(function)}
+    if any(name == "IS_OP" or name.endswith("_NONE") for name in names):
         raise Untraceable("`is` looks at objects, which columns are not yet; use is_null")
     try:
         return function(_Row(schema))

@@ -8,7 +8,7 @@ import pytest
 
 import millstream
 from millstream.calculus.functions import Filter, Map, Opaque
-from millstream.errors import UsageError
+from millstream.errors import RunError, UsageError
 from millstream.flow import Flow
 from millstream.trace import call
 
@@ -93,3 +93,45 @@ def test_rows_that_do_not_fit_are_told(row: dict[str, Any], message: str) -> Non
 def test_unknown_types_are_told() -> None:
     with pytest.raises(UsageError, match='unknown type "string"'):
         millstream.stream("x", a="string")
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda r: {"s": f"{r.symbol}!"},
+        lambda r: {"s": str(r.price)},
+        lambda r: {"s": "none" if r.price is None else "some"},
+    ],
+)
+def test_what_would_be_traced_wrongly_is_not_traced(function: Any) -> None:
+    with pytest.raises(UsageError, match="cannot be traced"):
+        trades().map(function)
+
+
+@ENGINES
+def test_filters_by_identity_see_real_rows(engine: str) -> None:
+    job = millstream.compile_flow(out=trades().filter(lambda r: r.price is None))
+    assert [3] == [r["_time"] for r in job.run({"trades": ROWS}, engine=engine).rows("out")]
+
+
+@ENGINES
+def test_a_remainder_is_the_one_of_python(engine: str) -> None:
+    numbers = millstream.stream("numbers", i="integer")
+    job = millstream.compile_flow(out=numbers.map(lambda r: {"m": r.i % 3, "n": -7 % r.i}))
+    rows = [{"_time": n, "i": i} for n, i in enumerate([-7, 7, 2, -2])]
+    expected = [(i % 3, -7 % i) for i in (-7, 7, 2, -2)]
+    found = job.run({"numbers": rows}, engine=engine).rows("out")
+    assert expected == [(row["m"], row["n"]) for row in found]
+
+
+@ENGINES
+def test_a_callable_that_fails_is_named_with_its_row(engine: str) -> None:
+    flow = trades().map(lambda r: {"n": len(r.symbol) // 0}, n="integer")
+    with pytest.raises(RunError, match=r"failed on the row \('IBM', 10.0\): ZeroDivisionError"):
+        millstream.compile_flow(out=flow).run({"trades": ROWS}, engine=engine)
+
+
+def test_a_misspelt_key_of_a_row_is_told() -> None:
+    job = millstream.compile_flow(out=trades())
+    with pytest.raises(UsageError, match='unknown column "prise"'):
+        job.run({"trades": [{"_time": 1, "symbol": "IBM", "prise": 1.0}]})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from millstream.backends.reference.feed import Event
 from millstream.calculus.text import load
 from millstream.source import Source
-from tests.laws.runs import on_reference
+from tests.laws.runs import on_local, on_reference
 
 
 def test_a_fold_that_sends_nothing_is_not_mistaken_for_the_one_that_feeds_it() -> None:
@@ -47,3 +47,39 @@ def test_feedback_adds_what_comes_round_the_loop() -> None:
     rows, _ = on_reference(program, {"in": [Event(n, (n,)) for n in range(1, 5)]})
     # 1, then 2 (sum 3), then the first sum times ten (13), then 3 (16), 4 (20), 13 * 10 ...
     assert [1, 3, 13, 16, 20, 180] == [row[0] for _, _, row in rows["out"]][:6]
+
+
+def test_a_deletion_of_what_is_not_there_is_rejected_on_every_engine() -> None:
+    program = load(
+        Source(
+            "test.brook",
+            "output out; input r relation(k text, x number);"
+            "(out, $a) <- Aggregate[by k; n = count(), s = sum(x), m = max(x)](r, $a);",
+        )
+    )
+    events = {
+        "r": [Event(1, ("a", 2.0), -1), Event(1, ("a", 3.0), 1), Event(2, ("a", 3.0), -1),
+              Event(2, ("a", 3.0), 1), Event(3, ("a", 2.0), 1)]
+    }  # fmt: skip
+    for run in (on_reference, on_local):
+        rows, report = run(program, events)
+        assert [(1, 1, ("a", 1, 3.0, 3.0)), (3, -1, ("a", 1, 3.0, 3.0)),
+                (3, 1, ("a", 2, 5.0, 3.0))] == rows["out"]  # fmt: skip
+        counts = report.inputs["r"]
+        assert (5, 4, 1) == (counts.read, counts.processed, counts.rejected)
+
+
+def test_faults_are_counted_alike_on_every_engine() -> None:
+    program = load(
+        Source(
+            "test.brook",
+            "output out; input r(k text, x integer);"
+            "(w, $w) <- Range[1 us](r, $w);"
+            "(out, $a) <- Aggregate[by k; s = sum(x), t = max(x + 1)](w, $a);",
+        )
+    )
+    large = 2**63 - 1
+    events = {"r": [Event(n, ("a", x)) for n, x in enumerate([large, large, 1, 1])]}
+    expected = on_reference(program, events)[1].faults
+    assert {"integer overflow in s": 2, "integer overflow in x + 1": 4} == expected
+    assert expected == on_local(program, events)[1].faults

@@ -102,6 +102,9 @@ def missing(
     locate: Callable[[str | None], Span | None] = lambda _: None,
 ) -> Fault:
     there = f"{source} has: {listing(present)}."
+    other = next((c for c in (";", "\t", "|") if len(present) == 1 and c in present[0]), None)
+    if other is not None:
+        there += f" Are its columns separated by {other!r}? They must be separated by commas."
     if name == TIME_COLUMN and input_.time is None:
         return Fault(
             f'no column "{name}" for the event time of input "{input_.name}"',

@@ -10,6 +10,7 @@ from typing import BinaryIO
 from millstream.calculus.graph import Input
 from millstream.connectors.chunks import Chunk, Reader
 from millstream.connectors.generate import GeneratorReader
+from millstream.connectors.keys import check_keys
 from millstream.connectors.location import Format, Location, matching_files
 from millstream.connectors.read_csv import csv_decoder
 from millstream.connectors.read_jsonl import jsonl_decoder
@@ -39,6 +40,10 @@ def open_reader(
     open_one = file_opener(location, input_, chunk_rows)
     for path in files:
         open_one(path).close()
+        if location.format is Format.JSONL:
+            name = location.name_of(path)
+            with open_file(path, name) as stream:
+                check_keys(stream, name, input_)
     return FilesReader(files, open_one)
 
 

@@ -91,7 +91,7 @@ class _Assembly:
         )
 
     def _taken(self, array: Array) -> Array:
-        return array if self.index is None else array[self.index]
+        return array if self.index is None else array.take(self.index)
 
     def _column(self, number: int, type_: Type, made: OutputColumn) -> Vector:
         match made:

@@ -59,8 +59,9 @@ class Vector:
     def take(self, indices: Array) -> Vector:
         if self.is_text:
             return Vector(self.type, self.values.take(pa.array(indices)))
-        valid = None if self.valid is None else self.valid[indices]
-        return Vector(self.type, self.values[indices], valid)
+        # `take` is half again as fast as indexing by an array.
+        valid = None if self.valid is None else self.valid.take(indices)
+        return Vector(self.type, self.values.take(indices), valid)
 
     def slice(self, start: int, stop: int) -> Vector:
         if self.is_text:
@@ -177,10 +178,10 @@ class Batch:
     def take(self, indices: Array) -> Batch:
         return Batch(
             self.type,
-            self.time[indices],
+            self.time.take(indices),
             tuple(c.take(indices) for c in self.columns),
-            None if self.weight is None else self.weight[indices],
-            None if self.rank is None else self.rank[indices],
+            None if self.weight is None else self.weight.take(indices),
+            None if self.rank is None else self.rank.take(indices),
         )
 
     def slice(self, start: int, stop: int) -> Batch:

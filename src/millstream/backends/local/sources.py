@@ -25,6 +25,7 @@ class SourceState:
         self.counts = InputCounts()
         self.is_exhausted = False
         self.largest: int | None = None
+        #: Each in order of time, and all in order of position.
         self._pending: list[Batch] = []
         self._next_rank = first_rank(declaration)
         self._is_ranked = is_ranked
@@ -52,6 +53,8 @@ class SourceState:
         self.counts.late += len(late)
         self.counts.waiting += len(accepted)
         if len(accepted):
+            if not is_sorted(accepted.time):
+                accepted = accepted.take(np.argsort(accepted.time, kind="stable"))
             self._pending.append(accepted)
         return chunk, late
 
@@ -64,9 +67,7 @@ class SourceState:
         if len(self._pending) < 2:
             return None
         last = int(self._pending[0].time[-1])
-        is_apart = is_sorted(self._pending[0].time) and all(
-            int(batch.time.min()) > last for batch in self._pending[1:]
-        )
+        is_apart = all(int(batch.time[0]) > last for batch in self._pending[1:])
         return last if is_apart else None
 
     def release(self, mark: int) -> tuple[Batch, Batch]:
@@ -87,7 +88,7 @@ class SourceState:
             batch, *self._pending = self._pending
             return batch
         batch = concat_batches(self._pending, self.input.type)
-        if not is_sorted(batch.time):
+        if len(self._pending) > 1 and not is_sorted(batch.time):
             batch = batch.take(np.argsort(batch.time, kind="stable"))
         cut = int(np.searchsorted(batch.time, mark, side="right"))
         self._pending = [batch.slice(cut, len(batch))] if cut < len(batch) else []
