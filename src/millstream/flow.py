@@ -37,7 +37,7 @@ from millstream.calculus.functions import (
     Rows,
     Rstream,
 )
-from millstream.calculus.graph import Input, Operator, Program
+from millstream.calculus.graph import Input, Operator, Program, without_copies
 from millstream.calculus.parser import parse_expression
 from millstream.calculus.syntax import Constant
 from millstream.calculus.types import (
@@ -241,7 +241,7 @@ def _flat_mapping(
 
 def compile_flow(**outputs: Flow) -> Compiled:
     """The program whose outputs are some flows, ready to run."""
-    return Compiled(verified(_Linearised(outputs).program()))
+    return Compiled(verified(without_copies(_Linearised(outputs).program())))
 
 
 class _Linearised:
@@ -268,7 +268,7 @@ class _Linearised:
     def _read(self, flow: Flow, wanted: str | None = None) -> str:
         """A queue of one's own with the items of a flow."""
         flow = self.same[id(flow)]
-        name = wanted or f"{self.names[id(flow)]}.{len(self.readers.get(id(flow), ()))}"
+        name = wanted or f"{self.names[id(flow)]}_{len(self.readers.get(id(flow), ()))}"
         self.readers.setdefault(id(flow), []).append(name)
         return name
 
@@ -279,7 +279,7 @@ class _Linearised:
                 continue
             name = self.names[id(flow)]
             inputs = tuple(self._read(p) for p in flow.parents)
-            state = tuple(f"{name}.{n}" for n in range(flow.function.state_count(len(inputs))))
+            state = tuple(f"{name}_{n}" for n in range(flow.function.state_count(len(inputs))))
             operators.append(Operator(flow.function, inputs, (name,), state, state))
         for output, flow in self.outputs.items():
             self._read(flow, output)

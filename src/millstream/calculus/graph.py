@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from millstream.calculus.functions import Function, FunctionFault, RoundRobinJoin
+from millstream.calculus.functions import Duplicate, Function, FunctionFault, RoundRobinJoin
 from millstream.calculus.types import Field, QueueType, Schema, Value
 from millstream.errors import Fault
 from millstream.source import Span
@@ -155,6 +155,32 @@ def _check_closed_cycle(op: Operator, types: dict[str, QueueType], faults: list[
     inputs = [types[q] for q in op.inputs if q in types]
     if any(t != inputs[0] for t in inputs[1:]) and not any(f.span is op.origin for f in faults):
         faults.append(Fault(f"the inputs of {op.id} are not alike", op.origin))
+
+
+def without_copies(program: Program) -> Program:
+    """The program without copies to a single queue, which front ends make for names.
+
+    A copy stays where an input is itself an output.
+    """
+    for op in program.operators:
+        if not isinstance(op.function, Duplicate) or len(op.outputs) != 1:
+            continue
+        (old,), (new,) = op.inputs, op.outputs
+        if old in program.input_names and new in program.outputs:
+            continue
+        # The name of an input or of an output is kept; one of the two is neither.
+        kept, gone = (old, new) if old in program.input_names else (new, old)
+
+        def named(queues: tuple[str, ...], gone: str = gone, kept: str = kept) -> tuple[str, ...]:
+            return tuple(kept if q == gone else q for q in queues)
+
+        operators = tuple(
+            replace(o, inputs=named(o.inputs), outputs=named(o.outputs))
+            for o in program.operators
+            if o is not op
+        )
+        return without_copies(replace(program, operators=operators))
+    return program
 
 
 def in_dependency_order(program: Program) -> tuple[Operator, ...]:

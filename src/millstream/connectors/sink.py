@@ -56,10 +56,9 @@ class FileSink:
         if target.is_dir():
             raise UsageError("expected a file, this is a folder", place=name)
         if not target.parent.is_dir():
-            folder = os.path.relpath(target.parent)
-            raise UsageError(
-                "its folder does not exist", place=name, hint=f"make it: mkdir -p {folder}"
-            )
+            folder, here = target.parent, Path.cwd()
+            shown = folder.relative_to(here) if folder.is_relative_to(here) else folder
+            raise UsageError("its folder does not exist", place=name, hint=f"mkdir -p {shown}")
         self._target = target
         self._is_direct = target.exists() and not target.is_file()
         unique = f".{target.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from millstream.calculus.functions import Assign, Duplicate, Fold, Function, Map, Update
-from millstream.calculus.graph import Input, Operator, Program, Variable
+from millstream.calculus.graph import Input, Operator, Program, Variable, without_copies
 from millstream.calculus.rename import rename_variables
 from millstream.calculus.terms import Column
 from millstream.calculus.types import QueueType
@@ -33,6 +33,7 @@ def link(project: ProjectFile, programs: dict[str, Program]) -> Linked:
     program = linker.linked()
     if linker.faults:
         raise CheckError(linker.faults)
+    program = without_copies(program)
     used = set(program.input_names)
     return Linked(verified(program), tuple(s for s in project.streams if s.name in used))
 
