@@ -28,7 +28,7 @@ class Fault:
     def render(self) -> str:
         where = self.span.place if self.span else self.place
         lines = [f"{where}: {self.message}" if where else self.message]
-        if self.span and self.span.source.text:
+        if self.span and self.span.excerpt().strip("^ \n"):
             lines.append(self.span.excerpt())
         if self.hint:
             lines.append(f"    {self.hint}")

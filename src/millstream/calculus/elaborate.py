@@ -71,6 +71,8 @@ from millstream.source import Span
 def elaborate(written: WrittenProgram) -> Program:
     """The typed program, or a `CheckError` with every fault. It is not yet verified."""
     faults = _queue_faults(written)
+    if not (written.operators or written.inputs or written.outputs):
+        faults.append(Fault("this program is empty", written.end))
     inputs = tuple(_input(i, faults) for i in written.inputs)
     variables = tuple(_variable(v, faults) for v in written.variables)
     schemas = {v.name: v.schema for v in variables}
@@ -95,7 +97,7 @@ def elaborate(written: WrittenProgram) -> Program:
 
 def _input(written: WrittenInput, faults: list[Fault]) -> Input:
     schema, word = written.type.schema, written.time
-    _check_names([(n, written.name.span) for n in schema.names], faults)
+    _check_names([(word.name, word.span) for word in written.columns], faults)
     if word is not None and schema.get(word.name) not in (TIME, None):
         message = f'"{word.name}" is of type {schema[word.name]}, but an event time must be a time'
         faults.append(Fault(message, word.span))

@@ -215,17 +215,20 @@ class Parser:
         name = self.expect_name("the name of an input")
         is_relation = self.accept("relation")
         self.expect("(", "and the columns of the input")
-        fields = self.separated(self.field, ")")
+        columns = self.separated(self.field, ")")
         self.expect(")", "after the columns")
         time = slack = None
         if self.accept("time"):
             time = self.expect_name("the column that is the event time")
         if self.accept("slack"):
             slack = self.duration("a slack such as `2 s`")
-        return WrittenInput(name, QueueType(Schema(tuple(fields)), is_relation), time, slack)
+        schema = Schema(tuple(field for _, field in columns))
+        words = tuple(word for word, _ in columns)
+        return WrittenInput(name, words, QueueType(schema, is_relation), time, slack)
 
-    def field(self) -> Field:
-        return Field(self.expect_name("a column").name, self.type_())
+    def field(self) -> tuple[Word, Field]:
+        word = self.expect_name("a column")
+        return word, Field(word.name, self.type_())
 
     def type_(self) -> Type:
         word = self.expect_name("a type")

@@ -24,6 +24,7 @@ class Word:
 @dataclass(frozen=True, slots=True)
 class WrittenInput:
     name: Word
+    columns: tuple[Word, ...]
     type: QueueType
     time: Word | None
     slack: Constant | None

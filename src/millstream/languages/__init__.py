@@ -42,8 +42,16 @@ def read_source(path: Path, name: str | None = None) -> Source:
     """A file as text with a name for messages; one clear error if that cannot be."""
     shown = name or str(path)
     try:
-        return Source(shown, path.read_bytes().decode("utf-8-sig"))
+        data = path.read_bytes()
+        return Source(shown, data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
-        raise ParseError(f"not UTF-8 at byte {error.start}", place=shown) from None
+        before = data[: error.start]
+        line = before.count(b"\n") + 1
+        column = len(before.rpartition(b"\n")[2].decode("utf-8", "replace")) + 1
+        raise ParseError(
+            f"expected UTF-8, found the byte 0x{data[error.start]:02x}",
+            place=f"{shown}:{line}:{column}",
+            hint="save the file as UTF-8",
+        ) from None
     except OSError as error:
         raise UsageError(f"cannot read this file: {error.strerror}", place=shown) from None
