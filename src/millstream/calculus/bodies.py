@@ -1,0 +1,334 @@
+"""The bodies of operators, on their way from clauses to functions: one method each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from millstream.calculus.check import Scope, check_into
+from millstream.calculus.functions import (
+    AGGREGATIONS,
+    FUNCTIONS,
+    Aggregate,
+    Aggregation,
+    Assign,
+    Branch,
+    Columns,
+    Distinct,
+    Dstream,
+    Duplicate,
+    Filter,
+    FlatMap,
+    Fold,
+    Function,
+    FunctionFault,
+    Istream,
+    Join,
+    Latest,
+    Map,
+    Merge,
+    Now,
+    Range,
+    RoundRobinJoin,
+    RoundRobinSplit,
+    Rows,
+    Rstream,
+    Update,
+)
+from millstream.calculus.syntax import Apply, Constant, Expression, Name, VariableName
+from millstream.calculus.terms import Term
+from millstream.calculus.types import (
+    BOOLEAN,
+    DURATION,
+    INTEGER,
+    TIME_COLUMN,
+    WEIGHT_COLUMN,
+    QueueType,
+    Schema,
+    Type,
+)
+from millstream.calculus.written import (
+    Clause,
+    Item,
+    WrittenOperator,
+)
+from millstream.errors import Fault, listing, suggest
+from millstream.source import Span
+
+
+def check_names(names: list[tuple[str, Span]], faults: list[Fault]) -> None:
+    seen: set[str] = set()
+    for name, span in names:
+        if name in seen:
+            faults.append(Fault(f'there are two columns "{name}"', span))
+        if name in (TIME_COLUMN, WEIGHT_COLUMN):
+            faults.append(Fault(f'"{name}" is a reserved name; every item has it', span))
+        seen.add(name)
+
+
+@dataclass
+class Body:
+    """The body of one operator, on its way to a function."""
+
+    op: WrittenOperator
+    inputs: tuple[QueueType, ...]
+    variables: dict[str, Schema]
+    faults: list[Fault]
+    scope: Scope = field(init=False)
+
+    def __post_init__(self) -> None:
+        readable = {w.name for w in self.op.reads}
+        known = {n: s for n, s in self.variables.items() if n in readable}
+        fields = tuple(dict.fromkeys(f for i in self.inputs for f in i.schema))
+        owner = " and ".join(q.name for q in self.op.inputs)
+        self.scope = Scope(Schema(fields), owner, known)
+
+    def fail(self, message: str, span: Span | None = None, hint: str | None = None) -> None:
+        self.faults.append(Fault(message, span or self.op.function.span, hint))
+
+    def function(self) -> Function | None:
+        name = self.op.function.name
+        shape = SHAPES.get(name)
+        if shape is None:
+            hint = f"functions are: {listing(SHAPES, 20)}. {suggest(name, SHAPES) or ''}".strip()
+            if name in FUNCTIONS:
+                hint = "Opaque functions come from the Python API and cannot be written as text"
+            self.fail(f'unknown function "{name}"', hint=hint)
+            return None
+        before = len(self.faults)
+        for clause in self.op.clauses:
+            if clause.keyword not in shape.clauses:
+                word = f"`{clause.keyword}`" if clause.keyword else "a plain list"
+                self.fail(f"{name} does not take {word}", clause.span, f"usage: {shape.usage}")
+        if len(self.faults) > before:
+            return None
+        function = shape.build(self)
+        return None if len(self.faults) > before else function
+
+    # --- clauses ---
+
+    def items(self, keyword: str | None) -> tuple[Item, ...]:
+        return tuple(i for c in self.op.clauses if c.keyword == keyword for i in c.items)
+
+    def column_names(self, keyword: str) -> tuple[str, ...]:
+        names = []
+        for item in self.items(keyword):
+            if isinstance(item.value, Name) and item.target is None:
+                check_into(item.value, self.scope, self.faults)
+                names.append(item.value.name)
+            else:
+                self.fail("expected the name of a column", item.span)
+        return tuple(names)
+
+    def term(self, expression: Expression, wanted: Type | None = None) -> Term | None:
+        return check_into(expression, self.scope, self.faults, wanted=wanted)
+
+    def condition(self, items: tuple[Item, ...], word: str) -> Term | None:
+        if not items:
+            return None
+        if items[0].target is not None:
+            self.fail(
+                "expected a condition, got an assignment", items[0].span, "write == to compare"
+            )
+            return None
+        if len(items) != 1:
+            self.fail(f"expected one condition after `{word}`", items[1].span)
+            return None
+        return self.term(items[0].value, BOOLEAN)
+
+    def columns(self, items: tuple[Item, ...]) -> Columns:
+        assigned: list[Assign] = []
+        for item in items:
+            target = item.target or item.value
+            if not isinstance(target, Name):
+                self.fail("this column needs a name", item.span, "write: name = expression")
+                continue
+            check_names(
+                [(a.name, item.span) for a in assigned if a.name == target.name]
+                + [(target.name, item.span)],
+                self.faults,
+            )
+            term = self.term(item.value)
+            if term is not None:
+                assigned.append(Assign(target.name, term))
+        return tuple(assigned)
+
+    def whole(self, items: tuple[Item, ...], what: str) -> tuple[int, ...]:
+        numbers = []
+        for item in items:
+            value = item.value
+            if isinstance(value, Constant) and value.type == INTEGER and item.target is None:
+                assert isinstance(value.value, int)
+                numbers.append(value.value)
+            else:
+                self.fail(f"expected {what}", item.span)
+        return tuple(numbers)
+
+    # --- one method per function with a body ---
+
+    def map_(self) -> Function | None:
+        if not self.items(None):
+            self.fail("Map needs columns", hint=f"usage: {SHAPES['Map'].usage}")
+        return Map(self.columns(self.items(None)))
+
+    def filter_(self) -> Function | None:
+        condition = self.condition(self.items(None), "[")
+        if condition is None:
+            if not self.items(None):
+                self.fail("Filter needs a condition", hint=f"usage: {SHAPES['Filter'].usage}")
+            return None
+        return Filter(condition)
+
+    def flat_map(self) -> Function | None:
+        branches: list[Branch] = []
+        when: Clause | None = None
+        for clause in self.op.clauses:
+            if clause.keyword == "when":
+                when = clause
+                continue
+            condition = self.condition(when.items, "when") if when else None
+            branches.append(Branch(condition, self.columns(clause.items)))
+            when = None
+        if when is not None:
+            self.fail("expected `emit` after this condition", when.span)
+        return FlatMap(tuple(branches))
+
+    def fold(self) -> Function | None:
+        for word in dict.fromkeys((*self.op.reads, *self.op.writes)):
+            if word.name not in self.variables:
+                hint = suggest(word.name, self.variables)
+                declare = f"declare it: variable ${word.name}(field type = value);"
+                self.fail(f'unknown variable "${word.name}"', word.span, hint or declare)
+                return None
+        emits = [c for c in self.op.clauses if c.keyword == "emit"]
+        if len(emits) > 1:
+            self.fail("Fold has at most one `emit`", emits[1].span)
+        emit = self.columns(emits[0].items) if emits else None
+        when = self.condition(self.items("when"), "when")
+        updates = tuple(u for i in self.items("set") if (u := self.update(i)) is not None)
+        return Fold(self.column_names("by"), when, updates, emit)
+
+    def update(self, item: Item) -> Update | None:
+        target = item.target
+        if not isinstance(target, VariableName):
+            self.fail("expected `$variable.field = expression`", item.span)
+            return None
+        written = {w.name for w in self.op.writes}
+        if target.variable not in written:
+            self.fail(
+                f"${target.variable} is set here but is not among the operator's outputs",
+                target.span,
+                f"write (..., ${target.variable}) <- Fold[...]",
+            )
+            return None
+        fields = self.variables.get(target.variable)
+        if fields is None or fields.get(target.field) is None:
+            known = {n: s for n, s in self.variables.items() if n in written}
+            check_into(target, Scope(Schema(), "", known), self.faults)
+            return None
+        term = self.term(item.value, fields[target.field])
+        return None if term is None else Update(target.variable, target.field, term)
+
+    def range_(self) -> Function | None:
+        if any(c.keyword == "unbounded" for c in self.op.clauses):
+            return Range(None)
+        values = [i.value for i in self.items(None)]
+        if len(values) == 1 and isinstance(values[0], Constant) and values[0].type == DURATION:
+            assert isinstance(values[0].value, int)
+            return Range(values[0].value)
+        self.fail("Range needs one duration", hint=f"usage: {SHAPES['Range'].usage}")
+        return None
+
+    def rows(self) -> Function | None:
+        counts = self.whole(self.items(None), "a number of rows")
+        if len(counts) != 1:
+            self.fail("Rows needs a number of rows", hint=f"usage: {SHAPES['Rows'].usage}")
+            return None
+        return Rows(counts[0], self.column_names("by"))
+
+    def latest(self) -> Function | None:
+        return Latest(self.column_names("by"))
+
+    def join(self) -> Function | None:
+        pairs: list[tuple[str, str]] = []
+        for item in self.items("on"):
+            left, right = item.target or item.value, item.value
+            if isinstance(left, Name) and isinstance(right, Name):
+                pairs.append((left.name, right.name))
+            else:
+                self.fail("expected `column` or `left = right`", item.span)
+        return Join(tuple(pairs), self.condition(self.items("where"), "where"))
+
+    def aggregate(self) -> Function | None:
+        found = [self.aggregation(i) for i in self.items(None)]
+        if not found:
+            self.fail("Aggregate needs aggregates", hint=f"usage: {SHAPES['Aggregate'].usage}")
+        by = self.column_names("by")
+        names = [(n, self.op.span) for n in by]
+        names += [(a.name, i.span) for a, i in zip(found, self.items(None), strict=True) if a]
+        check_names(names, self.faults)
+        return Aggregate(by, tuple(a for a in found if a is not None))
+
+    def aggregation(self, item: Item) -> Aggregation | None:
+        call = item.value
+        if not isinstance(item.target, Name) or not isinstance(call, Apply):
+            self.fail("expected `name = sum(expression)` or the like", item.span)
+            return None
+        if call.function not in AGGREGATIONS:
+            hint = f"aggregates are: {listing(AGGREGATIONS)}."
+            near = suggest(call.function, AGGREGATIONS)
+            self.fail(f'unknown aggregate "{call.function}"', call.function_span,
+                      f"{hint} {near}" if near else hint)  # fmt: skip
+            return None
+        if len(call.args) > 1:
+            self.fail(f"{call.function} takes one argument", call.span)
+            return None
+        term = self.term(call.args[0]) if call.args else None
+        if call.args and term is None:
+            return None
+        found = Aggregation(item.target.name, call.function, term)
+        try:
+            found.result_type()
+        except FunctionFault as fault:
+            self.fail(str(fault), call.span)
+            return None
+        return found
+
+    def weights(self) -> tuple[int, ...]:
+        return self.whole(self.items(None), "a weight")
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Which clauses the body of a function has, and how it is built from them."""
+
+    clauses: tuple[str | None, ...]
+    usage: str
+    build: Callable[[Body], Function | None]
+
+
+SHAPES: dict[str, Shape] = {
+    "Map": Shape((None,), "Map[name = expression, column, ...]", Body.map_),
+    "Filter": Shape((None,), "Filter[condition]", Body.filter_),
+    "FlatMap": Shape(("when", "emit"), "FlatMap[when condition emit a = x; emit a = y]",
+                     Body.flat_map),
+    "Fold": Shape(("by", "when", "set", "emit"),
+                  "Fold[by key; when condition; set $v.field = x; emit a = $v.field]", Body.fold),
+    "Merge": Shape((), "Merge", lambda _: Merge()),
+    "Now": Shape((), "Now", lambda _: Now()),
+    "Range": Shape((None, "unbounded"), "Range[5 min] or Range[unbounded]", Body.range_),
+    "Rows": Shape((None, "by"), "Rows[10] or Rows[10 by key]", Body.rows),
+    "Latest": Shape(("by",), "Latest[by key]", Body.latest),
+    "Join": Shape(("on", "where"), "Join[on key, left = right; where condition]", Body.join),
+    "Aggregate": Shape(("by", None), "Aggregate[by key; total = sum(x), n = count()]",
+                       Body.aggregate),
+    "Distinct": Shape((), "Distinct", lambda _: Distinct()),
+    "Istream": Shape((), "Istream", lambda _: Istream()),
+    "Dstream": Shape((), "Dstream", lambda _: Dstream()),
+    "Rstream": Shape((), "Rstream", lambda _: Rstream()),
+    "Duplicate": Shape((), "Duplicate", lambda _: Duplicate()),
+    "RoundRobinSplit": Shape((None,), "RoundRobinSplit[1, 1]",
+                             lambda b: RoundRobinSplit(b.weights())),
+    "RoundRobinJoin": Shape((None,), "RoundRobinJoin[1, 1]",
+                            lambda b: RoundRobinJoin(b.weights())),
+}  # fmt: skip
