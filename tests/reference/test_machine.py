@@ -83,3 +83,17 @@ def test_faults_are_counted_alike_on_every_engine() -> None:
     expected = on_reference(program, events)[1].faults
     assert {"integer overflow in s": 2, "integer overflow in x + 1": 4} == expected
     assert expected == on_local(program, events)[1].faults
+
+
+def test_a_row_without_meaning_still_tells_the_time() -> None:
+    program = load(
+        Source(
+            "test.brook",
+            "output out, r2; input a(x integer), r relation(x integer);"
+            "(out, $n) <- Now(a, $n); (r2) <- Map[x](r);",
+        )
+    )
+    events = {"a": [Event(0, (1,))], "r": [Event(5, (1,), -1)]}
+    expected, _ = on_reference(program, events)
+    assert {"out": [(0, 1, (1,)), (1, -1, (1,))], "r2": []} == expected
+    assert expected == on_local(program, events)[0]

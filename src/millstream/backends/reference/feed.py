@@ -22,7 +22,11 @@ class Event:
 
 
 def read_events(job: Job, report: Report) -> dict[str, list[Event]]:
-    """All accepted events of every input, by (time, position)."""
+    """All accepted events of every input, by (time, position).
+
+    The report learns the time at which a finite run ends: the largest of all rows that
+    could be read, whether they make sense or not.
+    """
     events: dict[str, list[Event]] = {}
     for one in job.program.inputs:
         accepted: list[Event] = []
@@ -45,6 +49,8 @@ def read_events(job: Job, report: Report) -> dict[str, list[Event]]:
                 batch_of(one.type, [e.time for e in late], [e.row for e in late],
                          [e.weight for e in late] if one.type.is_relation else None)
             )  # fmt: skip
+        if largest is not None:
+            report.mark = largest if report.mark is None else max(largest, report.mark)
         in_time = sorted(accepted, key=lambda e: e.time)  # stable: by position
         if one.type.is_relation:
             in_time, unsound = _sound(in_time)
@@ -87,7 +93,11 @@ def needs_marks(program: Program) -> bool:
 
 
 def entries_of(
-    program: Program, events: dict[str, list[Event]], *, is_dense: bool = True
+    program: Program,
+    events: dict[str, list[Event]],
+    *,
+    is_dense: bool = True,
+    end: int | None = None,
 ) -> dict[str, list[Entry]]:
     """Items and marks for every input queue, with where they come from.
 
@@ -95,7 +105,8 @@ def entries_of(
     that what expires between two events is seen between them. Sparse ones stand at the
     end only; by law 2 they give the same answer, but shared variables may notice.
     """
-    instants = sorted({e.time for some in events.values() for e in some})
+    times = {e.time for some in events.values() for e in some}
+    instants = sorted(times if end is None else times | {end})
     fed: dict[str, list[Entry]] = {}
     for declaration, name in enumerate(program.input_names):
         items = [

@@ -44,7 +44,8 @@ def run(
     """Read all inputs, fire until nothing can fire, write the outputs."""
     report = Report.for_program(job.program)
     machine = Machine(job.program)
-    for queue, entries in entries_of(job.program, read_events(job, report)).items():
+    events = read_events(job, report)
+    for queue, entries in entries_of(job.program, events, end=report.mark).items():
         machine.push(queue, entries)
     while enabled := machine.enabled():
         machine.step(schedule(machine, enabled))
