@@ -25,11 +25,18 @@ def encode_batch(batch: Batch) -> bytes:
         arrays.append(_array(column))
         names.append(f"c{number}")
     record = pa.record_batch(arrays, names=names)
-    sink = pa.BufferOutputStream()
+    # Written twice, the first time only to count: a buffer that grows copies itself.
+    counter = pa.MockOutputStream()
+    _write(record, counter)
+    buffer = pa.allocate_buffer(counter.size())
+    _write(record, pa.FixedSizeBufferWriter(buffer))
+    blob: bytes = buffer.to_pybytes()
+    return blob
+
+
+def _write(record: Any, sink: Any) -> None:
     with pa.ipc.new_stream(sink, record.schema) as writer:
         writer.write_batch(record)
-    blob: bytes = sink.getvalue().to_pybytes()
-    return blob
 
 
 def _array(column: Vector) -> Any:

@@ -206,7 +206,7 @@ class SparkRun:
                 )
             results = read_record(self.checkpoint.files, f"outputs/{name}")
             for queue, blob in results["outputs"].items():
-                batch = replace(decode_batch(blob, types[queue]), rank=None)
+                batch = decode_batch(blob, types[queue])
                 self.report.outputs[queue] += len(batch)
                 writer = self.job.writers[queue]
                 if isinstance(writer, PartsWriter):

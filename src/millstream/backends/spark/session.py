@@ -49,6 +49,9 @@ def start_session(master: str, checkpoint: Path, partitions: int) -> Any:
         # The exchange decides how many partitions there are; nobody may merge them.
         "spark.sql.adaptive.enabled": "false",
         "spark.python.worker.reuse": "true",
+        # Blobs stay on this machine for a moment; compressing them takes longer than that.
+        "spark.shuffle.compress": "false",
+        "spark.shuffle.spill.compress": "false",
         "spark.sql.streaming.minBatchesToRetain": "10",
     }
     builder = SparkSession.builder.master(master)

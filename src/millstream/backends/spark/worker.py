@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -307,29 +307,45 @@ def in_order(batches: list[Batch], type_: Any) -> Batch:
     whole = concat_batches(batches, type_)
     if not len(whole) or whole.rank is None:
         return whole
-    order = np.lexsort((whole.rank, whole.time))
-    if not (order[1:] > order[:-1]).all():
+    if not _is_in_order(whole.time, whole.rank):
+        has_one_rank = bool((whole.rank == whole.rank[0]).all())
+        order = (
+            np.argsort(whole.time, kind="stable")
+            if has_one_rank
+            else np.lexsort((whole.rank, whole.time))
+        )
         whole = whole.take(order)
     return _tied_by_values(whole) if len(batches) > 1 and not type_.is_relation else whole
+
+
+def _is_in_order(time: Any, rank: Any) -> bool:
+    later = time[1:] > time[:-1]
+    return bool((later | ((time[1:] == time[:-1]) & (rank[1:] >= rank[:-1]))).all())
 
 
 _MARK = 1 << 62
 
 
 def _tied_by_values(batch: Batch) -> Batch:
+    """What one mark has set free, in the order of values within each instant."""
     assert batch.rank is not None
-    if not (batch.rank >= _MARK).any():
-        return batch
-    # As insertions into a relation, the rows of an instant are put into canonical order.
     is_free = batch.rank >= _MARK
+    if not is_free.any():
+        return batch
+    if is_free.all():
+        return _in_order_of_values(batch)
     free, rest = batch.take(np.flatnonzero(is_free)), batch.take(np.flatnonzero(~is_free))
-    ordered = consolidate(Batch(batch.type, free.time, free.columns, np.ones(len(free), np.int64)))
-    ranks = np.full(len(ordered), int(free.rank[0]) if free.rank is not None else 0, np.int64)
-    both = concat_batches(
-        [rest, Batch(batch.type, ordered.time, ordered.columns, None, ranks)], batch.type
-    )
+    both = concat_batches([rest, _in_order_of_values(free)], batch.type)
     assert both.rank is not None
     return both.take(np.lexsort((both.rank, both.time)))
+
+
+def _in_order_of_values(batch: Batch) -> Batch:
+    """As insertions into a relation, the rows of an instant are put into canonical order."""
+    assert batch.rank is not None
+    insertions = Batch(batch.type, batch.time, batch.columns, np.ones(len(batch), np.int64))
+    ordered = consolidate(insertions)
+    return Batch(batch.type, ordered.time, ordered.columns, None, batch.rank)
 
 
 def run_stage(description: Description, stage: int, version: int) -> Any:
@@ -386,7 +402,9 @@ def _results(layout: Layout, batches: Iterator[Any]) -> dict[str, Any]:
                 name = layout.queues[queue]
                 outputs[name].append(decode_batch(bytes(blob), types[name]))
     return {
-        "outputs": {q: encode_batch(_finished(b, types[q])) for q, b in outputs.items()},
+        "outputs": {
+            q: encode_batch(replace(_finished(b, types[q]), rank=None)) for q, b in outputs.items()
+        },
         "late": late, "rejected": rejected, "done": done,
         "mark": Clock.of(layout, facts).mark,
     }  # fmt: skip
