@@ -12,6 +12,8 @@ from millstream.connectors.location import Location
 from millstream.plan.batch import Batch
 
 SHOWN_REJECTIONS = 5
+#: Why a change of a relation may be rejected.
+NOT_THERE = "this takes away a row that is not there"
 
 
 def never() -> bool:
@@ -88,9 +90,6 @@ def rejected_changes(name: str, batch: Batch) -> list[Rejected]:
         for time, row in zip(batch.time.tolist(), batch.rows(), strict=True)
     ]
 
-
-#: Why a change of a relation may be rejected.
-NOT_THERE = "this takes away a row that is not there"
 
 #: Called by an engine now and then with the report so far.
 Progress = Callable[[Report], None]

@@ -98,7 +98,7 @@ def parse_expression(source: Source) -> Expression:
         expression = parser.expression()
         parser.expect_end()
     except _Stop:
-        pass
+        raise ParseError(faults) from None
     if faults:
         raise ParseError(faults)
     return expression

@@ -39,7 +39,6 @@ from millstream.environment.items import (
     bag_with,
     changes,
     difference,
-    row_order,
     rows_in_order,
 )
 from millstream.environment.scalars import evaluate, less
@@ -342,6 +341,6 @@ def _rstream(function: Rstream, entry: Entry, index: int, state: State, context:
         return {t for t in sides[0].ticks if t <= now}
 
     def speak(instant: int, before: Sides, after: Sides) -> list[Item]:
-        return [Item(instant, row) for row in sorted(rows_in_order(after[0].bag), key=row_order)]
+        return [Item(instant, row) for row in rows_in_order(after[0].bag)]
 
     return _waited(entry, index, state, ticks, speak)
