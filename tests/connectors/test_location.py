@@ -71,7 +71,7 @@ def test_generator_settings_are_read(tmp_path: Path) -> None:
             "generator:row=5",
             (
                 'unknown setting "row" of the generator\n'
-                '    settings are: rows, seed, start, interval, columns. Did you mean "rows"?'
+                '    settings are: rows, seed, start, interval, rate, columns. Did you mean "rows"?'
             ),
         ),
         ("generator:rows", 'expected a setting such as rows=1000, got "rows"'),

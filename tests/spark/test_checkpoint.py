@@ -1,29 +1,23 @@
-"""What is kept and what is deleted, without starting Spark."""
+"""What is kept, what is deleted and what is computed again, without starting Spark."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import os
 from pathlib import Path
+from typing import Any
 
-import pyarrow as pa
+import pytest
 
-from millstream.backends.spark.checkpoint import KEPT_PLANS, Checkpoint
-from millstream.backends.spark.layout import Description, layout_of
-from millstream.backends.spark.source import (
-    FILES_PER_LIST,
-    InputSpec,
-    InputTask,
-    SourceSpec,
-    plan_batch,
-)
-from millstream.backends.spark.wire import Wire, record_batches, rows_of
-from millstream.backends.spark.worker import Memory, StageTask, _results
-from millstream.calculus.graph import Input, Program
+from millstream.backends.spark.checkpoint import KEPT_PLANS
+from millstream.backends.spark.claims import Claims
+from millstream.backends.spark.layout import fingerprint
+from millstream.backends.spark.planning import FILES_PER_LIST, plan_name
+from millstream.backends.spark.wire import Wire, record_batch, rows_of
 from millstream.calculus.text import load
 from millstream.connectors.location import parse_location
 from millstream.source import Source
-from millstream.state.codec import decode, encode
-from millstream.state.files import LocalFiles
+from millstream.state.codec import decode
+from tests.spark.bench import Bench
 
 PROGRAM = """
 output out;
@@ -33,65 +27,28 @@ variable $s(x integer = 0);
 """
 
 
-class Bench:
-    """Batches run by hand, task after task, as Spark would."""
-
-    def __init__(self, folder: Path, partitions: int = 2) -> None:
-        self.folder = folder
-        self.program: Program = load(Source("test.brook", PROGRAM))
-        self.layout = layout_of(self.program)
-        self.files = LocalFiles(folder / "checkpoint")
-        self.checkpoint = Checkpoint(folder / "checkpoint")
-        (folder / "in").mkdir(exist_ok=True)
-        self.partitions = partitions
-
-    def spec(self) -> SourceSpec:
-        one: Input = self.program.inputs[0]
-        target = self.layout.targets["in"]
-        location = parse_location("csv:in/*.csv", self.folder)
-        spec = InputSpec(one, location, 0, self.layout.number("in"), target.stage, target.key)
-        return SourceSpec(
-            (spec,), self.folder / "checkpoint", self.partitions, 4, len(self.layout.stages), 1,
-            has_ticks=False, is_following=True,
-        )  # fmt: skip
-
-    def batch(self, seq: int, memory: Memory | None = None) -> list[tuple[int, object]]:
-        """One row arrives, and the batch that takes it is run."""
-        path = self.folder / "in" / f"{seq:06}.csv"
-        path.write_text(f"_time,k,x\n{seq},k{seq % 3},{seq}\n")
-        there = {"in": sorted(f"in/{p.name}" for p in (self.folder / "in").iterdir())}
-        plan = plan_batch(self.spec(), self.files, seq, there)
-        assert plan is not None
-        self.files.write(f"sources/{seq:09}.plan", encode(plan))
-        rows: list[Wire] = list(InputTask(self.spec(), 0, seq, plan).rows())
-        description = Description(
-            self.program, str(self.folder / "checkpoint"), 4, self.partitions, 20
-        )
-        memory = memory or Memory(description, self.layout, self.files)
-        memory.description = description
-        for stage in range(len(self.layout.stages)):
-            rows = [
-                row
-                for p in range(self.partitions)
-                for row in self.stage(memory, stage, seq, p, rows)
-            ]
-        results = _results(self.layout, record_batches(rows))
-        self.files.write(f"outputs/{seq:09}", encode(results))
-        self.checkpoint.tidy(len(self.layout.stages), seq)
-        path.unlink()
-        with pa.ipc.open_stream(results["outputs"]["out"]) as reader:
-            table = reader.read_all()
-        return list(zip(table["time"].to_pylist(), table["c1"].to_pylist(), strict=True))
-
-    def stage(
-        self, memory: Memory, stage: int, seq: int, partition: int, rows: list[Wire]
-    ) -> list[Wire]:
-        mine = [r for r in rows if r[1] % self.partitions == partition]
-        return list(StageTask(memory, stage, seq, partition).run(record_batches(mine)))
+def bench(folder: Path, **options: Any) -> Bench:
+    (folder / "in").mkdir(exist_ok=True, parents=True)
+    program = load(Source("test.brook", PROGRAM))
+    locations = {"in": parse_location("csv:in/*.csv", folder)}
+    return Bench(program, locations, folder / "checkpoint", **options)
 
 
-def sums(rows: list[tuple[int, object]]) -> list[object]:
-    return [value for _, value in rows]
+def arrive(folder: Path, number: int) -> Path:
+    path = folder / "in" / f"{number:06}.csv"
+    path.write_text(f"_time,k,x\n{number},k{number % 3},{number}\n")
+    return path
+
+
+def run(job: Bench, folder: Path, count: int) -> list[object]:
+    for number in range(count):
+        arrive(folder, number)
+        assert job.batch()
+    return sums(job)
+
+
+def sums(job: Bench) -> list[object]:
+    return [value for _, value in job.sinks["out"].rows()]
 
 
 def expected(count: int) -> list[int]:
@@ -103,63 +60,110 @@ def expected(count: int) -> list[int]:
     return found
 
 
-def run(bench: Bench, count: int, memory: Memory | None) -> list[object]:
-    return [value for seq in range(count) for value in sums(bench.batch(seq, memory))]
-
-
 def test_a_worker_that_remembers_and_one_that_forgets_agree(tmp_path: Path) -> None:
-    (tmp_path / "a").mkdir()
-    (tmp_path / "b").mkdir()
-    hot = Bench(tmp_path / "a")
-    description = Description(hot.program, str(tmp_path / "a" / "checkpoint"), 4, 2, 20)
-    memory = Memory(description, hot.layout, hot.files)
     # The row of an instant is let go by the next one, so the last one waits.
-    assert expected(49) == run(hot, 50, memory)
-    assert expected(49) == run(Bench(tmp_path / "b"), 50, None)
+    assert expected(49) == run(bench(tmp_path / "a"), tmp_path / "a", 50)
+    assert expected(49) == run(bench(tmp_path / "b", forgets=True), tmp_path / "b", 50)
 
 
 def test_the_number_of_partitions_may_change_between_batches(tmp_path: Path) -> None:
     found: list[object] = []
-    for seq in range(45):
-        bench = Bench(tmp_path, partitions=(1, 2, 3, 4)[seq % 4])
-        found += sums(bench.batch(seq))
+    (tmp_path / "in").mkdir()
+    for number in range(45):
+        arrive(tmp_path, number)
+        job = bench(tmp_path, partitions=(1, 2, 3, 4)[number % 4])
+        assert job.batch()
+        found += sums(job)
     assert expected(44) == found
 
 
-def test_files_stay_bounded_over_many_batches(tmp_path: Path) -> None:
-    bench = Bench(tmp_path)
-    description = Description(bench.program, str(tmp_path / "checkpoint"), 4, 2, 20)
-    memory = Memory(description, bench.layout, bench.files)
-    count = 600
-    run(bench, count, memory)
-    state = bench.files.names("state/stage-0")
-    # Two snapshots and the deltas since the older of them, each from two tasks.
-    assert len(state) <= 2 * (20 + 20 + 2)
-    assert len(bench.files.names("sources")) <= 2 * (KEPT_PLANS + 2)
-    newest = decode(bench.files.read(f"sources/{count - 1:09}.plan"))
-    assert len(newest["since"].get("in", [])) <= FILES_PER_LIST
+@pytest.mark.slow
+def test_files_and_state_stay_bounded_over_ten_thousand_batches(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "fsync", lambda _: None)  # it is the count that matters here
+    job = bench(tmp_path)
+    sizes: list[int] = []
+    for number in range(10_000):
+        path = arrive(tmp_path, number)
+        assert job.batch()
+        path.unlink()
+        if number % 1_000 == 999:
+            sizes.append(size_of(tmp_path / "checkpoint"))
+            names = job.files.names("state/stage-0")
+            # Two snapshots and the deltas since the older of them, each from two tasks.
+            assert len(names) <= 2 * (20 + 20 + 2)
+            assert len(job.files.names("sources")) <= 2 * (KEPT_PLANS + 2)
+            assert len(job.files.names("batches")) <= 45
+            assert len(job.files.names("claims")) <= 4
+            newest = decode(job.files.read(plan_name(number)))
+            assert len(newest["since"].get("in", [])) <= FILES_PER_LIST + 1
+    assert expected(9_999) == sums(job)
+    # Only the list of files that have been taken grows.
+    taken = size_of(tmp_path / "checkpoint" / "sources")
+    assert size_of(tmp_path / "checkpoint") - taken < 2 * sizes[0]
+
+
+def size_of(folder: Path) -> int:
+    return sum(p.stat().st_size for p in folder.rglob("*") if p.is_file())
 
 
 def test_a_batch_that_is_run_again_writes_the_same_bytes(tmp_path: Path) -> None:
-    bench = Bench(tmp_path)
-    for seq in range(5):
-        bench.batch(seq)
-    names = [f"state/stage-0/000000004.{p}of2.delta" for p in range(2)]
-    before = [bench.files.read(n) for n in names]
-    bench.batch(4)
-    assert before == [bench.files.read(n) for n in names]
+    job = bench(tmp_path)
+    for number in range(5):
+        arrive(tmp_path, number)
+        before = (job.last, job.known)
+        assert job.batch()
+    names = [f"state/stage-0/{n}" for n in job.files.names("state/stage-0")]
+    contents = {n: job.files.read(n) for n in names}
+    again = bench(tmp_path)
+    again.last, again.known = before
+    again.delivery.next["out"] = 4
+    again.run(4)
+    assert contents == {n: job.files.read(n) for n in names}
+    assert list(job.sinks["out"].batches[4].rows()) == again.sinks["out"].rows()
+
+
+def test_a_large_file_is_taken_in_pieces_by_several_tasks(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    count = 3_000
+    rows = "".join(f"{n},k{n % 3},{n}\n" for n in range(count))
+    (tmp_path / "in" / "all.csv").write_text("_time,k,x\n" + rows)
+    job = bench(tmp_path, batch_bytes=2_000, is_following=False)
+    job.planner.freeze()
+    batches = 0
+    while job.batch():
+        batches += 1
+    assert batches > 10
+    assert expected(count) == sums(job)
+
+
+def test_a_file_that_grows_is_followed_line_by_line(tmp_path: Path) -> None:
+    job = bench(tmp_path)
+    path = tmp_path / "in" / "log.csv"
+    path.write_text("_time,k,x\n0,k0,0\n1,k")
+    assert job.batch()
+    assert not job.batch()
+    with path.open("a") as file:
+        file.write("1,1\n2,k2,2\n")
+    assert job.batch()
+    assert expected(2) == sums(job)
+
+
+def test_a_task_takes_what_its_worker_has_at_hand(tmp_path: Path) -> None:
+    claims = Claims(tmp_path, 7, 0, 3)
+    assert 2 == claims.take(0, lambda group: group == 2)
+    assert 1 == claims.take(1, lambda group: group == 2)  # taken: its own number instead
+    assert 0 == claims.take(2, lambda _: False)
+    assert [2, 1, 0] == [claims.take(task, lambda _: True) for task in range(3)]  # again
 
 
 def test_rows_survive_the_wire() -> None:
-    rows: list[Wire] = [(0, 1, 2, b"abc"), (3, 4, -1, b"")]
-    back = [
-        (t, b, q, bytes(blob)) for batch in record_batches(rows) for t, b, q, blob in rows_of(batch)
-    ]
-    assert rows == back
+    rows: list[Wire] = [(0, 1, b"abc"), (3, 4, b"")]
+    assert rows == list(rows_of(record_batch(rows)))
+    assert [] == list(rows_of(record_batch([])))
 
 
 def test_another_number_of_buckets_is_another_job() -> None:
     program = load(Source("test.brook", PROGRAM))
-    one = Description(program, "x", 4, 2, 20)
-    assert one.fingerprint != replace(one, buckets=8).fingerprint
-    assert one.fingerprint == replace(one, partitions=8).fingerprint
+    assert fingerprint(program, 4) != fingerprint(program, 8)

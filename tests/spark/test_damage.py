@@ -17,10 +17,10 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 PROGRAM = """
 output sums;
-input trades(symbol text, volume integer);
+input trades(symbol text, volume integer, note text);
 variable $s(total integer = 0);
 (sums, $s) <- Fold[by symbol; set $s.total = $s.total + volume;
-                   emit symbol, total = $s.total](trades, $s);
+                   emit symbol, total = $s.total, note](trades, $s);
 """
 
 
@@ -37,9 +37,13 @@ DAMAGES: dict[str, Callable[[bytes], bytes | None]] = {
 }
 
 #: The newest file of each kind, as a pattern.
-KINDS = ["job", "sources/*.plan", "sources/*.trades", "state/stage-0/*.delta",
-         "state/stage-0/*.snapshot", "outputs/*", "spark/offsets/*", "spark/commits/*",
+KINDS = ["job", "sources/*.plan", "state/stage-0/*.delta", "state/stage-0/*.snapshot",
+         "exchange/*", "outputs/*", "batches/*", "spark/offsets/*", "spark/commits/*",
          "spark/metadata"]  # fmt: skip
+#: So long that rows travel in files.
+NOTE = "long " * 8_000
+#: One file a batch.
+BATCH_BYTES = 300_000
 
 
 @pytest.fixture(scope="module")
@@ -55,14 +59,14 @@ def stopped(tmp_path_factory: pytest.TempPathFactory, spark: Any) -> Path:
 
 
 def write(folder: Path, number: int) -> None:
-    rows = "".join(f"{number * 10 + n},S{n % 3},{number + n}\n" for n in range(8))
-    (folder / "trades" / f"{number}.csv").write_text("_time,symbol,volume\n" + rows)
+    rows = "".join(f"{number * 10 + n},S{n % 3},{number + n},{NOTE}\n" for n in range(8))
+    (folder / "trades" / f"{number}.csv").write_text("_time,symbol,volume,note\n" + rows)
 
 
 def run(folder: Path, spark: Any, **options: Any) -> list[dict[str, Any]]:
     finished = millstream.compile(folder / "job.brook").run(
         {"trades": parse_location("trades/", folder)}, engine="spark", session=spark,
-        partitions=2, buckets=4, batch_bytes=1, snapshot_every=4,
+        partitions=2, buckets=4, batch_bytes=BATCH_BYTES, snapshot_every=4,
         checkpoint=folder / "checkpoint", **options,
     )  # fmt: skip
     return finished.rows("sums")

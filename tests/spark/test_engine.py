@@ -68,7 +68,7 @@ def test_generated_programs_give_what_the_reference_gives(
     collectors = {q: Collector() for q in program.outputs}
     finished = Compiled(program).run(
         locations, collectors, engine="spark", session=spark, partitions=2, buckets=4,
-        batch_bytes=1, optimise=False,
+        batch_bytes=300, optimise=False,
     )  # fmt: skip
     assert expected == {q: c.rows for q, c in collectors.items()}
     assert expected_report.inputs == finished.report.inputs

@@ -64,7 +64,7 @@ def kill_group(process: subprocess.Popen[bytes]) -> None:
 def test_a_run_that_is_killed_again_and_again_loses_and_repeats_nothing(tmp_path: Path) -> None:
     make_project(tmp_path)
     subprocess.run(command(tmp_path, "local"), cwd=tmp_path, check=True)
-    environment = {**os.environ, "MILLSTREAM_SPARK_BATCH_BYTES": "1"}
+    environment = {**os.environ, "MILLSTREAM_SPARK_BATCH_BYTES": "500"}
     generator = random.Random(11)
     spark = command(tmp_path, "spark", "--checkpoint", "checkpoint")
     kills = 0
@@ -111,10 +111,10 @@ def test_another_program_is_refused_and_rebuild_takes_it(tmp_path: Path) -> None
 def test_an_interrupted_run_finishes_its_batch_and_goes_on_later(tmp_path: Path) -> None:
     make_project(tmp_path, files=5)
     subprocess.run(command(tmp_path, "local"), cwd=tmp_path, check=True)
-    environment = {**os.environ, "MILLSTREAM_SPARK_BATCH_BYTES": "1"}
+    environment = {**os.environ, "MILLSTREAM_SPARK_BATCH_BYTES": "500"}
     spark = command(tmp_path, "spark", "--checkpoint", "checkpoint")
     process = subprocess.Popen(spark, cwd=tmp_path, env=environment, start_new_session=True)
-    outputs_folder = tmp_path / "checkpoint" / "outputs"
+    outputs_folder = tmp_path / "checkpoint" / "batches"
     deadline = time.monotonic() + 60
     while not (outputs_folder.is_dir() and any(outputs_folder.iterdir())):
         assert time.monotonic() < deadline

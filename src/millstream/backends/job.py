@@ -35,6 +35,8 @@ class Job:
     stopped: Callable[[], bool] = never
     #: Where inputs come from, for engines that read them elsewhere.
     locations: Mapping[str, Location] = field(default_factory=dict)
+    #: After so many microseconds without rows an input no longer holds time back.
+    idle: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass
@@ -53,6 +55,16 @@ class InputCounts:
         return self.read == self.processed + self.waiting + self.late + self.rejected
 
 
+@dataclass(frozen=True, slots=True)
+class BatchFigures:
+    """How the last batch went, for engines that run in batches."""
+
+    number: int
+    seconds: float
+    read: int
+    written: int
+
+
 @dataclass
 class Report:
     """What a run has done so far; engines update it, the command line shows it."""
@@ -62,6 +74,9 @@ class Report:
     faults: Counter[str] = field(default_factory=Counter)
     first_rejections: list[str] = field(default_factory=list)
     mark: int | None = None
+    batch: BatchFigures | None = None
+    #: The size of the state when it was last written as a whole.
+    state_bytes: int | None = None
 
     @staticmethod
     def for_program(program: Program) -> Report:

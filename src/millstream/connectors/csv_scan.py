@@ -7,6 +7,8 @@ bounds, and marked as not good; their reason is left to `csv_rows`.
 
 from __future__ import annotations
 
+import numpy as np
+
 from millstream.compiled import compiled, inlined
 from millstream.connectors.cells import BARE, ESCAPED, NULL, QUOTED
 from millstream.connectors.scan import Scan
@@ -16,25 +18,56 @@ _UNFINISHED = -1
 _BROKEN = -2
 
 
-def scan_csv(data: Array, start: int, slots: Array, scan: Scan, longest: int, *,
+def scan_csv(data: Array, start: int, stop: int, slots: Array, scan: Scan, longest: int, *,
              final: bool) -> tuple[int, int, int]:  # fmt: skip
     """Fill `scan`; answers the number of rows, where they end, and their lines.
 
-    `slots` says for each column of the file which of the wanted ones it is, or -1.
+    No row begins at `stop` or after it. `slots` says for each column of the file which of
+    the wanted ones it is, or -1.
     """
     found: tuple[int, int, int] = _scan(
-        data, start, final, slots, longest, scan.bounds, scan.lines, scan.good,
+        data, start, stop, final, slots, longest, scan.bounds, scan.lines, scan.good,
         scan.starts, scan.ends, scan.states,
     )  # fmt: skip
     return found
 
 
+def row_ends(data: Array, start: int, longest: int, *, final: bool,
+             just_one: bool) -> tuple[int, int]:  # fmt: skip
+    """Where the whole rows (or the first of them) end, and how many there are."""
+    found: tuple[int, int] = _ends(data, start, final, longest, just_one, _NO_CELLS, _NO_CELLS)
+    return found
+
+
+#: No cell is wanted: slots of columns, and places for what is found.
+_NO_CELLS = np.empty(0, np.int64)
+
+
 @compiled
-def _scan(data: Array, start: int, final: bool, slots: Array, longest: int, bounds: Array,
-          lines: Array, good: Array, starts: Array, ends: Array,
+def _ends(data: Array, start: int, final: bool, longest: int, just_one: bool, slots: Array,
+          cells: Array) -> tuple[int, int]:  # fmt: skip
+    rows, at = 0, start
+    while at < len(data) and not (just_one and rows):
+        blank = _line_break(data, at)
+        if blank > 0:
+            at += blank
+            continue
+        end, _ = _row(data, at, final, slots, longest, cells, cells, cells)
+        if end < 0:
+            end = _end_of_broken(data, at, final, longest, end)
+            if end < 0:
+                break
+        rows += 1
+        at = end
+    return at, rows
+
+
+@compiled
+def _scan(data: Array, start: int, stop: int, final: bool, slots: Array, longest: int,
+          bounds: Array, lines: Array, good: Array, starts: Array, ends: Array,
           states: Array) -> tuple[int, int, int]:  # fmt: skip
     row, at, line = 0, start, 0
-    while at < len(data) and row < len(good):
+    while at < stop and row < len(good):
         blank = _line_break(data, at)
         if blank > 0:
             at += blank
@@ -141,7 +174,8 @@ def _plain(data: Array, at: int) -> int:
     """The next comma, line break or quote."""
     while at < len(data):
         byte = data[at]
-        if byte in (44, 10, 13, 34):
+        # Letters and digits are larger than all of these, and are told by one comparison.
+        if byte <= 44 and byte in (44, 10, 13, 34):
             return at
         at += 1
     return at

@@ -6,6 +6,8 @@ the size of the chunks nor on which other columns there are.
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
@@ -34,17 +36,30 @@ _FITTING: dict[Kind, tuple[str, ...]] = {
     Kind.TIME: (),
     Kind.DURATION: ("min", "max"),
 }
+_SKIPPED_ROWS = 65_536
+#: Seconds between looks at the clock: so few that rows come in batches, so many that a
+#: run stops soon after it is told to.
+_SHORTEST_WAIT = 0.1
+_LONGEST_WAIT = 1.0
 _DEFAULT_TEXTS = tuple("ABCDEFGH")
 
 
 class GeneratorReader:
-    """Mutable: the state of the random numbers."""
+    """Mutable: the state of the random numbers. Gives all rows, or the `rows` [a, b)."""
 
-    def __init__(self, settings: GeneratorSettings, input_: Input, chunk_rows: int) -> None:
+    def __init__(
+        self,
+        settings: GeneratorSettings,
+        input_: Input,
+        chunk_rows: int,
+        rows: tuple[int, int] | None = None,
+    ) -> None:
         if settings.start + settings.rows * settings.interval > INT64_MAX:
             raise UsageError("the generator's times do not fit 64-bit microseconds")
         _check_names(settings, input_)
         self._settings = settings
+        self._first, self._last = rows or (0, settings.rows)
+        self._skipped = self._first
         self._layout: Layout = layout_of(input_, has_weight=False)
         self._chunk_rows = chunk_rows
         self._columns = [
@@ -68,16 +83,76 @@ class GeneratorReader:
         return maker(field, table) if maker else None
 
     def chunks(self) -> Iterator[Chunk]:
-        settings = self._settings
-        for first in range(0, settings.rows, self._chunk_rows):
-            count = min(self._chunk_rows, settings.rows - first)
-            times = np.arange(first, first + count, dtype=np.int64)
-            times = times * settings.interval + settings.start
-            vectors = [
-                maker(random.random(count)) if maker else Vector(field.type, times)
-                for field, random, maker in self._columns
-            ]
-            yield Chunk(batch_of_vectors(self._layout, vectors))
+        while self.left:
+            yield self.take(min(self._chunk_rows, self.left))
+
+    @property
+    def left(self) -> int:
+        """How many rows have not been given."""
+        return self._last - self._first
+
+    def take(self, count: int) -> Chunk:
+        """The next rows; there must be as many."""
+        if self._skipped:
+            self._skip(self._skipped)
+            self._skipped = 0
+        times = np.arange(self._first, self._first + count, dtype=np.int64)
+        times = times * self._settings.interval + self._settings.start
+        vectors = [
+            maker(random.random(count)) if maker else Vector(field.type, times)
+            for field, random, maker in self._columns
+        ]
+        self._first += count
+        return Chunk(batch_of_vectors(self._layout, vectors))
+
+    def _skip(self, rows: int) -> None:
+        """Go on to a later row; only a walk must be walked to get there."""
+        for field, random, maker in self._columns:
+            if maker is None or "walk" not in self._settings.columns.get(field.name, {}):
+                random.bit_generator.advance(rows)  # type: ignore[attr-defined]
+                continue
+            for first in range(0, rows, _SKIPPED_ROWS):
+                maker(random.random(min(_SKIPPED_ROWS, rows - first)))
+
+    def close(self) -> None:
+        """There is nothing to close."""
+
+
+class PacedReader:
+    """Mutable: gives generated rows when they are due, `rate` in a second of the clock.
+
+    What is due is given about ten times a second, until all has been given or `stopped`.
+    """
+
+    def __init__(
+        self,
+        reader: GeneratorReader,
+        rate: float,
+        stopped: Callable[[], bool],
+        *,
+        chunk_rows: int,
+        sleep: Callable[[float], object] = time.sleep,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._reader = reader
+        self._rate = rate
+        self._stopped = stopped
+        self._chunk_rows = chunk_rows
+        self._sleep = sleep
+        self._clock = clock
+
+    def chunks(self) -> Iterator[Chunk]:
+        started, given = self._clock(), 0
+        while self._reader.left and not self._stopped():
+            passed = self._clock() - started
+            due = math.floor(passed * self._rate) + 1 - given
+            if due <= 0:
+                wait = given / self._rate - passed
+                self._sleep(min(_LONGEST_WAIT, max(_SHORTEST_WAIT, wait)))
+                continue
+            count = min(due, self._chunk_rows, self._reader.left)
+            given += count
+            yield self._reader.take(count)
 
     def close(self) -> None:
         """There is nothing to close."""

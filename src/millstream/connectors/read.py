@@ -9,11 +9,12 @@ from typing import BinaryIO
 
 from millstream.calculus.graph import Input
 from millstream.connectors.chunks import Chunk, Reader
-from millstream.connectors.generate import GeneratorReader
+from millstream.connectors.generate import GeneratorReader, PacedReader
 from millstream.connectors.keys import check_keys
 from millstream.connectors.location import Format, Location, matching_files
 from millstream.connectors.read_csv import csv_decoder
 from millstream.connectors.read_jsonl import jsonl_decoder
+from millstream.connectors.settings import GeneratorSettings
 from millstream.connectors.window import TextReader, open_file
 
 TEXT_ROWS = 65_536
@@ -28,11 +29,16 @@ def open_reader(
     *,
     chunk_rows: int | None = None,
     stdin: BinaryIO | None = None,
+    follow: Callable[[], bool] | None = None,
 ) -> Reader:
-    """A reader whose columns have been checked: a file that does not fit is told at once."""
+    """A reader whose columns have been checked: a file that does not fit is told at once.
+
+    `follow` says when a run that follows its inputs stops; a generator with a rate then
+    gives its rows by the clock.
+    """
     if location.format is Format.GENERATOR:
         assert location.generator is not None
-        return GeneratorReader(location.generator, input_, chunk_rows or PARQUET_ROWS)
+        return _open_generator(location.generator, input_, chunk_rows or PARQUET_ROWS, follow)
     if location.path is None:
         stream = sys.stdin.buffer if stdin is None else stdin
         return _open_text(stream, "standard input", location, input_, chunk_rows)
@@ -45,6 +51,18 @@ def open_reader(
             with open_file(path, name) as stream:
                 check_keys(stream, name, input_)
     return FilesReader(files, open_one)
+
+
+def _open_generator(
+    settings: GeneratorSettings,
+    input_: Input,
+    chunk_rows: int,
+    follow: Callable[[], bool] | None,
+) -> Reader:
+    reader = GeneratorReader(settings, input_, chunk_rows)
+    if follow is None or settings.rate is None:
+        return reader
+    return PacedReader(reader, settings.rate, follow, chunk_rows=chunk_rows)
 
 
 def file_opener(location: Location, input_: Input, chunk_rows: int | None = None) -> OpenFile:

@@ -30,6 +30,8 @@ MOST_COLUMNS = 16_384
 class CsvDecoder:
     """Rows of a file whose header has been read; `columns` is where its fields stand."""
 
+    blanks = b""
+
     def __init__(
         self,
         layout: Layout,
@@ -47,18 +49,22 @@ class CsvDecoder:
 
     def decode(self, window: Window) -> Step:
         way = self.slowly if window.is_small else self.quickly
-        return way(window.data, window.start, window.line, final=window.final)
+        return way(window.data, window.start, window.line, final=window.final, stop=window.stop)
 
-    def slowly(self, data: bytes, start: int, line: int, *, final: bool) -> Step:
-        """One row after another: the definition."""
+    def slowly(
+        self, data: bytes, start: int, line: int, *, final: bool, stop: int | None = None
+    ) -> Step:
+        """One row after another: the definition. No row may begin at `stop` or after it."""
         rows: list[Row] = []
         rejected: list[Rejected] = []
         first = line
+        stop = len(data) if stop is None else stop
         while len(rows) + len(rejected) < self._chunk_rows:
-            start, blank = skip_blank_lines(data, start)
+            at, blank = skip_blank_lines(data, start)
             line += blank
-            row = self._row_at(data, start, final=final)
+            row = self._row_at(data, at, final=final) if at < stop else None
             if row is None:
+                start = min(at, max(start, stop))
                 break
             found = self._examine(data, row, line)
             if isinstance(found, Rejected):
@@ -70,7 +76,9 @@ class CsvDecoder:
         batch = batch_of_values(self._layout, rows)
         return Step(batch, tuple(rejected), start, line - first)
 
-    def quickly(self, data: bytes, start: int, line: int, *, final: bool) -> Step:
+    def quickly(
+        self, data: bytes, start: int, line: int, *, final: bool, stop: int | None = None
+    ) -> Step:
         """The same by compiled scanners, with a closer look at rows they do not take."""
         import numpy as np
 
@@ -81,7 +89,8 @@ class CsvDecoder:
         slots[list(self._columns)] = np.arange(len(self._columns))
         array = np.frombuffer(data, np.uint8)
         scan = Scan.of(self._chunk_rows, len(self._columns))
-        count, end, lines = scan_csv(array, start, slots, scan, self.longest, final=final)
+        stop = len(data) if stop is None else stop
+        count, end, lines = scan_csv(array, start, stop, slots, scan, self.longest, final=final)
         scan = scan.first(count)
         mark_foreign_bytes(data, scan)
         vectors = columns_of(array, scan, self._layout, is_csv=True)
@@ -96,8 +105,6 @@ class CsvDecoder:
         return Step(batch, rejected, end, lines)
 
     def _row_at(self, data: bytes, start: int, *, final: bool) -> RawRow | None:
-        if start == len(data):
-            return None
         return read_row(data, start, final=final, longest=self.longest)
 
     def _examine(self, data: bytes, row: RawRow, line: int) -> Row | Rejected:
@@ -123,6 +130,12 @@ def csv_decoder(
         return CsvDecoder(layout, header, window.name, chunk_rows, longest)
 
     return decoder_of
+
+
+def skip_header(window: Window, input_: Input, longest: int = LONGEST_ROW) -> None:
+    """Move a window past the header, whatever columns it names."""
+    _, text = _header(window, input_, longest)
+    window.advance(window.start, text.count("\n") + 1)
 
 
 def _header(window: Window, input_: Input, longest: int) -> tuple[tuple[str, ...], str]:

@@ -14,11 +14,15 @@ from millstream.connectors.values import Unfit
 from millstream.connectors.window import Step, Window
 from millstream.errors import CheckError
 
+#: A line of nothing else is passed over.
+BLANKS = b" \t\r\n"
 #: How many lines are looked at to see whether a file has times at all.
 _LOOKED_AT = 100
 
 
 class JsonlDecoder:
+    blanks = BLANKS
+
     def __init__(
         self, layout: Layout, source: str, chunk_rows: int, longest: int = LONGEST_ROW
     ) -> None:
@@ -41,7 +45,7 @@ class JsonlDecoder:
             if not end:
                 break
             raw = data[start:end]
-            if raw.strip(b" \t\r\n"):
+            if raw.strip(BLANKS):
                 found = self._examine(raw, line)
                 if isinstance(found, Rejected):
                     rejected.append(found)

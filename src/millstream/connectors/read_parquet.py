@@ -3,36 +3,24 @@
 from __future__ import annotations
 
 import contextlib
-import json
+import itertools
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from millstream.calculus.graph import Input
 from millstream.calculus.types import Kind
-from millstream.connectors.arrow_columns import (
-    Taken,
-    can_hold,
-    plain_value,
-    take_column,
-    why_unfit,
-)
-from millstream.connectors.chunks import SHOWN_CHARACTERS, Chunk, Rejected
+from millstream.connectors.arrow_rows import ArrowRows, check_types
+from millstream.connectors.chunks import Chunk
 from millstream.connectors.layout import (
-    Layout,
-    batch_of_vectors,
-    check_values,
-    check_vectors,
     layout_in,
 )
-from millstream.connectors.values import EXPECTED, Unfit
-from millstream.connectors.window import unreadable
-from millstream.errors import CheckError, Fault, RunError
+from millstream.connectors.window import shorter, unreadable
+from millstream.errors import CheckError, RunError
 
 MOST_COLUMNS = 16_384
 _LARGEST_FOOTER = 1 << 27
@@ -41,34 +29,54 @@ _SAMPLED_ROWS = 4_096
 
 
 class ParquetReader:
-    """Mutable: one Parquet file, whose columns have been checked."""
+    """Mutable: one Parquet file, whose columns have been checked, or the `rows` [a, b)."""
 
-    def __init__(self, path: Path, name: str, input_: Input, chunk_rows: int) -> None:
+    def __init__(
+        self,
+        path: Path,
+        name: str,
+        input_: Input,
+        chunk_rows: int,
+        rows: tuple[int, int] | None = None,
+    ) -> None:
         self._path = path
         self._name = name
         self._chunk_rows = chunk_rows
+        self._rows = rows
         self._file: Any = None
-        self._metadata, self._schema = _footer(path, name)
+        self._metadata, self._schema = read_footer(path, name)
+        if rows and self._metadata.num_rows < rows[1]:
+            raise shorter(name)
         self._layout = layout_in(input_, self._schema.names, name)
-        _check_types(self._layout, self._schema, name)
+        check_types(self._layout, self._schema, name)
+        self._rows_in = ArrowRows(self._layout, name)
 
     def chunks(self) -> Iterator[Chunk]:
-        with _told(self._name):
+        with told(self._name):
             self._file = self._open(self._repeated_texts())
+        for first, batch in self._wanted():
+            yield self._rows_in.chunk([batch.column(n) for n in self._layout.names], first + 1)
+
+    def _wanted(self) -> Iterator[tuple[int, Any]]:
+        """The wanted rows, as batches and the rows before each."""
+        groups, at = None, 0
+        first, last = self._rows or (0, self._metadata.num_rows)
+        if self._rows:
+            groups, at = _groups_with(first, last, group_rows(self._metadata, self._name))
         names = list(dict.fromkeys(self._layout.names))
-        batches = self._file.iter_batches(self._chunk_rows, columns=names)
-        first = 1
-        while True:
-            with _told(self._name):
+        batches = self._file.iter_batches(self._chunk_rows, groups, columns=names)
+        while self._rows is None or at < last:
+            with told(self._name):
                 batch = next(batches, None)
-                if batch is None and first - 1 != self._metadata.num_rows:
-                    promised = self._metadata.num_rows
-                    raise pa.ArrowInvalid(f"{first - 1} rows instead of {promised}")
+                if batch is None and at != last:
+                    raise pa.ArrowInvalid(f"{at} rows instead of {last}")
             if batch is None:
                 return
-            if len(batch):
-                yield self._chunk([batch.column(n) for n in self._layout.names], first)
-            first += len(batch)
+            skipped = max(first - at, 0)
+            wanted = batch.slice(skipped, max(last - at - skipped, 0)) if self._rows else batch
+            if len(wanted):
+                yield at + skipped, wanted
+            at += len(batch)
 
     def _open(self, encoded: Sequence[str]) -> Any:
         """Without these settings memory grows with the file, or with its row groups."""
@@ -98,47 +106,28 @@ class ParquetReader:
             return known
         return known + [n for n in asked if len(batch.column(n).unique()) * 4 <= len(batch)]
 
-    def _chunk(self, arrays: list[Any], first: int) -> Chunk:
-        layout = self._layout
-        taken = [take_column(f.type, a) for f, a in zip(layout.fields, arrays, strict=True)]
-        vectors = [vector for vector, _ in taken]
-        good = check_vectors(layout, vectors)
-        for _, unfit in taken:
-            if unfit is not None:
-                good = good & ~unfit
-        if good.all():
-            return Chunk(batch_of_vectors(layout, vectors))
-        rejected = [
-            self._rejected(taken, arrays, row, first + row)
-            for row in np.flatnonzero(~good).tolist()
-        ]
-        kept = [v.take(np.flatnonzero(good)) for v in vectors]
-        return Chunk(batch_of_vectors(layout, kept), tuple(rejected))
-
-    def _rejected(self, taken: list[Taken], arrays: list[Any], row: int, position: int) -> Rejected:
-        cells = [array.slice(row, 1) for array in arrays]
-        shown = dict(zip(self._layout.names, map(plain_value, cells), strict=True))
-        text = json.dumps(shown, ensure_ascii=False)[:SHOWN_CHARACTERS]
-        return Rejected(self._name, position, self._reason(taken, cells, row), text)
-
-    def _reason(self, taken: list[Taken], cells: list[Any], row: int) -> str:
-        fields = self._layout.fields
-        for field, cell, (_, unfit) in zip(fields, cells, taken, strict=True):
-            if unfit is not None and unfit[row]:
-                return f"{field.name}: {why_unfit(field.type, cell)}"
-        values = tuple(vector.slice(row, row + 1).to_list()[0] for vector, _ in taken)
-        try:
-            check_values(self._layout, values)
-        except Unfit as missing:
-            return str(missing)
-        raise AssertionError(values)
-
     def close(self) -> None:
         if self._file is not None:
             self._file.close()
 
 
-def _footer(path: Path, name: str) -> tuple[Any, Any]:
+def group_rows(metadata: Any, name: str) -> list[int]:
+    """How many rows each row group has."""
+    with told(name):
+        rows = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
+        if min(rows, default=0) < 0 or sum(rows) != metadata.num_rows:
+            raise pa.ArrowInvalid(f"{sum(rows)} rows instead of {metadata.num_rows}")
+    return rows
+
+
+def _groups_with(first: int, last: int, rows: list[int]) -> tuple[list[int], int]:
+    """The row groups in which rows [first, last) lie, and the number of rows before them."""
+    ends = list(itertools.accumulate(rows))
+    groups = [g for g, end in enumerate(ends) if end > first and end - rows[g] < last]
+    return groups, ends[groups[0]] - rows[groups[0]] if groups else 0
+
+
+def read_footer(path: Path, name: str) -> tuple[Any, Any]:
     """Metadata and schema, unless they are so large that reading them takes all memory."""
     try:
         with path.open("rb") as file:
@@ -148,7 +137,7 @@ def _footer(path: Path, name: str) -> tuple[Any, Any]:
     except OSError as error:
         raise unreadable(name, error) from None
     too_wide = CheckError(f"it has more than {MOST_COLUMNS:,} columns", place=name)
-    with _told(name):
+    with told(name):
         if footer > size:
             raise pa.ArrowInvalid("the end of the file is missing")
         if footer > _LARGEST_FOOTER:
@@ -159,19 +148,8 @@ def _footer(path: Path, name: str) -> tuple[Any, Any]:
         return metadata, metadata.schema.to_arrow_schema()
 
 
-def _check_types(layout: Layout, schema: Any, name: str) -> None:
-    """All columns of the wrong type are told at once."""
-    faults = [
-        Fault(f'column "{f.name}": expected {EXPECTED[f.type.kind]}, found {found}', place=name)
-        for f in layout.fields
-        if not can_hold(f.type.kind, found := schema.field(f.name).type)
-    ]
-    if faults:
-        raise CheckError(faults)
-
-
 @contextlib.contextmanager
-def _told(name: str) -> Iterator[None]:
+def told(name: str) -> Iterator[None]:
     """What Arrow says of a damaged file, cut to one sentence."""
     try:
         yield

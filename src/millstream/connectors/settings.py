@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from millstream.connectors.values import Unfit, duration_of, integer_of, time_of
+from millstream.connectors.values import Unfit, duration_of, integer_of, number_of, time_of
 from millstream.errors import UsageError, listing, suggest
 
 #: What can be said about a column; which of them fit depends on its type.
@@ -14,13 +15,18 @@ COLUMN_SETTINGS = ("min", "max", "values", "weights", "walk", "start")
 
 @dataclass(frozen=True, slots=True)
 class GeneratorSettings:
-    """`start` and `interval` are in microseconds: row i has the time start + i * interval."""
+    """`start` and `interval` are in microseconds: row i has the time start + i * interval.
+
+    `rate` is how many rows come in a second of the clock when a run follows its inputs;
+    without it they come as fast as they can.
+    """
 
     rows: int = 1_000
     seed: int = 0
     start: int = 0
     interval: int = 1_000
     columns: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    rate: float | None = None
 
 
 _PARSERS = {"rows": integer_of, "seed": integer_of, "start": time_of, "interval": duration_of}
@@ -39,7 +45,7 @@ def settings_in(text: str) -> GeneratorSettings:
 
 def settings_of(options: Mapping[str, object]) -> GeneratorSettings:
     """The settings of a table of the project file, or of texts."""
-    known = [*_PARSERS, "columns"]
+    known = [*_PARSERS, "rate", "columns"]
     for name in options:
         if name not in known:
             hint = f"settings are: {listing(known)}. {suggest(name, known) or ''}".strip()
@@ -51,7 +57,18 @@ def settings_of(options: Mapping[str, object]) -> GeneratorSettings:
     for name in ("rows", "seed", "interval"):
         if numbers.get(name, 0) < 0:
             raise UsageError(f'the generator\'s "{name}" must not be negative')
-    return GeneratorSettings(columns=_column_settings(columns), **numbers)
+    rate = _rate(options["rate"]) if "rate" in options else None
+    return GeneratorSettings(columns=_column_settings(columns), rate=rate, **numbers)
+
+
+def _rate(value: object) -> float:
+    try:
+        rate = number_of(str(value))
+    except Unfit as unfit:
+        raise UsageError(f'the generator\'s "rate": {unfit}') from None
+    if not 0 < rate < math.inf:
+        raise UsageError('the generator\'s "rate" must be a positive number of rows per second')
+    return rate
 
 
 def _parsed(name: str, value: object) -> int:

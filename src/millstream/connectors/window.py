@@ -22,24 +22,59 @@ _COMPILED = "millstream.connectors.cells"
 
 
 class Window:
-    """Mutable: the part of an open file that is being looked at, and its first line."""
+    """Mutable: the part of an open file that is being looked at, and its first line.
 
-    def __init__(self, read: Callable[[int], bytes], name: str, piece: int = PIECE_BYTES) -> None:
+    `offset` is where in the file the data begin. Rows are only wanted if they begin before
+    `last`; what comes after it may have to be looked at to see what such a row is.
+    """
+
+    def __init__(
+        self,
+        read: Callable[[int], bytes],
+        name: str,
+        piece: int = PIECE_BYTES,
+        *,
+        offset: int = 0,
+        line: int = 1,
+        last: int | None = None,
+    ) -> None:
         self.name = name
         self.data = b""
         self.start = 0
-        self.line = 1
+        self.line = line
         self.final = False
+        self.offset = offset
         self._read = read
         self._piece = piece
+        self._last = last
         self._seen = 0
+        if offset == 0:
+            self._skip_mark()
+
+    def _skip_mark(self) -> None:
+        """A file may begin with a byte order mark."""
         while len(self.data) < 3 and not self.final:
             self.more()
-        if self.data.startswith(b"\xef\xbb\xbf"):  # a byte order mark
+        if self.data.startswith(b"\xef\xbb\xbf"):
             self.start = 3
 
     def __len__(self) -> int:
         return len(self.data) - self.start
+
+    @property
+    def position(self) -> int:
+        """Where in the file the window stands."""
+        return self.offset + self.start
+
+    @property
+    def stop(self) -> int:
+        """Where in the data no more rows may begin."""
+        end = len(self.data)
+        return end if self._last is None else min(end, self._last - self.offset)
+
+    @property
+    def is_over(self) -> bool:
+        return self.final or (self._last is not None and self.position >= self._last)
 
     @property
     def is_small(self) -> bool:
@@ -52,6 +87,7 @@ class Window:
         except (OSError, EOFError, zlib.error) as error:
             raise unreadable(self.name, error) from None
         self.data = self.data[self.start :] + piece
+        self.offset += self.start
         self.start = 0
         self._seen += len(piece)
         self.final = not piece
@@ -59,15 +95,20 @@ class Window:
     def advance(self, end: int, lines: int) -> None:
         self.start = end
         self.line += lines
+        if self._last is not None and self.position > self._last:
+            raise RunError("has changed since it was read", place=self.name)
 
-    def skip_line(self) -> None:
-        """Drop everything up to the next line, without holding it."""
+    def skip_line(self, blanks: bytes) -> bool:
+        """Drop everything up to the next line, without holding it; tells a blank line."""
+        is_blank = True
         while True:
             newline = self.data.find(b"\n", self.start)
-            self.start = len(self.data) if newline < 0 else newline + 1
-            if newline >= 0 or self.final:
-                self.line += 1
-                return
+            end = len(self.data) if newline < 0 else newline + 1
+            is_blank = is_blank and not self.data[self.start : end].strip(blanks)
+            is_over = newline >= 0 or self.final
+            self.advance(end, int(is_over))
+            if is_over:
+                return is_blank
             self.more()
 
 
@@ -85,6 +126,8 @@ class Decoder(Protocol):
     """Turns whole rows at the start of a window into a batch; leaves half a row alone."""
 
     longest: int
+    #: A line of nothing else is passed over, however long it is.
+    blanks: bytes
 
     def decode(self, window: Window) -> Step: ...
 
@@ -97,14 +140,14 @@ def decoded(window: Window, decoder: Decoder) -> Iterator[Chunk]:
             window.advance(step.end, step.lines)
             if len(step.batch) or step.rejected:
                 yield Chunk(step.batch, step.rejected)
-        elif window.final:
+        elif window.is_over:
             return
         elif len(window) > decoder.longest + 1:
             reason = too_long(decoder.longest)
             text = shown(window.data[window.start :][:1000])
             row = Rejected(window.name, window.line, reason, text)
-            window.skip_line()
-            yield Chunk(empty_batch(step.batch.type), (row,))
+            if not window.skip_line(decoder.blanks):
+                yield Chunk(empty_batch(step.batch.type), (row,))
         else:
             window.more()
 
@@ -112,6 +155,10 @@ def decoded(window: Window, decoder: Decoder) -> Iterator[Chunk]:
 def unreadable(name: str, error: Exception) -> RunError:
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return RunError(f"cannot be read: {reason}", place=name)
+
+
+def shorter(name: str) -> RunError:
+    return RunError("has become shorter since it was read", place=name)
 
 
 def open_file(path: Path, name: str) -> BinaryIO:

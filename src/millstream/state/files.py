@@ -9,8 +9,11 @@ from __future__ import annotations
 import contextlib
 import os
 import uuid
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
+
+import pyarrow as pa
 
 
 class Files(Protocol):
@@ -20,7 +23,15 @@ class Files(Protocol):
         """Make a file appear with all its bytes, replacing one of that name."""
         ...
 
+    def write_parts(self, name: str, parts: Sequence[Any]) -> None:
+        """The same for bytes that are in several places."""
+        ...
+
     def read(self, name: str) -> bytes: ...
+
+    def part(self, name: str, start: int, size: int) -> Any:
+        """Some bytes of a file, as a buffer that stays valid; fewer if it is shorter."""
+        ...
 
     def names(self, folder: str) -> list[str]:
         """The names in a folder, sorted; none if there is no such folder."""
@@ -36,12 +47,16 @@ class LocalFiles:
         self.root = root
 
     def write(self, name: str, data: bytes) -> None:
+        self.write_parts(name, (data,))
+
+    def write_parts(self, name: str, parts: Sequence[Any]) -> None:
         path = self.root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
         try:
             with temporary.open("wb") as file:
-                file.write(data)
+                for part in parts:
+                    file.write(part)
                 file.flush()
                 os.fsync(file.fileno())
             temporary.replace(path)
@@ -53,6 +68,13 @@ class LocalFiles:
 
     def read(self, name: str) -> bytes:
         return (self.root / name).read_bytes()
+
+    def part(self, name: str, start: int, size: int) -> Any:
+        with pa.memory_map(str(self.root / name)) as file:
+            if start > file.size():
+                return pa.py_buffer(b"")
+            file.seek(start)
+            return file.read_buffer(size)
 
     def names(self, folder: str) -> list[str]:
         try:

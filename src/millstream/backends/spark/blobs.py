@@ -13,8 +13,8 @@ from millstream.plan.batch import Batch, Vector, vector_from_arrow
 _RAW = {Kind.TIME: pa.int64(), Kind.DURATION: pa.int64()}
 
 
-def encode_batch(batch: Batch) -> bytes:
-    """One IPC stream: time, weight and rank where there are any, then the columns."""
+def encode_batch(batch: Batch) -> Any:
+    """A buffer with one IPC stream: time, weight and rank where there are any, then the columns."""
     arrays: list[Any] = [pa.array(batch.time)]
     names = ["time"]
     for name, values in (("weight", batch.weight), ("rank", batch.rank)):
@@ -30,8 +30,7 @@ def encode_batch(batch: Batch) -> bytes:
     _write(record, counter)
     buffer = pa.allocate_buffer(counter.size())
     _write(record, pa.FixedSizeBufferWriter(buffer))
-    blob: bytes = buffer.to_pybytes()
-    return blob
+    return buffer
 
 
 def _write(record: Any, sink: Any) -> None:
@@ -51,7 +50,7 @@ def _array(column: Vector) -> Any:
     return pa.array(column.values, mask=null)
 
 
-def decode_batch(blob: bytes | memoryview, type_: QueueType) -> Batch:
+def decode_batch(blob: Any, type_: QueueType) -> Batch:
     """The batch of a blob; its values are not copied."""
     with pa.ipc.open_stream(blob) as reader:
         table = reader.read_all()

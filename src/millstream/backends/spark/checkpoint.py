@@ -9,9 +9,11 @@ import fcntl
 import json
 import os
 import shutil
+import uuid
 from pathlib import Path
 from typing import IO
 
+from millstream.backends.spark.manifest import read_manifest
 from millstream.backends.spark.worker import parsed
 from millstream.errors import PlanError, UsageError
 from millstream.state.codec import DamagedState
@@ -32,6 +34,9 @@ class Checkpoint:
         self.folder = folder
         self.files = LocalFiles(folder)
         self._lock: IO[str] | None = None
+        self._tidied = 0
+        #: What sinks know the job by, in all its runs on this checkpoint.
+        self.identity = ""
 
     def open(self, fingerprint: str, program: str, *, rebuild: bool) -> None:
         """Lock the folder; refuse one that another run uses or another program made."""
@@ -41,7 +46,8 @@ class Checkpoint:
             self._clear()
         found = self._job()
         if found is None:
-            write_record(self.files, "job", {"fingerprint": fingerprint, "program": program})
+            found = {"fingerprint": fingerprint, "program": program, "identity": uuid.uuid4().hex}
+            write_record(self.files, "job", found)
         elif found["fingerprint"] != fingerprint:
             changed = _first_difference(found["program"], program)
             self.close()
@@ -49,6 +55,7 @@ class Checkpoint:
                 f'the checkpoint "{self.folder}" was made by another program: {changed}',
                 hint=REBUILD,
             )
+        self.identity = found["identity"]
 
     def _take_lock(self) -> None:
         file = (self.folder / "lock").open("a+")
@@ -77,7 +84,7 @@ class Checkpoint:
 
     def _job(self) -> dict[str, str] | None:
         names = set(self.files.names("."))
-        if "job" not in names and not names & {"spark", "state", "outputs", "sources"}:
+        if "job" not in names and not names & {"spark", "state", "batches", "sources"}:
             return None
         try:
             found: dict[str, str] = read_record(self.files, "job")
@@ -91,27 +98,51 @@ class Checkpoint:
             self._lock.close()
             self._lock = None
 
-    def tidy(self, stages: int, number: int) -> None:
-        """Delete what no batch after `number` will ask for again."""
-        self._tidy_sources(number - KEPT_PLANS)
+    def clear_claims(self) -> None:
+        """Claims belong to the tasks of one run."""
+        shutil.rmtree(self.folder / "claims", ignore_errors=True)
+
+    def tidy(self, stages: int, version: int, seq: int, *, keeps_results: bool) -> None:
+        """Delete what no batch after `version`, whose plan was `seq`, will ask for again."""
+        self._delete_older("claims", version)
+        self._tidy_sources(seq - KEPT_PLANS)
+        oldest = min((self._oldest_version(stage) for stage in range(stages)), default=version)
+        if oldest <= self._tidied:
+            return
+        self._tidied = oldest
         for stage in range(stages):
-            folder = f"state/stage-{stage}"
-            names = self.files.names(folder)
-            snapshots = sorted({parsed(n)[0] for n in names if parsed(n)[3] == "snapshot"})
-            if len(snapshots) < KEPT_SNAPSHOTS:
-                continue
-            oldest = snapshots[-KEPT_SNAPSHOTS]
-            for name in names:
-                if parsed(name)[0] < oldest:
-                    self.files.delete(f"{folder}/{name}")
+            self._delete_older(f"state/stage-{stage}", oldest)
+        kept = read_manifest(self.files, oldest - 1)
+        for name in self.files.names("exchange"):
+            is_read = ".in-" in name  # named by its plan, not by its batch
+            if _number(name) < (kept["sources"] if is_read else oldest):
+                self.files.delete(f"exchange/{name}")
+        if not keeps_results:
+            self._delete_older("outputs", oldest - 1)
+            self._delete_older("batches", oldest - 1)
+
+    def _oldest_version(self, stage: int) -> int:
+        """The version of the last snapshot but one: the last may turn out to be damaged."""
+        names = [parsed(n) for n in self.files.names(f"state/stage-{stage}")]
+        snapshots = sorted({version for version, _, _, kind in names if kind == "snapshot"})
+        return snapshots[-KEPT_SNAPSHOTS] if len(snapshots) >= KEPT_SNAPSHOTS else 0
+
+    def _delete_older(self, folder: str, oldest: int) -> None:
+        for name in self.files.names(folder):
+            if _number(name) < oldest:
+                self.files.delete(f"{folder}/{name}")
 
     def _tidy_sources(self, oldest: int) -> None:
         names = self.files.names("sources")
         lists = [n for n in names if n.endswith(".taken")]
         for name in names:
             is_newest_list = bool(lists) and name == lists[-1]
-            if int(name.split(".")[0]) < oldest and not is_newest_list:
+            if _number(name) < oldest and not is_newest_list:
                 self.files.delete(f"sources/{name}")
+
+
+def _number(name: str) -> int:
+    return int(name.partition(".")[0])
 
 
 def _first_difference(old: str, new: str) -> str:

@@ -24,18 +24,19 @@ class Description:
     checkpoint: str
     buckets: int
     partitions: int
-    snapshot_every: int
+    #: Tells one run from the next, so that no worker remembers what another run has done.
+    run: str
 
-    @property
-    def fingerprint(self) -> str:
-        """What must not change if a checkpoint is to be continued."""
-        text = f"{render(self.program)}|{self.buckets}"
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+def fingerprint(program: Program, buckets: int) -> str:
+    """What must not change if a checkpoint is to be continued."""
+    text = f"{render(program)}|{buckets}"
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True)
 class Target:
-    """Where the items of a queue go: a stage (or the sink) and the key they are kept by."""
+    """Where the items of a queue go: a stage (or the driver) and the key they are kept by."""
 
     stage: int
     key: Key
@@ -43,7 +44,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Layout:
-    """Stages in order; the sink has the number after the last stage."""
+    """Stages in order, and where queues go."""
 
     plan: Plan
     stages: tuple[Stage, ...]
@@ -52,13 +53,18 @@ class Layout:
     targets: dict[str, Target]
 
     @property
-    def sink(self) -> int:
+    def driver(self) -> int:
+        """Where results go: the number after the last stage."""
         return len(self.stages)
+
+    def has_one_bucket(self, stage: int) -> bool:
+        """Whether a stage must see all rows in one place."""
+        return any(key == () for _, key in self.stages[stage].keys)
 
     def target(self, queue: str) -> Target:
         """Where what leaves a stage goes."""
         if queue in self.plan.program.outputs:
-            return Target(self.sink, None)
+            return Target(self.driver, None)
         return self.targets[queue]
 
     def number(self, queue: str) -> int:

@@ -1,9 +1,9 @@
-"""Running a job on Spark: one query, one chain of stages per batch, one file of results.
+"""Running a job on Spark: one query, one chain of stages per batch, one manifest.
 
-    source --> exchange --> stage 0 --> exchange --> stage 1 --> ... --> sink
+    sources --> stage 0 --> stage 1 --> ... --> driver --> sinks
 
-Rows for later stages pass through the earlier ones, so that a batch is one Spark job and
-nothing is computed twice.
+Messages for later stages pass through the earlier ones, so that a batch is one Spark job
+and nothing is computed twice.
 """
 
 from __future__ import annotations
@@ -12,25 +12,37 @@ import os
 import re
 import shutil
 import tempfile
-from dataclasses import replace
+import time
+import uuid
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from millstream.backends.job import Job, Progress, Report, no_progress
-from millstream.backends.spark.blobs import decode_batch
+from millstream.backends.job import BatchFigures, Job, Progress, Report, no_progress
 from millstream.backends.spark.checkpoint import REBUILD, Checkpoint
-from millstream.backends.spark.layout import Description, Layout, layout_of
+from millstream.backends.spark.clock import Known
+from millstream.backends.spark.delivery import Delivery
+from millstream.backends.spark.layout import Description, Layout, fingerprint, layout_of
+from millstream.backends.spark.manifest import (
+    Manifest,
+    first_manifest,
+    known_in,
+    last_manifest,
+    manifest_of,
+    write_manifest,
+)
+from millstream.backends.spark.points import reached
 from millstream.backends.spark.session import DEFAULT_MASTER, start_session
+from millstream.backends.spark.spec import InputSpec, SourceSpec, spec_to_json
+from millstream.backends.spark.wire import SCHEMA, message_of
+from millstream.backends.spark.worker import Turn, run_stage
 from millstream.calculus.functions import Rstream
 from millstream.calculus.graph import Input
 from millstream.calculus.text import render
-from millstream.connectors.chunks import Rejected
 from millstream.connectors.location import Format, Location, parse_location
-from millstream.connectors.parts import PartsWriter
 from millstream.connectors.write import open_writer
 from millstream.errors import RunError
 from millstream.state.codec import DamagedState
-from millstream.state.records import read_record
 
 _PYTHON_ERROR = re.compile(r"[\w.]*(Error|Exception|State|Fault): ")
 
@@ -38,8 +50,21 @@ DEFAULT_BUCKETS = 16
 #: Tests make batches small through the environment.
 DEFAULT_BATCH_BYTES = int(os.environ.get("MILLSTREAM_SPARK_BATCH_BYTES", str(64 << 20)))
 SNAPSHOT_EVERY = 20
+#: A large state is written whole less often, but at least after so many times as long.
+_PATIENCE = 10
 POLL_SECONDS = 0.2
 POLL = "200 milliseconds"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a job is run; none of it changes its results."""
+
+    master: str
+    partitions: int
+    buckets: int
+    batch_bytes: int
+    snapshot_every: int
 
 
 def run(
@@ -60,11 +85,11 @@ def run(
     A Spark session that is given is used and left running.
     """
     folder = Path(checkpoint or tempfile.mkdtemp(prefix="millstream-")).resolve()
+    settings = Settings(
+        master, partitions or os.cpu_count() or 2, buckets, batch_bytes, snapshot_every
+    )
     try:
-        return SparkRun(
-            job, progress, master, folder, partitions or os.cpu_count() or 2,
-            buckets, batch_bytes, snapshot_every, session,
-        ).to_the_end(rebuild=rebuild)  # fmt: skip
+        return SparkRun(job, progress, folder, settings, session).to_the_end(rebuild=rebuild)
     finally:
         if checkpoint is None:
             shutil.rmtree(folder, ignore_errors=True)
@@ -78,43 +103,37 @@ class SparkRun:
     """Mutable: one run of a job on Spark."""
 
     def __init__(
-        self,
-        job: Job,
-        progress: Progress,
-        master: str,
-        folder: Path,
-        partitions: int,
-        buckets: int,
-        batch_bytes: int,
-        snapshot_every: int,
-        session: Any,
+        self, job: Job, progress: Progress, folder: Path, settings: Settings, session: Any
     ) -> None:
         self.job = job
         self.progress = progress
-        self.master = master
+        self.settings = settings
         self.checkpoint = Checkpoint(folder)
         self.layout: Layout = layout_of(job.program)
         self.description = Description(
-            job.program, str(folder), buckets, partitions, snapshot_every
+            job.program, str(folder), settings.buckets, settings.partitions, uuid.uuid4().hex
         )
-        self.batch_bytes = batch_bytes
         self.report = Report.for_program(job.program)
-        self.delivered = 0
+        self.delivery = Delivery(job, self.layout, self.checkpoint.files, self.report)
+        self.last: Manifest = first_manifest(job.program)
+        self.known: tuple[Known, ...] = ()
         self.session = session
+        self.shared: Any = None
         self.was_stopped = False
+        self.ended = time.perf_counter()
 
     def to_the_end(self, *, rebuild: bool) -> Report:
-        program = render(self.job.program)
-        self.checkpoint.open(self.description.fingerprint, program, rebuild=rebuild)
+        identity = fingerprint(self.job.program, self.settings.buckets)
+        self.checkpoint.open(identity, render(self.job.program), rebuild=rebuild)
         own = None
         try:
+            self._take_up()
             spec = self._spec()
             if self.session is None:
                 own = start_session(
-                    self.master, self.checkpoint.folder, self.description.partitions
+                    self.settings.master, self.checkpoint.folder, self.settings.partitions
                 )
             self._query(self.session or own, spec)
-            self._deliver()
         except DamagedState as reason:
             raise self._damaged(str(reason)) from None
         finally:
@@ -123,12 +142,20 @@ class SparkRun:
             self.checkpoint.close()
         return self.report
 
+    def _take_up(self) -> None:
+        """Go on after the last batch that is over."""
+        self.checkpoint.clear_claims()
+        self.last = last_manifest(self.checkpoint.files) or self.last
+        self.known = known_in(self.last)
+        self.delivery.open(self.checkpoint.identity, self.last["version"])
+
     def _query(self, session: Any, spec: str) -> None:
         from py4j.protocol import Py4JJavaError
         from pyspark.errors import PySparkException, StreamingQueryException
 
         from millstream.backends.spark.source import NAME, MillstreamSource
 
+        self.shared = session.sparkContext.broadcast(self.description)
         session.dataSource.register(MillstreamSource)
         frame = session.readStream.format(NAME).option("spec", spec).load()
         writer = frame.writeStream.foreachBatch(self._batch).option(
@@ -170,100 +197,88 @@ class SparkRun:
         return RunError(reason, hint=REBUILD, place=str(self.checkpoint.folder))
 
     def _batch(self, frame: Any, number: int) -> None:
-        """Chain the stages of one batch; the last task writes the results.
+        """Run one batch of Spark's; one that was over before a crash is not run again.
 
         A batch that has begun is finished, one that has not is left for the next start.
         """
+        if number <= self.last["batch"]:
+            return
         if self.job.stopped():
             self.was_stopped = True
             raise StoppedError
-        from millstream.backends.spark.wire import SCHEMA
-        from millstream.backends.spark.worker import run_sink, run_stage
+        self._advance(frame, number)
 
-        partitions = self.description.partitions
+    def _advance(self, frame: Any, number: int) -> None:
+        """Chain the stages, gather what they have done, and deliver it."""
+        version = self.last["version"] + 1
+        turn = Turn(version, self.known, self._is_kept())
         for stage in range(len(self.layout.stages)):
-            frame = frame.repartitionById(partitions, "bucket")
-            frame = frame.mapInArrow(run_stage(self.description, stage, number), SCHEMA)
-        frame = frame.repartitionById(1, "bucket").mapInArrow(
-            run_sink(self.description, number), SCHEMA
+            frame = frame.repartitionById(self.settings.partitions, "part")
+            frame = frame.mapInArrow(run_stage(self.shared, stage, turn), SCHEMA)
+        messages = [message_of(bytes(row.message)) for row in frame.collect()]
+        outputs = self.delivery.merged([r for m in messages for r in m["results"]])
+        manifest = manifest_of(self.last, number, messages)
+        for name, batch in outputs.items():
+            if name in manifest["written"]:
+                manifest["written"][name] += len(batch)
+        write_manifest(self.checkpoint.files, manifest)
+        reached("after-manifest", version)
+        self.delivery.deliver(manifest, outputs)
+        self._tell(manifest)
+        self.known = tuple(
+            replace(k, is_silent=silent)
+            for k, silent in zip(known_in(manifest), manifest["silent"], strict=True)
         )
-        frame.collect()
-        self._deliver()
-        self.checkpoint.tidy(len(self.layout.stages), number)
+        self.last = manifest
+        self.checkpoint.tidy(
+            len(self.layout.stages), version, manifest["sources"],
+            keeps_results=self.delivery.needs_all,
+        )  # fmt: skip
+        reached("before-commit", version)
 
-    # --- results ---
+    def _is_kept(self) -> bool:
+        """Whether the state after the next batch is written whole.
 
-    def _deliver(self) -> None:
-        """Hand over every batch of results that has not been handed over yet."""
-        types = self.job.program.queue_types()
-        for name in self.checkpoint.files.names("outputs"):
-            number = int(name)
-            if number < self.delivered:
-                continue
-            if number > self.delivered:
-                raise DamagedState(
-                    f"the file outputs/{self.delivered:09} of the checkpoint is missing"
-                )
-            results = read_record(self.checkpoint.files, f"outputs/{name}")
-            for queue, blob in results["outputs"].items():
-                batch = decode_batch(blob, types[queue])
-                self.report.outputs[queue] += len(batch)
-                writer = self.job.writers[queue]
-                if isinstance(writer, PartsWriter):
-                    writer.begin(number + 1)  # written again, a batch is the same file again
-                writer.write(batch)
-            self._count(results)
-            self.delivered = number + 1
-            self.report.mark = results["mark"]
-            self.progress(self.report)
+        The first time soon, so that its size is known; then when enough has changed.
+        """
+        last, every = self.last, self.settings.snapshot_every
+        if last["version"] < 0 or last["since"] + 1 >= _PATIENCE * every:
+            return True
+        return bool(last["since"] + 1 >= every and 4 * last["deltas"] >= last["state"])
 
-    def _count(self, results: dict[str, Any]) -> None:
-        for name, blobs in results["late"].items():
-            writer = self.job.late_writers.get(name)
-            type_ = next(i.type for i in self.job.program.inputs if i.name == name)
-            for blob in blobs if writer is not None else ():
-                assert writer is not None
-                writer.write(replace(decode_batch(blob, type_), rank=None))
-        rejected = [Rejected(*row) for row in results["rejected"]]
-        faults: dict[str, int] = {}
-        for done in results["done"]:
-            if "input" in done:
-                counts = self.report.inputs[done["input"]]
-                counts.read += done["read"]
-                counts.late += done["late"]
-                counts.waiting += done["accepted"]
-                mine = [r for r in rejected if done["rejected"]]
-                self.report.take_rejected(done["input"], mine[: done["rejected"]], self.job)
-                rejected = rejected[done["rejected"] :]
-                continue
-            for name, count in done["unsound"].items():
-                self.report.inputs[name].waiting -= count
-                mine = [Rejected(*row) for row in done["rejected"] if row[0] == name]
-                self.report.take_rejected(name, mine, self.job)
-            for name, count in done["released"].items():
-                self.report.inputs[name].waiting -= count
-                self.report.inputs[name].processed += count
-            for what, count in done["faults"].items():
-                faults[what] = faults.get(what, 0) + count
-        self.report.faults.clear()
-        self.report.faults.update(faults)
+    def _tell(self, manifest: Manifest) -> None:
+        """The figures of a batch, for the progress report."""
+        now = time.perf_counter()
+        before, after = self.last, manifest
+
+        def difference(what: str) -> int:
+            return sum(
+                after["counts"][name][what] - before["counts"][name][what]
+                for name in after["counts"]
+            )
+
+        written = sum(after["written"].values()) - sum(before["written"].values())
+        self.report.batch = BatchFigures(
+            manifest["version"], now - self.ended, difference("read"), written
+        )
+        self.ended = now
+        self.progress(self.report)
 
     # --- inputs ---
 
     def _spec(self) -> str:
-        from millstream.backends.spark.source import InputSpec, SourceSpec, spec_to_json
-
         specs = []
         for number, one in enumerate(self.job.program.inputs):
             input_, location = self._reachable(one)
             target = self.layout.targets[one.name]
             queue = self.layout.number(one.name)
-            specs.append(InputSpec(input_, location, number, queue, target.stage, target.key))
+            idle = self.job.idle.get(one.name)
+            specs.append(InputSpec(input_, location, number, queue, target.stage, target.key, idle))
         has_ticks = any(isinstance(op.function, Rstream) for op in self.job.program.operators)
         return spec_to_json(
             SourceSpec(
-                tuple(specs), self.checkpoint.folder, self.description.partitions,
-                self.description.buckets, len(self.layout.stages), self.batch_bytes,
+                tuple(specs), self.checkpoint.folder, self.settings.partitions,
+                self.settings.buckets, len(self.layout.stages), self.settings.batch_bytes,
                 has_ticks, self.job.is_following,
             )
         )  # fmt: skip

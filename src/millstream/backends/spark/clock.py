@@ -1,0 +1,93 @@
+"""What a batch tells of time: how far it is known, and which rows are late after all.
+
+An input may be read by several tasks, each of which knows only its own part of the log.
+A task tells the largest time of its part; whoever hears all of them knows the largest time
+before each part, and with it which rows of a part are late: still a function of the log
+before them alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from millstream.calculus.graph import Input
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What has been seen of an input: its largest time, and whether more is to come."""
+
+    largest: int | None = None
+    #: Nothing that comes later holds time back: the end of the input, or it is idle.
+    is_silent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """What one task has read of one input; segments are numbered in the order of the log."""
+
+    input: int
+    number: int
+    largest: int | None
+    ticks: list[int]
+
+
+@dataclass(frozen=True)
+class Clock:
+    """The watermark, instants with rows, and what each segment must not be older than."""
+
+    mark: int | None
+    ticks: dict[str, list[int]] = field(default_factory=dict)
+    bounds: Mapping[tuple[int, int], int] = field(default_factory=dict)
+    known: Sequence[Known] = ()
+
+    @staticmethod
+    def of(
+        inputs: Sequence[Input],
+        before: Sequence[Known],
+        segments: Sequence[Segment],
+        silent: Mapping[int, bool],
+    ) -> Clock:
+        """From what was known before a batch and what its tasks have told."""
+        bounds: dict[tuple[int, int], int] = {}
+        ticks: dict[str, list[int]] = {}
+        known: list[Known] = []
+        for number, one in enumerate(inputs):
+            largest = before[number].largest
+            mine = sorted((s for s in segments if s.input == number), key=lambda s: s.number)
+            for segment in mine:
+                some = segment.ticks
+                if largest is not None:
+                    bound = largest - one.slack
+                    bounds[number, segment.number] = bound
+                    some = [t for t in some if t >= bound]
+                ticks.setdefault(one.name, []).extend(some)
+                largest = _larger(largest, segment.largest)
+            known.append(Known(largest, silent.get(number, before[number].is_silent)))
+        return Clock(_mark(inputs, known), ticks, bounds, known)
+
+
+def _larger(one: int | None, other: int | None) -> int | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return max(one, other)
+
+
+def _mark(inputs: Sequence[Input], known: Sequence[Known]) -> int | None:
+    """All items up to here have come."""
+    if all(k.is_silent for k in known):
+        return max((k.largest for k in known if k.largest is not None), default=None)
+    bounds: list[int] = []
+    for one, k in zip(inputs, known, strict=True):
+        if k.is_silent:
+            continue
+        if k.largest is None:
+            return None
+        bounds.append(k.largest - one.slack)
+    return min(bounds) - 1
+
+
+def segment_of(told: Mapping[str, Any]) -> Segment:
+    return Segment(told["input"], told["number"], told["largest"], told["ticks"])

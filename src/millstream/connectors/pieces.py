@@ -1,0 +1,217 @@
+"""Any run of whole rows of a file, found and read on its own.
+
+So a file can be read by several tasks, in batches smaller than itself, and while it grows.
+All pieces of a file, however it is cut, give the rows and the rejected rows of the whole.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from millstream.calculus.graph import Input
+from millstream.connectors.chunks import Chunk, Reader
+from millstream.connectors.csv_rows import LONGEST_ROW
+from millstream.connectors.generate import GeneratorReader
+from millstream.connectors.layout import layout_of_objects
+from millstream.connectors.location import Format, Location
+from millstream.connectors.pieces_text import (
+    NotYet,
+    csv_rows_in,
+    has_passed_rows,
+    json_rows_in,
+    window_at,
+)
+from millstream.connectors.read import PARQUET_ROWS, TEXT_ROWS, file_opener
+from millstream.connectors.read_csv import csv_decoder, skip_header
+from millstream.connectors.read_jsonl import JsonlDecoder, jsonl_decoder
+from millstream.connectors.settings import GeneratorSettings
+from millstream.connectors.window import Decoder, Window, decoded, open_file, shorter
+
+#: Position and line of the start of a file.
+START = (0, 1)
+_GENERATED_ROW_BYTES = 64
+_HEADER_BYTES = 1 << 16
+_LOOKED_AHEAD_BYTES = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A run of whole rows of one file or generator.
+
+    [first, last) is in bytes of a text, in rows of Parquet or a generator.
+    """
+
+    first: int
+    last: int
+    #: The number of the first line of a text, as an editor counts; first + 1 elsewhere.
+    line: int
+    #: The line after the last of a text (not known, and 1, of a compressed one); last + 1
+    #: elsewhere.
+    next_line: int
+    #: About how many bytes it takes in the file.
+    size: int
+
+
+def is_growable(location: Location, path: Path) -> bool:
+    """Whether bytes appended to the file later are rows of it."""
+    return location.format in (Format.CSV, Format.JSONL) and not _is_compressed(path)
+
+
+def _is_compressed(path: Path) -> bool:
+    return path.suffix == ".gz"
+
+
+def next_piece(
+    location: Location,
+    input_: Input,
+    path: Path | None,
+    first: int,
+    line: int,
+    most: int,
+    *,
+    final: bool,
+    longest: int = LONGEST_ROW,
+) -> Piece | None:
+    """The next rows from a place on, of about `most` bytes, but at least one row.
+
+    None if there is no whole row there (yet). If the file is `final`, it will not grow any
+    more, so its last line needs no line break; else such a line is left for later.
+    """
+    if path is None:
+        assert location.generator is not None, location
+        return _next_generated(location.generator, first, most)
+    name = location.name_of(path)
+    if location.format is Format.PARQUET:
+        from millstream.connectors.pieces_parquet import next_rows
+
+        found = next_rows(path, name, first, most, final=final)
+        return None if found is None else Piece(first, found[0], first + 1, found[0] + 1, found[1])
+    with open_file(path, name) as stream:
+        if _is_compressed(path):
+            return _whole(path, name, first)
+        target = first + max(1, most)
+        find_rows = csv_rows_in if location.format is Format.CSV else json_rows_in
+        try:
+            window = window_at(stream, name, first, line, target, final=final)
+            if location.format is Format.CSV and first == 0:
+                skip_header(window, input_, longest)
+        except NotYet:
+            return None
+        if not has_passed_rows(window, find_rows, target, longest):
+            return None
+    return Piece(first, window.position, line, window.line, window.position - first)
+
+
+def _next_generated(settings: GeneratorSettings, first: int, most: int) -> Piece | None:
+    if first > settings.rows:
+        raise shorter("generator")
+    last = min(settings.rows, first + max(1, most // _GENERATED_ROW_BYTES))
+    if first == last:
+        return None
+    return Piece(first, last, first + 1, last + 1, (last - first) * _GENERATED_ROW_BYTES)
+
+
+def _whole(path: Path, name: str, first: int) -> Piece | None:
+    """All or nothing: there is no way into the middle of a compressed file."""
+    size = path.stat().st_size
+    if size < first:
+        raise shorter(name)
+    return Piece(0, size, 1, 1, size) if size and not first else None
+
+
+def open_piece(
+    location: Location,
+    input_: Input,
+    path: Path | None,
+    piece: Piece,
+    chunk_rows: int | None = None,
+    *,
+    longest: int = LONGEST_ROW,
+) -> Reader:
+    """A reader of exactly these rows; those it rejects are told as by the whole file's."""
+    rows = (piece.first, piece.last)
+    if path is None:
+        assert location.generator is not None, location
+        if location.generator.rows < piece.last:
+            raise shorter("generator")
+        return GeneratorReader(location.generator, input_, chunk_rows or PARQUET_ROWS, rows)
+    name = location.name_of(path)
+    if location.format is Format.PARQUET:
+        from millstream.connectors.read_parquet import ParquetReader
+
+        return ParquetReader(path, name, input_, chunk_rows or PARQUET_ROWS, rows)
+    if _is_compressed(path):
+        return file_opener(location, input_, chunk_rows)(path)
+    opened = _open_csv if location.format is Format.CSV else _open_jsonl
+    stream = open_file(path, name)
+    try:
+        if stream.seek(0, os.SEEK_END) < piece.last:
+            raise shorter(name)
+        window, decoder = opened(stream, name, input_, piece, chunk_rows or TEXT_ROWS, longest)
+    except BaseException:
+        stream.close()
+        raise
+    return TextPieceReader(stream, window, decoder)
+
+
+def _open_csv(
+    stream: BinaryIO, name: str, input_: Input, piece: Piece, chunk_rows: int, longest: int
+) -> tuple[Window, Decoder]:
+    """What a broken row is may depend on what comes after the piece.
+
+    But a piece whose last line has no break was the end of the file, and stays as it was.
+    """
+    decoder_of = csv_decoder(input_, chunk_rows, longest)
+    stream.seek(0)
+    decoder = decoder_of(Window(stream.read, name, _HEADER_BYTES)) if piece.first else None
+    read = _reading(stream, piece, _LOOKED_AHEAD_BYTES if _ends_line(stream, piece) else 0)
+    window = Window(read, name, offset=piece.first, line=piece.line, last=piece.last)
+    return window, decoder_of(window) if decoder is None else decoder
+
+
+def _ends_line(stream: BinaryIO, piece: Piece) -> bool:
+    stream.seek(piece.last - 1)
+    return stream.read(1) == b"\n"
+
+
+def _open_jsonl(
+    stream: BinaryIO, name: str, input_: Input, piece: Piece, chunk_rows: int, longest: int
+) -> tuple[Window, Decoder]:
+    """Whether a file has times at all is seen at its beginning, not in the middle."""
+    stream.seek(0)
+    if piece.first == 0:
+        jsonl_decoder(input_, chunk_rows, longest)(Window(stream.read, name, _HEADER_BYTES))
+    window = Window(_reading(stream, piece, 0), name, offset=piece.first, line=piece.line)
+    return window, JsonlDecoder(layout_of_objects(input_), name, chunk_rows, longest)
+
+
+def _reading(stream: BinaryIO, piece: Piece, ahead: int) -> Callable[[int], bytes]:
+    """Reads a piece, then bit by bit what comes after it if it is asked for more."""
+    at = stream.seek(piece.first)
+
+    def read(most: int) -> bytes:
+        nonlocal at
+        data = stream.read(min(most, piece.last - at) if at < piece.last else ahead)
+        at += len(data)
+        return data
+
+    return read
+
+
+class TextPieceReader:
+    """Mutable: an open file, of which a piece is read."""
+
+    def __init__(self, stream: BinaryIO, window: Window, decoder: Decoder) -> None:
+        self._stream = stream
+        self._window = window
+        self._decoder = decoder
+
+    def chunks(self) -> Iterator[Chunk]:
+        return decoded(self._window, self._decoder)
+
+    def close(self) -> None:
+        self._stream.close()

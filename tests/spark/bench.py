@@ -1,0 +1,143 @@
+"""Batches run by hand, task after task, as Spark would, without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from millstream.backends.job import Job, Report
+from millstream.backends.spark.checkpoint import Checkpoint
+from millstream.backends.spark.clock import Known
+from millstream.backends.spark.delivery import Delivery
+from millstream.backends.spark.layout import Description, layout_of
+from millstream.backends.spark.manifest import (
+    first_manifest,
+    known_in,
+    last_manifest,
+    manifest_of,
+    write_manifest,
+)
+from millstream.backends.spark.memory import Memory
+from millstream.backends.spark.planning import Planner, plan_name, shares
+from millstream.backends.spark.source import ShareTask, Task
+from millstream.backends.spark.spec import InputSpec, SourceSpec
+from millstream.backends.spark.wire import Wire, message_of
+from millstream.backends.spark.worker import StageTask, Turn
+from millstream.calculus.graph import Program
+from millstream.connectors.location import Location
+from millstream.plan.batch import Batch
+from millstream.state.files import LocalFiles
+from millstream.state.records import read_record
+
+
+class Kept:
+    """A sink that knows its batches."""
+
+    def __init__(self) -> None:
+        self.batches: dict[int, Batch] = {}
+
+    def open(self, job: str, *, fresh: bool) -> int:
+        return len(self.batches)
+
+    def write_batch(self, number: int, batch: Batch) -> None:
+        assert number not in self.batches
+        self.batches[number] = batch
+
+    def write(self, batch: Batch) -> None:
+        self.write_batch(len(self.batches), batch)
+
+    def close(self) -> None:
+        pass
+
+    def abort(self) -> None:
+        pass
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        return [row for batch in self.batches.values() for row in batch.rows()]
+
+
+class Bench:
+    """Mutable: a job on a checkpoint. `forgets` gives every task a worker of its own."""
+
+    def __init__(
+        self,
+        program: Program,
+        locations: dict[str, Location],
+        checkpoint: Path,
+        *,
+        partitions: int = 2,
+        buckets: int = 4,
+        batch_bytes: int = 1 << 20,
+        snapshot_every: int = 20,
+        is_following: bool = True,
+        forgets: bool = False,
+        idle: dict[str, int] | None = None,
+        clock: Callable[[], float] = lambda: 0.0,
+    ) -> None:
+        self.program = program
+        self.layout = layout_of(program)
+        self.checkpoint = Checkpoint(checkpoint)
+        self.files = LocalFiles(checkpoint)
+        self.snapshot_every = snapshot_every
+        self.forgets = forgets
+        self.description = Description(program, str(checkpoint), buckets, partitions, "test")
+        self.memory = self._new_memory()
+        self.sinks = {name: Kept() for name in program.outputs}
+        self.late = {name: Kept() for name in program.input_names}
+        self.report = Report.for_program(program)
+        job = Job(program, {}, self.sinks, self.late)
+        self.delivery = Delivery(job, self.layout, self.files, self.report)
+        specs = [
+            InputSpec(one, locations[one.name], n, self.layout.number(one.name),
+                      self.layout.targets[one.name].stage, self.layout.targets[one.name].key,
+                      (idle or {}).get(one.name))
+            for n, one in enumerate(program.inputs)
+        ]  # fmt: skip
+        self.spec = SourceSpec(
+            tuple(specs), checkpoint, partitions, buckets, len(self.layout.stages), batch_bytes,
+            has_ticks=True, is_following=is_following,
+        )  # fmt: skip
+        self.planner = Planner(self.spec, self.files, clock)
+        self.last = last_manifest(self.files) or first_manifest(program)
+        self.known: Sequence[Known] = known_in(self.last)
+        self.delivery.next = dict.fromkeys(self.delivery.sinks, self.last["version"] + 1)
+
+    def _new_memory(self) -> Memory:
+        return Memory(
+            self.description, self.layout, self.files, self.layout.plan.program.queue_types()
+        )
+
+    def batch(self) -> bool:
+        """Plan and run the next batch; false if there is nothing to do."""
+        seq = self.last["sources"]
+        if self.planner.next(seq) == seq:
+            return False
+        self.run(seq)
+        return True
+
+    def run(self, seq: int) -> None:
+        plan = read_record(self.files, plan_name(seq))
+        version = self.last["version"] + 1
+        turn = Turn(version, tuple(self.known), version % self.snapshot_every == 0)
+        rows: list[Wire] = []
+        for number, share in enumerate(shares(self.spec, plan)):
+            rows += ShareTask(self.spec, Task("", seq, number, share, plan)).rows()
+        for stage in range(len(self.layout.stages)):
+            rows = [
+                r
+                for p in range(self.description.partitions)
+                for r in self.stage(stage, turn, p, rows)
+            ]
+        messages = [message_of(row[2]) for row in rows]
+        outputs = self.delivery.merged([r for m in messages for r in m["results"]])
+        manifest = manifest_of(self.last, version, messages)
+        write_manifest(self.files, manifest)
+        self.delivery.deliver(manifest, outputs)
+        self.last, self.known = manifest, known_in(manifest)
+        self.checkpoint.tidy(len(self.layout.stages), version, seq + 1, keeps_results=False)
+
+    def stage(self, stage: int, turn: Turn, partition: int, rows: list[Wire]) -> list[Wire]:
+        memory = self._new_memory() if self.forgets else self.memory
+        mine = [row for row in rows if row[1] == partition]
+        return list(StageTask(memory, stage, turn, partition).run(mine))
