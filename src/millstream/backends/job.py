@@ -35,8 +35,6 @@ class Job:
     stopped: Callable[[], bool] = never
     #: Where inputs come from, for engines that read them elsewhere.
     locations: Mapping[str, Location] = field(default_factory=dict)
-    #: After so many microseconds without rows an input no longer holds time back.
-    idle: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass

@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
     compiled = api.compile(text=PROGRAM)
     type_ = compiled.program.queue_types()["result"]
     result = TableWriter("result", type_, SHOWN, is_json=not is_text)
-    progress = Progress("auto")
+    progress = Progress("auto", api.DEFAULT_ENGINE)
     start = time.perf_counter()
     inputs = {"bids": _quotes(arguments.rows, 1), "asks": _quotes(arguments.rows, 2)}
     finished = compiled.run(inputs, {"result": result}, progress=progress)

@@ -125,8 +125,7 @@ def _examine_java() -> Iterator[Check]:
         fix = (told.hint or "").removeprefix("run: ")
         yield Check("Java", ok=False, found=told.message, fix=fix)
     else:
-        shimmed = ", behind a shim" if java.is_shimmed else ""
-        found = f"{java.version} from {java.origin}{shimmed}, at {java.home}"
+        found = f"{java.version} from {java.origin}, at {java.home}"
         yield Check("Java", ok=True, found=found)
 
 

@@ -19,6 +19,7 @@ DONE, FAILED, WRONG = 0, 1, 2
 #: What is run for each command: a function from parsed arguments to an exit status.
 COMMANDS: dict[str, str] = {
     "run": "millstream.cli.run:run",
+    "read": "millstream.cli.read:run",
     "explain": "millstream.cli.explain:run",
     "check": "millstream.cli.check:run",
     "explore": "millstream.cli.explore:run",
@@ -48,6 +49,7 @@ def make_parser() -> argparse.ArgumentParser:
     common = _Parser(add_help=False)
     common.add_argument("--debug", action="store_true", help="show tracebacks")
     _add_run(commands, common)
+    _add_read(commands, common)
     _add_explain(commands, common)
     check = commands.add_parser("check", parents=[common], help="report all errors; start nothing")
     check.add_argument("file", metavar="FILE", help="a program or a project folder")
@@ -86,7 +88,7 @@ def _add_run(commands: Commands, common: _Parser) -> None:
     run = commands.add_parser("run", parents=[common], help="run a program or a project")
     run.add_argument("file", metavar="PROJECT_OR_FILE")
     run.add_argument(
-        "--engine", default=None, metavar="NAME", help="local, spark or reference (default: local)"
+        "--engine", default=None, metavar="NAME", help="spark, local or reference (default: spark)"
     )
     _add_inputs(run)
     run.add_argument(
@@ -105,6 +107,7 @@ def _add_run(commands: Commands, common: _Parser) -> None:
     run.add_argument(
         "--rebuild", action="store_true", help="of Spark: compute all again from the input"
     )
+    run.add_argument("--ui", action="store_true", help="of Spark: its pages in a browser")
     run.add_argument("--no-optimise", action="store_true", help="run the program as it is written")
     run.add_argument(
         "--format",
@@ -121,6 +124,25 @@ def _add_run(commands: Commands, common: _Parser) -> None:
     run.add_argument(
         "--progress", choices=("auto", "off", "json"), default="auto", help="on standard error"
     )
+
+
+def _add_read(commands: Commands, common: _Parser) -> None:
+    read = commands.add_parser(
+        "read", parents=[common], help="show the rows of a result, in time order"
+    )
+    read.add_argument(
+        "path",
+        metavar="PATH",
+        help="a file, a folder of results or postgresql://user@host/database?table=NAME",
+    )
+    read.add_argument(
+        "--format",
+        choices=("table", "csv", "jsonl"),
+        default=None,
+        help="default: csv, on a terminal table",
+    )
+    read.add_argument("--limit", type=int, metavar="N", help="show the first N rows only")
+    read.add_argument("--follow", action="store_true", help="go on with what comes until Ctrl-C")
 
 
 def _add_explain(commands: Commands, common: _Parser) -> None:

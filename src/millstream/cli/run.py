@@ -15,20 +15,24 @@ from typing import Any
 from millstream import api
 from millstream.backends.job import Report, never
 from millstream.cli.show import JsonWriter, TableWriter, in_words
+from millstream.connectors.address import masked
 from millstream.connectors.location import Location, parse_location
 from millstream.errors import UsageError, listing
 
+DEFAULT_ENGINE = "spark"
 SHOWN_FAULTS = 5
+#: Times further back than this are those of old data, not of a job that lags behind.
+_LIVE_MICROS = 86_400_000_000
 
 
 def run(arguments: argparse.Namespace) -> int:
     compiled = api.compile(arguments.file)
-    options = _engine_options(arguments)
-    if arguments.follow and arguments.engine == "reference":
+    engine = arguments.engine or DEFAULT_ENGINE
+    options = _engine_options(arguments, engine)
+    if arguments.follow and engine == "reference":
         raise UsageError("the reference cannot follow", hint="use --engine local")
-    progress = Progress(arguments.progress)
+    progress = Progress(arguments.progress, engine)
     outputs = _outputs(compiled, arguments)
-    engine = arguments.engine or api.DEFAULT_ENGINE
     finished = compiled.run(
         named(arguments.in_, "--in"),
         outputs,
@@ -43,19 +47,19 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _engine_options(arguments: argparse.Namespace) -> dict[str, Any]:
+def _engine_options(arguments: argparse.Namespace, engine: str) -> dict[str, Any]:
     """The options that only one engine has."""
     options: dict[str, Any] = {}
     if arguments.schedule:
-        if arguments.engine != "reference":
+        if engine != "reference":
             raise UsageError("only the reference has schedules", hint="add --engine reference")
         from millstream.backends.reference.run import parse_schedule
 
         options["schedule"] = parse_schedule(arguments.schedule)
-    for name in ("master", "checkpoint", "rebuild"):
+    for name in ("master", "checkpoint", "rebuild", "ui"):
         value = getattr(arguments, name)
-        if value and arguments.engine != "spark":
-            raise UsageError(f"only Spark takes --{name}", hint="add --engine spark")
+        if value and engine != "spark":
+            raise UsageError(f"only Spark takes --{name}", hint="leave out --engine")
         if value:
             options[name] = value
     return options
@@ -66,8 +70,8 @@ def named(given: list[str], option: str) -> dict[str, str]:
     pairs: dict[str, str] = {}
     for one in given:
         name, equals, path = one.partition("=")
-        if not equals or not name or not path:
-            raise UsageError(f'expected {option} NAME=PATH, got "{one}"')
+        if not equals or not name or not path or "://" in name:
+            raise UsageError(f'expected {option} NAME=PATH, got "{masked(one)}"')
         if name in pairs:
             raise UsageError(f"{option} {name} is given twice")
         pairs[name] = path
@@ -123,22 +127,29 @@ def _until_interrupted() -> Callable[[], bool]:
     return lambda: stopped
 
 
+_PREPARING = {
+    "spark": "starting Spark; --engine local starts at once",
+    "local": "preparing; kernels that are new are compiled once",
+    "reference": "running the reference",
+}
+
+
 class Progress:
     """Mutable: shows how a run is going, and at its end what to know about it."""
 
-    def __init__(self, shown: str) -> None:
+    def __init__(self, shown: str, engine: str) -> None:
         self.is_live = shown == "auto" and sys.stderr.isatty()
         self.is_json = shown == "json"
         self.started = time.perf_counter()
         self.last = 0.0
         if self.is_live:
-            print("preparing; kernels that are new are compiled once", end="", file=sys.stderr)
-            sys.stderr.flush()
+            preparing = _PREPARING.get(engine, "preparing")
+            print(preparing, end="", file=sys.stderr, flush=True)
 
     def __call__(self, report: Report) -> None:
         now = time.perf_counter()
         if self.is_json:
-            print(json.dumps(summary(report, now - self.started)), file=sys.stderr)
+            print(json.dumps(summary(report, now - self.started)), file=sys.stderr, flush=True)
         elif self.is_live and now - self.last > 0.1:
             self.last = now
             print(f"\r{self._line(report)}\x1b[K", end="", file=sys.stderr, flush=True)
@@ -150,14 +161,39 @@ class Progress:
             print(line, file=sys.stderr)
 
     def _line(self, report: Report) -> str:
-        seconds = time.perf_counter() - self.started
-        read = sum(c.read for c in report.inputs.values())
         parts = [f"{name} {c.read:,} rows" for name, c in report.inputs.items()]
         parts += [f"{name} {count:,} rows" for name, count in report.outputs.items()]
+        parts += self._speed(report)
         late = sum(c.late for c in report.inputs.values())
         rejected = sum(c.rejected for c in report.inputs.values())
-        parts += [f"{in_words(read / max(seconds, 1e-9))} rows/s", f"late {late:,}"]
-        return "  ".join([*parts, f"rejected {rejected:,}"])
+        return "  ".join([*parts, f"late {late:,}", f"rejected {rejected:,}"])
+
+    def _speed(self, report: Report) -> list[str]:
+        """Of the last batch, or of the whole run where there are no batches."""
+        batch = report.batch
+        if batch is None:
+            seconds = time.perf_counter() - self.started
+            read = sum(c.read for c in report.inputs.values())
+            return [f"{in_words(read / max(seconds, 1e-9))} rows/s"]
+        seconds = max(batch.seconds, 1e-9)
+        parts = [
+            f"in {in_words(batch.read / seconds)}/s", f"out {in_words(batch.written / seconds)}/s",
+            f"batch {batch.seconds:.2f} s",
+        ]  # fmt: skip
+        lag = lag_seconds(report)
+        if lag is not None:
+            parts.append(f"lag {lag:.1f} s")
+        if report.state_bytes:
+            parts.append(f"state {in_words(report.state_bytes)}B")
+        return parts
+
+
+def lag_seconds(report: Report) -> float | None:
+    """How far results are behind the clock, if the data is that of today."""
+    if report.mark is None:
+        return None
+    lag = time.time() * 1e6 - report.mark
+    return lag / 1e6 if abs(lag) < _LIVE_MICROS else None
 
 
 def summary(report: Report, seconds: float) -> dict[str, Any]:
@@ -166,13 +202,22 @@ def summary(report: Report, seconds: float) -> dict[str, Any]:
         key: sum(getattr(c, key) for c in report.inputs.values())
         for key in ("read", "processed", "waiting", "late", "rejected")
     }
-    return {
+    found: dict[str, Any] = {
         "seconds": round(seconds, 3),
         **totals,
         "written": sum(report.outputs.values()),
         "time": report.mark,
         "conserved": all(c.is_conserved for c in report.inputs.values()),
     }
+    batch = report.batch
+    if batch is not None:
+        lag = lag_seconds(report)
+        found |= {
+            "batch": batch.number, "batch_seconds": round(batch.seconds, 3),
+            "batch_read": batch.read, "batch_written": batch.written,
+            "state_bytes": report.state_bytes, "lag": None if lag is None else round(lag, 3),
+        }  # fmt: skip
+    return found
 
 
 def remarks(report: Report, kept: frozenset[str] = frozenset()) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from millstream.plan.batch import Batch
 
@@ -59,6 +59,62 @@ class Writer(Protocol):
     def abort(self) -> None:
         """Leave nothing behind. Does nothing after `close`."""
         ...
+
+
+@runtime_checkable
+class BatchWriter(Writer, Protocol):
+    """Mutable: a sink that knows which batches it has, from one run to the next.
+
+    Rows and the number of their batch appear together, so that a batch that is delivered
+    again changes nothing. Batches come in the order of their numbers; numbers may be left
+    out. Used as a plain writer, without `open`, it is written anew by every run.
+    """
+
+    def open(self, job: str, *, fresh: bool) -> int:
+        """Begin for a job; answers the number of the first batch that is not there yet.
+
+        `job` stays the same for all runs on one checkpoint. `fresh` says that the job starts
+        from nothing. What an earlier job wrote here is replaced by the first batch that is
+        written, never leaving a mixture to be seen.
+        """
+        ...
+
+    def write_batch(self, number: int, batch: Batch) -> None:
+        """Write for good, with what came before; nothing happens if it is there already."""
+        ...
+
+
+class Numbered:
+    """Mutable: memory, a terminal or a single file, which every run fills anew.
+
+    It wants all batches from the first on, in every run, and takes each of them once.
+    """
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+        self._next = 0
+
+    def open(self, job: str, *, fresh: bool) -> int:
+        return self._next
+
+    def write_batch(self, number: int, batch: Batch) -> None:
+        if number >= self._next:
+            self._writer.write(batch)
+            self._next = number + 1
+
+    def write(self, batch: Batch) -> None:
+        self.write_batch(self._next, batch)
+
+    def close(self) -> None:
+        self._writer.close()
+
+    def abort(self) -> None:
+        self._writer.abort()
+
+
+def numbered(writer: Writer) -> BatchWriter:
+    """Any writer as one that takes numbered batches."""
+    return writer if isinstance(writer, BatchWriter) else Numbered(writer)
 
 
 def shown(raw: bytes) -> str:

@@ -12,6 +12,7 @@ from millstream.connectors.chunks import Chunk, Reader
 from millstream.connectors.generate import GeneratorReader, PacedReader
 from millstream.connectors.keys import check_keys
 from millstream.connectors.location import Format, Location, matching_files
+from millstream.connectors.native import SparkOnly
 from millstream.connectors.read_csv import csv_decoder
 from millstream.connectors.read_jsonl import jsonl_decoder
 from millstream.connectors.settings import GeneratorSettings
@@ -39,6 +40,8 @@ def open_reader(
     if location.format is Format.GENERATOR:
         assert location.generator is not None
         return _open_generator(location.generator, input_, chunk_rows or PARQUET_ROWS, follow)
+    if location.format is Format.SPARK:
+        return SparkOnly(location.text)
     if location.path is None:
         stream = sys.stdin.buffer if stdin is None else stdin
         return _open_text(stream, "standard input", location, input_, chunk_rows)

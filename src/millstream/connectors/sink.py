@@ -43,6 +43,14 @@ def told(name: str) -> Iterator[None]:
         raise RunError(f"cannot be written: {reason}", place=name) from None
 
 
+def check_folder_of(target: Path, name: str) -> None:
+    """Where something is to be made, there must be a folder; a new one may be a slip."""
+    folder, here = target.parent, Path.cwd()
+    if not folder.is_dir():
+        shown = folder.relative_to(here) if folder.is_relative_to(here) else folder
+        raise UsageError("its folder does not exist", place=name, hint=f"mkdir -p {shown}")
+
+
 class FileSink:
     """Mutable: writes beside the target and renames at the end.
 
@@ -55,10 +63,7 @@ class FileSink:
         target = Path(os.path.realpath(path))
         if target.is_dir():
             raise UsageError("expected a file, this is a folder", place=name)
-        if not target.parent.is_dir():
-            folder, here = target.parent, Path.cwd()
-            shown = folder.relative_to(here) if folder.is_relative_to(here) else folder
-            raise UsageError("its folder does not exist", place=name, hint=f"mkdir -p {shown}")
+        check_folder_of(target, name)
         self._target = target
         self._is_direct = target.exists() and not target.is_file()
         unique = f".{target.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp"

@@ -135,12 +135,8 @@ class QueueWriter:
         self._table = table
 
     def write(self, batch: Batch) -> None:
-        head = [Vector(TIME, batch.time)]
-        if batch.type.is_relation:
-            assert batch.weight is not None
-            head.append(Vector(INTEGER, batch.weight))
         if len(batch):
-            self._table.write([*head, *batch.columns])
+            self._table.write(columns_of(batch))
 
     def close(self) -> None:
         self._table.close()
@@ -172,6 +168,11 @@ class RejectedWriter:
 
 def open_writer(location: Location, type_: QueueType) -> QueueWriter:
     """A writer for the items of a queue of this type; late rows are written so too."""
+    return QueueWriter(_open_table(location, fields_of(type_)))
+
+
+def fields_of(type_: QueueType) -> list[Field]:
+    """The columns of an output, or an error if the program has used their names."""
     for name in (TIME_COLUMN, WEIGHT_COLUMN)[: 2 if type_.is_relation else 1]:
         if name in type_.schema:
             raise CheckError(
@@ -179,7 +180,16 @@ def open_writer(location: Location, type_: QueueType) -> QueueWriter:
                 hint="give it another name in the program",
             )
     weight = [Field(WEIGHT_COLUMN, INTEGER)] if type_.is_relation else []
-    return QueueWriter(_open_table(location, [Field(TIME_COLUMN, TIME), *weight, *type_.schema]))
+    return [Field(TIME_COLUMN, TIME), *weight, *type_.schema]
+
+
+def columns_of(batch: Batch) -> list[Vector]:
+    """The rows of a batch as columns, in the order of `fields_of`."""
+    head = [Vector(TIME, batch.time)]
+    if batch.type.is_relation:
+        assert batch.weight is not None
+        head.append(Vector(INTEGER, batch.weight))
+    return [*head, *batch.columns]
 
 
 def open_rejected_writer(location: Location) -> RejectedWriter:
@@ -209,6 +219,8 @@ def _sink(location: Location) -> Sink:
         raise UsageError("a generator cannot be written to", place=location.text)
     if location.path is None:
         return StandardSink()
-    if location.is_pattern:
+    if location.database is not None:
+        raise UsageError("rejected rows cannot go to a database", hint="give them a file")
+    if location.is_pattern or location.is_folder:
         raise UsageError("an output must be one file", place=location.text)
     return FileSink(location.path, location.name_of(location.path))

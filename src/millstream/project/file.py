@@ -15,6 +15,13 @@ from millstream.errors import CheckError, Fault, ParseError, listing, suggest
 from millstream.languages import LANGUAGES
 from millstream.source import Source, Span
 
+_PLAIN = (str, int, float, bool)
+
+
+def _text(value: object) -> str:
+    """As Spark spells it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
 
 @dataclass(frozen=True, slots=True)
 class StreamTable:
@@ -31,6 +38,9 @@ class StreamTable:
     time: str | None
     slack: int
     options: Mapping[str, object]
+    #: Options of a source that Spark reads.
+    native: Mapping[str, str] = field(default_factory=dict)
+    idle: int | None = None
     span: Span | None = field(default=None, compare=False)
 
 
@@ -158,19 +168,29 @@ class _Reader:
         self.fail(f'expected "{key}" to be a table of names', self.place(name, key))
         return {}
 
+    def texts(self, table: dict[str, Any], name: str, key: str) -> dict[str, str]:
+        """A table of plain values, as texts."""
+        value = table.get(key, {})
+        if isinstance(value, dict) and all(isinstance(v, _PLAIN) for v in value.values()):
+            return {k: _text(v) for k, v in value.items()}
+        self.fail(f'expected "{key}" to be a table of plain values', self.place(name, key))
+        return {}
+
     def stream(self, section: str, name: str, table: dict[str, Any]) -> StreamTable:
         here = f"{section}.{name}"
-        plain = ("source", "columns", "time", "slack")
-        options = ("rows", "seed", "start", "interval", "generate")
+        plain = ("source", "columns", "time", "slack", "idle", "options")
+        options = ("rows", "seed", "start", "interval", "rate", "generate")
         self.keys(table, here, plain + options)
         time = self.text(table, here, "time") if "time" in table else None
-        slack = self.slack(here, table["slack"]) if "slack" in table else 0
+        slack = self.duration(here, table, "slack") if "slack" in table else 0
+        idle = self.duration(here, table, "idle") if "idle" in table else None
         given = {k: v for k, v in table.items() if k in options}
         if "generate" in given:
             given["columns"] = given.pop("generate")
         return StreamTable(
             name, section == "relation", self.text(table, here, "source"),
-            self.columns(here, table), time, slack, given, self.place(here),
+            self.columns(here, table), time, slack, given, self.texts(table, here, "options"),
+            idle, self.place(here),
         )  # fmt: skip
 
     def columns(self, here: str, table: dict[str, Any]) -> Schema | None:
@@ -187,16 +207,18 @@ class _Reader:
                 fields.append(Field(column, type_))
         return Schema(tuple(fields))
 
-    def slack(self, here: str, value: Any) -> int:
+    def duration(self, here: str, table: dict[str, Any], key: str) -> int:
+        value = table[key]
         try:
-            parsed = parse_expression(Source("slack", str(value)))
+            parsed = parse_expression(Source(key, str(value)))
         except ParseError:
             parsed = Constant(None, None)
         if isinstance(parsed, Constant) and parsed.type == DURATION:
             assert isinstance(parsed.value, int)
             if parsed.value >= 0:
                 return parsed.value
-        self.fail(f"{value!r} is not a slack", self.place(here, "slack"), 'write "2 s"')
+        what = {"slack": "a slack", "idle": "an idle limit"}[key]
+        self.fail(f"{value!r} is not {what}", self.place(here, key), 'write "2 s"')
         return 0
 
     def node(self, name: str, table: dict[str, Any]) -> NodeTable:

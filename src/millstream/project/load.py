@@ -47,7 +47,13 @@ def _programs(project: ProjectFile, folder: Path) -> dict[str, Program]:
 
 
 def _source(stream: StreamTable, folder: Path) -> Location:
-    location = parse_location(stream.source, folder)
+    location = replace(parse_location(stream.source, folder), idle=stream.idle)
+    if stream.native:
+        if location.native is None:
+            raise UsageError("only a source of Spark has options", span=stream.span,
+                             hint='such as source = "spark:rate"')  # fmt: skip
+        options = {**location.native.options, **stream.native}
+        location = replace(location, native=replace(location.native, options=options))
     if location.format is Format.GENERATOR and stream.options:
         return replace(location, generator=settings_of(stream.options))
     if stream.options:

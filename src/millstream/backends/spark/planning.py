@@ -7,6 +7,7 @@ there have been.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -28,6 +29,8 @@ _PIECE_BYTES = 4 << 20
 #: Taken to its end, and nothing can be added to it.
 _DONE = -1
 _GENERATOR = "generator"
+#: A byte of a gz file holds no more than so many.
+_MOST_COMPRESSED = 1_040
 
 Plan = dict[str, Any]
 Place = tuple[int, int]
@@ -82,6 +85,8 @@ class Planner:
         if not self._is_worth_it(plan, before):
             return None
         self._shorten(seq, plan, taken)
+        # As one text: there may be hundreds of names, and records look at every value.
+        plan["since"] = json.dumps(plan["since"])
         return plan
 
     def _before(self, seq: int) -> Plan | None:
@@ -90,10 +95,11 @@ class Planner:
     def _taken(self, before: Plan | None) -> dict[str, dict[str, Place]]:
         if before is None:
             return {}
-        base = before["base"]
-        old = read_record(self.files, f"sources/{base:09}.taken") if base is not None else {}
-        names = {*old, *before["since"]}
-        return {n: {**old.get(n, {}), **before["since"].get(n, {})} for n in names}
+        old, since = {}, _since(before)
+        if before["base"] is not None:
+            stored = read_record(self.files, f"sources/{before['base']:09}.taken")
+            old = json.loads(stored["taken"])
+        return {n: {**old.get(n, {}), **since.get(n, {})} for n in {*old, *since}}
 
     def _take(
         self,
@@ -105,7 +111,7 @@ class Planner:
     ) -> None:
         """The next pieces of an input, up to the size of a batch."""
         position = before["positions"].get(one.name, 0) if before else 0
-        since = dict(before["since"].get(one.name, {})) if before else {}
+        since = _since(before).get(one.name, {})
         pieces: list[Any] = []
         size = 0
         is_finished = True
@@ -116,7 +122,7 @@ class Planner:
                     break
                 pieces.append([path, piece.first, piece.last, piece.line, piece.next_line,
                                piece.size, position])  # fmt: skip
-                position += piece.last - piece.first
+                position += _most_rows(path, piece)
                 size += piece.size
             since[path] = place
         plan["pieces"][one.name] = pieces
@@ -154,7 +160,8 @@ class Planner:
         if not due:
             return None
         last = min(piece.last, first + due)
-        return Piece(first, last, piece.line, last + 1, piece.size)
+        size = piece.size * (last - first) // max(1, piece.last - piece.first)
+        return Piece(first, last, piece.line, last + 1, size)
 
     def _rows_due(self, one: InputSpec, rate: float, taken: int) -> int:
         """How many rows a generator with a rate has made by now; it starts with the run."""
@@ -191,11 +198,26 @@ class Planner:
         if sum(map(len, plan["since"].values())) <= FILES_PER_LIST:
             return
         everything = {n: {**taken.get(n, {}), **some} for n, some in plan["since"].items()}
-        write_record(self.files, f"sources/{seq:09}.taken", everything)
+        record = {"taken": json.dumps(everything)}
+        write_record(self.files, f"sources/{seq:09}.taken", record)
         plan["base"], plan["since"] = seq, {}
 
     def _now(self) -> dict[str, list[str]]:
         return {one.name: list(_names(one)) for one in self.spec.inputs}
+
+
+def _since(plan: Plan | None) -> dict[str, dict[str, Place]]:
+    """What has changed since the last list of all files."""
+    if plan is None:
+        return {}
+    since: dict[str, dict[str, Place]] = json.loads(plan["since"])
+    return since
+
+
+def _most_rows(path: str, piece: Piece) -> int:
+    """How many rows a piece has at most: positions need an order, not a count."""
+    span = piece.last - piece.first
+    return span * _MOST_COMPRESSED if path.endswith(".gz") else span
 
 
 def _names(one: InputSpec) -> Iterator[str]:

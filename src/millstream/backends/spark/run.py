@@ -8,6 +8,7 @@ and nothing is computed twice.
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import shutil
@@ -52,6 +53,8 @@ DEFAULT_BATCH_BYTES = int(os.environ.get("MILLSTREAM_SPARK_BATCH_BYTES", str(64 
 SNAPSHOT_EVERY = 20
 #: A large state is written whole less often, but at least after so many times as long.
 _PATIENCE = 10
+#: Formats that have no file, and that tasks can read all the same.
+_READ_BY_TASKS = (Format.GENERATOR, Format.SPARK)
 POLL_SECONDS = 0.2
 POLL = "200 milliseconds"
 
@@ -65,6 +68,7 @@ class Settings:
     buckets: int
     batch_bytes: int
     snapshot_every: int
+    ui: bool = False
 
 
 def run(
@@ -78,6 +82,7 @@ def run(
     buckets: int = DEFAULT_BUCKETS,
     batch_bytes: int = DEFAULT_BATCH_BYTES,
     snapshot_every: int = SNAPSHOT_EVERY,
+    ui: bool = False,
     session: Any = None,
 ) -> Report:
     """Run a job from where its checkpoint is to the end of its input.
@@ -86,7 +91,7 @@ def run(
     """
     folder = Path(checkpoint or tempfile.mkdtemp(prefix="millstream-")).resolve()
     settings = Settings(
-        master, partitions or os.cpu_count() or 2, buckets, batch_bytes, snapshot_every
+        master, partitions or os.cpu_count() or 2, buckets, batch_bytes, snapshot_every, ui
     )
     try:
         return SparkRun(job, progress, folder, settings, session).to_the_end(rebuild=rebuild)
@@ -130,10 +135,12 @@ class SparkRun:
             self._take_up()
             spec = self._spec()
             if self.session is None:
-                own = start_session(
-                    self.settings.master, self.checkpoint.folder, self.settings.partitions
-                )
-            self._query(self.session or own, spec)
+                own = self.session = start_session(
+                    self.settings.master, self.checkpoint.folder, self.settings.partitions,
+                    ui=self.settings.ui,
+                )  # fmt: skip
+            self._query(spec)
+            self._end_time(spec)
         except DamagedState as reason:
             raise self._damaged(str(reason)) from None
         finally:
@@ -149,17 +156,29 @@ class SparkRun:
         self.known = known_in(self.last)
         self.delivery.open(self.checkpoint.identity, self.last["version"])
 
-    def _query(self, session: Any, spec: str) -> None:
+    def _frame(self, spec: SourceSpec) -> Any:
+        """What all inputs have to say: those that we read and those that Spark reads."""
+        from millstream.backends.spark.native import native_frame
+        from millstream.backends.spark.source import NAME, MillstreamSource
+
+        session = self.session
+        frames = [native_frame(session, spec, i) for i in spec.inputs if i.is_native]
+        own = replace(spec, inputs=tuple(i for i in spec.inputs if not i.is_native))
+        if own.inputs:
+            session.dataSource.register(MillstreamSource)
+            text = spec_to_json(own)
+            frames.append(session.readStream.format(NAME).option("spec", text).load())
+        return functools.reduce(lambda one, other: one.union(other), frames)
+
+    def _query(self, spec: SourceSpec) -> None:
         from py4j.protocol import Py4JJavaError
         from pyspark.errors import PySparkException, StreamingQueryException
 
-        from millstream.backends.spark.source import NAME, MillstreamSource
-
-        self.shared = session.sparkContext.broadcast(self.description)
-        session.dataSource.register(MillstreamSource)
-        frame = session.readStream.format(NAME).option("spec", spec).load()
-        writer = frame.writeStream.foreachBatch(self._batch).option(
-            "checkpointLocation", str(self.checkpoint.folder / "spark")
+        self.shared = self.session.sparkContext.broadcast(self.description)
+        writer = (
+            self._frame(spec)
+            .writeStream.foreachBatch(self._batch)
+            .option("checkpointLocation", str(self.checkpoint.folder / "spark"))
         )
         if self.job.is_following:
             writer = writer.trigger(processingTime=POLL)
@@ -182,6 +201,14 @@ class SparkRun:
         except BaseException:
             query.stop()
             raise
+
+    def _end_time(self, spec: SourceSpec) -> None:
+        """Our own readers know the end of their input; for the others it is the run's end."""
+        has_native = any(i.is_native for i in spec.inputs)
+        if has_native and not self.job.is_following and not self.was_stopped:
+            self.known = tuple(replace(k, is_silent=True) for k in self.known)
+            nothing = self.session.createDataFrame([], SCHEMA)
+            self._advance(nothing, self.last["batch"])
 
     def _told(self, error: Exception) -> RunError:
         """Spark's errors are pages long; the last Python error in them is the reason."""
@@ -266,28 +293,25 @@ class SparkRun:
 
     # --- inputs ---
 
-    def _spec(self) -> str:
+    def _spec(self) -> SourceSpec:
         specs = []
         for number, one in enumerate(self.job.program.inputs):
             input_, location = self._reachable(one)
             target = self.layout.targets[one.name]
             queue = self.layout.number(one.name)
-            idle = self.job.idle.get(one.name)
-            specs.append(InputSpec(input_, location, number, queue, target.stage, target.key, idle))
+            specs.append(InputSpec(input_, location, number, queue, target.stage, target.key))
         has_ticks = any(isinstance(op.function, Rstream) for op in self.job.program.operators)
-        return spec_to_json(
-            SourceSpec(
-                tuple(specs), self.checkpoint.folder, self.settings.partitions,
-                self.settings.buckets, len(self.layout.stages), self.settings.batch_bytes,
-                has_ticks, self.job.is_following,
-            )
+        return SourceSpec(
+            tuple(specs), self.checkpoint.folder, self.settings.partitions,
+            self.settings.buckets, len(self.layout.stages), self.settings.batch_bytes,
+            has_ticks, self.job.is_following,
         )  # fmt: skip
 
     def _reachable(self, one: Input) -> tuple[Input, Location]:
         """Where a task can read an input; what only we can read is put into a file first."""
         location = self.job.locations.get(one.name)
         reader = self.job.readers[one.name]
-        if location is not None and (location.path or location.format is Format.GENERATOR):
+        if location is not None and (location.path or location.format in _READ_BY_TASKS):
             reader.close()
             return one, location
         target = parse_location(f"inputs/{one.name}.parquet", self.checkpoint.folder)

@@ -28,7 +28,7 @@ rootLogger.appenderRef.file.ref = file
 """
 
 
-def start_session(master: str, checkpoint: Path, partitions: int) -> Any:
+def start_session(master: str, checkpoint: Path, partitions: int, *, ui: bool = False) -> Any:
     """A Spark session for one job; one that runs already is used as it is."""
     os.environ.update(java_environment(find_java()))
     from pyspark.sql import SparkSession
@@ -38,7 +38,7 @@ def start_session(master: str, checkpoint: Path, partitions: int) -> Any:
     configuration.write_text(_LOGGING.format(path=log))
     settings = {
         "spark.app.name": "millstream",
-        "spark.ui.enabled": "false",
+        "spark.ui.enabled": str(ui).lower(),
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{configuration}",

@@ -23,12 +23,18 @@ class InputSpec:
     queue: int
     target: int
     key: tuple[str, ...] | None
-    #: After so many microseconds without rows it no longer holds time back.
-    idle: int | None = None
 
     @property
     def name(self) -> str:
         return self.input.name
+
+    @property
+    def idle(self) -> int | None:
+        return self.location.idle
+
+    @property
+    def is_native(self) -> bool:
+        return self.location.native is not None
 
 
 @dataclass(frozen=True)
@@ -87,6 +93,7 @@ def _input_spec(given: dict[str, Any]) -> InputSpec:
     fields = tuple(Field(n, TYPES_BY_NAME[t.partition("<")[0]]) for n, t in given["columns"])
     type_ = QueueType(Schema(fields), given["is_relation"])
     location = parse_location(given["location"], Path(given["base"]))
+    location = replace(location, idle=given["idle"])
     if given["generator"] is not None:
         options = given["generator"]
         micros = {**options, "interval": f"{options['interval']} us"}
@@ -94,5 +101,5 @@ def _input_spec(given: dict[str, Any]) -> InputSpec:
     key = None if given["key"] is None else tuple(given["key"])
     return InputSpec(
         Input(given["name"], type_, given["time"], given["slack"]), location,
-        given["declaration"], given["queue"], given["target"], key, given["idle"],
+        given["declaration"], given["queue"], given["target"], key,
     )  # fmt: skip
