@@ -1,13 +1,16 @@
 """`millstream bench`: the benchmarks of the checkout, beside hand-written programs.
 
-A benchmark is a module in `bench/` with `BENCHMARKS`, a table of names and functions from
-a scale to a list of flat records. They are run from a checkout of the project only.
+Benchmarks are modules `bench/*_engine.py` with `BENCHMARKS`, a table of names and functions
+from a scale to a list of flat records; what a function says of itself are its conditions.
+The name of a module stands for all its benchmarks: `millstream bench spark` runs those of
+`bench/spark_engine.py`. They are run from a checkout of the project only.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib.util
+import inspect
 import os
 import platform
 import sys
@@ -22,23 +25,33 @@ Benchmark = Callable[[float], list[dict[str, Any]]]
 
 
 def run(arguments: argparse.Namespace) -> int:
-    known = benchmarks()
-    chosen = arguments.names or list(known)
-    for name in chosen:
-        if name not in known:
-            hint = f"benchmarks are: {listing(known)}. {suggest(name, known) or ''}".strip()
-            raise UsageError(f'there is no benchmark "{name}"', hint=hint)
+    chosen = choose(benchmarks(), arguments.names)
     records: list[dict[str, Any]] = []
-    for name in chosen:
-        found = known[name](arguments.scale)
-        records += found
+    for name, benchmark in chosen.items():
+        found = benchmark(arguments.scale)
+        records += [{"name": name, **record} for record in found]
         if arguments.format == "text":
             print(f"# {name}   {machine()}")
+            for line in (inspect.getdoc(benchmark) or "").splitlines():
+                print(f"# {line}".rstrip())
             print_table(found)
             print(flush=True)
     if arguments.format == "json":
         print_json([{**record, "machine": machine()} for record in records])
     return 0
+
+
+def choose(known: dict[str, dict[str, Benchmark]], names: list[str]) -> dict[str, Benchmark]:
+    """The benchmarks that are named, alone or by their module; all if none is named."""
+    single = {name: one for module in known.values() for name, one in module.items()}
+    chosen: dict[str, Benchmark] = {}
+    for name in names or known:
+        if name not in single and name not in known:
+            every = [*known, *single]
+            hint = f"benchmarks are: {listing(every)}. {suggest(name, every) or ''}".strip()
+            raise UsageError(f'there is no benchmark "{name}"', hint=hint)
+        chosen |= known.get(name) or {name: single[name]}
+    return chosen
 
 
 def machine() -> str:
@@ -54,16 +67,18 @@ def machine() -> str:
     return f"{model}, {os.cpu_count()} cores, Python {platform.python_version()}"
 
 
-def benchmarks() -> dict[str, Benchmark]:
+def benchmarks() -> dict[str, dict[str, Benchmark]]:
     """All benchmarks of the checkout that we are in, or that this package comes from."""
-    found: dict[str, Benchmark] = {}
-    for path in sorted(_folder().glob("*.py")):
+    found: dict[str, dict[str, Benchmark]] = {}
+    folder = _folder()
+    sys.path.insert(0, str(folder))  # they may share modules that lie beside them
+    for path in sorted(folder.glob("*_engine.py")):
         spec = importlib.util.spec_from_file_location(f"millstream_bench_{path.stem}", path)
         assert spec is not None and spec.loader is not None
         module = importlib.util.module_from_spec(spec)
         sys.modules[spec.name] = module  # numba finds cached functions by their module
         spec.loader.exec_module(module)
-        found.update(getattr(module, "BENCHMARKS", {}))
+        found[path.stem.removesuffix("_engine")] = module.BENCHMARKS
     return found
 
 

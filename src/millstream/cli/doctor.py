@@ -21,7 +21,8 @@ from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
 
-from millstream.backends.spark.java import CACHE_FIX, find_java
+from millstream.backends.spark.archive import archive_path
+from millstream.backends.spark.java import CACHE_FIX, Java, find_java
 from millstream.cache import cache_directory
 from millstream.errors import SetupError
 
@@ -127,6 +128,16 @@ def _examine_java() -> Iterator[Check]:
     else:
         found = f"{java.version} from {java.origin}, at {java.home}"
         yield Check("Java", ok=True, found=found)
+        if installed_version("pyspark"):
+            yield _start_of_spark(java)
+
+
+def _start_of_spark(java: Java) -> Check:
+    """Not a fault: without its archive Spark works, and starts slower."""
+    if archive_path(java).exists():
+        return Check("start of Spark", ok=True, found="quick, from an archive of its classes")
+    command = f"{shlex.quote(sys.executable)} -m millstream.backends.spark.archive"
+    return Check("start of Spark", ok=True, found=f"slow; quicker after: {command}")
 
 
 def _examine_worker_python() -> Iterator[Check]:

@@ -73,7 +73,14 @@ class Checkpoint:
         file.flush()
         self._lock = file
 
+    def newest_commit(self) -> int:
+        """The number of the last batch that is over for Spark; a manifest comes before it."""
+        names = self.files.names("spark/commits")
+        return max((int(name) for name in names if name.isdigit()), default=-1)
+
     def _clear(self) -> None:
+        """Delete everything; killed in between, what is left is no job and is refused."""
+        self.files.delete("job")
         for path in self.folder.iterdir():
             if path.name == "lock":
                 continue

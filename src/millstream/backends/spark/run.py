@@ -29,6 +29,7 @@ from millstream.backends.spark.manifest import (
     first_manifest,
     known_in,
     last_manifest,
+    manifest_name,
     manifest_of,
     write_manifest,
 )
@@ -45,6 +46,8 @@ from millstream.connectors.write import open_writer
 from millstream.errors import RunError
 from millstream.state.codec import DamagedState
 
+#: Spark has done what we do not know of.
+_MISSING = "the file {} of the checkpoint is missing"
 _PYTHON_ERROR = re.compile(r"[\w.]*(Error|Exception|State|Fault): ")
 
 DEFAULT_BUCKETS = 16
@@ -153,6 +156,8 @@ class SparkRun:
         """Go on after the last batch that is over."""
         self.checkpoint.clear_claims()
         self.last = last_manifest(self.checkpoint.files) or self.last
+        if self.checkpoint.newest_commit() > self.last["batch"]:
+            raise DamagedState(_MISSING.format(manifest_name(self.last["version"] + 1)))
         self.known = known_in(self.last)
         self.delivery.open(self.checkpoint.identity, self.last["version"])
 
@@ -174,6 +179,7 @@ class SparkRun:
         from py4j.protocol import Py4JJavaError
         from pyspark.errors import PySparkException, StreamingQueryException
 
+        self.ended = time.perf_counter()
         self.shared = self.session.sparkContext.broadcast(self.description)
         writer = (
             self._frame(spec)
@@ -230,6 +236,8 @@ class SparkRun:
         """
         if number <= self.last["batch"]:
             return
+        if number > self.last["batch"] + 1:
+            raise DamagedState(_MISSING.format(manifest_name(self.last["version"] + 1)))
         if self.job.stopped():
             self.was_stopped = True
             raise StoppedError

@@ -12,6 +12,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
+from millstream.backends.spark.archive import java_options
 from millstream.backends.spark.java import find_java, java_environment
 
 DEFAULT_MASTER = "local[*,4]"
@@ -28,9 +29,14 @@ rootLogger.appenderRef.file.ref = file
 """
 
 
+#: Rows do not pass through Java, so it need not compile its code as well as it can.
+_QUICK = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+
+
 def start_session(master: str, checkpoint: Path, partitions: int, *, ui: bool = False) -> Any:
     """A Spark session for one job; one that runs already is used as it is."""
-    os.environ.update(java_environment(find_java()))
+    java = find_java()
+    os.environ.update(java_environment(java))
     from pyspark.sql import SparkSession
 
     log = checkpoint / "spark.log"
@@ -41,7 +47,10 @@ def start_session(master: str, checkpoint: Path, partitions: int, *, ui: bool = 
         "spark.ui.enabled": str(ui).lower(),
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{configuration}",
+        "spark.driver.extraJavaOptions": " ".join(
+            [f"-Dlog4j2.configurationFile=file:{configuration}", *_QUICK, *java_options(java)]
+        ),
+        "spark.python.daemon.module": "millstream.backends.spark.daemon",
         "spark.log.structuredLogging.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "UTC",
