@@ -29,6 +29,7 @@ from millstream.connectors.location import Location
 from millstream.plan.batch import Batch
 from millstream.state.files import LocalFiles
 from millstream.state.records import read_record
+from tests.laws.runs import Collector
 
 
 class Kept:
@@ -53,6 +54,13 @@ class Kept:
     def abort(self) -> None:
         pass
 
+    def items(self) -> list[Any]:
+        """As the laws compare them."""
+        collector = Collector()
+        for batch in self.batches.values():
+            collector.write(batch)
+        return collector.rows
+
     def rows(self) -> list[tuple[Any, ...]]:
         return [row for batch in self.batches.values() for row in batch.rows()]
 
@@ -69,6 +77,7 @@ class Bench:
         partitions: int = 2,
         buckets: int = 4,
         batch_bytes: int = 1 << 20,
+        piece_bytes: int = 4 << 20,
         snapshot_every: int = 20,
         is_following: bool = True,
         forgets: bool = False,
@@ -94,7 +103,7 @@ class Bench:
         ]  # fmt: skip
         self.spec = SourceSpec(
             tuple(specs), checkpoint, partitions, buckets, len(self.layout.stages), batch_bytes,
-            has_ticks=True, is_following=is_following,
+            has_ticks=True, is_following=is_following, piece_bytes=piece_bytes,
         )  # fmt: skip
         self.planner = Planner(self.spec, self.files, clock)
         self.last = last_manifest(self.files) or first_manifest(program)

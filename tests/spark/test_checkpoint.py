@@ -130,7 +130,7 @@ def test_a_large_file_is_taken_in_pieces_by_several_tasks(tmp_path: Path) -> Non
     count = 3_000
     rows = "".join(f"{n},k{n % 3},{n}\n" for n in range(count))
     (tmp_path / "in" / "all.csv").write_text("_time,k,x\n" + rows)
-    job = bench(tmp_path, batch_bytes=2_000, is_following=False)
+    job = bench(tmp_path, batch_bytes=2_000, piece_bytes=300, is_following=False)
     job.planner.freeze()
     batches = 0
     while job.batch():

@@ -11,14 +11,10 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from millstream.api import Compiled
-from millstream.backends.reference.feed import Event
-from millstream.calculus.graph import Program
-from millstream.connectors.location import Location, parse_location
-from millstream.connectors.write import open_writer
-from millstream.plan.batch import batch_of
 from tests.examples.test_examples import example_folders, program_of, table
 from tests.generate import inputs_for, programs
 from tests.laws.runs import Collector, on_reference
+from tests.spark.written import written
 
 pytestmark = pytest.mark.spark
 
@@ -30,26 +26,6 @@ def test_example_gives_the_expected_output(folder: Path, spark: Any, tmp_path: P
     compiled.run(outputs=outputs, engine="spark", session=spark, partitions=2)
     expected = {p.stem: table(p) for p in (folder / "expected").glob("*.csv")}
     assert expected == {q: table(path) for q, path in outputs.items()}
-
-
-def written(
-    program: Program, events: dict[str, list[Event]], folder: Path, cuts: random.Random
-) -> dict[str, Location]:
-    """The events as several Parquet files per input, cut anywhere."""
-    locations = {}
-    for one in program.inputs:
-        mine = events[one.name]
-        places = sorted({0, len(mine), *(cuts.randint(0, len(mine)) for _ in range(2))})
-        (folder / one.name).mkdir(parents=True)
-        for number, (a, b) in enumerate(zip(places, places[1:] or places, strict=False)):
-            part = mine[a:b]
-            weights = [e.weight for e in part] if one.type.is_relation else None
-            location = parse_location(f"{one.name}/{number}.parquet", folder)
-            writer = open_writer(location, one.type)
-            writer.write(batch_of(one.type, [e.time for e in part], [e.row for e in part], weights))
-            writer.close()
-        locations[one.name] = parse_location(f"{one.name}/*.parquet", folder)
-    return locations
 
 
 @settings(

@@ -109,6 +109,18 @@ class Checkpoint:
         """Claims belong to the tasks of one run."""
         shutil.rmtree(self.folder / "claims", ignore_errors=True)
 
+    def forget_unfinished(self, stages: int, version: int) -> None:
+        """Delete state after `version`, of a batch that was not finished.
+
+        It names rows on their way by files that another number of partitions writes anew.
+        """
+        for stage in range(stages):
+            folder = f"state/stage-{stage}"
+            for name in self.files.names(folder):
+                found, _, _, kind = parsed(name)
+                if found > (version + 1 if kind == "snapshot" else version):
+                    self.files.delete(f"{folder}/{name}")
+
     def tidy(self, stages: int, version: int, seq: int, *, keeps_results: bool) -> None:
         """Delete what no batch after `version`, whose plan was `seq`, will ask for again."""
         self._delete_older("claims", version)

@@ -52,7 +52,7 @@ class Clock:
     ) -> Clock:
         """From what was known before a batch and what its tasks have told."""
         bounds: dict[tuple[int, int], int] = {}
-        ticks: dict[str, list[int]] = {}
+        ticks: dict[str, list[int]] = {one.name: [] for one in inputs}
         known: list[Known] = []
         for number, one in enumerate(inputs):
             largest = before[number].largest
@@ -63,7 +63,7 @@ class Clock:
                     bound = largest - one.slack
                     bounds[number, segment.number] = bound
                     some = [t for t in some if t >= bound]
-                ticks.setdefault(one.name, []).extend(some)
+                ticks[one.name].extend(some)
                 largest = _larger(largest, segment.largest)
             known.append(Known(largest, silent.get(number, before[number].is_silent)))
         return Clock(_mark(inputs, known), ticks, bounds, known)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib
 
-
 #: Arrow loads pandas when it first makes an array.
 _LOADED = (
     "pandas",

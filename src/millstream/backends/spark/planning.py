@@ -24,8 +24,6 @@ from millstream.state.records import read_record, write_record
 
 #: After so many changed files a plan refers to a new list of all files.
 FILES_PER_LIST = 256
-#: Pieces are cut so that several tasks can share a batch.
-_PIECE_BYTES = 4 << 20
 #: Taken to its end, and nothing can be added to it.
 _DONE = -1
 _GENERATOR = "generator"
@@ -135,7 +133,7 @@ class Planner:
         self, one: InputSpec, there: list[str], taken: dict[str, Place]
     ) -> Iterator[tuple[str, Piece | None, Place]]:
         """Pieces in the order of the log, and how far a file has been taken after each."""
-        most = max(1, min(self.spec.batch_bytes, _PIECE_BYTES))
+        most = max(1, min(self.spec.batch_bytes, self.spec.piece_bytes))
         for path in there:
             first, line = taken.get(path, START)
             while first != _DONE:
@@ -237,7 +235,7 @@ Share = list[tuple[int, int, list[Any]]]
 def shares(spec: SourceSpec, plan: Plan) -> list[Share]:
     """A plan cut into tasks: one if it is small, else as many as there are partitions."""
     total = sum(p[5] for pieces in plan["pieces"].values() for p in pieces)
-    most = total if total < _PIECE_BYTES else -(-total // spec.partitions)
+    most = total if total < spec.piece_bytes else -(-total // spec.partitions)
     tasks: list[Share] = [[]]
     size = 0
     for number, one in enumerate(spec.inputs):

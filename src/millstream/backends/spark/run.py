@@ -158,6 +158,7 @@ class SparkRun:
         self.last = last_manifest(self.checkpoint.files) or self.last
         if self.checkpoint.newest_commit() > self.last["batch"]:
             raise DamagedState(_MISSING.format(manifest_name(self.last["version"] + 1)))
+        self.checkpoint.forget_unfinished(len(self.layout.stages), self.last["version"])
         self.known = known_in(self.last)
         self.delivery.open(self.checkpoint.identity, self.last["version"])
 

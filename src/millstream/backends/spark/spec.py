@@ -49,6 +49,8 @@ class SourceSpec:
     batch_bytes: int
     has_ticks: bool
     is_following: bool
+    #: A batch of more bytes than this is read by several tasks, in pieces of this size.
+    piece_bytes: int = 4 << 20
 
 
 def spec_to_json(spec: SourceSpec) -> str:
@@ -57,7 +59,7 @@ def spec_to_json(spec: SourceSpec) -> str:
             "inputs": [input_to_json(i) for i in spec.inputs], "checkpoint": str(spec.checkpoint),
             "partitions": spec.partitions, "buckets": spec.buckets, "stages": spec.stages,
             "batch_bytes": spec.batch_bytes, "has_ticks": spec.has_ticks,
-            "is_following": spec.is_following,
+            "is_following": spec.is_following, "piece_bytes": spec.piece_bytes,
         }
     )  # fmt: skip
 
@@ -67,7 +69,7 @@ def spec_from_json(text: str) -> SourceSpec:
     return SourceSpec(
         tuple(_input_spec(i) for i in given["inputs"]), Path(given["checkpoint"]),
         given["partitions"], given["buckets"], given["stages"], given["batch_bytes"],
-        given["has_ticks"], given["is_following"],
+        given["has_ticks"], given["is_following"], given["piece_bytes"],
     )  # fmt: skip
 
 
