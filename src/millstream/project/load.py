@@ -38,7 +38,7 @@ def _programs(project: ProjectFile, folder: Path) -> dict[str, Program]:
     for node in project.nodes:
         path = folder / node.path
         try:
-            programs[node.name] = translate(read_source(path, str(path)), node.language)
+            programs[node.name] = translate(read_source(path, str(path)), node.language).program
         except MillstreamError as error:
             faults += error.faults
     if faults:

@@ -79,7 +79,7 @@ def spec_to_json(spec: SourceSpec) -> str:
         return {
             "name": i.input.name, "is_relation": i.input.type.is_relation,
             "columns": [[f.name, str(f.type)] for f in i.input.type.schema],
-            "time": i.input.time, "slack": i.input.slack,
+            "time": i.input.time, "slack": i.input.slack, "once": i.input.is_read_once,
             "location": i.location.text, "base": str(i.location.base.resolve()),
             "generator": None if settings is None else {
                 "rows": settings.rows, "seed": settings.seed, "start": settings.start,
@@ -118,7 +118,7 @@ def _input_spec(given: dict[str, Any]) -> InputSpec:
         location = replace(location, generator=settings_of(micros))
     key = None if given["key"] is None else tuple(given["key"])
     return InputSpec(
-        Input(given["name"], type_, given["time"], given["slack"]), location,
+        Input(given["name"], type_, given["time"], given["slack"], None, given["once"]), location,
         given["declaration"], given["queue"], given["target"], key,
     )  # fmt: skip
 
@@ -226,7 +226,8 @@ def plan_batch(
         )
         plan["take"][name] = take
         plan["since"][name] = [*since.get(name, ()), *take]
-        plan["exhausted"][name] = not spec.is_following and len(take) == len(left)
+        ends = not spec.is_following or one.input.is_read_once
+        plan["exhausted"][name] = ends and len(take) == len(left)
     plan["is_last"] = all(plan["exhausted"].values())
     has_new = any(plan["take"].values())
     if not has_new and (spec.is_following or (before is not None and before["is_last"])):
@@ -322,7 +323,7 @@ class InputTask:
         self.log["largest"] = largest
         yield from self._late(late)
         self.counts["accepted"] += len(accepted)
-        if self.spec.has_ticks and len(accepted):
+        if self.spec.has_ticks and len(accepted) and not self.one.input.is_read_once:
             self.ticks.append(np.unique(accepted.time))
         for bucket, part in parts(accepted, self.one.key, self.spec.buckets, turn):
             yield self.one.target, bucket, self.one.queue, encode_batch(part)
