@@ -84,7 +84,7 @@ def _input(one: Input) -> str:
     kind = " relation " if one.type.is_relation else ""
     columns = ", ".join(f"{_name(f.name)} {f.type}" for f in one.type.schema)
     time = f" time {_name(one.time)}" if one.time else ""
-    slack = f" slack {_duration(one.slack)}" if one.slack else ""
+    slack = f" slack {render_duration(one.slack)}" if one.slack else ""
     once = " once" if one.is_read_once else ""
     return f"{_name(one.name)}{kind}({columns}){time}{slack}{once}"
 
@@ -112,13 +112,13 @@ def _body(function: Function) -> str:
         case Fold():
             return "; ".join(_fold_clauses(function))
         case Range(length, slide):
-            first = "unbounded" if length is None else _duration(length)
-            return first if slide is None else f"{first}; slide {_duration(slide)}"
+            first = "unbounded" if length is None else render_duration(length)
+            return first if slide is None else f"{first}; slide {render_duration(slide)}"
         case Rows(count, by, length):
             first = f"{count} by {_names(by)}" if by else str(count)
-            return first if length is None else f"{first}; within {_duration(length)}"
+            return first if length is None else f"{first}; within {render_duration(length)}"
         case Rstream(every):
-            return f"every {', '.join(map(_duration, every))}" if every else ""
+            return f"every {', '.join(map(render_duration, every))}" if every else ""
         case Lookup(name, on, nulls_match):
             return "; ".join([_name(name), *_on(on), *(["nulls"] if nulls_match else [])])
         case Top(count, by, descending):
@@ -209,7 +209,7 @@ def _literal(value: Value, type_: Type) -> str:
             return "true" if value else "false"
         case Kind.DURATION:
             assert isinstance(value, int)
-            return _duration(value)
+            return render_duration(value)
         case Kind.TIME:
             assert isinstance(value, int)
             return f"time({_time(value)})"
@@ -220,7 +220,7 @@ def _literal(value: Value, type_: Type) -> str:
             return str(value)
 
 
-def _duration(micros: int) -> str:
+def render_duration(micros: int) -> str:
     unit = next(u for u in _PRINTED_UNITS if micros % UNITS[u] == 0)
     return f"{micros // UNITS[unit]} {unit}" if micros else "0 s"
 

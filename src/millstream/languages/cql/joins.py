@@ -138,15 +138,13 @@ class Assembly:
         return found
 
     def _terms(self, expressions: Sequence[Expression]) -> list[Term]:
-        """The typed conditions; all that are wrong are told."""
+        """The typed conditions. Those that are wrong are told and left out."""
         terms: list[Term] = []
         for one in expressions:
             try:
                 terms.append(term_of(one, self.names, self.schema, self.faults, wanted=BOOLEAN))
             except Stop:
                 continue  # the fault is noted; the other conditions are looked at too
-        if len(terms) < len(expressions):
-            raise Stop
         return terms
 
     def _is_implied(self, term: Term) -> bool:

@@ -23,7 +23,6 @@ from millstream.languages.cql.ast import (
 from millstream.languages.cql.names import (
     AGGREGATES,
     FUNCTIONS,
-    SHORTHANDS,
     SHOWN_TYPES,
     TIME_PARTS,
     TYPES,
@@ -109,7 +108,8 @@ class TermReader:
             self.fail("a subquery cannot be a value here", span,
                       "use it after IN or EXISTS, or in the FROM clause")  # fmt: skip
         if isinstance(node, exp.Func):
-            self.unknown_function(self.written(node), span)
+            # Unknown to us, which is told when names are looked up.
+            return Apply(self.written(node), (), span)
         return self.unsupported(node, span)
 
     def unsupported(self, node: Node, span: Span) -> Expression:
@@ -226,8 +226,6 @@ class TermReader:
     def call(self, node: Node, span: Span) -> Expression:
         word = self.written(node)
         name = word.name.lower()
-        if name in ("istream", "dstream", "rstream"):
-            self.fail(f"{word.name} stands around a whole query or a whole select list", word.span)
         args = list(node.expressions)
         if name in AGGREGATES:
             return self.total(word, args, span)
@@ -242,9 +240,8 @@ class TermReader:
             return found
         if name == "date_trunc" and len(args) == 2:
             return self.date_trunc(args, span)
-        if name not in FUNCTIONS:
-            self.unknown_function(word, word.span)
-        return Apply(Word(FUNCTIONS[name], word.span), tuple(self.term(a) for a in args), span)
+        known = Word(FUNCTIONS.get(name, word.name), word.span)
+        return Apply(known, tuple(self.term(a) for a in args), span)
 
     def date_trunc(self, args: list[Node], span: Span) -> Expression:
         unit = str(args[0].this).lower()
@@ -266,11 +263,6 @@ class TermReader:
                 self.fail(f"{word.name} needs a column; only COUNT(*) counts rows", span)
             return Total(function, None, is_distinct=False, span=span)
         return Total(function, self.term(args[0]), is_distinct, span)
-
-    def unknown_function(self, word: Word, span: Span) -> None:
-        known = [*FUNCTIONS, *SHORTHANDS, *AGGREGATES]
-        near = suggest(word.name.lower(), known)
-        self.fail(f'unknown function "{word.name}"', span, near or f"see: {listing(known, 80)}")
 
 
 def _is_number(text: str) -> bool:

@@ -132,8 +132,11 @@ class SelectTranslator:
             ) -> syntax.Expression | None:
                 return answers[part] if isinstance(part, Membership) else replacing(part)
 
-            term = term_of(condition, names, flow.schema, self.faults, wanted=BOOLEAN,
-                           replacing=answered)  # fmt: skip
+            try:
+                term = term_of(condition, names, flow.schema, self.faults, wanted=BOOLEAN,
+                               replacing=answered)  # fmt: skip
+            except Stop:
+                continue  # its fault is noted; the other conditions are looked at too
             name = f"{self.prefix}_where" if replacing is nothing else f"{self.prefix}_having"
             flow = self.builder.add(Filter(term), flow, name=name, span=condition.span)
         return flow
@@ -166,7 +169,7 @@ class SelectTranslator:
         assert inner.value is not None
         types = (operand.term.type, inner.value.type)
         if not all(t.is_numeric for t in types):
-            message = f"IN compares a {types[0]} with a {types[1]}"
+            message = f"IN compares {types[0]} with {types[1]}"
             self.faults.append(Fault(message, question.span))
             raise Stop
         return Operand(_number(operand.term), operand.written), Inner(
@@ -375,15 +378,15 @@ class SelectTranslator:
 
         for one in limit.order:
             term = self.order_term(one, flow, names, wanted, replacing)
+            if self.query.is_distinct and all(w.term != term for w in wanted):
+                message = "with DISTINCT a query is ordered by columns of its select list"
+                self.faults.append(Fault(message, one.value.span))
+                raise Stop
             if one.nulls_first == one.is_descending:
                 # Nulls are less than all else, unless they are told to be otherwise.
                 is_null = Call("is_null", (term,), BOOLEAN, term.span)
                 order.append((column(is_null), one.nulls_first))
             order.append((column(term), one.is_descending))
-        if hidden and self.query.is_distinct:
-            message = "with DISTINCT a query is ordered by columns of its select list"
-            self.faults.append(Fault(message, limit.span))
-            raise Stop
         return order, hidden
 
     def order_term(

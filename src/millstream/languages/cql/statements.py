@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import TokenType
 
-from millstream.errors import Fault, ParseError, listing, suggest
+from millstream.errors import Fault, listing, suggest
 from millstream.languages.cql.ast import (
     Declaration,
     Declared,
@@ -34,8 +34,8 @@ _STARTS = ("create", "register", "query", "vquery", "table", "vtable", "source",
            "select", "istream", "dstream", "rstream", "(")  # fmt: skip
 
 
-def read_statements(source: Source) -> tuple[Statement, ...]:
-    """All statements of a text, or a `ParseError` with every fault."""
+def read_statements(source: Source) -> tuple[tuple[Statement, ...], list[Fault]]:
+    """The statements of a text that can be read, and what is wrong with the others."""
     reader = _StatementReader(source)
     for part in _split(tokens_of(source)):
         try:
@@ -43,9 +43,7 @@ def read_statements(source: Source) -> tuple[Statement, ...]:
         except Stop:
             continue  # its fault is among those collected; the next statement is read too
     reader.finish()
-    if reader.faults:
-        raise ParseError(sorted(reader.faults, key=lambda f: f.span.start if f.span else 0))
-    return tuple(reader.statements)
+    return tuple(reader.statements), reader.faults
 
 
 def _split(tokens: Sequence[Token]) -> list[list[Token]]:

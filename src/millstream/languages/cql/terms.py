@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Iterator
 
 from millstream.calculus import syntax
 from millstream.calculus.check import Scope, check_into
+from millstream.calculus.scalars import SCALARS
 from millstream.calculus.terms import Call, Term
 from millstream.calculus.types import BOOLEAN, Schema, Type
-from millstream.errors import Fault
+from millstream.errors import Fault, listing, suggest
 from millstream.languages.cql.ast import (
     Apply,
     Constant,
@@ -16,7 +17,9 @@ from millstream.languages.cql.ast import (
     Membership,
     Reference,
     Total,
+    Word,
 )
+from millstream.languages.cql.names import AGGREGATES, FUNCTIONS, SHORTHANDS
 from millstream.languages.cql.scope import Names
 from millstream.languages.cql.tokens import Stop
 
@@ -106,6 +109,9 @@ def _written(
         case Apply(function, args, span):
             parts = [_written(a, names, faults, replacing) for a in args]
             given = tuple(w for w in parts if w is not None)
+            if function.name not in SCALARS:
+                faults.append(_unknown_function(function))
+                return None
             if len(given) < len(args):
                 return None
             return syntax.Apply(function.name, given, span, function.span)
@@ -118,3 +124,13 @@ def _written(
             hint = "it can stand in WHERE and in HAVING"
             faults.append(Fault("a subquery cannot stand here", span, hint))
             return None
+
+
+def _unknown_function(word: Word) -> Fault:
+    if word.name.lower() in ("istream", "dstream", "rstream"):
+        message = f"{word.name} stands around a whole query or a whole select list"
+        return Fault(message, word.span)
+    known = [*FUNCTIONS, *SHORTHANDS, *AGGREGATES]
+    near = suggest(word.name.lower(), known)
+    hint = near or f"functions are: {listing(known, 80)}"
+    return Fault(f'unknown function "{word.name}"', word.span, hint)

@@ -30,7 +30,7 @@ from millstream.calculus.graph import Input
 from millstream.calculus.terms import Call, Column, Term
 from millstream.calculus.types import BOOLEAN, INTEGER, NUMBER, Field, QueueType, Schema
 from millstream.calculus.verify import verified
-from millstream.errors import CheckError, Fault, listing, suggest
+from millstream.errors import CheckError, Fault, ParseError, listing, suggest
 from millstream.languages import Translation
 from millstream.languages.cql.ast import (
     Combined,
@@ -68,17 +68,23 @@ class Known:
     is_declared: bool
 
 
-def translate(statements: Sequence[Statement]) -> Translation:
-    """The verified program of some statements, or a `CheckError` with every fault."""
-    translator = Translator()
+def translate(statements: Sequence[Statement], unread: Sequence[Fault] = ()) -> Translation:
+    """The verified program of some statements, or an error with every fault.
+
+    `unread` is what is wrong with statements that could not be read; they may have
+    defined anything, so names that are not known are then no faults.
+    """
+    translator = Translator(knows_all=not unread)
     for statement in statements:
         translator.statement(statement)
-    if not translator.outputs and not translator.faults:
+    faults = [*unread, *translator.faults]
+    if not translator.outputs and not faults:
         last = statements[-1]
         hint = "write CREATE OUTPUT name AS SELECT ..., or just SELECT ..."
-        translator.faults.append(Fault("this file has no query", last.name.span, hint))
-    if translator.faults:
-        raise CheckError(sorted(translator.faults, key=lambda f: f.span.start if f.span else 0))
+        faults.append(Fault("this file has no query", last.name.span, hint))
+    if faults:
+        in_order = sorted(faults, key=lambda f: f.span.start if f.span else 0)
+        raise (ParseError if unread else CheckError)(in_order)
     program = translator.builder.program(tuple(translator.inputs), translator.outputs)
     used = set(program.input_names)
     sources = {name: text for name, text in translator.sources.items() if name in used}
@@ -88,7 +94,8 @@ def translate(statements: Sequence[Statement]) -> Translation:
 class Translator:
     """Mutable: what is known so far, the operators and the faults."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, knows_all: bool) -> None:
+        self.knows_all = knows_all
         self.faults: list[Fault] = []
         self.builder = Builder(self.faults)
         self.known: dict[str, Known] = {}
@@ -122,7 +129,8 @@ class Translator:
     def declare(self, one: Declaration) -> None:
         name = one.name.name
         schema = Schema(tuple(Field(c.name.name, c.type) for c in one.columns))
-        is_keyed = bool(one.key) and not one.is_read_once
+        # A key of unknown columns has been told where the declaration was read.
+        is_keyed = bool(one.key) and not one.is_read_once and all(k.name in schema for k in one.key)
         type_ = QueueType(schema, one.is_relation and not is_keyed)
         time = one.time.name if one.time else None
         self.inputs.append(Input(name, type_, time, one.slack, one.name.span, one.is_read_once))
@@ -235,6 +243,8 @@ class Translator:
         if found is None and not word.is_quoted:
             loose = [k for n, k in self.known.items() if n.lower() == word.name.lower()]
             found = loose[0] if len(loose) == 1 else None
+        if found is None and not self.knows_all:
+            raise Stop
         if found is None:
             near = suggest(word.name, self.known)
             hint = f"there are: {listing(self.known)}. {near or ''}".strip()
