@@ -32,6 +32,7 @@ class StreamTable:
     slack: int
     options: Mapping[str, object]
     span: Span | None = field(default=None, compare=False)
+    is_read_once: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +161,9 @@ class _Reader:
 
     def stream(self, section: str, name: str, table: dict[str, Any]) -> StreamTable:
         here = f"{section}.{name}"
-        plain = ("source", "columns", "time", "slack")
+        plain: tuple[str, ...] = ("source", "columns", "time", "slack")
+        if section == "relation":
+            plain = (*plain, "once")
         options = ("rows", "seed", "start", "interval", "generate")
         self.keys(table, here, plain + options)
         time = self.text(table, here, "time") if "time" in table else None
@@ -171,7 +174,17 @@ class _Reader:
         return StreamTable(
             name, section == "relation", self.text(table, here, "source"),
             self.columns(here, table), time, slack, given, self.place(here),
+            self.once(here, table),
         )  # fmt: skip
+
+    def once(self, here: str, table: dict[str, Any]) -> bool:
+        """Whether a relation is read once and has no times."""
+        once = table.get("once", False)
+        if not isinstance(once, bool):
+            self.fail('expected "once" to be true or false', self.place(here, "once"))
+        if once is True and "time" in table:
+            self.fail("a relation that is read once has no times", self.place(here, "time"))
+        return once is True
 
     def columns(self, here: str, table: dict[str, Any]) -> Schema | None:
         if "columns" not in table:

@@ -45,14 +45,11 @@ class Builder:
         self.faults = faults
         self.operators: list[Operator] = []
         self.names: set[str] = set()
+        self.variables: set[str] = set()
 
     def fresh(self, wanted: str) -> str:
-        name, number = wanted, 1
-        while name in self.names:
-            number += 1
-            name = f"{wanted}{number}"
-        self.names.add(name)
-        return name
+        """A name for a queue that no other has."""
+        return _fresh(wanted, self.names)
 
     def add(
         self,
@@ -73,7 +70,7 @@ class Builder:
             raise Stop from None
         queue = self.fresh(name)
         count = function.state_count(len(inputs))
-        state = tuple(f"{queue}{n or ''}" for n in range(count))
+        state = tuple(_fresh(queue, self.variables) for _ in range(count))
         self.operators.append(
             Operator(function, tuple(i.queue for i in inputs), (queue,), state, state, span)
         )
@@ -130,6 +127,15 @@ class Builder:
             copies.append(Operator(Duplicate(), (queue,), tuple(given)))
             names[queue] = [queue, *given]
         return names, copies
+
+
+def _fresh(wanted: str, taken: set[str]) -> str:
+    name, number = wanted, 1
+    while name in taken:
+        number += 1
+        name = f"{wanted}{number}"
+    taken.add(name)
+    return name
 
 
 def _is_output(queue: str, outputs: Mapping[str, Flow]) -> bool:
