@@ -252,5 +252,5 @@ EXAMPLES: dict[str, Callable[[Path], dict[str, list[Row]]]] = {
     "bargain_finder": bargain_finder,
     "two_streams": two_streams,
     "linear_road": linear_road,
-    "auctions": auctions,
+    "auction_site": auctions,
 }
