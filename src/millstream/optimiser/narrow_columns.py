@@ -8,6 +8,7 @@ many as they were, because relations are bags.
     before  (w) <- Range[1 h](trades); (out) <- Aggregate[by symbol; n = count()](w);
     after   (trades.narrow) <- Map[symbol](trades); (w) <- Range[1 h](trades.narrow); ...
 
+A merge is narrowed on all its inputs at once, and for the sake of what lies before it.
 What reads whole rows (Distinct, Top, Istream and their like) keeps all columns alive.
 """
 
@@ -15,7 +16,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from millstream.calculus.functions import Assign, Join, Lookup, Map, RoundRobinJoin, Window
+from millstream.calculus.functions import (
+    Assign,
+    Join,
+    Lookup,
+    Map,
+    Merge,
+    RoundRobinJoin,
+    Window,
+)
 from millstream.calculus.graph import Operator, Program, in_dependency_order
 from millstream.calculus.terms import Column
 from millstream.calculus.types import Kind, QueueType, Schema
@@ -31,12 +40,17 @@ def narrow_columns(program: Program) -> Program:
     types = program.queue_types()
     needed = _needed(program, types)
     for op in in_dependency_order(program):
-        if not isinstance(op.function, _KEEPERS):
-            continue
-        for queue in op.inputs:
-            kept = _kept(types[queue].schema, needed[queue])
-            if len(kept) < len(types[queue].schema):
-                return _narrowed(program, queue, kept)
+        if isinstance(op.function, Merge):
+            kept = _kept(types[op.outputs[0]].schema, needed[op.outputs[0]])
+            if len(kept) < len(types[op.outputs[0]].schema):
+                for queue in op.inputs:  # they must stay alike
+                    program = _narrowed(program, queue, kept)
+                return program
+        elif isinstance(op.function, _KEEPERS):
+            for queue in op.inputs:
+                kept = _kept(types[queue].schema, needed[queue])
+                if len(kept) < len(types[queue].schema):
+                    return _narrowed(program, queue, kept)
     return program
 
 
@@ -49,6 +63,9 @@ def _needed(program: Program, types: dict[str, QueueType]) -> dict[str, frozense
         for index, queue in enumerate(op.inputs):
             facts = op.function.facts(inputs, index)
             needed[queue] = facts.reads | (facts.forwards & wanted)
+            if isinstance(op.function, Merge):
+                # Only all inputs together can be narrowed.
+                needed[queue] = frozenset(inputs[index].schema.names)
     return needed
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import TokenType
 
+from millstream.calculus.types import INTEGER, TIME
 from millstream.errors import Fault, listing, suggest
 from millstream.languages.cql.ast import (
     Declaration,
@@ -294,6 +295,13 @@ class _StatementReader:
         if found.key and not found.is_relation:
             fail("a stream has no key: its rows are never replaced", found.key[0].span,
                  "declare a relation, or use [Partition By key Rows 1]")  # fmt: skip
+        timed = next(
+            (c for c in found.columns if found.time and c.name.name == found.time.name), None
+        )
+        if timed is not None and timed.type not in (TIME, INTEGER):
+            assert found.time is not None
+            fail(f'"{timed.name.name}" is a {timed.type}, but an event time must be a time',
+                 time.span)  # fmt: skip
         if found.is_read_once and not found.is_relation:
             fail("only a relation can be read once", found.name.span)
         if found.is_read_once and found.time is not None:
