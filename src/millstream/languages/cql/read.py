@@ -103,7 +103,7 @@ class _QueryReader:
     ) -> None:
         self.faults = faults
         self.after_name = dict(lifted.after_name)
-        self.terms = TermReader(source, whole, faults, self.query)
+        self.terms = TermReader(source, whole, faults, self.query, root)
         self.of_queries = self.windows_of_queries(root, lifted)
 
     def whole_query(self, root: Node) -> Query:

@@ -47,9 +47,16 @@ class TermReader:
     """Mutable: collects faults. `query` reads the subqueries inside expressions."""
 
     def __init__(
-        self, source: Source, whole: Span, faults: list[Fault], query: Callable[[Node], Query]
+        self,
+        source: Source,
+        whole: Span,
+        faults: list[Fault],
+        query: Callable[[Node], Query],
+        root: Node,
     ) -> None:
         self.source = source
+        self.root = root  # nodes are known by their identity as long as they live
+        self.places = _places(root)
         self.whole = whole
         self.faults = faults
         self.query = query
@@ -81,11 +88,8 @@ class TermReader:
 
     def span(self, node: Node) -> Span:
         """The stretch of all in a node that has a place; the statement if nothing has."""
-        metas = [n.meta for n in node.walk() if "start" in n.meta]
-        if not metas:
-            return self.whole
-        start, end = min(m["start"] for m in metas), max(m["end"] for m in metas)
-        return Span(self.source, start, end + 1)
+        found = self.places.get(id(node))
+        return self.whole if found is None else Span(self.source, *found)
 
     def fail(self, message: str, span: Span, hint: str | None = None) -> None:
         self.faults.append(Fault(message, span, hint))
@@ -270,3 +274,15 @@ def _is_number(text: str) -> bool:
         return float(text) >= 0
     except ValueError:
         return False
+
+
+def _places(root: Node) -> dict[int, tuple[int, int]]:
+    """For every node the stretch of all in it that has a place."""
+    found: dict[int, tuple[int, int]] = {}
+    for node in reversed(list(root.bfs())):
+        parts = [found[id(n)] for n in node.iter_expressions() if id(n) in found]
+        if "start" in node.meta:
+            parts.append((node.meta["start"], node.meta["end"] + 1))
+        if parts:
+            found[id(node)] = (min(p[0] for p in parts), max(p[1] for p in parts))
+    return found

@@ -301,7 +301,7 @@ class _StatementReader:
         if timed is not None and timed.type not in (TIME, INTEGER):
             assert found.time is not None
             fail(f'"{timed.name.name}" is a {timed.type}, but an event time must be a time',
-                 time.span)  # fmt: skip
+                 found.time.span)  # fmt: skip
         if found.is_read_once and not found.is_relation:
             fail("only a relation can be read once", found.name.span)
         if found.is_read_once and found.time is not None:
