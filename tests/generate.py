@@ -23,6 +23,7 @@ from millstream.calculus.functions import (
     Istream,
     Join,
     Latest,
+    Lookup,
     Map,
     Merge,
     Now,
@@ -31,6 +32,7 @@ from millstream.calculus.functions import (
     RoundRobinSplit,
     Rows,
     Rstream,
+    Top,
     Update,
 )
 from millstream.calculus.graph import Input, Operator, Program, Variable
@@ -203,9 +205,9 @@ def _extend(draw: st.DrawFn, draft: Draft, queue: str, *, sharing: bool) -> None
     if partners:
         choices += ["merge", "merge"]
     if type_.is_relation:
-        choices += ["aggregate", "aggregate", "distinct", "istream", "dstream", "rstream"]
+        choices += ["aggregate", "aggregate", "distinct", "istream", "dstream", "rstream", "top"]
         if relations:
-            choices += ["join", "join", "join"]
+            choices += ["join", "join", "join", "lookup"]
     else:
         choices += ["now", "range", "unbounded", "rows", "latest", "fold", "fold", "split"]
         if partners:
@@ -245,11 +247,21 @@ def _add(
         case "join":
             _join(draw, draft, queue, draw(st.sampled_from(relations)))
         case "range":
-            draft.add(Range(draw(st.sampled_from([0, 1, 3, 10]))), (queue,), 1)
+            slide = draw(st.sampled_from([None, None, 2, 5]))
+            draft.add(Range(draw(st.sampled_from([0, 1, 3, 10])), slide), (queue,), 1)
         case "unbounded":
             draft.add(Range(None), (queue,), 1)
         case "rows":
-            draft.add(Rows(draw(st.integers(1, 3)), draw(keys)), (queue,), 1)
+            within = draw(st.sampled_from([None, None, 2]))
+            draft.add(Rows(draw(st.integers(1, 3)), draw(keys), within), (queue,), 1)
+        case "top":
+            by = draw(keys)
+            down = tuple(name for name in by if draw(st.booleans()))
+            draft.add(Top(draw(st.integers(1, 3)), by, down), (queue,), 1)
+        case "lookup":
+            _lookup(draw, draft, queue, draw(st.sampled_from(relations)))
+        case "rstream":
+            draft.add(Rstream(draw(st.sampled_from([(), (), (3,)]))), (queue,), 1)
         case "latest":
             draft.add(Latest(draw(keys)), (queue,), 1)
         case "fold":
@@ -261,8 +273,7 @@ def _add(
             weights = draw(st.sampled_from([(), (1, 2), (2, 1)]))
             draft.add(RoundRobinJoin(weights), (queue, draw(st.sampled_from(partners))), 1)
         case _:
-            simple = {"now": Now, "distinct": Distinct, "istream": Istream, "dstream": Dstream,
-                      "rstream": Rstream}  # fmt: skip
+            simple = {"now": Now, "distinct": Distinct, "istream": Istream, "dstream": Dstream}
             draft.add(simple[choice](), (queue,), 1)
 
 
@@ -311,6 +322,14 @@ def _join(draw: st.DrawFn, draft: Draft, left: str, right: str) -> None:
     both = Schema(draft.open[left].schema.fields + draft.open[right].schema.fields)
     where = draw(st.one_of(st.none(), terms(both, BOOLEAN, 1)))
     draft.add(Join(on, where), (left, right), 1)
+
+
+def _lookup(draw: st.DrawFn, draft: Draft, left: str, right: str) -> None:
+    ours, theirs = draft.open[left].schema, draft.open[right].schema
+    pairs = [(a.name, b.name) for a in ours for b in theirs if a.type == b.type]
+    on = tuple(draw(st.lists(st.sampled_from(pairs), max_size=2, unique=True))) if pairs else ()
+    name = next(n for n in (f"found{i}" for i in range(9)) if n not in ours)
+    draft.add(Lookup(name, on, nulls_match=draw(st.booleans())), (left, right), 1)
 
 
 def _fold(draw: st.DrawFn, draft: Draft, queue: str, *, sharing: bool) -> None:

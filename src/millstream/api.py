@@ -27,6 +27,7 @@ from millstream.calculus.terms import canonical
 from millstream.calculus.types import (
     INT64_MAX,
     INT64_MIN,
+    START_OF_TIME,
     TIME_COLUMN,
     WEIGHT_COLUMN,
     Field,
@@ -38,7 +39,7 @@ from millstream.calculus.types import (
 from millstream.connectors.chunks import Reader, Rejected, Writer
 from millstream.connectors.location import Location, parse_location
 from millstream.errors import UsageError, listing, suggest
-from millstream.languages import translate, translate_file
+from millstream.languages import Translation, translate, translate_file
 from millstream.source import Source
 
 #: An input: a file or pattern, a location, or rows as dictionaries with `_time`.
@@ -211,7 +212,7 @@ def compile(  # noqa: A001 - the word of the command line
 ) -> Compiled:
     """A program file, a project folder or a text, checked and ready to run."""
     if text is not None:
-        return Compiled(translate(Source("text", text), language))
+        return _compiled(translate(Source("text", text), language), "program", Path())
     if file is None:
         raise UsageError("give a file or a text to compile")
     path = Path(file)
@@ -219,7 +220,14 @@ def compile(  # noqa: A001 - the word of the command line
         return _compile_project(path if path.is_dir() else path.parent, str(file))
     if not path.exists():
         raise _no_such_file(path)
-    return Compiled(translate_file(path, str(file)), path.stem, path.parent)
+    return _compiled(translate_file(path, str(file)), path.stem, path.parent)
+
+
+def _compiled(translation: Translation, name: str, base: Path) -> Compiled:
+    """A program whose text may say where its data is, seen from a folder."""
+    sources = {n: parse_location(text, base) for n, text in translation.sources.items()}
+    sinks = {n: parse_location(text, base) for n, text in translation.sinks.items()}
+    return Compiled(translation.program, name, base, sources, sinks)
 
 
 def _compile_project(folder: Path, shown: str) -> Compiled:
@@ -273,7 +281,7 @@ def _reader(one: Input, given: Any, follow: Callable[[], bool] | None) -> Reader
     if not isinstance(given, (str, Path, Location)):
         return MemoryReader(one, _items_given(one, given))
     location = _location(given)
-    if follow is not None and location.path is not None:
+    if follow is not None and location.path is not None and not one.is_read_once:
         from millstream.connectors.watch import Watcher
 
         return Watcher(location, one, stopped=follow)
@@ -290,7 +298,7 @@ def _items_given(one: Input, rows: Iterable[Mapping[str, Value]]) -> Iterator[tu
                 f'row {number} of "{one.name}": unknown column "{strange}"',
                 hint=suggest(strange, one.type.schema.names),
             )
-        time = row.get(one.time or TIME_COLUMN)
+        time = START_OF_TIME if one.is_read_once else row.get(one.time or TIME_COLUMN)
         weight = row.get(WEIGHT_COLUMN, 1)
         if not _is_of(time, Kind.TIME) or not _is_of(weight, Kind.INTEGER):
             raise UsageError(

@@ -49,7 +49,8 @@ def _optimised(program: Program) -> tuple[Program, list[str]]:
     def record(rewrite: Rewrite) -> None:
         old = set(rewrite.before.operators)
         new = [render_operator(op) for op in rewrite.after.operators if op not in old]
-        notes.append(f"{rewrite.name}: now {'  '.join(new)}")
+        notes.append(f"{rewrite.name}, because {rewrite.reason}; now")
+        notes.extend(f"    {one}" for one in new)
 
     return optimise(program, trace=record), notes or ["no rewrite applies"]
 

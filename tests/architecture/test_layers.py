@@ -27,7 +27,11 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 LEVELS = {part: level for level, row in enumerate(LAYERS) for part in row}
 #: `explain` is a call of the API that knows the engines; the API loads it when asked.
 LAZY = {("api", "explain"), ("__init__", "api"), ("__init__", "flow")}
-HEAVY_HOMES = {"pyspark": "backends/spark", "openpyxl": "languages/sheets"}
+HEAVY_HOMES = {
+    "pyspark": "backends/spark",
+    "openpyxl": "languages/sheets",
+    "sqlglot": "languages/cql",
+}
 
 
 def part_of(path: Path) -> str:

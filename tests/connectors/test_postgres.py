@@ -421,7 +421,7 @@ def test_after_kill_9_at_any_step_no_row_is_lost_or_doubled(place: Place) -> Non
     killed = [name for name in tables if name.startswith("killed_")]
     assert 40 < len(killed)
     for table in killed:
-        select = f"SELECT x, word FROM {table} ORDER BY x"  # noqa: S608 - our own names
+        select = f"SELECT x, word FROM {table} ORDER BY x"
         left = place.ask(select)
         words = {word for _, word in left}
         assert len(words) <= 1, f"a mixture in {table}"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from millstream.api import compile as compile_file
 from millstream.cli.main import COMMANDS, main
 
 ROOT = Path(__file__).parents[2]
@@ -89,3 +90,13 @@ def test_the_project_file_of_the_documentation_runs(
 def test_every_file_that_is_named_exists(page: Path) -> None:
     for name in re.findall(r"`((?:docs|examples|src|tests|bench)/[\w./-]+)`", page.read_text()):
         assert (ROOT / name).exists(), name
+
+
+def test_the_query_of_the_documentation_runs(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "cql.md").read_text()
+    (tmp_path / "trades.cql").write_text(block_with(page, "CREATE STREAM trades"))
+    (tmp_path / "trades.csv").write_text("at,symbol,price,volume\n1,IBM,119.5,1100\n")
+    (tmp_path / "listed.csv").write_text("symbol,name\nIBM,Business Machines\n")
+    found = compile_file(tmp_path / "trades.cql").run()
+    expected = {"_time": 1, "name": "Business Machines", "volume": 1100, "high": 119.5}
+    assert [expected] == found.rows("busy")

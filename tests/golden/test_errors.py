@@ -12,7 +12,10 @@ from millstream.cli.main import main
 FOLDER = Path(__file__).parent / "errors"
 
 
-@pytest.mark.parametrize("program", sorted(FOLDER.glob("*.brook")), ids=lambda p: p.stem)
+PROGRAMS = sorted([*FOLDER.glob("*.brook"), *FOLDER.glob("*.cql")])
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.stem)
 def test_golden_error_message(
     program: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,6 +12,7 @@ from millstream.calculus.graph import Operator
 from millstream.calculus.terms import Column
 from millstream.calculus.types import INTEGER, NUMBER, TEXT, QueueType, Schema
 from millstream.kernels.fallback import FallbackKernel
+from millstream.kernels.kernel import Kernel
 from millstream.kernels.relational_table import KERNELS
 from tests.kernels.relational_cases import bags, cuts, marks, relations, run, same, streams
 
@@ -31,15 +32,28 @@ AGGREGATIONS = tuple(
 CASES: list[tuple[Function, tuple[QueueType, ...]]] = [
     (fn.Now(), (STREAM,)),
     (fn.Range(3), (STREAM,)),
+    (fn.Range(3, 2), (STREAM,)),
+    (fn.Range(1, 4), (STREAM,)),
+    (fn.Range(None, 5), (STREAM,)),
     (fn.Rows(2, ("k",)), (STREAM,)),
+    (fn.Rows(2, ("k",), 3), (STREAM,)),
+    (fn.Rows(3, (), 1), (STREAM,)),
     (fn.Latest(("k",)), (STREAM,)),
     (fn.Join((("k", "k"),)), (RELATION, OTHER)),
+    (fn.Join((("k", "k"),), None, nulls_match=True), (RELATION, OTHER)),
+    (fn.Lookup("found", (("k", "k"),)), (RELATION, OTHER)),
+    (fn.Lookup("found", (("x", "y"), ("k", "k")), nulls_match=True), (RELATION, OTHER)),
+    (fn.Lookup("found"), (RELATION, OTHER)),
     (fn.Aggregate(("k",), AGGREGATIONS), (RELATION,)),
     (fn.Aggregate((), AGGREGATIONS), (RELATION,)),
     (fn.Distinct(), (RELATION,)),
+    (fn.Top(2, ("x", "k"), ("x",)), (RELATION,)),
+    (fn.Top(3, ("n",)), (RELATION,)),
+    (fn.Top(50, ("k",), ("k",)), (RELATION,)),
     (fn.Istream(), (RELATION,)),
     (fn.Dstream(), (RELATION,)),
     (fn.Rstream(), (RELATION,)),
+    (fn.Rstream((2, 7)), (RELATION,)),
     (fn.Merge(), (STREAM, STREAM)),
     (fn.Merge(), (RELATION, RELATION)),
     (fn.Duplicate(), (STREAM,)),
@@ -83,3 +97,26 @@ def test_kernel_gives_what_the_reference_gives(
             assert bags(wanted, range(-5, END)) == bags(given_, range(-5, END))
         else:
             assert [(t, same(r)) for t, r, _ in wanted] == [(t, same(r)) for t, r, _ in given_]
+
+
+KEPT = (fn.Lookup, fn.Top, fn.Range, fn.Rows, fn.Rstream)
+
+
+@pytest.mark.parametrize(("function", "types"), [c for c in CASES if isinstance(c[0], KEPT)])
+@given(data=st.data())
+@settings(max_examples=4, deadline=None)
+def test_a_kernel_that_is_stored_after_every_round_goes_on_as_before(
+    function: Function, types: tuple[QueueType, ...], data: st.DataObject
+) -> None:
+    def make() -> Kernel:
+        made: Kernel = KERNELS[type(function)](function, types, 1)
+        return made
+
+    histories = [
+        data.draw((relations if t.is_relation else streams)(t.schema, small=True, size=12))
+        for t in types
+    ]
+    ends = marks(data.draw(cuts), END)
+    ticks = sorted({time for h in histories for time, _, _ in h})
+    expected = run(make(), types, histories, ends, ticks=ticks)
+    assert expected == run(make(), types, histories, ends, ticks=ticks, remake=make)

@@ -14,7 +14,7 @@ PIPELINES = [PASSES, *((one,) for one in PASSES)]
 
 
 @pytest.mark.parametrize("passes", PIPELINES, ids=lambda p: "+".join(x.__name__ for x in p))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_rewrites_change_nothing_that_can_be_seen(
     passes: tuple[Pass, ...], data: st.DataObject

@@ -25,6 +25,7 @@ from millstream.calculus.functions import (
     Istream,
     Join,
     Latest,
+    Lookup,
     Map,
     Merge,
     Now,
@@ -33,6 +34,7 @@ from millstream.calculus.functions import (
     RoundRobinSplit,
     Rows,
     Rstream,
+    Top,
     Update,
 )
 from millstream.calculus.syntax import Apply, Constant, Expression, Name, VariableName
@@ -229,27 +231,49 @@ class Body:
         term = self.term(item.value, fields[target.field])
         return None if term is None else Update(target.variable, target.field, term)
 
+    def durations(self, keyword: str | None, usage: str) -> tuple[int, ...]:
+        """The durations of a clause; none if there is no such clause."""
+        found = []
+        for item in self.items(keyword):
+            value = item.value
+            if isinstance(value, Constant) and value.type == DURATION and item.target is None:
+                assert isinstance(value.value, int)
+                found.append(value.value)
+            else:
+                self.fail("expected a duration", item.span, f"usage: {usage}")
+        return tuple(found)
+
+    def duration(self, keyword: str | None, usage: str) -> int | None:
+        """The one duration of a clause, or None if there is no such clause."""
+        found = self.durations(keyword, usage)
+        if len(found) > 1:
+            what = f"`{keyword}`" if keyword else self.op.function.name
+            self.fail(f"{what} needs one duration", hint=f"usage: {usage}")
+        return found[0] if found else None
+
     def range_(self) -> Function | None:
-        if any(c.keyword == "unbounded" for c in self.op.clauses):
-            return Range(None)
-        values = [i.value for i in self.items(None)]
-        if len(values) == 1 and isinstance(values[0], Constant) and values[0].type == DURATION:
-            assert isinstance(values[0].value, int)
-            return Range(values[0].value)
-        self.fail("Range needs one duration", hint=f"usage: {SHAPES['Range'].usage}")
-        return None
+        usage = SHAPES["Range"].usage
+        length = self.duration(None, usage)
+        is_unbounded = any(c.keyword == "unbounded" for c in self.op.clauses)
+        if length is None and not is_unbounded and not self.items(None):
+            self.fail("Range needs one duration", hint=f"usage: {usage}")
+        return Range(length, self.duration("slide", usage))
 
     def rows(self) -> Function | None:
         counts = self.whole(self.items(None), "a number of rows")
         if len(counts) != 1:
             self.fail("Rows needs a number of rows", hint=f"usage: {SHAPES['Rows'].usage}")
             return None
-        return Rows(counts[0], self.column_names("by"))
+        within = self.duration("within", SHAPES["Rows"].usage)
+        return Rows(counts[0], self.column_names("by"), within)
+
+    def rstream(self) -> Function | None:
+        return Rstream(self.durations("every", SHAPES["Rstream"].usage))
 
     def latest(self) -> Function | None:
         return Latest(self.column_names("by"))
 
-    def join(self) -> Function | None:
+    def pairs(self) -> tuple[tuple[str, str], ...]:
         pairs: list[tuple[str, str]] = []
         for item in self.items("on"):
             left, right = item.target or item.value, item.value
@@ -257,7 +281,28 @@ class Body:
                 pairs.append((left.name, right.name))
             else:
                 self.fail("expected `column` or `left = right`", item.span)
-        return Join(tuple(pairs), self.condition(self.items("where"), "where"))
+        return tuple(pairs)
+
+    def has(self, flag: str) -> bool:
+        return any(c.keyword == flag for c in self.op.clauses)
+
+    def join(self) -> Function | None:
+        where = self.condition(self.items("where"), "where")
+        return Join(self.pairs(), where, self.has("nulls"))
+
+    def lookup(self) -> Function | None:
+        names = [i.value for i in self.items(None)]
+        if len(names) != 1 or not isinstance(names[0], Name):
+            self.fail("Lookup needs a name", hint=f"usage: {SHAPES['Lookup'].usage}")
+            return None
+        return Lookup(names[0].name, self.pairs(), self.has("nulls"))
+
+    def top(self) -> Function | None:
+        counts = self.whole(self.items(None), "a number of rows")
+        if len(counts) != 1:
+            self.fail("Top needs a number of rows", hint=f"usage: {SHAPES['Top'].usage}")
+            return None
+        return Top(counts[0], self.column_names("by"), self.column_names("descending"))
 
     def aggregate(self) -> Function | None:
         found = [self.aggregation(i) for i in self.items(None)]
@@ -316,16 +361,21 @@ SHAPES: dict[str, Shape] = {
                   "Fold[by key; when condition; set $v.field = x; emit a = $v.field]", Body.fold),
     "Merge": Shape((), "Merge", lambda _: Merge()),
     "Now": Shape((), "Now", lambda _: Now()),
-    "Range": Shape((None, "unbounded"), "Range[5 min] or Range[unbounded]", Body.range_),
-    "Rows": Shape((None, "by"), "Rows[10] or Rows[10 by key]", Body.rows),
+    "Range": Shape((None, "unbounded", "slide"),
+                   "Range[5 min], Range[unbounded] or Range[5 min; slide 1 min]", Body.range_),
+    "Rows": Shape((None, "by", "within"),
+                  "Rows[10], Rows[10 by key] or Rows[10 by key; within 5 min]", Body.rows),
     "Latest": Shape(("by",), "Latest[by key]", Body.latest),
-    "Join": Shape(("on", "where"), "Join[on key, left = right; where condition]", Body.join),
+    "Join": Shape(("on", "where", "nulls"), "Join[on key, left = right; where condition]",
+                  Body.join),
+    "Lookup": Shape((None, "on", "nulls"), "Lookup[found; on key, left = right]", Body.lookup),
+    "Top": Shape((None, "by", "descending"), "Top[10 by a, b; descending b]", Body.top),
     "Aggregate": Shape(("by", None), "Aggregate[by key; total = sum(x), n = count()]",
                        Body.aggregate),
     "Distinct": Shape((), "Distinct", lambda _: Distinct()),
     "Istream": Shape((), "Istream", lambda _: Istream()),
     "Dstream": Shape((), "Dstream", lambda _: Dstream()),
-    "Rstream": Shape((), "Rstream", lambda _: Rstream()),
+    "Rstream": Shape(("every",), "Rstream or Rstream[every 1 s]", Body.rstream),
     "Duplicate": Shape((), "Duplicate", lambda _: Duplicate()),
     "RoundRobinSplit": Shape((None,), "RoundRobinSplit[1, 1]",
                              lambda b: RoundRobinSplit(b.weights())),

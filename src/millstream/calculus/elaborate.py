@@ -70,8 +70,11 @@ def _input(written: WrittenInput, faults: list[Fault]) -> Input:
     if slack < 0:
         assert written.slack
         faults.append(Fault("a slack cannot be negative", written.slack.span))
+    if written.is_read_once and (word or not written.type.is_relation):
+        what = "has no times" if word else "must be a relation"
+        faults.append(Fault(f"an input that is read once {what}", (word or written.name).span))
     return Input(written.name.name, written.type, word.name if word else None, slack,
-                 written.name.span)  # fmt: skip
+                 written.name.span, written.is_read_once)  # fmt: skip
 
 
 def _variable(written: WrittenVariable, faults: list[Fault]) -> Variable:
@@ -182,8 +185,8 @@ def _guess_types(
 #: Functions whose output has the columns of the input, and whether it is a relation.
 KEEPS_COLUMNS: dict[str, bool | None] = {
     "Filter": None, "Merge": None, "Duplicate": None, "Now": True, "Range": True, "Rows": True,
-    "Latest": True, "Distinct": True, "Istream": False, "Dstream": False, "Rstream": False,
-    "RoundRobinSplit": False, "RoundRobinJoin": False,
+    "Latest": True, "Distinct": True, "Top": True, "Istream": False, "Dstream": False,
+    "Rstream": False, "RoundRobinSplit": False, "RoundRobinJoin": False,
 }  # fmt: skip
 
 

@@ -31,6 +31,7 @@ from millstream.calculus.base import (
     require_same,
     schema_of,
 )
+from millstream.calculus.matching import Join, Lookup, Top
 from millstream.calculus.terms import Term, columns_read, variables_read
 from millstream.calculus.types import (
     BOOLEAN,
@@ -43,6 +44,7 @@ from millstream.calculus.types import (
     Schema,
     Type,
 )
+from millstream.calculus.windows import Latest, Now, Range, Rows, Window
 
 # --- row functions ---------------------------------------------------------------------
 
@@ -235,139 +237,6 @@ class Merge(Function):
         return facts_of_keeping(inputs, index, is_stateless=False)
 
 
-class Window(Function):
-    """The base of windows: a stream in, the relation of the rows that are present out."""
-
-    __slots__ = ()
-
-    def state_count(self, inputs: int) -> int:
-        return 1
-
-    def output_types(self, inputs: tuple[QueueType, ...], outputs: int) -> tuple[QueueType, ...]:
-        require_kind(inputs, self.name, is_relation=False)
-        return (QueueType(inputs[0].schema, is_relation=True),)
-
-
-@dataclass(frozen=True, slots=True)
-class Now(Window):
-    """The rows of this very instant."""
-
-    def facts(self, inputs: tuple[QueueType, ...], index: int) -> Facts:
-        return facts_of_keeping(inputs, index, is_stateless=False, is_commutative=True)
-
-
-@dataclass(frozen=True, slots=True)
-class Range(Window):
-    """The rows of the last `length` microseconds, both ends included.
-
-    A row of time t is present from t to t + length and leaves at t + length + 1. With
-    `length` None rows never leave.
-    """
-
-    length: int | None
-
-    def output_types(self, inputs: tuple[QueueType, ...], outputs: int) -> tuple[QueueType, ...]:
-        if self.length is not None and self.length < 0:
-            raise FunctionFault("a range cannot be negative")
-        return Window.output_types(self, inputs, outputs)
-
-    def facts(self, inputs: tuple[QueueType, ...], index: int) -> Facts:
-        return facts_of_keeping(inputs, index, is_stateless=False, is_commutative=True)
-
-
-@dataclass(frozen=True, slots=True)
-class Rows(Window):
-    """The last `count` rows, of each partition if `by` is given."""
-
-    count: int
-    by: tuple[str, ...] = ()
-
-    def output_types(self, inputs: tuple[QueueType, ...], outputs: int) -> tuple[QueueType, ...]:
-        if self.count < 1:
-            raise FunctionFault("a window of rows needs at least one row")
-        require_columns(self.by, inputs[0].schema, "Rows")
-        return Window.output_types(self, inputs, outputs)
-
-    def facts(self, inputs: tuple[QueueType, ...], index: int) -> Facts:
-        return facts_of_keeping(
-            inputs, index, reads=frozenset(self.by), is_stateless=False, key=self.by
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Latest(Window):
-    """The latest row of each key: a table kept up to date by a stream."""
-
-    by: tuple[str, ...]
-
-    def output_types(self, inputs: tuple[QueueType, ...], outputs: int) -> tuple[QueueType, ...]:
-        require_columns(self.by, inputs[0].schema, "Latest")
-        return Window.output_types(self, inputs, outputs)
-
-    def facts(self, inputs: tuple[QueueType, ...], index: int) -> Facts:
-        return facts_of_keeping(
-            inputs, index, reads=frozenset(self.by), is_stateless=False, key=self.by
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Join(Function):
-    """Pairs of rows with equal keys for which the condition holds.
-
-    `on` pairs a column of the first input with one of the second; a pair of one name
-    leaves once. Null keys match nothing. Without keys every pair is tried.
-    """
-
-    on: tuple[tuple[str, str], ...] = ()
-    where: Term | None = None
-    input_count: ClassVar[int | None] = 2
-
-    def state_count(self, inputs: int) -> int:
-        return 2
-
-    def terms(self) -> tuple[Term, ...]:
-        return () if self.where is None else (self.where,)
-
-    def right_kept(self, right: Schema) -> tuple[str, ...]:
-        """The columns of the second input that leave: all but keys of the same name."""
-        shared = {r for left, r in self.on if left == r}
-        return tuple(n for n in right.names if n not in shared)
-
-    def output_types(self, inputs: tuple[QueueType, ...], outputs: int) -> tuple[QueueType, ...]:
-        require_kind(inputs, "Join", is_relation=True)
-        left, right = inputs[0].schema, inputs[1].schema
-        require_columns((pair[0] for pair in self.on), left, "Join, first input")
-        require_columns((pair[1] for pair in self.on), right, "Join, second input")
-        for one, other in self.on:
-            if left[one] != right[other]:
-                raise FunctionFault(
-                    f"cannot join {one} ({left[one]}) with {other} ({right[other]})"
-                )
-        kept = self.right_kept(right)
-        clash = [n for n in kept if n in left]
-        if clash:
-            raise FunctionFault(
-                f'both inputs of the join have a column "{clash[0]}"; '
-                "rename one with Map, or join on it"
-            )
-        fields = left.fields + tuple(Field(n, right[n]) for n in kept)
-        return (QueueType(Schema(fields), is_relation=True),)
-
-    def facts(self, inputs: tuple[QueueType, ...], index: int) -> Facts:
-        keys = tuple(pair[index] for pair in self.on)
-        names = inputs[index].schema.names
-        forwards = names if index == 0 else self.right_kept(inputs[1].schema)
-        read = columns_read(self.where) if self.where is not None else frozenset()
-        return Facts(
-            reads=(read & frozenset(names)) | frozenset(keys),
-            forwards=frozenset(forwards),
-            writes=frozenset(),
-            is_stateless=False,
-            key=keys,
-            is_commutative=True,
-        )
-
-
 @dataclass(frozen=True, slots=True)
 class Aggregation:
     """An output column of an `Aggregate`: a function over the values of a term.
@@ -497,7 +366,17 @@ class Dstream(ToStream):
 
 @dataclass(frozen=True, slots=True)
 class Rstream(ToStream):
-    """The whole relation at every instant at which a program input behind it has an item."""
+    """The whole relation at every instant at which a program input behind it has an item.
+
+    From the first such instant on also at the multiples of each of `every`, microseconds.
+    """
+
+    every: tuple[int, ...] = ()
+
+    def output_types(self, inputs: tuple[QueueType, ...], outputs: int) -> tuple[QueueType, ...]:
+        if any(one < 1 for one in self.every):
+            raise FunctionFault("a heartbeat must be longer than nothing")
+        return ToStream.output_types(self, inputs, outputs)
 
 
 # --- order functions -------------------------------------------------------------------
@@ -572,15 +451,16 @@ class RoundRobinJoin(Function):
 FUNCTIONS: dict[str, type[Function]] = {
     f.__name__: f
     for f in (
-        Map, Filter, FlatMap, Fold, Merge, Now, Range, Rows, Latest, Join, Aggregate, Distinct,
-        Istream, Dstream, Rstream, Duplicate, RoundRobinSplit, RoundRobinJoin, Opaque,
+        Map, Filter, FlatMap, Fold, Merge, Now, Range, Rows, Latest, Join, Lookup, Aggregate,
+        Distinct, Top, Istream, Dstream, Rstream, Duplicate, RoundRobinSplit, RoundRobinJoin,
+        Opaque,
     )
 }  # fmt: skip
 
 __all__ = [
     "AGGREGATIONS", "FUNCTIONS", "Aggregate", "Aggregation", "Assign", "Branch", "Columns",
     "Distinct", "Dstream", "Duplicate", "Facts", "Filter", "FlatMap", "Fold", "Function",
-    "FunctionFault", "Istream", "Join", "Latest", "Map", "Merge", "Now", "Opaque", "Range",
-    "RoundRobinJoin", "RoundRobinSplit", "Rows", "Rstream", "ToStream", "Update", "Window",
-    "schema_of",
+    "FunctionFault", "Istream", "Join", "Latest", "Lookup", "Map", "Merge", "Now", "Opaque",
+    "Range", "RoundRobinJoin", "RoundRobinSplit", "Rows", "Rstream", "ToStream", "Top", "Update",
+    "Window", "schema_of",
 ]  # fmt: skip

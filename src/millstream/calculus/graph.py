@@ -20,6 +20,7 @@ class Input:
 
     Without one the event time is the pseudo-column `_time` of the source. An item is
     late if it lies more than `slack` microseconds behind the largest time before it.
+    A relation that is read once has no times: it is there from the beginning of time.
     """
 
     name: str
@@ -27,6 +28,7 @@ class Input:
     time: str | None = None
     slack: int = 0
     span: Span | None = field(default=None, compare=False)
+    is_read_once: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,7 +57,11 @@ UNITS: dict[str, int] = {
     "d": 86_400_000_000, "day": 86_400_000_000, "days": 86_400_000_000,
 }  # fmt: skip
 
-CLAUSE_WORDS = frozenset({"by", "when", "set", "emit", "on", "where", "unbounded"})
+#: Clauses that are said by their word alone.
+FLAG_WORDS = frozenset({"unbounded", "nulls"})
+CLAUSE_WORDS = FLAG_WORDS | {
+    "by", "when", "set", "emit", "on", "where", "slide", "within", "every", "descending",
+}  # fmt: skip
 #: Names that must be quoted to be columns.
 RESERVED_WORDS = CLAUSE_WORDS | {"and", "or", "not", "true", "false", "null", "inf", "nan"}
 
@@ -222,9 +226,11 @@ class Parser:
             time = self.expect_name("the column that is the event time")
         if self.accept("slack"):
             slack = self.duration("a slack such as `2 s`")
+        is_read_once = self.accept("once")
         schema = Schema(tuple(field for _, field in columns))
         words = tuple(word for word, _ in columns)
-        return WrittenInput(name, words, QueueType(schema, is_relation), time, slack)
+        return WrittenInput(name, words, QueueType(schema, is_relation), time, slack,
+                            is_read_once)  # fmt: skip
 
     def field(self) -> tuple[Word, Field]:
         word = self.expect_name("a column")
@@ -311,7 +317,7 @@ class Parser:
         while not self.at("]"):
             start = self.token.span
             keyword = self.advance().value if self.at(*CLAUSE_WORDS) else None
-            items = [] if keyword == "unbounded" else self.items()
+            items = [] if keyword in FLAG_WORDS else self.items()
             clauses.append(Clause(keyword, tuple(items), start.to(self.previous.span)))
             if not self.accept(";") and not self.at(*CLAUSE_WORDS):
                 break

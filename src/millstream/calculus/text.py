@@ -21,12 +21,15 @@ from millstream.calculus.functions import (
     Function,
     Join,
     Latest,
+    Lookup,
     Map,
     Opaque,
     Range,
     RoundRobinJoin,
     RoundRobinSplit,
     Rows,
+    Rstream,
+    Top,
 )
 from millstream.calculus.graph import Input, Operator, Program, Variable
 from millstream.calculus.instants import render_time
@@ -81,8 +84,9 @@ def _input(one: Input) -> str:
     kind = " relation " if one.type.is_relation else ""
     columns = ", ".join(f"{_name(f.name)} {f.type}" for f in one.type.schema)
     time = f" time {_name(one.time)}" if one.time else ""
-    slack = f" slack {_duration(one.slack)}" if one.slack else ""
-    return f"{_name(one.name)}{kind}({columns}){time}{slack}"
+    slack = f" slack {render_duration(one.slack)}" if one.slack else ""
+    once = " once" if one.is_read_once else ""
+    return f"{_name(one.name)}{kind}({columns}){time}{slack}{once}"
 
 
 def _variable(one: Variable) -> str:
@@ -107,14 +111,23 @@ def _body(function: Function) -> str:
             )
         case Fold():
             return "; ".join(_fold_clauses(function))
-        case Range(length):
-            return "unbounded" if length is None else _duration(length)
-        case Rows(count, by):
-            return f"{count} by {_names(by)}" if by else str(count)
+        case Range(length, slide):
+            first = "unbounded" if length is None else render_duration(length)
+            return first if slide is None else f"{first}; slide {render_duration(slide)}"
+        case Rows(count, by, length):
+            first = f"{count} by {_names(by)}" if by else str(count)
+            return first if length is None else f"{first}; within {render_duration(length)}"
+        case Rstream(every):
+            return f"every {', '.join(map(render_duration, every))}" if every else ""
+        case Lookup(name, on, nulls_match):
+            return "; ".join([_name(name), *_on(on), *(["nulls"] if nulls_match else [])])
+        case Top(count, by, descending):
+            first = f"{count} by {_names(by)}" if by else str(count)
+            return f"{first}; descending {_names(descending)}" if descending else first
         case Latest(by):
             return f"by {_names(by)}" if by else ""
-        case Join(on, where):
-            clauses = [f"on {', '.join(map(_pair, on))}"] if on else []
+        case Join(on, where, nulls_match):
+            clauses = [*_on(on), *(["nulls"] if nulls_match else [])]
             return "; ".join(clauses + ([f"where {render_term(where)}"] if where else []))
         case Aggregate(by, aggregations):
             clauses = [f"by {_names(by)}"] if by else []
@@ -139,6 +152,10 @@ def _fold_clauses(fold: Fold) -> list[str]:
     if fold.emit is not None:
         clauses.append(f"emit {_columns(fold.emit)}")
     return clauses
+
+
+def _on(on: tuple[tuple[str, str], ...]) -> list[str]:
+    return [f"on {', '.join(map(_pair, on))}"] if on else []
 
 
 def _pair(pair: tuple[str, str]) -> str:
@@ -192,7 +209,7 @@ def _literal(value: Value, type_: Type) -> str:
             return "true" if value else "false"
         case Kind.DURATION:
             assert isinstance(value, int)
-            return _duration(value)
+            return render_duration(value)
         case Kind.TIME:
             assert isinstance(value, int)
             return f"time({_time(value)})"
@@ -203,7 +220,7 @@ def _literal(value: Value, type_: Type) -> str:
             return str(value)
 
 
-def _duration(micros: int) -> str:
+def render_duration(micros: int) -> str:
     unit = next(u for u in _PRINTED_UNITS if micros % UNITS[u] == 0)
     return f"{micros // UNITS[unit]} {unit}" if micros else "0 s"
 

@@ -14,6 +14,9 @@ from dataclasses import dataclass
 INT64_MIN = -(2**63)
 INT64_MAX = 2**63 - 1
 
+#: When what was always there came; far enough from the ends to be calculated with.
+START_OF_TIME = -(2**62)
+
 #: A value as Python holds it. NaN is canonical (see `terms.NAN`), so rows can be keys.
 Value = float | int | str | bool | None
 Row = tuple[Value, ...]

@@ -28,6 +28,7 @@ class WrittenInput:
     type: QueueType
     time: Word | None
     slack: Constant | None
+    is_read_once: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,18 @@ from __future__ import annotations
 import argparse
 
 from millstream import api
+from millstream.calculus.graph import Program
 from millstream.cli.show import print_json
 from millstream.errors import Fault, ProgramError
+from millstream.plan.state_kept import operators_behind, state_kept
 
 
 def run(arguments: argparse.Namespace) -> int:
     if arguments.format == "text":
-        print(_praise(api.compile(arguments.file)))
+        compiled = api.compile(arguments.file)
+        print(_praise(compiled))
+        for line in _state(compiled.program):
+            print(line)
         return 0
     try:
         api.compile(arguments.file)
@@ -35,6 +40,27 @@ def _praise(compiled: api.Compiled) -> str:
         f"{_counted(len(program.operators), 'operator')}, "
         f"{_counted(len(program.outputs), 'output')}; {nature}"
     )
+
+
+def _state(program: Program) -> list[str]:
+    """What state each output keeps and how it is bounded."""
+    from millstream.optimiser.optimise import optimise
+
+    program = optimise(program)
+    kept = state_kept(program)
+    lines: list[str] = []
+    told: dict[str, str] = {}
+    for output in program.outputs:
+        behind = operators_behind(program, output)
+        mine = [k for k in kept if k.operator.id in behind]
+        lines.append(f"{output} keeps {'' if mine else 'no state'}".rstrip())
+        for one in mine:
+            place = one.operator.origin.place if one.operator.origin else one.operator.id
+            again = told.setdefault(one.operator.id, output)
+            shared = "" if again == output else f" (shared with {again})"
+            name = one.operator.function.name
+            lines.append(f"  {name}: {one.words}; {one.growth.value}{shared}   [{place}]")
+    return lines
 
 
 def _counted(count: int, what: str) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from millstream.calculus.graph import Input
 from millstream.calculus.types import (
     INTEGER,
+    START_OF_TIME,
     TIME,
     TIME_COLUMN,
     WEIGHT_COLUMN,
@@ -27,12 +28,13 @@ from millstream.source import Span
 class Layout:
     """The columns to read: those of the schema, then time and weight if they are apart.
 
-    `time` and `weight` say which of `fields` they are; a weight of null may mean +1.
+    `time` and `weight` say which of `fields` they are; a weight of null may mean +1. What
+    is read once has no time.
     """
 
     input: Input
     fields: tuple[Field, ...]
-    time: int
+    time: int | None
     weight: int | None = None
     null_weight_is_one: bool = False
 
@@ -44,6 +46,15 @@ class Layout:
 def layout_of(input_: Input, *, has_weight: bool) -> Layout:
     """The layout if everything needed is there; a missing weight means all +1."""
     fields = list(input_.type.schema)
+    time = None if input_.is_read_once else _time_of(input_, fields)
+    if not (input_.type.is_relation and has_weight):
+        return Layout(input_, tuple(fields), time)
+    fields.append(Field(WEIGHT_COLUMN, INTEGER))
+    return Layout(input_, tuple(fields), time, len(fields) - 1)
+
+
+def _time_of(input_: Input, fields: list[Field]) -> int:
+    """Which field is the event time; it is added if it is not among the columns."""
     name = input_.time or TIME_COLUMN
     if name not in input_.type.schema:
         fields.append(Field(name, TIME))
@@ -54,10 +65,7 @@ def layout_of(input_: Input, *, has_weight: bool) -> Layout:
             f"{fields[time].type}, expected time",
             span=input_.span,
         )
-    if not (input_.type.is_relation and has_weight):
-        return Layout(input_, tuple(fields), time)
-    fields.append(Field(WEIGHT_COLUMN, INTEGER))
-    return Layout(input_, tuple(fields), time, len(fields) - 1)
+    return time
 
 
 def layout_of_objects(input_: Input) -> Layout:
@@ -121,7 +129,7 @@ def missing(
 
 def check_values(layout: Layout, values: Row) -> Row:
     """The values of one row, if it has an event time and a weight that can be."""
-    if values[layout.time] is None:
+    if layout.time is not None and values[layout.time] is None:
         raise Unfit(f"{layout.fields[layout.time].name}: the event time is missing")
     if layout.weight is None:
         return values
@@ -136,7 +144,10 @@ def check_values(layout: Layout, values: Row) -> Row:
 
 def check_vectors(layout: Layout, vectors: Sequence[Vector]) -> Array:
     """Which rows `check_values` would accept."""
-    good = vectors[layout.time].mask()
+    if layout.time is not None:
+        good = vectors[layout.time].mask()
+    else:
+        good = np.ones(len(vectors[0]) if vectors else 0, np.bool_)
     if layout.weight is not None:
         weight = vectors[layout.weight]
         fits = weight.mask() & (np.abs(weight.values) == 1)
@@ -152,7 +163,10 @@ def batch_of_values(layout: Layout, rows: Sequence[Row]) -> Batch:
 def batch_of_vectors(layout: Layout, vectors: Sequence[Vector]) -> Batch:
     """A batch of columns all of whose rows have been checked."""
     type_ = layout.input.type
-    time = vectors[layout.time].values
+    if layout.time is not None:
+        time = vectors[layout.time].values
+    else:
+        time = np.full(len(vectors[0]) if vectors else 0, START_OF_TIME, np.int64)
     weight = None
     if type_.is_relation:
         weight = np.ones(len(time), np.int64)

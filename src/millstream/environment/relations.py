@@ -7,8 +7,7 @@ applied to the bags before and after, and the difference is sent.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
-from dataclasses import replace
+from collections.abc import Iterable
 from fractions import Fraction
 from functools import cmp_to_key
 from typing import Any
@@ -19,7 +18,6 @@ from millstream.calculus.functions import (
     Distinct,
     Dstream,
     Istream,
-    Join,
     Latest,
     Merge,
     Now,
@@ -31,7 +29,8 @@ from millstream.calculus.functions import (
 )
 from millstream.calculus.terms import canonical
 from millstream.calculus.types import INT64_MAX, INT64_MIN, Kind, Row, Schema, Value
-from millstream.environment.firing import Context, Result, State, fire, initial_state, row_of
+from millstream.environment.firing import Context, Result, State, fire, initial_state
+from millstream.environment.instants import Sides, from_bags, one_side, times_of_changes, waited
 from millstream.environment.items import (
     Bag,
     Entry,
@@ -42,59 +41,10 @@ from millstream.environment.items import (
     rows_in_order,
 )
 from millstream.environment.scalars import evaluate, less
-from millstream.environment.waiting import Side, heard, known_until, marks_due
+from millstream.environment.waiting import Side
 
-Sides = list[Side]
-#: From the sides before and after an instant to what is sent at it.
-Speak = Callable[[int, Sides, Sides], list[Item]]
-
-
-def _one_side(function: Any, inputs: int) -> State:
-    return (Side(),) * inputs
-
-
-for _waiting in (Merge, Join, Aggregate, Distinct, Window, ToStream):
-    initial_state.register(_waiting)(_one_side)
-
-
-def _waited(
-    entry: Entry, index: int, state: State, instants: Callable[[Sides, int], set[int]], speak: Speak
-) -> Result:
-    """Take in an entry; speak at every instant that has now become known on all inputs."""
-    before: Sides = list(state)
-    sides = heard(before, index, entry)
-    now = known_until(sides)
-    sent: list[Entry] = []
-    if now is not None and now != known_until(before):
-        for instant in sorted(instants(sides, now)):
-            later = [_advanced(side, instant) for side in sides]
-            sent += [replace(i, origin=entry.origin) for i in speak(instant, sides, later)]
-            sides = later
-    mark, sides = marks_due(before, sides, entry)
-    return Result((tuple(sent) + mark,), tuple(sides))
-
-
-def _advanced(side: Side, instant: int) -> Side:
-    """A side after all that has come up to an instant."""
-    come = tuple(i for i in side.pending if i.time <= instant)
-    return replace(
-        side,
-        pending=tuple(i for i in side.pending if i.time > instant),
-        bag=bag_with(side.bag, come),
-        history=side.history + come,
-        has_changed=side.has_changed or bool(come),
-    )
-
-
-def _times_of_changes(sides: Sides, now: int) -> set[int]:
-    return {i.time for side in sides for i in side.pending if i.time <= now}
-
-
-def _from_bags(evaluate_bags: Callable[[Sides], Bag]) -> Speak:
-    """Speak of the difference that an instant makes to a function of bags."""
-    return lambda instant, before, after: changes(
-        instant, evaluate_bags(before), evaluate_bags(after)
-    )
+for _waiting in (Merge, Aggregate, Distinct, Window, ToStream):
+    initial_state.register(_waiting)(one_side)
 
 
 # --- windows ----------------------------------------------------------------------------
@@ -103,21 +53,34 @@ def _from_bags(evaluate_bags: Callable[[Sides], Bag]) -> Speak:
 @fire.register
 def _window(function: Window, entry: Entry, index: int, state: State, context: Context) -> Result:
     schema = context.input_types[0].schema
-    life = 0 if isinstance(function, Now) else getattr(function, "length", None)
 
     def instants(sides: Sides, now: int) -> set[int]:
-        arrivals = _times_of_changes(sides, now)
-        if life is None:
-            return arrivals
-        expiries = {i.time + life + 1 for i in (*sides[0].history, *sides[0].pending)}
-        return arrivals | {e for e in expiries if _is_new(e, now, state)}
+        all_times = {i.time for i in (*sides[0].history, *sides[0].pending)}
+        moved = {e for t in all_times for e in _instants_of_change(function, t)}
+        return times_of_changes(sides, now) | {e for e in moved if _is_new(e, now, state)}
 
     def speak(instant: int, before: Sides, after: Sides) -> list[Item]:
         # Just before an instant the window is what it was the microsecond before.
         old = _contents(function, before[0].history, instant - 1, schema)
         return changes(instant, old, _contents(function, after[0].history, instant, schema))
 
-    return _waited(entry, index, state, instants, speak)
+    return waited(entry, index, state, instants, speak)
+
+
+def _instants_of_change(function: Window, time: int) -> tuple[int, ...]:
+    """When a row of some time may come into a window or leave it, beside that time itself."""
+    match function:
+        case Now():
+            return (time + 1,)
+        case Range(length, None) if length is not None:
+            return (time + length + 1,)
+        case Range(length, slide) if slide is not None:
+            entry = -(-time // slide) * slide
+            return (entry,) if length is None else (entry, ((time + length) // slide + 1) * slide)
+        case Rows(_, _, length) if length is not None:
+            return (time + length + 1,)
+        case _:
+            return ()
 
 
 def _is_new(expiry: int, now: int, state: State) -> bool:
@@ -131,18 +94,21 @@ def _contents(function: Window, history: tuple[Item, ...], instant: int, schema:
     match function:
         case Now():
             present = [i for i in history if i.time == instant]
-        case Range(None):
-            present = list(history)
-        case Range(length):
-            assert length is not None
-            present = [i for i in history if instant - length <= i.time <= instant]
-        case Rows(count, by):
-            present = _last(history, count, by, schema)
+        case Range(length, slide):
+            end = instant if slide is None else instant // slide * slide
+            present = [i for i in history if i.time <= end and _is_within(i, end, length)]
+        case Rows(count, by, length):
+            last = _last(history, count, by, schema)
+            present = [i for i in last if _is_within(i, instant, length)]
         case Latest(by):
             present = _last(history, 1, by, schema)
         case _:
             raise NotImplementedError(function.name)
     return bag_with({}, present)
+
+
+def _is_within(item: Item, instant: int, length: int | None) -> bool:
+    return length is None or item.time >= instant - length
 
 
 def _last(history: tuple[Item, ...], count: int, by: tuple[str, ...], schema: Schema) -> list[Item]:
@@ -157,52 +123,13 @@ def _last(history: tuple[Item, ...], count: int, by: tuple[str, ...], schema: Sc
 
 
 @fire.register
-def _join(function: Join, entry: Entry, index: int, state: State, context: Context) -> Result:
-    left, right = (t.schema for t in context.input_types)
-    kept = function.right_kept(right)
-    names = left.names + kept
-
-    def pairs(sides: Sides) -> Bag:
-        result: dict[Row, int] = {}
-        for one, times in sides[0].bag.items():
-            for other, again in sides[1].bag.items():
-                if _keys_match(function, one, other, left, right):
-                    pair = one + row_of(dict(zip(right.names, other, strict=True)), kept)
-                    result[pair] = result.get(pair, 0) + times * again
-        return {row: count for row, count in result.items() if count}
-
-    def speak(instant: int, before: Sides, after: Sides) -> list[Item]:
-        # A condition on pairs lets through a change of pairs exactly if it holds for them.
-        changed = changes(instant, pairs(before), pairs(after))
-        return [i for i in changed if _holds(function, i.row, names, context)]
-
-    return _waited(entry, index, state, _times_of_changes, speak)
-
-
-def _keys_match(function: Join, one: Row, other: Row, left: Schema, right: Schema) -> bool:
-    for a, b in function.on:
-        key, match = one[left.index(a)], other[right.index(b)]
-        # NaN is one object in rows, so `is` makes it equal to itself.
-        if key is None or match is None or not (key is match or key == match):
-            return False
-    return True
-
-
-def _holds(function: Join, row: Row, names: tuple[str, ...], context: Context) -> bool:
-    if function.where is None:
-        return True
-    columns = dict(zip(names, row, strict=True))
-    return evaluate(function.where, columns, None, context.faults) is True
-
-
-@fire.register
 def _distinct(
     function: Distinct, entry: Entry, index: int, state: State, context: Context
 ) -> Result:
     def once(sides: Sides) -> Bag:
         return dict.fromkeys((row for row, count in sides[0].bag.items() if count > 0), 1)
 
-    return _waited(entry, index, state, _times_of_changes, _from_bags(once))
+    return waited(entry, index, state, times_of_changes, from_bags(once))
 
 
 @fire.register
@@ -226,7 +153,7 @@ def _aggregate(
                 context.faults.update(faulty.get(item.row, ()))
         return sent
 
-    return _waited(entry, index, state, _times_of_changes, speak)
+    return waited(entry, index, state, times_of_changes, speak)
 
 
 def _named(schema: Schema, row: Row) -> dict[str, Value]:
@@ -311,7 +238,7 @@ def _merge(function: Merge, entry: Entry, index: int, state: State, context: Con
     def speak(instant: int, before: Sides, after: Sides) -> list[Item]:
         return [i for side in before for i in side.pending if i.time <= instant]
 
-    return _waited(entry, index, state, _times_of_changes, speak)
+    return waited(entry, index, state, times_of_changes, speak)
 
 
 # --- from relations to streams ----------------------------------------------------------
@@ -323,7 +250,7 @@ def _istream(function: Istream, entry: Entry, index: int, state: State, context:
         come = difference(after[0].bag, before[0].bag)
         return [Item(instant, row) for row in rows_in_order(come)]
 
-    return _waited(entry, index, state, _times_of_changes, speak)
+    return waited(entry, index, state, times_of_changes, speak)
 
 
 @fire.register
@@ -332,15 +259,23 @@ def _dstream(function: Dstream, entry: Entry, index: int, state: State, context:
         gone = difference(before[0].bag, after[0].bag)
         return [Item(instant, row) for row in rows_in_order(gone)]
 
-    return _waited(entry, index, state, _times_of_changes, speak)
+    return waited(entry, index, state, times_of_changes, speak)
 
 
 @fire.register
 def _rstream(function: Rstream, entry: Entry, index: int, state: State, context: Context) -> Result:
     def ticks(sides: Sides, now: int) -> set[int]:
-        return {t for t in sides[0].ticks if t <= now}
+        due = {t for t in sides[0].ticks if t <= now}
+        first = sides[0].first_tick
+        if first is None:
+            return due
+        before = state[0].known_until
+        after = first if before is None else max(first, before)
+        for every in function.every:
+            due |= set(range((after // every + 1) * every, now + 1, every))
+        return due
 
     def speak(instant: int, before: Sides, after: Sides) -> list[Item]:
         return [Item(instant, row) for row in rows_in_order(after[0].bag)]
 
-    return _waited(entry, index, state, ticks, speak)
+    return waited(entry, index, state, ticks, speak)

@@ -22,13 +22,17 @@ class Side:
     bag: Bag = field(default_factory=dict)
     history: tuple[Item, ...] = ()
     has_changed: bool = False
+    first_tick: int | None = None
 
 
 def heard(sides: list[Side], index: int, entry: Entry) -> list[Side]:
     """The sides after input `index` has brought an item or a mark."""
     side = sides[index]
     if isinstance(entry, Mark):
-        side = replace(side, known_until=entry.time, ticks=side.ticks + entry.ticks)
+        first = side.first_tick if side.first_tick is not None else min(entry.ticks, default=None)
+        side = replace(
+            side, known_until=entry.time, ticks=side.ticks + entry.ticks, first_tick=first
+        )
     else:
         side = replace(side, pending=(*side.pending, entry))
     return [side if number == index else s for number, s in enumerate(sides)]

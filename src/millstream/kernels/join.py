@@ -20,22 +20,34 @@ from millstream.plan.batch import Array, Batch, Vector, empty_batch
 Condition = Callable[[Batch], Array]
 
 
+def null_keys(batch: Batch, names: Sequence[str]) -> Array | None:
+    """Which rows have a null among their keys, which equals nothing; None if no row has."""
+    keys = [batch.column(n) for n in names]
+    nulls = [~k.mask() for k in keys if k.is_text or k.valid is not None]
+    if not nulls or not np.any(nulls):
+        return None
+    found: Array = np.logical_or.reduce(nulls)
+    return found
+
+
 class JoinSide:
     """Mutable. The rows of one side: the number of the key, then the other columns."""
 
-    def __init__(self, number: int, schema: Schema, keys: tuple[str, ...]) -> None:
+    def __init__(
+        self, number: int, schema: Schema, keys: tuple[str, ...], *, nulls_match: bool
+    ) -> None:
         self.number = number
         self.keys = keys
+        self.nulls_match = nulls_match
         self.rest = tuple(n for n in schema.names if n not in keys)
         self.rows = Interner((INTEGER, *(schema[n] for n in self.rest)), ROW_EXTRA)
 
     def changes(self, batch: Batch, interner: Interner) -> join_loop.Side:
-        """What the loop needs to know of the changes; those with a null key are left out."""
+        """What the loop needs to know of the changes; those with no partner are left out."""
+        if not self.nulls_match:
+            has_null = null_keys(batch, self.keys)
+            batch = batch if has_null is None else batch.take(np.flatnonzero(~has_null))
         keys = [batch.column(n) for n in self.keys]
-        nulls = [~k.mask() for k in keys if k.is_text or k.valid is not None]
-        if nulls and np.any(nulls):
-            batch = batch.take(np.flatnonzero(~np.logical_or.reduce(nulls)))
-            keys = [batch.column(n) for n in self.keys]
         numbers = Vector(INTEGER, interner.ids(keys, len(batch)))
         rest = [batch.column(n) for n in self.rest]
         rows = self.rows.ids([numbers, *rest], len(batch))
@@ -82,8 +94,10 @@ class JoinKernel:
         self.condition = condition
         left, right = (t.schema for t in input_types)
         self.keys = Interner([left[name] for name, _ in function.on], KEY_EXTRA)
-        self.left = JoinSide(0, left, tuple(name for name, _ in function.on))
-        self.right = JoinSide(1, right, tuple(name for _, name in function.on))
+        nulls_match = function.nulls_match
+        ours, theirs = (tuple(pair[n] for pair in function.on) for n in (0, 1))
+        self.left = JoinSide(0, left, ours, nulls_match=nulls_match)
+        self.right = JoinSide(1, right, theirs, nulls_match=nulls_match)
         self.kept = (left.names, function.right_kept(right))
 
     def process(self, inputs: tuple[Batch, ...], round_: Round) -> tuple[Batch, ...]:

@@ -29,7 +29,11 @@ class StepRunner:
 
     def ticks_of(self, arrivals: dict[str, Batch]) -> dict[str, Array]:
         """The distinct instants of each program input, where something needs them."""
-        return {q: np.unique(b.time) for q, b in arrivals.items()} if self.has_ticks else {}
+        if not self.has_ticks:
+            return {}
+        # What was always there makes no instant.
+        once = {one.name for one in self.plan.program.inputs if one.is_read_once}
+        return {q: NO_TICKS if q in once else np.unique(b.time) for q, b in arrivals.items()}
 
     def round(
         self, arrivals: dict[str, Batch], mark: int, ticks: dict[str, Array]

@@ -123,10 +123,25 @@ class RstreamKernel:
         self.counts = np.zeros(0, np.int64)
         self.is_listed = np.zeros(0, np.bool_)
         self.order = np.zeros(0, np.int64)
+        self.every = function.every
+        #: Heartbeats up to here have been dealt with; nothing before the first tick.
+        self.since: int | None = None
+
+    def _instants(self, round_: Round) -> Array:
+        """The ticks of a round and the heartbeats since the last one."""
+        if not self.every:
+            return round_.ticks
+        if self.since is None and not len(round_.ticks):
+            return round_.ticks
+        since = int(round_.ticks[0]) if self.since is None else self.since
+        beats = [np.arange((since // e + 1) * e, round_.mark + 1, e) for e in self.every]
+        self.since = max(since, round_.mark)
+        return np.unique(np.concatenate([round_.ticks, *beats]))
 
     def process(self, inputs: tuple[Batch, ...], round_: Round) -> tuple[Batch, ...]:
         (batch,) = inputs
-        if not len(batch) and not len(round_.ticks):
+        ticks = self._instants(round_)
+        if not len(batch) and not len(ticks):
             return (empty_batch(self.type),)
         rows = self.rows.ids(batch.columns, len(batch))
         self.counts = grown(self.counts, self.rows.bound)
@@ -134,7 +149,7 @@ class RstreamKernel:
         assert batch.weight is not None
         out_rows, out_times, self.order = _replay(
             (frozen(batch.time), rows, frozen(batch.weight)),
-            frozen(round_.ticks),
+            frozen(ticks),
             self.order,
             (self.counts, self.is_listed),
             (self.rows.table.records, *order_of(self.rows.codec)),
@@ -149,6 +164,7 @@ class RstreamKernel:
         return named("rows.", self.rows.snapshot()) | {
             "counts": counts,
             "order": self.order.copy(),
+            "since": np.array([] if self.since is None else [self.since], np.int64),
         }
 
     def restore(self, state: State) -> None:
@@ -156,6 +172,7 @@ class RstreamKernel:
         self.counts = np.array(state["counts"], np.int64)
         self.is_listed = self.counts > 0
         self.order = np.array(state["order"], np.int64)
+        self.since = int(state["since"][0]) if len(state["since"]) else None
 
     def faults(self) -> dict[str, int]:
         return {}

@@ -1,13 +1,15 @@
 """The languages, each translated to the calculus, by the ending of their files.
 
-A language is a function from a `Source` to a verified `Program`, named here as text so
+A language is a function from a `Source` to a verified `Program`, or to a `Translation`
+if its files can also say where data comes from and goes to. It is named here as text so
 that only the one that is asked for is imported.
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from millstream.calculus.graph import Program
@@ -16,18 +18,31 @@ from millstream.source import Source
 
 LANGUAGES: dict[str, str] = {
     "brook": "millstream.calculus.text:load",
+    "cql": "millstream.languages.cql.load:load",
 }
 
 
-def translate(source: Source, language: str) -> Program:
-    """The verified program of a text in a language."""
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """A verified program, and the locations that its text gives inputs and outputs."""
+
+    program: Program
+    sources: Mapping[str, str] = field(default_factory=dict)
+    sinks: Mapping[str, str] = field(default_factory=dict)
+
+
+def translate(source: Source, language: str) -> Translation:
+    """What a text in a language means."""
     module, _, function = LANGUAGES[language].partition(":")
-    load: Callable[[Source], Program] = getattr(importlib.import_module(module), function)
-    return load(source)
+    load: Callable[[Source], Program | Translation] = getattr(
+        importlib.import_module(module), function
+    )
+    found = load(source)
+    return found if isinstance(found, Translation) else Translation(found)
 
 
-def translate_file(path: Path, name: str | None = None) -> Program:
-    """The verified program of a file; its ending tells the language."""
+def translate_file(path: Path, name: str | None = None) -> Translation:
+    """What a file means; its ending tells the language."""
     language = path.suffix.removeprefix(".")
     if language not in LANGUAGES:
         known = listing(f".{ending}" for ending in LANGUAGES)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from millstream.calculus.functions import Filter, Join
+from millstream.calculus.functions import Filter, Join, Lookup
 from millstream.calculus.graph import Operator, Program
 from millstream.calculus.terms import columns_read
 from millstream.calculus.types import TIME_COLUMN, QueueType
@@ -75,7 +75,9 @@ def _inputs_to_filter(
         facts = below.function.facts(inputs, index)
         never_meet = facts.is_stateless or facts.key is None or reads <= frozenset(facts.key)
         # A join is linear in each input: selecting pairs by one half is selecting halves.
-        fits.append(reads <= facts.forwards and (never_meet or isinstance(below.function, Join)))
-    if isinstance(below.function, Join):
+        # So is a lookup in its first input, the only one whose columns leave.
+        is_linear = isinstance(below.function, (Join, Lookup))
+        fits.append(reads <= facts.forwards and (never_meet or is_linear))
+    if isinstance(below.function, (Join, Lookup)):
         return [fits.index(True)] if any(fits) else []
     return list(range(len(inputs))) if all(fits) else []

@@ -9,7 +9,10 @@ from dataclasses import dataclass
 from millstream.calculus.graph import Program
 from millstream.calculus.verify import verify
 from millstream.optimiser.hoist_select import hoist_select
+from millstream.optimiser.index_joins import index_joins
 from millstream.optimiser.merge_selects import merge_selects
+from millstream.optimiser.narrow_columns import narrow_columns
+from millstream.optimiser.share_common import share_common
 
 Pass = Callable[[Program], Program]
 
@@ -17,16 +20,30 @@ Pass = Callable[[Program], Program]
 PASSES: tuple[Pass, ...] = (
     hoist_select,  # first: what never enters needs no work
     merge_selects,  # after: selections that have met at the same place
+    index_joins,  # a join that tries every pair is the worst there is
+    share_common,  # after hoisting: what is equal then is equal to the inputs
+    narrow_columns,  # last: who reads what is settled
 )
+
+#: Why each pass is worth its while, for those who read what it has done.
+REASONS: dict[str, str] = {
+    "hoist_select": "the selection reads only what the operator before it leaves as it is, "
+    "and what is dropped early costs nothing later",
+    "merge_selects": "two selections in a row are one",
+    "index_joins": "pairs with equal keys are found, others need not be tried",
+    "share_common": "the same function on the same queue gives the same",
+    "narrow_columns": "nothing behind reads the other columns, which would be kept in state",
+}
 
 MAX_REWRITES = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """One application of a pass."""
+    """One application of a pass, and why it was made."""
 
     name: str
+    reason: str
     before: Program
     after: Program
     seconds: float
@@ -59,5 +76,6 @@ def _applied(one: Pass, program: Program, trace: Callable[[Rewrite], None] | Non
         faults = verify(after)
         assert not faults, (one.__name__, [f.render() for f in faults])
         if trace is not None:
-            trace(Rewrite(one.__name__, program, after, time.perf_counter() - start))
+            seconds = time.perf_counter() - start
+            trace(Rewrite(one.__name__, REASONS[one.__name__], program, after, seconds))
     return after

@@ -45,9 +45,9 @@ def _lowered(op: Operator, schema: Schema) -> Iterator[Operator]:
             yield replace(op, function=Range(0))
         case Latest(by):
             yield replace(op, function=Rows(1, by))
-        case Join(on, where) if where is not None:
+        case Join(on, where, nulls_match) if where is not None:
             pairs = f"{op.outputs[0]}.pairs"
-            yield replace(op, function=Join(on), outputs=(pairs,))
+            yield replace(op, function=Join(on, None, nulls_match), outputs=(pairs,))
             yield Operator(Filter(where), (pairs,), op.outputs, origin=op.origin)
         case Aggregate() if any(not isinstance(t, Column) for t in op.function.terms()):
             yield from _split_aggregate(op, op.function, schema)

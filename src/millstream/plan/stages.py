@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from millstream.calculus.functions import FlatMap, Join, Merge
+from millstream.calculus.functions import FlatMap, Join, Lookup, Merge
 from millstream.calculus.graph import Operator
 from millstream.calculus.types import QueueType
 from millstream.plan.steps import Plan, Step
@@ -146,6 +146,7 @@ def _kept(
             for index, q in enumerate(op.inputs)
         ]
         # A column of a join comes from one input, of all else from every input.
-        both = frozenset.union if isinstance(op.function, Join) else frozenset.intersection
+        is_join = isinstance(op.function, (Join, Lookup))
+        both = frozenset.union if is_join else frozenset.intersection
         kept.update(dict.fromkeys(op.outputs, both(*sets)))
     return kept

@@ -42,6 +42,7 @@ class StreamTable:
     native: Mapping[str, str] = field(default_factory=dict)
     idle: int | None = None
     span: Span | None = field(default=None, compare=False)
+    is_read_once: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +179,9 @@ class _Reader:
 
     def stream(self, section: str, name: str, table: dict[str, Any]) -> StreamTable:
         here = f"{section}.{name}"
-        plain = ("source", "columns", "time", "slack", "idle", "options")
+        plain: tuple[str, ...] = ("source", "columns", "time", "slack", "idle", "options")
+        if section == "relation":
+            plain = (*plain, "once")
         options = ("rows", "seed", "start", "interval", "rate", "generate")
         self.keys(table, here, plain + options)
         time = self.text(table, here, "time") if "time" in table else None
@@ -190,8 +193,17 @@ class _Reader:
         return StreamTable(
             name, section == "relation", self.text(table, here, "source"),
             self.columns(here, table), time, slack, given, self.texts(table, here, "options"),
-            idle, self.place(here),
+            idle, self.place(here), self.once(here, table),
         )  # fmt: skip
+
+    def once(self, here: str, table: dict[str, Any]) -> bool:
+        """Whether a relation is read once and has no times."""
+        once = table.get("once", False)
+        if not isinstance(once, bool):
+            self.fail('expected "once" to be true or false', self.place(here, "once"))
+        if once is True and "time" in table:
+            self.fail("a relation that is read once has no times", self.place(here, "time"))
+        return once is True
 
     def columns(self, here: str, table: dict[str, Any]) -> Schema | None:
         if "columns" not in table:

@@ -130,7 +130,9 @@ class _Linker:
     def _input(self, stream: StreamTable, provided: dict[str, QueueType | None]) -> Input:
         type_ = provided[stream.name]
         assert type_ is not None
-        return Input(stream.name, type_, stream.time, stream.slack, stream.span)
+        return Input(
+            stream.name, type_, stream.time, stream.slack, stream.span, stream.is_read_once
+        )
 
     def _wires(
         self,

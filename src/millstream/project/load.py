@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from millstream.calculus.graph import Program
 from millstream.connectors.location import Format, Location, parse_location
 from millstream.connectors.settings import settings_of
 from millstream.errors import Fault, MillstreamError, ProgramError, UsageError
-from millstream.languages import read_source, translate
+from millstream.languages import Translation, read_source, translate
 from millstream.project.file import ProjectFile, SinkTable, StreamTable, parse_project
 from millstream.project.link import Linked, link
 
@@ -22,7 +21,9 @@ def load_project(
     if not file.exists():
         raise UsageError(f'the folder "{shown}" has no millstream.toml')
     project = parse_project(read_source(file, str(file)))
-    linked = link(project, _programs(project, folder))
+    translations = _translations(project, folder)
+    project = _with_places(project, translations)
+    linked = link(project, {name: t.program for name, t in translations.items()})
     sources = {s.name: _source(s, folder) for s in linked.streams}
     sinks = {}
     for sink in project.sinks:
@@ -31,9 +32,9 @@ def load_project(
     return linked, sources, sinks
 
 
-def _programs(project: ProjectFile, folder: Path) -> dict[str, Program]:
+def _translations(project: ProjectFile, folder: Path) -> dict[str, Translation]:
     """The program of every node; the faults of all of them together."""
-    programs: dict[str, Program] = {}
+    programs: dict[str, Translation] = {}
     faults: list[Fault] = []
     for node in project.nodes:
         path = folder / node.path
@@ -44,6 +45,34 @@ def _programs(project: ProjectFile, folder: Path) -> dict[str, Program]:
     if faults:
         raise ProgramError(faults)
     return programs
+
+
+def _with_places(project: ProjectFile, translations: dict[str, Translation]) -> ProjectFile:
+    """The project with the sources and sinks that its programs give and it does not.
+
+    What a program says about files is meant from the folder of the project.
+    """
+    streams, sinks = list(project.streams), list(project.sinks)
+    outputs = {n: q for node in project.nodes for n, q in node.outputs.items()}
+    provided = {s.name for s in streams} | set(outputs)
+    provided |= {q for t in translations.values() for q in t.program.outputs}
+    for node in project.nodes:
+        found = translations[node.name]
+        for one in found.program.inputs:
+            if one.name in found.sources and node.inputs.get(one.name, one.name) not in provided:
+                streams.append(
+                    StreamTable(one.name, one.type.is_relation, found.sources[one.name],
+                                one.type.schema, one.time, one.slack, {}, span=node.span,
+                                is_read_once=one.is_read_once)
+                )  # fmt: skip
+                provided.add(one.name)
+        known = {s.name for s in sinks}
+        renamed = {queue: name for name, queue in node.outputs.items()}
+        for queue, to in found.sinks.items():
+            name = renamed.get(queue, queue)
+            if name not in known:
+                sinks.append(SinkTable(name, to, "micros", node.span))
+    return replace(project, streams=tuple(streams), sinks=tuple(sinks))
 
 
 def _source(stream: StreamTable, folder: Path) -> Location:

@@ -108,7 +108,8 @@ def entries_of(
     times = {e.time for some in events.values() for e in some}
     instants = sorted(times if end is None else times | {end})
     fed: dict[str, list[Entry]] = {}
-    for declaration, name in enumerate(program.input_names):
+    for declaration, one in enumerate(program.inputs):
+        name = one.name
         items = [
             Item(e.time, e.row, e.weight, (e.time, 0, declaration, position))
             for position, e in enumerate(events[name])
@@ -116,15 +117,17 @@ def entries_of(
         if not needs_marks(program) or not instants:
             fed[name] = list(items)
         elif is_dense:
-            fed[name] = _with_marks(items, instants, declaration)
+            fed[name] = _with_marks(items, instants, declaration, has_ticks=not one.is_read_once)
         else:
-            ticks = tuple(sorted({i.time for i in items}))
+            ticks = () if one.is_read_once else tuple(sorted({i.time for i in items}))
             last = Mark(instants[-1], ticks, (instants[-1], 1, declaration, 0))
             fed[name] = [*items, last]
     return fed
 
 
-def _with_marks(items: list[Item], instants: list[int], declaration: int) -> list[Entry]:
+def _with_marks(
+    items: list[Item], instants: list[int], declaration: int, *, has_ticks: bool
+) -> list[Entry]:
     entries: list[Entry] = []
     position = 0
     for instant in instants:
@@ -133,6 +136,6 @@ def _with_marks(items: list[Item], instants: list[int], declaration: int) -> lis
         while position < len(items) and items[position].time == instant:
             entries.append(items[position])
             position += 1
-        ticks = (instant,) if position > before else ()
+        ticks = (instant,) if position > before and has_ticks else ()
         entries.append(Mark(instant, ticks, (instant, 1, declaration, 0)))
     return entries

@@ -33,7 +33,7 @@ def native_frame(session: Any, spec: SourceSpec, one: InputSpec) -> Any:
     frame = _loaded(session, one)
     name = one.location.text
     layout = layout_in(one.input, tuple(frame.columns), name)
-    check_types(layout, to_arrow_schema(frame.schema), name)
+    check_types(layout, to_arrow_schema(frame.schema, timezone="UTC"), name)
     columns = list(dict.fromkeys(layout.names))
     alone = replace(one, location=Location(Format.SPARK, text=f"spark:{one.name}"))
     text = spec_to_json(replace(spec, inputs=(alone,)))

@@ -127,7 +127,8 @@ class Planner:
         plan["since"][one.name] = since
         plan["positions"][one.name] = position
         is_idle = self._is_idle(one, has_rows=bool(pieces))
-        plan["silent"][one.name] = is_idle if self.spec.is_following else is_finished
+        has_end = not self.spec.is_following or one.input.is_read_once
+        plan["silent"][one.name] = is_finished if has_end else is_idle
 
     def _pieces(
         self, one: InputSpec, there: list[str], taken: dict[str, Place]

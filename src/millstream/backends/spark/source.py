@@ -133,7 +133,7 @@ class SegmentWriter:
             accepted = accepted.take(np.flatnonzero(~is_old))
         self._add_late(late)
         self.counts["accepted"] += len(accepted)
-        if self.spec.has_ticks and len(accepted):
+        if self.spec.has_ticks and len(accepted) and not self.one.input.is_read_once:
             self.ticks.append(np.unique(accepted.time))
         for bucket, part in parts(accepted, self.one.key, self.spec.buckets, turn):
             self.accepted.add(bucket, self.one.queue, part)

@@ -1,0 +1,100 @@
+"""Windows: from a stream to the relation of the rows that are present."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from millstream.calculus.base import (
+    Facts,
+    Function,
+    FunctionFault,
+    facts_of_keeping,
+    require_columns,
+    require_kind,
+)
+from millstream.calculus.types import QueueType
+
+
+class Window(Function):
+    """The base of windows: a stream in, the relation of the rows that are present out."""
+
+    __slots__ = ()
+
+    def state_count(self, inputs: int) -> int:
+        return 1
+
+    def output_types(self, inputs: tuple[QueueType, ...], outputs: int) -> tuple[QueueType, ...]:
+        require_kind(inputs, self.name, is_relation=False)
+        return (QueueType(inputs[0].schema, is_relation=True),)
+
+
+@dataclass(frozen=True, slots=True)
+class Now(Window):
+    """The rows of this very instant."""
+
+    def facts(self, inputs: tuple[QueueType, ...], index: int) -> Facts:
+        return facts_of_keeping(inputs, index, is_stateless=False, is_commutative=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Range(Window):
+    """The rows of the last `length` microseconds, both ends included.
+
+    A row of time t is present from t to t + length and leaves at t + length + 1. With
+    `length` None rows never leave. With a `slide` the window moves only at multiples of
+    so many microseconds: between them it is what it was at the last one.
+    """
+
+    length: int | None
+    slide: int | None = None
+
+    def output_types(self, inputs: tuple[QueueType, ...], outputs: int) -> tuple[QueueType, ...]:
+        if self.length is not None and self.length < 0:
+            raise FunctionFault("a range cannot be negative")
+        if self.slide is not None and self.slide < 1:
+            raise FunctionFault("a slide must be longer than nothing")
+        return Window.output_types(self, inputs, outputs)
+
+    def facts(self, inputs: tuple[QueueType, ...], index: int) -> Facts:
+        return facts_of_keeping(inputs, index, is_stateless=False, is_commutative=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Rows(Window):
+    """The last `count` rows, of each partition if `by` is given.
+
+    With a `length` a row also leaves that many microseconds and one after its time.
+    """
+
+    count: int
+    by: tuple[str, ...] = ()
+    length: int | None = None
+
+    def output_types(self, inputs: tuple[QueueType, ...], outputs: int) -> tuple[QueueType, ...]:
+        if self.count < 1:
+            raise FunctionFault("a window of rows needs at least one row")
+        if self.length is not None and self.length < 0:
+            raise FunctionFault("a range cannot be negative")
+        require_columns(self.by, inputs[0].schema, "Rows")
+        return Window.output_types(self, inputs, outputs)
+
+    def facts(self, inputs: tuple[QueueType, ...], index: int) -> Facts:
+        return facts_of_keeping(
+            inputs, index, reads=frozenset(self.by), is_stateless=False, key=self.by
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Latest(Window):
+    """The latest row of each key: a table kept up to date by a stream."""
+
+    by: tuple[str, ...]
+
+    def output_types(self, inputs: tuple[QueueType, ...], outputs: int) -> tuple[QueueType, ...]:
+        require_columns(self.by, inputs[0].schema, "Latest")
+        return Window.output_types(self, inputs, outputs)
+
+    def facts(self, inputs: tuple[QueueType, ...], index: int) -> Facts:
+        return facts_of_keeping(
+            inputs, index, reads=frozenset(self.by), is_stateless=False, key=self.by
+        )

@@ -1,0 +1,257 @@
+"""The tree of a CQL file: statements, queries, windows and expressions.
+
+Spans take no part in equality. Shorthands of SQL (`BETWEEN`, `CASE`, `IN (1, 2)`) are
+already applications of functions here, under the names of the calculus.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from dataclasses import dataclass
+
+from millstream.calculus.types import Type, Value
+from millstream.source import Span
+
+# --- expressions ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A name at a place; `is_quoted` names are taken letter by letter."""
+
+    name: str
+    span: Span = dataclasses.field(compare=False)
+    is_quoted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A column, perhaps with the name of the stream or relation it is of."""
+
+    owner: Word | None
+    name: Word
+    span: Span = dataclasses.field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    value: Value
+    type: Type | None
+    span: Span = dataclasses.field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """A scalar function, by the name it was written with or that of an operator."""
+
+    function: Word
+    args: tuple[Expression, ...]
+    span: Span = dataclasses.field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """An aggregate: `SUM(x)`, `COUNT(DISTINCT x)`; `COUNT(*)` has no argument."""
+
+    function: Word
+    arg: Expression | None
+    is_distinct: bool
+    span: Span = dataclasses.field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """`operand IN (query)`, or `EXISTS (query)` if there is no operand."""
+
+    operand: Expression | None
+    query: Query
+    span: Span = dataclasses.field(compare=False)
+
+
+Expression = Reference | Constant | Apply | Total | Membership
+
+
+# --- windows ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """What stands in brackets after a stream.
+
+    `length` is a number of microseconds; with neither `rows` nor `length` the window is
+    unbounded. `by` partitions `rows`.
+    """
+
+    length: int | None = None
+    slide: int | None = None
+    rows: int | None = None
+    by: tuple[Word, ...] = ()
+    is_now: bool = False
+    span: Span | None = dataclasses.field(default=None, compare=False)
+
+
+# --- queries ----------------------------------------------------------------------------
+
+
+class StreamOperator(enum.Enum):
+    """From a relation to a stream."""
+
+    ISTREAM = "Istream"
+    DSTREAM = "Dstream"
+    RSTREAM = "Rstream"
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A column of a select list; without an alias its name comes from the expression."""
+
+    value: Expression
+    alias: Word | None
+    span: Span = dataclasses.field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Star:
+    """`*`, or `owner.*`."""
+
+    owner: Word | None
+    span: Span = dataclasses.field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A stream, relation or view in a FROM clause."""
+
+    name: Word
+    alias: Word | None
+    window: Window | None
+    span: Span = dataclasses.field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Nested:
+    """A subquery in a FROM clause."""
+
+    query: Query
+    alias: Word | None
+    window: Window | None
+    span: Span = dataclasses.field(compare=False)
+
+
+class JoinKind(enum.Enum):
+    INNER = "inner"
+    LEFT = "left"
+    RIGHT = "right"
+    FULL = "full"
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """How a source is joined to those before it; a comma is an inner join without `on`."""
+
+    source: Named | Nested
+    kind: JoinKind = JoinKind.INNER
+    on: Expression | None = None
+    using: tuple[Word, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Ordering:
+    value: Expression
+    is_descending: bool
+    nulls_first: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """`ORDER BY ... LIMIT count`."""
+
+    order: tuple[Ordering, ...]
+    count: int
+    span: Span = dataclasses.field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    items: tuple[Item | Star, ...]
+    sources: tuple[Joined, ...]
+    span: Span = dataclasses.field(compare=False)
+    is_distinct: bool = False
+    where: Expression | None = None
+    group_by: tuple[Expression, ...] = ()
+    having: Expression | None = None
+    limit: Limit | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Combined:
+    """`left UNION right` and its like; `kind` is union, except or intersect."""
+
+    kind: str
+    keeps_duplicates: bool
+    left: Query
+    right: Query
+    span: Span = dataclasses.field(compare=False)
+    limit: Limit | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Streamed:
+    """`Istream(query)`, also where it was written around a select list."""
+
+    operator: StreamOperator
+    query: Query
+    span: Span = dataclasses.field(compare=False)
+
+
+Query = Select | Combined | Streamed
+
+
+# --- statements -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    name: Word
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """A stream or relation that comes from outside.
+
+    A relation with a `key` is a log in which the latest row of each key counts. One that is
+    read once has no times and is there from the beginning.
+    """
+
+    name: Word
+    is_relation: bool
+    columns: tuple[Declared, ...]
+    time: Word | None = None
+    slack: int = 0
+    heartbeat: int | None = None
+    key: tuple[Word, ...] = ()
+    is_read_once: bool = False
+    source: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A query with a name, perhaps with other names for its columns."""
+
+    name: Word
+    columns: tuple[Word, ...]
+    query: Query
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A query whose result leaves; `to` says where, if the file says so."""
+
+    name: Word
+    query: Query
+    to: str | None = None
+
+
+Statement = Declaration | View | Output

@@ -1,0 +1,357 @@
+"""FROM clauses: windows on streams, and joins of what comes out of them.
+
+Conditions of inner joins and of WHERE are one pool. What compares a column of one side
+with a column of the other becomes a key of the join, whatever else reads both sides its
+condition; what reads one side only stays for later.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from millstream.calculus.functions import (
+    Assign,
+    Distinct,
+    Filter,
+    Join,
+    Lookup,
+    Map,
+    Merge,
+)
+from millstream.calculus.terms import Call, Column, Literal, Term, columns_read
+from millstream.calculus.types import BOOLEAN, Field, Schema
+from millstream.errors import Fault, suggest
+from millstream.languages.cql.ast import Apply, Expression, Joined, JoinKind, Reference, Word
+from millstream.languages.cql.build import Builder, Flow
+from millstream.languages.cql.scope import Names, Seen, Visible
+from millstream.languages.cql.terms import all_of, conjuncts, term_of
+from millstream.languages.cql.tokens import Stop
+from millstream.source import Span
+
+Pairs = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One source of a FROM clause: its rows, its name, and how it is joined."""
+
+    flow: Flow
+    name: str
+    joined: Joined
+
+    @property
+    def columns(self) -> frozenset[str]:
+        return frozenset(self.flow.schema.names)
+
+    @property
+    def visible(self) -> Visible:
+        return _visible(self, {})
+
+
+@dataclass(frozen=True, slots=True)
+class Assembled:
+    """The joined sources, the names a query sees, and the conditions that are left."""
+
+    flow: Flow
+    names: Names
+    rest: tuple[Term, ...]
+
+
+@dataclass
+class Assembly:
+    """Mutable: a FROM clause on its way to one flow."""
+
+    builder: Builder
+    prefix: str
+    faults: list[Fault]
+    span: Span
+    names: Names = field(default_factory=lambda: Names(()))
+    schema: Schema = field(default_factory=Schema)
+    shared: frozenset[str] = frozenset()
+
+    def assemble(self, parts: Sequence[Part], where: Sequence[Expression]) -> Assembled:
+        self._check_names(parts)
+        raw = Names(tuple(_visible(p, {}) for p in parts))
+        is_inner = all(p.joined.kind is JoinKind.INNER for p in parts)
+        on = [self._on(p, parts[:n]) for n, p in enumerate(parts)]
+        pool = [c for one in on for c in one] + list(where) if is_inner else []
+        self.shared = _shared(parts, pool, raw) if is_inner else frozenset()
+        renamed = self._renamed(parts)
+        fields = dict.fromkeys(f for p in renamed for f in p.flow.schema)
+        self.schema = Schema(tuple(fields))
+        terms = self._terms(where)
+        conditions = [self._terms(one) for one in on]
+        if is_inner:
+            pooled = [t for some in conditions for t in some] + terms
+            return self._inner(renamed, [t for t in pooled if not self._is_implied(t)])
+        return self._in_order(renamed, conditions, terms)
+
+    # --- names ---
+
+    def _check_names(self, parts: Sequence[Part]) -> None:
+        seen: set[str] = set()
+        for part in parts:
+            if part.name in seen:
+                source = part.joined.source
+                span = source.alias.span if source.alias else source.span
+                message = f'two sources are called "{part.name}"'
+                self.faults.append(Fault(message, span, "give one of them an alias"))
+                raise Stop
+            seen.add(part.name)
+
+    def _renamed(self, parts: Sequence[Part]) -> list[Part]:
+        """The parts with columns that have names of their own on the joined queue."""
+        counts = Counter(n for p in parts for n in p.flow.schema.names)
+        visible: list[Visible] = []
+        renamed: list[Part] = []
+        for part in parts:
+            new = {
+                n: n if counts[n] == 1 or n in self.shared else f"{part.name}.{n}"
+                for n in part.flow.schema.names
+            }
+            flow = self.builder.columns(
+                part.flow, {v: k for k, v in new.items()}, f"{self.prefix}_{part.name}",
+                part.joined.source.span,
+            )  # fmt: skip
+            visible.append(_visible(part, new))
+            renamed.append(Part(flow, part.name, part.joined))
+        self.names = Names(tuple(visible))
+        return renamed
+
+    def _on(self, part: Part, before: Sequence[Part]) -> list[Expression]:
+        """The conditions of a join, those of USING written out."""
+        found = conjuncts(part.joined.on)
+        for word in part.joined.using:
+            owner = next((p for p in before if _visible(p, {}).find(word) is not None), None)
+            if owner is None or _visible(part, {}).find(word) is None:
+                known = [n for p in before for n in p.flow.schema.names]
+                message = f'USING needs a column "{word.name}" on both sides'
+                self.faults.append(Fault(message, word.span, suggest(word.name, known)))
+                raise Stop
+            sides = tuple(
+                Reference(Word(p.name, word.span, is_quoted=True), word, word.span)
+                for p in (owner, part)
+            )
+            found.append(Apply(Word("==", word.span), sides, word.span))
+        return found
+
+    def _terms(self, expressions: Sequence[Expression]) -> list[Term]:
+        """The typed conditions. Those that are wrong are told and left out."""
+        terms: list[Term] = []
+        for one in expressions:
+            try:
+                terms.append(term_of(one, self.names, self.schema, self.faults, wanted=BOOLEAN))
+            except Stop:
+                continue  # the fault is noted; the other conditions are looked at too
+        return terms
+
+    def _is_implied(self, term: Term) -> bool:
+        """A shared column equals itself by the very join that shares it."""
+        match term:
+            case Call("==", (Column(one), Column(other))):
+                return one == other and one in self.shared
+            case _:
+                return False
+
+    # --- inner joins, in any order ---
+
+    def _inner(self, parts: list[Part], pool: list[Term]) -> Assembled:
+        first, *waiting = parts
+        flow, there = first.flow, first.columns
+        while waiting:
+            part = next((p for p in waiting if self._is_tied(there, p, pool)), waiting[0])
+            waiting.remove(part)
+            both = there | part.columns
+            due = [
+                t for t in pool
+                if (read := columns_read(t)) <= both and not read <= there
+                and not read <= part.columns
+            ]  # fmt: skip
+            pool = [t for t in pool if t not in due]
+            flow = self.join(flow, part, due)
+            there = both
+        return Assembled(flow, self.names, tuple(pool))
+
+    def _is_tied(self, there: frozenset[str], part: Part, pool: list[Term]) -> bool:
+        if there & part.columns:
+            return True
+        return any(_pair(t, there, part.columns) is not None for t in pool)
+
+    # --- outer joins, in the order in which they are written ---
+
+    def _in_order(
+        self, parts: list[Part], conditions: list[list[Term]], where: list[Term]
+    ) -> Assembled:
+        flow, there = parts[0].flow, parts[0].columns
+        preserved = self._preserved(parts)
+        rest = list(where)
+        for part, condition in zip(parts[1:], conditions[1:], strict=True):
+            both = there | part.columns
+            strange = next((t for t in condition if not columns_read(t) <= both), None)
+            if strange is not None:
+                message = "this condition reads a source that is joined later"
+                self.faults.append(Fault(message, strange.span))
+                raise Stop
+            due = list(condition)
+            if part.joined.kind is JoinKind.INNER:
+                early = [
+                    t for t in rest
+                    if columns_read(t) <= both & preserved and not columns_read(t) <= there
+                    and not columns_read(t) <= part.columns
+                ]  # fmt: skip
+                rest = [t for t in rest if t not in early]
+                due += early
+            flow = self.join(flow, part, due)
+            there = both
+        return Assembled(flow, self.names, tuple(rest))
+
+    def _preserved(self, parts: list[Part]) -> frozenset[str]:
+        """Columns that no outer join can make null."""
+        if any(p.joined.kind in (JoinKind.RIGHT, JoinKind.FULL) for p in parts):
+            return frozenset()
+        inner = [p.columns for p in parts if p.joined.kind is JoinKind.INNER]
+        return frozenset().union(*inner)
+
+    # --- one join ---
+
+    def join(self, left: Flow, part: Part, conditions: list[Term]) -> Flow:
+        there, columns = frozenset(left.schema.names), part.columns
+        found = [(t, _pair(t, there, columns)) for t in conditions]
+        keys = [pair for _, pair in found if pair is not None]
+        where = all_of(t for t, pair in found if pair is None)
+        source = part.joined.source
+        span = part.joined.on.span if part.joined.on else source.span
+        right = part.flow
+        left, ours = with_columns(self.builder, left, [a for a, _ in keys], self.prefix, span)
+        right, theirs = with_columns(self.builder, right, [b for _, b in keys], self.prefix, span)
+        equal = [(n, n) for n in left.schema.names if n in self.shared and n in columns]
+        pairs = tuple(dict.fromkeys([*equal, *zip(ours, theirs, strict=True)]))
+        function = Join(pairs, where)
+        inner = self.builder.add(function, left, right, name=f"{self.prefix}_join", span=span)
+        if part.joined.kind is JoinKind.INNER:
+            return inner
+        return self._outer(inner, (left, right), function, part.joined.kind, span)
+
+    def _outer(
+        self, inner: Flow, sides: tuple[Flow, Flow], join: Join, kind: JoinKind, span: Span
+    ) -> Flow:
+        """The pairs, and the rows without a partner padded with nulls."""
+        left, right = sides
+        kept = [inner]
+        if kind in (JoinKind.LEFT, JoinKind.FULL):
+            kept.append(self._alone(inner, left, right, join.on, join.where, span))
+        if kind in (JoinKind.RIGHT, JoinKind.FULL):
+            turned = tuple((b, a) for a, b in join.on)
+            kept.append(self._alone(inner, right, left, turned, join.where, span))
+        name = f"{self.prefix}_{kind.value}"
+        return self.builder.add(Merge(), *kept, name=name, span=span, is_monotone=False)
+
+    def _alone(
+        self, inner: Flow, side: Flow, other: Flow, on: Pairs, where: Term | None, span: Span
+    ) -> Flow:
+        """The rows of a side that have no partner, with nulls for the columns of the other.
+
+        If the join has a condition, having a partner means being among the pairs.
+        """
+        if where is not None:
+            names = side.schema.names
+            own = self.builder.columns(inner, {n: n for n in names}, f"{self.prefix}_matched", span)
+            other = self.builder.add(Distinct(), own, name=f"{self.prefix}_matched", span=span)
+            on = tuple((n, n) for n in names)
+        found = free_name("found", side.schema)
+        looked = self.builder.add(
+            Lookup(found, on, nulls_match=where is not None), side, other,
+            name=f"{self.prefix}_lookup", span=span, is_monotone=False,
+        )  # fmt: skip
+        alone = self.builder.add(
+            Filter(Call("not", (Column(found, BOOLEAN),), BOOLEAN)), looked,
+            name=f"{self.prefix}_alone", span=span,
+        )  # fmt: skip
+        padded = tuple(
+            Assign(f.name, Column(f.name, f.type) if f.name in side.schema else _null(f))
+            for f in inner.schema
+        )
+        return self.builder.add(Map(padded), alone, name=f"{self.prefix}_padded", span=span)
+
+
+def _null(field_: Field) -> Term:
+    return Literal(None, field_.type)
+
+
+def _visible(part: Part, new: dict[str, str]) -> Visible:
+    schema = part.flow.schema
+    return Visible(part.name, tuple(Seen(f.name, new.get(f.name, f.name), f.type) for f in schema))
+
+
+def _pair(term: Term, left: frozenset[str], right: frozenset[str]) -> tuple[Term, Term] | None:
+    """The two sides of an equation between columns of the left and of the right."""
+    match term:
+        case Call("==", (one, other)):
+            a, b = columns_read(one), columns_read(other)
+            if not a or not b:
+                return None
+            if a <= left and b <= right:
+                return one, other
+            if b <= left and a <= right:
+                return other, one
+    return None
+
+
+def _shared(parts: Sequence[Part], pool: Sequence[Expression], raw: Names) -> frozenset[str]:
+    """Names of columns that several parts have, where all of them must be equal anyway."""
+    counts = Counter(n for p in parts for n in p.flow.schema.names)
+    ties: dict[str, list[set[str]]] = {}
+    for one in pool:
+        if not isinstance(one, Apply) or one.function.name != "==":
+            continue
+        sides = [raw.candidates(a) for a in one.args if isinstance(a, Reference)]
+        if len(sides) == 2 and all(len(s) == 1 for s in sides):
+            (a, seen_a), (b, seen_b) = sides[0][0], sides[1][0]
+            if seen_a == seen_b and a is not b:
+                ties.setdefault(seen_a.name, []).append({a.name, b.name})
+    return frozenset(
+        name for name, edges in ties.items()
+        if counts[name] > 1 and _are_tied({p.name for p in parts if name in p.columns}, edges)
+    )  # fmt: skip
+
+
+def _are_tied(owners: set[str], edges: list[set[str]]) -> bool:
+    reached = {next(iter(sorted(owners)))}
+    for _ in edges:
+        reached |= {name for edge in edges if edge & reached for name in edge}
+    return owners <= reached
+
+
+def free_name(wanted: str, schema: Schema) -> str:
+    """A name for a column that is not seen by the query."""
+    name, number = wanted, 1
+    while name in schema:
+        number += 1
+        name = f"{wanted}{number}"
+    return name
+
+
+def with_columns(
+    builder: Builder, flow: Flow, terms: Sequence[Term], prefix: str, span: Span | None
+) -> tuple[Flow, list[str]]:
+    """The flow with every term as a column, and what these columns are called."""
+    names: list[str] = []
+    added: list[Assign] = []
+    schema = flow.schema
+    for term in terms:
+        if isinstance(term, Column):
+            names.append(term.name)
+            continue
+        known = next((a.name for a in added if a.term == term), None)
+        if known is None:
+            known = free_name("key", schema)
+            schema = Schema((*schema.fields, Field(known, term.type)))
+            added.append(Assign(known, term))
+        names.append(known)
+    if not added:
+        return flow, names
+    kept = tuple(Assign(f.name, Column(f.name, f.type)) for f in flow.schema)
+    function = Map((*kept, *added))
+    return builder.add(function, flow, name=f"{prefix}_keys", span=span), names

@@ -1,0 +1,425 @@
+"""SELECT: from the sources of a query to the rows it asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from millstream.calculus import syntax
+from millstream.calculus.functions import Assign, Distinct, Filter, Map, Top
+from millstream.calculus.terms import Call, Column, Term, columns_read
+from millstream.calculus.types import BOOLEAN, INTEGER, NUMBER, Field, Schema
+from millstream.errors import Fault
+from millstream.languages.cql.ast import (
+    Constant,
+    Expression,
+    Item,
+    Limit,
+    Membership,
+    Ordering,
+    Reference,
+    Select,
+    Star,
+    Total,
+)
+from millstream.languages.cql.build import Flow
+from millstream.languages.cql.group import Grouped, Grouping
+from millstream.languages.cql.joins import Assembled, Assembly, Part, free_name
+from millstream.languages.cql.scope import Names
+from millstream.languages.cql.subqueries import (
+    MARK,
+    Inner,
+    Lookups,
+    Operand,
+    both,
+    is_correlated,
+)
+from millstream.languages.cql.terms import (
+    Replacing,
+    all_of,
+    conjuncts,
+    nothing,
+    term_of,
+    walk,
+    written,
+)
+from millstream.languages.cql.tokens import Stop
+
+if TYPE_CHECKING:
+    from millstream.languages.cql.translate import Translator
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A column of the select list: its name, and what it is."""
+
+    name: str
+    term: Term
+
+
+class SelectTranslator:
+    """Mutable: one SELECT on its way to operators."""
+
+    def __init__(self, translator: Translator, query: Select, prefix: str) -> None:
+        self.translator = translator
+        self.builder = translator.builder
+        self.faults = translator.faults
+        self.query = query
+        self.prefix = prefix
+
+    def flow(self) -> Flow:
+        """The relation that the query describes."""
+        query = self.query
+        parts = self.translator.parts(query.sources, self.prefix)
+        flow, names = self.selected(parts, conjuncts(query.where))
+        grouped = self.grouped(flow, names)
+        replacing: Replacing = nothing
+        if grouped is not None:
+            flow, replacing = grouped.flow, grouped.replacing
+            flow = self.kept(flow, names, conjuncts(query.having), replacing)
+        wanted = self.wanted(flow, names, replacing, is_grouped=grouped is not None)
+        return self.finished(flow, names, wanted, replacing)
+
+    # --- conditions ---
+
+    def selected(self, parts: Sequence[Part], where: list[Expression]) -> tuple[Flow, Names]:
+        """The joined sources with only the rows that WHERE wants."""
+        asking = [c for c in where if _asks(c)]
+        plain = [c for c in where if not _asks(c)]
+        assembly = Assembly(self.builder, self.prefix, self.faults, self.query.span)
+        assembled = assembly.assemble(parts, plain)
+        flow = self.filtered(assembled)
+        return self.kept(flow, assembled.names, asking), assembled.names
+
+    def filtered(self, assembled: Assembled) -> Flow:
+        """One selection for each source, so that each can move to its source."""
+        flow = assembled.flow
+        groups: dict[int, list[Term]] = {}
+        for term in assembled.rest:
+            read = columns_read(term)
+            owner = next(
+                (n for n, s in enumerate(assembled.names.sources)
+                 if read <= {c.column for c in s.columns}), -1,
+            )  # fmt: skip
+            groups.setdefault(owner, []).append(term)
+        for terms in groups.values():
+            condition = all_of(terms)
+            assert condition is not None
+            flow = self.builder.add(
+                Filter(condition), flow, name=f"{self.prefix}_where", span=condition.span
+            )
+        return flow
+
+    def kept(
+        self,
+        flow: Flow,
+        names: Names,
+        conditions: Sequence[Expression],
+        replacing: Replacing = nothing,
+    ) -> Flow:
+        """The rows for which conditions hold, which may have subqueries in them."""
+        for condition in conditions:
+            answers: dict[Membership, syntax.Expression] = {}
+            for one in walk(condition):
+                if isinstance(one, Membership) and one not in answers:
+                    flow, answers[one] = self.asked(
+                        flow, names, one, replacing, only_truth=one is condition
+                    )
+
+            def answered(
+                part: Expression, answers: dict[Membership, syntax.Expression] = answers
+            ) -> syntax.Expression | None:
+                return answers[part] if isinstance(part, Membership) else replacing(part)
+
+            try:
+                term = term_of(condition, names, flow.schema, self.faults, wanted=BOOLEAN,
+                               replacing=answered)  # fmt: skip
+            except Stop:
+                continue  # its fault is noted; the other conditions are looked at too
+            name = f"{self.prefix}_where" if replacing is nothing else f"{self.prefix}_having"
+            flow = self.builder.add(Filter(term), flow, name=name, span=condition.span)
+        return flow
+
+    # --- subqueries ---
+
+    def asked(
+        self, flow: Flow, names: Names, question: Membership, replacing: Replacing, *,
+        only_truth: bool,
+    ) -> tuple[Flow, syntax.Expression]:  # fmt: skip
+        """The flow with what a subquery answers, and what to write for the answer."""
+        inner = self.inner(question, flow, names)
+        operand = None
+        if question.operand is not None:
+            assert inner.value is not None
+            before = len(self.faults)
+            operand = Operand(
+                term_of(question.operand, names, flow.schema, self.faults, replacing=replacing),
+                written(question.operand, names, self.faults, replacing),
+            )
+            if operand.term.type != inner.value.type and len(self.faults) == before:
+                operand, inner = self.unified(operand, inner, question)
+        lookups = Lookups(self.builder, self.prefix, self.faults)
+        return lookups.ask(flow, inner, operand, question.span, only_truth=only_truth)
+
+    def unified(
+        self, operand: Operand, inner: Inner, question: Membership
+    ) -> tuple[Operand, Inner]:
+        """Both sides of IN as numbers, if one is an integer."""
+        assert inner.value is not None
+        types = (operand.term.type, inner.value.type)
+        if not all(t.is_numeric for t in types):
+            message = f"IN compares {types[0]} with {types[1]}"
+            self.faults.append(Fault(message, question.span))
+            raise Stop
+        return Operand(_number(operand.term), operand.written), Inner(
+            inner.flow, _number(inner.value), inner.ties
+        )
+
+    def inner(self, question: Membership, flow: Flow, outer: Names) -> Inner:
+        """The rows of a subquery, and the conditions that tie it to the outer query."""
+        query = question.query
+        prefix = f"{self.prefix}_sub"
+        if not isinstance(query, Select) or _is_grouped(query) or query.limit is not None:
+            result = self.translator.relation(query, prefix)
+            return Inner(result, self.only_column(result, question), ())
+        inside = SelectTranslator(self.translator, query, prefix)
+        parts = self.translator.parts(query.sources, prefix)
+        seen = Names(tuple(p.visible for p in parts))
+        where = conjuncts(query.where)
+        tied = [c for c in where if is_correlated(c, seen, outer)]
+        result, names = inside.selected(parts, [c for c in where if c not in tied])
+        marked = tuple(Field(MARK + f.name, f.type) for f in flow.schema)
+        schema = Schema((*result.schema.fields, *marked))
+        all_names = both(names, outer, MARK)
+        ties = tuple(term_of(c, all_names, schema, self.faults, wanted=BOOLEAN) for c in tied)
+        value = None
+        if question.operand is not None:
+            wanted = inside.wanted(result, names, nothing, is_grouped=False)
+            if len(wanted) != 1:
+                self.complain_about_columns(question, len(wanted))
+            value = wanted[0].term
+        return Inner(result, value, ties)
+
+    def only_column(self, flow: Flow, question: Membership) -> Term | None:
+        if question.operand is None:
+            return None
+        if len(flow.schema) != 1:
+            self.complain_about_columns(question, len(flow.schema))
+        (field,) = flow.schema
+        return Column(field.name, field.type)
+
+    def complain_about_columns(self, question: Membership, count: int) -> None:
+        message = f"the query after IN must have one column, but has {count}"
+        self.faults.append(Fault(message, question.span))
+        raise Stop
+
+    # --- groups ---
+
+    def grouped(self, flow: Flow, names: Names) -> Grouped | None:
+        query = self.query
+        if not _is_grouped(query):
+            if query.having is not None:
+                message = "HAVING needs GROUP BY or an aggregate"
+                self.faults.append(Fault(message, query.having.span, "use WHERE"))
+                raise Stop
+            return None
+        grouping = Grouping(self.builder, self.prefix, self.faults, names, query.span)
+        keys = [self.unaliased(k, names) for k in query.group_by]
+        return grouping.group(flow, keys, self.totals())
+
+    def unaliased(self, key: Expression, names: Names) -> Expression:
+        """GROUP BY may name a column of the select list."""
+        if isinstance(key, Reference) and key.owner is None and not names.knows(key):
+            for item in self.query.items:
+                if isinstance(item, Item) and item.alias and item.alias.name == key.name.name:
+                    return item.value
+        return key
+
+    def totals(self) -> dict[Total, str | None]:
+        """Every aggregate once, with the name it should have if it is a column as it is."""
+        found: dict[Total, str | None] = {}
+        query = self.query
+        for number, item in enumerate(query.items, 1):
+            if isinstance(item, Item):
+                if isinstance(item.value, Total):
+                    found.setdefault(item.value, self.name_of(item, number))
+                found.update({t: found.get(t) for t in _totals(item.value)})
+        others = [query.having] if query.having is not None else []
+        others += [o.value for o in query.limit.order] if query.limit else []
+        for one in others:
+            found.update({t: found.get(t) for t in _totals(one)})
+        return found
+
+    # --- the select list ---
+
+    def wanted(
+        self, flow: Flow, names: Names, replacing: Replacing, *, is_grouped: bool
+    ) -> list[Wanted]:
+        """The columns of the select list; all that are wrong are told."""
+        found: list[Wanted] = []
+        is_faulty = False
+        for number, item in enumerate(self.query.items, 1):
+            try:
+                if isinstance(item, Star):
+                    found += self.starred(item, flow, names, is_grouped=is_grouped)
+                    continue
+                term = term_of(item.value, names, flow.schema, self.faults, replacing=replacing)
+                found.append(Wanted(self.name_of(item, number), term))
+            except Stop:
+                is_faulty = True
+        if is_faulty:
+            raise Stop
+        self.check_names(found)
+        return found
+
+    def name_of(self, item: Item, number: int) -> str:
+        if item.alias is not None:
+            return item.alias.name
+        match item.value:
+            case Reference(_, name):
+                return name.name
+            case Total(function, Reference(_, name)):
+                return f"{function.name}_{name.name}"
+            case Total(function):
+                return function.name
+            case _:
+                return f"column{number}"
+
+    def starred(self, star: Star, flow: Flow, names: Names, *, is_grouped: bool) -> list[Wanted]:
+        if is_grouped:
+            message = "* cannot stand in a query with groups"
+            self.faults.append(Fault(message, star.span, "list the columns"))
+            raise Stop
+        sources = names.sources
+        if star.owner is not None:
+            owner = names.source(star.owner)
+            if owner is None:
+                # Asking for a column of it gives the message.
+                names.resolve(Reference(star.owner, star.owner, star.span), self.faults)
+                raise Stop
+            sources = (owner,)
+        seen: dict[str, tuple[str, str]] = {}
+        for source in sources:
+            for column in source.columns:
+                seen.setdefault(column.column, (source.name, column.name))
+        counts = [name for _, name in seen.values()]
+        return [
+            Wanted(
+                name if counts.count(name) == 1 else f"{source}_{name}",
+                Column(column, flow.schema[column], star.span),
+            )
+            for column, (source, name) in seen.items()
+        ]
+
+    def check_names(self, wanted: list[Wanted]) -> None:
+        names = [w.name for w in wanted]
+        twice = next((w for n, w in enumerate(wanted) if w.name in names[:n]), None)
+        if twice is not None:
+            message = f'there are two columns "{twice.name}"'
+            span = twice.term.span or self.query.span
+            self.faults.append(Fault(message, span, "give one of them an alias with AS"))
+            raise Stop
+
+    # --- the end of a query ---
+
+    def finished(
+        self, flow: Flow, names: Names, wanted: list[Wanted], replacing: Replacing
+    ) -> Flow:
+        """Projection, DISTINCT, and the first rows."""
+        limit = self.query.limit
+        hidden: list[Wanted] = []
+        order: list[tuple[str, bool]] = []
+        if limit is not None:
+            order, hidden = self.ordered(limit, flow, names, wanted, replacing)
+        flow = self.projected(flow, [*wanted, *hidden])
+        if self.query.is_distinct:
+            flow = self.builder.add(
+                Distinct(), flow, name=f"{self.prefix}_distinct", span=self.query.span
+            )
+        if limit is None:
+            return flow
+        flow = self.top(flow, limit, order)
+        visible = {w.name: w.name for w in wanted}
+        return self.builder.columns(flow, visible, f"{self.prefix}_columns", self.query.span)
+
+    def projected(self, flow: Flow, wanted: list[Wanted]) -> Flow:
+        columns = tuple(Assign(w.name, w.term) for w in wanted)
+        is_same = [(c.name, c.term) for c in columns] == [
+            (f.name, Column(f.name, f.type)) for f in flow.schema
+        ]
+        if is_same:
+            return flow
+        name = f"{self.prefix}_columns"
+        return self.builder.add(Map(columns), flow, name=name, span=self.query.span)
+
+    def top(self, flow: Flow, limit: Limit, order: list[tuple[str, bool]]) -> Flow:
+        by = tuple(dict.fromkeys(name for name, _ in order))
+        down = tuple(name for name in by if dict(reversed(order))[name])
+        return self.builder.add(
+            Top(limit.count, by, down), flow,
+            name=f"{self.prefix}_top", span=limit.span, is_monotone=False,
+        )  # fmt: skip
+
+    def ordered(
+        self, limit: Limit, flow: Flow, names: Names, wanted: list[Wanted], replacing: Replacing
+    ) -> tuple[list[tuple[str, bool]], list[Wanted]]:
+        """The columns to order by, and those among them that the query does not show."""
+        hidden: list[Wanted] = []
+        order: list[tuple[str, bool]] = []
+
+        def column(term: Term) -> str:
+            shown = next((w.name for w in [*wanted, *hidden] if w.term == term), None)
+            if shown is not None:
+                return shown
+            schema = Schema(tuple(Field(w.name, w.term.type) for w in [*wanted, *hidden]))
+            hidden.append(Wanted(free_name("order", schema), term))
+            return hidden[-1].name
+
+        for one in limit.order:
+            term = self.order_term(one, flow, names, wanted, replacing)
+            if self.query.is_distinct and all(w.term != term for w in wanted):
+                message = "with DISTINCT a query is ordered by columns of its select list"
+                self.faults.append(Fault(message, one.value.span))
+                raise Stop
+            if one.nulls_first == one.is_descending:
+                # Nulls are less than all else, unless they are told to be otherwise.
+                is_null = Call("is_null", (term,), BOOLEAN, term.span)
+                order.append((column(is_null), one.nulls_first))
+            order.append((column(term), one.is_descending))
+        return order, hidden
+
+    def order_term(
+        self, one: Ordering, flow: Flow, names: Names, wanted: list[Wanted], replacing: Replacing
+    ) -> Term:
+        """A column of the select list by name or number, or any expression over the rows."""
+        match one.value:
+            case Reference(None, name):
+                shown = next((w for w in wanted if w.name == name.name), None)
+                if shown is not None:
+                    return shown.term
+            case Constant(int() as number, _, span) if not isinstance(number, bool):
+                if not 1 <= number <= len(wanted):
+                    message = f"there is no column number {number}"
+                    self.faults.append(Fault(message, span))
+                    raise Stop
+                return wanted[number - 1].term
+        return term_of(one.value, names, flow.schema, self.faults, replacing=replacing)
+
+
+def _asks(expression: Expression) -> bool:
+    return any(isinstance(e, Membership) for e in walk(expression))
+
+
+def _totals(expression: Expression) -> list[Total]:
+    return [e for e in walk(expression) if isinstance(e, Total)]
+
+
+def _is_grouped(query: Select) -> bool:
+    shown = [i.value for i in query.items if isinstance(i, Item)]
+    shown += [query.having] if query.having is not None else []
+    return bool(query.group_by) or any(_totals(e) for e in shown)
+
+
+def _number(term: Term) -> Term:
+    return Call("number", (term,), NUMBER, term.span) if term.type == INTEGER else term

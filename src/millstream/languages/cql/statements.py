@@ -1,0 +1,318 @@
+"""The statements of a file: declarations, views and queries, in two styles.
+
+    register stream S (a integer) time at;       CREATE STREAM S (a INTEGER) TIME at;
+    vquery v : select ...;                       CREATE VIEW v AS SELECT ...;
+    query q : select ...;                        CREATE OUTPUT q AS SELECT ...;
+
+Each statement is read on its own, so that the faults of all are found at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from sqlglot import TokenType
+
+from millstream.calculus.types import INTEGER, TIME
+from millstream.errors import Fault, listing, suggest
+from millstream.languages.cql.ast import (
+    Declaration,
+    Declared,
+    Output,
+    Query,
+    Statement,
+    View,
+    Word,
+)
+from millstream.languages.cql.names import SHOWN_TYPES, TYPES
+from millstream.languages.cql.read import read_query
+from millstream.languages.cql.tokens import Cursor, Stop, Token, span_of_token, tokens_of
+from millstream.source import Source, Span
+
+_OPTIONS = "TIME column, SLACK 2 SECONDS, HEARTBEAT 1 SECOND, KEY (column), FROM 'file', ONCE"
+_STARTS = ("create", "register", "query", "vquery", "table", "vtable", "source", "dest",
+           "select", "istream", "dstream", "rstream", "(")  # fmt: skip
+
+
+def read_statements(source: Source) -> tuple[tuple[Statement, ...], list[Fault]]:
+    """The statements of a text that can be read, and what is wrong with the others."""
+    reader = _StatementReader(source)
+    for part in _split(tokens_of(source)):
+        try:
+            reader.statement(part)
+        except Stop:
+            continue  # its fault is among those collected; the next statement is read too
+    reader.finish()
+    return tuple(reader.statements), reader.faults
+
+
+def _split(tokens: Sequence[Token]) -> list[list[Token]]:
+    """The tokens between semicolons; `source : path` and `dest : path` end with their line."""
+    parts: list[list[Token]] = [[]]
+    for number, token in enumerate(tokens):
+        part = parts[-1]
+        is_file = len(part) > 1 and part[0].text.lower() in ("source", "dest") \
+            and part[1].token_type is TokenType.COLON  # fmt: skip
+        if token.token_type is TokenType.SEMICOLON:
+            parts.append([])
+        elif is_file and len(part) > 2 and token.line != tokens[number - 1].line:
+            parts.append([token])
+        else:
+            part.append(token)
+    return [part for part in parts if part]
+
+
+@dataclass
+class _Style:
+    """What the last statements of the prototype's style wait for."""
+
+    unnamed_view: tuple[Query, Span] | None = None
+
+
+class _StatementReader:
+    """Mutable: collects statements and faults."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.faults: list[Fault] = []
+        self.statements: list[Statement] = []
+        self.style = _Style()
+        self.unnamed = 0
+
+    def finish(self) -> None:
+        if self.style.unnamed_view is not None:
+            self._complain_about_unnamed_view()
+        if not self.statements and not self.faults:
+            end = len(self.source.text)
+            self.faults.append(Fault("this file has no statement", Span(self.source, end, end)))
+
+    def statement(self, tokens: list[Token]) -> None:
+        cursor = Cursor(self.source, tokens, self.faults)
+        if self.style.unnamed_view is not None and cursor.text() != "vtable":
+            self._complain_about_unnamed_view()
+        if cursor.text() in ("source", "dest") and cursor.text(1) == ":":
+            self.place(cursor)
+        elif cursor.take("create"):
+            self.create(cursor)
+        elif cursor.text() in ("table", "vtable", "register"):
+            self.register(cursor)
+        elif cursor.text() in ("query", "vquery"):
+            self.query(cursor)
+        elif cursor.text() in _STARTS:
+            self.output(None, tokens)
+        else:
+            near = suggest(cursor.text(), _STARTS)
+            cursor.expected("a statement", near or "such as CREATE STREAM, CREATE VIEW or SELECT")
+
+    def _complain_about_unnamed_view(self) -> None:
+        assert self.style.unnamed_view is not None
+        hint = "write vquery NAME : ..., or vtable : register stream NAME (...); after it"
+        self.faults.append(Fault("this view has no name", self.style.unnamed_view[1], hint))
+        self.style.unnamed_view = None
+
+    # --- queries ---
+
+    def rest(self, cursor: Cursor) -> list[Token]:
+        if cursor.is_done:
+            cursor.expected("a query")
+        return list(cursor.tokens[cursor.at :])
+
+    def output(self, name: Word | None, tokens: list[Token]) -> None:
+        tokens, to = _destination(tokens)
+        query = read_query(self.source, tokens, self.faults)
+        if name is None:
+            self.unnamed += 1
+            name = Word(f"query{self.unnamed}", span_of_token(self.source, tokens[0]))
+        self.statements.append(Output(name, query, to))
+
+    def query(self, cursor: Cursor) -> None:
+        """`query [name] : select ...` and `vquery [name] : select ...`."""
+        is_view = cursor.take("vquery")
+        if not is_view:
+            cursor.require("query")
+        name = None
+        if cursor.text() not in (":", "as"):
+            name = cursor.word("a name or a colon")
+        if not (cursor.take(":") or cursor.take("as")):
+            cursor.expected('":"')
+        tokens = self.rest(cursor)
+        if not is_view:
+            self.output(name, tokens)
+        elif name is not None:
+            self.statements.append(View(name, (), read_query(self.source, tokens, self.faults)))
+        else:
+            span = span_of_token(self.source, tokens[0])
+            self.style.unnamed_view = (read_query(self.source, tokens, self.faults), span)
+
+    def create(self, cursor: Cursor) -> None:
+        kind = cursor.text()
+        if kind in ("stream", "relation"):
+            cursor.take(kind)
+            self.statements.append(self.declaration(cursor, is_relation=kind == "relation"))
+        elif kind in ("view", "output"):
+            cursor.take(kind)
+            name = cursor.word("a name")
+            columns: tuple[Word, ...] = ()
+            if kind == "view" and cursor.take("("):
+                columns = cursor.words("a column")
+                cursor.require(")")
+            cursor.require("as")
+            tokens = self.rest(cursor)
+            if kind == "output":
+                self.output(name, tokens)
+            else:
+                query = read_query(self.source, tokens, self.faults)
+                self.statements.append(View(name, columns, query))
+        else:
+            known = ("STREAM", "RELATION", "VIEW", "OUTPUT")
+            cursor.expected(listing(known), suggest(kind.upper(), known) if kind else None)
+
+    def register(self, cursor: Cursor) -> None:
+        """`[table :] register stream ...`; `vtable :` names the view before it."""
+        is_of_view = cursor.take("vtable")
+        if is_of_view or cursor.take("table"):
+            cursor.require(":")
+        cursor.require("register")
+        kind = cursor.text()
+        if kind not in ("stream", "relation"):
+            cursor.expected("stream or relation")
+        cursor.take(kind)
+        found = self.declaration(cursor, is_relation=kind == "relation")
+        if not is_of_view:
+            self.statements.append(found)
+            return
+        if self.style.unnamed_view is None:
+            cursor.fail("a vtable names the vquery before it, but there is none", found.name.span)
+        assert self.style.unnamed_view is not None
+        query, _ = self.style.unnamed_view
+        self.style.unnamed_view = None
+        self.statements.append(View(found.name, tuple(c.name for c in found.columns), query))
+
+    def place(self, cursor: Cursor) -> None:
+        """`source : file` of the declaration before, `dest : file` of the query before."""
+        is_source = cursor.text() == "source"
+        span = cursor.span()
+        cursor.at += 2
+        if cursor.is_done:
+            cursor.expected("a file")
+        first, last = cursor.tokens[cursor.at], cursor.tokens[-1]
+        text = self.source.text[first.start : last.end + 1].strip("'\"")
+        before = self.statements[-1] if self.statements else None
+        if is_source and isinstance(before, Declaration) and before.source is None:
+            self.statements[-1] = replace(before, source=text)
+        elif not is_source and isinstance(before, Output) and before.to is None:
+            self.statements[-1] = replace(before, to=text)
+        else:
+            what = "a declaration" if is_source else "a query"
+            cursor.fail(f"this must follow {what} that has no file yet", span)
+
+    # --- declarations ---
+
+    def declaration(self, cursor: Cursor, *, is_relation: bool) -> Declaration:
+        name = cursor.word("a name")
+        cursor.require("(", "( and the columns")
+        columns: list[Declared] = []
+        keys: list[Word] = []
+        while True:
+            if not self.key(cursor, keys):
+                columns.append(self.column(cursor, keys))
+            if not cursor.take(","):
+                break
+        cursor.require(")", 'a comma or ")"')
+        found = Declaration(name, is_relation, tuple(columns))
+        while not cursor.is_done:
+            found = self.option(cursor, found, keys)
+        found = replace(found, key=tuple(keys))
+        self.check(found)
+        return found
+
+    def column(self, cursor: Cursor, keys: list[Word]) -> Declared:
+        name = cursor.word("a column")
+        span = cursor.span()
+        type_name = cursor.word("a type").name.lower()
+        if type_name == "double":
+            cursor.take("precision")
+        if cursor.take("("):  # the length of a text, which is not ours to limit
+            cursor.number("a length")
+            if cursor.take(","):
+                cursor.number("a length")
+            cursor.require(")")
+        if type_name not in TYPES:
+            hint = f"types are: {listing(SHOWN_TYPES)}. {suggest(type_name, TYPES) or ''}".strip()
+            cursor.fail(f'unknown type "{type_name}"', span, hint)
+        if cursor.take("primary key") or cursor.take("primary", "key") or cursor.take("key"):
+            keys.append(name)
+        return Declared(name, TYPES[type_name])
+
+    def key(self, cursor: Cursor, keys: list[Word]) -> bool:
+        """`[PRIMARY] KEY (a, b)`."""
+        words: tuple[tuple[str, ...], ...] = (("primary key",), ("primary", "key"), ("key",))
+        for one in words:
+            if cursor.text(len(one)) == "(" and cursor.take(*one):
+                cursor.require("(")
+                keys += cursor.words("a column")
+                cursor.require(")")
+                return True
+        return False
+
+    def option(self, cursor: Cursor, found: Declaration, keys: list[Word]) -> Declaration:
+        if self.key(cursor, keys):
+            return found
+        if cursor.take("time") or cursor.take("timestamp"):
+            cursor.take("by")
+            return replace(found, time=cursor.word("the column of the event time"))
+        if cursor.take("slack"):
+            return replace(found, slack=cursor.duration("a slack"))
+        if cursor.take("heartbeat"):
+            cursor.take("every")
+            span = cursor.span()
+            every = cursor.duration("a heartbeat")
+            if every < 1:
+                cursor.fail("a heartbeat must be longer than nothing", span)
+            return replace(found, heartbeat=every)
+        if cursor.take("from") or cursor.take("source"):
+            return replace(found, source=cursor.string("a file in quotes"))
+        cursor.take("read")
+        if cursor.take("once"):
+            return replace(found, is_read_once=True)
+        cursor.expected("an option or the end", f"options are: {_OPTIONS}")
+
+    def check(self, found: Declaration) -> None:
+        """Options that contradict each other."""
+
+        def fail(message: str, span: Span, hint: str | None = None) -> None:
+            self.faults.append(Fault(message, span, hint))
+
+        names = [c.name.name for c in found.columns]
+        for number, column in enumerate(found.columns):
+            if column.name.name in names[:number]:
+                fail(f'there are two columns "{column.name.name}"', column.name.span)
+        for key in found.key:
+            if key.name not in names:
+                hint = f"{found.name.name} has: {listing(names)}. {suggest(key.name, names) or ''}"
+                fail(f'unknown column "{key.name}"', key.span, hint.strip())
+        if found.key and not found.is_relation:
+            fail("a stream has no key: its rows are never replaced", found.key[0].span,
+                 "declare a relation, or use [Partition By key Rows 1]")  # fmt: skip
+        timed = next(
+            (c for c in found.columns if found.time and c.name.name == found.time.name), None
+        )
+        if timed is not None and timed.type not in (TIME, INTEGER):
+            assert found.time is not None
+            fail(f'"{timed.name.name}" is a {timed.type}, but an event time must be a time',
+                 found.time.span)  # fmt: skip
+        if found.is_read_once and not found.is_relation:
+            fail("only a relation can be read once", found.name.span)
+        if found.is_read_once and found.time is not None:
+            fail("a relation that is read once has no times", found.time.span)
+
+
+def _destination(tokens: list[Token]) -> tuple[list[Token], str | None]:
+    """A query and the file after a final `TO`, if there is one."""
+    has_file = (
+        len(tokens) > 2
+        and tokens[-1].token_type is TokenType.STRING
+        and tokens[-2].text.lower() == "to"
+    )
+    return (tokens[:-2], str(tokens[-1].text)) if has_file else (tokens, None)

@@ -1,0 +1,136 @@
+"""From expressions of a query to typed terms over the columns of a queue."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from millstream.calculus import syntax
+from millstream.calculus.check import Scope, check_into
+from millstream.calculus.scalars import SCALARS
+from millstream.calculus.terms import Call, Term
+from millstream.calculus.types import BOOLEAN, Schema, Type
+from millstream.errors import Fault, listing, suggest
+from millstream.languages.cql.ast import (
+    Apply,
+    Constant,
+    Expression,
+    Membership,
+    Reference,
+    Total,
+    Word,
+)
+from millstream.languages.cql.names import AGGREGATES, FUNCTIONS, SHORTHANDS
+from millstream.languages.cql.scope import Names
+from millstream.languages.cql.tokens import Stop
+
+#: What to write for a part of an expression, or None to write it as it is.
+Replacing = Callable[[Expression], syntax.Expression | None]
+
+
+def nothing(expression: Expression) -> None:
+    """Replaces nothing."""
+
+
+def walk(expression: Expression) -> Iterator[Expression]:
+    """The expression and its parts, without what is inside subqueries."""
+    yield expression
+    match expression:
+        case Apply(_, args):
+            for arg in args:
+                yield from walk(arg)
+        case Total(_, arg) if arg is not None:
+            yield from walk(arg)
+        case Membership(operand) if operand is not None:
+            yield from walk(operand)
+
+
+def conjuncts(expression: Expression | None) -> list[Expression]:
+    """The conditions that `and` ties together."""
+    if expression is None:
+        return []
+    if isinstance(expression, Apply) and expression.function.name == "and":
+        return [one for arg in expression.args for one in conjuncts(arg)]
+    return [expression]
+
+
+def all_of(terms: Iterable[Term]) -> Term | None:
+    """The terms tied together by `and`; None if there are none."""
+    found: Term | None = None
+    for term in terms:
+        found = term if found is None else Call("and", (found, term), BOOLEAN, term.span)
+    return found
+
+
+def term_of(
+    expression: Expression,
+    names: Names,
+    schema: Schema,
+    faults: list[Fault],
+    *,
+    wanted: Type | None = None,
+    replacing: Replacing = nothing,
+) -> Term:
+    """The typed term of an expression, or `Stop` with the faults noted."""
+    before = len(faults)
+    term = check_into(
+        written(expression, names, faults, replacing),
+        Scope(schema, "the query"),
+        faults,
+        wanted=wanted,
+    )
+    if term is None or len(faults) > before:
+        raise Stop
+    return term
+
+
+def written(
+    expression: Expression, names: Names, faults: list[Fault], replacing: Replacing = nothing
+) -> syntax.Expression:
+    """The expression over columns of the queue, or `Stop` with the faults noted."""
+    found = _written(expression, names, faults, replacing)
+    if found is None:
+        raise Stop
+    return found
+
+
+def _written(
+    expression: Expression, names: Names, faults: list[Fault], replacing: Replacing
+) -> syntax.Expression | None:
+    """The expression over columns of the queue; None if something in it is at fault."""
+    replaced = replacing(expression)
+    if replaced is not None:
+        return replaced
+    match expression:
+        case Reference():
+            seen = names.resolve(expression, faults)
+            return None if seen is None else syntax.Name(seen.column, expression.span)
+        case Constant(value, type_, span):
+            return syntax.Constant(value, type_, span)
+        case Apply(function, args, span):
+            parts = [_written(a, names, faults, replacing) for a in args]
+            given = tuple(w for w in parts if w is not None)
+            if function.name not in SCALARS:
+                faults.append(_unknown_function(function))
+                return None
+            if len(given) < len(args):
+                return None
+            return syntax.Apply(function.name, given, span, function.span)
+        case Total(function, _, _, span):
+            hint = "it can stand in a select list, in HAVING and in ORDER BY"
+            name = function.name.upper()
+            faults.append(Fault(f"the aggregate {name} cannot stand here", span, hint))
+            return None
+        case Membership(_, _, span):
+            hint = "it can stand in WHERE and in HAVING"
+            faults.append(Fault("a subquery cannot stand here", span, hint))
+            return None
+
+
+def _unknown_function(word: Word) -> Fault:
+    if word.name.lower() in ("istream", "dstream", "rstream"):
+        message = f"{word.name} stands around a whole query or a whole select list"
+        return Fault(message, word.span)
+    known = [*FUNCTIONS, *SHORTHANDS, *AGGREGATES]
+    near = suggest(word.name.lower(), known)
+    hint = near or f"functions are: {listing(known, 80)}"
+    return Fault(f'unknown function "{word.name}"', word.span, hint)

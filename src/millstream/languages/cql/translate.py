@@ -1,0 +1,403 @@
+"""From the statements of a file to one program of the calculus.
+
+The shape is that of the paper: one operator for each operator of the query, with its
+state in variables of its own. What can be done better is left to the optimiser.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from millstream.calculus.functions import (
+    Assign,
+    Distinct,
+    Dstream,
+    Filter,
+    Function,
+    Istream,
+    Latest,
+    Lookup,
+    Map,
+    Merge,
+    Now,
+    Range,
+    Rows,
+    Rstream,
+    Top,
+)
+from millstream.calculus.graph import Input
+from millstream.calculus.terms import Call, Column, Term
+from millstream.calculus.types import BOOLEAN, INTEGER, NUMBER, Field, QueueType, Schema
+from millstream.calculus.verify import verified
+from millstream.errors import CheckError, Fault, ParseError, listing, suggest
+from millstream.languages import Translation
+from millstream.languages.cql.ast import (
+    Combined,
+    Constant,
+    Declaration,
+    Joined,
+    Limit,
+    Named,
+    Nested,
+    Output,
+    Query,
+    Reference,
+    Select,
+    Statement,
+    Streamed,
+    StreamOperator,
+    View,
+    Window,
+    Word,
+)
+from millstream.languages.cql.build import Builder, Flow
+from millstream.languages.cql.joins import Part, free_name
+from millstream.languages.cql.scope import Seen, Visible
+from millstream.languages.cql.select import SelectTranslator
+from millstream.languages.cql.tokens import Stop
+from millstream.source import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A stream, relation or view that queries can name; `flow` is None if it is at fault."""
+
+    word: Word
+    flow: Flow | None
+    is_declared: bool
+
+
+def translate(statements: Sequence[Statement], unread: Sequence[Fault] = ()) -> Translation:
+    """The verified program of some statements, or an error with every fault.
+
+    `unread` is what is wrong with statements that could not be read; they may have
+    defined anything, so names that are not known are then no faults.
+    """
+    translator = Translator(knows_all=not unread)
+    for statement in statements:
+        translator.statement(statement)
+    faults = [*unread, *translator.faults]
+    if not translator.outputs and not faults:
+        last = statements[-1]
+        hint = "write CREATE OUTPUT name AS SELECT ..., or just SELECT ..."
+        faults.append(Fault("this file has no query", last.name.span, hint))
+    if faults:
+        in_order = sorted(faults, key=lambda f: f.span.start if f.span else 0)
+        raise (ParseError if unread else CheckError)(in_order)
+    program = translator.builder.program(tuple(translator.inputs), translator.outputs)
+    used = set(program.input_names)
+    sources = {name: text for name, text in translator.sources.items() if name in used}
+    return Translation(verified(program), sources, translator.sinks)
+
+
+class Translator:
+    """Mutable: what is known so far, the operators and the faults."""
+
+    def __init__(self, *, knows_all: bool) -> None:
+        self.knows_all = knows_all
+        self.faults: list[Fault] = []
+        self.builder = Builder(self.faults)
+        self.known: dict[str, Known] = {}
+        self.inputs: list[Input] = []
+        self.outputs: dict[str, Flow] = {}
+        self.sources: dict[str, str] = {}
+        self.sinks: dict[str, str] = {}
+
+    # --- statements ---
+
+    def statement(self, statement: Statement) -> None:
+        """Take in a statement; what is wrong with it is noted, and the next can be read."""
+        name = statement.name.name
+        if name in self.known or name in self.outputs:
+            message = f'"{name}" is defined more than once'
+            self.faults.append(Fault(message, statement.name.span))
+            return
+        try:
+            match statement:
+                case Declaration():
+                    self.declare(statement)
+                case View():
+                    self.known[name] = Known(statement.name, None, is_declared=False)
+                    flow = self.view(statement)
+                    self.known[name] = Known(statement.name, flow, is_declared=False)
+                case Output():
+                    self.output(statement)
+        except Stop:
+            return  # its fault is noted, and what hangs on it is left out without further ado
+
+    def declare(self, one: Declaration) -> None:
+        name = one.name.name
+        schema = Schema(tuple(Field(c.name.name, c.type) for c in one.columns))
+        # A key of unknown columns has been told where the declaration was read.
+        is_keyed = bool(one.key) and not one.is_read_once and all(k.name in schema for k in one.key)
+        type_ = QueueType(schema, one.is_relation and not is_keyed)
+        time = one.time.name if one.time else None
+        self.inputs.append(Input(name, type_, time, one.slack, one.name.span, one.is_read_once))
+        self.builder.names.add(name)
+        if one.source is not None:
+            self.sources[name] = one.source
+        beats = frozenset((one.heartbeat,)) if one.heartbeat is not None else frozenset[int]()
+        flow = Flow(name, type_, one.is_read_once, beats)
+        if is_keyed:
+            keys = tuple(k.name for k in one.key)
+            flow = self.builder.add(
+                Latest(keys), flow, name=f"{name}_latest", span=one.name.span, is_monotone=False
+            )
+        self.known[name] = Known(one.name, flow, is_declared=True)
+
+    def view(self, view: View) -> Flow:
+        flow = self.query(view.query, view.name.name)
+        if not view.columns:
+            return flow
+        if len(view.columns) != len(flow.schema):
+            message = (
+                f"this view has {len(flow.schema)} columns ({listing(flow.schema.names)}), "
+                f"but {len(view.columns)} names"
+            )
+            self.faults.append(Fault(message, view.name.span))
+            raise Stop
+        names = [w.name for w in view.columns]
+        mapping = dict(zip(names, flow.schema.names, strict=True))
+        return self.builder.columns(flow, mapping, f"{view.name.name}_columns", view.name.span)
+
+    def output(self, output: Output) -> None:
+        name = output.name.name
+        flow = self.query(output.query, name)
+        if flow.type.is_relation and flow.is_monotone:
+            # What only ever grows is a stream of what comes, by the language's default.
+            span = output.query.span
+            flow = self.builder.add(Istream(), flow, name=f"{name}_istream", span=span)
+        self.outputs[name] = flow
+        self.builder.names.add(name)
+        if output.to is not None:
+            self.sinks[name] = output.to
+
+    # --- queries ---
+
+    def query(self, query: Query, prefix: str) -> Flow:
+        match query:
+            case Streamed():
+                return self.streamed(query, prefix)
+            case Select():
+                return SelectTranslator(self, query, prefix).flow()
+            case Combined():
+                return self.combined(query, prefix)
+
+    def relation(self, query: Query, prefix: str) -> Flow:
+        """The relation of a subquery, which must not be a stream."""
+        flow = self.query(query, prefix)
+        if not flow.type.is_relation:
+            message = "a relation is needed here, but this query is a stream"
+            hint = "leave out Istream, Dstream or Rstream, or put a window after the query"
+            self.faults.append(Fault(message, query.span, hint))
+            raise Stop
+        return flow
+
+    def streamed(self, query: Streamed, prefix: str) -> Flow:
+        flow = self.query(query.query, prefix)
+        operator = query.operator
+        if not flow.type.is_relation:
+            message = f"{operator.value} takes a relation, but this query is already a stream"
+            hint = "put a window after the inner query, or take one of the two away"
+            self.faults.append(Fault(message, query.span, hint))
+            raise Stop
+        function: Function = {
+            StreamOperator.ISTREAM: Istream(),
+            StreamOperator.DSTREAM: Dstream(),
+            StreamOperator.RSTREAM: Rstream(tuple(sorted(flow.beats))),
+        }[operator]
+        name = f"{prefix}_{operator.value.lower()}"
+        return self.builder.add(function, flow, name=name, span=query.span, is_monotone=False)
+
+    # --- sources ---
+
+    def parts(self, sources: Sequence[Joined], prefix: str) -> list[Part]:
+        """The sources of a FROM clause; the faults of all of them are noted."""
+        found: list[Part] = []
+        for number, joined in enumerate(sources, 1):
+            try:
+                found.append(self.part(joined, f"{prefix}_from{number}"))
+            except Stop:
+                continue  # its fault is noted; the other sources are looked at too
+        if len(found) < len(sources):
+            raise Stop
+        return found
+
+    def part(self, joined: Joined, prefix: str) -> Part:
+        source = joined.source
+        if isinstance(source, Named):
+            known = self.find(source.name)
+            if known.flow is None:
+                raise Stop  # what it hangs on is at fault, and that has been said
+            name = source.alias.name if source.alias else known.word.name
+            return Part(
+                self.windowed(known.flow, source, is_declared=known.is_declared), name, joined
+            )
+        flow = self.query(source.query, prefix)
+        name = source.alias.name if source.alias else prefix
+        return Part(self.windowed(flow, source, is_declared=False), name, joined)
+
+    def find(self, word: Word) -> Known:
+        found = self.known.get(word.name)
+        if found is None and not word.is_quoted:
+            loose = [k for n, k in self.known.items() if n.lower() == word.name.lower()]
+            found = loose[0] if len(loose) == 1 else None
+        if found is None and not self.knows_all:
+            raise Stop
+        if found is None:
+            near = suggest(word.name, self.known)
+            hint = f"there are: {listing(self.known)}. {near or ''}".strip()
+            if word.name in self.outputs:
+                hint = "it is the result of a query; name it as a view to read it again"
+            self.faults.append(Fault(f'unknown stream or relation "{word.name}"', word.span, hint))
+            raise Stop
+        return found
+
+    def windowed(self, flow: Flow, source: Named | Nested, *, is_declared: bool) -> Flow:
+        """The relation of a source: through its window, or the default one of a stream."""
+        window, span = source.window, source.span
+        if flow.type.is_relation:
+            if window is None:
+                return flow
+            return self.window(self.as_stream(flow, window, is_declared=is_declared), window)
+        if window is None:
+            return self.window(flow, Window(span=span))
+        return self.window(flow, window)
+
+    def as_stream(self, flow: Flow, window: Window, *, is_declared: bool) -> Flow:
+        """A window on a query that only grows means a window on what comes to it."""
+        if is_declared or not flow.is_monotone:
+            message = "a window stands on a stream, but this is a relation"
+            hint = (
+                "leave the window out"
+                if is_declared
+                else "say what stream is meant: Istream, Dstream or Rstream of the query"
+            )
+            self.faults.append(Fault(message, window.span, hint))
+            raise Stop
+        return self.builder.add(Istream(), flow, name=f"{flow.queue}_istream", span=window.span)
+
+    def window(self, flow: Flow, window: Window) -> Flow:
+        function: Function
+        if window.is_now:
+            function, word = Now(), "now"
+        elif window.rows is not None:
+            by = tuple(self.partition_column(flow, w) for w in window.by)
+            function, word = Rows(window.rows, by, window.length), "rows"
+        else:
+            function, word = Range(window.length, window.slide), "range"
+        is_monotone = isinstance(function, Range) and window.length is None
+        return self.builder.add(
+            function, flow, name=f"{flow.queue}_{word}", span=window.span, is_monotone=is_monotone
+        )
+
+    def partition_column(self, flow: Flow, word: Word) -> str:
+        columns = tuple(Seen(f.name, f.name, f.type) for f in flow.schema)
+        found = Visible(flow.queue, columns).find(word)
+        if found is None:
+            near = suggest(word.name, flow.schema.names)
+            hint = f"{flow.queue} has: {listing(flow.schema.names)}. {near or ''}".strip()
+            self.faults.append(Fault(f'unknown column "{word.name}"', word.span, hint))
+            raise Stop
+        return found.column
+
+    # --- set operations ---
+
+    def combined(self, query: Combined, prefix: str) -> Flow:
+        left, right = self.both_sides(query, prefix)
+        left, right = self.alike(left, right, query, prefix)
+        span = query.span
+        if query.kind == "union":
+            flow = self.builder.add(Merge(), left, right, name=f"{prefix}_union", span=span)
+            if not query.keeps_duplicates:
+                flow = self.builder.add(Distinct(), flow, name=f"{prefix}_distinct", span=span)
+        else:
+            flow = self.compared(query, left, right, prefix)
+        return self.limited(flow, query.limit, prefix)
+
+    def both_sides(self, query: Combined, prefix: str) -> tuple[Flow, Flow]:
+        sides: list[Flow] = []
+        for one, word in ((query.left, "left"), (query.right, "right")):
+            try:
+                sides.append(self.relation(one, f"{prefix}_{word}"))
+            except Stop:
+                continue  # its fault is noted; the other side is looked at too
+        if len(sides) < 2:
+            raise Stop
+        return sides[0], sides[1]
+
+    def compared(self, query: Combined, left: Flow, right: Flow, prefix: str) -> Flow:
+        """EXCEPT and INTERSECT: the rows of the left that the right has not, or has."""
+        span = query.span
+        once = self.builder.add(Distinct(), left, name=f"{prefix}_distinct", span=span)
+        found = free_name("found", left.schema)
+        is_kept = query.kind == "intersect"
+        on = tuple((n, n) for n in left.schema.names)
+        looked = self.builder.add(
+            Lookup(found, on, nulls_match=True), once, right, name=f"{prefix}_lookup", span=span,
+            is_monotone=is_kept and left.is_monotone and right.is_monotone,
+        )  # fmt: skip
+        answer: Term = Column(found, BOOLEAN)
+        condition = answer if is_kept else Call("not", (answer,), BOOLEAN)
+        kept = self.builder.add(Filter(condition), looked, name=f"{prefix}_{query.kind}", span=span)
+        names = {n: n for n in left.schema.names}
+        return self.builder.columns(kept, names, f"{prefix}_columns", span)
+
+    def alike(self, left: Flow, right: Flow, query: Combined, prefix: str) -> tuple[Flow, Flow]:
+        """Both sides with the names of the left and with one type for each column."""
+        if len(left.schema) != len(right.schema):
+            message = (
+                f"both sides of {query.kind.upper()} must have as many columns: "
+                f"{len(left.schema)} and {len(right.schema)}"
+            )
+            self.faults.append(Fault(message, query.span))
+            raise Stop
+        columns: tuple[list[Assign], list[Assign]] = ([], [])
+        for one, other in zip(left.schema, right.schema, strict=True):
+            terms: list[Term] = [Column(one.name, one.type), Column(other.name, other.type)]
+            if one.type != other.type:
+                if {one.type, other.type} != {INTEGER, NUMBER}:
+                    message = (
+                        f'column "{one.name}" is a {one.type} on the left of '
+                        f'{query.kind.upper()}, but "{other.name}" on the right is a {other.type}'
+                    )
+                    self.faults.append(Fault(message, query.span))
+                    raise Stop
+                terms = [Call("number", (t,), NUMBER) if t.type == INTEGER else t for t in terms]
+            for side, term in zip(columns, terms, strict=True):
+                side.append(Assign(one.name, term))
+        return (
+            self.mapped(left, columns[0], prefix, query.span),
+            self.mapped(right, columns[1], prefix, query.span),
+        )
+
+    def mapped(self, flow: Flow, columns: list[Assign], prefix: str, span: Span) -> Flow:
+        same = [Assign(f.name, Column(f.name, f.type)) for f in flow.schema]
+        if columns == same:
+            return flow
+        return self.builder.add(Map(tuple(columns)), flow, name=f"{prefix}_columns", span=span)
+
+    def limited(self, flow: Flow, limit: Limit | None, prefix: str) -> Flow:
+        """The first rows of a set operation, by columns of its result."""
+        if limit is None:
+            return flow
+        by: list[str] = []
+        down: list[str] = []
+        for one in limit.order:
+            match one.value:
+                case Reference(None, word) if word.name in flow.schema:
+                    name = word.name
+                case Constant(int() as number) if 1 <= number <= len(flow.schema):
+                    name = flow.schema.names[number - 1]
+                case _:
+                    hint = f"it has: {listing(flow.schema.names)}"
+                    message = "the result of UNION and its like is ordered by its columns"
+                    self.faults.append(Fault(message, one.value.span, hint))
+                    raise Stop
+            by.append(name)
+            down += [name] if one.is_descending else []
+        function = Top(limit.count, tuple(dict.fromkeys(by)), tuple(dict.fromkeys(down)))
+        return self.builder.add(
+            function, flow, name=f"{prefix}_top", span=limit.span, is_monotone=False
+        )

@@ -1,0 +1,48 @@
+"""Each pass by itself: what it makes of a program, and that both mean the same.
+
+A case is a program, then a line `# becomes` and another program, or a line `# stays`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from millstream.calculus.graph import Program
+from millstream.calculus.text import load, render
+from millstream.optimiser.optimise import PASSES, REASONS, optimise
+from millstream.source import Source
+from tests.generate import inputs_for
+from tests.laws.runs import on_reference
+
+CASES = sorted((Path(__file__).parent / "cases").glob("*/*.brook"))
+BY_NAME = {one.__name__: one for one in PASSES}
+
+
+def halves(case: Path) -> tuple[Program, Program]:
+    text = case.read_text()
+    before, _, after = text.partition("# becomes\n")
+    program = load(Source(case.name, before))
+    return program, load(Source(case.name, after)) if after else program
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda p: f"{p.parent.name}/{p.stem}")
+def test_a_pass_makes_of_a_program_what_its_case_says(case: Path) -> None:
+    before, after = halves(case)
+    assert render(after) == render(optimise(before, (BY_NAME[case.parent.name],)))
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda p: f"{p.parent.name}/{p.stem}")
+@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_both_halves_of_a_case_mean_the_same(case: Path, data: st.DataObject) -> None:
+    before, after = halves(case)
+    events = data.draw(inputs_for(before))
+    assert on_reference(before, events)[0] == on_reference(after, events)[0]
+
+
+def test_every_pass_has_a_reason_and_cases() -> None:
+    assert set(BY_NAME) == set(REASONS) == {case.parent.name for case in CASES}
