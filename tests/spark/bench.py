@@ -19,8 +19,8 @@ from millstream.backends.spark.manifest import (
     write_manifest,
 )
 from millstream.backends.spark.memory import Memory
-from millstream.backends.spark.planning import Planner, plan_name, shares
-from millstream.backends.spark.source import ShareTask, Task
+from millstream.backends.spark.planning import Planner, tasks_of
+from millstream.backends.spark.reading import ShareTask
 from millstream.backends.spark.spec import InputSpec, SourceSpec
 from millstream.backends.spark.wire import Wire, message_of
 from millstream.backends.spark.worker import StageTask, Turn
@@ -28,7 +28,6 @@ from millstream.calculus.graph import Program
 from millstream.connectors.location import Location
 from millstream.plan.batch import Batch
 from millstream.state.files import LocalFiles
-from millstream.state.records import read_record
 from tests.laws.runs import Collector
 
 
@@ -124,12 +123,11 @@ class Bench:
         return True
 
     def run(self, seq: int) -> None:
-        plan = read_record(self.files, plan_name(seq))
         version = self.last["version"] + 1
         turn = Turn(version, tuple(self.known), version % self.snapshot_every == 0)
         rows: list[Wire] = []
-        for number, share in enumerate(shares(self.spec, plan)):
-            rows += ShareTask(self.spec, Task("", seq, number, share, plan)).rows()
+        for task in tasks_of(self.spec, self.files, seq):
+            rows += ShareTask(self.spec, task).rows()
         for stage in range(len(self.layout.stages)):
             rows = [
                 r

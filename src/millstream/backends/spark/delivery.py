@@ -17,9 +17,8 @@ from millstream.backends.job import InputCounts, Job, Report
 from millstream.backends.spark.layout import Layout
 from millstream.backends.spark.manifest import FOLDER, Manifest, read_manifest
 from millstream.backends.spark.order import finished
-from millstream.backends.spark.parcels import opened, parcels_in
+from millstream.backends.spark.parcels import LATE, opened, parcels_in
 from millstream.backends.spark.points import reached
-from millstream.backends.spark.worker import LATE
 from millstream.calculus.types import QueueType
 from millstream.connectors.chunks import Rejected
 from millstream.connectors.parts import PartsWriter

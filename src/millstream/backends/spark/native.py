@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from millstream.backends.spark.manifest import Manifest, last_manifest
-from millstream.backends.spark.source import SegmentWriter, sent
+from millstream.backends.spark.reading import SegmentWriter, sent
 from millstream.backends.spark.spec import InputSpec, SourceSpec, spec_from_json, spec_to_json
 from millstream.backends.spark.wire import SCHEMA, record_batch
 from millstream.calculus.types import Kind

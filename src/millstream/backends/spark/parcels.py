@@ -21,6 +21,8 @@ from millstream.state.files import Files
 #: A task that sends no more than this needs no file.
 INLINE_BYTES = 1 << 16
 _ALIGNMENT = 64
+#: Late rows of input n travel as queue LATE - n.
+LATE = -1000
 
 
 @dataclass(frozen=True, slots=True)

@@ -256,5 +256,27 @@ def shares(spec: SourceSpec, plan: Plan) -> list[Share]:
     return tasks
 
 
+@dataclass(frozen=True)
+class ReadingTask:
+    """A task's share of a batch, and what is known before it."""
+
+    seq: int
+    number: int
+    share: Share
+    #: Time has passed up to here.
+    floor: int | None
+    largest: dict[str, int | None]
+    silent: dict[str, bool]
+
+
+def tasks_of(spec: SourceSpec, files: LocalFiles, seq: int) -> list[ReadingTask]:
+    """The tasks of a batch that has been planned."""
+    plan = read_record(files, plan_name(seq))
+    return [
+        ReadingTask(seq, number, share, plan["floor"], plan["largest"], plan["silent"])
+        for number, share in enumerate(shares(spec, plan))
+    ]
+
+
 def file_of(one: InputSpec, path: str) -> Path | None:
     return None if path == _GENERATOR else one.location.base / path

@@ -6,6 +6,7 @@ on this machine only.
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import threading
@@ -72,4 +73,6 @@ def start_session(master: str, checkpoint: Path, partitions: int, *, ui: bool = 
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, handler)
     session.sparkContext.setLogLevel("WARN")
+    # It writes what is raised inside a batch to standard error; we tell it ourselves.
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
     return session

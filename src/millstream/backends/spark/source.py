@@ -1,34 +1,20 @@
 """Our own source: all inputs that we read ourselves as one Spark streaming data source.
 
-Batches are planned on the driver (see `planning`). A task reads its pieces, tells late
-rows from others by the log before them, cuts the rest by bucket and sends it to where it
-is needed, together with how far time is known.
+Batches are planned on the driver (see `planning`), and read by tasks (see `reading`). Spark
+starts several processes that need nothing of this but the class, so all else is imported
+where it is used.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, SupportsTriggerAvailableNow
 
-from millstream.backends.spark.buckets import parts
-from millstream.backends.spark.parcels import Packer, Parcel
-from millstream.backends.spark.planning import Plan, Planner, Share, file_of, plan_name, shares
-from millstream.backends.spark.spec import InputSpec, SourceSpec, spec_from_json
-from millstream.backends.spark.wire import SCHEMA, Wire, record_batch, to_all
-from millstream.backends.spark.worker import LATE
-from millstream.connectors.chunks import Chunk
-from millstream.connectors.pieces import Piece, open_piece
-from millstream.plan.batch import Batch
-from millstream.plan.lateness import without_late
-from millstream.plan.ranks import first_rank
-from millstream.state.codec import encode
-from millstream.state.files import LocalFiles
-from millstream.state.records import read_record
+if TYPE_CHECKING:
+    from millstream.backends.spark.planning import Planner, ReadingTask
 
 NAME = "millstream"
 
@@ -41,6 +27,8 @@ class MillstreamSource(DataSource):
         return NAME
 
     def schema(self) -> str:
+        from millstream.backends.spark.wire import SCHEMA
+
         return SCHEMA
 
     def streamReader(self, schema: Any) -> DataSourceStreamReader:  # noqa: N802 - Spark's word
@@ -50,14 +38,9 @@ class MillstreamSource(DataSource):
 class Task(InputPartition):
     """A task's share of a batch."""
 
-    def __init__(self, spec: str, seq: int, number: int, share: Share, plan: Plan) -> None:
+    def __init__(self, spec: str, task: ReadingTask) -> None:
         self.spec = spec
-        self.seq = seq
-        self.number = number
-        self.share = share
-        self.floor = plan["floor"]
-        self.largest = plan["largest"]
-        self.silent = plan["silent"]
+        self.task = task
 
 
 class BatchReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -65,9 +48,18 @@ class BatchReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def __init__(self, spec: str) -> None:
         self.text = spec
-        self.spec = spec_from_json(spec)
-        self.files = LocalFiles(self.spec.checkpoint)
-        self.planner = Planner(self.spec, self.files)
+        self._planner: Planner | None = None
+
+    @property
+    def planner(self) -> Planner:
+        from millstream.backends.spark.planning import Planner
+        from millstream.backends.spark.spec import spec_from_json
+        from millstream.state.files import LocalFiles
+
+        if self._planner is None:
+            spec = spec_from_json(self.text)
+            self._planner = Planner(spec, LocalFiles(spec.checkpoint))
+        return self._planner
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802
         return {"seq": 0}
@@ -82,134 +74,19 @@ class BatchReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {"seq": self.planner.next(int(start["seq"]))}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[Task]:
-        tasks: list[Task] = []
-        for seq in range(int(start["seq"]), int(end["seq"])):
-            plan = read_record(self.files, plan_name(seq))
-            split = enumerate(shares(self.spec, plan))
-            tasks += [Task(self.text, seq, number, share, plan) for number, share in split]
-        return tasks
+        from millstream.backends.spark.planning import tasks_of
+
+        planner = self.planner
+        return [
+            Task(self.text, task)
+            for seq in range(int(start["seq"]), int(end["seq"]))
+            for task in tasks_of(planner.spec, planner.files, seq)
+        ]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
+        from millstream.backends.spark.reading import ShareTask
+        from millstream.backends.spark.spec import spec_from_json
+        from millstream.backends.spark.wire import record_batch
+
         assert isinstance(partition, Task)
-        yield record_batch(ShareTask(spec_from_json(partition.spec), partition).rows())
-
-
-class SegmentWriter:
-    """Mutable: takes the rows of a segment of an input in and sends them on."""
-
-    def __init__(
-        self, spec: SourceSpec, one: InputSpec, number: int, largest: int | None, floor: int | None
-    ) -> None:
-        self.spec = spec
-        self.one = one
-        self.number = number
-        self.largest = largest
-        self.own_largest: int | None = None
-        self.floor = floor
-        self.accepted = Packer()
-        self.late: list[Batch] = []
-        self.ticks: list[Any] = []
-        self.counts = {"read": 0, "late": 0, "rejected": 0, "accepted": 0}
-        self.rejected: list[list[Any]] = []
-        self._turn = 0
-
-    def take(self, chunk: Chunk, position: int, turn: int) -> None:
-        """Rows from a position of the log on."""
-        self.counts["read"] += chunk.read
-        self.counts["rejected"] += len(chunk.rejected)
-        self.rejected += [[r.source, r.position, r.reason, r.text] for r in chunk.rejected]
-        batch = chunk.batch
-        if not len(batch):
-            return
-        start = first_rank(self.one.declaration) + position
-        batch = replace(batch, rank=np.arange(start, start + len(batch)))
-        largest = int(batch.time.max())
-        self.own_largest = largest if self.own_largest is None else max(self.own_largest, largest)
-        accepted, late, self.largest = without_late(batch, self.largest, self.one.input.slack)
-        if self.floor is not None and len(accepted) and int(accepted.time.min()) <= self.floor:
-            # Time has passed here already; what comes now for then is late.
-            is_old = accepted.time <= self.floor
-            self._add_late(accepted.take(np.flatnonzero(is_old)))
-            accepted = accepted.take(np.flatnonzero(~is_old))
-        self._add_late(late)
-        self.counts["accepted"] += len(accepted)
-        if self.spec.has_ticks and len(accepted) and not self.one.input.is_read_once:
-            self.ticks.append(np.unique(accepted.time))
-        for bucket, part in parts(accepted, self.one.key, self.spec.buckets, turn):
-            self.accepted.add(bucket, self.one.queue, part)
-
-    def _add_late(self, late: Batch) -> None:
-        if len(late):
-            self.counts["late"] += len(late)
-            self.late.append(late)
-
-    def told(self, parcels: list[Parcel]) -> dict[str, Any]:
-        ticks = np.unique(np.concatenate(self.ticks)).tolist() if self.ticks else []
-        return {
-            "input": self.one.declaration, "number": self.number, "largest": self.own_largest,
-            "ticks": ticks, "parcels": [p.written() for p in parcels],
-        }  # fmt: skip
-
-
-def sent(
-    spec: SourceSpec,
-    segments: Sequence[SegmentWriter],
-    silent: dict[int, bool],
-    name: str,
-    **more: Any,
-) -> Iterator[Wire]:
-    """What a reading task says: to every stage how far time is, and its rows to their stage."""
-    files = LocalFiles(spec.checkpoint)
-    origin = [0, name]
-    results = Packer()
-    told: list[dict[str, Any]] = []
-    for n, segment in enumerate(segments):
-        told.append(segment.told(segment.accepted.seal(files, f"exchange/{name}-{n}")))
-        for late in segment.late:
-            results.add(0, LATE - segment.one.declaration, late)
-    for stage in range(spec.stages):
-        mine = [
-            t if s.one.target == stage else {**t, "parcels": []}
-            for s, t in zip(segments, told, strict=True)
-        ]
-        message = {"from": origin, "segments": mine, "silent": silent}
-        yield from to_all(stage, spec.partitions, message)
-    done = {
-        "from": origin,
-        "results": [p.written() for p in results.seal(files, f"outputs/{name}")],
-        "inputs": [
-            {"input": s.one.name, "rejected_rows": s.rejected, **s.counts} for s in segments
-        ],
-        **more,
-    }
-    yield spec.stages, 0, encode(done)
-
-
-class ShareTask:
-    """Mutable: reads a share of a batch."""
-
-    def __init__(self, spec: SourceSpec, task: Task) -> None:
-        self.spec = spec
-        self.task = task
-
-    def rows(self) -> Iterator[Wire]:
-        segments = [self._segment(*part) for part in self.task.share]
-        silent = {one.declaration: self.task.silent[one.name] for one in self.spec.inputs}
-        name = f"{self.task.seq:09}.in-{self.task.number}"
-        return sent(self.spec, segments, silent, name, seq=self.task.seq)
-
-    def _segment(self, number: int, segment: int, pieces: list[Any]) -> SegmentWriter:
-        one = self.spec.inputs[number]
-        largest = self.task.largest.get(one.name)
-        writer = SegmentWriter(self.spec, one, segment, largest, self.task.floor)
-        for path, first, last, line, next_line, size, start in pieces:
-            piece = Piece(first, last, line, next_line, size)
-            reader = open_piece(one.location, one.input, file_of(one, path), piece)
-            position = start
-            try:
-                for turn, chunk in enumerate(reader.chunks()):
-                    writer.take(chunk, position, self.task.seq + self.task.number + turn)
-                    position += chunk.read
-            finally:
-                reader.close()
-        return writer
+        yield record_batch(ShareTask(spec_from_json(partition.spec), partition.task).rows())

@@ -18,15 +18,12 @@ from millstream.backends.spark.buckets import parts
 from millstream.backends.spark.claims import Claims
 from millstream.backends.spark.clock import Clock, Known, segment_of
 from millstream.backends.spark.memory import Bucket, Memory, memory_for
-from millstream.backends.spark.parcels import Packer, Parcel, opened, parcels_in
+from millstream.backends.spark.parcels import LATE, Packer, Parcel, opened, parcels_in
 from millstream.backends.spark.points import reached
 from millstream.backends.spark.wire import Message, Wire, message_of, record_batch, rows_of, to_all
 from millstream.plan.batch import Batch
 from millstream.state.codec import DamagedState, encode
 from millstream.state.records import read_record
-
-#: Late rows of input n travel as queue LATE - n.
-LATE = -1000
 
 #: What came to a bucket: a parcel, and the time before which its rows are late.
 Arrival = tuple[Parcel, int | None]
