@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import signal
 import sys
 import time
@@ -119,6 +120,7 @@ def _until_interrupted() -> Callable[[], bool]:
     def stop(_signal: int, _frame: object) -> None:
         nonlocal stopped
         if stopped:
+            logging.disable()  # those who are cut off complain
             raise KeyboardInterrupt
         stopped = True
 

@@ -38,13 +38,15 @@ _ROWS_OF_A_PART = 1 << 20
 class Record:
     """Whose parts are in a folder. While replacing, they are still those of the job before.
 
-    `start` is another one whenever a job starts from nothing.
+    `start` is another one whenever a job starts from nothing. `next` is the number after the
+    last batch without rows, of which no part tells.
     """
 
     job: str
     format: str
     start: str
     is_replacing: bool
+    next: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +120,7 @@ class FolderWriter:
         else:
             self._check_format(found)
             self._record = found
-            self._next = max((p.number + 1 for p in parts_in(self._folder)), default=0)
+            self._next = max([found.next, *(p.number + 1 for p in parts_in(self._folder))])
         return self._next
 
     def write_batch(self, number: int, batch: Batch) -> None:
@@ -133,6 +135,9 @@ class FolderWriter:
             staging.abort()
             raise
         self._next = number + 1
+        if not len(batch):
+            assert self._record is not None
+            self._write_record(replace(self._record, next=self._next))
 
     def _publish(self, staging: _Staging) -> None:
         """From here on, seen and durable; the result of an earlier job goes only now."""

@@ -34,7 +34,7 @@ from millstream.backends.spark.manifest import (
     write_manifest,
 )
 from millstream.backends.spark.points import reached
-from millstream.backends.spark.session import DEFAULT_MASTER, start_session
+from millstream.backends.spark.session import DEFAULT_MASTER, abandon, start_session
 from millstream.backends.spark.spec import InputSpec, SourceSpec, spec_to_json
 from millstream.backends.spark.wire import SCHEMA, message_of
 from millstream.backends.spark.worker import Turn, run_stage
@@ -126,6 +126,8 @@ class SparkRun:
         self.last: Manifest = first_manifest(job.program)
         self.known: tuple[Known, ...] = ()
         self.session = session
+        #: The session if it is this run that has started it.
+        self.own: Any = None
         self.shared: Any = None
         self.was_stopped = False
         self.ended = time.perf_counter()
@@ -133,12 +135,11 @@ class SparkRun:
     def to_the_end(self, *, rebuild: bool) -> Report:
         identity = fingerprint(self.job.program, self.settings.buckets)
         self.checkpoint.open(identity, render(self.job.program), rebuild=rebuild)
-        own = None
         try:
             self._take_up()
             spec = self._spec()
             if self.session is None:
-                own = self.session = start_session(
+                self.own = self.session = start_session(
                     self.settings.master, self.checkpoint.folder, self.settings.partitions,
                     ui=self.settings.ui,
                 )  # fmt: skip
@@ -146,9 +147,14 @@ class SparkRun:
             self._end_time(spec)
         except DamagedState as reason:
             raise self._damaged(str(reason)) from None
+        except KeyboardInterrupt:
+            if self.own is not None:
+                abandon(self.own)
+                self.own = None
+            raise
         finally:
-            if own is not None:
-                own.stop()
+            if self.own is not None:
+                self.own.stop()
             self.checkpoint.close()
         return self.report
 
@@ -205,6 +211,11 @@ class SparkRun:
         except StreamingQueryException as error:
             if not self.was_stopped:
                 raise self._told(error) from None
+        except KeyboardInterrupt:
+            # Whoever is in such a hurry does not want to wait for a batch to be cancelled.
+            if self.own is None:
+                query.stop()
+            raise
         except BaseException:
             query.stop()
             raise
@@ -252,6 +263,8 @@ class SparkRun:
             frame = frame.repartitionById(self.settings.partitions, "part")
             frame = frame.mapInArrow(run_stage(self.shared, stage, turn), SCHEMA)
         messages = [message_of(bytes(row.message)) for row in frame.collect()]
+        if any(m.get("seq", self.last["sources"]) != self.last["sources"] for m in messages):
+            raise DamagedState("Spark's notes of what has been read are not those of this job")
         outputs = self.delivery.merged([r for m in messages for r in m["results"]])
         manifest = manifest_of(self.last, number, messages)
         for name, batch in outputs.items():

@@ -30,6 +30,8 @@ rootLogger.appenderRef.file.ref = file
 """
 
 
+_CHECKPOINTS = "org.apache.spark.sql.execution.streaming.checkpointing"
+_PLAIN_FILES = "FileSystemBasedCheckpointFileManager"
 #: Rows do not pass through Java, so it need not compile its code as well as it can.
 _QUICK = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 
@@ -63,6 +65,10 @@ def start_session(master: str, checkpoint: Path, partitions: int, *, ui: bool = 
         "spark.shuffle.compress": "false",
         "spark.shuffle.spill.compress": "false",
         "spark.sql.streaming.minBatchesToRetain": "10",
+        # The usual ways to write Spark's notes start twenty processes a batch (`readlink`,
+        # `chmod`) to do what a file system does. What they check beside is checked by us.
+        "spark.sql.streaming.checkpointFileManagerClass": f"{_CHECKPOINTS}.{_PLAIN_FILES}",
+        "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
     }
     builder = SparkSession.builder.master(master)
     for name, value in settings.items():
@@ -76,3 +82,17 @@ def start_session(master: str, checkpoint: Path, partitions: int, *, ui: bool = 
     # It writes what is raised inside a batch to standard error; we tell it ourselves.
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     return session
+
+
+def abandon(session: Any) -> None:
+    """End Spark at once, whatever it is doing; its Python workers notice and end too."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    process = session.sparkContext._gateway.proc  # noqa: SLF001 - nobody else knows it
+    process.kill()
+    process.wait()
+    # What comes next in this process must not try to talk to it.
+    SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
+    SparkContext._active_spark_context = None  # noqa: SLF001
+    SparkSession._instantiatedSession = None  # noqa: SLF001
