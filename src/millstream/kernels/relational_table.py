@@ -9,16 +9,19 @@ from typing import Any
 
 from millstream.calculus import functions
 from millstream.calculus.functions import Function
+from millstream.calculus.sheets import Sheet
 from millstream.kernels.aggregate import AggregateKernel
 from millstream.kernels.distinct import DistinctKernel
 from millstream.kernels.join import JoinKernel
 from millstream.kernels.merge import DuplicateKernel, MergeKernel
 from millstream.kernels.roundrobin import RoundRobinJoinKernel, RoundRobinSplitKernel
+from millstream.kernels.sheet import SheetKernel
 from millstream.kernels.tostream import DifferenceKernel, RstreamKernel
 from millstream.kernels.windows import RangeKernel
 from millstream.kernels.windows_rows import RowsKernel
 
 KERNELS: dict[type[Function], type[Any]] = {
+    Sheet: SheetKernel,
     functions.Merge: MergeKernel,
     functions.Now: RangeKernel,
     functions.Range: RangeKernel,

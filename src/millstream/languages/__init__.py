@@ -18,6 +18,12 @@ LANGUAGES: dict[str, str] = {
     "brook": "millstream.calculus.text:load",
 }
 
+#: Languages whose files are not text: a function from a path and a name to a `Program`.
+FILE_LANGUAGES: dict[str, str] = {
+    "xlsx": "millstream.languages.sheets.translate:load_file",
+    "xlsm": "millstream.languages.sheets.translate:load_file",
+}
+
 
 def translate(source: Source, language: str) -> Program:
     """The verified program of a text in a language."""
@@ -29,8 +35,14 @@ def translate(source: Source, language: str) -> Program:
 def translate_file(path: Path, name: str | None = None) -> Program:
     """The verified program of a file; its ending tells the language."""
     language = path.suffix.removeprefix(".")
+    if language in FILE_LANGUAGES:
+        module, _, function = FILE_LANGUAGES[language].partition(":")
+        load: Callable[[Path, str | None], Program] = getattr(
+            importlib.import_module(module), function
+        )
+        return load(path, name)
     if language not in LANGUAGES:
-        known = listing(f".{ending}" for ending in LANGUAGES)
+        known = listing(f".{ending}" for ending in (*LANGUAGES, *FILE_LANGUAGES))
         raise UsageError(
             f'cannot tell the language of "{name or path}"',
             hint=f"languages are told by the ending of the file: {known}",

@@ -281,7 +281,7 @@ class _Flattener:
         cells: list[SheetCell] = []
         for address in changing:
             rule = self.rules[address]
-            refers = tuple(a for a in self.mentions.get(address, ()) if a in changing)
+            refers = tuple(sorted(a for a in self.mentions.get(address, ()) if a in changing))
             if isinstance(rule, Computed):
                 rule = Computed(with_windows(rule.formula, windows), rule.is_array, rule.element)
             cells.append(SheetCell(address, rule, refers))
