@@ -1,4 +1,7 @@
-"""Static kinds of the cells of a sheet, from the types of the columns that feed it."""
+"""Static kinds of the cells of a sheet, from the types of the columns that feed it.
+
+What is empty stays a kind of its own, although a formula shows it as zero.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from millstream.calculus.sheets import (
 )
 from millstream.calculus.types import BOOLEAN, NUMBER, TEXT, Type
 from millstream.calculus.types import Kind as ColumnKind
-from millstream.formulas.kinds import ANY, Kind, Kinds, kind_of, kinds_of, shown_kinds
+from millstream.formulas.kinds import ANY, Kind, Kinds, kind_of, kinds_of
 from millstream.formulas.syntax import Cell, Range, WindowOf
 from millstream.formulas.values import Scalar
 
@@ -71,9 +74,9 @@ def _kinds(
         case Fed():
             return _OF_COLUMNS.get(column_type(cell.rule).kind, _NUMBER)
         case Computed(formula, _, _):
-            return shown_kinds(kinds_of(formula, lookup))
+            return kinds_of(formula, lookup)
         case TimeWindow(source, _, _) | CountWindow(source, _, _) | Selected(source, _):
-            return of(source) - {Kind.EMPTY} | (of(source) & {Kind.EMPTY})
+            return of(source)
         case Previous(source, _, initial):
             return of(source) | {kind_of(initial)}
 

@@ -28,7 +28,7 @@ from millstream.environment.firing import Context, Result, State, fire, initial_
 from millstream.environment.items import Entry, Item
 from millstream.environment.sheet_values import from_cell, to_cell
 from millstream.environment.waiting import Side, heard, known_until, marks_due
-from millstream.formulas.arrays import Area, Array, column_of
+from millstream.formulas.arrays import Area, Array, window_of
 from millstream.formulas.constant_cells import ConstantCells
 from millstream.formulas.evaluate import Context as FormulaContext
 from millstream.formulas.evaluate import array_of, value_of
@@ -226,7 +226,7 @@ class Figure:
 
     def window(self, sheet: str, row: int, column: int) -> Array:
         history = self.histories[sheet, row, column]
-        return column_of(tuple(history[-1].value)) if history else Array(())
+        return window_of(tuple(history[-1].value)) if history else window_of(())
 
     def filled(self, area: Area) -> Iterator[tuple[int, int]]:
         return self.constants.filled(area)

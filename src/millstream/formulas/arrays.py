@@ -45,9 +45,10 @@ class Cells(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Array:
-    """A rectangle of scalars; may have no rows."""
+    """A rectangle of scalars; may have no rows. A window is a column of its values."""
 
     rows: tuple[tuple[Scalar, ...], ...]
+    is_window: bool = False
 
     @property
     def height(self) -> int:
@@ -160,3 +161,7 @@ Operand = Scalar | Array | Area | Union
 
 def column_of(values: list[Scalar] | tuple[Scalar, ...]) -> Array:
     return Array(tuple((v,) for v in values))
+
+
+def window_of(values: list[Scalar] | tuple[Scalar, ...]) -> Array:
+    return Array(tuple((v,) for v in values), is_window=True)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from decimal import ROUND_HALF_UP, Context, Decimal
 
 from millstream.formulas.arrays import Operand
-from millstream.formulas.gather import numbers
+from millstream.formulas.gather import has_window, numbers
 from millstream.formulas.operators import power
 from millstream.formulas.registry import Family, spec
+from millstream.formulas.rounding import modulo, round_down, round_half_away, round_up
 from millstream.formulas.values import (
     DIV0,
     NUM,
@@ -18,7 +18,6 @@ from millstream.formulas.values import (
     Scalar,
     fail,
     finite,
-    round_to_15,
 )
 
 
@@ -44,33 +43,19 @@ def whole(x: float) -> int:
 
 def rounded(x: float, digits: float) -> float:
     """To the nearest, halves away from zero, as the number is shown with 15 digits."""
-    places = whole(digits)
-    if x == 0 or not -308 < places < 308:
-        return x if places > 0 else 0.0
-    exact = Decimal(repr(round_to_15(x)))
-    if places >= 0 and -exact.as_tuple().exponent <= places:  # type: ignore[operator]
-        return x
-    return float(exact.quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP, _WIDE))
+    return round_half_away(x, _places(digits))
 
 
 def rounded_up(x: float, digits: float) -> float:
-    return _cut(x, digits, is_up=True)
+    return finite(round_up(x, _places(digits)))
 
 
 def rounded_down(x: float, digits: float) -> float:
-    return _cut(x, digits, is_up=False)
+    return round_down(x, _places(digits))
 
 
-def _cut(x: float, digits: float, *, is_up: bool) -> float:
-    places = max(-308, min(308, whole(digits)))
-    exact = Decimal(repr(round_to_15(x)))
-    unit = Decimal(1).scaleb(-places)
-    units = (exact / unit) if places < 0 else exact * Decimal(1).scaleb(places)
-    count = abs(units).to_integral_value("ROUND_CEILING" if is_up else "ROUND_FLOOR", _WIDE)
-    return math.copysign(float(count * unit), x) + 0.0
-
-
-_WIDE = Context(prec=700)
+def _places(digits: float) -> float:
+    return float(max(-300, min(300, whole(digits))))
 
 
 def mround(x: float, multiple: float) -> float:
@@ -142,7 +127,7 @@ def mod(x: float, divisor: float) -> float:
         fail(DIV0)
     if abs(x / divisor) > 1.125e15:
         fail(NUM)
-    return x - divisor * math.floor(x / divisor) + 0.0
+    return modulo(x, divisor)
 
 
 def quotient(x: float, divisor: float) -> float:
@@ -155,15 +140,22 @@ def quotient(x: float, divisor: float) -> float:
 
 
 def total(*operands: Operand) -> float:
-    found = numbers(*operands)
-    return finite(sum(found)) if len(found) < 3 else finite(_long_sum(found))
+    return finite(sum_of(numbers(*operands), is_exact=has_window(*operands)))
 
 
-def _long_sum(found: list[float]) -> float:
-    """From left to right, as Excel adds; `sum` of newer Pythons compensates."""
+def sum_of(values: list[float], *, is_exact: bool) -> float:
+    """From left to right, as Excel adds; over a window exactly, rounded once.
+
+    What has left a window must leave no trace in its sum.
+    """
+    if is_exact:
+        try:
+            return math.fsum(values)
+        except OverflowError:
+            return math.inf
     result = 0.0
-    for number in found:
-        result += number
+    for value in values:
+        result += value
     return result
 
 
@@ -173,7 +165,8 @@ def product(*operands: Operand) -> float:
 
 
 def sum_of_squares(*operands: Operand) -> float:
-    return finite(_long_sum([n * n for n in numbers(*operands)]))
+    squares = [n * n for n in numbers(*operands)]
+    return finite(sum_of(squares, is_exact=has_window(*operands)))
 
 
 def series(x: float, start: float, step: float, coefficients: Operand) -> float:

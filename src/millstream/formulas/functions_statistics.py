@@ -7,8 +7,15 @@ from collections import Counter
 from collections.abc import Callable
 
 from millstream.formulas.arrays import Area, Array, Operand, Table, Union, column_of
-from millstream.formulas.functions_math import rounded_down
-from millstream.formulas.gather import Tables, given, numbers, numbers_and_more, scalars
+from millstream.formulas.functions_math import rounded_down, sum_of
+from millstream.formulas.gather import (
+    Tables,
+    given,
+    has_window,
+    numbers,
+    numbers_and_more,
+    scalars,
+)
 from millstream.formulas.numerals import number_in_text
 from millstream.formulas.registry import Family, spec
 from millstream.formulas.values import (
@@ -72,7 +79,10 @@ def mean(values: list[float]) -> float:
 
 
 def average(*operands: Operand) -> float:
-    return mean(numbers(*operands))
+    values = numbers(*operands)
+    if not values:
+        fail(DIV0)
+    return finite(sum_of(values, is_exact=has_window(*operands)) / len(values))
 
 
 def geometric_mean(*operands: Operand) -> float:

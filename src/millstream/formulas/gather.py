@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 
 from millstream.formulas.arrays import Area, Array, Operand, Union
 from millstream.formulas.numerals import number_in_text
+from millstream.formulas.rounding import same_number
 from millstream.formulas.values import (
     ERRORS_BY_NAME,
     ErrorValue,
@@ -18,7 +19,6 @@ from millstream.formulas.values import (
     Scalar,
     compare,
     folded,
-    same_number,
     to_number,
 )
 
@@ -38,6 +38,10 @@ def numbers(*operands: Operand) -> list[float]:
         else:
             found.append(to_number(operand))
     return found
+
+
+def has_window(*operands: Operand) -> bool:
+    return any(isinstance(o, Array) and o.is_window for o in operands)
 
 
 def numbers_and_more(*operands: Operand) -> list[float]:

@@ -65,13 +65,6 @@ def kind_of(value: Scalar) -> Kind:
     return Kind.ERROR if type(value) is ErrorValue else Kind.TEXT
 
 
-def shown_kinds(kinds: Kinds) -> Kinds:
-    """The kinds of a cell with a formula of these kinds: what is empty is shown as zero."""
-    if Kind.EMPTY not in kinds:
-        return kinds
-    return (kinds - {Kind.EMPTY}) | {Kind.NUMBER}
-
-
 def kinds_of(node: Node, lookup: Lookup) -> Kinds:
     """All kinds a formula can give, generously."""
     match node:

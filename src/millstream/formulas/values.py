@@ -10,6 +10,7 @@ import math
 from typing import NoReturn
 
 from millstream.formulas.numerals import number_in_text
+from millstream.formulas.rounding import same_number
 
 
 class ErrorValue(str):
@@ -135,14 +136,6 @@ def general(number: float) -> str:
 def round_to_15(number: float) -> float:
     """A number as far as Excel shows and compares it."""
     return float(f"{number:.15g}")
-
-
-def same_number(a: float, b: float) -> bool:
-    if a == b:
-        return True
-    if abs(a - b) > 1e-14 * abs(a):
-        return False
-    return round_to_15(a) == round_to_15(b)
 
 
 _RANKS = {float: 0, str: 1, bool: 2}

@@ -5,6 +5,7 @@ A kernel is made of the function, the types of its inputs and the number of its 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from millstream.calculus import functions
@@ -15,13 +16,13 @@ from millstream.kernels.distinct import DistinctKernel
 from millstream.kernels.join import JoinKernel
 from millstream.kernels.merge import DuplicateKernel, MergeKernel
 from millstream.kernels.roundrobin import RoundRobinJoinKernel, RoundRobinSplitKernel
-from millstream.kernels.sheet import SheetKernel
+from millstream.kernels.sheet_build import sheet_kernel
 from millstream.kernels.tostream import DifferenceKernel, RstreamKernel
 from millstream.kernels.windows import RangeKernel
 from millstream.kernels.windows_rows import RowsKernel
 
-KERNELS: dict[type[Function], type[Any]] = {
-    Sheet: SheetKernel,
+KERNELS: dict[type[Function], Callable[..., Any]] = {
+    Sheet: sheet_kernel,
     functions.Merge: MergeKernel,
     functions.Now: RangeKernel,
     functions.Range: RangeKernel,

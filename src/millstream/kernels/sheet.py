@@ -44,6 +44,8 @@ class SheetKernel:
         self.fed = [self._fed(n) for n in range(len(input_types))]
         self.states: dict[Value, SheetState] = {}
         self.counted: Counter[str] = Counter()
+        #: What `explain` shows.
+        self.source = "# formulas are walked"
 
     def _fed(self, index: int) -> list[tuple[Address, int]]:
         schema = self.input_types[index].schema

@@ -21,7 +21,7 @@ from millstream.calculus.sheets import (
     SheetCell,
     TimeWindow,
 )
-from millstream.formulas.arrays import Area, Array, Cells, column_of
+from millstream.formulas.arrays import Area, Array, Cells, window_of
 from millstream.formulas.evaluate import Context, Names, array_of, value_of
 from millstream.formulas.values import NA, Scalar
 
@@ -66,7 +66,7 @@ class WindowBuffer:
             self.first = 0
 
     def contents(self) -> Array:
-        return column_of(tuple(self.values[self.first : self.last]))
+        return window_of(tuple(self.values[self.first : self.last]))
 
 
 @dataclass
@@ -94,7 +94,7 @@ class LiveCells:
 
     def window(self, sheet: str, row: int, column: int) -> Array:
         buffer = self.state.windows.get((sheet, row, column))
-        return Array(()) if buffer is None else buffer.contents()
+        return window_of(()) if buffer is None else buffer.contents()
 
     def is_present(self, address: Address) -> bool:
         """Has a cell a value? One that nothing changes has, unless it is empty."""

@@ -31,9 +31,9 @@ _WINDOW = ("=WINDOW({a},3)", "=WINDOWROWS({a},2)", "=WINDOW({a},2,{b})", "=WINDO
 _AGGREGATE = (
     "=SUM({w})", "=AVERAGE({w})", "=COUNT({w})", "=MAX({w})", "=MIN({w})", "=INDEX({w},1)",
     "=INDEX({w},COUNT({w}))", "=LARGE({w},2)", "=SMALL({w},1)", "=MEDIAN({w})", "=STDEV({w})",
-    "=COUNTIF({w},{a})", "=COUNTIF({w},\">1\")", "=MATCH({a},{w},0)", "=SUMPRODUCT({w})",
+    "=COUNTIF({w},{a})", '=COUNTIF({w},">1")', "=MATCH({a},{w},0)", "=SUMPRODUCT({w})",
     "=VAR.P({w})", "=PRODUCT({w})", "=COUNTA({w})", "=RANK({a},{w})", "=PERCENTILE({w},0.5)",
-    "=SUMIF({w},\">0\")", "=MODE({w})", "=QUARTILE({w},1)", "=AVERAGEIF({w},\">0\")",
+    '=SUMIF({w},">0")', "=MODE({w})", "=QUARTILE({w},1)", '=AVERAGEIF({w},">0")',
 )  # fmt: skip
 
 
@@ -41,7 +41,7 @@ _AGGREGATE = (
 def sheets(draw: st.DrawFn) -> Program:
     """A verified program of one sheet, partitioned or not."""
     cells: dict[str, Any] = {"G1": 0, "H1": 10, "G2": 1, "H2": 20, "G3": 2, "H3": 30}
-    scalars, windows = list(_INPUTS), []
+    scalars, windows = list(_INPUTS), list[str]()
     names = [f"D{n}" for n in range(1, draw(st.integers(2, 9)))]
     later = list(names)
     for name in names:
@@ -70,7 +70,8 @@ def sheets(draw: st.DrawFn) -> Program:
     outputs = [OutputBinding("Out", tuple(Binding(f"o{n}", c) for n, c in enumerate(shown)))]
     if draw(st.booleans()):
         outputs.append(OutputBinding("More", (Binding("v", draw(st.sampled_from(scalars))),)))
-    bindings = Bindings(inputs, tuple(outputs), draw(st.booleans()))
+    per_instant = draw(st.sampled_from((False, False, False, True)))
+    bindings = Bindings(inputs, tuple(outputs), per_instant)
     return translate_workbook(workbook(cells), bindings)
 
 

@@ -1,4 +1,4 @@
-"""What Excel computes, formula by formula; numbers are compared to the digits Excel's manual gives."""
+"""What Excel computes, formula by formula, to the digits its manual gives."""
 
 from __future__ import annotations
 
