@@ -23,7 +23,7 @@ def round_half_away(x: float, places: float) -> float:
     size = abs(x) * scale if places >= 0 else abs(x) / scale
     if not size < _WHOLE:
         return x
-    low = math.floor(size)
+    low = float(math.floor(size))
     rest = size - low
     if rest >= 0.5 or 0.5 - rest <= CLOSE * size:
         low += 1.0

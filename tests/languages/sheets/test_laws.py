@@ -27,7 +27,7 @@ def agree(program: Program, events: Events, cuts: list[int]) -> None:
     assert reference.faults == report.faults
 
 
-@settings(max_examples=60, deadline=None, derandomize=True, database=None)
+@settings(max_examples=25, deadline=None, derandomize=True, database=None)
 @given(sheets(), tuples(), CUTS)
 def test_the_local_engine_gives_what_figure_4_says(
     program: Program, events: Events, cuts: list[int]

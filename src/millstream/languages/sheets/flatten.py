@@ -274,8 +274,16 @@ class _Flattener:
     def flattened(self) -> Flattened:
         changing = self._changing()
         constants: dict[Address, Scalar] = {}
-        for address, rule in list(self.rules.items()):
-            if address not in changing:
+        still = [
+            SheetCell(a, r, tuple(self.mentions.get(a, ())))
+            for a, r in self.rules.items()
+            if a not in changing
+        ]
+        computable, static_circles = ordered(still, self._shown)
+        self.faults += [fault for _, fault in static_circles]
+        for cell in computable:
+            address, rule = cell.address, cell.rule
+            if address not in self.broken:
                 self._constant_cell(address, rule, constants)
         windows = {a for a in changing if isinstance(self.rules[a], Windows)}
         cells: list[SheetCell] = []
