@@ -448,8 +448,64 @@ def take(operand: Operand, rows: Scalar, columns: Scalar = None) -> Array:
     return Array(tuple(r[cut(columns, len(r))] for r in kept))
 
 
+def drop(operand: Operand, rows: Scalar, columns: Scalar = None) -> Array:
+    found = table(operand).to_array().rows
+
+    def rest(count: Scalar, length: int) -> slice:
+        n = 0 if count is None else int(to_number(count))
+        if abs(n) >= length:
+            fail(ErrorValue("#CALC!"))
+        return slice(n, length) if n >= 0 else slice(0, length + n)
+
+    kept = found[rest(rows, len(found))]
+    return Array(tuple(r[rest(columns, len(r))] for r in kept))
+
+
+def _chosen_lines(rows: tuple[tuple[Scalar, ...], ...], numbers: tuple[Operand, ...]) -> list[int]:
+    found = []
+    for operand in numbers:
+        for value in table(operand).to_array().values():
+            n = int(to_number(value))
+            if n == 0 or abs(n) > len(rows):
+                fail(VALUE)
+            found.append(n - 1 if n > 0 else len(rows) + n)
+    return found
+
+
+def choose_rows(operand: Operand, *numbers: Operand) -> Array:
+    rows = table(operand).to_array().rows
+    return Array(tuple(rows[n] for n in _chosen_lines(rows, numbers)))
+
+
+def choose_columns(operand: Operand, *numbers: Operand) -> Array:
+    return transpose(choose_rows(transpose(operand), *numbers))
+
+
+def sort_by(operand: Operand, *keys: Operand) -> Array:
+    """By several lines of keys, each with its order: the last is sorted by first."""
+    from functools import cmp_to_key
+
+    rows = list(table(operand).to_array().rows)
+    order = list(range(len(rows)))
+    pairs = [(list(table(k).to_array().values()), d) for k, d in zip(
+        keys[::2], (*keys[1::2], 1.0), strict=False)]  # fmt: skip
+    for values, direction in reversed(pairs):
+        sign = int(to_number(table(direction).at(0, 0)))
+        if len(values) != len(rows) or sign not in (1, -1):
+            fail(VALUE)
+
+        def by_key(a: int, b: int, values: list[Scalar] = values, sign: int = sign) -> int:
+            return sign * compare(values[a], values[b])
+
+        order.sort(key=cmp_to_key(by_key))
+    return Array(tuple(rows[n] for n in order))
+
+
 LOOKUP: Family = {
     "ADDRESS": spec("n n n? b? v?", address),
+    "CHOOSECOLS": spec("a a+", choose_columns),
+    "CHOOSEROWS": spec("a a+", choose_rows),
+    "DROP": spec("a v v?", drop),
     "FILTER": spec("a a r?", filtered),
     "HLOOKUP": spec("v r n b?", hlookup),
     "HSTACK": spec("a+", beside),
@@ -462,6 +518,7 @@ LOOKUP: Family = {
     "MUNIT": spec("n", identity),
     "SEQUENCE": spec("n n? n? n?", sequence),
     "SORT": spec("a n? n? b?", sort),
+    "SORTBY": spec("a a+", sort_by),
     "TAKE": spec("a v v?", take),
     "TOCOL": spec("a", to_column),
     "TOROW": spec("a", to_row),

@@ -136,7 +136,8 @@ def _table_kinds(function: str) -> Kinds:
         return TEXT_OR_ERROR
     if function in FAMILIES["information"]:
         return BOOLEAN_OR_ERROR if function.startswith("IS") else NUMBER_OR_ERROR
-    families = ("mathematics", "statistics", "financial", "distributions")
+    families = ("mathematics", "statistics", "financial", "distributions", "regression",
+                "conversions")  # fmt: skip
     if function in DATES or any(function in FAMILIES[f] for f in families):
         return NUMBER_OR_ERROR
     if function in FAMILIES["conditions"] and function != "DGET":

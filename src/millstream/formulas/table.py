@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from millstream.errors import suggest
 from millstream.formulas.distributions import DISTRIBUTIONS
+from millstream.formulas.functions_convert import CONVERSIONS
 from millstream.formulas.functions_criteria import CRITERIA
 from millstream.formulas.functions_date import DATES
 from millstream.formulas.functions_financial import FINANCIAL
 from millstream.formulas.functions_lookup import LOOKUP
 from millstream.formulas.functions_math import MATH
+from millstream.formulas.functions_regression import REGRESSION
 from millstream.formulas.functions_statistics import STATISTICS
 from millstream.formulas.functions_text import TEXT
 from millstream.formulas.registry import Family
@@ -25,6 +27,8 @@ FAMILIES: dict[str, Family] = {
     "lookup": LOOKUP,
     "financial": FINANCIAL,
     "distributions": DISTRIBUTIONS,
+    "regression": REGRESSION,
+    "conversions": CONVERSIONS,
 }
 
 FUNCTIONS: Family = {name: found for family in FAMILIES.values() for name, found in family.items()}

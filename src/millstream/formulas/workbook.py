@@ -183,7 +183,8 @@ class Workbook:
         if text is None:
             text = self.names.get((folded, None))
         if text is None:
-            return None
+            # The name of a table alone means its data.
+            return resolve_table(f"{folded}[#Data]", self.tables, 1)
         try:
             return parse_formula(text, Origin(self.file, sheet, f"name {folded}"), self)
         except MillstreamError:

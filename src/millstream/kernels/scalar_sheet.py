@@ -190,7 +190,8 @@ def integer(x: Any, s: Any) -> Any:
 
 @inlined
 def sign(x: Any, s: Any) -> Any:
-    return checked(float(x > 0) - float(x < 0), first_error(s, 0))
+    direction = 1.0 if x > 0.0 else (-1.0 if x < 0.0 else 0.0)
+    return checked(direction, first_error(s, 0))
 
 
 @inlined

@@ -60,6 +60,7 @@ class CompiledSheetKernel:
         self.source = source_of(self.whole)
         self.columns = [fed_columns(self.whole, n) for n in range(len(input_types))]
         self.folded = np.zeros(0, np.int64)
+        self.lengths = np.zeros(0, np.int64)
         key_types = [input_types[0].schema[function.keys[0]]] if function.keys else []
         self.keys = Interner(key_types)
         self.counted: Counter[str] = Counter()
@@ -116,7 +117,8 @@ class CompiledSheetKernel:
         while start < count:
             floats = self.sums.view(np.float64)
             reached = run(
-                start, *ordered, frozen(self.folded), self.F, self.S, self.W, self.sums, floats,
+                start, *ordered, frozen(self.folded), frozen(self.lengths), self.F, self.S,
+                self.W, self.sums, floats,
                 *self.wides, *self.pool, sent, *map(frozen, columns), *outputs,
             )  # fmt: skip
             if reached < count:
@@ -190,6 +192,8 @@ class CompiledSheetKernel:
             for n, text in enumerate(self.texts.texts[known:])
         ]
         self.folded = np.concatenate([self.folded, np.array(new, np.int64)])
+        lengths = [len(text.encode("utf-16-le")) // 2 for text in self.texts.texts[known:]]
+        self.lengths = np.concatenate([self.lengths, np.array(lengths, np.int64)])
 
     # --- room ---
 
@@ -306,6 +310,7 @@ class CompiledSheetKernel:
         self.texts.texts = list(state["texts"])
         self.texts.numbers = {t: n for n, t in enumerate(self.texts.texts)}
         self.folded = np.zeros(0, np.int64)
+        self.lengths = np.zeros(0, np.int64)
         self.counted = Counter(state["counted"])
         self.keys.restore(part(state, "keys."))
 

@@ -242,6 +242,17 @@ class Formulas:
         self.lines.add(f"{status} = {operand.status} if {operand.status} >= {FIRST_ERROR} else 0")
         return Operand(BOOLEAN, value, status, may_be_empty=False)
 
+    def length(self, arguments: tuple[Node, ...]) -> Operand:
+        """LEN of a text, looked up by its number in the dictionary."""
+        operand = self.operand(arguments[0])
+        if operand.kind is not TEXT:
+            raise NotCompiled("LEN of what is no text")
+        self._no_zero(operand)
+        value, status = self.lines.fresh()
+        self.lines.add(f"{value} = float(lengths[int({operand.value})])")
+        self.lines.add(f"{status} = {operand.status} if {operand.status} >= {FIRST_ERROR} else 0")
+        return Operand(NUMBER, value, status, may_be_empty=False)
+
     def pi_(self, arguments: tuple[Node, ...]) -> Operand:
         return Operand(NUMBER, "3.141592653589793")
 
@@ -482,6 +493,7 @@ _METHODS: dict[str, Callable[[Formulas, tuple[Node, ...]], Operand]] = {
     "ISBLANK": lambda f, a: f.is_kind(f"{{s}} == {EMPTY} or {{s}} == 1", a),
     "ISERROR": lambda f, a: f.is_kind(f"{{s}} >= {FIRST_ERROR}", a),
     "ISNA": lambda f, a: f.is_kind(f"{{s}} == {_NA}", a),
+    "LEN": Formulas.length,
     "MATCH": Formulas.match,
     "NOT": Formulas.not_,
     "PI": Formulas.pi_,

@@ -31,8 +31,9 @@ from millstream.kernels.sheet_operands import Lines, NotCompiled, Operand, Texts
 
 _OF_COLUMNS = {ColumnKind.TEXT: Kind.TEXT, ColumnKind.BOOLEAN: Kind.BOOLEAN}
 _KEPT_FOR = {"SUM": SUMS, "AVERAGE": SUMS, "MIN": LOWS, "MAX": HIGHS}
-#: Larger sheets take long to compile; they are walked.
+#: Larger sheets take minutes to compile; they are walked.
 MAX_CELLS = 3_000
+MAX_LINES = 600
 
 
 @dataclass
@@ -80,6 +81,8 @@ class Compilation:
         self.paths = [Path(self, n) for n in range(len(self.input_types))]
         for path in self.paths:
             path.generate()
+            if len(path.lines.lines) > MAX_LINES:
+                raise NotCompiled(f"it needs more than {MAX_LINES} statements")
 
     def _find_kinds(self) -> None:
         """What each cell holds, found by generating every formula once for nothing."""

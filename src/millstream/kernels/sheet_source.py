@@ -104,7 +104,8 @@ def _sent_status(operand: Operand) -> str:
 def _parameters(whole: Compilation) -> tuple[list[str], list[str]]:
     pairs = [
         ("start", "int64"), ("which", "READ_I"), ("place", "READ_I"), ("keys", "READ_I"),
-        ("time", "READ_I"), ("folded", "READ_I"), ("F", "float64[:, ::1]"), ("S", "int8[:, ::1]"),
+        ("time", "READ_I"), ("folded", "READ_I"), ("lengths", "READ_I"),
+        ("F", "float64[:, ::1]"), ("S", "int8[:, ::1]"),
         ("W", "int64[:, :, ::1]"), ("sums", "int64[:, :, ::1]"), ("floats", "float64[:, :, ::1]"),
         ("limbs", "int64[:, ::1]"), ("free", "int64[::1]"), ("counters", "int64[::1]"),
         ("pool_values", "float64[::1]"), ("pool_statuses", "int8[::1]"),

@@ -17,7 +17,7 @@ source = "trades.csv"
 columns = { sym = "text", price = "number" }
 time = "ts"
 """
-TRADES = [
+TRADES: list[dict[str, Any]] = [
     {"ts": 1_000_000, "sym": "A", "price": 1.0},
     {"ts": 2_000_000, "sym": "B", "price": 10.0},
     {"ts": 3_000_000, "sym": "A", "price": 3.0},
@@ -49,7 +49,7 @@ def test_a_sheet_runs_for_every_key(tmp_path: Path, engine: str) -> None:
 def test_a_sheet_fires_once_per_instant_if_told_to(tmp_path: Path, engine: str) -> None:
     node = 'inputs.Trades = { B1 = "price" }\noutputs.Out = { x = "C1" }\nfiring = "instant"'
     job = millstream.compile(project(tmp_path, {"C1": "=PRE(C1,B1,0)+B1"}, node))
-    rows = [{"ts": 1, "sym": "A", "price": p} for p in (1.0, 2.0)]
+    rows: list[dict[str, Any]] = [{"ts": 1, "sym": "A", "price": p} for p in (1.0, 2.0)]
     rows.append({"ts": 2, "sym": "A", "price": 5.0})
     found = job.run({"Trades": rows}, engine=engine).rows("Out")
     assert [2.0, 7.0] == [r["x"] for r in found]
