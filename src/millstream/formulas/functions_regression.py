@@ -12,7 +12,7 @@ from millstream.formulas.functions_lookup import matrix
 from millstream.formulas.registry import Family, spec
 from millstream.formulas.values import NA, NUM, REF, Scalar, fail
 
-Matrix = np.ndarray[Any, np.dtype[np.float64]]
+Matrix = np.ndarray[Any, np.dtype[Any]]
 
 
 def _ys(operand: Operand) -> Matrix:

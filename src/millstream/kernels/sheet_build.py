@@ -8,6 +8,7 @@ from millstream.kernels.kernel import Kernel
 from millstream.kernels.sheet import SheetKernel
 from millstream.kernels.sheet_compiled import CompiledSheetKernel
 from millstream.kernels.sheet_operands import NotCompiled
+from millstream.kernels.sheet_report import commented, phases
 
 
 def sheet_kernel(function: Sheet, input_types: tuple[QueueType, ...], output_count: int) -> Kernel:
@@ -15,5 +16,5 @@ def sheet_kernel(function: Sheet, input_types: tuple[QueueType, ...], output_cou
         return CompiledSheetKernel(function, input_types, output_count)
     except NotCompiled as reason:
         kernel = SheetKernel(function, input_types, output_count)
-        kernel.source = f"# formulas are walked, not compiled: {reason}"
+        kernel.source = commented([f"walked, not compiled: {reason}", *phases(function)])
         return kernel

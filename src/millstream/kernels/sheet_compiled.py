@@ -32,6 +32,7 @@ from millstream.kernels.sheet_operands import (
     Texts,
 )
 from millstream.kernels.sheet_paths import Compilation
+from millstream.kernels.sheet_report import commented, phases, storage
 from millstream.kernels.sheet_source import fed_columns, output_kinds, source_of
 from millstream.plan.batch import Array, Batch, Vector
 
@@ -57,7 +58,8 @@ class CompiledSheetKernel:
         self.whole = Compilation(function, input_types, self.texts)
         self.kinds = output_kinds(self.whole)
         self._check_outputs()
-        self.source = source_of(self.whole)
+        self.loop = source_of(self.whole)
+        self.source = commented(phases(function) + storage(self.whole)) + self.loop
         self.columns = [fed_columns(self.whole, n) for n in range(len(input_types))]
         self.folded = np.zeros(0, np.int64)
         self.lengths = np.zeros(0, np.int64)
@@ -112,7 +114,7 @@ class CompiledSheetKernel:
         self, ordered: tuple[Array, ...], sent: Array, columns: list[Array], outputs: list[Array]
     ) -> None:
         """Run the loop, making room wherever it asks for it."""
-        run = compiled(self.source)
+        run = compiled(self.loop)
         start, count = 0, len(ordered[0])
         while start < count:
             floats = self.sums.view(np.float64)
