@@ -234,6 +234,9 @@ class Figure:
     def extent(self, sheet: str) -> tuple[int, int]:
         return self.constants.extent(sheet)
 
+    def places(self, area: Area) -> None:
+        """Values change: nothing is kept."""
+
     def is_formula(self, sheet: str, row: int, column: int) -> bool:
         return isinstance(self._rule(sheet, row, column), Computed)
 

@@ -6,7 +6,7 @@ XFD1048576 must not make a column a million cells long.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -32,6 +32,10 @@ class Cells(Protocol):
 
     def window(self, sheet: str, row: int, column: int) -> Array:
         """The values in the window that a cell holds, oldest first, as a column."""
+        ...
+
+    def places(self, area: Area) -> Mapping[tuple[type, Scalar], int] | None:
+        """Where each value of a row or column stands first, if that is known; texts folded."""
         ...
 
     def is_formula(self, sheet: str, row: int, column: int) -> bool: ...

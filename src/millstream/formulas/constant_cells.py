@@ -47,6 +47,9 @@ class ConstantCells:
         found = self.sheets.get(sheet)
         return (1, 1) if found is None else found.extent()
 
+    def places(self, area: Area) -> None:
+        """Values change: nothing is kept."""
+
     def is_formula(self, sheet: str, row: int, column: int) -> bool:
         return False
 

@@ -46,6 +46,10 @@ def exact_place(wanted: Scalar, values: Table, *, wildcards: bool) -> int | None
     if wanted is None:
         wanted = 0.0
     kind = type(wanted)
+    if pattern is None and isinstance(values, Area):
+        places = values.cells.places(values)
+        if places is not None:
+            return places.get((kind, lowered if lowered is not None else wanted))
     for i, j, value in cells_of(values, with_empty=False):
         if type(value) is not kind:
             continue

@@ -108,6 +108,9 @@ class LiveCells:
     def extent(self, sheet: str) -> tuple[int, int]:
         return self.static.extent(sheet)
 
+    def places(self, area: Area) -> None:
+        """Values change: nothing is kept."""
+
     def is_formula(self, sheet: str, row: int, column: int) -> bool:
         return self.static.is_formula(sheet, row, column)
 

@@ -34,6 +34,7 @@ _KEPT_FOR = {"SUM": SUMS, "AVERAGE": SUMS, "MIN": LOWS, "MAX": HIGHS}
 #: Larger sheets take minutes to compile; they are walked.
 MAX_CELLS = 3_000
 MAX_LINES = 600
+MAX_INLINED = 2
 
 
 @dataclass
@@ -296,12 +297,14 @@ class Path:
             rule = cell.rule
             kept = f"KEPT_{w}"
             self.lines.add(f"if {tick}:")
+            # Few windows are compiled into the loop, which is fast; many would take minutes.
+            apart = "_apart" if len(self.whole.slots.windows) > MAX_INLINED else ""
+            what = f"{w}, pool, c{w}, f{w}, wides, {kept}"
             if isinstance(rule, TimeWindow):
-                how = f"advance_time({w}, pool, c{w}, f{w}, wides, {kept}, t - {rule.length})"
+                self.lines.add(f"    advance_time{apart}({what}, t - {rule.length})")
             else:
                 assert isinstance(rule, CountWindow)
-                how = f"advance_count({w}, pool, c{w}, f{w}, wides, {kept}, {rule.count})"
-            self.lines.add(f"    {how}")
+                self.lines.add(f"    advance_count{apart}({what}, {rule.count})")
 
     def _selected(self, cell: SheetCell, source: Address, condition: Address) -> None:
         tick = self.ticks.get(condition)

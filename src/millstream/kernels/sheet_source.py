@@ -7,7 +7,8 @@ from millstream.kernels.sheet_operands import EMPTY, Operand
 from millstream.kernels.sheet_paths import Compilation, Path
 
 _WINDOW_NAMES = (
-    "GIVEN", "NUMBERS", "Pool", "advance_count", "advance_time", "append", "room_wanted",
+    "GIVEN", "NUMBERS", "Pool", "advance_count", "advance_count_apart", "advance_time",
+    "advance_time_apart", "append", "room_wanted",
     "window_average", "window_high", "window_index", "window_low", "window_sum",
 )  # fmt: skip
 
