@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 
-from millstream.calculus.graph import Program, in_dependency_order
+from millstream.calculus.graph import Operator, Program, in_dependency_order
+from millstream.calculus.sheet_text import rule_text
+from millstream.calculus.sheets import Address, Fed, Previous, Sheet, address_text
 from millstream.calculus.text import render, render_function, render_operator
 from millstream.draw import Box, draw
 from millstream.errors import UsageError, listing
@@ -97,6 +99,11 @@ def _program_boxes(program: Program) -> list[Box]:
         for v in program.shared_variables()
     }
     for op in in_dependency_order(program):
+        if isinstance(op.function, Sheet):
+            cells, ends = _cell_boxes(op, op.function, home)
+            boxes += cells
+            home |= ends
+            continue
         detail = render_function(op.function)
         after = tuple(home.get(q, q) for q in op.inputs)
         others = tuple(u.id for v in op.reads for u in writers.get(v, ()) if u is not op)
@@ -104,6 +111,36 @@ def _program_boxes(program: Program) -> list[Box]:
     boxes += [Box(f"output {q}", q, "output", (home.get(q, q),), "output")
               for q in program.outputs]  # fmt: skip
     return boxes
+
+
+def _cell_boxes(
+    op: Operator, sheet: Sheet, home: dict[str, str]
+) -> tuple[list[Box], dict[str, str]]:
+    """The cell graph of a sheet; a PRE stands beside what it remembers."""
+    boxes: list[Box] = []
+    changing = {c.address for c in sheet.cells}
+
+    def name(address: Address) -> str:
+        return f"{op.id} {address_text(address)}"
+
+    for cell in sheet.cells:
+        rule = cell.rule
+        after = tuple(name(a) for a in dict.fromkeys(cell.needs) if a in changing)
+        beside: tuple[str, ...] = ()
+        if isinstance(rule, Fed):
+            queue = op.inputs[rule.input]
+            after = (home.get(queue, queue),)
+        elif isinstance(rule, Previous) and rule.source in changing:
+            beside = (name(rule.source),)
+        boxes.append(Box(name(cell.address), address_text(cell.address), rule_text(rule), after,
+                         beside=beside))  # fmt: skip
+    ends: dict[str, str] = {}
+    for queue, columns in zip(op.outputs, sheet.outputs, strict=True):
+        needed = tuple(name(c.address) for c in columns if c.address in changing)
+        detail = ", ".join(c.name for c in columns)
+        boxes.append(Box(f"{op.id} sends {queue}", queue, detail, needed))
+        ends[queue] = f"{op.id} sends {queue}"
+    return boxes, ends
 
 
 # --- plans ------------------------------------------------------------------------------

@@ -15,11 +15,12 @@ ROOT = Path(__file__).parents[2] / "src" / "millstream"
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("source", "cache"),
     ("errors", "compiled"),
+    ("formulas",),
     ("calculus",),
     ("environment", "languages", "optimiser", "plan", "trace", "draw"),
     ("kernels", "state", "connectors"),
     ("project", "backends"),
-    ("explain",),
+    ("explain", "sheets"),
     ("api",),
     ("flow",),
     ("server", "cli"),

@@ -37,6 +37,7 @@ from millstream.calculus.functions import (
     Top,
     Update,
 )
+from millstream.calculus.sheet_text import SheetTextFault, sheet_of_lines
 from millstream.calculus.syntax import Apply, Constant, Expression, Name, VariableName
 from millstream.calculus.terms import Term
 from millstream.calculus.types import (
@@ -54,7 +55,7 @@ from millstream.calculus.written import (
     Item,
     WrittenOperator,
 )
-from millstream.errors import Fault, listing, suggest
+from millstream.errors import Fault, ParseError, listing, suggest
 from millstream.source import Span
 
 
@@ -339,6 +340,20 @@ class Body:
             return None
         return found
 
+    def sheet(self) -> Function | None:
+        lines: list[str] = []
+        for item in self.items(None):
+            value = item.value
+            if isinstance(value, Constant) and isinstance(value.value, str):
+                lines.append(value.value)
+            else:
+                self.fail("expected a text that describes a cell", item.span)
+        try:
+            return sheet_of_lines(lines)
+        except (SheetTextFault, ParseError) as fault:
+            self.fail(str(fault).split("\n", maxsplit=1)[0])
+            return None
+
     def weights(self) -> tuple[int, ...]:
         return self.whole(self.items(None), "a weight")
 
@@ -377,6 +392,8 @@ SHAPES: dict[str, Shape] = {
     "Dstream": Shape((), "Dstream", lambda _: Dstream()),
     "Rstream": Shape(("every",), "Rstream or Rstream[every 1 s]", Body.rstream),
     "Duplicate": Shape((), "Duplicate", lambda _: Duplicate()),
+    "Sheet": Shape((None,), 'Sheet["S!B3 <- 1.price", "S!G3 = S!B3*2", "output x number = S!G3"]',
+                   Body.sheet),
     "RoundRobinSplit": Shape((None,), "RoundRobinSplit[1, 1]",
                              lambda b: RoundRobinSplit(b.weights())),
     "RoundRobinJoin": Shape((None,), "RoundRobinJoin[1, 1]",

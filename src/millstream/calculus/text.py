@@ -35,6 +35,8 @@ from millstream.calculus.graph import Input, Operator, Program, Variable
 from millstream.calculus.instants import render_time
 from millstream.calculus.parser import RESERVED_WORDS, UNITS, parse
 from millstream.calculus.scalars import PRECEDENCE
+from millstream.calculus.sheet_text import sheet_lines
+from millstream.calculus.sheets import Sheet
 from millstream.calculus.terms import Call, Column, Literal, Term, VariableField
 from millstream.calculus.types import Kind, Type, Value
 from millstream.calculus.verify import verified
@@ -134,6 +136,8 @@ def _body(function: Function) -> str:
             return "; ".join([*clauses, ", ".join(map(_aggregation, aggregations))])
         case RoundRobinSplit(weights) | RoundRobinJoin(weights):
             return ", ".join(map(str, weights))
+        case Sheet():
+            return ",\n    ".join(json.dumps(t, ensure_ascii=False) for t in sheet_lines(function))
         case Opaque(label):
             return json.dumps(label, ensure_ascii=False)
         case _:

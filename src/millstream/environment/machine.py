@@ -14,7 +14,8 @@ from typing import Any
 
 import millstream.environment.matching
 import millstream.environment.relations  # the meanings register themselves on import
-import millstream.environment.rows  # noqa: F401  (as above)
+import millstream.environment.rows
+import millstream.environment.sheets  # noqa: F401  (as above)
 from millstream.calculus.functions import Fold
 from millstream.calculus.graph import Operator, Program, in_dependency_order
 from millstream.environment.firing import Context, fire, initial_state

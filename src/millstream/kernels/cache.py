@@ -43,7 +43,9 @@ def _toolchain() -> bytes:
     versions = (millstream.__version__, numba.__version__, llvmlite.__version__,
                 np.__version__, sys.version)  # fmt: skip
     digest = hashlib.sha256("\n".join(versions).encode())
-    for path in sorted(_HERE.glob("scalar_*.py")):
+    called = [*_HERE.glob("scalar_*.py"), *_HERE.glob("loops*.py"),
+              _HERE.parent / "formulas" / "rounding.py"]  # fmt: skip
+    for path in sorted(called):
         digest.update(path.read_bytes())
     return digest.digest()
 
@@ -103,7 +105,11 @@ def _dispatcher(module: ModuleType, folder: Path | None) -> Any:
     config.CACHE_DIR = str(folder or "")
     try:
         keeps = folder is not None
-        return njit(cache=keeps, nogil=True, error_model="numpy", boundscheck=False)(module.run)
+        # A module may say that it makes no arrays, so that none are counted.
+        more = {} if getattr(module, "MAKES_ARRAYS", True) else {"_nrt": False}
+        return njit(cache=keeps, nogil=True, error_model="numpy", boundscheck=False, **more)(
+            module.run
+        )
     finally:
         config.CACHE_DIR = before
 

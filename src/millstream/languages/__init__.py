@@ -21,6 +21,12 @@ LANGUAGES: dict[str, str] = {
     "cql": "millstream.languages.cql.load:load",
 }
 
+#: Languages whose files are not text: a function from a path and a name to a `Program`.
+FILE_LANGUAGES: dict[str, str] = {
+    "xlsx": "millstream.languages.sheets.translate:load_file",
+    "xlsm": "millstream.languages.sheets.translate:load_file",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Translation:
@@ -44,8 +50,14 @@ def translate(source: Source, language: str) -> Translation:
 def translate_file(path: Path, name: str | None = None) -> Translation:
     """What a file means; its ending tells the language."""
     language = path.suffix.removeprefix(".")
+    if language in FILE_LANGUAGES:
+        module, _, function = FILE_LANGUAGES[language].partition(":")
+        load: Callable[[Path, str | None], Program] = getattr(
+            importlib.import_module(module), function
+        )
+        return Translation(load(path, name))
     if language not in LANGUAGES:
-        known = listing(f".{ending}" for ending in LANGUAGES)
+        known = listing(f".{ending}" for ending in (*LANGUAGES, *FILE_LANGUAGES))
         raise UsageError(
             f'cannot tell the language of "{name or path}"',
             hint=f"languages are told by the ending of the file: {known}",

@@ -13,8 +13,16 @@ from millstream.calculus.syntax import Constant
 from millstream.calculus.types import DURATION, TYPES_BY_NAME, Field, Schema
 from millstream.errors import CheckError, Fault, ParseError, listing, suggest
 from millstream.languages import LANGUAGES
+from millstream.languages.sheets.bindings import (
+    Binding,
+    Bindings,
+    InputBinding,
+    OutputBinding,
+)
 from millstream.source import Source, Span
 
+#: The word for a node that is a spreadsheet.
+SHEET = "sheet"
 _PLAIN = (str, int, float, bool)
 
 
@@ -55,6 +63,8 @@ class NodeTable:
     inputs: Mapping[str, str]
     outputs: Mapping[str, str]
     span: Span | None = field(default=None, compare=False)
+    #: What a spreadsheet's cells are bound to; None if the workbook says it itself.
+    bindings: Bindings | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,10 +245,14 @@ class _Reader:
 
     def node(self, name: str, table: dict[str, Any]) -> NodeTable:
         here = f"node.{name}"
-        self.keys(table, here, (*LANGUAGES, "inputs", "outputs"))
-        chosen = [key for key in LANGUAGES if key in table]
+        languages = (*LANGUAGES, SHEET)
+        chosen = [key for key in languages if key in table]
+        more = ("partition", "firing") if SHEET in chosen else ()
+        self.keys(table, here, (*languages, "inputs", "outputs", *more))
+        if chosen == [SHEET]:
+            return self.sheet(name, here, table)
         if len(chosen) != 1:
-            hint = f"a node has one of: {listing(LANGUAGES)}"
+            hint = f"a node has one of: {listing(languages)}"
             self.fail(f"[{here}] needs one program", self.place(here), hint)
         language = chosen[0] if chosen else ""
         path = self.text(table, here, language) if language else ""
@@ -246,6 +260,58 @@ class _Reader:
             name, language, path, self.names(table, here, "inputs"),
             self.names(table, here, "outputs"), self.place(here),
         )  # fmt: skip
+
+    def sheet(self, name: str, here: str, table: dict[str, Any]) -> NodeTable:
+        """A node that is a spreadsheet: what its cells are bound to."""
+        path = self.text(table, here, SHEET)
+        keys = self.partition(table, here)
+        inputs = [
+            InputBinding(stream, self.cells(here, cells, is_input=True), keys.get(stream))
+            for stream, cells in self.tables_of_cells(table, here, "inputs")
+        ]
+        outputs = [
+            OutputBinding(stream, self.cells(here, cells, is_input=False))
+            for stream, cells in self.tables_of_cells(table, here, "outputs")
+        ]
+        for stream in keys:
+            if stream not in [one.stream for one in inputs]:
+                self.fail(f'"{stream}" is no input of this node', self.place(here, "partition"))
+        firing = self.text(table, here, "firing", "tuple")
+        if firing not in ("tuple", "instant", "punctuation"):
+            self.fail(f"unknown firing {firing!r}", self.place(here, "firing"), "tuple or instant")
+        bindings = Bindings(tuple(inputs), tuple(outputs), firing != "tuple")
+        given = bindings if inputs or outputs else None
+        return NodeTable(name, SHEET, path, {}, {}, self.place(here), given)
+
+    def tables_of_cells(
+        self, table: dict[str, Any], here: str, key: str
+    ) -> list[tuple[str, dict[str, str]]]:
+        found = table.get(key, {})
+        if isinstance(found, dict) and all(
+            isinstance(cells, dict) and all(isinstance(c, str) for c in cells.values())
+            for cells in found.values()
+        ):
+            return list(found.items())
+        what = 'Trades = { B3 = "price" }' if key == "inputs" else 'Totals = { sum = "G9" }'
+        self.fail(f'expected tables of cells in "{key}"', self.place(here, key),
+                  f"write {key}.{what}")  # fmt: skip
+        return []
+
+    def cells(self, here: str, cells: dict[str, str], *, is_input: bool) -> tuple[Binding, ...]:
+        """Of an input `cell = "attribute"`, of an output `attribute = "cell"`."""
+        span = self.place(here, "inputs" if is_input else "outputs")
+        place = span.place if span else self.source.name
+        if is_input:
+            return tuple(Binding(attribute, cell, place) for cell, attribute in cells.items())
+        return tuple(Binding(attribute, cell, place) for attribute, cell in cells.items())
+
+    def partition(self, table: dict[str, Any], here: str) -> dict[str, str]:
+        """The key of each input; one name is the key of all."""
+        given = table.get("partition", {})
+        if isinstance(given, str):
+            inputs = table.get("inputs", {})
+            return dict.fromkeys(inputs, given) if isinstance(inputs, dict) else {}
+        return self.names(table, here, "partition")
 
     def sink(self, name: str, table: dict[str, Any]) -> SinkTable:
         here = f"sink.{name}"

@@ -9,8 +9,9 @@ from millstream.connectors.location import Format, Location, parse_location
 from millstream.connectors.settings import settings_of
 from millstream.errors import Fault, MillstreamError, ProgramError, UsageError
 from millstream.languages import Translation, read_source, translate
-from millstream.project.file import ProjectFile, SinkTable, StreamTable, parse_project
+from millstream.project.file import SHEET, ProjectFile, SinkTable, StreamTable, parse_project
 from millstream.project.link import Linked, link
+from millstream.project.sheets import add_sheets
 
 
 def load_project(
@@ -37,14 +38,17 @@ def _translations(project: ProjectFile, folder: Path) -> dict[str, Translation]:
     programs: dict[str, Translation] = {}
     faults: list[Fault] = []
     for node in project.nodes:
+        if node.language == SHEET:
+            continue
         path = folder / node.path
         try:
             programs[node.name] = translate(read_source(path, str(path)), node.language)
         except MillstreamError as error:
             faults += error.faults
+    faults += add_sheets(project, folder, programs)
     if faults:
         raise ProgramError(faults)
-    return programs
+    return {node.name: programs[node.name] for node in project.nodes}
 
 
 def _with_places(project: ProjectFile, translations: dict[str, Translation]) -> ProjectFile:

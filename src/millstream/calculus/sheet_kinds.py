@@ -1,0 +1,101 @@
+"""Static kinds of the cells of a sheet, from the types of the columns that feed it.
+
+What is empty stays a kind of its own, although a formula shows it as zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from millstream.calculus.sheets import (
+    Address,
+    Computed,
+    CountWindow,
+    Fed,
+    Previous,
+    Selected,
+    SheetCell,
+    TimeWindow,
+)
+from millstream.calculus.types import BOOLEAN, NUMBER, TEXT, Type
+from millstream.calculus.types import Kind as ColumnKind
+from millstream.formulas.kinds import ANY, Kind, Kinds, kind_of, kinds_of
+from millstream.formulas.syntax import Cell, Range, WindowOf
+from millstream.formulas.values import Scalar
+
+_OF_COLUMNS: dict[ColumnKind, Kinds] = {
+    ColumnKind.TEXT: frozenset((Kind.TEXT, Kind.EMPTY)),
+    ColumnKind.BOOLEAN: frozenset((Kind.BOOLEAN, Kind.EMPTY)),
+    ColumnKind.NUMBER: frozenset((Kind.NUMBER, Kind.EMPTY, Kind.ERROR)),
+}
+_NUMBER = frozenset((Kind.NUMBER, Kind.EMPTY))
+
+
+def cell_kinds(
+    cells: Sequence[SheetCell],
+    constants: Callable[[Address], Scalar],
+    column_type: Callable[[Fed], Type],
+) -> dict[Address, Kinds]:
+    """What each cell that changes can hold; a fixed point, because of PRE."""
+    changing = {c.address for c in cells}
+    found: dict[Address, Kinds] = {a: frozenset() for a in changing}
+    for _ in range(8):
+        before = dict(found)
+        for cell in cells:
+            found[cell.address] |= _kinds(cell, found, constants, column_type)
+        if found == before:
+            return found
+    return dict.fromkeys(found, ANY)
+
+
+def _kinds(
+    cell: SheetCell,
+    found: Mapping[Address, Kinds],
+    constants: Callable[[Address], Scalar],
+    column_type: Callable[[Fed], Type],
+) -> Kinds:
+    def of(address: Address) -> Kinds:
+        # A cell that has not ticked yet is seen as empty.
+        if address in found:
+            return found[address] | {Kind.EMPTY}
+        return frozenset((kind_of(constants(address)),))
+
+    def lookup(node: Cell | Range | WindowOf) -> Kinds:
+        if isinstance(node, WindowOf):
+            node = node.cell
+        if isinstance(node, Cell):
+            return of((node.sheet, node.row, node.column))
+        area = _addresses(node)
+        if area is None:
+            return ANY | {Kind.EMPTY}
+        return frozenset().union(*(of(a) for a in area))
+
+    match cell.rule:
+        case Fed():
+            return _OF_COLUMNS.get(column_type(cell.rule).kind, _NUMBER)
+        case Computed(formula, _, _):
+            return kinds_of(formula, lookup)
+        case TimeWindow(source, _, _) | CountWindow(source, _, _) | Selected(source, _):
+            return of(source)
+        case Previous(source, _, initial):
+            return of(source) | {kind_of(initial)}
+
+
+def _addresses(node: Range) -> list[Address] | None:
+    height = node.last.row - node.first.row + 1
+    width = node.last.column - node.first.column + 1
+    if height * width > 10_000:
+        return None
+    return [
+        (node.sheet, row, column)
+        for row in range(node.first.row, node.last.row + 1)
+        for column in range(node.first.column, node.last.column + 1)
+    ]
+
+
+def column_type_of(kinds: Kinds) -> Type:
+    """The type of an output column: what else a cell holds is text; errors are null."""
+    plain = kinds - {Kind.ERROR, Kind.EMPTY}
+    if plain <= {Kind.NUMBER}:
+        return NUMBER
+    return BOOLEAN if plain == {Kind.BOOLEAN} else TEXT

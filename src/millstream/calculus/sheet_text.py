@@ -1,0 +1,249 @@
+"""The textual form of a sheet: one quoted line per cell, constant, key and output.
+
+Sheet["S!B3 <- 1.price", "S!G3 = S!B3*S!C3", "S!C6 = WINDOW(S!C3,300,S!C3)",
+      "constant S!A1 = 5", "by sym, sym", "output sym text = S!E12, vwap number = S!G12"]
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from millstream.calculus.sheets import (
+    Address,
+    Computed,
+    CountWindow,
+    Fed,
+    OutputColumn,
+    Previous,
+    Rule,
+    Selected,
+    Sheet,
+    SheetCell,
+    TimeWindow,
+    Windows,
+)
+from millstream.calculus.types import TYPES_BY_NAME
+from millstream.formulas.parser import Origin, parse_formula
+from millstream.formulas.precedents import areas_of
+from millstream.formulas.render import render_formula, render_scalar, render_sheet
+from millstream.formulas.syntax import (
+    Call,
+    Cell,
+    Group,
+    Literal,
+    Node,
+    Unary,
+    WindowOf,
+    column_name,
+)
+from millstream.formulas.values import Scalar
+
+
+class SheetTextFault(Exception):
+    """A line of a sheet that means nothing."""
+
+
+# --- printing ---------------------------------------------------------------------------
+
+
+def sheet_lines(sheet: Sheet) -> list[str]:
+    lines = [_cell_line(cell) for cell in sheet.cells]
+    lines += [f"constant {_address(a)} = {render_scalar(v)}" for a, v in sheet.constants]
+    if sheet.keys:
+        lines.append(f"by {', '.join(sheet.keys)}")
+    for columns in sheet.outputs:
+        texts = (f"{c.name} {c.type} = {_address(c.address)}" for c in columns)
+        lines.append(f"output {', '.join(texts)}")
+    if sheet.fires_per_instant:
+        lines.append("per instant")
+    if sheet.uses_1904:
+        lines.append("dates from 1904")
+    return lines
+
+
+def rule_text(rule: Rule) -> str:
+    """A rule as a formula, for people."""
+    match rule:
+        case Fed(number, column):
+            return f"{number + 1}.{column}"
+        case Computed(formula, is_array, element):
+            text = render_formula(formula)
+            return f"{{{text}}}[{element[0]},{element[1]}]" if is_array else text
+        case TimeWindow(source, length, trigger):
+            seconds = render_scalar(length / 1_000_000)
+            return f"WINDOW({_address(source)},{seconds},{_address(trigger)})"
+        case CountWindow(source, count, trigger):
+            return f"WINDOWROWS({_address(source)},{count},{_address(trigger)})"
+        case Previous(source, trigger, initial):
+            return f"PRE({_address(source)},{_address(trigger)},{render_scalar(initial)})"
+        case Selected(source, condition):
+            return f"SELECT({_address(source)},{_address(condition)})"
+
+
+def _cell_line(cell: SheetCell) -> str:
+    mark = "<-" if isinstance(cell.rule, Fed) else "="
+    return f"{_address(cell.address)} {mark} {rule_text(cell.rule)}"
+
+
+def _address(address: Address) -> str:
+    sheet, row, column = address
+    return f"{render_sheet(sheet)}{column_name(column)}{row}"
+
+
+# --- reading ----------------------------------------------------------------------------
+
+_LINE = re.compile(r"(constant )?('(?:[^']|'')+'!\w+|[^!'\s]+!\w+) (<-|=) ?(.*)", re.DOTALL)
+_ARRAY = re.compile(r"\{(.*)\}\[(\d+),(\d+)\]", re.DOTALL)
+_COLUMN = re.compile(r"(\S+) (\w+) = (.*)")
+
+
+class _AnySheet:
+    """In the textual form every worksheet is known by the name it bears."""
+
+    def sheet_name(self, name: str) -> str | None:
+        return name
+
+    def sheets_between(self, first: str, last: str) -> Sequence[str]:
+        return ()
+
+    def table(self, text: str, sheet: str, row: int) -> Node | None:
+        return None
+
+    def defined(self, name: str, sheet: str) -> Node | None:
+        return None
+
+
+_ANY = _AnySheet()
+
+
+def sheet_of_lines(lines: Iterable[str]) -> Sheet:
+    """The sheet that some lines describe; `SheetTextFault` if one means nothing."""
+    rules: list[tuple[Address, Rule]] = []
+    constants: list[tuple[Address, Scalar]] = []
+    outputs: list[tuple[OutputColumn, ...]] = []
+    keys: tuple[str, ...] = ()
+    flags = {"per instant": False, "dates from 1904": False}
+    for line in lines:
+        found = _LINE.fullmatch(line)
+        if line in flags:
+            flags[line] = True
+        elif line.startswith("by "):
+            keys = tuple(line[3:].split(", "))
+        elif line.startswith("output "):
+            outputs.append(tuple(_column(text) for text in _columns(line[7:])))
+        elif found is None:
+            raise SheetTextFault(f'this line of a sheet means nothing: "{line}"')
+        elif found[1]:
+            constants.append((_parsed_address(found[2]), _scalar(_parsed(found[4] or '""'))))
+        else:
+            rules.append((_parsed_address(found[2]), _rule(found[4], is_fed=found[3] == "<-")))
+    return Sheet(
+        _cells(rules), tuple(constants), keys, tuple(outputs),
+        flags["per instant"], flags["dates from 1904"],
+    )  # fmt: skip
+
+
+def _columns(text: str) -> list[str]:
+    return re.split(r", (?=\S+ \w+ = )", text)
+
+
+def _column(text: str) -> OutputColumn:
+    found = _COLUMN.fullmatch(text)
+    if found is None or found[2] not in TYPES_BY_NAME:
+        raise SheetTextFault(f'this output column means nothing: "{text}"')
+    return OutputColumn(found[1], _parsed_address(found[3]), TYPES_BY_NAME[found[2]])
+
+
+def _parsed(text: str) -> Node:
+    return parse_formula(text, Origin("sheet", "", ""), _ANY)
+
+
+def _parsed_address(text: str) -> Address:
+    node = _parsed(text)
+    if not isinstance(node, Cell):
+        raise SheetTextFault(f'"{text}" is no cell')
+    return node.sheet, node.row, node.column
+
+
+def _scalar(node: Node) -> Scalar:
+    if isinstance(node, Unary) and isinstance(node.operand, Literal):
+        value = node.operand.value
+        return -value if isinstance(value, float) else value
+    if not isinstance(node, Literal):
+        raise SheetTextFault("expected a constant")
+    return node.value
+
+
+def _rule(text: str, *, is_fed: bool) -> Rule:
+    if is_fed:
+        number, _, column = text.partition(".")
+        if not number.isdigit():
+            raise SheetTextFault(f'"{text}" is no input and column')
+        return Fed(int(number) - 1, column)
+    array = _ARRAY.fullmatch(text)
+    if array is not None:
+        return Computed(_parsed(array[1]), True, (int(array[2]), int(array[3])))
+    node = _parsed(text)
+    if isinstance(node, Call):
+        match node.function, node.arguments:
+            case "WINDOW", (source, length, trigger):
+                micros = round(float(_scalar(length) or 0) * 1_000_000)
+                return TimeWindow(_cell(source), micros, _cell(trigger))
+            case "WINDOWROWS", (source, count, trigger):
+                return CountWindow(_cell(source), int(_scalar(count) or 0), _cell(trigger))
+            case "PRE", (source, trigger, initial):
+                return Previous(_cell(source), _cell(trigger), _scalar(initial))
+            case "SELECT", (source, condition):
+                return Selected(_cell(source), _cell(condition))
+    return Computed(node)
+
+
+def _cell(node: Node) -> Address:
+    if not isinstance(node, Cell):
+        raise SheetTextFault("expected a cell")
+    return node.sheet, node.row, node.column
+
+
+def _cells(rules: list[tuple[Address, Rule]]) -> tuple[SheetCell, ...]:
+    """With windows marked, and what each formula refers to found again."""
+    changing = {a for a, _ in rules}
+    windows = {a for a, r in rules if isinstance(r, Windows)}
+    cells = []
+    for address, rule in rules:
+        if not isinstance(rule, Computed):
+            cells.append(SheetCell(address, rule))
+            continue
+        refers = references(rule.formula, changing)
+        marked = Computed(_marked(rule.formula, windows), rule.is_array, rule.element)
+        cells.append(SheetCell(address, marked, refers))
+    return tuple(cells)
+
+
+def references(formula: Node, changing: set[Address]) -> tuple[Address, ...]:
+    """The changing cells that a formula mentions, in order of their addresses."""
+    found: set[Address] = set()
+    for sheet, top, left, bottom, right in areas_of(formula, _ANY):
+        if (bottom - top + 1) * (right - left + 1) <= 16:
+            area = {(sheet, r, c) for r in range(top, bottom + 1) for c in range(left, right + 1)}
+            found |= area & changing
+        else:
+            found |= {
+                a for a in changing
+                if a[0] == sheet and top <= a[1] <= bottom and left <= a[2] <= right
+            }  # fmt: skip
+    return tuple(sorted(found))
+
+
+def _marked(node: Node, windows: set[Address]) -> Node:
+    match node:
+        case Cell(sheet, row, column) if (sheet, row, column) in windows:
+            return WindowOf(node)
+        case Call(function, arguments):
+            return Call(function, tuple(_marked(a, windows) for a in arguments))
+        case Unary(operator, operand):
+            return Unary(operator, _marked(operand, windows))
+        case Group(inner):
+            return Group(_marked(inner, windows))
+        case _:
+            return node

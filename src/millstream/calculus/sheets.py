@@ -1,0 +1,214 @@
+"""`Sheet`: a whole spreadsheet as one operator.
+
+What the cells compute is said by rules, one per cell that can change; the others are
+constants. The meaning is figure 4 of the streaming spreadsheets paper: every cell has ticks
+and values, a formula ticks when something it refers to ticks, and keeps its value between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from millstream.calculus.base import Facts, Function, FunctionFault, require_kind
+from millstream.calculus.types import Field, QueueType, Schema, Type
+from millstream.formulas.syntax import Node, column_name
+from millstream.formulas.values import Scalar
+
+#: Worksheet, row and column.
+Address = tuple[str, int, int]
+
+#: The worksheet of cells that no worksheet has: parts of formulas that are cells of their
+#: own after flattening. No worksheet can bear this name.
+HIDDEN_SHEET = ":"
+
+
+def address_text(address: Address) -> str:
+    sheet, row, column = address
+    if sheet == HIDDEN_SHEET:
+        return f":{row}"
+    return f"{sheet}!{column_name(column)}{row}"
+
+
+@dataclass(frozen=True, slots=True)
+class Fed:
+    """A column of an input arrives in this cell."""
+
+    input: int
+    column: str
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """A formula. An array formula may fill several cells; `element` says which part."""
+
+    formula: Node
+    is_array: bool = False
+    element: tuple[int, int] = (0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class TimeWindow:
+    """The values of a cell in the `length` microseconds up to the last tick of `trigger`."""
+
+    source: Address
+    length: int
+    trigger: Address
+
+
+@dataclass(frozen=True, slots=True)
+class CountWindow:
+    """The last `count` values of a cell up to the last tick of `trigger`."""
+
+    source: Address
+    count: int
+    trigger: Address
+
+
+@dataclass(frozen=True, slots=True)
+class Previous:
+    """The value of a cell at the tick of `trigger` before the last one."""
+
+    source: Address
+    trigger: Address
+    initial: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """The value of a cell at the last tick of `condition` at which that was TRUE."""
+
+    source: Address
+    condition: Address
+
+
+Rule = Fed | Computed | TimeWindow | CountWindow | Previous | Selected
+Windows = (TimeWindow, CountWindow)
+
+
+@dataclass(frozen=True, slots=True)
+class SheetCell:
+    """A cell that can change; `refers_to` are all such cells its formula mentions."""
+
+    address: Address
+    rule: Rule
+    refers_to: tuple[Address, ...] = ()
+
+    @property
+    def causes(self) -> tuple[Address, ...]:
+        """The cells whose ticks make this one tick."""
+        match self.rule:
+            case Computed():
+                return self.refers_to
+            case TimeWindow(_, _, trigger) | CountWindow(_, _, trigger) | Previous(_, trigger, _):
+                return (trigger,)
+            case Selected(_, condition):
+                return (condition,)
+            case _:
+                return ()
+
+    @property
+    def needs(self) -> tuple[Address, ...]:
+        """The cells that must be up to date before this one: all but the source of PRE."""
+        match self.rule:
+            case Computed():
+                return self.refers_to
+            case TimeWindow(source, _, other) | CountWindow(source, _, other):
+                return (source, other)
+            case Selected(source, condition):
+                return (source, condition)
+            case Previous(_, trigger, _):
+                return (trigger,)
+            case _:
+                return ()
+
+
+@dataclass(frozen=True, slots=True)
+class OutputColumn:
+    """An attribute of an output tuple and the cell it is read from."""
+
+    name: str
+    address: Address
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet(Function):
+    """A spreadsheet, run for every key.
+
+    `cells` stand in an order in which they can be computed: sources before what needs
+    them, PRE first. `keys` has the partitioning column of each input, or nothing. With
+    `fires_per_instant` all tuples of an instant are taken in before the sheet is computed
+    once; otherwise it is computed for each tuple.
+    """
+
+    cells: tuple[SheetCell, ...]
+    constants: tuple[tuple[Address, Scalar], ...]
+    keys: tuple[str, ...]
+    outputs: tuple[tuple[OutputColumn, ...], ...]
+    fires_per_instant: bool = False
+    uses_1904: bool = False
+    input_count: ClassVar[int | None] = None
+    output_count: ClassVar[int | None] = None
+
+    def state_count(self, inputs: int) -> int:
+        return inputs + len(self.stateful())
+
+    def stateful(self) -> tuple[SheetCell, ...]:
+        """The cells with a variable of their own: they are named after these."""
+        return self.cells
+
+    def fed(self, index: int) -> tuple[tuple[Address, str], ...]:
+        """The cells that an input fills, with its columns."""
+        return tuple(
+            (c.address, c.rule.column)
+            for c in self.cells
+            if isinstance(c.rule, Fed) and c.rule.input == index
+        )
+
+    def output_types(self, inputs: tuple[QueueType, ...], outputs: int) -> tuple[QueueType, ...]:
+        require_kind(inputs, "Sheet", is_relation=False)
+        faults = list(self._misfits(inputs))
+        if outputs != len(self.outputs):
+            faults.append(f"Sheet has {len(self.outputs)} outputs, got {outputs} queues")
+        if faults:
+            raise FunctionFault(*faults)
+        return tuple(
+            QueueType(Schema(tuple(Field(c.name, c.type) for c in columns)))
+            for columns in self.outputs
+        )
+
+    def _misfits(self, inputs: tuple[QueueType, ...]) -> Iterator[str]:
+        for cell in self.cells:
+            rule = cell.rule
+            if not isinstance(rule, Fed):
+                continue
+            if rule.input >= len(inputs):
+                place = address_text(cell.address)
+                yield f"{place} is fed by input {rule.input + 1} of {len(inputs)}"
+            elif rule.column not in inputs[rule.input].schema:
+                names = ", ".join(inputs[rule.input].schema.names)
+                place = address_text(cell.address)
+                yield f'{place}: unknown column "{rule.column}"; there are: {names}'
+        if self.keys and len(self.keys) != len(inputs):
+            yield f"Sheet has {len(self.keys)} keys for {len(inputs)} inputs"
+            return
+        for key, queue in zip(self.keys, inputs, strict=False):
+            if key not in queue.schema:
+                names = ", ".join(queue.schema.names)
+                yield f'Sheet: unknown key column "{key}"; there are: {names}'
+        found = {q.schema.get(k) for k, q in zip(self.keys, inputs, strict=False)}
+        if len(found) > 1 and None not in found:
+            yield f"the keys of Sheet have different types: {', '.join(sorted(map(str, found)))}"
+
+    def facts(self, inputs: tuple[QueueType, ...], index: int) -> Facts:
+        reads = {column for _, column in self.fed(index)}
+        key: tuple[str, ...] = (self.keys[index],) if self.keys else ()
+        return Facts(
+            reads=frozenset(reads) | frozenset(key),
+            forwards=frozenset(),
+            writes=frozenset(c.name for columns in self.outputs for c in columns),
+            is_stateless=False,
+            key=key,
+        )

@@ -1,0 +1,535 @@
+"""Lookups and references: MATCH, INDEX, VLOOKUP, XLOOKUP and the shapes of arrays."""
+
+from __future__ import annotations
+
+import re
+
+from millstream.formulas.arrays import Area, Array, Operand, Table, Union, column_of
+from millstream.formulas.functions_criteria import cells_of, table
+from millstream.formulas.gather import has_wildcards, wildcard
+from millstream.formulas.registry import Family, spec
+from millstream.formulas.syntax import MAX_COLUMN, MAX_ROW, column_name
+from millstream.formulas.values import (
+    NA,
+    NUM,
+    REF,
+    VALUE,
+    ErrorValue,
+    Raised,
+    Scalar,
+    checked,
+    compare,
+    fail,
+    folded,
+    to_boolean,
+    to_number,
+    to_text,
+)
+
+# --- searching a line -------------------------------------------------------------------
+
+
+def _line(values: Table) -> list[Scalar]:
+    if values.height > 1 and values.width > 1:
+        fail(NA)
+    return list(values.to_array().values())
+
+
+def exact_place(wanted: Scalar, values: Table, *, wildcards: bool) -> int | None:
+    """The first place of a value in a row or column; None if it is not there."""
+    if values.height > 1 and values.width > 1:
+        fail(NA)
+    pattern: re.Pattern[str] | None = None
+    if type(wanted) is str and wildcards and has_wildcards(wanted):
+        pattern = wildcard(wanted)
+    lowered = folded(wanted) if type(wanted) is str else None
+    if wanted is None:
+        wanted = 0.0
+    kind = type(wanted)
+    if pattern is None and isinstance(values, Area):
+        places = values.cells.places(values)
+        if places is not None:
+            return places.get((kind, lowered if lowered is not None else wanted))
+    for i, j, value in cells_of(values, with_empty=False):
+        if type(value) is not kind:
+            continue
+        if pattern is not None:
+            if pattern.fullmatch(value):  # type: ignore[arg-type]
+                return max(i, j)
+        elif lowered is not None:
+            if folded(value) == lowered:  # type: ignore[arg-type]
+                return max(i, j)
+        elif value == wanted:
+            return max(i, j)
+    return None
+
+
+def approximate_place(wanted: Scalar, values: list[Scalar], *, descending: bool = False) -> int:
+    """Binary search for the last value up to the one wanted, among those of its type."""
+    if wanted is None:
+        wanted = 0.0
+    kind = type(wanted)
+    low, high = 0, len(values) - 1
+    best = -1
+    while low <= high:
+        middle = (low + high) // 2
+        probe = middle
+        while probe <= high and type(values[probe]) is not kind:
+            probe += 1
+        if probe > high:
+            high = middle - 1
+            continue
+        order = compare(values[probe], wanted)
+        if descending:
+            order = -order
+        if order <= 0:
+            best = probe
+            low = probe + 1
+        else:
+            high = middle - 1
+    return best if best >= 0 else fail(NA)
+
+
+def _descending_place(wanted: Scalar, values: list[Scalar]) -> int:
+    """MATCH with -1: the last of the values that are not smaller, from the start on."""
+    best = -1
+    for place, value in enumerate(values):
+        if type(value) is not type(wanted):
+            continue
+        order = compare(value, wanted)
+        if order < 0:
+            break
+        if order == 0 and best >= 0 and compare(values[best], wanted) == 0:
+            continue
+        best = place
+    return best if best >= 0 else fail(NA)
+
+
+def match(wanted: Scalar, operand: Operand, mode: Scalar = 1.0) -> float:
+    values = table(operand)
+    kind = to_number(mode)
+    if kind == 0:
+        place = exact_place(wanted, values, wildcards=True)
+        return float(place + 1) if place is not None else fail(NA)
+    line = _line(values)
+    if kind > 0:
+        return float(approximate_place(wanted, line) + 1)
+    return float(_descending_place(0.0 if wanted is None else wanted, line) + 1)
+
+
+def _looked_up(
+    wanted: Scalar, operand: Operand, index: float, *, is_near: Scalar, by_row: bool
+) -> Scalar:
+    values = table(operand)
+    place = int(index) - 1
+    if place < 0:
+        fail(VALUE)
+    if place >= (values.height if by_row else values.width):
+        fail(REF)
+    if by_row:
+        keys: Table = values.part(0, 0, 1, values.width)
+    else:
+        keys = values.part(0, 0, values.height, 1)
+    if is_near:
+        found: int | None = approximate_place(wanted, list(keys.to_array().values()))
+    else:
+        found = exact_place(wanted, keys, wildcards=True)
+    if found is None:
+        fail(NA)
+    return values.at(place, found) if by_row else values.at(found, place)
+
+
+def _flag(value: Operand) -> bool:
+    if isinstance(value, (Area, Array)):
+        value = value.at(0, 0)
+    assert not isinstance(value, Union)
+    return to_boolean(value)
+
+
+def vlookup(wanted: Scalar, operand: Operand, index: float, near: Scalar = True) -> Scalar:  # noqa: FBT002
+    return _looked_up(wanted, operand, index, is_near=_flag(near), by_row=False)
+
+
+def hlookup(wanted: Scalar, operand: Operand, index: float, near: Scalar = True) -> Scalar:  # noqa: FBT002
+    return _looked_up(wanted, operand, index, is_near=_flag(near), by_row=True)
+
+
+def lookup(wanted: Scalar, operand: Operand, results: Operand = None) -> Scalar:
+    """The vector form, or the array form along the longer side."""
+    values = table(operand)
+    if results is not None:
+        place = approximate_place(wanted, _line(values))
+        target = table(results)
+        if isinstance(target, Array) and place >= max(target.height, target.width):
+            fail(NA)
+        return target.at(0, place) if target.width > target.height else target.at(place, 0)
+    if values.width > values.height:
+        keys = list(values.part(0, 0, 1, values.width).to_array().values())
+        return values.at(values.height - 1, approximate_place(wanted, keys))
+    keys = list(values.part(0, 0, values.height, 1).to_array().values())
+    return values.at(approximate_place(wanted, keys), values.width - 1)
+
+
+# --- XLOOKUP ----------------------------------------------------------------------------
+
+
+def _x_place(wanted: Scalar, values: Table, mode: int, direction: int) -> int | None:
+    if mode == 2:
+        line = _line(values)
+        ends = [n for n, v in enumerate(line) if _is_like(v, wanted)]
+        return (ends[0] if direction > 0 else ends[-1]) if ends else None
+    if mode == 0 and direction == 1 and wanted is not None:
+        return exact_place(wanted, values, wildcards=False)
+    line = _line(values)
+    order = range(len(line)) if direction > 0 else range(len(line) - 1, -1, -1)
+    best: int | None = None
+    for n in order:
+        value = line[n]
+        if value is None and wanted is None:
+            return n
+        if type(value) is not type(wanted):
+            continue
+        difference = compare(value, wanted)
+        if difference == 0:
+            return n
+        if mode and difference == mode and (best is None or compare(value, line[best]) == -mode):
+            best = n
+    return best
+
+
+def _is_like(value: Scalar, wanted: Scalar) -> bool:
+    if type(wanted) is str and type(value) is str:
+        return wildcard(wanted).fullmatch(value) is not None
+    return type(value) is type(wanted) and compare(value, wanted) == 0
+
+
+def xlookup(
+    wanted: Scalar, keys: Operand, results: Operand, missing: Operand = None,
+    mode: float = 0.0, direction: float = 1.0,
+) -> Operand:  # fmt: skip
+    values, target = table(keys), table(results)
+    place = _x_place(wanted, values, int(mode), 1 if direction in (1, 2) else -1)
+    if place is None:
+        return fail(NA) if missing is None else missing
+    if values.width > 1:
+        return _line_of(target.part(0, place, target.height, 1))
+    return _line_of(target.part(place, 0, 1, target.width))
+
+
+def _line_of(values: Table) -> Operand:
+    if values.height == 1 and values.width == 1:
+        return values if isinstance(values, Area) else values.at(0, 0)
+    return values
+
+
+def xmatch(wanted: Scalar, keys: Operand, mode: float = 0.0, direction: float = 1.0) -> float:
+    place = _x_place(wanted, table(keys), int(mode), 1 if direction in (1, 2) else -1)
+    return float(place + 1) if place is not None else fail(NA)
+
+
+# --- INDEX ------------------------------------------------------------------------------
+
+
+def index(operand: Operand, row: float = 0.0, *more: float) -> Operand:
+    """A cell, or with a zero a whole row or column, as a reference if given one."""
+    if isinstance(operand, Union):
+        which = int(more[1]) if len(more) > 1 else 1
+        if not 1 <= which <= len(operand.areas):
+            fail(REF)
+        values: Table = operand.areas[which - 1]
+    else:
+        values = table(operand)
+    i = int(row)
+    j = int(more[0]) if more else 0
+    if not more and values.height == 1 and values.width > 1:
+        i, j = 0, i
+    if i < 0 or j < 0:
+        fail(VALUE)
+    if i > values.height or j > values.width:
+        fail(REF)
+    if i and not more and values.width > 1 and values.height > 1:
+        fail(REF)
+    top, height = (0, values.height) if i == 0 else (i - 1, 1)
+    left, width = (0, values.width) if j == 0 else (j - 1, 1)
+    if height == 0:
+        fail(REF)
+    return _line_of(values.part(top, left, height, width))
+
+
+def address(
+    row: float,
+    column: float,
+    form: float = 1.0,
+    is_a1: Scalar = True,  # noqa: FBT002
+    sheet: Scalar = None,
+) -> str:
+    r, c, kind = int(row), int(column), int(form)
+    if not 1 <= r <= MAX_ROW or not 1 <= c <= MAX_COLUMN or not 1 <= kind <= 4:
+        fail(VALUE)
+    if is_a1:
+        text = f"{'$' if kind in (1, 3) else ''}{column_name(c)}{'$' if kind in (1, 2) else ''}{r}"
+    else:
+        text = f"R{r if kind in (1, 2) else f'[{r}]'}C{c if kind in (1, 3) else f'[{c}]'}"
+    if sheet is None:
+        return text
+    name = to_text(sheet)
+    quoted = name if re.fullmatch(r"[^\W\d]\w*", name) else "'" + name.replace("'", "''") + "'"
+    return f"{quoted}!{text}"
+
+
+# --- shapes -----------------------------------------------------------------------------
+
+
+def transpose(operand: Operand) -> Array:
+    return Array(tuple(zip(*table(operand).to_array().rows, strict=True)))
+
+
+def unique(operand: Operand, by_column: Scalar = False, once: Scalar = False) -> Array:  # noqa: FBT002
+    rows = table(operand).to_array().rows
+    if by_column:
+        rows = tuple(zip(*rows, strict=True))
+    keys = [tuple(folded(v) if type(v) is str else v for v in row) for row in rows]
+    kept = [
+        row
+        for n, row in enumerate(rows)
+        if (keys.count(keys[n]) == 1 if once else keys.index(keys[n]) == n)
+    ]
+    if not kept:
+        fail(VALUE)
+    return Array(tuple(zip(*kept, strict=True)) if by_column else tuple(kept))
+
+
+def sort(
+    operand: Operand,
+    place: float = 1.0,
+    order: float = 1.0,
+    by_column: Scalar = False,  # noqa: FBT002
+) -> Array:
+    from functools import cmp_to_key
+
+    rows = table(operand).to_array().rows
+    if by_column:
+        rows = tuple(zip(*rows, strict=True))
+    n = int(place) - 1
+    if not 0 <= n < len(rows[0]) or order not in (1, -1):
+        fail(VALUE)
+
+    def by_place(a: tuple[Scalar, ...], b: tuple[Scalar, ...]) -> int:
+        return int(order) * compare(a[n], b[n])
+
+    there = [r for r in rows if r[n] is not None]
+    ordered = sorted(there, key=cmp_to_key(by_place))
+    ordered += [r for r in rows if r[n] is None]
+    return Array(tuple(zip(*ordered, strict=True)) if by_column else tuple(ordered))
+
+
+def filtered(operand: Operand, include: Operand, empty: Operand = None) -> Operand:
+    rows, flags = table(operand).to_array().rows, table(include).to_array()
+    if flags.width == 1 and flags.height == len(rows):
+        kept = tuple(r for r, f in zip(rows, flags.values(), strict=True) if _is_true(f))
+    elif flags.height == 1 and flags.width == len(rows[0]):
+        places = [n for n, f in enumerate(flags.values()) if _is_true(f)]
+        kept = tuple(tuple(r[n] for n in places) for r in rows) if places else ()
+    else:
+        fail(VALUE)
+    if kept:
+        return Array(kept)
+    return empty if empty is not None else fail(ErrorValue("#CALC!"))
+
+
+def _is_true(value: Scalar) -> bool:
+    return to_boolean(checked(value))
+
+
+def sequence(rows: float, columns: float = 1.0, start: float = 1.0, step: float = 1.0) -> Array:
+    r, c = int(rows), int(columns)
+    if r < 1 or c < 1 or r * c > MAX_ROW:
+        fail(VALUE)
+    return Array(tuple(tuple(start + step * (i * c + j) for j in range(c)) for i in range(r)))
+
+
+def matrix(operand: Operand) -> list[list[float]]:
+    rows = table(operand).to_array().rows
+    return [[v if type(v) is float else _no_number(v) for v in row] for row in rows]
+
+
+def _no_number(value: Scalar) -> float:
+    if type(value) is ErrorValue:
+        raise Raised(value)
+    fail(VALUE)
+
+
+def multiply(first: Operand, second: Operand) -> Array:
+    a, b = matrix(first), matrix(second)
+    if len(a[0]) != len(b):
+        fail(VALUE)
+    columns = list(zip(*b, strict=True))
+    return Array(
+        tuple(
+            tuple(float(sum(x * y for x, y in zip(r, c, strict=True))) for c in columns) for r in a
+        )
+    )
+
+
+def _reduced(rows: list[list[float]]) -> tuple[float, list[list[float]]]:
+    """Gauss-Jordan with pivoting: the determinant, and the rows with the left part cleared."""
+    size = len(rows)
+    determinant = 1.0
+    for k in range(size):
+        pivot = max(range(k, size), key=lambda i: abs(rows[i][k]))
+        if rows[pivot][k] == 0:
+            return 0.0, rows
+        if pivot != k:
+            rows[k], rows[pivot] = rows[pivot], rows[k]
+            determinant = -determinant
+        determinant *= rows[k][k]
+        scale = rows[k][k]
+        rows[k] = [v / scale for v in rows[k]]
+        for i in range(size):
+            if i != k and rows[i][k]:
+                factor = rows[i][k]
+                rows[i] = [v - factor * w for v, w in zip(rows[i], rows[k], strict=True)]
+    return determinant, rows
+
+
+def _square(operand: Operand) -> list[list[float]]:
+    rows = matrix(operand)
+    return rows if len(rows) == len(rows[0]) else fail(VALUE)
+
+
+def determinant(operand: Operand) -> float:
+    return _reduced(_square(operand))[0]
+
+
+def inverse(operand: Operand) -> Array:
+    rows = _square(operand)
+    size = len(rows)
+    wide = [r + [float(i == j) for j in range(size)] for i, r in enumerate(rows)]
+    found, reduced = _reduced(wide)
+    if abs(found) < 1e-300:
+        fail(NUM)
+    return Array(tuple(tuple(v + 0.0 for v in r[size:]) for r in reduced))
+
+
+def identity(size: float) -> Array:
+    n = int(size)
+    if not 1 <= n <= 1000:
+        fail(VALUE)
+    return Array(tuple(tuple(float(i == j) for j in range(n)) for i in range(n)))
+
+
+def to_column(operand: Operand) -> Array:
+    return column_of(tuple(table(operand).to_array().values()))
+
+
+def to_row(operand: Operand) -> Array:
+    return Array((tuple(table(operand).to_array().values()),))
+
+
+def stacked(*operands: Operand) -> Array:
+    tables = [table(o).to_array() for o in operands]
+    width = max(t.width for t in tables)
+    rows = (r + (NA,) * (width - len(r)) for t in tables for r in t.rows)
+    return Array(tuple(rows))
+
+
+def beside(*operands: Operand) -> Array:
+    return transpose(stacked(*(transpose(o) for o in operands)))
+
+
+def take(operand: Operand, rows: Scalar, columns: Scalar = None) -> Array:
+    found = table(operand).to_array().rows
+
+    def cut(count: Scalar, length: int) -> slice:
+        if count is None:
+            return slice(0, length)
+        n = int(to_number(count))
+        if n == 0:
+            fail(ErrorValue("#CALC!"))
+        return slice(0, n) if n > 0 else slice(max(0, length + n), length)
+
+    kept = found[cut(rows, len(found))]
+    return Array(tuple(r[cut(columns, len(r))] for r in kept))
+
+
+def drop(operand: Operand, rows: Scalar, columns: Scalar = None) -> Array:
+    found = table(operand).to_array().rows
+
+    def rest(count: Scalar, length: int) -> slice:
+        n = 0 if count is None else int(to_number(count))
+        if abs(n) >= length:
+            fail(ErrorValue("#CALC!"))
+        return slice(n, length) if n >= 0 else slice(0, length + n)
+
+    kept = found[rest(rows, len(found))]
+    return Array(tuple(r[rest(columns, len(r))] for r in kept))
+
+
+def _chosen_lines(rows: tuple[tuple[Scalar, ...], ...], numbers: tuple[Operand, ...]) -> list[int]:
+    found = []
+    for operand in numbers:
+        for value in table(operand).to_array().values():
+            n = int(to_number(value))
+            if n == 0 or abs(n) > len(rows):
+                fail(VALUE)
+            found.append(n - 1 if n > 0 else len(rows) + n)
+    return found
+
+
+def choose_rows(operand: Operand, *numbers: Operand) -> Array:
+    rows = table(operand).to_array().rows
+    return Array(tuple(rows[n] for n in _chosen_lines(rows, numbers)))
+
+
+def choose_columns(operand: Operand, *numbers: Operand) -> Array:
+    return transpose(choose_rows(transpose(operand), *numbers))
+
+
+def sort_by(operand: Operand, *keys: Operand) -> Array:
+    """By several lines of keys, each with its order: the last is sorted by first."""
+    from functools import cmp_to_key
+
+    rows = list(table(operand).to_array().rows)
+    order = list(range(len(rows)))
+    pairs = [(list(table(k).to_array().values()), d) for k, d in zip(
+        keys[::2], (*keys[1::2], 1.0), strict=False)]  # fmt: skip
+    for values, direction in reversed(pairs):
+        sign = int(to_number(table(direction).at(0, 0)))
+        if len(values) != len(rows) or sign not in (1, -1):
+            fail(VALUE)
+
+        def by_key(a: int, b: int, values: list[Scalar] = values, sign: int = sign) -> int:
+            return sign * compare(values[a], values[b])
+
+        order.sort(key=cmp_to_key(by_key))
+    return Array(tuple(rows[n] for n in order))
+
+
+LOOKUP: Family = {
+    "ADDRESS": spec("n n n? b? v?", address),
+    "CHOOSECOLS": spec("a a+", choose_columns),
+    "CHOOSEROWS": spec("a a+", choose_rows),
+    "DROP": spec("a v v?", drop),
+    "FILTER": spec("a a r?", filtered),
+    "HLOOKUP": spec("v r n b?", hlookup),
+    "HSTACK": spec("a+", beside),
+    "INDEX": spec("a n? n? n?", index),
+    "LOOKUP": spec("v a a?", lookup),
+    "MATCH": spec("v r n?", match),
+    "MDETERM": spec("a", determinant),
+    "MINVERSE": spec("a", inverse),
+    "MMULT": spec("a a", multiply),
+    "MUNIT": spec("n", identity),
+    "SEQUENCE": spec("n n? n? n?", sequence),
+    "SORT": spec("a n? n? b?", sort),
+    "SORTBY": spec("a a+", sort_by),
+    "TAKE": spec("a v v?", take),
+    "TOCOL": spec("a", to_column),
+    "TOROW": spec("a", to_row),
+    "TRANSPOSE": spec("a", transpose),
+    "UNIQUE": spec("a b? b?", unique),
+    "VLOOKUP": spec("v r n b?", vlookup),
+    "VSTACK": spec("a+", stacked),
+    "XLOOKUP": spec("v a a r? n? n?", xlookup),
+    "XMATCH": spec("v a n? n?", xmatch),
+}

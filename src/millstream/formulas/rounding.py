@@ -1,0 +1,58 @@
+"""Rounding and comparing as Excel does, in plain float arithmetic.
+
+Compiled kernels run these very functions, so nothing here may be more than floats.
+"""
+
+from __future__ import annotations
+
+import math
+
+#: Numbers that differ by less than this, as a share, have the same fifteen digits.
+CLOSE = 2.0**-50
+_WHOLE = 2.0**52
+
+
+def same_number(a: float, b: float) -> bool:
+    """Are two numbers the same as far as Excel compares them?"""
+    return a == b or abs(a - b) <= 2.0**-51 * max(abs(a), abs(b))
+
+
+def round_half_away(x: float, places: float) -> float:
+    """To the nearest, halves away from zero; what is next to a half is taken for one."""
+    scale: float = 10.0 ** abs(places)
+    size = abs(x) * scale if places >= 0 else abs(x) / scale
+    if not size < _WHOLE:
+        return x
+    low = float(math.floor(size))
+    rest = size - low
+    if rest >= 0.5 or 0.5 - rest <= CLOSE * size:
+        low += 1.0
+    value = low / scale if places >= 0 else low * scale
+    return -value + 0.0 if x < 0 else value
+
+
+def round_up(x: float, places: float) -> float:
+    """Away from zero, unless the number is next to one that needs no rounding."""
+    return cut(x, places, 1.0)
+
+
+def round_down(x: float, places: float) -> float:
+    """Towards zero."""
+    return cut(x, places, 0.0)
+
+
+def cut(x: float, places: float, up: float) -> float:
+    """Without further digits; `up` is 1 to go away from zero, 0 to go towards it."""
+    scale: float = 10.0 ** abs(places)
+    size = abs(x) * scale if places >= 0 else abs(x) / scale
+    if not size < _WHOLE:
+        return x
+    near = math.floor(size + 0.5)
+    low = near + 0.0 if abs(size - near) <= CLOSE * size else math.floor(size) + up
+    value = low / scale if places >= 0 else low * scale
+    return -value + 0.0 if x < 0 else value
+
+
+def modulo(x: float, divisor: float) -> float:
+    """The remainder with the sign of the divisor."""
+    return x - divisor * math.floor(x / divisor) + 0.0

@@ -1,0 +1,70 @@
+"""All functions in one table, those that are refused, and what to say about unknown ones."""
+
+from __future__ import annotations
+
+from millstream.errors import suggest
+from millstream.formulas.distributions import DISTRIBUTIONS
+from millstream.formulas.functions_convert import CONVERSIONS
+from millstream.formulas.functions_criteria import CRITERIA
+from millstream.formulas.functions_date import DATES
+from millstream.formulas.functions_financial import FINANCIAL
+from millstream.formulas.functions_lookup import LOOKUP
+from millstream.formulas.functions_math import MATH
+from millstream.formulas.functions_regression import REGRESSION
+from millstream.formulas.functions_statistics import STATISTICS
+from millstream.formulas.functions_text import TEXT
+from millstream.formulas.registry import Family
+from millstream.formulas.special import INFORMATION, LOGIC, SPECIAL
+
+FAMILIES: dict[str, Family] = {
+    "mathematics": MATH,
+    "statistics": STATISTICS,
+    "conditions": CRITERIA,
+    "logic": LOGIC,
+    "information": INFORMATION,
+    "text": TEXT,
+    "date and time": DATES,
+    "lookup": LOOKUP,
+    "financial": FINANCIAL,
+    "distributions": DISTRIBUTIONS,
+    "regression": REGRESSION,
+    "conversions": CONVERSIONS,
+}
+
+FUNCTIONS: Family = {name: found for family in FAMILIES.values() for name, found in family.items()}
+
+#: The functions of streams; they are taken out of formulas before these are evaluated.
+STREAM_FUNCTIONS = frozenset({"WINDOW", "WINDOWROWS", "PRE", "SELECT"})
+
+_CHANCE = "its value would be another one each time"
+_CLOCK = "its value depends on the clock; bind the time of a stream to a cell instead"
+_COMPUTED = "what it refers to is not known before it runs; use INDEX, MATCH or CHOOSE"
+VOLATILE: dict[str, str] = {
+    "RAND": _CHANCE,
+    "RANDARRAY": _CHANCE,
+    "RANDBETWEEN": _CHANCE,
+    "NOW": _CLOCK,
+    "TODAY": _CLOCK,
+    "INDIRECT": _COMPUTED,
+    "OFFSET": _COMPUTED,
+    "CELL": "it depends on where the cursor is and how cells look",
+    "INFO": "it depends on the machine",
+}
+
+
+def is_known(function: str) -> bool:
+    return function in FUNCTIONS or function in SPECIAL or function in STREAM_FUNCTIONS
+
+
+def why_unknown(function: str) -> str:
+    """One sentence on a function that is not there."""
+    if function in VOLATILE:
+        return f"{function} is volatile and not supported: {VOLATILE[function]}"
+    if function in STREAM_FUNCTIONS:
+        return f"{function} cannot stand here"
+    near = suggest(function, (*FUNCTIONS, *SPECIAL, *STREAM_FUNCTIONS))
+    return f"the function {function} is not supported" + (f". {near}" if near else "")
+
+
+__all__ = ["FAMILIES", "FUNCTIONS", "SPECIAL", "STREAM_FUNCTIONS", "VOLATILE", "is_known",
+           "why_unknown"]  # fmt: skip

@@ -1,0 +1,265 @@
+"""Excel's arithmetic on plain doubles, for generated sheet kernels.
+
+A value is a pair: a double and a status. The double of a boolean is 0 or 1, that of a text
+its number in the dictionary, that of an empty cell 0. They follow `formulas.operators` and
+`formulas.functions_*` word for word; the tests compare them.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from millstream.compiled import inlined
+from millstream.formulas import rounding
+from millstream.plan.batch import Array
+
+#: Statuses. ZERO is the number 0 in a cell of texts or booleans, shown for an empty one.
+OK, ABSENT, EMPTY, ZERO = 0, 1, 2, 3
+#: Errors, in the order of `formulas.values.ERRORS`.
+FIRST_ERROR = 10
+NULL, DIV0, VALUE, REF, NAME, NUM, NA = range(10, 17)
+
+_round_half_away: Any = inlined(rounding.round_half_away)
+_cut: Any = inlined(rounding.cut)
+_modulo: Any = inlined(rounding.modulo)
+same: Any = inlined(rounding.same_number)
+
+_VANISHING = 2.0**-50
+
+
+@inlined
+def first_error(s: Any, t: Any) -> Any:
+    if s >= FIRST_ERROR:
+        return s
+    return t if t >= FIRST_ERROR else 0
+
+
+@inlined
+def checked(v: Any, s: Any) -> Any:
+    """A result, which must be finite unless it is an error already."""
+    if s != 0:
+        return 0.0, s
+    if v - v != 0.0:
+        return 0.0, NUM
+    return v + 0.0, 0
+
+
+@inlined
+def add(a: Any, s: Any, b: Any, t: Any) -> Any:
+    return checked(a + b, first_error(s, t))
+
+
+@inlined
+def subtract(a: Any, s: Any, b: Any, t: Any) -> Any:
+    return checked(a - b, first_error(s, t))
+
+
+@inlined
+def or_zero(v: Any, a: Any) -> Any:
+    """What is all but nothing beside an operand is zero."""
+    return 0.0 if abs(v) < _VANISHING * abs(a) else v
+
+
+@inlined
+def multiply(a: Any, s: Any, b: Any, t: Any) -> Any:
+    return checked(a * b, first_error(s, t))
+
+
+@inlined
+def divide(a: Any, s: Any, b: Any, t: Any) -> Any:
+    error = first_error(s, t)
+    if error == 0 and b == 0.0:
+        error = DIV0
+    return checked(a / b, error)
+
+
+@inlined
+def power(a: Any, s: Any, b: Any, t: Any) -> Any:
+    error = first_error(s, t)
+    if error != 0:
+        return 0.0, error
+    if a == 0.0:
+        if b == 0.0:
+            return 0.0, NUM
+        if b < 0.0:
+            return 0.0, DIV0
+    if a < 0.0 and b != math.floor(b):
+        root = np.round(1.0 / b)
+        if abs(root) % 2.0 == 1.0 and abs(1.0 / root - b) < 1e-15:
+            v, error = checked((-a) ** b, 0)
+            return -v, error
+        return 0.0, NUM
+    return checked(a**b, 0)
+
+
+@inlined
+def negate(a: Any, s: Any) -> Any:
+    return checked(-a, first_error(s, 0))
+
+
+@inlined
+def percent(a: Any, s: Any) -> Any:
+    return checked(a / 100.0, first_error(s, 0))
+
+
+@inlined
+def compared(a: Any, s: Any, b: Any, t: Any) -> Any:
+    """-1, 0 or 1 for two numbers, and the error of one of them."""
+    error = first_error(s, t)
+    if same(a, b):
+        return 0, error
+    return (-1 if a < b else 1), error
+
+
+@inlined
+def compared_plainly(a: Any, s: Any, b: Any, t: Any) -> Any:
+    """The same for booleans, or for texts by their place in the dictionary."""
+    error = first_error(s, t)
+    if a == b:
+        return 0, error
+    return (-1 if a < b else 1), error
+
+
+@inlined
+def choose(c: Any, s: Any, a: Any, t: Any, b: Any, u: Any) -> Any:
+    if s >= FIRST_ERROR:
+        return 0.0, s
+    if c != 0.0:
+        return a, t
+    return b, u
+
+
+@inlined
+def if_error(a: Any, s: Any, b: Any, t: Any) -> Any:
+    if s >= FIRST_ERROR:
+        return b, t
+    return a, s
+
+
+@inlined
+def if_na(a: Any, s: Any, b: Any, t: Any) -> Any:
+    if s == NA:
+        return b, t
+    return a, s
+
+
+@inlined
+def rounded(x: Any, s: Any, d: Any, t: Any) -> Any:
+    return checked(_round_half_away(x, _places(d)), first_error(s, t))
+
+
+@inlined
+def rounded_up(x: Any, s: Any, d: Any, t: Any) -> Any:
+    return checked(_cut(x, _places(d), 1.0), first_error(s, t))
+
+
+@inlined
+def rounded_down(x: Any, s: Any, d: Any, t: Any) -> Any:
+    return checked(_cut(x, _places(d), 0.0), first_error(s, t))
+
+
+@inlined
+def _places(d: Any) -> Any:
+    return max(-300.0, min(300.0, np.trunc(d)))
+
+
+@inlined
+def mod(x: Any, s: Any, d: Any, t: Any) -> Any:
+    error = first_error(s, t)
+    if error != 0:
+        return 0.0, error
+    if d == 0.0:
+        return 0.0, DIV0
+    if abs(x / d) > 1.125e15:
+        return 0.0, NUM
+    return _modulo(x, d), 0
+
+
+@inlined
+def absolute(x: Any, s: Any) -> Any:
+    return checked(abs(x), first_error(s, 0))
+
+
+@inlined
+def integer(x: Any, s: Any) -> Any:
+    return checked(np.floor(x), first_error(s, 0))
+
+
+@inlined
+def sign(x: Any, s: Any) -> Any:
+    direction = 1.0 if x > 0.0 else (-1.0 if x < 0.0 else 0.0)
+    return checked(direction, first_error(s, 0))
+
+
+@inlined
+def square_root(x: Any, s: Any) -> Any:
+    error = first_error(s, 0)
+    if error == 0 and x < 0.0:
+        error = NUM
+    return checked(math.sqrt(max(x, 0.0)), error)
+
+
+@inlined
+def exponential(x: Any, s: Any) -> Any:
+    return checked(math.exp(min(x, 1000.0)), first_error(s, 0))
+
+
+@inlined
+def natural_log(x: Any, s: Any) -> Any:
+    error = first_error(s, 0)
+    if error == 0 and x <= 0.0:
+        error = NUM
+    return checked(math.log(x if x > 0.0 else 1.0), error)
+
+
+@inlined
+def sine(x: Any, s: Any) -> Any:
+    return _angle(math.sin(x), x, s)
+
+
+@inlined
+def cosine(x: Any, s: Any) -> Any:
+    return _angle(math.cos(x), x, s)
+
+
+@inlined
+def tangent(x: Any, s: Any) -> Any:
+    return _angle(math.tan(x), x, s)
+
+
+@inlined
+def _angle(v: Any, x: Any, s: Any) -> Any:
+    error = first_error(s, 0)
+    if error == 0 and not abs(x) < 134217728.0:
+        error = NUM
+    return checked(v, error)
+
+
+@inlined
+def arc_tangent(x: Any, s: Any) -> Any:
+    return checked(math.atan(x), first_error(s, 0))
+
+
+@inlined
+def approximate_place(x: Any, keys: Array) -> Any:
+    """Where the last key up to x stands, by halving; -1 if all are larger."""
+    low, high, best = 0, keys.size - 1, -1
+    while low <= high:
+        middle = (low + high) // 2
+        if same(keys[middle], x) or keys[middle] < x:
+            best = middle
+            low = middle + 1
+        else:
+            high = middle - 1
+    return best
+
+
+@inlined
+def exact_place(x: Any, keys: Array) -> Any:
+    for n in range(keys.size):
+        if keys[n] == x:
+            return n
+    return -1

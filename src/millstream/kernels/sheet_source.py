@@ -1,0 +1,143 @@
+"""The source of a compiled sheet: one loop over the tuples of all inputs in order."""
+
+from __future__ import annotations
+
+from millstream.formulas.kinds import Kind
+from millstream.kernels.sheet_operands import EMPTY, Operand
+from millstream.kernels.sheet_paths import Compilation, Path
+
+_WINDOW_NAMES = (
+    "GIVEN", "NUMBERS", "Pool", "advance_count", "advance_count_apart", "advance_time",
+    "advance_time_apart", "append", "room_wanted",
+    "window_average", "window_high", "window_index", "window_low", "window_sum",
+)  # fmt: skip
+
+
+def source_of(whole: Compilation) -> str:
+    """A module with `run` and its `SIGNATURE`."""
+    body: list[str] = []
+    for number, path in enumerate(whole.paths):
+        body.append(f"{'if' if number == 0 else 'elif'} which[r] == {number}:")
+        body += [f"    {line}" for line in _path_lines(whole, path)]
+    parameters, types = _parameters(whole)
+    used = sorted({name for path in whole.paths for name in path.lines.used})
+    constants = _constants(whole)
+    return "\n".join(
+        [
+            "import numpy as np",
+            "from numba import boolean, float64, int8, int64, types",
+            f"from millstream.kernels.loops_window import {', '.join(_WINDOW_NAMES)}",
+            "from millstream.kernels.loops_sums import Wides, has_room",
+            *([f"from millstream.kernels.scalar_sheet import {', '.join(used)}"] if used else []),
+            "",
+            "MAKES_ARRAYS = False",
+            *constants,
+            *(f"KEPT_w{n} = {whole.slots.kept[a]}" for a, n in whole.slots.windows.items()),
+            "",
+            *_types(),
+            f"SIGNATURE = int64({', '.join(types)})",
+            "",
+            "",
+            f"def run({', '.join(parameters)}):",
+            "    pool = Pool(pool_values, pool_statuses, pool_times, pool_lows, pool_highs, used)",
+            "    wides = Wides(limbs, free, counters)",
+            "    for r in range(start, which.size):",
+            "        i, k, t = place[r], keys[r], time[r]",
+            *(f"        {line}" for line in body),
+            "    return which.size",
+            "",
+        ]
+    )
+
+
+def _types() -> list[str]:
+    return [
+        "READ_F = types.Array(float64, 1, 'C', readonly=True)",
+        "READ_I = types.Array(int64, 1, 'C', readonly=True)",
+        "READ_S = types.Array(int8, 1, 'C', readonly=True)",
+        "",
+    ]
+
+
+def _constants(whole: Compilation) -> list[str]:
+    """The tables that lookups search."""
+    return [
+        f"{name} = np.array({list(values)!r})"
+        for path in whole.paths
+        for values, name in path.lines.constants.items()
+    ]
+
+
+def _path_lines(whole: Compilation, path: Path) -> list[str]:
+    lines: list[str] = []
+    for name in path.windows.values():
+        number = name[1:]
+        lines.append(f"{name} = W[k, {number}]")
+        lines.append(f"c{name} = sums[k, {number}]")
+        lines.append(f"f{name} = floats[k, {number}]")
+    if path.windows:
+        wanted = " + ".join(f"room_wanted({name})" for name in path.windows.values())
+        lines.append(f"if used[0] + {wanted} > pool_values.size:")
+        lines.append("    return r")
+        lines.append(f"if not has_room(wides, {len(path.windows)}):")
+        lines.append("    return r")
+    lines += path.loads
+    lines += path.lines.lines
+    lines += path.stores()
+    for output, tick, found in path.sent:
+        lines.append(f"if {tick}:")
+        lines.append(f"    n = sent[{output}]")
+        lines.append(f"    o{output}_row[n] = r")
+        for place, operand in enumerate(found):
+            lines.append(f"    o{output}_{place}[n] = {operand.value}")
+            lines.append(f"    o{output}_{place}s[n] = {_sent_status(operand)}")
+        lines.append(f"    sent[{output}] = n + 1")
+    return lines or ["pass"]
+
+
+def _sent_status(operand: Operand) -> str:
+    """A constant that is an empty cell is empty in every tuple."""
+    if operand.is_left_out and operand.status == "0":
+        return str(EMPTY)
+    return operand.status
+
+
+def _parameters(whole: Compilation) -> tuple[list[str], list[str]]:
+    pairs = [
+        ("start", "int64"), ("which", "READ_I"), ("place", "READ_I"), ("keys", "READ_I"),
+        ("time", "READ_I"), ("folded", "READ_I"), ("lengths", "READ_I"),
+        ("F", "float64[:, ::1]"), ("S", "int8[:, ::1]"),
+        ("W", "int64[:, :, ::1]"), ("sums", "int64[:, :, ::1]"), ("floats", "float64[:, :, ::1]"),
+        ("limbs", "int64[:, ::1]"), ("free", "int64[::1]"), ("counters", "int64[::1]"),
+        ("pool_values", "float64[::1]"), ("pool_statuses", "int8[::1]"),
+        ("pool_times", "int64[::1]"), ("pool_lows", "int64[::1]"), ("pool_highs", "int64[::1]"),
+        ("used", "int64[::1]"), ("sent", "int64[::1]"),
+    ]  # fmt: skip
+    for number, _ in enumerate(whole.input_types):
+        for index in fed_columns(whole, number):
+            pairs += [(f"i{number}_{index}", "READ_F"), (f"i{number}_{index}s", "READ_S")]
+    for number, columns in enumerate(whole.sheet.outputs):
+        pairs.append((f"o{number}_row", "int64[::1]"))
+        for place in range(len(columns)):
+            pairs += [(f"o{number}_{place}", "float64[::1]"), (f"o{number}_{place}s", "int8[::1]")]
+    return [name for name, _ in pairs], [type_ for _, type_ in pairs]
+
+
+def fed_columns(whole: Compilation, number: int) -> list[int]:
+    """The columns of an input that are read, each once."""
+    schema = whole.input_types[number].schema
+    return sorted({schema.index(column) for _, column in whole.sheet.fed(number)})
+
+
+def output_kinds(whole: Compilation) -> list[list[Kind]]:
+    """What the cells of each output hold."""
+    scratch = whole.paths[0]
+    return [
+        [
+            whole.kinds[c.address].kind
+            if c.address in whole.kinds
+            else scratch.cell_or_constant(c.address).kind
+            for c in columns
+        ]
+        for columns in whole.sheet.outputs
+    ]

@@ -1,0 +1,1 @@
+"""Streaming spreadsheets: workbooks read from `.xlsx` and translated to the calculus."""

@@ -1,0 +1,356 @@
+"""Flattening: from the formulas of a workbook to rules, one per cell that can change.
+
+Calls of WINDOW, WINDOWROWS, PRE and SELECT inside a formula become cells of their own, as do
+their arguments that are not plain references. Defined names are replaced by what they stand
+for. A cell that no input can reach is a constant, and is computed once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from millstream.calculus.sheets import (
+    HIDDEN_SHEET,
+    Address,
+    Computed,
+    CountWindow,
+    Fed,
+    Previous,
+    Rule,
+    Selected,
+    SheetCell,
+    TimeWindow,
+    Windows,
+)
+from millstream.errors import Fault, MillstreamError
+from millstream.formulas.evaluate import Context, Unsupported, value_of
+from millstream.formulas.precedents import areas_of
+from millstream.formulas.recalculate import Recalculation
+from millstream.formulas.syntax import (
+    Binary,
+    Call,
+    Cell,
+    Group,
+    Literal,
+    Name,
+    Node,
+    Range,
+    Unary,
+    WindowOf,
+    children,
+    shifted,
+)
+from millstream.formulas.table import STREAM_FUNCTIONS, is_known, why_unknown
+from millstream.formulas.values import Scalar
+from millstream.formulas.workbook import Workbook, address_of, key_of, place_of
+from millstream.languages.sheets.order import ordered
+from millstream.languages.sheets.windows import check_windows
+
+_ARGUMENTS = {"WINDOW": (2, 3), "WINDOWROWS": (2, 3), "PRE": (3, 3), "SELECT": (2, 2)}
+_USAGE = {
+    "WINDOW": "WINDOW(cell, seconds [, trigger])",
+    "WINDOWROWS": "WINDOWROWS(cell, count [, trigger])",
+    "PRE": "PRE(cell, trigger, initial)",
+    "SELECT": "SELECT(cell, condition)",
+}
+
+
+@dataclass(frozen=True)
+class Flattened:
+    """The cells that can change, in an order in which they can be computed, and the rest.
+
+    `faults` are those of the cells that were asked for; `broken` says which cells cannot be
+    computed, with the first reason.
+    """
+
+    cells: tuple[SheetCell, ...]
+    constants: dict[Address, Scalar]
+    faults: tuple[Fault, ...]
+    broken: dict[Address, Fault]
+
+
+def flatten(
+    workbook: Workbook, inputs: Mapping[Address, Fed], roots: Iterable[Address]
+) -> Flattened:
+    """The rules of all cells that the roots depend on."""
+    flattener = _Flattener(workbook, dict(inputs))
+    for root in roots:
+        flattener.visit(root)
+    flattener.walk()
+    return flattener.flattened()
+
+
+@dataclass
+class _Flattener:
+    """Mutable: collects rules, and faults by cell."""
+
+    workbook: Workbook
+    inputs: dict[Address, Fed]
+    rules: dict[Address, Rule] = field(default_factory=dict)
+    mentions: dict[Address, list[Address]] = field(default_factory=dict)
+    broken: dict[Address, Fault] = field(default_factory=dict)
+    faults: list[Fault] = field(default_factory=list)
+    waiting: list[Address] = field(default_factory=list)
+    seen: set[Address] = field(default_factory=set)
+    hidden: int = 0
+
+    def __post_init__(self) -> None:
+        self.static = Recalculation(self.workbook)
+
+    def visit(self, address: Address) -> None:
+        if address not in self.seen:
+            self.seen.add(address)
+            self.waiting.append(address)
+
+    def walk(self) -> None:
+        while self.waiting:
+            address = self.waiting.pop()
+            if address in self.inputs:
+                self.rules[address] = self.inputs[address]
+                continue
+            if address[0] != HIDDEN_SHEET:
+                self._cell(address)
+
+    def _cell(self, address: Address) -> None:
+        sheet, row, column = address
+        worksheet = self.workbook.sheets[sheet]
+        key = key_of(row, column)
+        home = worksheet.spilled.get(key, key)
+        if home not in worksheet.formulas:
+            return
+        formula = worksheet.formulas[home]
+        try:
+            if formula.refused:
+                raise Unsupported(formula.refused)
+            tree = self._named(self.workbook.tree(sheet, home), *place_of(home), ())
+            self._check_functions(tree)
+            if formula.array is None:
+                self.rules[address] = self._rule(tree, address)
+            else:
+                top, left = place_of(home)
+                node = self._without_streams(tree, address)
+                self._mention(address, node)
+                self.rules[address] = Computed(node, True, (row - top, column - left))
+        except Unsupported as reason:
+            macros = "; the macros of a workbook are not run" if self.workbook.has_macros else ""
+            self._fail(address, Fault(f"{reason}{macros}", place=self.place(address)))
+        except MillstreamError as error:
+            self._fail(address, error.faults[0])
+
+    def place(self, address: Address) -> str:
+        sheet, row, column = address
+        return f"{self.workbook.file} {sheet}!{address_of(row, column)}"
+
+    def _fail(self, address: Address, fault: Fault) -> None:
+        self.broken.setdefault(address, fault)
+        self.faults.append(fault)
+
+    # --- names and functions ---
+
+    def _named(self, node: Node, row: int, column: int, opened: tuple[str, ...]) -> Node:
+        """The formula with defined names replaced by what they stand for."""
+        match node:
+            case Name(name, sheet):
+                found = self.workbook.defined(name, sheet)
+                if found is None:
+                    return node
+                folded = name.casefold()
+                if folded in opened:
+                    circle = " -> ".join((*opened, folded))
+                    raise Unsupported(f"the defined name {name} is defined by itself: {circle}")
+                moved = shifted(found, row - 1, column - 1)
+                return Group(self._named(moved, row, column, (*opened, folded)))
+            case Call("LET", _):
+                return node
+            case _:
+                return rebuilt(node, lambda n: self._named(n, row, column, opened))
+
+    def _check_functions(self, node: Node) -> None:
+        waiting = [node]
+        while waiting:
+            one = waiting.pop()
+            if isinstance(one, Call) and not is_known(one.function):
+                raise Unsupported(why_unknown(one.function))
+            waiting.extend(children(one))
+
+    # --- rules ---
+
+    def _rule(self, tree: Node, home: Address) -> Rule:
+        node = tree
+        while isinstance(node, Group):
+            node = node.inner
+        if isinstance(node, Call) and node.function in STREAM_FUNCTIONS:
+            return self._stream_rule(node, home)
+        node = self._without_streams(tree, home)
+        self._mention(home, node)
+        return Computed(node)
+
+    def _without_streams(self, node: Node, home: Address) -> Node:
+        """The formula with calls of stream functions replaced by cells of their own."""
+        if isinstance(node, Call) and node.function in STREAM_FUNCTIONS:
+            return self._hidden_cell(node, home)
+        return rebuilt(node, lambda n: self._without_streams(n, home))
+
+    def _hidden_cell(self, node: Node, home: Address) -> Cell:
+        self.hidden += 1
+        address = (HIDDEN_SHEET, self.hidden, 1)
+        self.rules[address] = self._rule(node, address)
+        return Cell(HIDDEN_SHEET, self.hidden, 1)
+
+    def _stream_rule(self, call: Call, home: Address) -> Rule:
+        least, most = _ARGUMENTS[call.function]
+        if not least <= len(call.arguments) <= most:
+            raise Unsupported(f"{call.function} takes other arguments: {_USAGE[call.function]}")
+        arguments = call.arguments
+        source = self._as_cell(arguments[0], home)
+        if call.function == "SELECT":
+            return Selected(source, self._as_cell(arguments[1], home))
+        if call.function == "PRE":
+            trigger = self._as_cell(arguments[1], home)
+            return Previous(source, trigger, self._constant(arguments[2], "PRE", home))
+        trigger = self._as_cell(arguments[2], home) if len(arguments) == 3 else source
+        amount = self._constant(arguments[1], call.function, home)
+        if type(amount) is not float or amount <= 0:
+            raise Unsupported(f"the second argument of {call.function} must be a positive number")
+        if call.function == "WINDOWROWS":
+            return CountWindow(source, int(amount), trigger)
+        return TimeWindow(source, round(amount * 1_000_000), trigger)
+
+    def _as_cell(self, node: Node, home: Address) -> Address:
+        while isinstance(node, Group):
+            node = node.inner
+        if isinstance(node, Range):
+            node = Call("COUNTA", (node,))
+        if not isinstance(node, Cell):
+            node = self._hidden_cell(node, home)
+        address = (node.sheet, node.row, node.column)
+        self.visit(address)
+        return address
+
+    def _constant(self, node: Node, function: str, home: Address) -> Scalar:
+        for sheet, top, left, bottom, right in areas_of(node, self.workbook):
+            if any(
+                (sheet, r, c) in self.inputs
+                for r in range(top, bottom + 1)
+                for c in range(left, right + 1)
+            ):
+                raise Unsupported(f"{function} needs a constant here, not a cell that is fed")
+        sheet, row, column = (
+            home if home[0] != HIDDEN_SHEET else (next(iter(self.workbook.sheets)), 1, 1)
+        )
+        context = Context(self.static, self.workbook, sheet, row, column,
+                          uses_1904=self.workbook.uses_1904)  # fmt: skip
+        if isinstance(node, Literal):
+            return node.value
+        return value_of(node, context)
+
+    def _mention(self, home: Address, node: Node) -> None:
+        found: list[Address] = []
+        for sheet, top, left, bottom, right in areas_of(node, self.workbook):
+            if sheet == HIDDEN_SHEET:
+                found.append((sheet, top, left))
+                continue
+            found += self._cells_in(sheet, top, left, bottom, right)
+        self.mentions[home] = list(dict.fromkeys(found))
+        for address in found:
+            self.visit(address)
+
+    def _cells_in(self, sheet: str, top: int, left: int, bottom: int, right: int) -> list[Address]:
+        worksheet = self.workbook.sheets[sheet]
+        found = [
+            (sheet, row, column)
+            for row, column in worksheet.filled(top, left, bottom, right)
+            if (key := key_of(row, column)) in worksheet.formulas or key in worksheet.spilled
+        ]
+        found += [
+            a for a in self.inputs
+            if a[0] == sheet and top <= a[1] <= bottom and left <= a[2] <= right
+        ]  # fmt: skip
+        return found
+
+    # --- the result ---
+
+    def flattened(self) -> Flattened:
+        changing = self._changing()
+        constants: dict[Address, Scalar] = {}
+        still = [
+            SheetCell(a, r, tuple(self.mentions.get(a, ())))
+            for a, r in self.rules.items()
+            if a not in changing
+        ]
+        computable, static_circles = ordered(still, self._shown)
+        self.faults += [fault for _, fault in static_circles]
+        for cell in computable:
+            address, rule = cell.address, cell.rule
+            if address not in self.broken:
+                self._constant_cell(address, rule, constants)
+        windows = {a for a in changing if isinstance(self.rules[a], Windows)}
+        cells: list[SheetCell] = []
+        for address in changing:
+            rule = self.rules[address]
+            refers = tuple(sorted(a for a in self.mentions.get(address, ()) if a in changing))
+            if isinstance(rule, Computed):
+                rule = Computed(with_windows(rule.formula, windows), rule.is_array, rule.element)
+            cells.append(SheetCell(address, rule, refers))
+        for address, fault in check_windows(cells, windows, self._shown):
+            self._fail(address, fault)
+        order, circles = ordered(cells, self._shown)
+        for address, fault in circles:
+            self._fail(address, fault)
+        return Flattened(tuple(order), constants, tuple(self.faults), self.broken)
+
+    def _shown(self, address: Address) -> str:
+        return self.place(address) if address[0] != HIDDEN_SHEET else self.workbook.file
+
+    def _changing(self) -> dict[Address, None]:
+        """The cells that a stream can reach, and those that are made by stream functions."""
+        users: dict[Address, list[Address]] = {}
+        for address, rule in self.rules.items():
+            for other in SheetCell(address, rule, tuple(self.mentions.get(address, ()))).needs:
+                users.setdefault(other, []).append(address)
+        found = {a: None for a, r in self.rules.items() if not isinstance(r, Computed)}
+        waiting = list(found)
+        while waiting:
+            for user in users.get(waiting.pop(), ()):
+                if user not in found:
+                    found[user] = None
+                    waiting.append(user)
+        return found
+
+    def _constant_cell(
+        self, address: Address, rule: Rule, constants: dict[Address, Scalar]
+    ) -> None:
+        if address[0] != HIDDEN_SHEET:
+            try:
+                constants[address] = self.static.read(*address)
+            except MillstreamError as error:
+                self._fail(address, error.faults[0])
+            return
+        assert isinstance(rule, Computed)
+        sheet = next(iter(self.workbook.sheets))
+        context = Context(self.static, self.workbook, sheet, uses_1904=self.workbook.uses_1904)
+        constants[address] = value_of(rule.formula, context)
+
+
+def rebuilt(node: Node, change: object) -> Node:
+    """A node with its children changed."""
+    assert callable(change)
+    match node:
+        case Call(function, arguments):
+            return Call(function, tuple(change(a) for a in arguments))
+        case Unary(operator, operand):
+            return Unary(operator, change(operand))
+        case Binary(operator, left, right):
+            return Binary(operator, change(left), change(right))
+        case Group(inner):
+            return Group(change(inner))
+        case _:
+            return node
+
+
+def with_windows(node: Node, windows: set[Address]) -> Node:
+    """The formula with references to windows marked as such."""
+    if isinstance(node, Cell) and (node.sheet, node.row, node.column) in windows:
+        return WindowOf(node)
+    return rebuilt(node, lambda n: with_windows(n, windows))

@@ -1,0 +1,251 @@
+"""From the parts of an `.xlsx` file to a `Workbook`.
+
+Only what formulas need is read: values, formulas, names and tables; no styles, so that a
+date stays the number it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from xml.etree.ElementTree import Element
+
+from millstream.errors import ProgramError
+from millstream.formulas.dates import OFFSET_1904
+from millstream.formulas.numerals import moment_in_text
+from millstream.formulas.structured import Table
+from millstream.formulas.syntax import MAX_COLUMN, MAX_ROW, column_number
+from millstream.formulas.values import ERRORS_BY_NAME, ErrorValue, Scalar
+from millstream.formulas.workbook import Formula, Workbook, Worksheet, key_of
+from millstream.languages.sheets.package import Package, opened_package
+
+#: A workbook with more cells is refused; it would take some gigabytes.
+MAX_CELLS = 3_000_000
+
+_REFERENCE = re.compile(r"\$?([A-Za-z]{1,3})\$?(\d{1,7})")
+_ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")
+
+
+def read_workbook(path: Path, shown: str | None = None) -> Workbook:
+    """The workbook in a file, or one clear error."""
+    name = shown or str(path)
+    with opened_package(path, name) as package:
+        return _Reader(package, name).workbook()
+
+
+class _Reader:
+    """Mutable: what is known of the package so far."""
+
+    def __init__(self, package: Package, shown: str) -> None:
+        self.package = package
+        self.shown = shown
+        self.cells = 0
+        self.uses_1904 = False
+
+    def workbook(self) -> Workbook:
+        main = self._main_part()
+        relations = self.package.relations(main)
+        listed, names = self._contents(main)
+        texts = self._shared_texts(relations)
+        sheets: dict[str, Worksheet] = {}
+        tables: dict[str, Table] = {}
+        for name, relation in listed:
+            kind, part = relations.get(relation, ("", ""))
+            sheets[name] = Worksheet(name)
+            if kind == "worksheet":
+                self._worksheet(sheets[name], part, texts)
+                tables |= self._tables(name, part)
+        if not sheets:
+            raise self.package.refused("it has no worksheet")
+        order = list(sheets)
+        scoped = {
+            (folded, None if sheet is None else order[sheet]): text
+            for (folded, sheet), text in names.items()
+            if sheet is None or sheet < len(order)
+        }
+        has_macros = self.package.has("xl/vbaProject.bin")
+        return Workbook(self.shown, sheets, scoped, tables, self.uses_1904, has_macros)
+
+    def _main_part(self) -> str:
+        for kind, part in self.package.relations("").values():
+            if kind == "officeDocument":
+                return part
+        return "xl/workbook.xml"
+
+    def _contents(
+        self, main: str
+    ) -> tuple[list[tuple[str, str]], dict[tuple[str, int | None], str]]:
+        """The worksheets in order with their relations, and the defined names."""
+        listed: list[tuple[str, str]] = []
+        names: dict[tuple[str, int | None], str] = {}
+        for tag, element in self.package.elements(main, "sheet", "definedName", "workbookPr"):
+            if tag == "workbookPr":
+                self.uses_1904 = element.get("date1904", "0").lower() in ("1", "true", "on")
+            elif tag == "sheet":
+                relation = next((v for k, v in element.items() if k.endswith("}id")), "")
+                listed.append((element.get("name", ""), relation))
+            else:
+                scope = element.get("localSheetId")
+                key = (element.get("name", "").casefold(), None if scope is None else int(scope))
+                names[key] = element.text or ""
+        return listed, names
+
+    def _shared_texts(self, relations: dict[str, tuple[str, str]]) -> list[str]:
+        part = next((p for kind, p in relations.values() if kind == "sharedStrings"), None)
+        if part is None or not self.package.has(part):
+            return []
+        return [_text_of(element) for _, element in self.package.elements(part, "si")]
+
+    # --- worksheets ---
+
+    def _worksheet(self, sheet: Worksheet, part: str, texts: list[str]) -> None:
+        shared: dict[str, int] = {}
+        row, column = 1, 0
+        for tag, element in self.package.elements(part, "c", "row"):
+            if tag == "row":
+                row, column = int(element.get("r", row)) + 1, 0
+                continue
+            address = element.get("r")
+            if address is None:
+                column += 1
+            else:
+                row, column = self._place(address, sheet.name)
+            self._cell(sheet, key_of(row, column), element, texts, shared)
+
+    def _place(self, address: str, sheet: str) -> tuple[int, int]:
+        found = _REFERENCE.fullmatch(address)
+        if found is None:
+            raise self.package.refused(f'"{address}" on {sheet} is no address of a cell')
+        row, column = int(found[2]), column_number(found[1])
+        if not 1 <= row <= MAX_ROW or column > MAX_COLUMN:
+            raise self.package.refused(f'"{address}" on {sheet} is no address of a cell')
+        return row, column
+
+    def _cell(
+        self, sheet: Worksheet, key: int, element: Element, texts: list[str], shared: dict[str, int]
+    ) -> None:
+        formula = value = inline = None
+        for child in element:
+            tag = child.tag.rpartition("}")[2]
+            if tag == "f":
+                formula = child
+            elif tag == "v":
+                value = child.text
+            elif tag == "is":
+                inline = child
+        if formula is not None:
+            self._formula(sheet, key, formula, shared)
+        elif key in sheet.spilled:
+            return  # a value that an array formula has put there
+        else:
+            found = _value(element.get("t", "n"), value, inline, texts, uses_1904=self.uses_1904)
+            if found is None:
+                return
+            sheet.constants[key] = found
+        self.cells += 1
+        if self.cells > MAX_CELLS:
+            raise ProgramError(
+                f"this workbook has more than {MAX_CELLS:,} cells",
+                place=f"{self.shown} {sheet.name}",
+                hint="keep data in files that a stream reads, and formulas in the workbook",
+            )
+
+    def _formula(
+        self, sheet: Worksheet, key: int, element: Element, shared: dict[str, int]
+    ) -> None:
+        kind = element.get("t", "normal")
+        text = element.text or ""
+        if kind == "shared":
+            number = element.get("si", "")
+            if text:
+                shared[number] = key
+            sheet.formulas[key] = Formula(text, shared.get(number, key))
+        elif kind == "array":
+            array = self._rectangle(element.get("ref", ""), sheet.name)
+            sheet.formulas[key] = Formula(text, array=array)
+            self._spill(sheet, key, array)
+        elif kind == "dataTable":
+            refused = "what-if data tables are not supported"
+            sheet.formulas[key] = Formula("0", array=(0, 0, 0, 0), refused=refused)
+        else:
+            sheet.formulas[key] = Formula(text)
+
+    def _rectangle(self, text: str, sheet: str) -> tuple[int, int, int, int]:
+        first, _, last = text.partition(":")
+        return (*self._place(first, sheet), *self._place(last or first, sheet))
+
+    def _spill(self, sheet: Worksheet, key: int, array: tuple[int, int, int, int]) -> None:
+        top, left, bottom, right = array
+        self.cells += (bottom - top + 1) * (right - left + 1) - 1
+        if self.cells > MAX_CELLS:
+            raise self.package.refused(f"an array formula on {sheet.name} fills too many cells")
+        for row in range(top, bottom + 1):
+            for column in range(left, right + 1):
+                if key_of(row, column) != key:
+                    sheet.spilled[key_of(row, column)] = key
+
+    def _tables(self, sheet: str, part: str) -> dict[str, Table]:
+        found: dict[str, Table] = {}
+        for kind, target in self.package.relations(part).values():
+            if kind == "table" and self.package.has(target):
+                found |= self._table(sheet, target)
+        return found
+
+    def _table(self, sheet: str, part: str) -> dict[str, Table]:
+        columns: list[str] = []
+        for tag, element in self.package.elements(part, "tableColumn", "table"):
+            if tag == "tableColumn":
+                columns.append(_unescaped(element.get("name", "")))
+                continue
+            area = self._rectangle(element.get("ref", ""), sheet)
+            headers = int(element.get("headerRowCount", "1"))
+            totals = int(element.get("totalsRowCount", "0"))
+            table = Table(sheet, *area, tuple(columns), headers, totals)
+            name = element.get("displayName", element.get("name", ""))
+            return {name.casefold(): table}
+        return {}
+
+
+def _value(
+    kind: str, value: str | None, inline: Element | None, texts: list[str], *, uses_1904: bool
+) -> Scalar:
+    if kind == "inlineStr":
+        return _text_of(inline) if inline is not None else None
+    if value is None:
+        return None
+    match kind:
+        case "s":
+            number = int(value)
+            return texts[number] if 0 <= number < len(texts) else None
+        case "str":
+            return _unescaped(value)
+        case "b":
+            return value.strip() in ("1", "true")
+        case "e":
+            return ERRORS_BY_NAME.get(value, ErrorValue(value))
+        case "d":
+            serial = moment_in_text(value.rstrip("Z"))
+            return value if serial is None else serial - (OFFSET_1904 if uses_1904 else 0)
+        case _:
+            return float(value) if value.strip() else None
+
+
+def _text_of(element: Element) -> str:
+    """The text of a string item: its runs, without the readings of Japanese words."""
+    return _unescaped("".join(_runs(element)))
+
+
+def _runs(element: Element) -> Iterator[str]:
+    for child in element:
+        tag = child.tag.rpartition("}")[2]
+        if tag == "t":
+            yield child.text or ""
+        elif tag == "r":
+            yield from _runs(child)
+
+
+def _unescaped(text: str) -> str:
+    if "_x" not in text:
+        return text
+    return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)

@@ -1,0 +1,90 @@
+"""Random sheets over two streams, and random tuples for them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+from millstream.backends.reference.feed import Event
+from millstream.calculus.graph import Program
+from millstream.calculus.types import NUMBER, TEXT, Schema
+from millstream.languages.sheets.bindings import Binding, Bindings, InputBinding, OutputBinding
+from millstream.languages.sheets.translate import translate_workbook
+from tests.languages.sheets.books import workbook
+
+LEFT = Schema.of(k=TEXT, x=NUMBER, y=NUMBER)
+RIGHT = Schema.of(k=TEXT, z=NUMBER, s=TEXT)
+_INPUTS = ("B1", "C1", "B2")
+_NUMBERS = st.sampled_from([None, -2.0, -1.0, 0.0, 0.5, 1.0, 2.0, 3.0, 100.25])
+_SCALAR = (
+    "={a}+{b}", "={a}-{b}*2", "=IF({a}>{b},{a},{b})", "={a}/{b}", "=SUM({a},{b},1)",
+    "=MAX({a},{b})", "=AND({a}>0,{b}>0)", "=IFERROR({a}/{b},0)", "=ROUND({a}/3,2)", "={a}",
+    "=ABS({a})", "=MIN({a},{b},5)", "=COUNT({a},{b})", "=INT({a}/2)", "=MOD({a},3)",
+    "=IF({a}={b},1,2)", "=NOT({a}>1)", "=AVERAGE({a},{b})", "=VLOOKUP({a},G1:H3,2)",
+    "=SQRT({a})", "=PRODUCT({a},{b})", "=SUM(B1:C1)", "=-{a}^2", "={a}%",
+)  # fmt: skip
+_STREAM = (
+    "=PRE({any},{a},0)", "=SELECT({a},{b}>0)", "=PRE({any},{a},7)+{b}", "=SELECT({a},{b})",
+)  # fmt: skip
+_WINDOW = ("=WINDOW({a},3)", "=WINDOWROWS({a},2)", "=WINDOW({a},2,{b})", "=WINDOWROWS({a},3,{b})")
+_AGGREGATE = (
+    "=SUM({w})", "=AVERAGE({w})", "=COUNT({w})", "=MAX({w})", "=MIN({w})", "=INDEX({w},1)",
+    "=INDEX({w},COUNT({w}))", "=LARGE({w},2)", "=SMALL({w},1)", "=MEDIAN({w})", "=STDEV({w})",
+    "=COUNTIF({w},{a})", '=COUNTIF({w},">1")', "=MATCH({a},{w},0)", "=SUMPRODUCT({w})",
+    "=VAR.P({w})", "=PRODUCT({w})", "=COUNTA({w})", "=RANK({a},{w})", "=PERCENTILE({w},0.5)",
+    '=SUMIF({w},">0")', "=MODE({w})", "=QUARTILE({w},1)", '=AVERAGEIF({w},">0")',
+)  # fmt: skip
+
+
+@st.composite
+def sheets(draw: st.DrawFn) -> Program:
+    """A verified program of one sheet, partitioned or not."""
+    cells: dict[str, Any] = {"G1": 0, "H1": 10, "G2": 1, "H2": 20, "G3": 2, "H3": 30}
+    scalars, windows = list(_INPUTS), list[str]()
+    names = [f"D{n}" for n in range(1, draw(st.integers(2, 9)))]
+    later = list(names)
+    for name in names:
+        later.remove(name)
+        kind = draw(st.sampled_from(("scalar", "scalar", "stream", "window", "aggregate")))
+        templates = {"scalar": _SCALAR, "stream": _STREAM, "window": _WINDOW,
+                     "aggregate": _AGGREGATE if windows else _SCALAR}[kind]  # fmt: skip
+        a, b = (draw(st.sampled_from(scalars)) for _ in range(2))
+        w = draw(st.sampled_from(windows)) if windows else ""
+        formula = draw(st.sampled_from(templates))
+        any_ = draw(st.sampled_from(scalars))
+        cells[name] = formula.format(a=a, b=b, w=w, any=any_)
+        (windows if kind == "window" else scalars).append(name)
+    if draw(st.booleans()):
+        cells["E1"] = f"=PRE(E1,B1,1)+{draw(st.sampled_from(scalars))}"
+        scalars.append("E1")
+    shown = draw(st.lists(st.sampled_from([*scalars, "C2", "A1"]), min_size=1, max_size=5,
+                          unique=True))  # fmt: skip
+    keyed = draw(st.booleans())
+    inputs = (
+        InputBinding("L", (Binding("k", "A1"), Binding("x", "B1"), Binding("y", "C1")),
+                     "k" if keyed else None, columns=LEFT),
+        InputBinding("R", (Binding("z", "B2"), Binding("s", "C2")),
+                     "k" if keyed else None, columns=RIGHT),
+    )  # fmt: skip
+    outputs = [OutputBinding("Out", tuple(Binding(f"o{n}", c) for n, c in enumerate(shown)))]
+    if draw(st.booleans()):
+        outputs.append(OutputBinding("More", (Binding("v", draw(st.sampled_from(scalars))),)))
+    per_instant = draw(st.sampled_from((False, False, False, True)))
+    bindings = Bindings(inputs, tuple(outputs), per_instant)
+    return translate_workbook(workbook(cells), bindings)
+
+
+@st.composite
+def tuples(draw: st.DrawFn) -> dict[str, list[Event]]:
+    """Tuples of both streams, in order of time, with times that meet."""
+    keys = st.sampled_from(["p", "q"])
+    found: dict[str, list[Event]] = {}
+    for name in ("L", "R"):
+        times = sorted(draw(st.lists(st.integers(0, 12), max_size=10)))
+        rows = []
+        for time in times:
+            last = draw(_NUMBERS) if name == "L" else draw(st.sampled_from(["a", "B", None]))
+            rows.append(Event(time * 500_000, (draw(keys), draw(_NUMBERS), last), 1))
+        found[name] = rows
+    return found

@@ -1,0 +1,116 @@
+"""Files that are no workbooks, or mean harm: one clear message, and quickly."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from millstream.errors import MillstreamError, ProgramError, UsageError
+from millstream.sheets import load
+from tests.languages.sheets.books import save
+
+
+def rewritten(path: Path, part: str, old: bytes, new: bytes) -> Path:
+    """A copy of a workbook in which a part says something else."""
+    target = path.with_name("rewritten.xlsx")
+    with zipfile.ZipFile(path) as book, zipfile.ZipFile(target, "w") as out:
+        for name in book.namelist():
+            data = book.read(name)
+            out.writestr(name, data.replace(old, new) if name == part else data)
+    return target
+
+
+def refused(path: Path, what: str) -> None:
+    with pytest.raises(ProgramError, match=what):
+        load(path)
+
+
+def test_not_a_workbook(tmp_path: Path) -> None:
+    path = tmp_path / "text.xlsx"
+    path.write_text("hello")
+    refused(path, "this is not a workbook")
+
+
+def test_an_archive_that_is_no_workbook(tmp_path: Path) -> None:
+    path = tmp_path / "archive.xlsx"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("a.txt", "a")
+    refused(path, "not one of Excel's")
+
+
+def test_a_truncated_workbook(tmp_path: Path) -> None:
+    path = save(tmp_path / "whole.xlsx", {"A1": 1})
+    path.write_bytes(path.read_bytes()[:-200])
+    refused(path, "cannot be read")
+
+
+def test_an_encrypted_workbook(tmp_path: Path) -> None:
+    path = tmp_path / "secret.xlsx"
+    path.write_bytes(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600))
+    refused(path, "encrypted")
+
+
+def test_a_zip_bomb(tmp_path: Path) -> None:
+    path = save(tmp_path / "bomb.xlsx", {"A1": 1})
+    with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as book:
+        book.writestr("xl/media/x", bytes(50_000_000))
+    refused(path, "zip bomb")
+
+
+def test_a_document_type(tmp_path: Path) -> None:
+    path = save(tmp_path / "doctype.xlsx", {"A1": 1})
+    doctype = b'<!DOCTYPE x [<!ENTITY a "aaaa">]><worksheet '
+    refused(rewritten(path, "xl/worksheets/sheet1.xml", b"<worksheet ", doctype), "DOCTYPE")
+
+
+def test_a_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="No such file"):
+        load(tmp_path / "none.xlsx")
+
+
+def test_a_link_to_another_workbook_is_told_with_its_cell(tmp_path: Path) -> None:
+    found = load(save(tmp_path / "link.xlsx", {"A1": "=[1]Sheet1!A1+1", "A2": "=1+1"}))
+    assert (2.0, False) == found.get("A2")
+    with pytest.raises(ProgramError, match=r"link.xlsx S!A1.*\n?.*links to other workbooks"):
+        found.get("A1")
+
+
+def test_an_unknown_worksheet_in_a_reference_is_told_with_its_cell(tmp_path: Path) -> None:
+    found = load(save(tmp_path / "sheet.xlsx", {"B7": "=Nowhere!A1"}))
+    with pytest.raises(ProgramError, match=r'S!B7.*unknown worksheet "Nowhere"'):
+        found.get("B7")
+
+
+def test_a_formula_that_is_too_long(tmp_path: Path) -> None:
+    found = load(save(tmp_path / "long.xlsx", {"A1": "=1" + "+1" * 5000}))
+    with pytest.raises(ProgramError, match=r"S!A1: this formula has 10,001 characters"):
+        found.get("A1")
+
+
+def test_a_long_formula_that_is_not_too_long(tmp_path: Path) -> None:
+    found = load(save(tmp_path / "long.xlsx", {"A1": "=1" + "+1" * 4000}))
+    assert (4001.0, False) == found.get("A1")
+
+
+def test_deep_parentheses(tmp_path: Path) -> None:
+    found = load(save(tmp_path / "deep.xlsx", {"A1": "=" + "(" * 3000 + "1" + ")" * 3000}))
+    with pytest.raises(ProgramError, match="nested deeper"):
+        found.get("A1")
+
+
+def test_one_stray_cell_at_the_end_of_a_worksheet(tmp_path: Path) -> None:
+    cells = {"A1": 1, "A2": 2, "XFD1048576": 3, "B1": "=SUM(A:A)", "B2": "=SUM(1:1048576)-B1",
+             "B3": "=COUNTIF(A:A,1)", "B4": "=MATCH(2,A:A,0)"}  # fmt: skip
+    found = load(save(tmp_path / "stray.xlsx", {k: v for k, v in cells.items() if k != "B2"}))
+    assert (3.0, False) == found.get("B1")
+    assert (1.0, False) == found.get("B3")
+    assert (2.0, False) == found.get("B4")
+
+
+def test_a_broken_formula_points_at_its_place(tmp_path: Path) -> None:
+    found = load(save(tmp_path / "broken.xlsx", {"C3": "=SUM(1,2"}))
+    with pytest.raises(MillstreamError) as caught:
+        found.get("C3")
+    assert 'broken.xlsx S!C3:1:9: expected ")", got the end' in str(caught.value)

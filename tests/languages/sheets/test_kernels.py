@@ -1,0 +1,82 @@
+"""Kernels of sheets: state written down and taken up, windows without drift, one sheet by both."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import millstream
+from millstream.calculus.graph import Program
+from millstream.calculus.sheets import Sheet
+from millstream.kernels.kernel import Round
+from millstream.kernels.sheet import SheetKernel
+from millstream.kernels.sheet_compiled import CompiledSheetKernel
+from millstream.plan.batch import Batch, batch_of
+from millstream.state.codec import decode, encode
+
+EXAMPLES = Path(__file__).parents[3] / "examples" / "sheets"
+NO_TICKS = np.zeros(0, np.int64)
+
+
+def program(name: str) -> Program:
+    return millstream.compile(EXAMPLES / name).program
+
+
+def batches(found: Program, part: slice) -> tuple[Batch, ...]:
+    compiled = millstream.compile(EXAMPLES / "vwap")
+    events = compiled.read_inputs()
+    return tuple(
+        batch_of(one.type, [e.time for e in events[one.name][part]],
+                 [e.row for e in events[one.name][part]])
+        for one in found.inputs
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", [SheetKernel, CompiledSheetKernel])
+def test_a_kernel_goes_on_from_its_snapshot(kind: Any) -> None:
+    found = program("vwap")
+    function = found.operators[0].function
+    assert isinstance(function, Sheet)
+    types = tuple(one.type for one in found.inputs)
+    whole, first, second = (kind(function, types, 1) for _ in range(3))
+    expected = whole.process(batches(found, slice(None)), Round(0, NO_TICKS))[0].rows()
+    before = first.process(batches(found, slice(0, 10)), Round(0, NO_TICKS))[0].rows()
+    second.restore(decode(encode(first.snapshot())))
+    after = second.process(batches(found, slice(10, None)), Round(0, NO_TICKS))[0].rows()
+    # Trades and quotes are cut by count, not by time: compare what each key has in the end.
+    assert len(expected) == len(before) + len(after)
+    assert expected[-1] == after[-1]
+
+
+def test_what_has_left_a_window_leaves_no_trace_in_its_sum() -> None:
+    from millstream.calculus.types import NUMBER, QueueType, Schema
+    from millstream.languages.sheets.bindings import (
+        Binding,
+        Bindings,
+        InputBinding,
+        OutputBinding,
+    )
+    from millstream.languages.sheets.translate import translate_workbook
+    from tests.languages.sheets.books import workbook
+
+    bindings = Bindings(
+        (InputBinding("In", (Binding("x", "A1"),), columns=Schema.of(x=NUMBER)),),
+        (OutputBinding("Out", (Binding("s", "B1"),)),),
+    )
+    function = (
+        translate_workbook(workbook({"B1": "=SUM(WINDOWROWS(A1,2))"}), bindings)
+        .operators[0]
+        .function
+    )
+    assert isinstance(function, Sheet)
+    type_ = QueueType(Schema.of(x=NUMBER))
+    values = [1e300, 1e-300, 0.1, 0.2, -1e300, 1e300, 0.1, 0.2]
+    kernel = CompiledSheetKernel(function, (type_,), 1)
+    batch = batch_of(type_, list(range(len(values))), [(v,) for v in values])
+    rows = kernel.process((batch,), Round(0, NO_TICKS))[0].rows()
+    assert [1e300, 1e300, 0.1, 0.30000000000000004, -1e300, 0.0, 1e300, 0.30000000000000004] == [
+        r[0] for r in rows
+    ]

@@ -1,0 +1,92 @@
+"""Engines agree on sheets, and partitions are isolated: theorems 1 and 2 of the paper."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from millstream.backends.reference.feed import Event
+from millstream.calculus.graph import Program
+from millstream.calculus.sheets import Sheet
+from millstream.calculus.text import load, render
+from millstream.source import Source
+from tests.languages.sheets.generate import sheets, tuples
+from tests.laws.runs import on_local, on_reference
+
+CUTS = st.lists(st.integers(0, 8), max_size=4)
+Events = dict[str, list[Event]]
+
+
+def agree(program: Program, events: Events, cuts: list[int]) -> None:
+    expected, reference = on_reference(program, events)
+    actual, report = on_local(program, events, cuts)
+    assert expected == actual
+    assert reference.faults == report.faults
+
+
+@settings(max_examples=25, deadline=None, derandomize=True, database=None)
+@given(sheets(), tuples(), CUTS)
+def test_the_local_engine_gives_what_figure_4_says(
+    program: Program, events: Events, cuts: list[int]
+) -> None:
+    agree(program, events, cuts)
+
+
+@pytest.mark.slow
+@settings(max_examples=int(os.environ.get("MILLSTREAM_EXAMPLES", "400")), deadline=None,
+          suppress_health_check=list(HealthCheck))  # fmt: skip
+@given(sheets(), tuples(), CUTS)
+def test_the_local_engine_gives_what_figure_4_says_on_many_sheets(
+    program: Program, events: Events, cuts: list[int]
+) -> None:
+    agree(program, events, cuts)
+
+
+@settings(max_examples=50, deadline=None, derandomize=True, database=None)
+@given(sheets())
+def test_a_printed_sheet_parses_back(program: Program) -> None:
+    assert program == load(Source("printed.brook", render(program)))
+
+
+def _keys(program: Program) -> bool:
+    function = program.operators[0].function
+    assert isinstance(function, Sheet)
+    return bool(function.keys)
+
+
+def _of(events: Events, key: str) -> Events:
+    return {name: [e for e in some if e.row[0] == key] for name, some in events.items()}
+
+
+@settings(max_examples=60, deadline=None, derandomize=True, database=None)
+@given(sheets(), tuples())
+def test_theorem_1_each_output_tuple_belongs_to_one_key(program: Program, events: Events) -> None:
+    """Both keys together give, as a bag, what each gives alone: no tick has two keys."""
+    assume(_keys(program))
+    together, _ = on_reference(program, events)
+    apart = [on_reference(program, _of(events, key))[0] for key in ("p", "q")]
+    for name, rows in together.items():
+        assert sorted(rows, key=repr) == sorted(apart[0][name] + apart[1][name], key=repr)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True, database=None)
+@given(sheets(), tuples(), tuples())
+def test_theorem_2_what_happens_in_one_key_does_not_affect_another(
+    program: Program, events: Events, others: Events
+) -> None:
+    assume(_keys(program))
+    changed = {
+        name: sorted(_of(events, "p")[name] + _of(others, "q")[name], key=lambda e: e.time)
+        for name in events
+    }
+    alone, _ = on_reference(program, _of(events, "p"))
+    mixed, _ = on_reference(program, changed)
+    without, _ = on_reference(program, _of(others, "q"))
+    for name, rows in mixed.items():
+        left = list(rows)
+        for row in without[name]:
+            left.remove(row)
+        assert sorted(alone[name], key=repr) == sorted(left, key=repr)
