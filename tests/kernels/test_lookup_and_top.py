@@ -57,12 +57,15 @@ def test_a_lookup_knows_at_every_instant_what_the_other_side_has(seed: int) -> N
         assert expected == bags(out, instants)
 
 
+@pytest.mark.parametrize("few", [1, 1024])
 @pytest.mark.parametrize("count", [1, 5, 100])
-def test_the_first_rows_are_those_of_a_sorted_list(count: int) -> None:
+def test_the_first_rows_are_those_of_a_sorted_list(count: int, few: int) -> None:
     changes = history(count, 800, 300)
 
     def make() -> TopKernel:
-        return TopKernel(Top(count, ("t", "k"), ("k",)), (LEFT,), 1)
+        kernel = TopKernel(Top(count, ("t", "k"), ("k",)), (LEFT,), 1)
+        kernel.few = few
+        return kernel
 
     def order(row: Row) -> tuple[object, ...]:
         key, text = row

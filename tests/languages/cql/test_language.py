@@ -173,6 +173,18 @@ def test_a_node_of_a_project(tmp_path: Path) -> None:
     assert "_time,a\n6,2\n" == (tmp_path / "big.csv").read_text()
 
 
+def test_a_project_takes_the_event_time_from_the_program_that_reads(tmp_path: Path) -> None:
+    (tmp_path / "s.csv").write_text("at,a\n6,2\n5,1\n")
+    (tmp_path / "q.cql").write_text(
+        "CREATE STREAM s (a INTEGER) TIME at SLACK 1 us;\nCREATE OUTPUT all AS SELECT a FROM s;"
+    )
+    (tmp_path / "millstream.toml").write_text(
+        '[stream.s]\nsource = "s.csv"\n[node.q]\ncql = "q.cql"\n'
+    )
+    found = millstream.compile(tmp_path).run()
+    assert [{"_time": 5, "a": 1}, {"_time": 6, "a": 2}] == found.rows("all")
+
+
 def test_names_of_columns_in_joins() -> None:
     text = f"""{TRADES}{QUOTES}
     SELECT * FROM trades [Now], quotes [Now] WHERE trades.symbol = quotes.symbol;
