@@ -237,6 +237,20 @@ def test_standard_deviation() -> None:
     assert [None, 2.0**0.5, 2.0] == [row[2] for row in rows if row[1] > 0]
 
 
+@pytest.mark.parametrize(
+    "clauses",
+    [
+        "GROUP BY symbol HAVING COUNT(*) > 1",
+        "GROUP BY 1 HAVING n > 1",
+        "GROUP BY s HAVING n >= 2 AND s <> 'z'",
+    ],
+)
+def test_groups_may_be_named_by_the_select_list(clauses: str) -> None:
+    text = f"{TRADES} SELECT symbol AS s, COUNT(*) AS n FROM trades [Rows 3] {clauses};"
+    rows = answers(text, trades=[trade(t, s) for t, s in ((1, "a"), (2, "b"), (3, "a"))])
+    assert [(3, 1, "a", 2)] == rows
+
+
 def test_two_queries_of_one_file_share_its_streams() -> None:
     text = f"{TRADES} SELECT symbol FROM trades; SELECT price FROM trades WHERE volume > 1;"
     job = millstream.compile(text=text, language="cql")
