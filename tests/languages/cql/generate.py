@@ -228,11 +228,14 @@ class Draft:
 class Query:
     text: str
     sources: tuple[Source, ...]
+    #: Istream, Dstream, Rstream, or nothing for what the language makes of it.
+    operator: str = ""
 
     @property
     def cql(self) -> str:
         filled = self.text.format(*(s.cql for s in self.sources))
-        return f"{DECLARATIONS}CREATE OUTPUT out AS {filled};"
+        around = f"{self.operator}({filled})" if self.operator else filled
+        return f"{DECLARATIONS}CREATE OUTPUT out AS {around};"
 
     @property
     def sql(self) -> str:
@@ -243,7 +246,7 @@ class Query:
 def queries(draw: st.DrawFn) -> Query:
     draft = Draft(draw)
     text = draft.query()
-    return Query(text, tuple(draft.sources))
+    return Query(text, tuple(draft.sources), draft.pick("", "", "Istream", "Dstream", "Rstream"))
 
 
 @st.composite
