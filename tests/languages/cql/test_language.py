@@ -79,6 +79,23 @@ def test_a_window_on_a_growing_view_is_one_on_its_istream() -> None:
 
 
 @pytest.mark.parametrize(
+    ("condition", "is_relation"),
+    [
+        ("EXISTS (SELECT 1 FROM quotes AS q WHERE q.symbol = t.symbol)", False),
+        ("symbol IN (SELECT symbol FROM quotes)", False),
+        ("EXISTS (SELECT 1 FROM quotes [Now] AS q)", True),
+        ("NOT EXISTS (SELECT 1 FROM quotes AS q WHERE q.symbol = t.symbol)", True),
+        ("symbol NOT IN (SELECT symbol FROM quotes)", True),
+        ("(symbol = 'a' OR symbol IN (SELECT symbol FROM quotes))", True),
+    ],
+)
+def test_only_what_can_only_grow_is_a_stream_by_default(condition: str, is_relation: bool) -> None:
+    text = f"{TRADES}{QUOTES} SELECT symbol FROM trades AS t WHERE {condition};"
+    types = load(Source("x", text)).program.queue_types()
+    assert is_relation == types["query1"].is_relation
+
+
+@pytest.mark.parametrize(
     ("operator", "expected"),
     [
         ("Istream", [(1, "a"), (3, "b")]),

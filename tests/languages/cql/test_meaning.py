@@ -56,6 +56,8 @@ def expected_rows(
     before: Counter[Row] = Counter()
     for now in instants:
         bag = bag_at(query, given_, now, connection)
+        if not query.operator and not is_relation:
+            assert not before - bag, "a default Istream needs a relation that only grows"
         if is_relation:
             found[now] = bag
         elif query.operator == "Rstream":

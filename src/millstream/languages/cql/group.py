@@ -85,8 +85,8 @@ class Grouping:
         """Group a flow; `wanted` has the aggregates, with the names they should have."""
         schema = flow.schema
         terms = [term_of(k, self.names, schema, self.faults) for k in keys]
-        flow, by = with_columns(self.builder, flow, terms, self.prefix, self.span)
-        by = list(dict.fromkeys(by))
+        flow, named = with_columns(self.builder, flow, terms, self.prefix, self.span)
+        by = list(dict.fromkeys(named))
         taken = Schema(tuple(Field(n, flow.schema[n]) for n in by))
         plain: list[Aggregation] = []
         separate: list[tuple[Total, Aggregation]] = []
@@ -103,9 +103,7 @@ class Grouping:
         grouped = self._main(flow, by, plain, is_needed=not separate)
         for _, one in separate:
             grouped = self._joined(grouped, flow, by, one)
-        found = tuple(zip(terms, by, strict=False)) if len(by) == len(terms) else tuple(
-            (t, t.name if isinstance(t, Column) else by[n]) for n, t in enumerate(terms)
-        )  # fmt: skip
+        found = tuple(zip(terms, named, strict=True))
         return Grouped(grouped, found, totals, self.names, schema, self.faults)
 
     def _aggregations(

@@ -140,7 +140,11 @@ class SelectTranslator:
             except Stop:
                 continue  # its fault is noted; the other conditions are looked at too
             name = f"{self.prefix}_where" if replacing is nothing else f"{self.prefix}_having"
-            flow = self.builder.add(Filter(term), flow, name=name, span=condition.span)
+            # An answer of a subquery may turn true; what needs it to be false may then leave.
+            grows = flow.is_monotone and (not answers or isinstance(condition, Membership))
+            flow = self.builder.add(
+                Filter(term), flow, name=name, span=condition.span, is_monotone=grows
+            )
         return flow
 
     # --- subqueries ---
@@ -161,7 +165,7 @@ class SelectTranslator:
             )
             if operand.term.type != inner.value.type and len(self.faults) == before:
                 operand, inner = self.unified(operand, inner, question)
-        lookups = Lookups(self.builder, self.prefix, self.faults)
+        lookups = Lookups(self.builder, self.prefix)
         return lookups.ask(flow, inner, operand, question.span, only_truth=only_truth)
 
     def unified(
