@@ -290,6 +290,7 @@ def test_two_queries_of_one_file_share_its_streams() -> None:
         "SELECT * FROM s [Range 99999999999999999999999 days]",
         "query :",
         "source : x",
+        "SELECT a FROM s WHERE a IN ()",
         "SELECT " + "(" * 400 + "1" + ")" * 400 + " FROM s",
         "SELECT a FROM s WHERE " + " AND ".join(["a > 1"] * 300),
         "CREATE STREAM s (a INTEGER); SELECT a FROM s [Rows 1] WHERE " + " OR ".join(["a=1"] * 999),

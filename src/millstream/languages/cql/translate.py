@@ -75,8 +75,10 @@ def translate(statements: Sequence[Statement], unread: Sequence[Fault] = ()) -> 
     defined anything, so names that are not known are then no faults.
     """
     translator = Translator(knows_all=not unread)
+    translator.later = [statement.name.name for statement in statements]
     for statement in statements:
         translator.statement(statement)
+        translator.later.remove(statement.name.name)
     faults = [*unread, *translator.faults]
     if not translator.outputs and not faults:
         last = statements[-1]
@@ -96,9 +98,12 @@ class Translator:
 
     def __init__(self, *, knows_all: bool) -> None:
         self.knows_all = knows_all
+        #: Names of the statements that have not been taken in yet, the current one included.
+        self.later: list[str] = []
         self.faults: list[Fault] = []
         self.builder = Builder(self.faults)
         self.known: dict[str, Known] = {}
+        self.has_faulty_views = False
         self.inputs: list[Input] = []
         self.outputs: dict[str, Flow] = {}
         self.sources: dict[str, str] = {}
@@ -113,18 +118,22 @@ class Translator:
             message = f'"{name}" is defined more than once'
             self.faults.append(Fault(message, statement.name.span))
             return
+        before = len(self.faults)
+        flow = None
         try:
             match statement:
                 case Declaration():
                     self.declare(statement)
                 case View():
-                    self.known[name] = Known(statement.name, None, is_declared=False)
                     flow = self.view(statement)
-                    self.known[name] = Known(statement.name, flow, is_declared=False)
                 case Output():
                     self.output(statement)
         except Stop:
-            return  # its fault is noted, and what hangs on it is left out without further ado
+            # Its fault is noted, and what hangs on it is left out without further ado.
+            assert len(self.faults) > before or self.has_faulty_views or not self.knows_all
+        if isinstance(statement, View):
+            self.known[name] = Known(statement.name, flow, is_declared=False)
+            self.has_faulty_views |= flow is None
 
     def declare(self, one: Declaration) -> None:
         name = one.name.name
@@ -250,6 +259,10 @@ class Translator:
             hint = f"there are: {listing(self.known)}. {near or ''}".strip()
             if word.name in self.outputs:
                 hint = "it is the result of a query; name it as a view to read it again"
+            if word.name in self.later:
+                hint = (
+                    "it is defined by this statement or by a later one; a view reads earlier ones"
+                )
             self.faults.append(Fault(f'unknown stream or relation "{word.name}"', word.span, hint))
             raise Stop
         return found
