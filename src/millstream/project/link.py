@@ -140,7 +140,8 @@ class _Linker:
         once = stream.is_read_once or any(one.is_read_once for one in readers)
         time = stream.time or next((one.time for one in readers if one.time), None)
         slack = stream.slack or max((one.slack for one in readers), default=0)
-        return Input(stream.name, type_, None if once else time, slack, stream.span, once)
+        is_log = any(one.is_log for one in readers)
+        return Input(stream.name, type_, None if once else time, slack, stream.span, once, is_log)
 
     def _wires(
         self,

@@ -148,6 +148,25 @@ def test_a_relation_with_a_key_holds_the_latest_row_of_each_key() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("rates.csv", "_time,_weight,currency,rate\n1,-1,eur,2\n"),
+        ("rates.jsonl", '{"_time": 1, "_weight": -1, "currency": "eur", "rate": 2}\n'),
+    ],
+)
+def test_a_log_with_a_key_must_not_have_weights(tmp_path: Path, name: str, content: str) -> None:
+    text = (
+        "CREATE RELATION rates (currency TEXT, rate NUMBER, KEY (currency)); SELECT * FROM rates;"
+    )
+    (tmp_path / name).write_text(content)
+    job = millstream.compile(text=text, language="cql")
+    with pytest.raises(MillstreamError, match="_weight has no meaning"):
+        job.run({"rates": tmp_path / name})
+    with pytest.raises(MillstreamError, match="_weight has no meaning"):
+        job.run({"rates": [{"_time": 1, "_weight": -1, "currency": "eur", "rate": 2.0}]})
+
+
 @pytest.mark.parametrize("engine", ["reference", "local"])
 def test_a_relation_that_is_read_once_is_always_there(tmp_path: Path, engine: str) -> None:
     (tmp_path / "rates.csv").write_text("currency,rate\neur,2\nusd,3\n")

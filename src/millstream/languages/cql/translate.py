@@ -142,7 +142,9 @@ class Translator:
         is_keyed = bool(one.key) and not one.is_read_once and all(k.name in schema for k in one.key)
         type_ = QueueType(schema, one.is_relation and not is_keyed)
         time = one.time.name if one.time else None
-        self.inputs.append(Input(name, type_, time, one.slack, one.name.span, one.is_read_once))
+        self.inputs.append(
+            Input(name, type_, time, one.slack, one.name.span, one.is_read_once, is_keyed)
+        )
         self.builder.names.add(name)
         if one.source is not None:
             self.sources[name] = one.source
