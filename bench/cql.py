@@ -284,7 +284,8 @@ def cost_per_change(scale: float) -> list[dict[str, Any]]:
     speeds: list[float] = []
     sizes = (1_000, 1_000_000)
     for size in sizes:
-        columns = {"k": generator.integers(0, size, rows), "v": generator.integers(0, 9, rows)}
+        # All rows of the stream are different, so that only the size of the relation is.
+        columns = {"k": generator.integers(0, size, rows), "v": np.arange(rows, dtype=np.int64)}
         relation = {"k": np.arange(size, dtype=np.int64), "w": generator.integers(0, 9, size)}
         stream = (columns, np.arange(1, rows + 1, dtype=np.int64) * STEP)
         there = (relation, np.zeros(size, np.int64))
