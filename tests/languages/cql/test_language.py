@@ -12,6 +12,7 @@ import millstream
 from millstream.calculus.text import render
 from millstream.errors import MillstreamError
 from millstream.languages.cql.load import load
+from millstream.optimiser.optimise import optimise
 from millstream.source import Source
 
 TRADES = "CREATE STREAM trades (symbol TEXT, price NUMBER, volume INTEGER);\n"
@@ -243,8 +244,24 @@ def test_equations_become_keys_and_other_conditions_stay() -> None:
     SELECT t.price FROM trades [Now] AS t JOIN quotes [Now] AS q
     ON upper(t.symbol) = q.symbol AND t.volume = q.ask AND t.price < q.ask;"""
     shown = program(text)
-    assert "Join[on key = `q.symbol`, key2 = ask; where price < ask]" in shown
-    assert "key = upper(`t.symbol`), key2 = number(volume)" in shown
+    assert "Join[on `key.1` = `q.symbol`, `key.2` = ask; where price < ask]" in shown
+    assert "`key.1` = upper(`t.symbol`), `key.2` = number(volume)" in shown
+
+
+def test_what_is_computed_for_joins_clashes_with_nothing() -> None:
+    text = """
+    CREATE STREAM a (x INTEGER, found INTEGER); CREATE STREAM b (y INTEGER, key INTEGER);
+    CREATE STREAM c (z INTEGER, value INTEGER, rows INTEGER);
+    SELECT a.x, b.key, c.value, COUNT(DISTINCT c.rows) AS n
+    FROM a [Now] JOIN b [Now] ON a.x + 1 = b.y + 1 JOIN c [Now] ON a.x + 2 = c.z + 2
+    WHERE a.x IN (SELECT z FROM c [Now]) OR a.found IN (SELECT key FROM b [Now])
+    GROUP BY a.x, b.key, c.value ORDER BY a.x + 1, MAX(c.rows) LIMIT 3;"""
+    inputs: dict[str, Any] = {
+        "a": [{"_time": 1, "x": 1, "found": 5}],
+        "b": [{"_time": 1, "y": 1, "key": 5}],
+        "c": [{"_time": 1, "z": 1, "value": 7, "rows": 9}],
+    }
+    assert [(1, 1, 1, 5, 7, 1)] == answers(text, **inputs)
 
 
 def test_division_by_zero_is_null_and_counted() -> None:
@@ -285,6 +302,13 @@ def test_groups_may_be_named_by_the_select_list(clauses: str) -> None:
     text = f"{TRADES} SELECT symbol AS s, COUNT(*) AS n FROM trades [Rows 3] {clauses};"
     rows = answers(text, trades=[trade(t, s) for t, s in ((1, "a"), (2, "b"), (3, "a"))])
     assert [(3, 1, "a", 2)] == rows
+
+
+def test_equal_subqueries_of_two_queries_are_one() -> None:
+    query = "SELECT symbol FROM trades [Now] WHERE upper(symbol) IN (SELECT symbol FROM quotes)"
+    program_ = load(Source("x", f"{TRADES}{QUOTES} {query}; {query};")).program
+    shared = [op.function.name for op in optimise(program_).operators]
+    assert (1, 1) == (shared.count("Lookup"), shared.count("Now"))
 
 
 def test_two_queries_of_one_file_share_its_streams() -> None:

@@ -20,7 +20,7 @@ from millstream.calculus.types import INTEGER, NUMBER, Field, Schema
 from millstream.errors import Fault, listing
 from millstream.languages.cql.ast import Apply, Constant, Expression, Reference, Total
 from millstream.languages.cql.build import Builder, Flow
-from millstream.languages.cql.joins import free_name, with_columns
+from millstream.languages.cql.joins import with_columns
 from millstream.languages.cql.scope import Names
 from millstream.languages.cql.terms import term_of
 from millstream.languages.cql.tokens import Stop
@@ -110,7 +110,8 @@ class Grouping:
         self, total: Total, name: str | None, schema: Schema, taken: Schema
     ) -> list[Aggregation]:
         """What must be kept for an aggregate; the last of them is the aggregate itself."""
-        name = free_name(name or f"{total.function.name}_{len(taken)}", taken)
+        if name is None or name in taken:
+            name = self.builder.hidden(total.function.name)
         if total.arg is None:
             return [Aggregation(name, "count")]
         if total.function.name == "stddev":
@@ -151,8 +152,7 @@ class Grouping:
             keys = self.builder.columns(flow, {n: n for n in by}, f"{self.prefix}_keys", self.span)
             return self.builder.add(Distinct(), keys, name=f"{self.prefix}_groups", span=self.span)
         if not plain:
-            schema = Schema(tuple(Field(n, flow.schema[n]) for n in by))
-            plain = [Aggregation(free_name("rows", schema), "count")]
+            plain = [Aggregation(self.builder.hidden("rows"), "count")]
         return self.builder.add(
             Aggregate(tuple(by), tuple(plain)), flow,
             name=f"{self.prefix}_groups", span=self.span, is_monotone=False,
@@ -161,7 +161,7 @@ class Grouping:
     def _joined(self, grouped: Flow, flow: Flow, by: list[str], one: Aggregation) -> Flow:
         """An aggregate over distinct values is computed apart and joined on the keys."""
         assert one.term is not None
-        value = free_name("value", flow.schema)
+        value = self.builder.hidden("value")
         columns = tuple(Assign(n, Column(n, flow.schema[n])) for n in by)
         name = f"{self.prefix}_distinct"
         values = self.builder.add(

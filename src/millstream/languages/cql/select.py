@@ -25,7 +25,7 @@ from millstream.languages.cql.ast import (
 )
 from millstream.languages.cql.build import Flow
 from millstream.languages.cql.group import Grouped, Grouping
-from millstream.languages.cql.joins import Assembled, Assembly, Part, free_name
+from millstream.languages.cql.joins import Assembled, Assembly, Part
 from millstream.languages.cql.scope import Names
 from millstream.languages.cql.subqueries import (
     MARK,
@@ -398,8 +398,7 @@ class SelectTranslator:
             shown = next((w.name for w in [*wanted, *hidden] if w.term == term), None)
             if shown is not None:
                 return shown
-            schema = Schema(tuple(Field(w.name, w.term.type) for w in [*wanted, *hidden]))
-            hidden.append(Wanted(free_name("order", schema), term))
+            hidden.append(Wanted(self.builder.hidden("order"), term))
             return hidden[-1].name
 
         for one in limit.order:

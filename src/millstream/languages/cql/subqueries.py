@@ -16,7 +16,7 @@ from millstream.calculus.terms import Call, Column, Term, columns_read
 from millstream.calculus.types import BOOLEAN
 from millstream.languages.cql.ast import Expression, Reference
 from millstream.languages.cql.build import Builder, Flow
-from millstream.languages.cql.joins import free_name, with_columns
+from millstream.languages.cql.joins import with_columns
 from millstream.languages.cql.scope import Names, Seen, Visible
 from millstream.languages.cql.terms import all_of, walk
 from millstream.source import Span
@@ -116,7 +116,7 @@ class Lookups:
         original = flow.schema.names
         flow, ours = with_columns(self.builder, flow, [a for a, _ in keys], self.prefix, span)
         inner, theirs = with_columns(self.builder, inner, [b for _, b in keys], self.prefix, span)
-        answer = free_name("found", flow.schema)
+        answer = self.builder.hidden("found")
         if residual:
             inner = self._pairs(flow, inner, list(zip(ours, theirs, strict=True)), residual, span)
             on = tuple((n, n) for n in flow.schema.names)

@@ -52,7 +52,7 @@ from millstream.languages.cql.ast import (
     Word,
 )
 from millstream.languages.cql.build import Builder, Flow
-from millstream.languages.cql.joins import Part, free_name
+from millstream.languages.cql.joins import Part
 from millstream.languages.cql.scope import Seen, Visible
 from millstream.languages.cql.select import SelectTranslator
 from millstream.languages.cql.tokens import Stop
@@ -119,6 +119,8 @@ class Translator:
             self.faults.append(Fault(message, statement.name.span))
             return
         before = len(self.faults)
+        # No hidden column leaves a statement, and equal statements should look equal.
+        self.builder.hidden_columns = 0
         flow = None
         try:
             match statement:
@@ -346,7 +348,7 @@ class Translator:
         """EXCEPT and INTERSECT: the rows of the left that the right has not, or has."""
         span = query.span
         once = self.builder.add(Distinct(), left, name=f"{prefix}_distinct", span=span)
-        found = free_name("found", left.schema)
+        found = self.builder.hidden("found")
         is_kept = query.kind == "intersect"
         on = tuple((n, n) for n in left.schema.names)
         looked = self.builder.add(
