@@ -178,7 +178,8 @@ class Draft:
                 text = item
             else:
                 tie = self.pick(f"x{number - 1}.a = {alias}.a", f"{alias}.a = x0.a",
-                                f"x0.a < {alias}.a", f"x0.a + 1 = {alias}.a")  # fmt: skip
+                                f"x0.a < {alias}.a", f"x0.a + 1 = {alias}.a",
+                                f"x0.a + 1 = {alias}.a + 1")  # fmt: skip
                 kind = self.pick(",", ",", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN")
                 if kind == ",":
                     text = f"{text}, {item}" if "JOIN" not in text else f"{text} CROSS JOIN {item}"
