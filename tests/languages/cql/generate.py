@@ -222,7 +222,8 @@ class Draft:
 
     def aggregate(self, number: str) -> str:
         return self.pick("COUNT(*)", f"SUM({number})", f"COUNT({number})", f"MIN({number})",
-                         f"MAX({number})", f"COUNT(DISTINCT {number})")  # fmt: skip
+                         f"MAX({number})", f"COUNT(DISTINCT {number})",
+                         f"SUM(DISTINCT {number})")  # fmt: skip
 
 
 @dataclass(frozen=True)

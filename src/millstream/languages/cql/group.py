@@ -134,8 +134,9 @@ class Grouping:
         term = term_of(total.arg, self.names, schema, self.faults, wanted=None)
         if term.type == INTEGER:
             term = Call("number", (term,), NUMBER, term.span)
-        if term.type != NUMBER:
-            message = f"STDDEV cannot aggregate a {term.type}"
+        if term.type != NUMBER or total.is_distinct:
+            what = "distinct values" if total.is_distinct else f"a {term.type}"
+            message = f"STDDEV cannot aggregate {what}"
             self.faults.append(Fault(message, total.span))
             raise Stop
         square = Call("*", (term, term), NUMBER, term.span)
