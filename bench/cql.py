@@ -2,7 +2,7 @@
 
 DuckDB is asked, after every batch, what the query's relation is at the end of it; that is
 less than we give, who say what it was at every instant. Both sides run in one process on
-one core.
+one core; where others use it too, the time that the processor gave us says more.
 """
 
 from __future__ import annotations
@@ -90,13 +90,15 @@ def run_on(program: Program, data: dict[str, tuple[Columns, Any]]) -> Counter:
     return writer
 
 
-def best(action: Callable[[], Any]) -> tuple[float, Any]:
-    times = []
+def best(action: Callable[[], Any]) -> tuple[float, float]:
+    """The shortest of several times by the clock, and by what the processor gave us."""
+    walls, cpus = [], []
     for _ in range(REPEATS):
-        start = time.perf_counter()
-        answer = action()
-        times.append(time.perf_counter() - start)
-    return min(times), answer
+        wall, cpu = time.perf_counter(), time.process_time()
+        action()
+        walls.append(time.perf_counter() - wall)
+        cpus.append(time.process_time() - cpu)
+    return min(walls), min(cpus)
 
 
 def keys(generator: Any, count: int, rows: int) -> Any:
@@ -137,14 +139,18 @@ def _plain(column: Any) -> Any:
     return column.cast(pa.string()) if isinstance(column, pa.DictionaryArray) else column
 
 
-def record(name: str, rows: int, seconds: float, bar: float, oracle: float) -> dict[str, Any]:
+def record(
+    name: str, rows: int, seconds: tuple[float, float], bar: float, oracle: float
+) -> dict[str, Any]:
+    wall, cpu = seconds
     return {
         "benchmark": name,
         "rows": rows,
-        "rows_per_s": round(rows / seconds),
+        "rows_per_s": round(rows / wall),
+        "rows_per_cpu_s": round(rows / cpu),
         "duckdb_rows_per_s": round(oracle),
         "bar_rows_per_s": round(bar),
-        "is_met": bool(rows / seconds >= bar),
+        "is_met": bool(rows / wall >= bar),
     }
 
 
@@ -157,7 +163,7 @@ def measured(
 ) -> list[dict[str, Any]]:
     program = program_of(text)
     run_on(program, data)
-    seconds, _ = best(lambda: run_on(program, data))
+    seconds = best(lambda: run_on(program, data))
     rows = sum(len(times) for name, (_, times) in data.items() if len(times) >= ROWS_PER_CHUNK)
     return [record(name, rows, seconds, bar, duckdb_rows_per_second(data, *oracle))]
 
@@ -266,7 +272,7 @@ def partition_average(scale: float) -> list[dict[str, Any]]:
 
 
 def cost_per_change(scale: float) -> list[dict[str, Any]]:
-    """Rows a second against relations of a thousand and of a million rows."""
+    """Rows a second of the processor against relations of a thousand and a million rows."""
     rows = max(2, int(8 * scale)) * ROWS_PER_CHUNK
     generator = np.random.default_rng(6)
     text = """
@@ -278,23 +284,24 @@ def cost_per_change(scale: float) -> list[dict[str, Any]]:
     speeds: list[float] = []
     sizes = (1_000, 1_000_000)
     for size in sizes:
-        columns = {"k": generator.integers(0, size, rows), "v": generator.integers(0, 9, rows)}
+        # All rows of the stream are different, so that only the size of the relation is.
+        columns = {"k": generator.integers(0, size, rows), "v": np.arange(rows, dtype=np.int64)}
         relation = {"k": np.arange(size, dtype=np.int64), "w": generator.integers(0, 9, size)}
         stream = (columns, np.arange(1, rows + 1, dtype=np.int64) * STEP)
         there = (relation, np.zeros(size, np.int64))
         nothing = ({n: v[:1] for n, v in columns.items()}, stream[1][:1])
         run_on(program, {"s": stream, "r": there})
-        loading, _ = best(lambda there=there, nothing=nothing: run_on(  # type: ignore[misc]
+        _, loading = best(lambda there=there, nothing=nothing: run_on(  # type: ignore[misc]
             program, {"s": nothing, "r": there}))  # fmt: skip
-        seconds, _ = best(lambda there=there, stream=stream: run_on(  # type: ignore[misc]
+        _, seconds = best(lambda there=there, stream=stream: run_on(  # type: ignore[misc]
             program, {"s": stream, "r": there}))  # fmt: skip
         speeds.append(rows / (seconds - loading))
     ratio = speeds[0] / speeds[1]
     return [
         {
             "benchmark": "cost of a change, relations of 1,000 and 1,000,000 rows",
-            "rows_per_s_small": round(speeds[0]),
-            "rows_per_s_large": round(speeds[1]),
+            "rows_per_cpu_s_small": round(speeds[0]),
+            "rows_per_cpu_s_large": round(speeds[1]),
             "ratio": round(ratio, 2),
             "is_met": bool(ratio <= 1.5),
         }

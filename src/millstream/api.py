@@ -37,6 +37,7 @@ from millstream.calculus.types import (
     Value,
 )
 from millstream.connectors.chunks import Reader, Rejected, Writer
+from millstream.connectors.layout import refuse_weights
 from millstream.connectors.location import Location, parse_location
 from millstream.errors import UsageError, listing, suggest
 from millstream.languages import Translation, translate, translate_file
@@ -298,6 +299,8 @@ def _items_given(one: Input, rows: Iterable[Mapping[str, Value]]) -> Iterator[tu
                 f'row {number} of "{one.name}": unknown column "{strange}"',
                 hint=suggest(strange, one.type.schema.names),
             )
+        if one.is_log:
+            refuse_weights(one, tuple(row), f"row {number}")
         time = START_OF_TIME if one.is_read_once else row.get(one.time or TIME_COLUMN)
         weight = row.get(WEIGHT_COLUMN, 1)
         if not _is_of(time, Kind.TIME) or not _is_of(weight, Kind.INTEGER):

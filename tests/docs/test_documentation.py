@@ -92,6 +92,12 @@ def test_every_file_that_is_named_exists(page: Path) -> None:
         assert (ROOT / name).exists(), name
 
 
+def test_the_query_of_the_readme_gives_what_the_program_gives(first_program: Path) -> None:
+    (first_program / "large.cql").write_text(block_with(README, "CREATE STREAM trades"))
+    expected = compile_file(first_program / "large.brook").run().rows("large")
+    assert expected == compile_file(first_program / "large.cql").run().rows("query1")
+
+
 def test_the_query_of_the_documentation_runs(tmp_path: Path) -> None:
     page = (ROOT / "docs" / "cql.md").read_text()
     (tmp_path / "trades.cql").write_text(block_with(page, "CREATE STREAM trades"))

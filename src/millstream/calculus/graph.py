@@ -20,7 +20,8 @@ class Input:
 
     Without one the event time is the pseudo-column `_time` of the source. An item is
     late if it lies more than `slack` microseconds behind the largest time before it.
-    A relation that is read once has no times: it is there from the beginning of time.
+    A relation that is read once has no times: it is there from the beginning of time. In a
+    log whose rows replace each other weights make no sense, so none must come.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Input:
     slack: int = 0
     span: Span | None = field(default=None, compare=False)
     is_read_once: bool = False
+    is_log: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

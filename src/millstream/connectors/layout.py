@@ -84,6 +84,7 @@ def layout_in(
     `locate` finds the text of a column in the header, or all of it for None.
     """
     layout = layout_of(input_, has_weight=WEIGHT_COLUMN in present)
+    refuse_weights(input_, present, source, locate)
     counts: dict[str, int] = {}
     for name in present:
         counts[name] = counts.get(name, 0) + 1
@@ -100,6 +101,23 @@ def layout_in(
     if faults:
         raise CheckError(faults)
     return layout
+
+
+def refuse_weights(
+    input_: Input,
+    present: Sequence[str],
+    source: str,
+    locate: Callable[[str | None], Span | None] = lambda _: None,
+) -> None:
+    """A log whose rows replace each other must not be one of changes."""
+    if input_.is_log and WEIGHT_COLUMN in present:
+        raise CheckError(
+            f'"{input_.name}" has a key, by which a later row replaces an earlier one; '
+            f"{WEIGHT_COLUMN} has no meaning then",
+            span=locate(WEIGHT_COLUMN),
+            place=source,
+            hint=f"leave the key out if this is a log of changes, or {WEIGHT_COLUMN} if not",
+        )
 
 
 def missing(

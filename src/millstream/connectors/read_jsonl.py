@@ -9,7 +9,13 @@ from millstream.calculus.types import TIME_COLUMN, Row
 from millstream.connectors.chunks import Rejected, shown
 from millstream.connectors.csv_rows import LONGEST_ROW
 from millstream.connectors.json_rows import object_in, values_of_line
-from millstream.connectors.layout import Layout, batch_of_values, layout_of_objects, missing
+from millstream.connectors.layout import (
+    Layout,
+    batch_of_values,
+    layout_of_objects,
+    missing,
+    refuse_weights,
+)
 from millstream.connectors.values import Unfit
 from millstream.connectors.window import Step, Window
 from millstream.errors import CheckError
@@ -98,6 +104,7 @@ def jsonl_decoder(
         keys = _first_keys(window, longest)
         if keys and input_.time is None and not input_.is_read_once and TIME_COLUMN not in keys:
             raise CheckError(missing(input_, TIME_COLUMN, keys, window.name))
+        refuse_weights(input_, keys, window.name)
         return JsonlDecoder(layout_of_objects(input_), window.name, chunk_rows, longest)
 
     return decoder_of

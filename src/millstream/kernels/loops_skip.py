@@ -20,7 +20,8 @@ class Lists(NamedTuple):
     """All levels. `links` is where in a record the links of a row begin.
 
     Rows are ordered by their words, column by column; the sign of a column is -1 where
-    the order is downwards. `path` is room for one row per level.
+    the order is downwards. `path` is room for one row per level; after a row has been
+    looked for it has the rows before it.
     """
 
     records: Array
@@ -106,3 +107,27 @@ def remove_row(row: Any, lists: Lists) -> None:
     for level in range(_height(row)):
         _link(lists.path[level], level, lists.records[row, lists.links + level], lists)
         lists.records[row, lists.links + level] = 0
+
+
+@tight
+def sort_numbers(rows: Array, lists: Lists) -> None:
+    """Sort numbers of rows in place by the order of the rows: a heap sort."""
+    for start in range(rows.size // 2 - 1, -1, -1):
+        _sift(rows, start, rows.size, lists)
+    for end in range(rows.size - 1, 0, -1):
+        rows[0], rows[end] = rows[end], rows[0]
+        _sift(rows, 0, end, lists)
+
+
+@inlined
+def _sift(rows: Array, start: Any, end: Any, lists: Lists) -> None:
+    """Let a row sink until those below it are not greater."""
+    at = start
+    while 2 * at + 1 < end:
+        child = 2 * at + 1
+        if child + 1 < end and compare_rows(rows[child], rows[child + 1], lists) < 0:
+            child += 1
+        if compare_rows(rows[at], rows[child], lists) >= 0:
+            return
+        rows[at], rows[child] = rows[child], rows[at]
+        at = child

@@ -8,16 +8,21 @@ its input will do (windows by time, merges), or if the selection reads only the 
     before  (q) <- Range[5 min](trades); (out) <- Filter[symbol == "IBM"](q);
     after   (q) <- Filter[symbol == "IBM"](trades); (out) <- Range[5 min](q);
 
-The paper's rule O-HoistSelect is the case of a stateless operator.
+The paper's rule O-HoistSelect is the case of a stateless operator. A column that a Map
+only renames goes by its old name before it:
+
+    before  (q) <- Map[sym = symbol](trades); (out) <- Filter[sym == "IBM"](q);
+    after   (q) <- Filter[symbol == "IBM"](trades); (out) <- Map[sym = symbol](q);
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from millstream.calculus.functions import Filter, Join, Lookup
+from millstream.calculus.functions import Filter, Join, Lookup, Map
 from millstream.calculus.graph import Operator, Program
-from millstream.calculus.terms import columns_read
+from millstream.calculus.rename import substitute
+from millstream.calculus.terms import Column, Term, columns_read
 from millstream.calculus.types import TIME_COLUMN, QueueType
 
 
@@ -48,7 +53,13 @@ def _hoisted(
         return None  # the other readers of a split want all rows
     if program.shared_variables() & set(below.variables):
         return None  # someone else would see that rows are missing
-    chosen = _inputs_to_filter(below, inputs, reads)
+    old = _old_names(below, reads)
+    if old is not None:
+        condition = substitute(select.function.condition, old)
+        select = replace(select, function=Filter(condition))
+        chosen = [0]
+    else:
+        chosen = _inputs_to_filter(below, inputs, reads)
     if not chosen:
         return None
     selects, renamed = [], list(below.inputs)
@@ -61,9 +72,18 @@ def _hoisted(
     for op in program.operators:
         if op == below:
             operators += [*selects, moved]
-        elif op != select:
+        elif op.outputs != moved.outputs:
             operators.append(op)
     return replace(program, operators=tuple(operators))
+
+
+def _old_names(below: Operator, reads: frozenset[str]) -> dict[str, Term] | None:
+    """What a Map makes columns of, if it takes each of them as it is, under whatever name."""
+    if not isinstance(below.function, Map):
+        return None
+    terms = {c.name: c.term for c in below.function.columns if c.name in reads}
+    is_plain = all(isinstance(t, Column) and t.name != TIME_COLUMN for t in terms.values())
+    return terms if is_plain else None
 
 
 def _inputs_to_filter(

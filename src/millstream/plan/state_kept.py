@@ -24,6 +24,7 @@ from millstream.calculus.functions import (
     Rows,
     Rstream,
     Top,
+    ToStream,
 )
 from millstream.calculus.graph import Operator, Program, in_dependency_order
 from millstream.calculus.text import render_duration
@@ -76,7 +77,9 @@ def state_kept(program: Program) -> tuple[Kept, ...]:
         kept = _kept(op.function, inputs)
         if kept is not None:
             found.append(Kept(op, kept.words, kept.growth))
-        size = _size(op.function, inputs)
+        # A stream has no size; it goes by its name.
+        is_stream = isinstance(op.function, ToStream)
+        size = Size(op.outputs[0]) if is_stream else _size(op.function, inputs)
         sizes.update(dict.fromkeys(op.outputs, size))
     return tuple(found)
 

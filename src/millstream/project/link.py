@@ -128,11 +128,20 @@ class _Linker:
         return readers
 
     def _input(self, stream: StreamTable, provided: dict[str, QueueType | None]) -> Input:
+        """The input of a stream; what the project does not say its first reader may say."""
         type_ = provided[stream.name]
         assert type_ is not None
-        return Input(
-            stream.name, type_, stream.time, stream.slack, stream.span, stream.is_read_once
-        )
+        readers = [
+            one
+            for node in self.project.nodes
+            for one in self.programs[node.name].inputs
+            if node.inputs.get(one.name, one.name) == stream.name
+        ]
+        once = stream.is_read_once or any(one.is_read_once for one in readers)
+        time = stream.time or next((one.time for one in readers if one.time), None)
+        slack = stream.slack or max((one.slack for one in readers), default=0)
+        is_log = any(one.is_log for one in readers)
+        return Input(stream.name, type_, None if once else time, slack, stream.span, once, is_log)
 
     def _wires(
         self,

@@ -178,7 +178,8 @@ class Draft:
                 text = item
             else:
                 tie = self.pick(f"x{number - 1}.a = {alias}.a", f"{alias}.a = x0.a",
-                                f"x0.a < {alias}.a", f"x0.a + 1 = {alias}.a")  # fmt: skip
+                                f"x0.a < {alias}.a", f"x0.a + 1 = {alias}.a",
+                                f"x0.a + 1 = {alias}.a + 1")  # fmt: skip
                 kind = self.pick(",", ",", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN")
                 if kind == ",":
                     text = f"{text}, {item}" if "JOIN" not in text else f"{text} CROSS JOIN {item}"
@@ -221,18 +222,22 @@ class Draft:
 
     def aggregate(self, number: str) -> str:
         return self.pick("COUNT(*)", f"SUM({number})", f"COUNT({number})", f"MIN({number})",
-                         f"MAX({number})", f"COUNT(DISTINCT {number})")  # fmt: skip
+                         f"MAX({number})", f"COUNT(DISTINCT {number})",
+                         f"SUM(DISTINCT {number})")  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Query:
     text: str
     sources: tuple[Source, ...]
+    #: Istream, Dstream, Rstream, or nothing for what the language makes of it.
+    operator: str = ""
 
     @property
     def cql(self) -> str:
         filled = self.text.format(*(s.cql for s in self.sources))
-        return f"{DECLARATIONS}CREATE OUTPUT out AS {filled};"
+        around = f"{self.operator}({filled})" if self.operator else filled
+        return f"{DECLARATIONS}CREATE OUTPUT out AS {around};"
 
     @property
     def sql(self) -> str:
@@ -243,7 +248,7 @@ class Query:
 def queries(draw: st.DrawFn) -> Query:
     draft = Draft(draw)
     text = draft.query()
-    return Query(text, tuple(draft.sources))
+    return Query(text, tuple(draft.sources), draft.pick("", "", "Istream", "Dstream", "Rstream"))
 
 
 @st.composite

@@ -12,6 +12,7 @@ import millstream
 from millstream.calculus.text import render
 from millstream.errors import MillstreamError
 from millstream.languages.cql.load import load
+from millstream.optimiser.optimise import optimise
 from millstream.source import Source
 
 TRADES = "CREATE STREAM trades (symbol TEXT, price NUMBER, volume INTEGER);\n"
@@ -79,6 +80,23 @@ def test_a_window_on_a_growing_view_is_one_on_its_istream() -> None:
 
 
 @pytest.mark.parametrize(
+    ("condition", "is_relation"),
+    [
+        ("EXISTS (SELECT 1 FROM quotes AS q WHERE q.symbol = t.symbol)", False),
+        ("symbol IN (SELECT symbol FROM quotes)", False),
+        ("EXISTS (SELECT 1 FROM quotes [Now] AS q)", True),
+        ("NOT EXISTS (SELECT 1 FROM quotes AS q WHERE q.symbol = t.symbol)", True),
+        ("symbol NOT IN (SELECT symbol FROM quotes)", True),
+        ("(symbol = 'a' OR symbol IN (SELECT symbol FROM quotes))", True),
+    ],
+)
+def test_only_what_can_only_grow_is_a_stream_by_default(condition: str, is_relation: bool) -> None:
+    text = f"{TRADES}{QUOTES} SELECT symbol FROM trades AS t WHERE {condition};"
+    types = load(Source("x", text)).program.queue_types()
+    assert is_relation == types["query1"].is_relation
+
+
+@pytest.mark.parametrize(
     ("operator", "expected"),
     [
         ("Istream", [(1, "a"), (3, "b")]),
@@ -131,6 +149,25 @@ def test_a_relation_with_a_key_holds_the_latest_row_of_each_key() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("rates.csv", "_time,_weight,currency,rate\n1,-1,eur,2\n"),
+        ("rates.jsonl", '{"_time": 1, "_weight": -1, "currency": "eur", "rate": 2}\n'),
+    ],
+)
+def test_a_log_with_a_key_must_not_have_weights(tmp_path: Path, name: str, content: str) -> None:
+    text = (
+        "CREATE RELATION rates (currency TEXT, rate NUMBER, KEY (currency)); SELECT * FROM rates;"
+    )
+    (tmp_path / name).write_text(content)
+    job = millstream.compile(text=text, language="cql")
+    with pytest.raises(MillstreamError, match="_weight has no meaning"):
+        job.run({"rates": tmp_path / name})
+    with pytest.raises(MillstreamError, match="_weight has no meaning"):
+        job.run({"rates": [{"_time": 1, "_weight": -1, "currency": "eur", "rate": 2.0}]})
+
+
 @pytest.mark.parametrize("engine", ["reference", "local"])
 def test_a_relation_that_is_read_once_is_always_there(tmp_path: Path, engine: str) -> None:
     (tmp_path / "rates.csv").write_text("currency,rate\neur,2\nusd,3\n")
@@ -173,6 +210,18 @@ def test_a_node_of_a_project(tmp_path: Path) -> None:
     assert "_time,a\n6,2\n" == (tmp_path / "big.csv").read_text()
 
 
+def test_a_project_takes_the_event_time_from_the_program_that_reads(tmp_path: Path) -> None:
+    (tmp_path / "s.csv").write_text("at,a\n6,2\n5,1\n")
+    (tmp_path / "q.cql").write_text(
+        "CREATE STREAM s (a INTEGER) TIME at SLACK 1 us;\nCREATE OUTPUT all AS SELECT a FROM s;"
+    )
+    (tmp_path / "millstream.toml").write_text(
+        '[stream.s]\nsource = "s.csv"\n[node.q]\ncql = "q.cql"\n'
+    )
+    found = millstream.compile(tmp_path).run()
+    assert [{"_time": 5, "a": 1}, {"_time": 6, "a": 2}] == found.rows("all")
+
+
 def test_names_of_columns_in_joins() -> None:
     text = f"""{TRADES}{QUOTES}
     SELECT * FROM trades [Now], quotes [Now] WHERE trades.symbol = quotes.symbol;
@@ -195,8 +244,24 @@ def test_equations_become_keys_and_other_conditions_stay() -> None:
     SELECT t.price FROM trades [Now] AS t JOIN quotes [Now] AS q
     ON upper(t.symbol) = q.symbol AND t.volume = q.ask AND t.price < q.ask;"""
     shown = program(text)
-    assert "Join[on key = `q.symbol`, key2 = ask; where price < ask]" in shown
-    assert "key = upper(`t.symbol`), key2 = number(volume)" in shown
+    assert "Join[on `key.1` = `q.symbol`, `key.2` = ask; where price < ask]" in shown
+    assert "`key.1` = upper(`t.symbol`), `key.2` = number(volume)" in shown
+
+
+def test_what_is_computed_for_joins_clashes_with_nothing() -> None:
+    text = """
+    CREATE STREAM a (x INTEGER, found INTEGER); CREATE STREAM b (y INTEGER, key INTEGER);
+    CREATE STREAM c (z INTEGER, value INTEGER, rows INTEGER);
+    SELECT a.x, b.key, c.value, COUNT(DISTINCT c.rows) AS n
+    FROM a [Now] JOIN b [Now] ON a.x + 1 = b.y + 1 JOIN c [Now] ON a.x + 2 = c.z + 2
+    WHERE a.x IN (SELECT z FROM c [Now]) OR a.found IN (SELECT key FROM b [Now])
+    GROUP BY a.x, b.key, c.value ORDER BY a.x + 1, MAX(c.rows) LIMIT 3;"""
+    inputs: dict[str, Any] = {
+        "a": [{"_time": 1, "x": 1, "found": 5}],
+        "b": [{"_time": 1, "y": 1, "key": 5}],
+        "c": [{"_time": 1, "z": 1, "value": 7, "rows": 9}],
+    }
+    assert [(1, 1, 1, 5, 7, 1)] == answers(text, **inputs)
 
 
 def test_division_by_zero_is_null_and_counted() -> None:
@@ -225,6 +290,27 @@ def test_standard_deviation() -> None:
     assert [None, 2.0**0.5, 2.0] == [row[2] for row in rows if row[1] > 0]
 
 
+@pytest.mark.parametrize(
+    "clauses",
+    [
+        "GROUP BY symbol HAVING COUNT(*) > 1",
+        "GROUP BY 1 HAVING n > 1",
+        "GROUP BY s HAVING n >= 2 AND s <> 'z'",
+    ],
+)
+def test_groups_may_be_named_by_the_select_list(clauses: str) -> None:
+    text = f"{TRADES} SELECT symbol AS s, COUNT(*) AS n FROM trades [Rows 3] {clauses};"
+    rows = answers(text, trades=[trade(t, s) for t, s in ((1, "a"), (2, "b"), (3, "a"))])
+    assert [(3, 1, "a", 2)] == rows
+
+
+def test_equal_subqueries_of_two_queries_are_one() -> None:
+    query = "SELECT symbol FROM trades [Now] WHERE upper(symbol) IN (SELECT symbol FROM quotes)"
+    program_ = load(Source("x", f"{TRADES}{QUOTES} {query}; {query};")).program
+    shared = [op.function.name for op in optimise(program_).operators]
+    assert (1, 1) == (shared.count("Lookup"), shared.count("Now"))
+
+
 def test_two_queries_of_one_file_share_its_streams() -> None:
     text = f"{TRADES} SELECT symbol FROM trades; SELECT price FROM trades WHERE volume > 1;"
     job = millstream.compile(text=text, language="cql")
@@ -247,6 +333,7 @@ def test_two_queries_of_one_file_share_its_streams() -> None:
         "SELECT * FROM s [Range 99999999999999999999999 days]",
         "query :",
         "source : x",
+        "SELECT a FROM s WHERE a IN ()",
         "SELECT " + "(" * 400 + "1" + ")" * 400 + " FROM s",
         "SELECT a FROM s WHERE " + " AND ".join(["a > 1"] * 300),
         "CREATE STREAM s (a INTEGER); SELECT a FROM s [Rows 1] WHERE " + " OR ".join(["a=1"] * 999),

@@ -46,6 +46,12 @@ class Builder:
         self.operators: list[Operator] = []
         self.names: set[str] = set()
         self.variables: set[str] = set()
+        self.hidden_columns = 0
+
+    def hidden(self, word: str) -> str:
+        """A name for a column that no query sees, unlike any other of its statement."""
+        self.hidden_columns += 1
+        return f"{word}.{self.hidden_columns}"
 
     def fresh(self, wanted: str) -> str:
         """A name for a queue that no other has."""

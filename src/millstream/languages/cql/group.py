@@ -20,7 +20,7 @@ from millstream.calculus.types import INTEGER, NUMBER, Field, Schema
 from millstream.errors import Fault, listing
 from millstream.languages.cql.ast import Apply, Constant, Expression, Reference, Total
 from millstream.languages.cql.build import Builder, Flow
-from millstream.languages.cql.joins import free_name, with_columns
+from millstream.languages.cql.joins import with_columns
 from millstream.languages.cql.scope import Names
 from millstream.languages.cql.terms import term_of
 from millstream.languages.cql.tokens import Stop
@@ -85,8 +85,8 @@ class Grouping:
         """Group a flow; `wanted` has the aggregates, with the names they should have."""
         schema = flow.schema
         terms = [term_of(k, self.names, schema, self.faults) for k in keys]
-        flow, by = with_columns(self.builder, flow, terms, self.prefix, self.span)
-        by = list(dict.fromkeys(by))
+        flow, named = with_columns(self.builder, flow, terms, self.prefix, self.span)
+        by = list(dict.fromkeys(named))
         taken = Schema(tuple(Field(n, flow.schema[n]) for n in by))
         plain: list[Aggregation] = []
         separate: list[tuple[Total, Aggregation]] = []
@@ -103,16 +103,15 @@ class Grouping:
         grouped = self._main(flow, by, plain, is_needed=not separate)
         for _, one in separate:
             grouped = self._joined(grouped, flow, by, one)
-        found = tuple(zip(terms, by, strict=False)) if len(by) == len(terms) else tuple(
-            (t, t.name if isinstance(t, Column) else by[n]) for n, t in enumerate(terms)
-        )  # fmt: skip
+        found = tuple(zip(terms, named, strict=True))
         return Grouped(grouped, found, totals, self.names, schema, self.faults)
 
     def _aggregations(
         self, total: Total, name: str | None, schema: Schema, taken: Schema
     ) -> list[Aggregation]:
         """What must be kept for an aggregate; the last of them is the aggregate itself."""
-        name = free_name(name or f"{total.function.name}_{len(taken)}", taken)
+        if name is None or name in taken:
+            name = self.builder.hidden(total.function.name)
         if total.arg is None:
             return [Aggregation(name, "count")]
         if total.function.name == "stddev":
@@ -135,8 +134,9 @@ class Grouping:
         term = term_of(total.arg, self.names, schema, self.faults, wanted=None)
         if term.type == INTEGER:
             term = Call("number", (term,), NUMBER, term.span)
-        if term.type != NUMBER:
-            message = f"STDDEV cannot aggregate a {term.type}"
+        if term.type != NUMBER or total.is_distinct:
+            what = "distinct values" if total.is_distinct else f"a {term.type}"
+            message = f"STDDEV cannot aggregate {what}"
             self.faults.append(Fault(message, total.span))
             raise Stop
         square = Call("*", (term, term), NUMBER, term.span)
@@ -153,8 +153,7 @@ class Grouping:
             keys = self.builder.columns(flow, {n: n for n in by}, f"{self.prefix}_keys", self.span)
             return self.builder.add(Distinct(), keys, name=f"{self.prefix}_groups", span=self.span)
         if not plain:
-            schema = Schema(tuple(Field(n, flow.schema[n]) for n in by))
-            plain = [Aggregation(free_name("rows", schema), "count")]
+            plain = [Aggregation(self.builder.hidden("rows"), "count")]
         return self.builder.add(
             Aggregate(tuple(by), tuple(plain)), flow,
             name=f"{self.prefix}_groups", span=self.span, is_monotone=False,
@@ -163,7 +162,7 @@ class Grouping:
     def _joined(self, grouped: Flow, flow: Flow, by: list[str], one: Aggregation) -> Flow:
         """An aggregate over distinct values is computed apart and joined on the keys."""
         assert one.term is not None
-        value = free_name("value", flow.schema)
+        value = self.builder.hidden("value")
         columns = tuple(Assign(n, Column(n, flow.schema[n])) for n in by)
         name = f"{self.prefix}_distinct"
         values = self.builder.add(

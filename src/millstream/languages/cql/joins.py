@@ -260,7 +260,7 @@ class Assembly:
             own = self.builder.columns(inner, {n: n for n in names}, f"{self.prefix}_matched", span)
             other = self.builder.add(Distinct(), own, name=f"{self.prefix}_matched", span=span)
             on = tuple((n, n) for n in names)
-        found = free_name("found", side.schema)
+        found = self.builder.hidden("found")
         looked = self.builder.add(
             Lookup(found, on, nulls_match=where is not None), side, other,
             name=f"{self.prefix}_lookup", span=span, is_monotone=False,
@@ -324,30 +324,19 @@ def _are_tied(owners: set[str], edges: list[set[str]]) -> bool:
     return owners <= reached
 
 
-def free_name(wanted: str, schema: Schema) -> str:
-    """A name for a column that is not seen by the query."""
-    name, number = wanted, 1
-    while name in schema:
-        number += 1
-        name = f"{wanted}{number}"
-    return name
-
-
 def with_columns(
     builder: Builder, flow: Flow, terms: Sequence[Term], prefix: str, span: Span | None
 ) -> tuple[Flow, list[str]]:
     """The flow with every term as a column, and what these columns are called."""
     names: list[str] = []
     added: list[Assign] = []
-    schema = flow.schema
     for term in terms:
         if isinstance(term, Column):
             names.append(term.name)
             continue
         known = next((a.name for a in added if a.term == term), None)
         if known is None:
-            known = free_name("key", schema)
-            schema = Schema((*schema.fields, Field(known, term.type)))
+            known = builder.hidden("key")
             added.append(Assign(known, term))
         names.append(known)
     if not added:

@@ -96,7 +96,8 @@ class TermReader:
         raise Stop
 
     def word(self, identifier: Node) -> Word:
-        return Word(str(identifier.this), self.span(identifier), bool(identifier.args["quoted"]))
+        is_quoted = bool(identifier.args.get("quoted"))
+        return Word(str(identifier.this), self.span(identifier), is_quoted)
 
     # --- terms ---
 
@@ -150,6 +151,8 @@ class TermReader:
         query = node.args.get("query")
         if query is not None:
             return Membership(self.term(node.this), self.query(query), span)
+        if not node.expressions:
+            self.fail("IN needs values or a query in parentheses", span)
         equal = [self.apply("==", [node.this, one], span) for one in node.expressions]
         found = equal[0]
         for one in equal[1:]:

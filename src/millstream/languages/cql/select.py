@@ -25,7 +25,7 @@ from millstream.languages.cql.ast import (
 )
 from millstream.languages.cql.build import Flow
 from millstream.languages.cql.group import Grouped, Grouping
-from millstream.languages.cql.joins import Assembled, Assembly, Part, free_name
+from millstream.languages.cql.joins import Assembled, Assembly, Part
 from millstream.languages.cql.scope import Names
 from millstream.languages.cql.subqueries import (
     MARK,
@@ -39,6 +39,7 @@ from millstream.languages.cql.terms import (
     Replacing,
     all_of,
     conjuncts,
+    mapped,
     nothing,
     term_of,
     walk,
@@ -77,7 +78,8 @@ class SelectTranslator:
         replacing: Replacing = nothing
         if grouped is not None:
             flow, replacing = grouped.flow, grouped.replacing
-            flow = self.kept(flow, names, conjuncts(query.having), replacing)
+            having = [self.unaliased(c, names) for c in conjuncts(query.having)]
+            flow = self.kept(flow, names, having, replacing)
         wanted = self.wanted(flow, names, replacing, is_grouped=grouped is not None)
         return self.finished(flow, names, wanted, replacing)
 
@@ -138,7 +140,11 @@ class SelectTranslator:
             except Stop:
                 continue  # its fault is noted; the other conditions are looked at too
             name = f"{self.prefix}_where" if replacing is nothing else f"{self.prefix}_having"
-            flow = self.builder.add(Filter(term), flow, name=name, span=condition.span)
+            # An answer of a subquery may turn true; what needs it to be false may then leave.
+            grows = flow.is_monotone and (not answers or isinstance(condition, Membership))
+            flow = self.builder.add(
+                Filter(term), flow, name=name, span=condition.span, is_monotone=grows
+            )
         return flow
 
     # --- subqueries ---
@@ -159,7 +165,7 @@ class SelectTranslator:
             )
             if operand.term.type != inner.value.type and len(self.faults) == before:
                 operand, inner = self.unified(operand, inner, question)
-        lookups = Lookups(self.builder, self.prefix, self.faults)
+        lookups = Lookups(self.builder, self.prefix)
         return lookups.ask(flow, inner, operand, question.span, only_truth=only_truth)
 
     def unified(
@@ -225,16 +231,36 @@ class SelectTranslator:
                 raise Stop
             return None
         grouping = Grouping(self.builder, self.prefix, self.faults, names, query.span)
-        keys = [self.unaliased(k, names) for k in query.group_by]
+        keys = [self.group_key(k, names) for k in query.group_by]
         return grouping.group(flow, keys, self.totals())
 
-    def unaliased(self, key: Expression, names: Names) -> Expression:
-        """GROUP BY may name a column of the select list."""
-        if isinstance(key, Reference) and key.owner is None and not names.knows(key):
-            for item in self.query.items:
-                if isinstance(item, Item) and item.alias and item.alias.name == key.name.name:
-                    return item.value
-        return key
+    def group_key(self, key: Expression, names: Names) -> Expression:
+        """GROUP BY may name a column of the select list, or number it."""
+        match key:
+            case Constant(int() as number, _, span) if not isinstance(number, bool):
+                if 1 <= number <= len(self.query.items):
+                    item = self.query.items[number - 1]
+                    if isinstance(item, Item):
+                        return item.value
+                self.faults.append(Fault(f"there is no column number {number}", span))
+                raise Stop
+            case _:
+                return self.unaliased(key, names)
+
+    def unaliased(self, expression: Expression, names: Names) -> Expression:
+        """The expression with names of the select list, where no source has such a column."""
+        aliases = {
+            item.alias.name: item.value
+            for item in self.query.items
+            if isinstance(item, Item) and item.alias is not None
+        }
+
+        def replaced(part: Expression) -> Expression:
+            if isinstance(part, Reference) and part.owner is None and not names.knows(part):
+                return aliases.get(part.name.name, part)
+            return part
+
+        return mapped(expression, replaced)
 
     def totals(self) -> dict[Total, str | None]:
         """Every aggregate once, with the name it should have if it is a column as it is."""
@@ -372,8 +398,7 @@ class SelectTranslator:
             shown = next((w.name for w in [*wanted, *hidden] if w.term == term), None)
             if shown is not None:
                 return shown
-            schema = Schema(tuple(Field(w.name, w.term.type) for w in [*wanted, *hidden]))
-            hidden.append(Wanted(free_name("order", schema), term))
+            hidden.append(Wanted(self.builder.hidden("order"), term))
             return hidden[-1].name
 
         for one in limit.order:

@@ -10,7 +10,7 @@ Each statement is read on its own, so that the faults of all are found at once.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from sqlglot import TokenType
 
@@ -63,13 +63,6 @@ def _split(tokens: Sequence[Token]) -> list[list[Token]]:
     return [part for part in parts if part]
 
 
-@dataclass
-class _Style:
-    """What the last statements of the prototype's style wait for."""
-
-    unnamed_view: tuple[Query, Span] | None = None
-
-
 class _StatementReader:
     """Mutable: collects statements and faults."""
 
@@ -77,11 +70,12 @@ class _StatementReader:
         self.source = source
         self.faults: list[Fault] = []
         self.statements: list[Statement] = []
-        self.style = _Style()
+        #: A `vquery` whose name a `vtable` must give, and its place.
+        self.unnamed_view: tuple[Query, Span] | None = None
         self.unnamed = 0
 
     def finish(self) -> None:
-        if self.style.unnamed_view is not None:
+        if self.unnamed_view is not None:
             self._complain_about_unnamed_view()
         if not self.statements and not self.faults:
             end = len(self.source.text)
@@ -89,7 +83,7 @@ class _StatementReader:
 
     def statement(self, tokens: list[Token]) -> None:
         cursor = Cursor(self.source, tokens, self.faults)
-        if self.style.unnamed_view is not None and cursor.text() != "vtable":
+        if self.unnamed_view is not None and cursor.text() != "vtable":
             self._complain_about_unnamed_view()
         if cursor.text() in ("source", "dest") and cursor.text(1) == ":":
             self.place(cursor)
@@ -106,10 +100,10 @@ class _StatementReader:
             cursor.expected("a statement", near or "such as CREATE STREAM, CREATE VIEW or SELECT")
 
     def _complain_about_unnamed_view(self) -> None:
-        assert self.style.unnamed_view is not None
+        assert self.unnamed_view is not None
         hint = "write vquery NAME : ..., or vtable : register stream NAME (...); after it"
-        self.faults.append(Fault("this view has no name", self.style.unnamed_view[1], hint))
-        self.style.unnamed_view = None
+        self.faults.append(Fault("this view has no name", self.unnamed_view[1], hint))
+        self.unnamed_view = None
 
     # --- queries ---
 
@@ -143,7 +137,7 @@ class _StatementReader:
             self.statements.append(View(name, (), read_query(self.source, tokens, self.faults)))
         else:
             span = span_of_token(self.source, tokens[0])
-            self.style.unnamed_view = (read_query(self.source, tokens, self.faults), span)
+            self.unnamed_view = (read_query(self.source, tokens, self.faults), span)
 
     def create(self, cursor: Cursor) -> None:
         kind = cursor.text()
@@ -182,11 +176,11 @@ class _StatementReader:
         if not is_of_view:
             self.statements.append(found)
             return
-        if self.style.unnamed_view is None:
+        if self.unnamed_view is None:
             cursor.fail("a vtable names the vquery before it, but there is none", found.name.span)
-        assert self.style.unnamed_view is not None
-        query, _ = self.style.unnamed_view
-        self.style.unnamed_view = None
+        assert self.unnamed_view is not None
+        query, _ = self.unnamed_view
+        self.unnamed_view = None
         self.statements.append(View(found.name, tuple(c.name for c in found.columns), query))
 
     def place(self, cursor: Cursor) -> None:

@@ -14,10 +14,9 @@ from millstream.calculus import syntax
 from millstream.calculus.functions import Distinct, Filter, Join, Lookup
 from millstream.calculus.terms import Call, Column, Term, columns_read
 from millstream.calculus.types import BOOLEAN
-from millstream.errors import Fault
 from millstream.languages.cql.ast import Expression, Reference
 from millstream.languages.cql.build import Builder, Flow
-from millstream.languages.cql.joins import free_name, with_columns
+from millstream.languages.cql.joins import with_columns
 from millstream.languages.cql.scope import Names, Seen, Visible
 from millstream.languages.cql.terms import all_of, walk
 from millstream.source import Span
@@ -62,7 +61,6 @@ class Lookups:
 
     builder: Builder
     prefix: str
-    faults: list[Fault]
 
     def ask(
         self, flow: Flow, inner: Inner, operand: Operand | None, span: Span, *, only_truth: bool
@@ -118,7 +116,7 @@ class Lookups:
         original = flow.schema.names
         flow, ours = with_columns(self.builder, flow, [a for a, _ in keys], self.prefix, span)
         inner, theirs = with_columns(self.builder, inner, [b for _, b in keys], self.prefix, span)
-        answer = free_name("found", flow.schema)
+        answer = self.builder.hidden("found")
         if residual:
             inner = self._pairs(flow, inner, list(zip(ours, theirs, strict=True)), residual, span)
             on = tuple((n, n) for n in flow.schema.names)
@@ -129,6 +127,7 @@ class Lookups:
                 f"{self.prefix}_inner", span,
             )  # fmt: skip
             on = tuple(zip(ours, theirs, strict=True))
+        # True as far as only rows with a true answer are looked at.
         is_monotone = flow.is_monotone and inner.is_monotone
         looked = self.builder.add(
             Lookup(answer, tuple(dict.fromkeys(on)), nulls_match=bool(residual)), flow, inner,

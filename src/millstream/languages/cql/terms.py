@@ -44,6 +44,16 @@ def walk(expression: Expression) -> Iterator[Expression]:
             yield from walk(operand)
 
 
+def mapped(expression: Expression, function: Callable[[Expression], Expression]) -> Expression:
+    """The expression with each of its parts replaced, what is inside subqueries apart."""
+    match expression:
+        case Apply(name, args, span):
+            expression = Apply(name, tuple(mapped(a, function) for a in args), span)
+        case Membership(operand, query, span) if operand is not None:
+            expression = Membership(mapped(operand, function), query, span)
+    return function(expression)
+
+
 def conjuncts(expression: Expression | None) -> list[Expression]:
     """The conditions that `and` ties together."""
     if expression is None:

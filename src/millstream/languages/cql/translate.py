@@ -52,7 +52,7 @@ from millstream.languages.cql.ast import (
     Word,
 )
 from millstream.languages.cql.build import Builder, Flow
-from millstream.languages.cql.joins import Part, free_name
+from millstream.languages.cql.joins import Part
 from millstream.languages.cql.scope import Seen, Visible
 from millstream.languages.cql.select import SelectTranslator
 from millstream.languages.cql.tokens import Stop
@@ -75,8 +75,10 @@ def translate(statements: Sequence[Statement], unread: Sequence[Fault] = ()) -> 
     defined anything, so names that are not known are then no faults.
     """
     translator = Translator(knows_all=not unread)
+    translator.later = [statement.name.name for statement in statements]
     for statement in statements:
         translator.statement(statement)
+        translator.later.remove(statement.name.name)
     faults = [*unread, *translator.faults]
     if not translator.outputs and not faults:
         last = statements[-1]
@@ -96,9 +98,12 @@ class Translator:
 
     def __init__(self, *, knows_all: bool) -> None:
         self.knows_all = knows_all
+        #: Names of the statements that have not been taken in yet, the current one included.
+        self.later: list[str] = []
         self.faults: list[Fault] = []
         self.builder = Builder(self.faults)
         self.known: dict[str, Known] = {}
+        self.has_faulty_views = False
         self.inputs: list[Input] = []
         self.outputs: dict[str, Flow] = {}
         self.sources: dict[str, str] = {}
@@ -113,18 +118,24 @@ class Translator:
             message = f'"{name}" is defined more than once'
             self.faults.append(Fault(message, statement.name.span))
             return
+        before = len(self.faults)
+        # No hidden column leaves a statement, and equal statements should look equal.
+        self.builder.hidden_columns = 0
+        flow = None
         try:
             match statement:
                 case Declaration():
                     self.declare(statement)
                 case View():
-                    self.known[name] = Known(statement.name, None, is_declared=False)
                     flow = self.view(statement)
-                    self.known[name] = Known(statement.name, flow, is_declared=False)
                 case Output():
                     self.output(statement)
         except Stop:
-            return  # its fault is noted, and what hangs on it is left out without further ado
+            # Its fault is noted, and what hangs on it is left out without further ado.
+            assert len(self.faults) > before or self.has_faulty_views or not self.knows_all
+        if isinstance(statement, View):
+            self.known[name] = Known(statement.name, flow, is_declared=False)
+            self.has_faulty_views |= flow is None
 
     def declare(self, one: Declaration) -> None:
         name = one.name.name
@@ -133,7 +144,9 @@ class Translator:
         is_keyed = bool(one.key) and not one.is_read_once and all(k.name in schema for k in one.key)
         type_ = QueueType(schema, one.is_relation and not is_keyed)
         time = one.time.name if one.time else None
-        self.inputs.append(Input(name, type_, time, one.slack, one.name.span, one.is_read_once))
+        self.inputs.append(
+            Input(name, type_, time, one.slack, one.name.span, one.is_read_once, is_keyed)
+        )
         self.builder.names.add(name)
         if one.source is not None:
             self.sources[name] = one.source
@@ -250,6 +263,10 @@ class Translator:
             hint = f"there are: {listing(self.known)}. {near or ''}".strip()
             if word.name in self.outputs:
                 hint = "it is the result of a query; name it as a view to read it again"
+            if word.name in self.later:
+                hint = (
+                    "it is defined by this statement or by a later one; a view reads earlier ones"
+                )
             self.faults.append(Fault(f'unknown stream or relation "{word.name}"', word.span, hint))
             raise Stop
         return found
@@ -331,7 +348,7 @@ class Translator:
         """EXCEPT and INTERSECT: the rows of the left that the right has not, or has."""
         span = query.span
         once = self.builder.add(Distinct(), left, name=f"{prefix}_distinct", span=span)
-        found = free_name("found", left.schema)
+        found = self.builder.hidden("found")
         is_kept = query.kind == "intersect"
         on = tuple((n, n) for n in left.schema.names)
         looked = self.builder.add(
