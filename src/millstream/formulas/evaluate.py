@@ -312,9 +312,24 @@ def _call(node: Call, context: Context) -> Operand:
     found = FUNCTIONS.get(node.function)
     if found is None:
         raise Unsupported(why_unknown(node.function))
+    kept = _kept_aggregate(node, context)
+    if kept is not None:
+        return kept[0]
     if not found.accepts(len(node.arguments)):
         raise Unsupported(f"{node.function} does not take {len(node.arguments)} arguments")
     return call(found, node.arguments, context)
+
+
+def _kept_aggregate(node: Call, context: Context) -> tuple[Scalar] | None:
+    """An aggregate of one window that whoever keeps the window knows without looking at it."""
+    windows = [a for a in node.arguments if isinstance(a, WindowOf)]
+    if len(windows) != 1:
+        return None
+    others = [
+        one_value(evaluate(a, context), context) for a in node.arguments if a is not windows[0]
+    ]
+    cell = windows[0].cell
+    return context.cells.aggregated(node.function, cell.sheet, cell.row, cell.column, others)
 
 
 def call(found: Spec, nodes: tuple[Node, ...], context: Context) -> Operand:
