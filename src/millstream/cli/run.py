@@ -23,6 +23,10 @@ SHOWN_FAULTS = 5
 
 def run(arguments: argparse.Namespace) -> int:
     compiled = api.compile(arguments.file)
+    if arguments.watch:
+        from millstream.cli.watch import watch
+
+        return watch(compiled, arguments, named(arguments.in_, "--in"))
     options = _engine_options(arguments)
     if arguments.follow and arguments.engine == "reference":
         raise UsageError("the reference cannot follow", hint="use --engine local")
