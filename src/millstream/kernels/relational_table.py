@@ -5,24 +5,20 @@ A kernel is made of the function, the types of its inputs and the number of its 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from millstream.calculus import functions
 from millstream.calculus.functions import Function
-from millstream.calculus.sheets import Sheet
 from millstream.kernels.aggregate import AggregateKernel
 from millstream.kernels.distinct import DistinctKernel
 from millstream.kernels.join import JoinKernel
 from millstream.kernels.merge import DuplicateKernel, MergeKernel
 from millstream.kernels.roundrobin import RoundRobinJoinKernel, RoundRobinSplitKernel
-from millstream.kernels.sheet_build import sheet_kernel
 from millstream.kernels.tostream import DifferenceKernel, RstreamKernel
 from millstream.kernels.windows import RangeKernel
 from millstream.kernels.windows_rows import RowsKernel
 
-KERNELS: dict[type[Function], Callable[..., Any]] = {
-    Sheet: sheet_kernel,
+KERNELS: dict[type[Function], type[Any]] = {
     functions.Merge: MergeKernel,
     functions.Now: RangeKernel,
     functions.Range: RangeKernel,
