@@ -25,12 +25,17 @@ Rows = list[dict[str, Any]]
 SECOND = 1_000_000
 
 
-def write_workbook(path: Path, cells: Cells) -> None:
+def write_workbook(path: Path, cells: Cells, streams: list[tuple[str, ...]] | None = None) -> None:
+    """A workbook of one worksheet, and one named `streams` if it binds its own cells."""
     book = openpyxl.Workbook()
     book.remove(book.worksheets[0])
     sheet = book.create_sheet("Sheet1")
     for place, value in cells.items():
         sheet[place] = value
+    if streams:
+        bindings = book.create_sheet("streams")
+        for row in streams:
+            bindings.append([value or None for value in row])
     book.properties.created = book.properties.modified = dt.datetime(2026, 1, 1)  # noqa: DTZ001
     book.save(path)
 
@@ -54,6 +59,22 @@ VWAP: Cells = {
     "A12": "ACME", "B12": 196.96, "C12": "Alice", "E12": "=A12", "F12": "=C12",
     "G12": "=G9/C9", "H12": "=B12<G12",
 }  # fmt: skip
+
+VWAP_STREAMS = [
+    ("stream", "direction", "attribute", "cell", "type", "role"),
+    ("Trades", "input", "ts", "", "", "time"),
+    ("Trades", "input", "sym", "A3", "text", "partition"),
+    ("Trades", "input", "price", "B3", "number", ""),
+    ("Trades", "input", "vol", "C3", "number", ""),
+    ("Quotes", "input", "ts", "", "", "time"),
+    ("Quotes", "input", "sym", "A12", "text", "partition"),
+    ("Quotes", "input", "price", "B12", "number", ""),
+    ("Quotes", "input", "seller", "C12", "text", ""),
+    ("Bargains", "output", "sym", "E12", "", ""),
+    ("Bargains", "output", "seller", "F12", "", ""),
+    ("Bargains", "output", "vwap", "G12", "", ""),
+    ("Bargains", "output", "bargain", "H12", "", ""),
+]
 
 LANGUAGES: Cells = {
     "A1": "input Tweets", "A2": "lang", "B2": "text", "A3": "en", "B3": "hello",
@@ -274,7 +295,8 @@ def main() -> None:
         folder = root / name
         folder.mkdir(exist_ok=True, parents=True)
         for book, cells in books.items():
-            write_workbook(folder / f"{book}.xlsx", cells)
+            streams = VWAP_STREAMS if book == "vwap" else None
+            write_workbook(folder / f"{book}.xlsx", cells, streams)
         for stream, found in rows(random.Random(name)).items():
             write_rows(folder / f"{stream}.csv", found)
 

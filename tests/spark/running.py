@@ -84,10 +84,9 @@ def workers_among(some: Iterable[Process]) -> list[Process]:
     return [
         p
         for p in known.values()
-        if "daemon" in p.command
+        if p.command.endswith("pyspark.worker ")
         and p.parent in known
         and known[p.parent].command == p.command
-        and "plan_data" not in p.command
     ]
 
 
@@ -187,6 +186,7 @@ class Job:
     sinks: str
     batch_bytes: int
     more: tuple[str, ...] = ()
+    pipes: list[int] = field(default_factory=list)
 
     @property
     def folder(self) -> Path:
@@ -207,17 +207,40 @@ class Job:
     def place(self, engine: str, output: str) -> str:
         return f"{engine}-{output}{'/' if self.sinks == 'folder' else '.csv'}"
 
-    def start(self, kill_at: str | None = None, *more: str) -> Running:
-        """Start on Spark; `kill_at` is a point and a version, such as `mid-task@3`."""
+    def start(
+        self, kill_at: str | None = None, *, hold: bool = False, more: Sequence[str] = ()
+    ) -> Running:
+        """Start on Spark; `kill_at` is a point and a version, such as `mid-task@3`.
+
+        To be held there instead is to wait for a word from a pipe, which nobody says.
+        """
         environment = {"MILLSTREAM_SPARK_BATCH_BYTES": str(self.batch_bytes)}
-        armed = self.folder / "armed"
         if kill_at is not None:
-            environment[VARIABLE] = f"{kill_at}:{armed}"
+            environment[VARIABLE] = f"{kill_at}:{self.armed}"
+        if hold:
+            os.mkfifo(self.armed)
         given = [*self.arguments("spark"), "--checkpoint", "checkpoint", *self.more, *more]
         running = self.commands.start(*given, environment=environment)
-        if kill_at is not None:
-            armed.write_text(str(running.pid))
+        if kill_at is not None and not hold:
+            self.armed.write_text(str(running.pid))
         return running
+
+    @property
+    def armed(self) -> Path:
+        return self.folder / "armed"
+
+    def is_held(self) -> bool:
+        """Whether somebody waits at the pipe; it waits on while the other end is open."""
+        try:
+            self.pipes.append(os.open(self.armed, os.O_WRONLY | os.O_NONBLOCK))
+        except OSError:
+            return False
+        return True
+
+    def close(self) -> None:
+        self.commands.close()
+        for pipe in self.pipes:
+            os.close(pipe)
 
     def batches(self) -> list[int]:
         """The batches that are over."""

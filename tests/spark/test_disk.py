@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -22,47 +23,66 @@ def mount(*arguments: str) -> None:
     subprocess.run(["mount", *arguments], check=True, capture_output=True)
 
 
-@pytest.fixture
-def disk(tmp_path: Path) -> Iterator[Path]:
-    folder = tmp_path / "checkpoint"
+def resize(disk: Path, size: str) -> None:
+    mount("-o", f"remount,size={size}", str(disk))
+
+
+@contextmanager
+def small_disk(folder: Path) -> Iterator[Path]:
     folder.mkdir()
     try:
         mount("-t", "tmpfs", "-o", "size=16m", "tmpfs", str(folder))
     except (subprocess.CalledProcessError, FileNotFoundError) as reason:
         pytest.skip(f"a small disk cannot be mounted here: {reason}")
-    yield folder
-    subprocess.run(["umount", "-l", str(folder)], check=True)
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
-@pytest.fixture
-def job(tmp_path: Path, disk: Path) -> Iterator[Job]:
-    made = make_job(
-        tmp_path, "file", files=BATCHES, rows=ROWS, note=NOTE, batch_bytes=ROWS * (NOTE + 20),
-        seed=4,
-    )  # fmt: skip
-    yield made
-    made.close()
+def make(folder: Path, sinks: str) -> Job:
+    return make_job(
+        folder, sinks, files=BATCHES, rows=ROWS, note=NOTE, batch_bytes=ROWS * (NOTE + 20), seed=4
+    )
 
 
-def resize(disk: Path, size: str) -> None:
-    mount("-o", f"remount,size={size}", str(disk))
-
-
-def told(job: Job) -> list[str]:
-    """What a run says that meets a full disk."""
+def told(job: Job) -> str:
+    """What a run says that meets a full disk: one sentence, and what to do."""
     running = job.start()
     assert 1 == running.finish(), running.errors()
-    return running.errors().splitlines()
+    sentence, hint = running.errors().splitlines()
+    assert hint.startswith("    ")
+    return sentence
 
 
-@pytest.mark.parametrize("size", ["900k", "1500k"])
-def test_a_full_disk_stops_a_run_and_with_space_it_goes_on(size: str, job: Job, disk: Path) -> None:
-    resize(disk, size)
-    lines = told(job)
-    assert FULL in lines[0], lines
-    assert lines[0].startswith("error: ")
-    assert len(lines) <= 2, lines  # the second names the log
-    assert 0 < len(job.batches()) < BATCHES
-    resize(disk, "64m")
-    job.start().succeed()
-    assert not difference(job.expected(), job.outputs("spark"))
+#: Full at the beginning, before the first batch, and between batches.
+SIZES = ["20k", "300k", "900k", pytest.param("1500k", marks=pytest.mark.proof)]
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_full_disk_stops_a_run_and_with_space_it_goes_on(size: str, tmp_path: Path) -> None:
+    with small_disk(tmp_path / "checkpoint") as disk:
+        job = make(tmp_path, "file")
+        try:
+            resize(disk, size)
+            assert f"error: the disk is full: {FULL}" == told(job)
+            assert len(job.batches()) < BATCHES
+            resize(disk, "64m")
+            job.start().succeed()
+            assert not difference(job.expected(), job.outputs("spark"))
+        finally:
+            job.close()
+
+
+def test_a_full_disk_of_an_output_is_told_by_its_name(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "spark-last") as disk:
+        job = make(tmp_path, "folder")
+        try:
+            resize(disk, "20k")
+            assert f"error: spark-last/: cannot be written: {FULL}" == told(job)
+            assert len(job.batches()) < BATCHES
+            resize(disk, "64m")
+            job.start().succeed()
+            assert not difference(job.expected(), job.outputs("spark"))
+        finally:
+            job.close()

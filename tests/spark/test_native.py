@@ -27,7 +27,7 @@ variable $n(n integer = 0);
 RATE = """
 [stream.Ticks]
 source = "spark:rate"
-options = { rowsPerSecond = 40, numPartitions = 3 }
+options = { rowsPerSecond = 40, numPartitions = 1 }
 columns = { timestamp = "time", value = "integer" }
 time = "timestamp"
 

@@ -99,6 +99,10 @@ def _add_run(commands: Commands, common: _Parser) -> None:
         help="where an output goes; - is standard output; also rejected=PATH and late=PATH",
     )
     run.add_argument("--follow", action="store_true", help="watch for new files until interrupted")
+    run.add_argument(
+        "--watch", action="store_true", help="show a sheet with live values instead of running"
+    )
+    run.add_argument("--key", metavar="KEY", help="with --watch: whose sheet (default: the first)")
     run.add_argument("--schedule", metavar="S", help="of the reference: default or random:SEED")
     run.add_argument("--master", metavar="URL", help="of Spark (default: local[*,4])")
     run.add_argument(

@@ -28,6 +28,10 @@ _LIVE_MICROS = 86_400_000_000
 
 def run(arguments: argparse.Namespace) -> int:
     compiled = api.compile(arguments.file)
+    if arguments.watch:
+        from millstream.cli.watch import watch
+
+        return watch(compiled, arguments, named(arguments.in_, "--in"))
     engine = arguments.engine or DEFAULT_ENGINE
     options = _engine_options(arguments, engine)
     if arguments.follow and engine == "reference":

@@ -234,6 +234,11 @@ class Figure:
     def extent(self, sheet: str) -> tuple[int, int]:
         return self.constants.extent(sheet)
 
+    def aggregated(
+        self, function: str, sheet: str, row: int, column: int, arguments: list[Scalar]
+    ) -> None:
+        """No aggregate is kept."""
+
     def places(self, area: Area) -> None:
         """Values change: nothing is kept."""
 

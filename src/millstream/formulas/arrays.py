@@ -34,6 +34,12 @@ class Cells(Protocol):
         """The values in the window that a cell holds, oldest first, as a column."""
         ...
 
+    def aggregated(
+        self, function: str, sheet: str, row: int, column: int, arguments: list[Scalar]
+    ) -> tuple[Scalar] | None:
+        """An aggregate of a window that is kept up to date, in a tuple of one, or None."""
+        ...
+
     def places(self, area: Area) -> Mapping[tuple[type, Scalar], int] | None:
         """Where each value of a row or column stands first, if that is known; texts folded."""
         ...

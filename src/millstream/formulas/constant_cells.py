@@ -47,6 +47,11 @@ class ConstantCells:
         found = self.sheets.get(sheet)
         return (1, 1) if found is None else found.extent()
 
+    def aggregated(
+        self, function: str, sheet: str, row: int, column: int, arguments: list[Scalar]
+    ) -> None:
+        """No aggregate is kept."""
+
     def places(self, area: Area) -> None:
         """Values change: nothing is kept."""
 

@@ -102,8 +102,8 @@ def array_of(node: Node, context: Context) -> Array:
 def _root(node: Node, context: Context) -> Operand:
     """Excel takes a sum or difference that all but vanishes for zero, if it comes last."""
     if isinstance(node, Binary) and node.operator in ("+", "-"):
-        left, right = evaluate(node.left, context), evaluate(node.right, context)
-        return lifted(lambda a, b: add_or_zero(node.operator, a, b), (left, right), context)
+        operands = (_valued(node.left, context), _valued(node.right, context))
+        return _applied_to_all(lambda a, b: add_or_zero(node.operator, a, b), operands, context)
     return evaluate(node, context)
 
 
@@ -247,11 +247,28 @@ def _name(node: Name, context: Context) -> Operand:
     return evaluate(shifted(found, context.row - 1, context.column - 1), inside)
 
 
+def _valued(node: Node, context: Context) -> Operand:
+    """An operand of an operator: a reference to one cell is its value, without further ado."""
+    if type(node) is Cell:
+        return context.cells.value(node.sheet, node.row, node.column)
+    return evaluate(node, context)
+
+
+def _applied_to_all(
+    function: Callable[..., Scalar], operands: tuple[Operand, ...], context: Context
+) -> Operand:
+    """As `lifted`, with the common case first."""
+    for operand in operands:
+        if isinstance(operand, (Area, Array, Union)):
+            return lifted(function, operands, context)
+    return function(*operands)
+
+
 def _unary(node: Unary, context: Context) -> Operand:
-    operand = evaluate(node.operand, context)
-    if node.operator == "+":
-        return operand
-    return lifted(UNARY[node.operator], (operand,), context)
+    if node.operator != "+":
+        operand = _valued(node.operand, context)
+        return _applied_to_all(UNARY[node.operator], (operand,), context)
+    return evaluate(node.operand, context)
 
 
 def _binary(node: Binary, context: Context) -> Operand:
@@ -261,10 +278,10 @@ def _binary(node: Binary, context: Context) -> Operand:
     chain: list[Binary] = [node]
     while isinstance(chain[-1].left, Binary) and chain[-1].left.operator not in (":", " ", ","):
         chain.append(chain[-1].left)
-    result = evaluate(chain[-1].left, context)
+    result = _valued(chain[-1].left, context)
     for step in reversed(chain):
-        right = evaluate(step.right, context)
-        result = lifted(BINARY[step.operator], (result, right), context)
+        right = _valued(step.right, context)
+        result = _applied_to_all(BINARY[step.operator], (result, right), context)
     return result
 
 
@@ -312,9 +329,24 @@ def _call(node: Call, context: Context) -> Operand:
     found = FUNCTIONS.get(node.function)
     if found is None:
         raise Unsupported(why_unknown(node.function))
+    kept = _kept_aggregate(node, context)
+    if kept is not None:
+        return kept[0]
     if not found.accepts(len(node.arguments)):
         raise Unsupported(f"{node.function} does not take {len(node.arguments)} arguments")
     return call(found, node.arguments, context)
+
+
+def _kept_aggregate(node: Call, context: Context) -> tuple[Scalar] | None:
+    """An aggregate of one window that whoever keeps the window knows without looking at it."""
+    windows = [a for a in node.arguments if isinstance(a, WindowOf)]
+    if len(windows) != 1:
+        return None
+    others = [
+        one_value(evaluate(a, context), context) for a in node.arguments if a is not windows[0]
+    ]
+    cell = windows[0].cell
+    return context.cells.aggregated(node.function, cell.sheet, cell.row, cell.column, others)
 
 
 def call(found: Spec, nodes: tuple[Node, ...], context: Context) -> Operand:
@@ -324,7 +356,8 @@ def call(found: Spec, nodes: tuple[Node, ...], context: Context) -> Operand:
     for kind, node in zip(kinds, nodes, strict=True):
         inside = context.as_array() if kind == "a" else context
         try:
-            operands.append(evaluate(node, inside))
+            is_scalar = kind in SCALAR_KINDS
+            operands.append(_valued(node, inside) if is_scalar else evaluate(node, inside))
         except Raised as raised:
             # Functions decide for themselves whether an error matters to them.
             operands.append(raised.error)

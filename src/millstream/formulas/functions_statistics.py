@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable
+from typing import Protocol
 
 from millstream.formulas.arrays import Area, Array, Operand, Table, Union, column_of
 from millstream.formulas.functions_math import rounded_down, sum_of
@@ -176,6 +177,14 @@ def standardized(x: float, middle: float, deviation: float) -> float:
     return (x - middle) / deviation if deviation > 0 else fail(NUM)
 
 
+class Ordered(Protocol):
+    """Numbers in order, in a list or in something better."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, index: int, /) -> float: ...
+
+
 # --- order ------------------------------------------------------------------------------
 
 
@@ -237,14 +246,14 @@ def all_modes(*operands: Operand) -> Array:
     return column_of(tuple(_modes(numbers(*operands))))
 
 
-def percentile_of(values: list[float], share: float) -> float:
+def percentile_of(values: Ordered, share: float) -> float:
     """Between the ordered values, the first at 0 and the last at 1."""
     if not values or not 0 <= share <= 1:
         fail(NUM)
     return _interpolated(values, share * (len(values) - 1))
 
 
-def _interpolated(values: list[float], place: float) -> float:
+def _interpolated(values: Ordered, place: float) -> float:
     low = math.floor(place)
     if low + 1 >= len(values):
         return values[-1]

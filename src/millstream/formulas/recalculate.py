@@ -72,6 +72,11 @@ class Recalculation:
     def defined(self, name: str, sheet: str) -> Node | None:
         return self.workbook.defined(name, sheet)
 
+    def aggregated(
+        self, function: str, sheet: str, row: int, column: int, arguments: list[Scalar]
+    ) -> None:
+        """No aggregate is kept."""
+
     def places(self, area: Area) -> Mapping[tuple[type, Scalar], int] | None:
         """Long columns that many lookups search are indexed once."""
         if area.height * area.width <= _SHORT:

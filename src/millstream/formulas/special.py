@@ -61,7 +61,9 @@ def _plain(operand: Operand, context: Context) -> Scalar | Array:
 
 def _if(context: Context, nodes: tuple[Node, ...]) -> Operand:
     _count("IF", nodes, 1, 3)
-    condition = _plain(evaluate(nodes[0], context), context)
+    condition = evaluate(nodes[0], context)
+    if isinstance(condition, (Area, Union, Array)):
+        condition = _plain(condition, context)
     if isinstance(condition, Array):
         branches = [_or_error(n, context) for n in nodes[1:]]
         chosen: list[Operand] = [*branches, *([True, False][len(branches) :])]

@@ -42,8 +42,10 @@ def resolve_table(text: str, tables: Mapping[str, Table], row: int) -> Node | No
     places = _columns(table, columns)
     if rows is None or places is None:
         return None
-    first = Cell(table.sheet, rows[0], places[0], True, True)
-    last = Cell(table.sheet, rows[1], places[1], True, True)
+    # The row of the formula itself moves along when a formula is shared.
+    is_fixed = "#this row" not in specials
+    first = Cell(table.sheet, rows[0], places[0], is_fixed, True)
+    last = Cell(table.sheet, rows[1], places[1], is_fixed, True)
     return Range(first, last)
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from millstream.calculus.functions import Aggregate, Distinct, Filter
 from millstream.calculus.graph import Operator, Program
+from millstream.calculus.sheets import Sheet
 from millstream.kernels.fallback import FallbackKernel
 from millstream.kernels.kernel import Kernel
 from millstream.kernels.relational_table import KERNELS
 from millstream.kernels.rows import RowKernel
 from millstream.kernels.rows import why_not as why_not_rows
+from millstream.kernels.sheet_build import sheet_kernel
 from millstream.kernels.tostream import DifferenceKernel
 from millstream.plan.steps import ROW_FUNCTIONS, Plan, Step
 
@@ -21,7 +23,7 @@ def why_not(program: Program, operators: tuple[Operator, ...]) -> str | None:
         names = ", ".join(dict.fromkeys(op.function.name for op in operators))
         return f"a cycle or a shared variable ties {names} together"
     (op,) = operators
-    if type(op.function) not in KERNELS:
+    if type(op.function) not in KERNELS and not isinstance(op.function, Sheet):
         return f"{op.function.name} has no kernel"
     return None
 
@@ -50,6 +52,8 @@ def build_kernel(plan: Plan, step: Step) -> Kernel:
     if step.is_row_step:
         return RowKernel(step.operators, inputs, step.outputs, plan.program.variables)
     (op,) = step.operators
+    if isinstance(op.function, Sheet):
+        return sheet_kernel(op.function, tuple(t for _, t in inputs), len(step.outputs))
     kernel: Kernel = KERNELS[type(op.function)](
         op.function, tuple(t for _, t in inputs), len(step.outputs)
     )

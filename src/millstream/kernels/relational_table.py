@@ -10,21 +10,18 @@ from typing import Any
 
 from millstream.calculus import functions
 from millstream.calculus.functions import Function
-from millstream.calculus.sheets import Sheet
 from millstream.kernels.aggregate import AggregateKernel
 from millstream.kernels.distinct import DistinctKernel
 from millstream.kernels.join import JoinKernel
 from millstream.kernels.lookup import LookupKernel
 from millstream.kernels.merge import DuplicateKernel, MergeKernel
 from millstream.kernels.roundrobin import RoundRobinJoinKernel, RoundRobinSplitKernel
-from millstream.kernels.sheet_build import sheet_kernel
 from millstream.kernels.top import TopKernel
 from millstream.kernels.tostream import DifferenceKernel, RstreamKernel
 from millstream.kernels.windows_rows_within import rows_kernel
 from millstream.kernels.windows_slide import range_kernel
 
 KERNELS: dict[type[Function], Callable[..., Any]] = {
-    Sheet: sheet_kernel,
     functions.Merge: MergeKernel,
     functions.Now: range_kernel,
     functions.Range: range_kernel,

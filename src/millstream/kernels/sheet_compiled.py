@@ -18,7 +18,7 @@ from millstream.formulas.values import ERRORS, folded
 from millstream.kernels.cache import compiled
 from millstream.kernels.interning import Interner, named, part
 from millstream.kernels.kernel import Round, State
-from millstream.kernels.loops import frozen, padded
+from millstream.kernels.loops import FREE, TOP, frozen, padded
 from millstream.kernels.loops_sums import CELL, LIMBS
 from millstream.kernels.loops_window import CAPACITY, HIGHS, LOWS, WINDOW, Pool, compact
 from millstream.kernels.sheet import merged_order
@@ -211,8 +211,11 @@ class CompiledSheetKernel:
     def _grow(self) -> None:
         """The loop has stopped for want of room: for windows, or for wide sums."""
         limbs, free, counters = self.wides
-        size = 2 * len(free) + len(self.whole.slots.windows)
-        self.wides = (padded(limbs, size), padded(free, size), counters)
+        windows = len(self.whole.slots.windows)
+        if len(free) - counters[TOP] + counters[FREE] < windows:
+            size = 2 * len(free) + windows
+            self.wides = (padded(limbs, size), padded(free, size), counters)
+            return
         live = int(self.W[:, :, CAPACITY].sum())
         bigger = self._pool(max(1024, 2 * live + 2 * int(self.W[:, :, CAPACITY].max(initial=0))))
         compact(self.W, self.pool, bigger)

@@ -24,6 +24,7 @@ from millstream.calculus.sheets import (
 from millstream.formulas.arrays import Area, Array, Cells, window_of
 from millstream.formulas.evaluate import Context, Names, array_of, value_of
 from millstream.formulas.values import NA, Scalar
+from millstream.kernels.window_summary import WindowSummary
 
 #: What PRE remembers of a cell that had no value yet.
 ABSENT = object()
@@ -41,6 +42,12 @@ class WindowBuffer:
     times: list[int] = field(default_factory=list)
     first: int = 0
     last: int = 0
+    summary: WindowSummary | None = None
+
+    def summarised(self) -> WindowSummary:
+        if self.summary is None:
+            self.summary = WindowSummary(self.values[self.first : self.last], 0)
+        return self.summary
 
     def append(self, time: int, value: Scalar) -> None:
         self.values.append(value)
@@ -48,15 +55,27 @@ class WindowBuffer:
 
     def advance_to_time(self, oldest: int) -> None:
         """The trigger has ticked: keep what is later than `oldest`."""
-        self.last = len(self.values)
+        self._enter()
         while self.first < self.last and self.times[self.first] <= oldest:
-            self.first += 1
+            self._leave()
         self._forget()
 
     def advance_to_count(self, count: int) -> None:
-        self.last = len(self.values)
-        self.first = max(self.first, self.last - count)
+        self._enter()
+        while self.last - self.first > count:
+            self._leave()
         self._forget()
+
+    def _enter(self) -> None:
+        if self.summary is not None:
+            for value in self.values[self.last :]:
+                self.summary.enter(value)
+        self.last = len(self.values)
+
+    def _leave(self) -> None:
+        if self.summary is not None:
+            self.summary.leave()
+        self.first += 1
 
     def _forget(self) -> None:
         """Drop what has left, once it is more than what is there."""
@@ -107,6 +126,12 @@ class LiveCells:
 
     def extent(self, sheet: str) -> tuple[int, int]:
         return self.static.extent(sheet)
+
+    def aggregated(
+        self, function: str, sheet: str, row: int, column: int, arguments: list[Scalar]
+    ) -> tuple[Scalar] | None:
+        buffer = self.state.windows.get((sheet, row, column))
+        return None if buffer is None else buffer.summarised().aggregate(function, arguments)
 
     def places(self, area: Area) -> None:
         """Values change: nothing is kept."""

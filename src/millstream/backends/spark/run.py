@@ -43,11 +43,12 @@ from millstream.calculus.graph import Input
 from millstream.calculus.text import render
 from millstream.connectors.location import Format, Location, parse_location
 from millstream.connectors.write import open_writer
-from millstream.errors import RunError
+from millstream.errors import MillstreamError, RunError
 from millstream.state.codec import DamagedState
 
 #: Spark has done what we do not know of.
 _MISSING = "the file {} of the checkpoint is missing"
+_FULL = "No space left on device"
 _PYTHON_ERROR = re.compile(r"[\w.]*(Error|Exception|State|Fault): ")
 
 DEFAULT_BUCKETS = 16
@@ -130,6 +131,7 @@ class SparkRun:
         self.own: Any = None
         self.shared: Any = None
         self.was_stopped = False
+        self.fault: MillstreamError | None = None
         self.ended = time.perf_counter()
 
     def to_the_end(self, *, rebuild: bool) -> Report:
@@ -228,14 +230,19 @@ class SparkRun:
             nothing = self.session.createDataFrame([], SCHEMA)
             self._advance(nothing, self.last["batch"])
 
-    def _told(self, error: Exception) -> RunError:
+    def _told(self, error: Exception) -> MillstreamError:
         """Spark's errors are pages long; the last Python error in them is the reason."""
+        if isinstance(self.fault, MillstreamError):
+            return self.fault
         log = self.checkpoint.folder / "spark.log"
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         reasons = [line for line in lines if _PYTHON_ERROR.match(line)]
         reason = reasons[-1] if reasons else lines[0]
         if "DamagedState: " in reason:
             return self._damaged(reason.partition("DamagedState: ")[2])
+        if any(_FULL in line for line in lines):
+            hint = f"with space freed on the disk of {log.parent}, the next run goes on"
+            return RunError(f"the disk is full: {_FULL}", hint=hint)
         return RunError(f"Spark stopped: {reason}", hint=f"its log is {log}")
 
     def _damaged(self, reason: str) -> RunError:
@@ -253,7 +260,11 @@ class SparkRun:
         if self.job.stopped():
             self.was_stopped = True
             raise StoppedError
-        self._advance(frame, number)
+        try:
+            self._advance(frame, number)
+        except MillstreamError as fault:
+            self.fault = fault  # Spark would only tell its text
+            raise
 
     def _advance(self, frame: Any, number: int) -> None:
         """Chain the stages, gather what they have done, and deliver it."""

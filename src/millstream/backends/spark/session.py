@@ -89,7 +89,9 @@ def abandon(session: Any) -> None:
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
-    process = session.sparkContext._gateway.proc  # noqa: SLF001 - nobody else knows it
+    context = session.sparkContext
+    context._accumulatorServer.shutdown()  # noqa: SLF001 - it would complain of a lost connection
+    process = context._gateway.proc  # noqa: SLF001 - nobody else knows it
     process.kill()
     process.wait()
     # What comes next in this process must not try to talk to it.

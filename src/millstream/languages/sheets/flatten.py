@@ -231,9 +231,7 @@ class _Flattener:
     def _constant(self, node: Node, function: str, home: Address) -> Scalar:
         for sheet, top, left, bottom, right in areas_of(node, self.workbook):
             if any(
-                (sheet, r, c) in self.inputs
-                for r in range(top, bottom + 1)
-                for c in range(left, right + 1)
+                s == sheet and top <= r <= bottom and left <= c <= right for s, r, c in self.inputs
             ):
                 raise Unsupported(f"{function} needs a constant here, not a cell that is fed")
         sheet, row, column = (

@@ -1,0 +1,71 @@
+"""One measurement in a process of its own, so that every side has a fresh JVM.
+
+    python bench/spark_child.py '{"side": "ours", "job": "vwap", ...}'
+
+writes `figures.json` into the folder that it is given. What Spark says about its batches is
+asked for at the end: a listener in Python takes longer than a small batch.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from millstream.backends.spark.java import find_java, java_environment
+
+
+def measure(spec: dict[str, Any]) -> dict[str, Any]:
+    folder, trades = Path(spec["folder"]), Path(spec["trades"])
+    os.environ.update(java_environment(find_java()))
+    if spec["side"] == "ours":
+        import spark_ours
+
+        partitions = spec["options"].get("partitions", 2)
+        session = spark_ours.session_for(spec["master"], partitions, folder)
+    else:
+        import spark_hand
+
+        session = spark_hand.session_for(spec["job"], spec["master"])
+    session.conf.set("spark.sql.streaming.numRecentProgressUpdates", "1000")
+    queries: list[Any] = []
+    threading.Thread(target=find_query, args=(session, queries), daemon=True).start()
+    start = time.time()
+    if spec["side"] == "ours":
+        out = spark_ours.run(session, spec["job"], trades, folder, spec["options"])
+    else:
+        out = spark_hand.run(session, spec["job"], trades, spec["files"], folder)
+    end = time.time()
+    figures = {"start": start, "end": end, "out": str(out), "batches": batches_of(queries[0])}
+    session.stop()
+    return figures
+
+
+def find_query(session: Any, found: list[Any]) -> None:
+    """The query of a run, whoever has started it."""
+    while not found:
+        time.sleep(0.02)
+        found += session.streams.active
+
+
+def batches_of(query: Any) -> list[dict[str, Any]]:
+    """When every batch ended, and where its time went."""
+    batches = []
+    for one in query._jsq.recentProgress():  # noqa: SLF001 - in Python it takes 0.1 s a batch
+        progress = json.loads(one.json())
+        took = progress["durationMs"]
+        if "addBatch" in took:
+            start = datetime.fromisoformat(progress["timestamp"]).timestamp()
+            batches.append({"end": start + took["triggerExecution"] / 1000, "ms": took})
+    return batches
+
+
+if __name__ == "__main__":
+    given = json.loads(sys.argv[1])
+    figures = measure(given)
+    (Path(given["folder"]) / "figures.json").write_text(json.dumps(figures))

@@ -1,0 +1,150 @@
+"""Starting a measurement and reading its figures."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+import psutil
+
+from spark_data import Trades, fresh
+
+HERE = Path(__file__).parent
+MASTER = "local[2]"
+SAMPLE_SECONDS = 0.2
+
+#: A moment, and the processor time until then of the driver, the JVM and the workers.
+Sample = tuple[float, float, float, float]
+ROLES = ("driver", "jvm", "workers")
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What one run of one side has taken. Steady means: the second half of its batches."""
+
+    rows_per_batch: int
+    start: float
+    end: float
+    out: Path
+    batches: list[dict[str, Any]]
+    samples: list[Sample]
+
+    @property
+    def rows(self) -> int:
+        return self.rows_per_batch * len(self.batches)
+
+    @property
+    def half(self) -> int:
+        return len(self.batches) // 2
+
+    @property
+    def steady(self) -> tuple[float, float]:
+        """From the end of the first half to the end of the last batch."""
+        return self.batches[self.half - 1]["end"], self.batches[-1]["end"]
+
+    @property
+    def rows_per_s(self) -> float:
+        start, end = self.steady
+        return self.rows_per_batch * (len(self.batches) - self.half) / (end - start)
+
+    @property
+    def rows_per_s_in_all(self) -> float:
+        """From the start of the query to its end, without the start of the session."""
+        return self.rows / (self.end - self.start)
+
+    @property
+    def cpu_us_per_row(self) -> float:
+        return 1e3 * sum(self.cpu_ms_per_batch.values()) / self.rows_per_batch
+
+    @property
+    def cpu_ms_per_batch(self) -> dict[str, float]:
+        """Of the driver, the JVM and the workers, between two samples as if it were even."""
+        times, *roles = zip(*self.samples, strict=True)
+        used = {}
+        for name, seconds in zip(ROLES, roles, strict=True):
+            before, after = np.interp(self.steady, times, seconds)
+            used[name] = 1e3 * float(after - before) / (len(self.batches) - self.half)
+        return used
+
+    def median_ms(self, name: str) -> float:
+        return float(median(b["ms"].get(name, 0) for b in self.batches[self.half :]))
+
+
+@contextmanager
+def measured(
+    side: str, job: str, trades: Trades, *, files: int | None = None, master: str = MASTER,
+    events: bool = False, **options: Any,
+) -> Iterator[Figures]:  # fmt: skip
+    """Run a side in a process of its own; what it has written is there for a while."""
+    folder = fresh(f"{side}-{job}".replace(" ", "-"))
+    files = files or trades.files
+    spec = {
+        "side": side, "job": job, "trades": str(trades.folder), "folder": str(folder),
+        "files": files, "master": master, "options": options,
+    }  # fmt: skip
+    environment = os.environ | {"PYTHONPATH": str(HERE)}  # Spark's workers need it too
+    if events:
+        (folder / "events").mkdir()
+        environment["PYSPARK_SUBMIT_ARGS"] = (
+            "--conf spark.eventLog.enabled=true --conf spark.eventLog.compress=false "
+            f"--conf spark.eventLog.dir=file:{folder}/events pyspark-shell"
+        )
+    command = [sys.executable, str(HERE / "spark_child.py"), json.dumps(spec)]
+    try:
+        with (folder / "log").open("w") as log:
+            child = subprocess.Popen(command, env=environment, stdout=log, stderr=log)  # noqa: S603
+            samples = list(sampled(child))
+        yield _figures(folder, trades.rows_per_file, files, samples)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def sampled(child: subprocess.Popen[bytes]) -> Iterator[Sample]:
+    """The processor time of a process and its descendants now and then, until it ends."""
+    root = psutil.Process(child.pid)
+    try:
+        while child.poll() is None:
+            used = dict.fromkeys(ROLES, 0.0)
+            for process in [root, *root.children(recursive=True)]:
+                role, seconds = _used(process, root)
+                used[role] += seconds
+            yield time.time(), used["driver"], used["jvm"], used["workers"]
+            time.sleep(SAMPLE_SECONDS)
+    except psutil.NoSuchProcess:
+        child.wait()
+    finally:
+        if child.poll() is None:
+            child.kill()
+
+
+def _used(process: psutil.Process, root: psutil.Process) -> tuple[str, float]:
+    try:
+        role = "driver" if process == root else "jvm" if process.name() == "java" else "workers"
+        # Workers that have died count for the daemon that had started them.
+        return role, sum(process.cpu_times()[: 4 if role == "workers" else 2])
+    except psutil.NoSuchProcess:
+        return "workers", 0.0
+
+
+def _figures(folder: Path, rows_per_batch: int, files: int, samples: list[Sample]) -> Figures:
+    place = folder / "figures.json"
+    if not place.exists():
+        tail = (folder / "log").read_text().splitlines()[-30:]
+        raise RuntimeError("\n".join(["a measurement has failed:", *tail]))
+    found = json.loads(place.read_text())
+    if len(found["batches"]) != files:
+        raise RuntimeError(f"{files} files were {len(found['batches'])} batches")
+    return Figures(
+        rows_per_batch, found["start"], found["end"], Path(found["out"]), found["batches"], samples
+    )

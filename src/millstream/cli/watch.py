@@ -1,0 +1,178 @@
+"""`millstream run --watch`: a worksheet in the terminal, with the live values of one key.
+
+The rows of that key run through the sheet in order of time; cells that have just changed are
+highlighted, and a window is shown as its size and a small curve.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from millstream import api
+from millstream.calculus.functions import Duplicate, Map
+from millstream.calculus.graph import Operator, Program
+from millstream.calculus.sheets import HIDDEN_SHEET, Address, Fed, Sheet
+from millstream.calculus.types import Value
+from millstream.environment.sheet_values import to_cell
+from millstream.errors import UsageError
+from millstream.formulas.constant_cells import ConstantCells
+from millstream.formulas.syntax import column_name
+from millstream.formulas.values import Scalar, general
+from millstream.kernels.sheet_machine import SheetMachine, SheetState
+
+_BARS = "▁▂▃▄▅▆▇█"
+_CURVE = 12
+_FRAMES_PER_SECOND = 10
+
+
+def watch(compiled: api.Compiled, arguments: argparse.Namespace, inputs: dict[str, str]) -> int:
+    """Replay the inputs of the first sheet that reads streams directly."""
+    view = _View(*_sheet(compiled.program))
+    events = list(_events(compiled, view, inputs, arguments.key))
+    if not events:
+        key = f' of the key "{arguments.key}"' if arguments.key else ""
+        raise UsageError(f"there are no rows{key} to watch")
+    console = Console()
+    if not console.is_terminal:
+        for when, given in events:
+            view.fire(when, given)
+        console.print(view.drawn(arguments.key))
+        return 0
+    with Live(console=console, refresh_per_second=_FRAMES_PER_SECOND) as live:
+        shown = 0.0
+        for when, given in events:
+            view.fire(when, given)
+            if time.monotonic() - shown > 1 / _FRAMES_PER_SECOND:
+                shown = time.monotonic()
+                live.update(view.drawn(arguments.key))
+        live.update(view.drawn(arguments.key))
+    sys.stdout.flush()
+    return 0
+
+
+def _sheet(program: Program) -> tuple[Sheet, tuple[str, ...]]:
+    """The first sheet whose inputs are inputs of the program, and their names."""
+    for op in program.operators:
+        if isinstance(op.function, Sheet):
+            sources = [_source(program, queue) for queue in op.inputs]
+            if all(s is not None for s in sources):
+                return op.function, tuple(s for s in sources if s is not None)
+    raise UsageError("there is no sheet to watch", hint="--watch shows a sheet that reads streams")
+
+
+def _source(program: Program, queue: str) -> str | None:
+    producers: dict[str, Operator] = program.producers()
+    while queue in producers:
+        op = producers[queue]
+        if not isinstance(op.function, (Duplicate, Map)):
+            return None
+        queue = op.inputs[0]
+    return queue
+
+
+def _events(
+    compiled: api.Compiled, view: _View, inputs: dict[str, str], key: str | None
+) -> Iterator[tuple[int, dict[Address, Scalar]]]:
+    """What arrives in the cells of one key, in order."""
+    read = compiled.read_inputs(inputs)
+    schemas = {one.name: one.type.schema for one in compiled.program.inputs}
+    merged = sorted(
+        ((event.time, index, event.row) for index, name in enumerate(view.inputs)
+         for event in read[name]),
+        key=lambda found: found[:2],
+    )  # fmt: skip
+    wanted: Value | str | None = key
+    for when, index, row in merged:
+        schema = schemas[view.inputs[index]]
+        values = dict(zip(schema.names, row, strict=True))
+        if view.sheet.keys:
+            found = values[view.sheet.keys[index]]
+            if wanted is None:
+                wanted = str(found)
+            if str(found) != wanted:
+                continue
+        yield (
+            when,
+            {
+                address: to_cell(values[column], schema[column], uses_1904=view.sheet.uses_1904)
+                for address, column in view.sheet.fed(index)
+            },
+        )
+
+
+@dataclass
+class _View:
+    """Mutable: one instance of the sheet, and which cells have just ticked."""
+
+    sheet: Sheet
+    inputs: tuple[str, ...]
+    state: SheetState = field(default_factory=SheetState)
+    ticked: set[Address] = field(default_factory=set)
+    rows: int = 0
+    now: int = 0
+
+    def __post_init__(self) -> None:
+        self.constants = dict(self.sheet.constants)
+        cells = ConstantCells(self.constants, [c.address for c in self.sheet.cells])
+        self.machine = SheetMachine(self.sheet.cells, cells, cells, uses_1904=self.sheet.uses_1904)
+
+    def fire(self, when: int, given: dict[Address, Scalar]) -> None:
+        self.ticked = self.machine.compute(self.state, when, given)
+        self.rows += 1
+        self.now = when
+
+    def drawn(self, key: str | None) -> Table:
+        places = [c.address for c in self.sheet.cells if c.address[0] != HIDDEN_SHEET]
+        sheet = places[0][0]
+        shown = {a for a in (*places, *self.constants) if a[0] == sheet}
+        fed = {c.address for c in self.sheet.cells if isinstance(c.rule, Fed)}
+        columns = range(min(a[2] for a in shown), max(a[2] for a in shown) + 1)
+        title = f"{sheet}{f', {key}' if key else ''}: {self.rows:,} rows, at {self.now / 1e6:g} s"
+        table = Table(title=title, show_lines=False)
+        table.add_column("", style="dim")
+        for column in columns:
+            table.add_column(column_name(column), justify="right")
+        for row in sorted({a[1] for a in shown}):
+            cells = (self._cell((sheet, row, column), fed) for column in columns)
+            table.add_row(str(row), *cells)
+        return table
+
+    def _cell(self, address: Address, fed: set[Address]) -> Text:
+        style = "cyan" if address in fed else ""
+        if address in self.ticked:
+            style = f"bold reverse {style}"
+        if address in self.state.windows:
+            return Text(_curve(list(self.state.windows[address].contents().values())), style)
+        if address in self.state.values:
+            return Text(_shown(self.state.values[address]), style)
+        return Text(_shown(self.constants.get(address)), "dim")
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return general(round(value, 6))
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    return str(value)
+
+
+def _curve(values: list[Scalar]) -> str:
+    """The size of a window and its newest numbers as bars."""
+    numbers = [v for v in values[-_CURVE:] if isinstance(v, float)]
+    if not numbers:
+        return f"#{len(values)}"
+    low, high = min(numbers), max(numbers)
+    scale = (len(_BARS) - 1) / (high - low) if high > low else 0.0
+    return f"#{len(values)} " + "".join(_BARS[round((v - low) * scale)] for v in numbers)
