@@ -131,8 +131,8 @@ def sampled(child: subprocess.Popen[bytes]) -> Iterator[Sample]:
 def _used(process: psutil.Process, root: psutil.Process) -> tuple[str, float]:
     try:
         role = "driver" if process == root else "jvm" if process.name() == "java" else "workers"
-        # Workers that have died count for the daemon that had started them.
-        return role, sum(process.cpu_times()[: 4 if role == "workers" else 2])
+        # With the processes that it had started and that are gone.
+        return role, sum(process.cpu_times()[:4])
     except psutil.NoSuchProcess:
         return "workers", 0.0
 

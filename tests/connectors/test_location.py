@@ -61,7 +61,7 @@ def test_generator_settings_are_read(tmp_path: Path) -> None:
             "json:-",
             (
                 'unknown format "json"\n'
-                '    formats are: parquet, csv, jsonl, generator. Did you mean "jsonl"?'
+                '    formats are: parquet, csv, jsonl, generator, spark. Did you mean "jsonl"?'
             ),
         ),
         ("", "expected a file, got an empty name"),

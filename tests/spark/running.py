@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from millstream.backends.spark.points import VARIABLE
 
 #: On a busy machine Spark takes long to start.
-PATIENCE = 180.0
+PATIENCE = 400.0
 
 #: Windows, groups, one counter that sees every row in order, and what is newest by key.
 PROGRAM = """

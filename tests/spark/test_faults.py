@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import random
 import shutil
 import signal
 import time
@@ -16,8 +17,11 @@ import pytest
 import millstream
 from millstream.backends.job import Report
 from millstream.backends.spark.checkpoint import Checkpoint
+from millstream.calculus.text import load
 from millstream.connectors.location import parse_location
 from millstream.errors import MillstreamError, PlanError, UsageError
+from millstream.source import Source
+from tests.spark.bench import Bench
 from tests.spark.running import (
     INPUTS,
     OUTPUTS,
@@ -87,10 +91,11 @@ def check_progress(told: list[dict[str, Any]]) -> None:
 def test_an_interrupted_run_finishes_its_batch_and_the_next_one_goes_on(job: Job) -> None:
     job.sinks = "file"  # a folder is refused to a second run even before the checkpoint is
     running = job.start(more=["--progress", "json"])
-    after_batches(job, running, 2)
+    wait_for("the checkpoint", lambda: (job.checkpoint / "job").exists() or running.is_over)
     second = job.start()
     assert 2 == second.finish()
     assert f"is in use by process {running.pid}" in second.errors()
+    after_batches(job, running, 2)
     running.interrupt()
     assert 0 == ended_within(running, 10), running.errors()
     done = job.batches()
@@ -155,6 +160,60 @@ def test_another_number_of_partitions_keeps_the_results(spark: Any, job: Job) ->
         run(job, spark, 5, partitions=partitions, snapshot_every=3, outputs=folders(job))
     run(job, spark, partitions=2, outputs=folders(job))
     assert not difference(job.expected(), job.outputs("spark"))
+
+
+TWO_STAGES = """
+output counts;
+input in(k text, x integer);
+variable $s(x integer = 0);
+variable $n(n integer = 0);
+(sums, $s)   <- Fold[by k; set $s.x = $s.x + x; emit k, x = $s.x](in, $s);
+(counts, $n) <- Fold[by x; set $n.n = $n.n + 1; emit k, x, n = $n.n](sums, $n);
+"""
+
+
+def bench(folder: Path, checkpoint: str, partitions: int) -> Bench:
+    """A job whose workers remember nothing, taken up as a run takes it up."""
+    job = Bench(
+        load(Source("test.brook", TWO_STAGES)), {"in": parse_location("csv:in/*.csv", folder)},
+        folder / checkpoint, partitions=partitions, snapshot_every=4, forgets=True,
+    )  # fmt: skip
+    job.checkpoint.clear_claims()
+    job.checkpoint.forget_unfinished(len(job.layout.stages), job.last["version"])
+    return job
+
+
+def begin_batch(job: Bench) -> None:
+    """All of a batch but its manifest: killed before the end."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tests.spark.bench.write_manifest", killed)
+        with pytest.raises(KeyboardInterrupt):
+            job.batch()
+
+
+def killed(*_: object, **__: object) -> None:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_batch_may_be_begun_with_one_number_of_partitions_and_ended_with_another(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("millstream.backends.spark.parcels.INLINE_BYTES", 0)  # all in files
+    generator = random.Random(seed)
+    (tmp_path / "in").mkdir()
+    found: list[Any] = []
+    for number in range(20):
+        rows = "".join(f"{t},k{t % 7},{t}\n" for t in range(number * 10, number * 10 + 10))
+        (tmp_path / "in" / f"{number:03}.csv").write_text("_time,k,x\n" + rows)
+        if generator.random() < 0.5:
+            begin_batch(bench(tmp_path, "checkpoint", generator.randint(1, 4)))
+        job = bench(tmp_path, "checkpoint", generator.randint(1, 4))
+        assert job.batch()
+        found += job.sinks["counts"].rows()
+    whole = bench(tmp_path, "whole", 2)
+    assert whole.batch()
+    assert whole.sinks["counts"].rows() == found
 
 
 def test_an_output_that_is_seldom_written_does_not_hold_a_job_up(
@@ -223,10 +282,6 @@ def test_clearing_begins_with_what_makes_a_checkpoint_one(
     checkpoint.open("a", "output x;\n", rebuild=False)
     checkpoint.files.write("batches/000000000", b"")
     checkpoint.close()
-
-    def killed(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
-
     monkeypatch.setattr("shutil.rmtree", killed)
     with pytest.raises(KeyboardInterrupt):
         checkpoint.open("a", "output x;\n", rebuild=True)
