@@ -10,10 +10,14 @@ from typing import Any
 import pytest
 
 import millstream
+from millstream.calculus.text import load
 from millstream.connectors.location import parse_location
 from millstream.errors import MillstreamError
+from millstream.source import Source
+from millstream.state.codec import DamagedState
+from tests.spark.bench import Bench
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 PROGRAM = """
 output sums;
@@ -90,14 +94,15 @@ def expected(
     return rows
 
 
-#: The other half is run by `make proof`.
-QUICK = ("flipped", "removed")
+def _case(kind: str, damage: str) -> Any:
+    """Few cases with Spark itself; all of them by `make proof`, and below without Spark."""
+    is_quick = damage == "flipped" or (damage == "removed" and kind.startswith("spark/"))
+    marks = () if is_quick else (pytest.mark.proof,)
+    return pytest.param(kind, damage, marks=marks, id=f"{kind}-{damage}")
 
 
-@pytest.mark.parametrize(
-    "damage", [d if d in QUICK else pytest.param(d, marks=pytest.mark.proof) for d in DAMAGES]
-)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.spark
+@pytest.mark.parametrize(("kind", "damage"), [_case(k, d) for k in KINDS for d in DAMAGES])
 def test_damage_is_noticed_or_changes_nothing(
     kind: str, damage: str, stopped: Path, expected: list[Any], spark: Any, tmp_path: Path
 ) -> None:
@@ -117,3 +122,62 @@ def test_damage_is_noticed_or_changes_nothing(
         told = "nothing, because nothing has changed"
     assert expected == rows
     assert "Traceback" not in told
+
+
+OWN = [k for k in KINDS if not k.startswith(("spark/", "job"))]
+
+
+def bench(folder: Path) -> Bench:
+    location = parse_location("csv:trades/", folder)
+    program = load(Source("job.brook", PROGRAM))
+    return Bench(program, {"trades": location}, folder / "checkpoint", snapshot_every=4,
+                 batch_bytes=BATCH_BYTES)  # fmt: skip
+
+
+def in_batches(folder: Path, first: int, last: int) -> Bench:
+    """Files first..last, each a batch of its own; a new process each time it is called."""
+    job = bench(folder)
+    for number in range(first, last):
+        write(folder, number)
+        assert job.batch()
+    while job.batch():
+        pass
+    return job
+
+
+@pytest.fixture(scope="module")
+def undamaged(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Any]]:
+    whole = tmp_path_factory.mktemp("whole")
+    (whole / "trades").mkdir()
+    rows = in_batches(whole, 0, 8).sinks["sums"].rows()
+    folder = tmp_path_factory.mktemp("six")
+    (folder / "trades").mkdir()
+    in_batches(folder, 0, 6)
+    return folder, rows
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("kind", OWN)
+def test_damage_is_never_a_silent_difference(
+    kind: str, damage: str, undamaged: tuple[Path, list[Any]], tmp_path: Path
+) -> None:
+    """Every single file of a kind, without Spark."""
+    source, expected = undamaged
+    for name in sorted(p.relative_to(source) for p in (source / "checkpoint").glob(kind)):
+        folder = tmp_path / str(name).replace("/", "-")
+        shutil.copytree(source, folder)
+        data = DAMAGES[damage]((folder / name).read_bytes())
+        if data is None:
+            (folder / name).unlink()
+        else:
+            (folder / name).write_bytes(data)
+        told, rows = goes_on(folder)
+        assert "of the checkpoint is" in told or (expected[-len(rows) :] == rows and rows), name
+
+
+def goes_on(folder: Path) -> tuple[str, list[Any]]:
+    """The refusal, or the rows of the last batches."""
+    try:
+        return "", in_batches(folder, 6, 8).sinks["sums"].rows()
+    except DamagedState as refusal:
+        return str(refusal), []
