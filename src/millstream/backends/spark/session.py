@@ -19,7 +19,7 @@ from millstream.backends.spark.java import find_java, java_environment
 DEFAULT_MASTER = "local[*,4]"
 
 _LOGGING = """\
-status = error
+status = off
 appender.file.type = File
 appender.file.name = file
 appender.file.fileName = {path}
@@ -30,6 +30,8 @@ rootLogger.appenderRef.file.ref = file
 """
 
 
+#: A log that cannot be written, because the disk is full, is no news beside that.
+_SILENT = ("-Dlog4j2.statusLoggerLevel=OFF",)
 _CHECKPOINTS = "org.apache.spark.sql.execution.streaming.checkpointing"
 _PLAIN_FILES = "FileSystemBasedCheckpointFileManager"
 #: Rows do not pass through Java, so it need not compile its code as well as it can.
@@ -51,7 +53,12 @@ def start_session(master: str, checkpoint: Path, partitions: int, *, ui: bool = 
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.extraJavaOptions": " ".join(
-            [f"-Dlog4j2.configurationFile=file:{configuration}", *_QUICK, *java_options(java)]
+            [
+                f"-Dlog4j2.configurationFile=file:{configuration}",
+                *_SILENT,
+                *_QUICK,
+                *java_options(java),
+            ]
         ),
         "spark.python.daemon.module": "millstream.backends.spark.daemon",
         "spark.log.structuredLogging.enabled": "false",
