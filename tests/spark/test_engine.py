@@ -29,7 +29,7 @@ def test_example_gives_the_expected_output(folder: Path, spark: Any, tmp_path: P
 
 
 @settings(
-    max_examples=12, deadline=None, derandomize=True, database=None, phases=[Phase.generate],
+    max_examples=5, deadline=None, derandomize=True, database=None, phases=[Phase.generate],
     suppress_health_check=list(HealthCheck),
 )  # fmt: skip
 @given(st.data(), st.integers(0, 1000))

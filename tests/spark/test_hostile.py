@@ -104,7 +104,7 @@ def resident(pid: int) -> int:
         return 0
 
 
-@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+@pytest.mark.parametrize("ending", ["csv", pytest.param("jsonl", marks=pytest.mark.proof)])
 def test_a_giant_line_is_rejected_without_being_held(
     ending: str, spark: Any, tmp_path: Path
 ) -> None:

@@ -67,7 +67,7 @@ def is_killed(running: Running) -> bool:
     return running.finish() == -signal.SIGKILL
 
 
-@pytest.mark.parametrize("sinks", ["folder", "file"])
+@pytest.mark.parametrize("sinks", ["folder", pytest.param("file", marks=pytest.mark.proof)])
 def test_killed_at_every_point_a_run_loses_and_repeats_nothing(
     sinks: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
