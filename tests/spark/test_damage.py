@@ -96,7 +96,7 @@ def expected(
 
 def _case(kind: str, damage: str) -> Any:
     """Few cases with Spark itself; all of them by `make proof`, and below without Spark."""
-    is_quick = damage == "flipped" or (damage == "removed" and kind.startswith("spark/"))
+    is_quick = damage in ("flipped", "removed") and kind.startswith(("spark/", "job", "batches"))
     marks = () if is_quick else (pytest.mark.proof,)
     return pytest.param(kind, damage, marks=marks, id=f"{kind}-{damage}")
 
