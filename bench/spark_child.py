@@ -17,29 +17,24 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import spark_hand
+import spark_ours
 from millstream.backends.spark.java import find_java, java_environment
 
 
 def measure(spec: dict[str, Any]) -> dict[str, Any]:
-    folder, trades = Path(spec["folder"]), Path(spec["trades"])
     os.environ.update(java_environment(find_java()))
-    if spec["side"] == "ours":
-        import spark_ours
-
-        partitions = spec["options"].get("partitions", 2)
-        session = spark_ours.session_for(spec["master"], partitions, folder)
-    else:
-        import spark_hand
-
-        session = spark_hand.session_for(spec["job"], spec["master"])
+    folder = Path(spec["folder"])
+    side = spark_ours if spec["side"] == "ours" else spark_hand
+    session = side.session_for(spec, folder)
     session.conf.set("spark.sql.streaming.numRecentProgressUpdates", "1000")
+    if spec["warm"]:
+        (folder / "warm").mkdir()
+        side.run(session, spec, Path(spec["warm"]), folder / "warm")
     queries: list[Any] = []
     threading.Thread(target=find_query, args=(session, queries), daemon=True).start()
     start = time.time()
-    if spec["side"] == "ours":
-        out = spark_ours.run(session, spec["job"], trades, folder, spec["options"])
-    else:
-        out = spark_hand.run(session, spec["job"], trades, spec["files"], folder)
+    out = side.run(session, spec, Path(spec["trades"]), folder)
     end = time.time()
     figures = {"start": start, "end": end, "out": str(out), "batches": batches_of(queries[0])}
     session.stop()

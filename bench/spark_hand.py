@@ -11,7 +11,7 @@ Spark 4.3 fails on them).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -214,19 +214,20 @@ JOBS: dict[str, tuple[Callable[[Any], Any], dict[str, str]]] = {
 }
 
 
-def session_for(job: str, master: str) -> Any:
+def session_for(spec: Mapping[str, Any], folder: Path) -> Any:
     from pyspark.sql import SparkSession
 
-    builder = SparkSession.builder.master(master)
-    for name, value in (SETTINGS | JOBS[job][1]).items():
+    builder = SparkSession.builder.master(spec["master"])
+    for name, value in (SETTINGS | JOBS[spec["job"]][1]).items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("OFF")
     return session
 
 
-def run(session: Any, job: str, trades: Path, files: int, folder: Path) -> Path:
+def run(session: Any, spec: Mapping[str, Any], trades: Path, folder: Path) -> Path:
     """Run a job, one file a batch, into a Parquet folder."""
+    job, files = spec["job"], spec["files"]
     schema = session.read.parquet(str(trades)).schema
     if files < len(list(trades.glob("*.parquet"))):
         trades = linked(trades, files, folder / "input")

@@ -31,7 +31,10 @@ ROLES = ("driver", "jvm", "workers")
 
 @dataclass(frozen=True)
 class Figures:
-    """What one run of one side has taken. Steady means: the second half of its batches."""
+    """What one run of one side has taken.
+
+    Steady means: without the first batch if the session was warm, else without the first half.
+    """
 
     rows_per_batch: int
     start: float
@@ -39,24 +42,25 @@ class Figures:
     out: Path
     batches: list[dict[str, Any]]
     samples: list[Sample]
+    is_warm: bool
 
     @property
     def rows(self) -> int:
         return self.rows_per_batch * len(self.batches)
 
     @property
-    def half(self) -> int:
-        return len(self.batches) // 2
+    def skipped(self) -> int:
+        return 1 if self.is_warm else len(self.batches) // 2
 
     @property
     def steady(self) -> tuple[float, float]:
-        """From the end of the first half to the end of the last batch."""
-        return self.batches[self.half - 1]["end"], self.batches[-1]["end"]
+        """From the end of the last batch that is left out to the end of the last batch."""
+        return self.batches[self.skipped - 1]["end"], self.batches[-1]["end"]
 
     @property
     def rows_per_s(self) -> float:
         start, end = self.steady
-        return self.rows_per_batch * (len(self.batches) - self.half) / (end - start)
+        return self.rows_per_batch * (len(self.batches) - self.skipped) / (end - start)
 
     @property
     def rows_per_s_in_all(self) -> float:
@@ -74,17 +78,17 @@ class Figures:
         used = {}
         for name, seconds in zip(ROLES, roles, strict=True):
             before, after = np.interp(self.steady, times, seconds)
-            used[name] = 1e3 * float(after - before) / (len(self.batches) - self.half)
+            used[name] = 1e3 * float(after - before) / (len(self.batches) - self.skipped)
         return used
 
     def median_ms(self, name: str) -> float:
-        return float(median(b["ms"].get(name, 0) for b in self.batches[self.half :]))
+        return float(median(b["ms"].get(name, 0) for b in self.batches[self.skipped :]))
 
 
 @contextmanager
 def measured(
     side: str, job: str, trades: Trades, *, files: int | None = None, master: str = MASTER,
-    events: bool = False, **options: Any,
+    warm: Trades | None = None, events: bool = False, **options: Any,
 ) -> Iterator[Figures]:  # fmt: skip
     """Run a side in a process of its own; what it has written is there for a while."""
     folder = fresh(f"{side}-{job}".replace(" ", "-"))
@@ -92,6 +96,7 @@ def measured(
     spec = {
         "side": side, "job": job, "trades": str(trades.folder), "folder": str(folder),
         "files": files, "master": master, "options": options,
+        "warm": str(warm.folder) if warm else None,
     }  # fmt: skip
     environment = os.environ | {"PYTHONPATH": str(HERE)}  # Spark's workers need it too
     if events:
@@ -105,7 +110,16 @@ def measured(
         with (folder / "log").open("w") as log:
             child = subprocess.Popen(command, env=environment, stdout=log, stderr=log)  # noqa: S603
             samples = list(sampled(child))
-        yield _figures(folder, trades.rows_per_file, files, samples)
+        if child.returncode:
+            tail = (folder / "log").read_text().splitlines()[-30:]
+            raise RuntimeError("\n".join([f"{side} {job}: status {child.returncode}", *tail]))
+        found = json.loads((folder / "figures.json").read_text())
+        if len(found["batches"]) != files:
+            raise RuntimeError(f"{files} files were {len(found['batches'])} batches")
+        yield Figures(
+            trades.rows_per_file, found["start"], found["end"], Path(found["out"]),
+            found["batches"], samples, warm is not None,
+        )  # fmt: skip
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -135,16 +149,3 @@ def _used(process: psutil.Process, root: psutil.Process) -> tuple[str, float]:
         return role, sum(process.cpu_times()[:4])
     except psutil.NoSuchProcess:
         return "workers", 0.0
-
-
-def _figures(folder: Path, rows_per_batch: int, files: int, samples: list[Sample]) -> Figures:
-    place = folder / "figures.json"
-    if not place.exists():
-        tail = (folder / "log").read_text().splitlines()[-30:]
-        raise RuntimeError("\n".join(["a measurement has failed:", *tail]))
-    found = json.loads(place.read_text())
-    if len(found["batches"]) != files:
-        raise RuntimeError(f"{files} files were {len(found['batches'])} batches")
-    return Figures(
-        rows_per_batch, found["start"], found["end"], Path(found["out"]), found["batches"], samples
-    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -49,24 +50,24 @@ def costly(depth: int = 60) -> str:
 PROGRAMS = {"vwap": VWAP, "sum": SUM, "costly": costly()}
 
 
-def session_for(master: str, partitions: int, folder: Path) -> Any:
+def session_for(spec: Mapping[str, Any], folder: Path) -> Any:
     from millstream.backends.spark.session import start_session
 
-    return start_session(master, folder, partitions)
+    return start_session(spec["master"], folder, spec["options"].get("partitions", 2))
 
 
-def run(session: Any, job: str, trades: Path, folder: Path, options: dict[str, Any]) -> Path:
+def run(session: Any, spec: Mapping[str, Any], trades: Path, folder: Path) -> Path:
     """Run a program, one file a batch, into a Parquet folder."""
     out = folder / "out"
     # Files are of about one size; two are never within it.
     largest = max(path.stat().st_size for path in trades.glob("*.parquet"))
-    api.compile(text=PROGRAMS[job]).run(
+    api.compile(text=PROGRAMS[spec["job"]]).run(
         {"trades": f"{trades}/*.parquet"},
         {"out": f"{out}/"},
         engine="spark",
         session=session,
         checkpoint=folder / "checkpoint",
         batch_bytes=int(1.02 * largest),
-        **options,
+        **spec["options"],
     )
     return out
