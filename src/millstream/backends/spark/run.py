@@ -216,8 +216,8 @@ class SparkRun:
             raise self._damaged(message) from None
         try:
             while not query.awaitTermination(POLL_SECONDS):
-                is_stopped = self.job.stopped() and not query.status["isTriggerActive"]
-                if is_stopped or self.handing_over.has_failed:
+                is_over = self.job.stopped() or self.handing_over.has_failed
+                if is_over and not query.status["isTriggerActive"]:
                     query.stop()
         except StreamingQueryException as error:
             if not self.was_stopped:
