@@ -12,26 +12,30 @@ from millstream import api
 QUERIES = {
     "a": """
         CREATE STREAM s (a NUMBER, b NUMBER, c NUMBER, d NUMBER) TIME at;
-        out: SELECT a * b + c AS x, d - a * 0.5 AS y, c FROM s WHERE a > 0.25 AND b < 0.75;
+        CREATE OUTPUT out AS
+            SELECT a * b + c AS x, d - a * 0.5 AS y, c FROM s WHERE a > 0.25 AND b < 0.75;
         """,
     "b": """
         CREATE STREAM s (k TEXT, v INTEGER) TIME at;
-        out: SELECT Istream(k, SUM(v) AS total) FROM s [Range 5 Minutes] GROUP BY k;
+        CREATE OUTPUT out AS
+            SELECT Istream(k, SUM(v) AS total) FROM s [Range 5 Minutes] GROUP BY k;
         """,
     "c": """
         CREATE STREAM s (k INTEGER, v INTEGER) TIME at;
         CREATE RELATION r (k INTEGER, w INTEGER) ONCE;
-        out: SELECT Istream(s.k, s.v, r.w) FROM s [Now], r WHERE s.k = r.k;
+        CREATE OUTPUT out AS SELECT Istream(s.k, s.v, r.w) FROM s [Now], r WHERE s.k = r.k;
         """,
     "d": """
         CREATE STREAM a (k INTEGER, v INTEGER) TIME at;
         CREATE STREAM b (k INTEGER, w INTEGER) TIME at;
-        out: SELECT Istream(a.k, v, w) FROM a [Range 5 Seconds], b [Range 5 Seconds]
-             WHERE a.k = b.k;
+        CREATE OUTPUT out AS
+            SELECT Istream(a.k, v, w) FROM a [Range 5 Seconds], b [Range 5 Seconds]
+            WHERE a.k = b.k;
         """,
     "e": """
         CREATE STREAM s (k TEXT, v INTEGER) TIME at;
-        out: SELECT Istream(k, AVG(v) AS mean) FROM s [Partition By k Rows 10] GROUP BY k;
+        CREATE OUTPUT out AS
+            SELECT Istream(k, AVG(v) AS mean) FROM s [Partition By k Rows 10] GROUP BY k;
         """,
 }
 

@@ -78,7 +78,9 @@ def parts(batch: Batch, key: Key, buckets: int, turn: int) -> Iterator[tuple[int
         yield (turn % buckets if key is None else 0), batch
         return
     numbers = buckets_of(batch, key, buckets, turn)
-    order = np.argsort(numbers, kind="stable")
+    # Few distinct numbers are sorted by counting if NumPy can see that they are small.
+    small = numbers.astype(np.uint16) if buckets <= 1 << 16 else numbers
+    order = np.argsort(small, kind="stable")
     ends = np.cumsum(np.bincount(numbers, minlength=buckets))
     whole = batch.take(order)
     start = 0
