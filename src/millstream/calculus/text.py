@@ -24,6 +24,7 @@ from millstream.calculus.functions import (
     Lookup,
     Map,
     Opaque,
+    OpaqueFold,
     Range,
     RoundRobinJoin,
     RoundRobinSplit,
@@ -138,7 +139,7 @@ def _body(function: Function) -> str:
             return ", ".join(map(str, weights))
         case Sheet():
             return ",\n    ".join(json.dumps(t, ensure_ascii=False) for t in sheet_lines(function))
-        case Opaque(label):
+        case Opaque(label) | OpaqueFold(label):
             return json.dumps(label, ensure_ascii=False)
         case _:
             return ""
