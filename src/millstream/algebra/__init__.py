@@ -43,6 +43,7 @@ from millstream.algebra.groups import (
     product,
     total,
 )
+from millstream.algebra.rowwise import when
 from millstream.algebra.stream import Stream, Table, never, now, stream, table
 from millstream.algebra.translate import program_of
 from millstream.trace import call, if_
@@ -52,5 +53,5 @@ __all__ = [
     "debounce", "distinct_until_changed", "group_by", "if_", "key_by", "maximum", "minimum",
     "never", "now", "pairwise", "product", "program_of", "sample", "scan", "skip_while",
     "start_with", "stream", "switch", "table", "take_while", "total", "window",
-    "with_latest_from", "zip",
+    "when", "with_latest_from", "zip",
 ]  # fmt: skip

@@ -33,7 +33,7 @@ from millstream.calculus.functions import (
 )
 from millstream.calculus.graph import Variable
 from millstream.calculus.terms import Call, Column, Literal, Term, VariableField
-from millstream.calculus.types import BOOLEAN, Kind, Row, Schema, Type, Value
+from millstream.calculus.types import BOOLEAN, Field, Kind, Row, Schema, Type, Value
 from millstream.trace import Record, Untraceable
 
 GONE = "gone."
@@ -158,7 +158,7 @@ def combined_updates(
         # Deleting what is not there is nothing.
         condition = Call("or", (live, is_there), BOOLEAN)
         sets.append(Update(name, there, live))
-        fields = Schema((*fields.fields, type(fields.fields[0])(there, BOOLEAN)))
+        fields = Schema((*fields.fields, Field(there, BOOLEAN)))
         initial = (*initial, False)
     emit = _emitted(node, name, can_delete=can_delete)
     variable = Variable(name, fields.fields, initial)

@@ -10,8 +10,8 @@ relation is read as a stream, or the reverse.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields
 
 from millstream.algebra import nodes
 from millstream.algebra.columns import is_true, kept, nothing, unlike
@@ -39,10 +39,12 @@ from millstream.calculus.types import (
     INTEGER,
     TIME,
     TIME_COLUMN,
+    Field,
     QueueType,
     Row,
     Schema,
 )
+from millstream.errors import UsageError
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +61,30 @@ def program_of(**outputs: Stream | Table) -> Program:
     A table leaves as a relation.
     """
     made = Translator()
+    made.wiring.reserve(outputs, _inputs(one.node for one in outputs.values()))
     queues = {
         name: made.stream(one.node) if isinstance(one, Stream) else made.relation(one.node)
         for name, one in outputs.items()
     }
     return made.wiring.program(queues)
+
+
+def _inputs(roots: Iterable[StreamNode | TableNode]) -> list[Input]:
+    """The inputs behind some nodes, each once and in order of first use."""
+    found: dict[str, Input] = {}
+    seen: set[int] = set()
+    waiting: list[object] = list(roots)[::-1]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, nodes.Source):
+            if found.setdefault(node.input.name, node.input) != node.input:
+                raise UsageError(f'there are two different inputs "{node.input.name}"')
+        if isinstance(node, tuple):
+            waiting += node[::-1]
+        if isinstance(node, (StreamNode, TableNode)) and id(node) not in seen:
+            seen.add(id(node))
+            waiting += [getattr(node, f.name) for f in fields(node)][::-1]
+    return list(found.values())
 
 
 class Translator:
@@ -108,10 +129,15 @@ class Translator:
                 raise AssertionError(node)
 
     def _now(self, node: nodes.Now) -> Queue:
-        type_ = QueueType(node.schema, is_relation=True)
+        """A relation that was always there, with the place of each row to keep their order."""
+        place = unlike("place", node.schema)
+        schema = Schema((Field(place, INTEGER), *node.schema.fields))
         name = self.wiring.fresh("now")
-        once = self.wiring.input(Input(name, type_, is_read_once=True, values=node.rows))
-        return self.wiring.add(Istream(), once, name=f"{name}_stream")
+        rows = tuple((n, *row) for n, row in enumerate(node.rows))
+        type_ = QueueType(schema, is_relation=True)
+        once = self.wiring.input(Input(name, type_, is_read_once=True, values=rows))
+        placed = self.wiring.add(Istream(), once, name=f"{name}_placed")
+        return self.wiring.add(Map(kept(node.schema)), placed, name=f"{name}_rows")
 
     def _changelog(self, table: TableNode) -> Queue:
         updates = self.updates(table)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from millstream.calculus.functions import Duplicate, Fold, Function
 from millstream.calculus.graph import Input, Operator, Program, Variable, without_copies
 from millstream.calculus.types import QueueType, Schema
 from millstream.calculus.verify import verified
+from millstream.errors import UsageError
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,17 @@ class Wiring:
             name = f"{wanted}{number}"
         self.taken.add(name)
         return name
+
+    def reserve(self, outputs: Iterable[str], inputs: Iterable[Input]) -> None:
+        """Names that users have chosen, which no queue in between may take."""
+        self.taken.update(outputs)
+        for one in inputs:
+            if one.name in self.taken:
+                raise UsageError(
+                    f'"{one.name}" is the name of an input and of an output',
+                    hint="give the output another name",
+                )
+            self.input(one)
 
     def input(self, one: Input) -> Queue:
         if one.name not in self.inputs:
