@@ -96,9 +96,7 @@ def agree(data: st.DataObject) -> None:
 
 
 # Shrinking compiles hundreds of programs more; the failing one is printed anyway.
-@settings(
-    max_examples=25, deadline=None, derandomize=True, database=None, phases=(Phase.generate,)
-)
+@settings(max_examples=25, deadline=None, derandomize=True, database=None, phases=(Phase.generate,))
 @given(st.data())
 def test_three_interpretations_agree(data: st.DataObject) -> None:
     agree(data)

@@ -46,9 +46,7 @@ class Shape:
         return (*self._columns(key, (None,) * len(self.values)), True)
 
     def _columns(self, key: Row, values: Row) -> Row:
-        placed = dict(zip(self.key, key, strict=True)) | dict(
-            zip(self.values, values, strict=True)
-        )
+        placed = dict(zip(self.key, key, strict=True)) | dict(zip(self.values, values, strict=True))
         return tuple(placed[i] for i in range(self.width))
 
 
@@ -230,9 +228,7 @@ def joined(shape: JoinShape, out: Address) -> Behaviour:
     return state({}, {})
 
 
-def foreign_joined(
-    shape: JoinShape, refers: Callable[[Row, Row], Row], out: Address
-) -> Behaviour:
+def foreign_joined(shape: JoinShape, refers: Callable[[Row, Row], Row], out: Address) -> Behaviour:
     """`refers` gives the foreign key of a row, from its key and its values.
 
     An update of the second table looks at every row of the first, as in the thesis.

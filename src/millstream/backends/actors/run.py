@@ -268,4 +268,3 @@ def _refers(node: nodes.ForeignJoin) -> Callable[[Row, Row], Row]:
         return tuple(row[p] for p in places)
 
     return refers
-
