@@ -18,9 +18,9 @@ def drawn(records: list[dict[str, Any]]) -> str:
     low, high = math.floor(math.log10(min(speeds))), math.ceil(math.log10(max(speeds)))
     x = _scale(math.log10(min(sizes)), math.log10(max(sizes)), MARGIN, WIDTH - MARGIN)
     y = _scale(low, high, HEIGHT - MARGIN, MARGIN)
+    size = f'viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" font-size="12"'
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" '
-        'font-family="sans-serif" font-size="12">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size}>',
         f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
         _text(WIDTH / 2, 24, "Events per second, by rows per table", "middle"),
         *_axes(sorted(set(sizes)), range(low, high + 1), x, y),

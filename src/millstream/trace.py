@@ -90,7 +90,7 @@ for _name, _function in {"neg": "neg", "abs": "abs", "invert": "not"}.items():
     )
 
 
-def call(function: str, *args: object) -> Traced:
+def call(function: str, *args: object) -> Any:  # its operators are made at run time
     """A scalar function of the calculus inside a lambda: `call("upper", r.symbol)`."""
     return Traced(Apply(function, tuple(expression_of(a) for a in args)))
 

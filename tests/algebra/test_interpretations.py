@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 import millstream
 from millstream.algebra import Stream, Table
 from millstream.backends.actors.run import run_actors
-from millstream.calculus.types import Row
+from millstream.calculus.types import Row, Value
 from tests.algebra import generate
 from tests.algebra.generate import Events
 
-Rows = list[dict[str, object]]
+Rows = list[dict[str, Value]]
 History = dict[int, dict[Row, Row]]
 
 
@@ -39,9 +39,9 @@ def history(rows: Rows) -> History:
         time, weight, key, *values = row.values()
         assert isinstance(time, int)
         if weight == 1:
-            contents[(key,)] = tuple(values)  # type: ignore[assignment]
-        elif contents.get((key,)) == tuple(values):  # type: ignore[comparison-overlap]
-            del contents[(key,)]  # type: ignore[arg-type]
+            contents[(key,)] = tuple(values)
+        elif contents.get((key,)) == tuple(values):
+            del contents[(key,)]
         found[time] = dict(contents)
     return found
 

@@ -73,7 +73,8 @@ def _inputs(roots: Iterable[StreamNode | TableNode]) -> list[Input]:
     """The inputs behind some nodes, each once and in order of first use."""
     found: dict[str, Input] = {}
     seen: set[int] = set()
-    waiting: list[object] = list(roots)[::-1]
+    waiting: list[object] = []
+    waiting += reversed([*roots])
     while waiting:
         node = waiting.pop()
         if isinstance(node, nodes.Source):

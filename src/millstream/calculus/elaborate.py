@@ -76,7 +76,8 @@ def _input(written: WrittenInput, faults: list[Fault]) -> Input:
         what = "has no times" if word else "must be a relation"
         faults.append(Fault(f"an input that is read once {what}", (word or written.name).span))
     return Input(written.name.name, written.type, word.name if word else None, slack,
-                 written.name.span, written.is_read_once, values=_values(written, faults))  # fmt: skip
+                 written.name.span, written.is_read_once,
+                 values=_values(written, faults))  # fmt: skip
 
 
 def _values(written: WrittenInput, faults: list[Fault]) -> tuple[Row, ...] | None:

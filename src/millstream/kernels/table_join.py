@@ -26,7 +26,9 @@ _NOBODY = np.zeros(0, np.int64)
 class TableSide:
     """Mutable: the keys of one table, each with the other columns of its row."""
 
-    def __init__(self, schema: Schema, key: tuple[str, ...], names: tuple[str, ...], extra: int):
+    def __init__(
+        self, schema: Schema, key: tuple[str, ...], names: tuple[str, ...], extra: int
+    ) -> None:
         self.key = key
         self.rest = tuple(n for n in names if n not in key)
         self.extra = extra
