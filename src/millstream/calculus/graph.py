@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from millstream.calculus.functions import Duplicate, Function, FunctionFault, RoundRobinJoin
-from millstream.calculus.types import Field, QueueType, Schema, Value
+from millstream.calculus.types import Field, QueueType, Row, Schema, Value
 from millstream.errors import Fault
 from millstream.source import Span
 
@@ -21,7 +21,8 @@ class Input:
     Without one the event time is the pseudo-column `_time` of the source. An item is
     late if it lies more than `slack` microseconds behind the largest time before it.
     A relation that is read once has no times: it is there from the beginning of time. In a
-    log whose rows replace each other weights make no sense, so none must come.
+    log whose rows replace each other weights make no sense, so none must come. `values` are
+    the rows of a relation that is read once and is not given from outside.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Input:
     span: Span | None = field(default=None, compare=False)
     is_read_once: bool = False
     is_log: bool = field(default=False, compare=False)
+    values: tuple[Row, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
