@@ -461,7 +461,7 @@ FUNCTIONS: dict[str, type[Function]] = {
 __all__ = [
     "AGGREGATIONS", "FUNCTIONS", "Aggregate", "Aggregation", "Assign", "Branch", "Columns",
     "Distinct", "Dstream", "Duplicate", "Facts", "Filter", "FlatMap", "Fold", "Function",
-    "FunctionFault", "Istream", "Join", "Judge", "Latest", "Lookup", "Map", "Merge", "Now", "Opaque",
-    "Range", "RoundRobinJoin", "RoundRobinSplit", "Rows", "Rstream", "ToStream", "Top", "Update",
-    "Window", "schema_of",
+    "FunctionFault", "Istream", "Join", "Judge", "Latest", "Lookup", "Map", "Merge", "Now",
+    "Opaque", "Range", "RoundRobinJoin", "RoundRobinSplit", "Rows", "Rstream", "ToStream", "Top",
+    "Update", "Window", "schema_of",
 ]  # fmt: skip

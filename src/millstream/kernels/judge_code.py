@@ -16,7 +16,6 @@ from millstream.calculus.terms import Call, Column, Literal, Term
 from millstream.calculus.types import Kind
 from millstream.kernels import loops_judge as machine
 from millstream.kernels.loops_judge import Code
-from millstream.plan.batch import Array
 
 _ARITHMETIC = {"+": machine.ADD, "-": machine.SUBTRACT, "*": machine.MULTIPLY,
                "/": machine.DIVIDE, "neg": machine.NEGATE, "abs": machine.ABSOLUTE}  # fmt: skip
@@ -89,9 +88,7 @@ class JudgeCode:
                 first, second = parts[0], parts[-1]
                 return self.add(term, Instruction(_LOGIC[function], first, second, is_truth=True))
             case Call("is_null", (arg,)) if arg.type.kind is not Kind.BOOLEAN:
-                return self.add(
-                    term, Instruction(machine.IS_NULL, self.term(arg), is_truth=True)
-                )
+                return self.add(term, Instruction(machine.IS_NULL, self.term(arg), is_truth=True))
             case Call(function, args, type_) if function in _ARITHMETIC:
                 if type_.kind is not Kind.NUMBER:
                     raise NoCodeError(f"arithmetic of {type_}")
@@ -169,6 +166,8 @@ def allocated(instructions: list[Instruction]) -> tuple[Code, int, int]:
             sizes[one.is_truth] = max(sizes[one.is_truth], target + 1)
             place[n] = target
         rows.append((one.operation, first, second, target, one.constant))
-    columns: list[Array] = [np.array([r[i] for r in rows], np.int64) for i in range(4)]
-    code = Code(*columns, np.array([r[4] for r in rows], np.float64))
-    return code, sizes[0], sizes[1]
+    operation, first_, second_, target_ = (
+        np.array([r[i] for r in rows], np.int64) for i in range(4)
+    )
+    constant = np.array([r[4] for r in rows], np.float64)
+    return Code(operation, first_, second_, target_, constant), sizes[0], sizes[1]
