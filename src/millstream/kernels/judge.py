@@ -11,11 +11,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from millstream.calculus.judging import ALLOWED, RESTRICTED, UNDECIDED, Judge
 from millstream.calculus.terms import Call, Column, Term
 from millstream.calculus.types import TEXT, Kind, QueueType, Row
 from millstream.environment.judging import verdict
+from millstream.kernels.consolidate import consolidate
 from millstream.kernels.judge_code import allocated, code_of
 from millstream.kernels.kernel import Round
 from millstream.kernels.loops_judge import FALSE, judge_rows
@@ -37,6 +39,8 @@ class JudgeKernel(Stateless):
         self.judge = function
         made = code_of(function)
         self.numbers, self.truths, self.texts = made.numbers, made.truths, made.texts
+        self.crossed = frozenset(made.crossed)
+        self.known = pa.array(list(made.texts), pa.string())
         self.code, self.registers, self.bank = allocated(made.instructions)
         schema = input_types[0].schema
         read = function.facts(input_types, 0).reads
@@ -53,7 +57,9 @@ class JudgeKernel(Stateless):
             self.code, *self._columns(batch), self.registers, self.bank
         )
         words = self._words(batch, row, requirement, outcome)
-        return (Batch(self.type, batch.time, (*kept, *words), batch.weight, batch.rank),)
+        made = Batch(self.type, batch.time, (*kept, *words), batch.weight, batch.rank)
+        # Most rows that change are judged as before: nobody need hear of them.
+        return (consolidate(made) if made.rank is None and made.weight is not None else made,)
 
     # --- into the machine ---
 
@@ -63,9 +69,9 @@ class JudgeKernel(Stateless):
         numbers = np.zeros((len(self.numbers), rows), np.float64)
         there = np.ones((len(self.numbers), rows), np.bool_)
         truths = np.zeros((max(len(self.truths), 1), rows), np.uint8)
-        ids = dict(self.texts)
+        learnt = dict(self.texts)
         for n, term in enumerate(self.numbers):
-            values, valid = self._number(term, batch, ids)
+            values, valid = self._number(term, batch, learnt)
             numbers[n] = values
             if valid is not None:
                 there[n] = valid
@@ -76,11 +82,13 @@ class JudgeKernel(Stateless):
                 truths[n][~vector.valid] = 1
         return numbers, there, truths
 
-    @staticmethod
-    def _number(term: Term, batch: Batch, ids: dict[str, int]) -> tuple[Array, Array | None]:
+    def _number(
+        self, term: Term, batch: Batch, learnt: dict[str, int]
+    ) -> tuple[Array, Array | None]:
         match term:
             case Column(name, type_) if type_.kind is Kind.TEXT:
-                return _text_numbers(batch.column(name), ids)
+                others = learnt if name in self.crossed else None
+                return _text_numbers(batch.column(name), self.known, others)
             case Column(name) | Call("number", (Column(name),)):
                 vector = batch.column(name)
                 return vector.values, vector.valid
@@ -139,12 +147,17 @@ def _difference(one: Array, other: Array) -> tuple[Array, Array]:
     return difference, ((one ^ other) & (one ^ difference)) >= 0
 
 
-def _text_numbers(vector: Vector, ids: dict[str, int]) -> tuple[Array, Array]:
-    """Equal texts as equal numbers; `ids` knows those of the rules, and learns others."""
+def _text_numbers(vector: Vector, known: Any, learnt: dict[str, int] | None) -> tuple[Array, Array]:
+    """Equal texts as equal numbers: those of the rules, and others where that matters."""
     values = vector.values
     if not pa.types.is_dictionary(values.type):
         values = values.dictionary_encode()
-    known = [ids.setdefault(t, len(ids)) for t in values.dictionary.to_pylist()]
-    lookup = np.array([*known, -1], np.float64)
-    codes = values.indices.fill_null(len(known)).to_numpy(zero_copy_only=False)
+    if learnt is None:
+        found = pc.index_in(values.dictionary, value_set=known).fill_null(-1)
+        numbers = found.to_numpy(zero_copy_only=False)
+    else:
+        texts = values.dictionary.to_pylist()
+        numbers = np.array([learnt.setdefault(t, len(learnt)) for t in texts], np.int64)
+    lookup = np.append(numbers, -1).astype(np.float64)
+    codes = values.indices.fill_null(len(numbers)).to_numpy(zero_copy_only=False)
     return lookup[codes], vector.mask()

@@ -52,6 +52,8 @@ class JudgeCode:
     numbers: list[Term] = field(default_factory=list)
     truths: list[Column] = field(default_factory=list)
     texts: dict[str, int] = field(default_factory=dict)
+    #: Columns of text that are compared with other columns, not only with what rules say.
+    crossed: set[str] = field(default_factory=set)
     instructions: list[Instruction] = field(default_factory=list)
     known: dict[object, int] = field(default_factory=dict)
 
@@ -81,6 +83,8 @@ class JudgeCode:
                 if args[0].type.kind not in (Kind.NUMBER, Kind.TEXT):
                     raise NoCodeError(f"a comparison of {args[0].type}")
                 operation, is_turned = _COMPARISONS[function]
+                if all(isinstance(a, Column) and a.type.kind is Kind.TEXT for a in args):
+                    self.crossed |= {a.name for a in args if isinstance(a, Column)}
                 left, right = (self.term(a) for a in (args[::-1] if is_turned else args))
                 return self.add(term, Instruction(operation, left, right, is_truth=True))
             case Call(function, args) if function in _LOGIC:

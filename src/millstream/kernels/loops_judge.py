@@ -111,6 +111,12 @@ def _logic(operation: int, x: Array, y: Array, z: Array, size: int) -> None:
 
 
 @tight
+def _missing(xv: Array, z: Array, size: int) -> None:
+    for j in range(size):
+        z[j] = 0 if xv[j] else 2
+
+
+@tight
 def _unmet(when: Array, holds: Array, size: int) -> int:
     """How many rows of a block do not meet a requirement for certain."""
     count = 0
@@ -119,19 +125,41 @@ def _unmet(when: Array, holds: Array, size: int) -> int:
     return count
 
 
+@tight
+def _noted(
+    when: Array, holds: Array, start: int, size: int, requirement: int, found: Found, used: int
+) -> int:
+    """Note the rows of a block that do not meet a requirement for certain."""
+    for j in range(size):
+        outcome = max(2 - when[j], holds[j])
+        if outcome != 2:
+            found.row[used] = start + j
+            found.requirement[used] = requirement
+            found.outcome[used] = outcome
+            used += 1
+    return used
+
+
+@compiled
+def _larger(found: Found, used: int, room: int) -> Found:
+    more = Found(np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.uint8))
+    more.row[:used] = found.row[:used]
+    more.requirement[:used] = found.requirement[:used]
+    more.outcome[:used] = found.outcome[:used]
+    return more
+
+
 @compiled
 def judge_rows(
     code: Code, columns: Array, there: Array, truths: Array, registers: int, bank: int
-) -> tuple[Array, Array, Array]:
+) -> Found:
     """Run the code on all rows: columns of numbers with masks, and columns of truth."""
     rows = max(columns.shape[1], truths.shape[1])
     number = np.empty((registers, BLOCK), np.float64)
     mask = np.empty((registers, BLOCK), np.bool_)
     truth = np.empty((bank, BLOCK), np.uint8)
-    room, used = 1024, 0
-    row = np.empty(room, np.int64)
-    which = np.empty(room, np.int64)
-    outcome = np.empty(room, np.uint8)
+    found = Found(np.empty(1024, np.int64), np.empty(1024, np.int64), np.empty(1024, np.uint8))
+    used = 0
     for start in range(0, rows, BLOCK):
         size = min(BLOCK, rows - start)
         for n in range(len(code.operation)):
@@ -155,21 +183,11 @@ def judge_rows(
             elif operation <= NOT:
                 _logic(operation, truth[a], truth[b], truth[c], size)
             elif operation == IS_NULL:
-                for j in range(size):
-                    truth[c, j] = 0 if mask[a, j] else 2
+                _missing(mask[a], truth[c], size)
             else:
                 count = _unmet(truth[a], truth[b], size)
-                if used + count > room:
-                    room = 2 * (used + count)
-                    more_row, more_which = np.empty(room, np.int64), np.empty(room, np.int64)
-                    more_outcome = np.empty(room, np.uint8)
-                    more_row[:used], more_which[:used] = row[:used], which[:used]
-                    more_outcome[:used] = outcome[:used]
-                    row, which, outcome = more_row, more_which, more_outcome
+                if used + count > len(found.row):
+                    found = _larger(found, used, 2 * (used + count))
                 if count:
-                    for j in range(size):
-                        found = max(2 - truth[a, j], truth[b, j])
-                        if found != 2:
-                            row[used], which[used], outcome[used] = start + j, c, found
-                            used += 1
-    return row[:used], which[:used], outcome[:used]
+                    used = _noted(truth[a], truth[b], start, size, c, found, used)
+    return Found(found.row[:used], found.requirement[:used], found.outcome[:used])
