@@ -14,6 +14,7 @@ from millstream.calculus.judging import (
     Requirement,
     Shown,
 )
+from millstream.calculus.terms import Call, Column, Term
 from millstream.calculus.types import Kind, Value
 from millstream.environment.firing import Context, Result, State, fire
 from millstream.environment.items import Entry, Mark
@@ -65,13 +66,20 @@ def _doubts(ones: Sequence[Requirement], names: Names) -> str:
     waiting: dict[str, list[str]] = {}
     for one in ones:
         asked = (*one.asked, *one.shown)
-        missing = [s.label for s in asked if evaluate(s.term, names) is None]
-        for label in missing or ["a value"]:
+        missing = [s for s in asked if evaluate(s.term, names) is None]
+        # What is computed is missing because something that it is computed from is.
+        plain = [s.label for s in missing if _is_plain(s.term)]
+        for label in plain or [s.label for s in missing] or ["a value"]:
             waiting.setdefault(label, []).append(one.place)
     return "; ".join(
         f"line {', '.join(dict.fromkeys(places))}: {label} is not known"
         for label, places in waiting.items()
     )
+
+
+def _is_plain(term: Term) -> bool:
+    inner = term.args[0] if isinstance(term, Call) and term.function == "number" else term
+    return isinstance(inner, Column)
 
 
 def shown_value(shown: Shown, names: Names) -> str:

@@ -84,7 +84,8 @@ class Unit:
         return Unit(_label(self.label, other.label, sign), dimension, factor)
 
     def without_offset(self) -> Unit:
-        return Unit(self.label, self.dimension, self.factor)
+        label = f"delta_{self.label}" if self.offset else self.label
+        return Unit(label, self.dimension, self.factor)
 
     def in_base(self, value: Fraction) -> Fraction:
         return value * self.factor + self.offset
