@@ -65,6 +65,8 @@ def _never_fires(rule: Rule) -> Fault | None:
             rule.node.span,
             f"it stands inside line {rule.above[-1].place}: {rule.above[-1].spoken}",
         )
+    if logic.is_impossible(rule.formula):
+        return Fault("this requirement can never be met", rule.node.span)
     if rule.formula == logic.Always(True):
         return Fault("this requirement can never fail", rule.node.span)
     return None

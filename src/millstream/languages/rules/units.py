@@ -112,6 +112,8 @@ def dimension_name(dimension: Dimension) -> str:
 def _label(left: str, right: str, sign: int) -> str:
     if not right:
         return left
+    if left == right and sign > 0 and re.fullmatch(r"\w+", left):
+        return f"{left}^2"
     right = f"({right})" if re.search(r"[/·]", right) else right
     return f"{left or '1'}/{right}" if sign < 0 else f"{left}·{right}" if left else right
 
