@@ -7,6 +7,7 @@ run of items of one queue, in order.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -199,7 +200,9 @@ class Batch:
         return list(zip(*(c.to_list() for c in self.columns), strict=True))
 
 
+@functools.lru_cache(maxsize=4096)
 def empty_batch(type_: QueueType) -> Batch:
+    """No items; one for all, because a round of a large plan asks for many."""
     return batch_of(type_, [], [], [] if type_.is_relation else None)
 
 
