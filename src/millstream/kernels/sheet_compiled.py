@@ -19,8 +19,8 @@ from millstream.kernels.cache import compiled
 from millstream.kernels.interning import Interner, named, part
 from millstream.kernels.kernel import Round, State
 from millstream.kernels.loops import FREE, TOP, frozen, padded
-from millstream.kernels.loops_sums import CELL, LIMBS
-from millstream.kernels.loops_window import CAPACITY, HIGHS, LOWS, WINDOW, Pool, compact
+from millstream.kernels.loops_sums import LIMBS
+from millstream.kernels.loops_window import CAPACITY, compact
 from millstream.kernels.sheet import merged_order
 from millstream.kernels.sheet_operands import (
     ABSENT,
@@ -33,7 +33,13 @@ from millstream.kernels.sheet_operands import (
 )
 from millstream.kernels.sheet_paths import Compilation
 from millstream.kernels.sheet_report import commented, phases, storage
-from millstream.kernels.sheet_source import fed_columns, output_kinds, source_of
+from millstream.kernels.sheet_source import (
+    fed_columns,
+    group_places,
+    output_kinds,
+    places,
+    source_of,
+)
 from millstream.plan.batch import Array, Batch, Vector
 
 _NUM = FIRST_ERROR + 5
@@ -77,15 +83,13 @@ class CompiledSheetKernel:
                     raise NotCompiled(f"{address_text(column.address)} holds several kinds")
 
     def _reset(self) -> None:
-        slots, windows = self.whole.slots.count, len(self.whole.slots.windows)
-        self.F = np.zeros((0, slots), np.float64)
-        self.S = np.zeros((0, slots), np.int8)
-        self.W = np.zeros((0, windows, WINDOW), np.int64)
-        self.sums = np.zeros((0, windows, CELL), np.int64)
+        self.K = np.zeros((0, max(1, places(self.whole)[1])), np.int64)
+        self.groups = np.array(group_places(self.whole), np.int64).reshape(-1, 2)
         self.wides = (
             np.zeros((1, LIMBS), np.int64), np.zeros(1, np.int64), np.array([1, 0, 0], np.int64)
         )  # fmt: skip
-        self.pool = self._pool(1024)
+        self.pool = np.zeros(1024, np.int64)
+        self.used = np.zeros(1, np.int64)
 
     # --- a round ---
 
@@ -117,11 +121,11 @@ class CompiledSheetKernel:
         run = compiled(self.loop)
         start, count = 0, len(ordered[0])
         while start < count:
-            floats = self.sums.view(np.float64)
             reached = run(
-                start, *ordered, frozen(self.folded), frozen(self.lengths), self.F, self.S,
-                self.W, self.sums, floats,
-                *self.wides, *self.pool, sent, *map(frozen, columns), *outputs,
+                start, *ordered, frozen(self.folded), frozen(self.lengths),
+                self.K, self.K.view(np.float64), *self.wides,
+                self.pool, self.pool.view(np.float64), self.used,
+                sent, *map(frozen, columns), *outputs,
             )  # fmt: skip
             if reached < count:
                 self._grow()
@@ -200,37 +204,37 @@ class CompiledSheetKernel:
     # --- room ---
 
     def _make_room(self, keys: int) -> None:
-        before = len(self.F)
+        before = len(self.K)
         if keys <= before:
             return
-        size = max(keys, 2 * before)
-        self.F, self.S = padded(self.F, size), padded(self.S, size)
-        self.S[before:] = ABSENT
-        self.W, self.sums = padded(self.W, size), padded(self.sums, size)
+        self.K = padded(self.K, max(keys, 2 * before))
+        self.K[before:, 1 : 2 * self.whole.slots.count : 2] = ABSENT
 
     def _grow(self) -> None:
         """The loop has stopped for want of room: for windows, or for wide sums."""
         limbs, free, counters = self.wides
-        windows = len(self.whole.slots.windows)
-        if len(free) - counters[TOP] + counters[FREE] < windows:
-            size = 2 * len(free) + windows
+        sums = sum(g.sum_count for g in self.whole.groups)
+        if len(free) - counters[TOP] + counters[FREE] < sums:
+            size = 2 * len(free) + sums
             self.wides = (padded(limbs, size), padded(free, size), counters)
             return
-        live = int(self.W[:, :, CAPACITY].sum())
-        bigger = self._pool(max(1024, 2 * live + 2 * int(self.W[:, :, CAPACITY].max(initial=0))))
-        compact(self.W, self.pool, bigger)
-        self.pool = bigger
+        self.pool, self.used = self._compacted(self.K, 2 * self._live() + self._largest() + 1024)
 
-    def _pool(self, size: int) -> Pool:
-        """A pool; rings of candidates only if a window keeps some."""
-        kept = 0
-        for bits in self.whole.slots.kept.values():
-            kept |= bits
-        lows, highs = (size if kept & bit else 0 for bit in (LOWS, HIGHS))
-        return Pool(
-            np.empty(size, np.float64), np.empty(size, np.int8), np.empty(size, np.int64),
-            np.empty(lows, np.int64), np.empty(highs, np.int64), np.zeros(1, np.int64),
-        )  # fmt: skip
+    def _sizes(self) -> Array:
+        """How many words each group of each key has in the pool."""
+        return self.K[:, self.groups[:, 0] + CAPACITY] * self.groups[:, 1]
+
+    def _live(self) -> int:
+        return int(self._sizes().sum())
+
+    def _largest(self) -> int:
+        """All groups of a key may move to larger blocks at once."""
+        return 2 * int(self._sizes().sum(axis=1).max(initial=0)) + 64 * int(self.groups[:, 1].sum())
+
+    def _compacted(self, rows: Array, size: int) -> tuple[Array, Array]:
+        pool, used = np.zeros(max(1, size), np.int64), np.zeros(1, np.int64)
+        compact(rows, self.pool, pool, used, self.groups)
+        return pool, used
 
     # --- what leaves ---
 
@@ -292,26 +296,22 @@ class CompiledSheetKernel:
     # --- state ---
 
     def snapshot(self) -> State:
-        size = self.keys.bound if self.function.keys else len(self.F)
-        tight = self._pool(max(1, int(self.W[:, :, CAPACITY].sum())))
-        windows = self.W.copy()
-        compact(windows, self.pool, tight)
+        size = self.keys.bound if self.function.keys else len(self.K)
+        rows = self.K[:size].copy()
+        pool, used = self._compacted(rows, self._live())
         limbs, free, counters = self.wides
         return {
-            "F": self.F[:size].copy(), "S": self.S[:size].copy(), "W": windows[:size],
-            "sums": self.sums[:size].copy(), "limbs": limbs.copy(), "free": free.copy(),
-            "counters": counters.copy(), "pool": list(tight), "texts": list(self.texts.texts),
+            "rows": rows, "limbs": limbs.copy(), "free": free.copy(),
+            "counters": counters.copy(), "pool": pool, "used": used,
+            "texts": list(self.texts.texts),
             "counted": dict(self.counted), **named("keys.", self.keys.snapshot()),
         }  # fmt: skip
 
     def restore(self, state: State) -> None:
         self._reset()
-        self.F = np.array(state["F"], np.float64).reshape(-1, self.F.shape[1])
-        self.S = np.array(state["S"], np.int8).reshape(-1, self.S.shape[1])
-        self.W = np.array(state["W"], np.int64).reshape(-1, *self.W.shape[1:])
-        self.sums = np.array(state["sums"], np.int64).reshape(-1, *self.sums.shape[1:])
+        self.K = np.array(state["rows"], np.int64).reshape(-1, self.K.shape[1])
         self.wides = tuple(np.array(state[n], np.int64) for n in ("limbs", "free", "counters"))  # type: ignore[assignment]
-        self.pool = Pool(*(np.array(a) for a in state["pool"]))
+        self.pool, self.used = (np.array(state[n], np.int64) for n in ("pool", "used"))
         self.texts.texts = list(state["texts"])
         self.texts.numbers = {t: n for n, t in enumerate(self.texts.texts)}
         self.folded = np.zeros(0, np.int64)
