@@ -78,9 +78,9 @@ def move(row: Array, pool: Array, used: Array, group: int, stride: int, queues: 
     for q in range(queues.shape[0]):
         words, word = queues[q, 0], queues[q, 1]
         for n in range(row[words + QUEUE_FIRST], row[words + QUEUE_END]):
-            pool[new + (n & (larger - 1)) * stride + word] = (
-                pool[old + (n & (size - 1)) * stride + word]
-            )
+            pool[new + (n & (larger - 1)) * stride + word] = pool[
+                old + (n & (size - 1)) * stride + word
+            ]
     row[group + BASE], row[group + CAPACITY] = new, larger
 
 
@@ -115,8 +115,9 @@ def count_odd(row: Array, counts: int, status: Any, weight: int) -> None:
 def add_to_sum(row: Array, floats: Array, at: int, value: Any, wides: Wides) -> None:
     """Add a finite number to the sum whose words begin at `at`."""
     hi, error = two_sum(floats[at + HI], value)
-    if error == 0.0 and row[at + WIDE] == 0 and abs(hi) < _SPLITTABLE and floats[at + LO] == 0.0:
-        floats[at + HI] = hi
+    lo, lost = two_sum(floats[at + LO], error)
+    if lost == 0.0 and abs(hi) < _SPLITTABLE and row[at + WIDE] == 0:
+        floats[at + HI], floats[at + LO] = two_sum(hi, lo)
     else:
         _add_carefully(row, floats, at, value, wides)
 

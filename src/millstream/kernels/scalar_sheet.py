@@ -73,7 +73,7 @@ def divide(a: Any, s: Any, b: Any, t: Any) -> Any:
     error = first_error(s, t)
     if error == 0 and b == 0.0:
         error = DIV0
-    return checked(a / b, error)
+    return checked(a / b if b != 0.0 else 0.0, error)
 
 
 @inlined

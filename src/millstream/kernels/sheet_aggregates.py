@@ -93,7 +93,9 @@ class Aggregates:
             return self._match(window, others)
         found = _SIMPLE.get(function)
         if function == "COUNTA" and not others:
-            return self._made(f"float(window_given(row, G{window.group.number}, {window.counts})), 0")
+            return self._made(
+                f"float(window_given(row, G{window.group.number}, {window.counts})), 0"
+            )
         if window.source.kind is not NUMBER:
             raise NotCompiled(f"{function} of a window that does not hold numbers")
         if found is not None and not others:
@@ -287,9 +289,7 @@ _SIMPLE: dict[str, Callable[[Seen], str]] = {
     "MEDIAN": lambda w: f"window_median({w.tree}, {w.error})",
     "MODE": lambda w: f"window_mode({w.tree}, {w.error})",
     "MODE.SNGL": lambda w: f"window_mode({w.tree}, {w.error})",
-    "PRODUCT": lambda w: (
-        f"window_product(row, pool, numbers, {w.place}, {w.column}, {w.error})"
-    ),
+    "PRODUCT": lambda w: f"window_product(row, pool, numbers, {w.place}, {w.column}, {w.error})",
     "SUMSQ": lambda w: (
         f"window_sum(row, floats, {w.group.sum(('product', (w.column, w.column)))}, "
         f"{w.error}, wides)"

@@ -19,7 +19,6 @@ from millstream.calculus.sheets import (
     Sheet,
     SheetCell,
     TimeWindow,
-    Windows,
 )
 from millstream.calculus.types import Kind as ColumnKind
 from millstream.calculus.types import QueueType
@@ -265,24 +264,24 @@ class Path:
         self.moved.append(group)
         if group not in self.groups:
             self.groups.append(group)
-        if comes:
-            found = [self.cell_or_constant(a) for a in group.columns]
-            statuses = " | ".join(
-                f"({o.status} << {8 * n})" if n else f"{o.status}" for n, o in enumerate(found)
-            )
-            self.lines.add(f"if {comes}:")
-            self.lines.add(
-                f"    append_{group.number}(row, pool, numbers, used, t, {statuses}, "
-                f"{', '.join(o.value for o in found)})"
-            )
-        if tick:
-            rule = cell.rule
-            limit = f"t - {rule.length}" if isinstance(rule, TimeWindow) else f"{rule.count}"  # type: ignore[union-attr]
+        rule = group.rule
+        limit = f"t - {rule.length}" if isinstance(rule, TimeWindow) else f"{rule.count}"
+        found = [self.cell_or_constant(a) for a in group.columns] if comes else []
+        statuses = " | ".join(
+            f"({o.status} << {8 * n})" if n else o.status for n, o in enumerate(found)
+        )
+        values = ", ".join(o.value for o in found)
+        g, head = group.number, "row, floats, pool, numbers, wides, folded"
+        if comes == tick:
             self.lines.add(f"if {tick}:")
-            self.lines.add(
-                f"    advance_{group.number}"
-                f"(row, floats, pool, numbers, wides, folded, {limit})"
-            )
+            self.lines.add(f"    push_{g}({head}, used, t, {limit}, {statuses}, {values})")
+            return
+        if comes:
+            self.lines.add(f"if {comes}:")
+            self.lines.add(f"    append_{g}(row, pool, numbers, used, t, {statuses}, {values})")
+        if tick:
+            self.lines.add(f"if {tick}:")
+            self.lines.add(f"    advance_{g}({head}, {limit})")
 
     def _selected(self, cell: SheetCell, source: Address, condition: Address) -> None:
         tick = self.ticks.get(condition)

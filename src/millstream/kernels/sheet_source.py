@@ -7,8 +7,8 @@ from millstream.kernels.sheet_operands import EMPTY, Operand
 from millstream.kernels.sheet_paths import Compilation, Path
 
 _WINDOW_NAMES = (
-    "CAPACITY", "END", "FIRST", "SEEN", "STATUSES", "TIME", "VALUES", "add_product", "add_square",
-    "add_to_sum", "count_odd", "error_in", "first_error_of", "has_left", "move", "place_of",
+    "BASE", "CAPACITY", "END", "FIRST", "SEEN", "STATUSES", "TIME", "VALUES", "add_product",
+    "add_square", "add_to_sum", "count_odd", "error_in", "first_error_of", "has_left", "move", "place_of",
     "queue_enter", "queue_leave", "room_wanted", "same", "window_average", "window_extreme",
     "window_given", "window_index", "window_match_above", "window_match_below", "window_numbers",
     "window_product", "window_spread", "window_sum",

@@ -26,14 +26,16 @@ from millstream.kernels.loops_window import COUNTS, GROUP, QUEUE, VALUES
 #: A byte of the word of statuses for each.
 _MAX_COLUMNS = 8
 
+#: What generated functions are given: the row of the key in both forms, the pool likewise.
+_HEAD = "row, floats, pool, numbers, wides, folded"
+
 #: What enters a sum: a number, its square, products, numbers that meet a condition.
 Summand = tuple[str, tuple[int, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A condition on a column, as an expression of its value `{v}`; it holds for numbers only,
-    or for texts."""
+    """A condition on a column, as an expression of its value `{v}`."""
 
     column: int
     test: str
@@ -125,24 +127,42 @@ class Group:
     # --- functions ---
 
     def functions(self, *, is_apart: bool) -> list[str]:
-        g = self.number
         lines = [*self._change("enter", 1), *self._change("leave", -1)]
-        time = isinstance(self.rule, TimeWindow)
-        head = "row, floats, pool, numbers, wides, folded"
-        lines += [
-            f"@{'apart' if is_apart else 'inlined'}",
-            f"def advance_{g}({head}, limit):",
+        lines += self._advance() + self._append() + self._push(is_apart=is_apart)
+        for n, (_, summed) in enumerate(self.conditional):
+            lines += self._error_function(n) if summed >= 0 else []
+        return lines
+
+    @property
+    def _names(self) -> str:
+        return ", ".join(f"v{n}" for n in range(len(self.columns)))
+
+    def _advance(self) -> list[str]:
+        """The trigger has ticked: what waits enters, what is beyond the limit leaves."""
+        g = self.number
+        return [
+            "@apart",
+            f"def advance_{g}({_HEAD}, limit):",
             f"    while row[G{g} + SEEN] < row[G{g} + END]:",
-            f"        enter_{g}({head})",
-            f"    while has_left(row, pool, G{g}, E{g}, limit):"
-            if time
-            else f"    while row[G{g} + SEEN] - row[G{g} + FIRST] > limit:",
-            f"        leave_{g}({head})",
+            f"        enter_{g}({_HEAD})",
+            f"    while {self._has_left()}:",
+            f"        leave_{g}({_HEAD})",
             "",
             "",
-            "@inlined",
-            f"def append_{g}(row, pool, numbers, used, time, statuses, "
-            f"{', '.join(f'v{n}' for n in range(len(self.columns)))}):",
+        ]
+
+    def _has_left(self) -> str:
+        g = self.number
+        if isinstance(self.rule, TimeWindow):
+            return f"has_left(row, pool, G{g}, E{g}, limit)"
+        return f"row[G{g} + SEEN] - row[G{g} + FIRST] > limit"
+
+    def _append(self) -> list[str]:
+        """Values come, which are not in the window before the trigger ticks."""
+        g = self.number
+        return [
+            "@apart",
+            f"def append_{g}(row, pool, numbers, used, time, statuses, {self._names}):",
             f"    if row[G{g} + END] - row[G{g} + FIRST] >= row[G{g} + CAPACITY]:",
             f"        move(row, pool, used, G{g}, E{g}, QUEUES{g})",
             f"    at = place_of(row, G{g}, E{g}, row[G{g} + END])",
@@ -152,9 +172,30 @@ class Group:
             "",
             "",
         ]
-        for n, (_, summed) in enumerate(self.conditional):
-            lines += self._error_function(n) if summed >= 0 else []
-        return lines
+
+    def _push(self, *, is_apart: bool) -> list[str]:
+        """Values come and the trigger ticks: they enter as they are, unless some wait."""
+        g = self.number
+        return [
+            "@apart" if is_apart else "@inlined",
+            f"def push_{g}({_HEAD}, used, time, limit, statuses, {self._names}):",
+            f"    position, base = row[G{g} + END], row[G{g} + BASE]",
+            f"    size, first = row[G{g} + CAPACITY], row[G{g} + FIRST]",
+            f"    if row[G{g} + SEEN] != position or position - first >= size:",
+            f"        append_{g}(row, pool, numbers, used, time, statuses, {self._names})",
+            f"        advance_{g}({_HEAD}, limit)",
+            "        return",
+            f"    at = base + (position & (size - 1)) * E{g}",
+            "    pool[at + TIME], pool[at + STATUSES] = time, statuses",
+            *(f"    numbers[at + VALUES + {n}] = v{n}" for n in range(len(self.columns))),
+            *(f"    s{n} = (statuses >> {8 * n}) & 0xFF" for n in range(len(self.columns))),
+            *(f"    {line}" for line in self._changes("enter", 1)),
+            f"    row[G{g} + SEEN] = row[G{g} + END] = position + 1",
+            f"    while {self._has_left()}:",
+            f"        leave_{g}({_HEAD})",
+            "",
+            "",
+        ]
 
     def _error_function(self, number: int) -> list[str]:
         """The first error among the values whose neighbours meet a condition."""
@@ -180,14 +221,24 @@ class Group:
     def _change(self, name: str, sign: int) -> list[str]:
         g = self.number
         word = "SEEN" if sign > 0 else "FIRST"
+        values = [
+            f"s{n}, v{n} = (statuses >> {8 * n}) & 0xFF, numbers[at + VALUES + {n}]"
+            for n in range(len(self.columns))
+        ]
         body = [
             f"position = row[G{g} + {word}]",
             f"at = place_of(row, G{g}, E{g}, position)",
             "statuses = pool[at + STATUSES]",
+            *values,
+            *self._changes(name, sign),
+            f"row[G{g} + {word}] = position + 1",
         ]
-        for n in range(len(self.columns)):
-            body.append(f"s{n}, v{n} = (statuses >> {8 * n}) & 0xFF, numbers[at + VALUES + {n}]")
-        body.append("if statuses != 0:")
+        return ["@inlined", f"def {name}_{g}({_HEAD}):", *(f"    {line}" for line in body), "", ""]
+
+    def _changes(self, name: str, sign: int) -> list[str]:
+        """What it means to all that is kept that values enter or leave."""
+        g = self.number
+        body = ["if statuses != 0:"]
         for n in range(len(self.columns)):
             body.append(f"    if s{n} != 0:")
             body.append(f"        count_odd(row, X{g}_{n}, s{n}, {sign})")
@@ -200,14 +251,7 @@ class Group:
         for number, column in enumerate(self.trees):
             body.append(f"if s{column} == 0:")
             body.append(f"    tree_{name}(row, pool, numbers, T{g}_{number}, position)")
-        body.append(f"row[G{g} + {word}] = position + 1")
-        return [
-            "@inlined",
-            f"def {name}_{g}(row, floats, pool, numbers, wides, folded):",
-            *(f"    {line}" for line in body),
-            "",
-            "",
-        ]
+        return body
 
     def _queued(self, number: int, column: int, direction: int, sign: int) -> list[str]:
         g = self.number
@@ -270,9 +314,7 @@ def by_level(sheet: Sheet) -> tuple[list[SheetCell], dict[Address, int]]:
     for cell in sheet.cells:
         level = max((levels.get(a, 0) for a in cell.needs), default=0)
         levels[cell.address] = level + isinstance(cell.rule, Windows)
-    order = sorted(
-        sheet.cells, key=lambda c: (levels[c.address], not isinstance(c.rule, Windows))
-    )
+    order = sorted(sheet.cells, key=lambda c: (levels[c.address], not isinstance(c.rule, Windows)))
     return order, levels
 
 
