@@ -21,6 +21,30 @@ def merge_two(left: Array, right: Array, which: Array, place: Array, time: Array
 
 
 @tight
+def firings(
+    which: Array, place: Array, keys: Array, time: Array, latest: Array, inputs: int,
+    found: Array, first: Array,
+) -> int:  # fmt: skip
+    """Tuples of one instant and key as one firing, in the order of the first of each.
+
+    `found` gets for each firing and input the place of the last tuple, -1 for none; `first`
+    the number of its first tuple. `latest` is -1 for every key.
+    """
+    count = 0
+    for r in range(which.size):
+        k = keys[r]
+        firing = latest[k]
+        if firing < 0 or time[first[firing]] != time[r]:
+            firing = latest[k] = count
+            first[firing] = r
+            for n in range(inputs):
+                found[firing * inputs + n] = -1
+            count += 1
+        found[firing * inputs + which[r]] = place[r]
+    return count
+
+
+@tight
 def missing_codes(codes: Array, known: Array, found: Array) -> int:
     """The codes of which nothing is known (-1), each once; they are marked by -2."""
     count = 0

@@ -16,7 +16,7 @@ from millstream.kernels.cache import compiled
 from millstream.kernels.interning import Interner, named, part
 from millstream.kernels.kernel import Round, State
 from millstream.kernels.loops import FREE, TOP, frozen, padded
-from millstream.kernels.loops_sheet import mark_texts, renumber_texts
+from millstream.kernels.loops_sheet import firings, mark_texts, renumber_texts
 from millstream.kernels.loops_sums import LIMBS
 from millstream.kernels.loops_window import CAPACITY, compact
 from millstream.kernels.sheet_columns import KeyIds, TextNumbers, in_order, merged, number_column
@@ -26,6 +26,7 @@ from millstream.kernels.sheet_operands import (
     OK,
     ZERO,
     NotCompiled,
+    constant,
 )
 from millstream.kernels.sheet_paths import Compilation
 from millstream.kernels.sheet_report import commented, phases, storage
@@ -65,10 +66,10 @@ class CompiledSheetKernel:
         key_types = [input_types[0].schema[function.keys[0]]] if function.keys else []
         self.keys = Interner(key_types)
         self.key_ids = KeyIds(self.keys)
-        #: Texts that the loop itself names; and how many there were after the last sweep.
-        self.fixed_texts = self.kept_texts = len(self.texts.texts.texts)
         self.counted: Counter[str] = Counter()
         self._reset()
+        #: Texts that the loop itself names; and how many there were after the last sweep.
+        self.fixed_texts = self.kept_texts = len(self.texts.texts.texts)
 
     def _check_outputs(self) -> None:
         for columns, kinds in zip(self.function.outputs, self.kinds, strict=True):
@@ -86,13 +87,31 @@ class CompiledSheetKernel:
         )  # fmt: skip
         self.pool = np.zeros(1024, np.int64)
         self.used = np.zeros(1, np.int64)
+        self.memory = self._memory()
+
+    def _memory(self) -> tuple[Array, Array]:
+        """The cells of a large sheet while a tuple is computed; constants stay."""
+        if self.whole.memory is None:
+            return np.zeros(0), np.zeros(0, np.int64)
+        values, statuses = self.whole.memory.arrays()
+        for address, value in self.whole.constants.items():
+            found = constant(value, self.texts.texts)
+            place = self.whole.memory.place(address)
+            values[place], statuses[place] = float(found.value), int(found.status)
+        return values, statuses
 
     # --- a round ---
 
     def process(self, inputs: tuple[Batch, ...], round_: Round) -> tuple[Batch, ...]:
         which, place, time = in_order(inputs)
-        count = len(which)
         keys = self._keys(inputs, which, place)
+        is_ranked = all(b.rank is not None for b in inputs)
+        ranks = merged([b.rank for b in inputs], which, place) if is_ranked else None
+        if self.function.fires_per_instant:
+            which, place, first = self._instants(which, place, keys, time)
+            keys, time = keys.take(first), time.take(first)
+            ranks = None if ranks is None else ranks.take(first)
+        count = len(which)
         self._make_room(self.keys.bound if self.function.keys else 1)
         columns: list[Array] = []
         for number, batch in enumerate(inputs):
@@ -107,7 +126,7 @@ class CompiledSheetKernel:
         sent = np.zeros(len(self.kinds), np.int64)
         ordered = tuple(frozen(a) for a in (which, place, keys, time))
         self._run(ordered, sent, columns, outputs)
-        batches = self._batches(inputs, time, which, place, sent, outputs)
+        batches = self._batches(time, ranks, sent, outputs)
         if len(self.texts.texts.texts) > 2 * self.kept_texts + _SWEPT:
             self._sweep()
         return batches
@@ -124,7 +143,7 @@ class CompiledSheetKernel:
                 frozen(self.texts.lengths),
                 self.K, self.K.view(np.float64), *self.wides,
                 self.pool, self.pool.view(np.float64), self.used,
-                sent, *map(frozen, columns), *outputs,
+                sent, *self.memory, *map(frozen, columns), *outputs,
             )  # fmt: skip
             if reached < count:
                 self._grow()
@@ -138,6 +157,16 @@ class CompiledSheetKernel:
             for number, (batch, name) in enumerate(zip(inputs, self.function.keys, strict=True))
         ]
         return merged(ids, which, place)
+
+    def _instants(
+        self, which: Array, place: Array, keys: Array, time: Array
+    ) -> tuple[Array, Array, Array]:
+        """Tuples of one instant and key together: places by input, and the first of each."""
+        inputs, count = len(self.input_types), len(which)
+        latest = np.full(self.keys.bound if self.function.keys else 1, -1, np.int64)
+        found, first = np.empty(count * inputs, np.int64), np.empty(count, np.int64)
+        made = firings(*map(frozen, (which, place, keys, time)), latest, inputs, found, first)
+        return np.zeros(made, np.int64), found[: made * inputs], first[:made]
 
     def _column(self, place: object, vector: Vector) -> list[Array]:
         """A column as doubles and statuses."""
@@ -220,16 +249,8 @@ class CompiledSheetKernel:
     # --- what leaves ---
 
     def _batches(
-        self,
-        inputs: tuple[Batch, ...],
-        time: Array,
-        which: Array,
-        place: Array,
-        sent: Array,
-        outputs: list[Array],
+        self, time: Array, ranks: Array | None, sent: Array, outputs: list[Array]
     ) -> tuple[Batch, ...]:
-        is_ranked = all(b.rank is not None for b in inputs)
-        ranks = merged([b.rank for b in inputs], which, place) if is_ranked else None
         batches = []
         position = 0
         for number, type_ in enumerate(self.output_types):

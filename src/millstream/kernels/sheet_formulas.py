@@ -53,6 +53,7 @@ _TWO_NUMBERS = {
     "POWER": "power", "MOD": "mod", "ROUND": "rounded", "ROUNDUP": "rounded_up",
     "ROUNDDOWN": "rounded_down",
 }  # fmt: skip
+_ROUNDINGS = {name: f"{_TWO_NUMBERS[name]}_at" for name in ("ROUND", "ROUNDUP", "ROUNDDOWN")}
 _MAY_GIVE_REFERENCES = frozenset({"IF", "IFERROR", "IFNA", "INDEX"})
 #: Ranges with more cells are not written out.
 MAX_RANGE = 2_000
@@ -195,12 +196,23 @@ class Formulas:
             return self.lines.call(
                 NUMBER, _ONE_NUMBER[function], *pair(self.number(self.operand(arguments[0])))
             )
+        if function in _ROUNDINGS and len(arguments) == 2 and isinstance(arguments[1], Literal):
+            places = arguments[1].value
+            if type(places) is float:
+                return self._rounded(_ROUNDINGS[function], arguments[0], places)
         if function in _TWO_NUMBERS and len(arguments) == 2:
             a, b = (self.number(self.operand(n)) for n in arguments)
             return self.lines.call(NUMBER, _TWO_NUMBERS[function], *pair(a), *pair(b))
         if function in _FOLDS:
             return self._fold(function, arguments)
         raise NotCompiled(f"the function {function}")
+
+    def _rounded(self, function: str, number: Node, places: float) -> Operand:
+        whole = max(-300, min(300, int(places)))
+        scale = 10.0 ** abs(whole)
+        return self.lines.call(
+            NUMBER, function, *pair(self.number(self.operand(number))), repr(scale), str(whole >= 0)
+        )
 
     def if_(self, arguments: tuple[Node, ...]) -> Operand:
         condition = self.number(self.operand(arguments[0]))

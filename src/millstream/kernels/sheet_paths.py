@@ -25,13 +25,16 @@ from millstream.calculus.types import QueueType
 from millstream.formulas.kinds import Kind
 from millstream.formulas.values import ErrorValue, Scalar
 from millstream.kernels.sheet_formulas import Formulas
+from millstream.kernels.sheet_large import Memory, Step, steps_of
 from millstream.kernels.sheet_operands import Lines, NotCompiled, Operand, Texts, constant
 from millstream.kernels.sheet_windows import Group, by_level, grouped
 
 _OF_COLUMNS = {ColumnKind.TEXT: Kind.TEXT, ColumnKind.BOOLEAN: Kind.BOOLEAN}
 #: Larger sheets take minutes to compile; they are walked.
-MAX_CELLS = 3_000
-MAX_LINES = 600
+MAX_CELLS = 20_000
+MAX_LINES = 3_000
+#: With more statements the cells of a sheet lie in memory, and its code is cut into functions.
+LARGE = 300
 
 
 @dataclass
@@ -65,18 +68,35 @@ class Compilation:
     def __post_init__(self) -> None:
         if len(self.sheet.cells) > MAX_CELLS:
             raise NotCompiled(f"it has more than {MAX_CELLS:,} cells")
-        if self.sheet.fires_per_instant:
-            raise NotCompiled("it is computed once per instant")
         self.constants = dict(self.sheet.constants)
         self.by_address = {c.address: c for c in self.sheet.cells}
         self.cells, levels = by_level(self.sheet)
         self.groups, self.windows = grouped(self.sheet, levels)
+        #: For large sheets.
+        self.memory: Memory | None = None
+        self.steps: list[Step] = []
         self._find_kinds()
-        self.paths = [Path(self, n) for n in range(len(self.input_types))]
+        inputs = range(len(self.input_types))
+        # Per instant there is one path, and any of the inputs may have had a tuple.
+        self.paths = (
+            [Path(self, 0)] if self.sheet.fires_per_instant else [Path(self, n) for n in inputs]
+        )
         for path in self.paths:
             path.generate()
-            if len(path.lines.lines) > MAX_LINES:
-                raise NotCompiled(f"it needs more than {MAX_LINES} statements")
+        if sum(path.statements for path in self.paths) > LARGE:
+            self._generate_large(levels)
+
+    def _generate_large(self, levels: dict[Address, int]) -> None:
+        from millstream.kernels.sheet_paths_large import large_paths
+
+        self.slots = Slots()
+        self.memory = Memory.of([*self.by_address, *self.constants])
+        self.steps = steps_of(self.cells, levels)
+        self.paths = [*large_paths(self)]
+        for path in self.paths:
+            path.generate()
+        if sum(path.statements for path in self.paths) > MAX_LINES:
+            raise NotCompiled(f"it needs more than {MAX_LINES:,} statements")
 
     def _find_kinds(self) -> None:
         """What each cell holds, found by generating every formula once for nothing."""
@@ -121,6 +141,8 @@ class Path:
         self.loads: list[str] = []
         self.ticks: dict[Address, str] = {}
         self.locals: dict[Address, Operand] = {}
+        #: Functions of its own that a path calls.
+        self.functions: list[str] = []
         self.groups: list[Group] = []
         self.moved: list[Group] = []
         self.formulas = Formulas(self)
@@ -189,6 +211,14 @@ class Path:
     def generate(self) -> None:
         for cell in self.whole.cells:
             self._cell(cell)
+        self.finish()
+
+    @property
+    def statements(self) -> int:
+        return len(self.lines.lines)
+
+    def finish(self) -> None:
+        """What comes when all cells are computed."""
         self._remember()
         for number, columns in enumerate(self.whole.sheet.outputs):
             tick = self._any(tuple(c.address for c in columns))
@@ -200,9 +230,11 @@ class Path:
         rule = cell.rule
         match rule:
             case Fed(number, column):
-                if number == self.number:
+                if self.whole.sheet.fires_per_instant:
+                    self._under(cell, f"a{number}", lambda: self._fed(cell.address, number, column))
+                elif number == self.number:
                     self.ticks[cell.address] = "True"
-                    self._fed(cell.address, column)
+                    self.locals[cell.address] = self._fed(cell.address, number, column)
             case Computed(formula, _, _):
                 tick = self._any(cell.refers_to)
                 if tick:
@@ -223,13 +255,13 @@ class Path:
             return "True"
         return " or ".join(dict.fromkeys(ticks)) if ticks else None
 
-    def _fed(self, address: Address, column: str) -> None:
-        known = self.whole.kinds[address]
+    def _fed(self, address: Address, number: int, column: str) -> Operand:
         value, status = self.lines.fresh()
-        index = self.whole.input_types[self.number].schema.index(column)
-        name = f"i{self.number}_{index}"
-        self.lines.add(f"{value}, {status} = {name}[i], np.int64({name}s[i])")
-        self.locals[address] = replace(known, value=value, status=status)
+        index = self.whole.input_types[number].schema.index(column)
+        name = f"i{number}_{index}"
+        place = f"p{number}" if self.whole.sheet.fires_per_instant else "i"
+        self.lines.add(f"{value}, {status} = {name}[{place}], np.int64({name}s[{place}])")
+        return replace(self.whole.kinds[address], value=value, status=status)
 
     def _under(self, cell: SheetCell, tick: str, make: object) -> None:
         """Compute a cell if it ticks; otherwise it stays what it was."""

@@ -8,8 +8,9 @@ from millstream.kernels.sheet_paths import Compilation, Path
 
 _WINDOW_NAMES = (
     "BASE", "CAPACITY", "END", "FIRST", "SEEN", "STATUSES", "TIME", "VALUES", "add_product",
-    "add_square", "add_to_sum", "count_odd", "error_in", "first_error_of", "has_left", "move", "place_of",
-    "queue_enter", "queue_leave", "room_wanted", "same", "window_average", "window_extreme",
+    "add_square", "add_to_sum", "count_odd", "error_in", "first_error_of", "has_left", "move",
+    "place_of", "queue_enter", "queue_leave", "room_wanted", "same", "window_average",
+    "window_extreme",
     "window_given", "window_index", "window_match_above", "window_match_below", "window_numbers",
     "window_product", "window_spread", "window_sum",
 )  # fmt: skip
@@ -23,10 +24,7 @@ _MAX_INLINED = 2
 
 def source_of(whole: Compilation) -> str:
     """A module with `run` and its `SIGNATURE`."""
-    body: list[str] = []
-    for number, path in enumerate(whole.paths):
-        body.append(f"{'if' if number == 0 else 'elif'} which[r] == {number}:")
-        body += [f"    {line}" for line in _path_lines(whole, path)]
+    body = _body(whole)
     parameters, types = _parameters(whole)
     used = sorted({name for path in whole.paths for name in path.lines.used})
     constants = _constants(whole)
@@ -50,16 +48,32 @@ def source_of(whole: Compilation) -> str:
             "",
             "",
             *(line for g in whole.groups for line in g.functions(is_apart=is_apart)),
+            *(function for path in whole.paths for function in path.functions),
             f"def run({', '.join(parameters)}):",
             "    wides = Wides(limbs, free, counters)",
             "    for r in range(start, which.size):",
-            "        i, k, t = place[r], keys[r], time[r]",
+            "        k, t = keys[r], time[r]",
             "        row, floats = K[k], KF[k]",
             *(f"        {line}" for line in body),
             "    return which.size",
             "",
         ]
     )
+
+
+def _body(whole: Compilation) -> list[str]:
+    """What one tuple runs, or one instant of one key."""
+    body: list[str] = []
+    if whole.sheet.fires_per_instant:
+        count = len(whole.input_types)
+        for n in range(count):
+            body += [f"p{n} = place[r * {count} + {n}]", f"a{n} = p{n} >= 0"]
+        return body + _path_lines(whole, whole.paths[0])
+    for number, path in enumerate(whole.paths):
+        body.append(f"{'if' if number == 0 else 'elif'} which[r] == {number}:")
+        body.append("    i = place[r]")
+        body += [f"    {line}" for line in _path_lines(whole, path)]
+    return body
 
 
 def _types() -> list[str]:
@@ -116,7 +130,7 @@ def _parameters(whole: Compilation) -> tuple[list[str], list[str]]:
         ("K", "int64[:, ::1]"), ("KF", "float64[:, ::1]"),
         ("limbs", "int64[:, ::1]"), ("free", "int64[::1]"), ("counters", "int64[::1]"),
         ("pool", "int64[::1]"), ("numbers", "float64[::1]"), ("used", "int64[::1]"),
-        ("sent", "int64[::1]"),
+        ("sent", "int64[::1]"), ("T", "float64[::1]"), ("U", "int64[::1]"),
     ]  # fmt: skip
     for number, _ in enumerate(whole.input_types):
         for index in fed_columns(whole, number):

@@ -1,6 +1,6 @@
 """Random sheets through the compiled kernel, its loop run by Python itself.
 
-    python -m tests.languages.sheets.as_python COUNT SEED
+    python -m tests.languages.sheets.as_python COUNT SEED [large]
 
 To compile a sheet takes seconds and its tuples microseconds; without the compiler hundreds of
 sheets are tried in a minute. It needs a process of its own, in which numba compiles nothing.
@@ -19,7 +19,7 @@ os.environ["NUMBA_DISABLE_JIT"] = "1"
 import numpy as np
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
-from millstream.kernels import loops_sums, sheet_compiled
+from millstream.kernels import loops_sums, sheet_compiled, sheet_paths
 from tests.languages.sheets.generate import sheets, tuples
 from tests.languages.sheets.laws import CUTS, agree
 
@@ -49,7 +49,9 @@ class Keys:
         return np.array([self.known.setdefault(r, len(self.known)) for r in rows], np.int64)
 
 
-def main(count: int, number: int) -> None:
+def main(count: int, number: int, *, is_large: bool) -> None:
+    if is_large:  # every sheet as if it were large: cells in memory, loops over rows
+        sheet_paths.LARGE = -1
     loops_sums.bits_of_float = lambda v: np.int64(struct.unpack("q", struct.pack("d", v))[0])
     loops_sums.float_of_bits = lambda b: struct.unpack("d", struct.pack("q", int(b)))[0]
     sheet_compiled.compiled = interpreted
@@ -82,4 +84,4 @@ def note_if_walked(program: Any) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]))
+    main(int(sys.argv[1]), int(sys.argv[2]), is_large="large" in sys.argv)
