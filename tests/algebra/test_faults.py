@@ -27,8 +27,8 @@ def vector(combine: Any) -> Group:
 FAULTS: dict[str, tuple[Callable[[], object], str]] = {
     "unknown column": (
         lambda: vessels.map(lambda v: {"d": v.draft}),
-        'unknown column "draft"\n'
-        '    the input has: mmsi, berth, draught, arrived. Did you mean "draught"?',
+        ('unknown column "draft"\n'
+        '    the input has: mmsi, berth, draught, arrived. Did you mean "draught"?'),
     ),
     "condition that is none": (
         lambda: vessels.filter(lambda v: v.draught + 1),
@@ -40,13 +40,13 @@ FAULTS: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "key that is mapped": (
         lambda: vessels.map(lambda v: {"mmsi": v.mmsi, "d": v.draught}),
-        '"mmsi" is the key of this table, and map keeps keys as they are\n'
-        "    leave it out; key_by on the changelog makes a table with another key",
+        ('"mmsi" is the key of this table, and map keeps keys as they are\n'
+        "    leave it out; key_by on the changelog makes a table with another key"),
     ),
     "key that is not there": (
         lambda: xs.to_table("nam", deleted=None),
-        'the key of a table: unknown column "nam"\n'
-        '    columns are: x, name. Did you mean "name"?',
+        ('the key of a table: unknown column "nam"\n'
+        '    columns are: x, name. Did you mean "name"?'),
     ),
     "deletions that are no boolean": (
         lambda: xs.to_table("name", deleted="x"),
@@ -54,8 +54,8 @@ FAULTS: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "keys of other types": (
         lambda: vessels.inner_join(berths),
-        "cannot join tables of different keys: one has (mmsi integer), the other (name text)\n"
-        "    use foreign_join where one table holds keys of the other",
+        ("cannot join tables of different keys: one has (mmsi integer), the other (name text)\n"
+        "    use foreign_join where one table holds keys of the other"),
     ),
     "foreign key of another type": (
         lambda: vessels.foreign_join(tides, on="berth"),
@@ -63,8 +63,8 @@ FAULTS: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "foreign key that is not there": (
         lambda: vessels.foreign_join(berths, on="birth"),
-        'a foreign key: unknown column "birth"\n'
-        '    columns are: mmsi, berth, draught, arrived. Did you mean "berth"?',
+        ('a foreign key: unknown column "birth"\n'
+        '    columns are: mmsi, berth, draught, arrived. Did you mean "berth"?'),
     ),
     "columns of both tables": (
         lambda: vessels.foreign_join(berths.map(lambda b: {"draught": b.depth}), on="berth"),
@@ -72,18 +72,18 @@ FAULTS: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "streams that differ": (
         lambda: xs.merge(algebra.stream("ys", y="integer")),
-        "cannot merge streams of different columns: the first has (x integer, name text), "
-        "number 2 has (y integer)\n    make them alike with map",
+        ("cannot merge streams of different columns: the first has (x integer, name text), "
+        "number 2 has (y integer)\n    make them alike with map"),
     ),
     "unknown type": (
         lambda: algebra.stream("zs", z="float"),
-        'unknown type "float" of column "z"\n'
-        "    types are: number, integer, text, boolean, time, duration",
+        ('unknown type "float" of column "z"\n'
+        "    types are: number, integer, text, boolean, time, duration"),
     ),
     "untraceable without columns": (
         lambda: xs.map(lambda r: {"n": len(r.name)}),
-        "this callable cannot be traced: object of type 'Traced' has no len()\n"
-        '    name the columns it returns, such as map(f, cost="number")',
+        ("this callable cannot be traced: object of type 'Traced' has no len()\n"
+        '    name the columns it returns, such as map(f, cost="number")'),
     ),
     "state of an unknown field": (
         lambda: vessels.combine_updates({"n": 0}, lambda s, r: {"n": s.m + 1}),
@@ -91,8 +91,8 @@ FAULTS: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "row of an unknown field": (
         lambda: vessels.combine_updates({"n": 0.0}, lambda s, r: {"n": s.n + r.draugt}),
-        'unknown field "draugt"\n'
-        '    there are: mmsi, berth, draught, arrived. Did you mean "draught"?',
+        ('unknown field "draugt"\n'
+        '    there are: mmsi, berth, draught, arrived. Did you mean "draught"?'),
     ),
     "state that was not there": (
         lambda: vessels.combine_updates({"n": 0}, lambda s, r: {"m": s.n + 1}),
@@ -111,15 +111,15 @@ FAULTS: dict[str, tuple[Callable[[], object], str]] = {
         "sum cannot aggregate a text",
     ),
     "no group": (
-        lambda: vessels.reduce(),
+        vessels.reduce,
         "reduce takes one group, or several by name",
     ),
     "half a group": (
         lambda: berths.map(lambda b: {"x": 1, "y": 2}).reduce(
             vector(lambda a, b: {"x": a.x + b.x})
         ),
-        "this is not a group: combine(x, inverse(x)) == empty does not hold: {'x': 0} is not "
-        "{'x': 0, 'y': 0}",
+        ("this is not a group: combine(x, inverse(x)) == empty does not hold: {'x': 0} is not "
+        "{'x': 0, 'y': 0}"),
     ),
     "rows of now that differ": (
         lambda: algebra.now({"x": 1}, {"y": 2}),
@@ -135,8 +135,8 @@ FAULTS: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "control that is none": (
         lambda: algebra.switch(xs, "nme", a=xs),
-        '"nme" must be a text column of the control, which has (x integer, name text)\n'
-        '    Did you mean "name"?',
+        ('"nme" must be a text column of the control, which has (x integer, name text)\n'
+        '    Did you mean "name"?'),
     ),
     "names of both streams": (
         lambda: algebra.combine_latest(xs, xs),

@@ -42,8 +42,8 @@ def given(name: str, tokens: list[str]) -> tuple[Stream, list[dict[str, Any]]]:
     first = next(t for t in tokens if t != ".")
     columns = COLUMNS[name, first.count(",") + 1]
     rows = []
-    for number, token in enumerate(tokens, 1):
-        for row in () if token == "." else token.split("/"):
+    for number, cell in enumerate(tokens, 1):
+        for row in () if cell == "." else cell.split("/"):
             values = (value(t, c) for t, c in zip(row.split(","), columns.values(), strict=True))
             rows.append({"_time": number * SECOND, **dict(zip(columns, values, strict=True))})
     return algebra.stream(name, columns), rows
