@@ -24,7 +24,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("project", "backends"),
     ("explain", "sheets"),
     ("api",),
-    ("flow",),
+    ("flow", "rules"),
     ("server", "cli"),
 )
 LEVELS = {part: level for level, row in enumerate(LAYERS) for part in row}
@@ -34,6 +34,7 @@ HEAVY_HOMES = {
     "pyspark": "backends/spark",
     "openpyxl": "languages/sheets",
     "sqlglot": "languages/cql",
+    "pint": "languages/rules",
 }
 
 

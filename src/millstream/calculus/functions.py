@@ -31,6 +31,7 @@ from millstream.calculus.base import (
     require_same,
     schema_of,
 )
+from millstream.calculus.judging import Judge
 from millstream.calculus.matching import Join, Lookup, Top
 from millstream.calculus.terms import Term, columns_read, variables_read
 from millstream.calculus.types import (
@@ -487,14 +488,14 @@ FUNCTIONS: dict[str, type[Function]] = {
     for f in (
         Map, Filter, FlatMap, Fold, Merge, Now, Range, Rows, Latest, Join, Lookup, Aggregate,
         Distinct, Top, Istream, Dstream, Rstream, Duplicate, RoundRobinSplit, RoundRobinJoin,
-        Opaque, OpaqueFold,
+        Judge, Opaque, OpaqueFold,
     )
 }  # fmt: skip
 
 __all__ = [
     "AGGREGATIONS", "FUNCTIONS", "Aggregate", "Aggregation", "Assign", "Branch", "Columns",
     "Distinct", "Dstream", "Duplicate", "Facts", "Filter", "FlatMap", "Fold", "Function",
-    "FunctionFault", "Istream", "Join", "Latest", "Lookup", "Map", "Merge", "Now", "Opaque",
-    "OpaqueFold", "Range", "RoundRobinJoin", "RoundRobinSplit", "Rows", "Rstream", "ToStream",
-    "Top", "Update", "Window", "schema_of",
+    "FunctionFault", "Istream", "Join", "Judge", "Latest", "Lookup", "Map", "Merge", "Now",
+    "Opaque", "OpaqueFold", "Range", "RoundRobinJoin", "RoundRobinSplit", "Rows", "Rstream",
+    "ToStream", "Top", "Update", "Window", "schema_of",
 ]  # fmt: skip

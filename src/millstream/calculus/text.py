@@ -20,6 +20,7 @@ from millstream.calculus.functions import (
     Fold,
     Function,
     Join,
+    Judge,
     Latest,
     Lookup,
     Map,
@@ -34,6 +35,7 @@ from millstream.calculus.functions import (
 )
 from millstream.calculus.graph import Input, Operator, Program, Variable
 from millstream.calculus.instants import render_time
+from millstream.calculus.judging import Shown
 from millstream.calculus.parser import RESERVED_WORDS, UNITS, parse
 from millstream.calculus.scalars import PRECEDENCE
 from millstream.calculus.sheet_text import sheet_lines
@@ -146,6 +148,8 @@ def _body(function: Function) -> str:
             return ", ".join(map(str, weights))
         case Sheet():
             return ",\n    ".join(json.dumps(t, ensure_ascii=False) for t in sheet_lines(function))
+        case Judge():
+            return ";\n    ".join(_judge_clauses(function))
         case Opaque(label) | OpaqueFold(label):
             return json.dumps(label, ensure_ascii=False)
         case _:
@@ -164,6 +168,28 @@ def _fold_clauses(fold: Fold) -> list[str]:
     if fold.emit is not None:
         clauses.append(f"emit {_columns(fold.emit)}")
     return clauses
+
+
+def _judge_clauses(judge: Judge) -> list[str]:
+    clauses = [f"by {_names(judge.keep)}"] if judge.keep else []
+    for one in judge.requirements:
+        place, text = (json.dumps(t, ensure_ascii=False) for t in (one.place, one.text))
+        when = "" if one.when is None else f"when {render_term(one.when)}; "
+        clauses.append(
+            f"{when}where {place}, {text}, {render_term(one.holds)}"
+            + _shown("emit", one.shown)
+            + _shown("on", one.asked)
+        )
+    return clauses
+
+
+def _shown(word: str, shown: tuple[Shown, ...]) -> str:
+    items = (
+        f"{json.dumps(s.label, ensure_ascii=False)}, {json.dumps(s.unit, ensure_ascii=False)}, "
+        f"{render_term(s.term)}"
+        for s in shown
+    )
+    return f"; {word} {', '.join(items)}" if shown else ""
 
 
 def _on(on: tuple[tuple[str, str], ...]) -> list[str]:

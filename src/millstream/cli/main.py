@@ -158,6 +158,14 @@ def _add_explain(commands: Commands, common: _Parser) -> None:
         "--stage", default="calculus", choices=("calculus", "optimised", "plan", "kernels")
     )
     explain.add_argument("--format", default="text", choices=("text", "json", "svg"))
+    explain.add_argument(
+        "--vessel",
+        "--subject",
+        dest="subject",
+        metavar="KEY",
+        help="of rules: how each line stands for this one at the end of the inputs",
+    )
+    _add_inputs(explain)
 
 
 def _add_explore(commands: Commands, common: _Parser) -> None:

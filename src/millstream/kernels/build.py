@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from millstream.calculus.functions import Aggregate, Distinct, Filter, Join
+from millstream.calculus.functions import Aggregate, Distinct, Filter, Join, Judge
 from millstream.calculus.graph import Operator, Program
 from millstream.calculus.sheets import Sheet
 from millstream.kernels.fallback import FallbackKernel
+from millstream.kernels.judge_code import why_not as why_not_judge
 from millstream.kernels.kernel import Kernel
 from millstream.kernels.relational_table import KERNELS
 from millstream.kernels.rows import RowKernel
@@ -27,6 +28,8 @@ def why_not(program: Program, operators: tuple[Operator, ...]) -> str | None:
     (op,) = operators
     if type(op.function) not in KERNELS and not isinstance(op.function, Sheet):
         return f"{op.function.name} has no kernel"
+    if isinstance(op.function, Judge):
+        return why_not_judge(op.function)
     return None
 
 

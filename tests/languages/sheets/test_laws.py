@@ -6,25 +6,14 @@ import os
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
-from hypothesis import strategies as st
 
-from millstream.backends.reference.feed import Event
 from millstream.calculus.graph import Program
 from millstream.calculus.sheets import Sheet
 from millstream.calculus.text import load, render
 from millstream.source import Source
 from tests.languages.sheets.generate import sheets, tuples
-from tests.laws.runs import on_local, on_reference
-
-CUTS = st.lists(st.integers(0, 8), max_size=4)
-Events = dict[str, list[Event]]
-
-
-def agree(program: Program, events: Events, cuts: list[int]) -> None:
-    expected, reference = on_reference(program, events)
-    actual, report = on_local(program, events, cuts)
-    assert expected == actual
-    assert reference.faults == report.faults
+from tests.languages.sheets.laws import CUTS, Events, agree
+from tests.laws.runs import on_reference
 
 
 @settings(max_examples=25, deadline=None, derandomize=True, database=None)
