@@ -59,7 +59,7 @@ def test_a_map_of_updates_stays_on_the_changelog() -> None:
 
 @ENGINES
 def test_updates_are_counted_one_by_one(engine: str) -> None:
-    made = rows().combine_updates({"n": 0}, lambda state, row: {"n": state.n + 1})
+    made = rows().combine_updates({"n": 0}, lambda state, _: {"n": state.n + 1})
     expected = [(1, 1, 1, False), (2, 1, 2, False), (2, 2, 1, False), (3, 1, None, True)]
     assert expected == run(made.changelog(), EVENTS, engine)
     assert [(1, 1, 1, 1), (2, -1, 1, 1), (2, 1, 1, 2), (2, 1, 2, 1), (3, -1, 1, 2)] == run(

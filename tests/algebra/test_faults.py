@@ -86,7 +86,7 @@ FAULTS: dict[str, tuple[Callable[[], object], str]] = {
         '    name the columns it returns, such as map(f, cost="number")'),
     ),
     "state of an unknown field": (
-        lambda: vessels.combine_updates({"n": 0}, lambda s, r: {"n": s.m + 1}),
+        lambda: vessels.combine_updates({"n": 0}, lambda s, _: {"n": s.m + 1}),
         'unknown field "m"\n    there are: n.',
     ),
     "row of an unknown field": (
@@ -95,7 +95,7 @@ FAULTS: dict[str, tuple[Callable[[], object], str]] = {
         '    there are: mmsi, berth, draught, arrived. Did you mean "draught"?'),
     ),
     "state that was not there": (
-        lambda: vessels.combine_updates({"n": 0}, lambda s, r: {"m": s.n + 1}),
+        lambda: vessels.combine_updates({"n": 0}, lambda s, _: {"m": s.n + 1}),
         'combine gives a field "m" that is not in the initial state\n    there are: n.',
     ),
     "state of another type": (
@@ -103,7 +103,7 @@ FAULTS: dict[str, tuple[Callable[[], object], str]] = {
         "expected a value of type integer, got number",
     ),
     "state without a type": (
-        lambda: vessels.combine_updates({"last": None}, lambda s, r: {"last": r.draught}),
+        lambda: vessels.combine_updates({"last": None}, lambda _, r: {"last": r.draught}),
         'the type of "last" cannot be told from None\n    say it: last="number"',
     ),
     "sum of texts": (
@@ -115,7 +115,7 @@ FAULTS: dict[str, tuple[Callable[[], object], str]] = {
         "reduce takes one group, or several by name",
     ),
     "half a group": (
-        lambda: berths.map(lambda b: {"x": 1, "y": 2}).reduce(
+        lambda: berths.map(lambda _: {"x": 1, "y": 2}).reduce(
             vector(lambda a, b: {"x": a.x + b.x})
         ),
         ("this is not a group: combine(x, inverse(x)) == empty does not hold: {'x': 0} is not "
