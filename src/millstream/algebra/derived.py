@@ -14,7 +14,7 @@ from millstream.algebra import nodes
 from millstream.algebra.columns import flag, kept, nothing, unlike
 from millstream.algebra.groups import Group
 from millstream.algebra.rowwise import micros
-from millstream.algebra.stream import Stream, Table, now
+from millstream.algebra.stream import Stream, Table, now, refuse_deleted
 from millstream.calculus.functions import Assign
 from millstream.calculus.terms import Column, Literal
 from millstream.calculus.types import TEXT, Field, Schema, Type, Value
@@ -24,6 +24,8 @@ from millstream.trace import RowFunction, Traced, call, if_
 
 def updates(table: Table) -> Stream:
     """The rows that a table is updated with, without deletions."""
+    if nodes.can_delete(table.node):
+        refuse_deleted(table.node)
     return Stream(nodes.UpdateStream(table.schema, table.node))
 
 

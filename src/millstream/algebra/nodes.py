@@ -192,9 +192,20 @@ class CombineUpdates(TableNode):
     is_opaque: bool
 
 
+def can_delete(node: TableNode) -> bool:
+    """Whether rows are ever deleted from a table; computed tables may always do so."""
+    match node:
+        case ToTable():
+            return node.deleted is not None
+        case MapTable() | CombineUpdates():
+            return can_delete(node.parent)
+        case _:
+            return True
+
+
 __all__ = [
     "DELETED", "Changelog", "Columns", "CombineUpdates", "FilterTable", "ForeignJoin",
     "InnerJoin", "Key", "Map", "MapTable", "Merged", "Now", "OuterJoin", "Reduce", "Rowwise",
     "Settled", "Source", "StreamNode", "TableNode", "ToTable",
-    "UpdateStream",
+    "UpdateStream", "can_delete",
 ]  # fmt: skip

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from millstream.algebra.groups import Group, Measure, part_columns
-from millstream.algebra.nodes import DELETED, CombineUpdates, TableNode
+from millstream.algebra.nodes import DELETED, CombineUpdates, TableNode, can_delete
 from millstream.algebra.rowwise import schema_of_values
 from millstream.calculus.check import Scope, check
 from millstream.calculus.functions import Aggregation, Assign, Columns, FunctionFault
@@ -161,7 +161,7 @@ def combine_node(
     """The table of what updates add up to, checked."""
     fields = schema_of_values(initial, columns)
     for name in fields.names:
-        if name in table.key or name == DELETED:
+        if name in table.key or (name == DELETED and can_delete(table)):
             raise UsageError(
                 f'the state cannot have a field "{name}": '
                 + ("it is the key of the table" if name in table.key else "changelogs have it")

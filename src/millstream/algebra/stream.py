@@ -94,6 +94,12 @@ class Stream:
                     f'"{deleted}" says which rows are deleted, so it must be a boolean, '
                     f"got {self.schema[deleted]}"
                 )
+            if deleted != DELETED and DELETED in self.schema:
+                raise UsageError(
+                    f'"{deleted}" says which rows are deleted, but the stream also has a column '
+                    f'"{DELETED}"',
+                    hint="rename one of them with map",
+                )
         schema = _keys_first(self.schema, names, without=deleted)
         return Table(nodes.ToTable(schema, names, self.node, deleted))
 
@@ -124,6 +130,7 @@ class Table:
         then the rows that are new or other than before, each in the order of their values.
         """
         node = self.node
+        refuse_deleted(node)
         if isinstance(node, nodes.ToTable) and node.deleted == DELETED:
             if node.stream.schema == node.update_schema:
                 return Stream(node.stream)
@@ -296,6 +303,15 @@ def _row(row: Mapping[str, Value], schema: Schema) -> tuple[Value, ...]:
             value = float(value)  # type: ignore[arg-type]
         values.append(canonical(value))
     return tuple(values)
+
+
+def refuse_deleted(node: nodes.TableNode) -> None:
+    """A changelog has a column that its table must not have."""
+    if DELETED in node.schema:
+        raise UsageError(
+            f'the table has a column "{DELETED}", and so would its changelog',
+            hint="rename it with map",
+        )
 
 
 def _names(names: str | Iterable[str]) -> tuple[str, ...]:
