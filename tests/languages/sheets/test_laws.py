@@ -18,7 +18,6 @@ from tests.languages.sheets.generate import sheets, tuples
 from tests.languages.sheets.laws import CUTS, Events, agree
 from tests.laws.runs import on_reference
 
-
 ROOT = Path(__file__).parents[3]
 
 
@@ -34,7 +33,7 @@ def by_python(count: int, number: int, *more: str) -> None:
 
 @pytest.mark.parametrize("more", [[], ["large"]])
 def test_compiled_loops_give_what_figure_4_says(more: list[str]) -> None:
-    by_python(60, 1, *more)
+    by_python(30, 1, *more)
 
 
 @pytest.mark.proof
