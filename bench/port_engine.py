@@ -112,7 +112,8 @@ class Port:
                 return (
                     f'location "{berth}":\n    when vessel.type == Tanker and vessel.length > '
                     f"{some(100, 200):.1f} m:\n"
-                    f"        require {factor} * gauge.height + 0.01 * vessel.beam >= {some(0, 1):.2f} m"
+                    f"        require {factor} * gauge.height + 0.01 * vessel.beam "
+                    f">= {some(0, 1):.2f} m"
                 )
             case _:
                 return (

@@ -104,7 +104,7 @@ class JudgeKernel(Stateless):
         order = np.lexsort((requirement, row))
         row, requirement, outcome = row[order], requirement[order], outcome[order]
         rows, starts = np.unique(row, return_index=True)
-        ends = np.append(starts[1:], len(row)).tolist()
+        ends = np.append(starts, len(row))[1:].tolist()
         # What fails leaves what is undecided unsaid.
         is_restricted = np.zeros(len(batch), np.bool_)
         is_restricted[row[outcome == FALSE]] = True

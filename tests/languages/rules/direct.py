@@ -61,7 +61,7 @@ def tables_at(events: Mapping[str, list[Event]], names: Mapping[str, Any], time:
 def facts_of(vessel: Row, tables: Tables) -> dict[str, Row | None]:
     """Everything that a rule may ask about a vessel; None where there is no row."""
     berth = _one(tables.get("berths", []), name=vessel.get("destination"))
-    tugs = (tables.get("tugs") or [None])[-1]
+    tugs = next(iter(tables.get("tugs", [])), None)
     wind = _one(tables.get("winds", []), sensor=_nearest(berth, tables, "Air"))
     sensor = _nearest(berth, tables, "Water")
     valid = [
@@ -98,8 +98,8 @@ def value(expression: Expression, facts: Mapping[str, Row | None]) -> Any:
     match expression:
         case Number(number, unit):
             return number * FACTORS[unit]
-        case Text(found) | Truth(found) | Word(found):
-            return found
+        case Text(plain) | Truth(plain) | Word(plain):
+            return plain
         case Named(_, inner):
             return value(inner, facts)
         case Field(entity, name):
