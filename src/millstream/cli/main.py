@@ -75,7 +75,7 @@ def make_parser() -> argparse.ArgumentParser:
         "demo", parents=[common], help="run a job on generated data and show the result"
     )
     demo.add_argument(
-        "--rows", type=int, default=2_000_000, metavar="N", help="bids and asks to generate, each"
+        "--rows", type=int, default=1_000_000, metavar="N", help="trades and quotes, each"
     )
     demo.add_argument("--format", choices=("text", "json"), default="text")
     return parser
