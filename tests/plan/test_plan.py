@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from millstream.backends.local.run import plan_for
 from millstream.calculus.text import load
-from millstream.plan.stages import stages_of
+from millstream.plan.stages import side_by_side, stages_of
 from millstream.plan.steps import Plan
 from millstream.source import Source
 
@@ -79,3 +79,30 @@ def test_conditions_of_joins_and_terms_of_aggregates_become_steps_of_their_own()
     )
     assert ["Join", "Filter > Map", "Aggregate"] == shapes(plan)
     assert all(step.fallback is None for step in plan.steps)
+
+
+def test_stages_that_do_not_need_each_other_run_side_by_side() -> None:
+    plan = planned("""
+    output one, two, three;
+    input s(k text, j text, v integer);
+    (a, b, c) <- Duplicate(s);
+    (wa, $wa) <- Range[1 min](a, $wa);
+    (ga, $ga) <- Aggregate[by k; n = count()](wa, $ga);
+    (gaa, $gaa) <- Aggregate[by n; m = count()](ga, $gaa);
+    (one, $one) <- Istream(gaa, $one);
+    (wb, $wb) <- Range[1 min](b, $wb);
+    (gb, $gb) <- Aggregate[by j; n = count()](wb, $gb);
+    (two, $two) <- Istream(gb, $two);
+    (wc, $wc) <- Range[1 min](c, $wc);
+    (gc, $gc) <- Aggregate[n = count()](wc, $gc);
+    (three, $three) <- Istream(gc, $three);
+    """)
+    stages = stages_of(plan)
+    merged = side_by_side(stages, plan)
+    assert len(merged) < len(stages)
+    assert sorted(k for s in stages for k in s.keys) == sorted(k for s in merged for k in s.keys)
+    assert len(plan.steps) == sum(len(s.steps) for s in merged)
+    made: set[str] = set(plan.program.input_names)
+    for stage in merged:
+        assert set(stage.inputs) <= made
+        made |= {q for step in stage.steps for q in step.outputs}

@@ -6,6 +6,8 @@ an operator's signature. Operators may stand in any order and form cycles.
 
 from __future__ import annotations
 
+import heapq
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from millstream.calculus.functions import Duplicate, Function, FunctionFault, RoundRobinJoin
@@ -129,7 +131,7 @@ def infer_types(program: Program) -> tuple[dict[str, QueueType], list[Fault]]:
     """
     types: dict[str, QueueType] = {i.name: i.type for i in program.inputs}
     faults: list[Fault] = []
-    waiting = list(program.operators)
+    waiting = list(in_dependency_order(program))
     while True:
         still = [op for op in waiting if not _type_operator(op, types, faults)]
         if len(still) == len(waiting):
@@ -191,19 +193,35 @@ def without_copies(program: Program) -> Program:
 
 def in_dependency_order(program: Program) -> tuple[Operator, ...]:
     """The operators, producers before consumers; back edges of cycles are passed over."""
+    operators = program.operators
     ready = set(program.input_names)
-    waiting = list(program.operators)
+    missing = [set(op.inputs) - ready for op in operators]
+    readers: dict[str, list[int]] = {}
+    for number, queues in enumerate(missing):
+        for queue in queues:
+            readers.setdefault(queue, []).append(number)
+    waiting = dict.fromkeys(range(len(operators)))
+    startable = [number for number in waiting if not missing[number]]  # a heap: it is sorted
     ordered: list[Operator] = []
     while waiting:
-        chosen = next(
-            (op for op in waiting if all(q in ready for q in op.inputs)),
-            None,
-        ) or next(
-            (op for op in waiting if isinstance(op.function, RoundRobinJoin)
-             and any(q in ready for q in op.inputs)),
-            waiting[0],
-        )  # fmt: skip
-        waiting.remove(chosen)
-        ordered.append(chosen)
-        ready.update(chosen.outputs)
+        chosen = heapq.heappop(startable) if startable else _in_cycle(operators, waiting, ready)
+        del waiting[chosen]
+        ordered.append(operators[chosen])
+        ready.update(operators[chosen].outputs)
+        for queue in operators[chosen].outputs:
+            for number in readers.get(queue, ()):
+                missing[number].discard(queue)
+                if not missing[number] and number in waiting:
+                    heapq.heappush(startable, number)
     return tuple(ordered)
+
+
+def _in_cycle(operators: tuple[Operator, ...], waiting: Iterable[int], ready: set[str]) -> int:
+    """Where to enter a cycle: at a function that need not wait for all its inputs."""
+    closing = (
+        number
+        for number in waiting
+        if isinstance(operators[number].function, RoundRobinJoin)
+        and any(q in ready for q in operators[number].inputs)
+    )
+    return next(closing, next(iter(waiting)))

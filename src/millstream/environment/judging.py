@@ -47,21 +47,25 @@ def verdict(
     judge: Judge, names: Names, failed: Sequence[int], undecided: Sequence[int]
 ) -> tuple[str, str, str]:
     """The status of a row, the places of what fails, and the reasons in words."""
+    ones = [judge.requirements[n] for n in failed]
     if failed:
-        ones = [judge.requirements[n] for n in failed]
-        places = ", ".join(dict.fromkeys(one.place for one in ones))
-        return RESTRICTED, places, "; ".join(_failure(one, names) for one in ones)
+        return RESTRICTED, places_of(ones), "; ".join(failure(one, names) for one in ones)
     if undecided:
-        return UNDECIDED, "", _doubts([judge.requirements[n] for n in undecided], names)
+        return UNDECIDED, "", doubts([judge.requirements[n] for n in undecided], names)
     return ALLOWED, "", ""
 
 
-def _failure(one: Requirement, names: Names) -> str:
+def places_of(ones: Sequence[Requirement]) -> str:
+    return ", ".join(dict.fromkeys(one.place for one in ones))
+
+
+def failure(one: Requirement, names: Names) -> str:
+    """A requirement that fails, and the values that fail it."""
     values = ", ".join(f"{s.label} = {shown_value(s, names)}" for s in one.shown)
     return f"line {one.place}: {one.text}" + (f", but {values}" if values else "")
 
 
-def _doubts(ones: Sequence[Requirement], names: Names) -> str:
+def doubts(ones: Sequence[Requirement], names: Names) -> str:
     """Which values are missing, and the places that wait for them."""
     waiting: dict[str, list[str]] = {}
     for one in ones:

@@ -6,7 +6,6 @@ Only for these rows are values looked at one by one and put into words.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -15,22 +14,20 @@ import pyarrow.compute as pc
 
 from millstream.calculus.judging import ALLOWED, RESTRICTED, UNDECIDED, Judge
 from millstream.calculus.terms import Call, Column, Term
-from millstream.calculus.types import TEXT, Kind, QueueType, Row
-from millstream.environment.judging import verdict
+from millstream.calculus.types import TEXT, Kind, QueueType
 from millstream.kernels.consolidate import consolidate
 from millstream.kernels.judge_code import allocated, code_of
+from millstream.kernels.judge_words import Speech
 from millstream.kernels.kernel import Round
 from millstream.kernels.loops_judge import FALSE, judge_rows
 from millstream.kernels.merge import Stateless
 from millstream.plan.batch import Array, Batch, Vector, empty_batch
 
 _STATUSES = (ALLOWED, RESTRICTED, UNDECIDED)
-#: How many rows are remembered with their words: what is deleted was inserted before.
-_MOST_REMEMBERED = 1 << 16
 
 
 class JudgeKernel(Stateless):
-    """Mutable: remembers the words for rows, which depend on nothing but the row."""
+    """Mutable only in what it remembers having said."""
 
     def __init__(
         self, function: Judge, input_types: tuple[QueueType, ...], output_count: int
@@ -42,10 +39,7 @@ class JudgeKernel(Stateless):
         self.crossed = frozenset(made.crossed)
         self.known = pa.array(list(made.texts), pa.string())
         self.code, self.registers, self.bank = allocated(made.instructions)
-        schema = input_types[0].schema
-        read = function.facts(input_types, 0).reads
-        self.read = tuple(n for n in schema.names if n in read)
-        self.remembered: dict[Row, tuple[str, str, str]] = {}
+        self.speech = Speech(function, input_types[0].schema)
 
     def process(self, inputs: tuple[Batch, ...], round_: Round) -> tuple[Batch, ...]:
         (batch,) = inputs
@@ -110,31 +104,27 @@ class JudgeKernel(Stateless):
         order = np.lexsort((requirement, row))
         row, requirement, outcome = row[order], requirement[order], outcome[order]
         rows, starts = np.unique(row, return_index=True)
-        parts = [batch.column(n).take(rows).to_list() for n in self.read]
-        for n, (place, start, values) in enumerate(
-            zip(rows.tolist(), starts.tolist(), zip(*parts, strict=True), strict=True)
-        ):
-            found = self.remembered.get(values)
-            if found is None:
-                end = starts[n + 1] if n + 1 < len(starts) else len(row)
-                found = self._spoken(values, requirement[start:end], outcome[start:end])
-            status[place] = _STATUSES.index(found[0])
-            spoken[place] = texts.setdefault(found[1:], len(texts))
+        ends = np.append(starts[1:], len(row)).tolist()
+        # What fails leaves what is undecided unsaid.
+        is_restricted = np.zeros(len(batch), np.bool_)
+        is_restricted[row[outcome == FALSE]] = True
+        status[rows] = np.where(is_restricted[rows], 1, 2)
+        values = [batch.column(n).take(rows).to_list() for n in self.speech.read]
+        numbers, outcomes = requirement.tolist(), outcome.tolist()
+        for n, (place, start, end) in enumerate(zip(rows.tolist(), starts.tolist(), ends,
+                                                    strict=True)):  # fmt: skip
+            unmet = numbers[start:end]
+            if status[place] == 1:
+                failed = [r for r, o in zip(unmet, outcomes[start:end], strict=True) if o == FALSE]
+                said = self.speech.failures(failed, values, n)
+            else:
+                said = self.speech.doubts(unmet, values, n)
+            spoken[place] = texts.setdefault(said, len(texts))
         return (
             _encoded(status, list(_STATUSES)),
             _encoded(spoken, [t[0] for t in texts]),
             _encoded(spoken, [t[1] for t in texts]),
         )
-
-    def _spoken(self, values: Row, requirement: Array, outcome: Array) -> tuple[str, str, str]:
-        names: Mapping[str, Any] = dict(zip(self.read, values, strict=True))
-        failed = requirement[outcome == FALSE].tolist()
-        undecided = requirement[outcome != FALSE].tolist()
-        found = verdict(self.judge, names, failed, undecided)
-        if len(self.remembered) >= _MOST_REMEMBERED:
-            self.remembered.clear()
-        self.remembered[values] = found
-        return found
 
 
 def _encoded(codes: Array, texts: list[str]) -> Vector:

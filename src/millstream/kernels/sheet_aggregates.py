@@ -14,7 +14,14 @@ from millstream.formulas.syntax import Group as Parenthesis
 from millstream.formulas.syntax import Literal, Node, WindowOf
 from millstream.kernels.loops_sums import CELL
 from millstream.kernels.loops_window import ERRORS
-from millstream.kernels.sheet_operands import Lines, NotCompiled, Operand, Texts, pair
+from millstream.kernels.sheet_operands import (
+    Lines,
+    NotCompiled,
+    Operand,
+    Texts,
+    pair,
+    written_number,
+)
 from millstream.kernels.sheet_windows import Condition, Group
 
 NUMBER, TEXT = Kind.NUMBER, Kind.TEXT
@@ -141,13 +148,13 @@ class Aggregates:
         wanted = self.operand(others[0])
         if wanted.kind is not NUMBER or window.source.kind is not NUMBER:
             raise NotCompiled("MATCH of what is no number in a window")
-        mode = others[1] if len(others) > 1 else Literal(1.0)
-        if not isinstance(mode, Literal) or type(mode.value) is not float:
+        mode = written_number(others[1]) if len(others) > 1 else 1.0
+        if mode is None:
             raise NotCompiled("MATCH in a window with a mode that is computed")
-        if mode.value == 0:
+        if mode == 0:
             first = f"row[G{window.group.number} + FIRST]"
             return self._made(f"window_match({window.tree}, {first}, {', '.join(pair(wanted))})")
-        near = "window_match_below" if mode.value > 0 else "window_match_above"
+        near = "window_match_below" if mode > 0 else "window_match_above"
         return self._made(
             f"{near}(row, pool, numbers, {window.place}, {window.column}, "
             f"{', '.join(pair(wanted))})"
@@ -157,9 +164,10 @@ class Aggregates:
         x = self._number(others[0])
         rising = "0"
         if len(others) > 1:
-            if not isinstance(others[1], Literal) or type(others[1].value) is not float:
+            order = written_number(others[1])
+            if order is None:
                 raise NotCompiled("RANK with an order that is computed")
-            rising = "1" if others[1].value else "0"
+            rising = "1" if order else "0"
         return self._made(
             f"window_rank({window.tree}, {window.error}, {', '.join(pair(x))}, {rising})"
         )

@@ -36,6 +36,7 @@ from millstream.kernels.sheet_operands import (
     Texts,
     constant,
     pair,
+    written_number,
 )
 from millstream.kernels.sheet_windows import Group as WindowGroup
 
@@ -196,9 +197,9 @@ class Formulas:
             return self.lines.call(
                 NUMBER, _ONE_NUMBER[function], *pair(self.number(self.operand(arguments[0])))
             )
-        if function in _ROUNDINGS and len(arguments) == 2 and isinstance(arguments[1], Literal):
-            places = arguments[1].value
-            if type(places) is float:
+        if function in _ROUNDINGS and len(arguments) == 2:
+            places = written_number(arguments[1])
+            if places is not None:
                 return self._rounded(_ROUNDINGS[function], arguments[0], places)
         if function in _TWO_NUMBERS and len(arguments) == 2:
             a, b = (self.number(self.operand(n)) for n in arguments)

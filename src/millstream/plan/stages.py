@@ -74,6 +74,32 @@ def stages_of(plan: Plan, *, is_distributed: bool = False) -> tuple[Stage, ...]:
     return tuple(Stage(tuple(d.keys.items()), tuple(d.steps)) for d in drafts)
 
 
+def side_by_side(stages: tuple[Stage, ...], plan: Plan) -> tuple[Stage, ...]:
+    """Stages that do not need each other as one, for engines that run stages in a row.
+
+    Each queue keeps the key of its own stage. If one must have all rows together, all
+    queues of its stage are kept so.
+    """
+    levels: list[int] = []
+    made: dict[str, int] = {}
+    for stage in stages:
+        levels.append(max((made[q] + 1 for q in stage.inputs if q in made), default=0))
+        made.update({q: levels[-1] for step in stage.steps for q in step.outputs})
+    order = {step: number for number, step in enumerate(plan.steps)}
+    merged = []
+    for level in range(max(levels, default=-1) + 1):
+        together = [s for s, own in zip(stages, levels, strict=True) if own == level]
+        steps = sorted((step for s in together for step in s.steps), key=order.__getitem__)
+        merged.append(Stage(tuple(k for s in together for k in _kept_by(s)), tuple(steps)))
+    return tuple(merged)
+
+
+def _kept_by(stage: Stage) -> tuple[tuple[str, Key], ...]:
+    if any(key == () for _, key in stage.keys):
+        return tuple((queue, ()) for queue in stage.inputs)
+    return stage.keys
+
+
 def _joined(
     step: Step, wanted: dict[str, Key], places: dict[str, _Place], drafts: list[_Draft]
 ) -> int | None:

@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from millstream.api import Compiled
 from millstream.errors import UsageError, listing, suggest
@@ -183,17 +183,17 @@ def domain(name: str | Path = "port") -> Vocabulary:
 
 @dataclass(frozen=True)
 class EntityWords:
-    """The fields of an entity, as attributes."""
+    """The fields of an entity, as attributes; hence it has hardly any of its own."""
 
-    domain: Domain
-    name: str
+    _domain: Domain
+    _entity: str
 
     def __getattr__(self, field: str) -> Value:
-        columns = self.domain.entities[self.name].columns
+        columns = self._domain.entities[self._entity].columns
         if field.startswith("_") or field not in columns:
             near = suggest(field, columns) or f"it has: {listing(columns, 20)}"
-            raise AttributeError(f'{self.name} has no "{field}"; {near}')
-        return Value(ast.Field(self.name, field, _place()))
+            raise AttributeError(f'{self._entity} has no "{field}"; {near}')
+        return Value(ast.Field(self._entity, field, _place()))
 
 
 @dataclass(frozen=True)
@@ -203,7 +203,7 @@ class Vocabulary:
     domain: Domain
     name: str
 
-    def __getattr__(self, name: str) -> EntityWords | Value:
+    def __getattr__(self, name: str) -> Any:
         if name in self.domain.entities:
             return EntityWords(self.domain, name)
         if name in self.domain.names:

@@ -61,12 +61,16 @@ def _indented(lines: list[str]) -> list[str]:
     return [f"    {line}" for line in lines]
 
 
+def _joined(blocks_: list[list[str]]) -> list[str]:
+    return [line for block in blocks_ for line in block]
+
+
 def blocks() -> st.SearchStrategy[list[str]]:
     """Lines of nested statements."""
     leaf = st.builds(lambda c: [f"require {c}"], conditions())
 
     def nested(inner: st.SearchStrategy[list[str]]) -> st.SearchStrategy[list[str]]:
-        body = st.lists(inner, min_size=1, max_size=2).map(lambda b: sum(b, []))
+        body = st.lists(inner, min_size=1, max_size=2).map(_joined)
         return st.one_of(
             st.builds(lambda c, b: [f"when {c}:", *_indented(b)], conditions(), body),
             st.builds(
@@ -84,7 +88,7 @@ def rule_texts() -> st.SearchStrategy[str]:
                 [
                     'domain "toy.toml"',
                     "depth = berth.depth + tide.height",
-                    *sum(found, []),
+                    *_joined(found),
                     EVERYTHING,
                 ]
             )

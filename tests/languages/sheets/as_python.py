@@ -23,6 +23,7 @@ from millstream.kernels import loops_sums, sheet_compiled, sheet_paths
 from tests.languages.sheets.generate import sheets, tuples
 from tests.languages.sheets.laws import CUTS, agree
 
+_PHASES = [Phase.generate, Phase.shrink]
 walked: dict[str, int] = {}
 kernels = [0]
 
@@ -59,15 +60,15 @@ def main(count: int, number: int, *, is_large: bool) -> None:
     warnings.simplefilter("ignore", RuntimeWarning)  # overflows, which compiled code does not tell
 
     @seed(number)
-    @settings(max_examples=count, deadline=None, database=None,
-              suppress_health_check=list(HealthCheck), phases=[Phase.generate, Phase.shrink])  # fmt: skip
+    @settings(max_examples=count, deadline=None, database=None, phases=_PHASES,
+              suppress_health_check=list(HealthCheck))  # fmt: skip
     @given(sheets(), tuples(), CUTS)
     def check(program: Any, events: Any, cuts: list[int]) -> None:
         note_if_walked(program)
         agree(program, events, cuts)
 
     check()
-    print(f"{kernels[0]} rounds of compiled loops; walked: {walked}")
+    print(f"{kernels[0]} rounds of compiled loops; walked: {walked}")  # noqa: T201
 
 
 def note_if_walked(program: Any) -> None:
