@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from millstream.calculus.functions import Join, Latest, Rows
-from millstream.calculus.types import INTEGER, TEXT, QueueType, Row, Schema
+from millstream.calculus.types import BOOLEAN, INTEGER, TEXT, QueueType, Row, Schema
 from millstream.kernels.consolidate import consolidate
 from millstream.kernels.join import JoinKernel
 from millstream.kernels.kernel import Round
@@ -138,3 +138,16 @@ def test_many_rows_may_refer_to_one() -> None:
     assert count == sum(out.weight)  # type: ignore[arg-type]
     assert {"y"} == {row[3 + 1] for row, t, w in zip(out.rows(), out.time, out.weight, strict=True)  # type: ignore[arg-type]
                      if t == 3 and w == 1}  # fmt: skip
+
+
+def test_keys_that_are_gone_are_forgotten() -> None:
+    type_ = QueueType(Schema.of(k=INTEGER, x=TEXT, gone=BOOLEAN))
+    kernel = LatestKernel(Latest(("k",), "gone"), (type_,), 1)
+    rows: list[Row] = [(1, "a", False), (1, "a", True), (2, "b", None), (3, "c", False),
+                       (3, "c", True), (3, "d", False), (4, "e", True)]  # fmt: skip
+    times = [1, 2, 2, 3, 3, 3, 4]
+    (out,) = kernel.process((batch_of(type_, times, rows),), Round(4, np.zeros(0, np.int64)))
+    expected = [(1, 1, (1, "a", False)), (2, -1, (1, "a", False)), (2, 1, (2, "b", None)),
+                (3, 1, (3, "d", False))]  # fmt: skip
+    assert expected == told([out], out.type)
+    assert 2 == kernel.keys.size

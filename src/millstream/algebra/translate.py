@@ -199,12 +199,11 @@ class Translator:
 
     def _held(self, node: TableNode, updates: Updates) -> Queue:
         """The latest update of each key, unless it is a deletion."""
-        table = self.wiring.add(Latest(node.key), updates.queue, name="table")
+        unless = DELETED if updates.can_delete else None
+        table = self.wiring.add(Latest(node.key, unless), updates.queue, name="table")
         if not updates.can_delete:
             return table
-        is_there = Call("not", (is_true(DELETED),), BOOLEAN)
-        there = self.wiring.add(Filter(is_there), table, name="there")
-        return self.wiring.add(Map(kept(node.schema)), there, name="rows")
+        return self.wiring.add(Map(kept(node.schema)), table, name="rows")
 
     # --- tables as updates ---------------------------------------------------------------
 

@@ -274,7 +274,12 @@ class Body:
         return Rstream(self.durations("every", SHAPES["Rstream"].usage))
 
     def latest(self) -> Function | None:
-        return Latest(self.column_names("by"))
+        unless = self.column_names("unless")
+        if len(unless) > 1:
+            self.fail("Latest looks at one column of `unless`",
+                      hint=f"usage: {SHAPES['Latest'].usage}")  # fmt: skip
+            return None
+        return Latest(self.column_names("by"), unless[0] if unless else None)
 
     def pairs(self) -> tuple[tuple[str, str], ...]:
         pairs: list[tuple[str, str]] = []
@@ -421,7 +426,8 @@ SHAPES: dict[str, Shape] = {
                    "Range[5 min], Range[unbounded] or Range[5 min; slide 1 min]", Body.range_),
     "Rows": Shape((None, "by", "within"),
                   "Rows[10], Rows[10 by key] or Rows[10 by key; within 5 min]", Body.rows),
-    "Latest": Shape(("by",), "Latest[by key]", Body.latest),
+    "Latest": Shape(("by", "unless"), "Latest[by key] or Latest[by key; unless deleted]",
+                    Body.latest),
     "Join": Shape(("on", "where", "nulls"), "Join[on key, left = right; where condition]",
                   Body.join),
     "Lookup": Shape((None, "on", "nulls"), "Lookup[found; on key, left = right]", Body.lookup),

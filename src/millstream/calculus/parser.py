@@ -61,6 +61,7 @@ UNITS: dict[str, int] = {
 FLAG_WORDS = frozenset({"unbounded", "nulls"})
 CLAUSE_WORDS = FLAG_WORDS | {
     "by", "when", "set", "emit", "on", "where", "slide", "within", "every", "descending",
+    "unless",
 }  # fmt: skip
 #: Names that must be quoted to be columns.
 RESERVED_WORDS = CLAUSE_WORDS | {"and", "or", "not", "true", "false", "null", "inf", "nan"}

@@ -136,8 +136,9 @@ def _body(function: Function) -> str:
         case Top(count, by, descending):
             first = f"{count} by {_names(by)}" if by else str(count)
             return f"{first}; descending {_names(descending)}" if descending else first
-        case Latest(by):
-            return f"by {_names(by)}" if by else ""
+        case Latest(by, unless):
+            clauses = [f"by {_names(by)}"] if by else []
+            return "; ".join([*clauses, *([f"unless {_name(unless)}"] if unless else [])])
         case Join(on, where, nulls_match):
             clauses = [*_on(on), *(["nulls"] if nulls_match else [])]
             return "; ".join(clauses + ([f"where {render_term(where)}"] if where else []))

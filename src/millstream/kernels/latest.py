@@ -17,13 +17,22 @@ from millstream.kernels.interning import Interner, named, part
 from millstream.kernels.interning_text import TextPool
 from millstream.kernels.interning_words import Codec
 from millstream.kernels.kernel import Round, State
-from millstream.kernels.loops import NEAR, frozen, prefetch
+from millstream.kernels.loops import NEAR, dead_ids, frozen, prefetch
 from millstream.plan.batch import Array, Batch, empty_batch
 
 #: What is kept with each key: whether it has a row, the time of its last change, where in
 #: the output that was told, and then the words of its other columns.
 _IS_THERE, _TIME, _TOLD_AT = range(3)
 _EXTRA = 3
+
+
+class Items(NamedTuple):
+    """Rows: when, of which key, the words of the other columns, and whether the key is gone."""
+
+    time: Array
+    ids: Array
+    words: Array
+    gone: Array
 
 
 class Told(NamedTuple):
@@ -53,16 +62,34 @@ def _holds(record: Array, start: Any, words: Array, i: Any) -> Any:
     return True
 
 
+@inlined
+def _forget(record: Array, width: Any, now: Any, told: Told, size: Any) -> Any:
+    """Take the row of a key away, if it has one."""
+    if record[width + _IS_THERE] == 0:
+        return size
+    record[width + _IS_THERE] = 0
+    if record[width + _TIME] == now:
+        told.weight[record[width + _TOLD_AT]] = 0
+        return size
+    return _tell(told, size, (now, -1), record, width)
+
+
 @tight
-def take_latest(items: tuple[Array, Array, Array], records: Array, width: int, told: Told) -> int:
-    """Take in rows of ids; how many changes are told. Keys are `width` words wide."""
-    time, ids, words = items
+def take_latest(items: Items, records: Array, width: int, told: Told) -> int:
+    """Take in rows of ids; how many changes are told. Keys are `width` words wide.
+
+    What has come and gone at one instant is left with weight zero.
+    """
+    time, ids, words, gone = items
     start = width + _EXTRA
     size = 0
     for i in range(time.size):
         if i + NEAR < time.size:
             prefetch(records, ids[i + NEAR])
         record = records[ids[i]]
+        if gone[i]:
+            size = _forget(record, width, time[i], told, size)
+            continue
         if record[width + _IS_THERE] != 0 and record[width + _TIME] == time[i]:
             # A row that came at this very instant has never been seen.
             at = record[width + _TOLD_AT]
@@ -92,6 +119,7 @@ class LatestKernel:
         (self.type,) = function.output_types(input_types, output_count)
         schema = self.type.schema
         self.by = function.by
+        self.unless = function.unless if isinstance(function, Latest) else None
         self.rest = tuple(n for n in schema.names if n not in self.by)
         self.codec = Codec([schema[n] for n in self.rest], TextPool())
         self.keys = Interner([schema[n] for n in self.by], _EXTRA + self.codec.width)
@@ -109,11 +137,23 @@ class LatestKernel:
             np.empty(2 * count, np.int64),
             np.empty((2 * count, width + self.codec.width), np.int64),
         )
-        items = (frozen(batch.time), ids, words)
+        gone = self._gone(batch)
+        items = Items(frozen(batch.time), ids, words, gone)
         size = take_latest(items, self.keys.table.records, width, told)
-        out = self._batch(Told(*(a[:size] for a in told)))
+        told = Told(*(a[:size] for a in told))
+        if gone.any():
+            kept = np.flatnonzero(told.weight)
+            told = Told(*(a[kept] for a in told))
+            self.keys.release(dead_ids(ids, self.keys.table.records, width + _IS_THERE))
+        out = self._batch(told)
         self._sweep()
         return (out,)
+
+    def _gone(self, batch: Batch) -> Array:
+        if self.unless is None:
+            return np.zeros(len(batch), np.bool_)
+        column = batch.column(self.unless)
+        return np.ascontiguousarray(column.values & column.mask())
 
     def _batch(self, told: Told) -> Batch:
         width = self.keys.codec.width

@@ -142,8 +142,11 @@ def _window(function: Function, stream: str) -> Size:
             if not by:
                 return Size(rows)
             return Size(f"{rows} for each {', '.join(by)}", Growth.BY_KEYS)
-        case Latest(by):
-            return Size(f"the last row of {stream} for each {', '.join(by)}", Growth.BY_KEYS)
+        case Latest(by, unless):
+            words = f"the last row of {stream} for each {', '.join(by)}"
+            if unless is not None:
+                return Size(f"{words} that is not {unless}", Growth.OUTSIDE)
+            return Size(words, Growth.BY_KEYS)
         case _:
             raise AssertionError(function)
 
