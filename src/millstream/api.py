@@ -193,6 +193,9 @@ class Compiled:
     def _input(self, one: Input, inputs: Mapping[str, Any]) -> Any:
         if one.name in inputs:
             return inputs[one.name]
+        if one.values is not None:
+            columns = one.type.schema.names
+            return [dict(zip(columns, row, strict=True)) for row in one.values]
         beside = [self.base / f"{one.name}.{end}" for end in ("parquet", "csv", "jsonl")]
         found = [path for path in beside if path.exists()]
         if len(found) == 1:

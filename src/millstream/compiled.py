@@ -67,6 +67,14 @@ def inlined(function: F) -> F:
     )(function)
 
 
+def apart(function: F) -> F:
+    """Compile a function of generated code that makes no arrays on its own, called by others.
+
+    It is not kept on its own either: it lies in what calls it.
+    """
+    return _njit(_nrt=False, no_cpython_wrapper=True, **_OPTIONS)(function)  # type: ignore[no-any-return]
+
+
 _OPTIONS = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 
 

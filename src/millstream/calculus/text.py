@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from millstream.calculus.elaborate import elaborate
 from millstream.calculus.functions import (
@@ -25,6 +25,7 @@ from millstream.calculus.functions import (
     Lookup,
     Map,
     Opaque,
+    OpaqueFold,
     Range,
     RoundRobinJoin,
     RoundRobinSplit,
@@ -90,7 +91,14 @@ def _input(one: Input) -> str:
     time = f" time {_name(one.time)}" if one.time else ""
     slack = f" slack {render_duration(one.slack)}" if one.slack else ""
     once = " once" if one.is_read_once else ""
-    return f"{_name(one.name)}{kind}({columns}){time}{slack}{once}"
+    values = "" if one.values is None else f" values ({', '.join(_rows(one))})"
+    return f"{_name(one.name)}{kind}({columns}){time}{slack}{once}{values}"
+
+
+def _rows(one: Input) -> Iterator[str]:
+    types = [f.type for f in one.type.schema]
+    for row in one.values or ():
+        yield f"({', '.join(_literal(v, t) for v, t in zip(row, types, strict=True))})"
 
 
 def _variable(one: Variable) -> str:
@@ -142,7 +150,7 @@ def _body(function: Function) -> str:
             return ",\n    ".join(json.dumps(t, ensure_ascii=False) for t in sheet_lines(function))
         case Judge():
             return ";\n    ".join(_judge_clauses(function))
-        case Opaque(label):
+        case Opaque(label) | OpaqueFold(label):
             return json.dumps(label, ensure_ascii=False)
         case _:
             return ""

@@ -19,6 +19,8 @@ def serial_of(year: int, month: int, day: int) -> float:
     """The serial number of a day of the calendar (1900 system)."""
     if (year, month, day) == (1900, 2, 29):
         return 60.0
+    if day == 0:
+        return serial_of(year, month, 1) - 1
     number = dt.date(year, month, day).toordinal() - _EPOCH
     return float(number if number > 60 else number - 1)
 

@@ -275,6 +275,8 @@ def beta_distribution(
 def beta_inverse(p: float, a: float, b: float, low: float = 0.0, high: float = 1.0) -> float:
     if a <= 0 or b <= 0:
         fail(NUM)
+    if p == 1:
+        return high
     return low + (high - low) * inverted(lambda x: beta_share(a, b, x), _open(p), 0.0, 1.0)
 
 

@@ -258,11 +258,11 @@ def _fraction(parts: list[Part], number: float) -> str:
     if near == 1 and has_whole:
         whole, near = whole + 1, Fraction(0)
     if has_whole and near == 0:
-        return f"{whole}" + " " * (2 + (slash - start) + len(under)) if whole else "0"
+        return f"{whole}" + " " * (2 + (slash - start) + len(under))
     over = near.numerator * (limit // near.denominator) if fixed else near.numerator
     down = limit if fixed else near.denominator
     text = f"{str(over).rjust(slash - start)}/{str(down).ljust(max(len(under), 1))}"
-    return f"{whole or ''}{' ' if whole else ''}{text}" if has_whole else text
+    return f"{whole or ''} {text}" if has_whole else text
 
 
 # --- dates and times --------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from millstream.formulas.arrays import Area, Array, Operand, Table, Union
-from millstream.formulas.functions_math import product, total
+from millstream.formulas.functions_math import product, sum_of, total
 from millstream.formulas.functions_statistics import (
     STATISTICS,
     average,
@@ -14,7 +14,7 @@ from millstream.formulas.functions_statistics import (
     largest,
     smallest,
 )
-from millstream.formulas.gather import Matcher, criterion
+from millstream.formulas.gather import Matcher, criterion, has_window
 from millstream.formulas.registry import Family, spec
 from millstream.formulas.values import DIV0, NUM, VALUE, ErrorValue, Raised, Scalar, fail, finite
 
@@ -98,23 +98,22 @@ def _at(source: Table, i: int, j: int) -> Scalar:
 
 def sum_if(operand: Operand, wanted: Scalar, values: Operand = None) -> float:
     source = operand if values is None else values
-    return finite(_added(_chosen(source, (operand, wanted), same_shape=False)))
+    found = _chosen(source, (operand, wanted), same_shape=False)
+    return finite(sum_of(found, is_exact=has_window(operand)))
 
 
 def average_if(operand: Operand, wanted: Scalar, values: Operand = None) -> float:
     source = operand if values is None else values
-    return _averaged(_chosen(source, (operand, wanted), same_shape=False))
+    found = _chosen(source, (operand, wanted), same_shape=False)
+    return _averaged(found, is_exact=has_window(operand))
 
 
-def _added(values: list[float]) -> float:
-    result = 0.0
-    for value in values:
-        result += value
-    return result
+def _added(values: list[float], *, is_exact: bool) -> float:
+    return finite(sum_of(values, is_exact=is_exact))
 
 
-def _averaged(values: list[float]) -> float:
-    return _added(values) / len(values) if values else fail(DIV0)
+def _averaged(values: list[float], *, is_exact: bool) -> float:
+    return sum_of(values, is_exact=is_exact) / len(values) if values else fail(DIV0)
 
 
 def count_ifs(*conditions: Operand) -> float:
@@ -126,6 +125,14 @@ def count_ifs(*conditions: Operand) -> float:
 def _ifs(finish: Callable[[list[float]], float]) -> Callable[..., float]:
     def apply(values: Operand, *conditions: Operand) -> float:
         return finish(_chosen(values, conditions, same_shape=True))
+
+    return apply
+
+
+def _added_ifs(finish: Callable[..., float]) -> Callable[..., float]:
+    def apply(values: Operand, *conditions: Operand) -> float:
+        found = _chosen(values, conditions, same_shape=True)
+        return finish(found, is_exact=has_window(values))
 
     return apply
 
@@ -250,7 +257,7 @@ def aggregate(which: float, option: float, *operands: Operand) -> float:
 CRITERIA: Family = {
     "AGGREGATE": spec("n n a+", aggregate),
     "AVERAGEIF": spec("r e r?", average_if),
-    "AVERAGEIFS": spec("r r+ e+", _ifs(_averaged)),
+    "AVERAGEIFS": spec("r r+ e+", _added_ifs(_averaged)),
     "COUNTIF": spec("r e", count_if),
     "COUNTIFS": spec("r+ e+", count_ifs),
     "DAVERAGE": spec("r v r", _database(average)),
@@ -269,5 +276,5 @@ CRITERIA: Family = {
     "MINIFS": spec("r r+ e+", _ifs(lambda v: min(v, default=0.0))),
     "SUBTOTAL": spec("n r+", subtotal),
     "SUMIF": spec("r e r?", sum_if),
-    "SUMIFS": spec("r r+ e+", _ifs(lambda v: finite(_added(v)))),
+    "SUMIFS": spec("r r+ e+", _added_ifs(_added)),
 }

@@ -18,6 +18,7 @@ from millstream.formulas.values import (
     Scalar,
     fail,
     finite,
+    to_number,
 )
 
 
@@ -189,7 +190,8 @@ def gcd(*operands: Operand) -> float:
 
 
 def lcm(*operands: Operand) -> float:
-    return finite(float(math.lcm(*_naturals(operands))))
+    found = _naturals(operands)
+    return finite(float(math.lcm(*found))) if found else 0.0
 
 
 def factorial(x: float) -> float:
@@ -290,22 +292,33 @@ def acot(x: float) -> float:
 
 # --- bases ------------------------------------------------------------------------------
 
-_ROMAN = (
-    (1000, "M"), (900, "CM"), (500, "D"), (400, "CD"), (100, "C"), (90, "XC"), (50, "L"),
-    (40, "XL"), (10, "X"), (9, "IX"), (5, "V"), (4, "IV"), (1, "I"),
-)  # fmt: skip
+_ROMAN = ((1000, "M"), (500, "D"), (100, "C"), (50, "L"), (10, "X"), (5, "V"), (1, "I"))
 
 
 def roman(x: float, form: Scalar = 0.0) -> str:
     n = whole(x)
     if not 0 <= n < 4000:
         fail(VALUE)
-    if type(form) is float and form != 0:
+    steps = (0 if form else 4) if type(form) is bool else whole(to_number(form))
+    if not 0 <= steps <= 4:
         fail(VALUE)
     text = ""
-    for number, letters in _ROMAN:
-        count, n = divmod(n, number)
-        text += letters * count
+    for place in range(0, len(_ROMAN), 2):
+        unit, letter = _ROMAN[place]
+        digit = n // unit
+        if digit % 5 == 4:
+            # Four or nine: a smaller letter before a larger one. The form says how many
+            # letters further down the smaller one may be taken from, if enough is left.
+            larger = place - 1 if digit == 4 else place - 2
+            smaller = place
+            limit = min(place + steps, len(_ROMAN) - 1)
+            while smaller < limit and _ROMAN[larger][0] - _ROMAN[smaller + 1][0] <= n:
+                smaller += 1
+            text += _ROMAN[smaller][1] + _ROMAN[larger][1]
+            n += _ROMAN[smaller][0] - _ROMAN[larger][0]
+        else:
+            text += (_ROMAN[place - 1][1] if digit > 4 else "") + letter * (digit % 5)
+            n %= unit
     return text
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Protocol
 
 from millstream.formulas.arrays import Area, Array, Operand, Table, Union, column_of
@@ -121,11 +122,25 @@ def variance(values: list[float], *, is_sample: bool) -> float:
     return finite(squared_deviations(values) / divisor) if divisor > 0 else fail(DIV0)
 
 
+def variance_of_window(values: list[float], *, is_sample: bool) -> float:
+    """From exact sums, so that what has left a window leaves no trace in it."""
+    count = len(values)
+    if count <= is_sample:
+        fail(DIV0)
+    squares = sum(Fraction(v) ** 2 for v in values)
+    upper = count * squares - sum(Fraction(v) for v in values) ** 2
+    try:
+        return float(upper) / (count * (count - is_sample))
+    except OverflowError:
+        fail(NUM)
+
+
 def _spread(
     choose: Callable[..., list[float]], *, is_sample: bool, is_root: bool
 ) -> Callable[..., float]:
     def spread(*operands: Operand) -> float:
-        value = variance(choose(*operands), is_sample=is_sample)
+        measure = variance_of_window if has_window(*operands) else variance
+        value = measure(choose(*operands), is_sample=is_sample)
         return math.sqrt(value) if is_root else value
 
     return spread
@@ -433,15 +448,15 @@ def product_sum(*operands: Operand) -> float:
     if len({(t.height, t.width) for t in tables}) > 1:
         fail(VALUE)
     columns = [list(t.values()) for t in tables]
-    result = 0.0
+    parts = []
     for values in zip(*columns, strict=True):
         part = 1.0
         for value in values:
             if type(value) is ErrorValue:
                 raise Raised(value)
             part *= value if type(value) is float else 0.0
-        result += part
-    return finite(result)
+        parts.append(part)
+    return finite(sum_of(parts, is_exact=has_window(*tables)))
 
 
 _SPREADS = {

@@ -97,11 +97,20 @@ def clean(text: str) -> str:
     return "".join(c for c in text if ord(c) >= 32)
 
 
+def upper(text: str) -> str:
+    """Letter by letter: one that has no single capital stays as it is."""
+    return "".join(c if len(c.upper()) > 1 else c.upper() for c in text)
+
+
+def lower(text: str) -> str:
+    return "".join(c if len(c.lower()) > 1 else c.lower() for c in text)
+
+
 def proper(text: str) -> str:
     result = ""
     is_first = True
     for character in text:
-        result += character.upper() if is_first else character.lower()
+        result += upper(character) if is_first else lower(character)
         is_first = not character.isalpha()
     return result
 
@@ -276,7 +285,7 @@ TEXT: Family = {
     "LEFTB": spec("t n?", left),
     "LEN": spec("t", lambda t: float(len(t.encode("utf-16-le")) // 2)),
     "LENB": spec("t", lambda t: float(len(t))),
-    "LOWER": spec("t", lambda t: t.lower()),
+    "LOWER": spec("t", lower),
     "MID": spec("t n n", middle),
     "MIDB": spec("t n n", middle),
     "N": spec("v", number_of),
@@ -300,7 +309,7 @@ TEXT: Family = {
     "TRIM": spec("t", trim),
     "UNICHAR": spec("n", unicode_character),
     "UNICODE": spec("t", unicode_number),
-    "UPPER": spec("t", lambda t: t.upper()),
+    "UPPER": spec("t", upper),
     "VALUE": spec("v", value),
     "VALUETOTEXT": spec("e n?", array_to_text),
 }

@@ -19,15 +19,19 @@ def same_number(a: float, b: float) -> bool:
 
 def round_half_away(x: float, places: float) -> float:
     """To the nearest, halves away from zero; what is next to a half is taken for one."""
-    scale: float = 10.0 ** abs(places)
-    size = abs(x) * scale if places >= 0 else abs(x) / scale
+    return round_scaled(x, 10.0 ** abs(places), places >= 0)
+
+
+def round_scaled(x: float, scale: float, is_fraction: bool) -> float:  # noqa: FBT001
+    """The same; the power of ten is given, and whether it is that of digits after the point."""
+    size = abs(x) * scale if is_fraction else abs(x) / scale
     if not size < _WHOLE:
         return x
     low = float(math.floor(size))
     rest = size - low
     if rest >= 0.5 or 0.5 - rest <= CLOSE * size:
         low += 1.0
-    value = low / scale if places >= 0 else low * scale
+    value = low / scale if is_fraction else low * scale
     return -value + 0.0 if x < 0 else value
 
 
@@ -43,13 +47,17 @@ def round_down(x: float, places: float) -> float:
 
 def cut(x: float, places: float, up: float) -> float:
     """Without further digits; `up` is 1 to go away from zero, 0 to go towards it."""
-    scale: float = 10.0 ** abs(places)
-    size = abs(x) * scale if places >= 0 else abs(x) / scale
+    return cut_scaled(x, 10.0 ** abs(places), places >= 0, up)
+
+
+def cut_scaled(x: float, scale: float, is_fraction: bool, up: float) -> float:  # noqa: FBT001
+    """The same with the power of ten given, as for `round_scaled`."""
+    size = abs(x) * scale if is_fraction else abs(x) / scale
     if not size < _WHOLE:
         return x
     near = math.floor(size + 0.5)
     low = near + 0.0 if abs(size - near) <= CLOSE * size else math.floor(size) + up
-    value = low / scale if places >= 0 else low * scale
+    value = low / scale if is_fraction else low * scale
     return -value + 0.0 if x < 0 else value
 
 

@@ -11,6 +11,7 @@ from millstream.formulas.functions_financial import FINANCIAL
 from millstream.formulas.functions_lookup import LOOKUP
 from millstream.formulas.functions_math import MATH
 from millstream.formulas.functions_regression import REGRESSION
+from millstream.formulas.functions_significance import SIGNIFICANCE
 from millstream.formulas.functions_statistics import STATISTICS
 from millstream.formulas.functions_text import TEXT
 from millstream.formulas.registry import Family
@@ -28,6 +29,7 @@ FAMILIES: dict[str, Family] = {
     "financial": FINANCIAL,
     "distributions": DISTRIBUTIONS,
     "regression": REGRESSION,
+    "significance": SIGNIFICANCE,
     "conversions": CONVERSIONS,
 }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from millstream.calculus.functions import Aggregate, Distinct, Filter, Judge
+from millstream.calculus.functions import Aggregate, Distinct, Filter, Join, Judge
 from millstream.calculus.graph import Operator, Program
 from millstream.calculus.sheets import Sheet
 from millstream.kernels.fallback import FallbackKernel
@@ -12,8 +12,10 @@ from millstream.kernels.relational_table import KERNELS
 from millstream.kernels.rows import RowKernel
 from millstream.kernels.rows import why_not as why_not_rows
 from millstream.kernels.sheet_build import sheet_kernel
+from millstream.kernels.table_join import TableJoinKernel
 from millstream.kernels.tostream import DifferenceKernel
 from millstream.plan.steps import ROW_FUNCTIONS, Plan, Step
+from millstream.plan.unique import is_table_join, unique_keys
 
 
 def why_not(program: Program, operators: tuple[Operator, ...]) -> str | None:
@@ -57,6 +59,10 @@ def build_kernel(plan: Plan, step: Step) -> Kernel:
     (op,) = step.operators
     if isinstance(op.function, Sheet):
         return sheet_kernel(op.function, tuple(t for _, t in inputs), len(step.outputs))
+    if isinstance(op.function, Join):
+        keys = unique_keys(plan.program)
+        if is_table_join(op.function, [keys.get(q) for q in op.inputs]):
+            return TableJoinKernel(op.function, tuple(t for _, t in inputs), keys[op.inputs[0]])
     kernel: Kernel = KERNELS[type(op.function)](
         op.function, tuple(t for _, t in inputs), len(step.outputs)
     )

@@ -1,264 +1,419 @@
 """Compiled loops for the windows of sheets.
 
-The values of all windows lie in one pool. Each window of each key has a block of it, used as
-a ring: positions count on for ever, and a position's place is its lowest bits. A window that
-is full moves to a block of twice the size. What its aggregates need is kept up to date as
-values enter and leave: counts, an exact sum, and the candidates for the smallest and the
-largest value in order.
+Windows that take values in at the same ticks and drop them at the same ticks lie side by side
+in a *group*: what they share (places, times) is kept once. A group has words in the row of its
+key and a block of the pool, used as a ring: positions count on for ever, and a position's place
+is its lowest bits. A group that is full moves to a block of twice the size.
+
+An element is a few words: its time, the statuses of its values (a byte each), the values, and
+what aggregates keep with it: a place in a queue of candidates for the least or greatest value,
+or a node of a tree. What enters and leaves is told to generated functions that know which.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from millstream.compiled import inlined, tight
-from millstream.kernels.loops_sums import Wides, add_number, number_sum
+from millstream.formulas import rounding
+from millstream.kernels.loops_sums import (
+    HI,
+    LO,
+    WIDE,
+    Wides,
+    _add_once,
+    _add_slowly,
+    narrow,
+    two_sum,
+)
 from millstream.plan.batch import Array
 
-#: The words kept with each window. The window holds positions FIRST to SEEN; those up to END
-#: wait for the trigger. LOW_* and HIGH_* are rings of positions with rising and falling values.
-(BASE, CAPACITY, FIRST, SEEN, END, NUMBERS, GIVEN, ERRORS, LOW_FIRST, LOW_END, HIGH_FIRST,
- HIGH_END) = range(12)  # fmt: skip
-WINDOW = 12
-#: Which aggregates a window keeps, as bits.
-SUMS, LOWS, HIGHS = 1, 2, 4
+#: The words of a group in the row of its key. It holds positions FIRST to SEEN; those up to
+#: END wait for the trigger.
+BASE, CAPACITY, FIRST, SEEN, END = range(5)
+GROUP = 5
+#: The words of an element before its values.
+TIME, STATUSES, VALUES = range(3)
+#: How many values of a column are no numbers, how many are empty, how many are errors.
+NO_NUMBERS, EMPTIES, ERRORS = range(3)
+COUNTS = 3
+#: The words of a queue of candidates.
+QUEUE_FIRST, QUEUE_END = range(2)
+QUEUE = 2
 LEAST_BLOCK = 8
 
-_OK, _EMPTY, _FIRST_ERROR = 0, 2, 10
+same: Any = inlined(rounding.same_number)
 
-
-class Pool(NamedTuple):
-    """Values with their statuses and times, rings of candidates, and how much is used."""
-
-    values: Array
-    statuses: Array
-    times: Array
-    lows: Array
-    highs: Array
-    used: Array
+_EMPTY, _FIRST_ERROR = 2, 10
+_DIV0, _VALUE, _REF, _NUM, _NA = 11, 12, 13, 15, 16
+_SPLIT = 134217729.0  # 2^27 + 1
+_SPLITTABLE = 2.0**500
 
 
 @inlined
-def room_wanted(window: Array) -> Any:
-    """How much of the pool the window may ask for when one more value comes."""
-    if window[END] - window[FIRST] < window[CAPACITY]:
+def room_wanted(row: Array, group: int, stride: int) -> Any:
+    """How much of the pool the group may ask for when one more element comes."""
+    if row[group + END] - row[group + FIRST] < row[group + CAPACITY]:
         return 0
-    return max(LEAST_BLOCK, 2 * window[CAPACITY])
+    return max(LEAST_BLOCK, 2 * row[group + CAPACITY]) * stride
 
 
 @tight
-def move(window: Array, pool: Pool) -> None:
-    """Move a full window to a block of twice the size; there is room for it."""
-    old, size = window[BASE], window[CAPACITY]
-    new = pool.used[0]
+def move(row: Array, pool: Array, used: Array, group: int, stride: int, queues: Array) -> None:
+    """Move a full group to a block of twice the size; there is room for it.
+
+    `queues` has for each queue its words in the row and its word in the elements.
+    """
+    old, size = row[group + BASE], row[group + CAPACITY]
+    new = used[0]
     larger = max(LEAST_BLOCK, 2 * size)
-    pool.used[0] += larger
-    for position in range(window[FIRST], window[END]):
-        there, here = old + (position & (size - 1)), new + (position & (larger - 1))
-        pool.values[here] = pool.values[there]
-        pool.statuses[here] = pool.statuses[there]
-        pool.times[here] = pool.times[there]
-    for n in range(window[LOW_FIRST], window[LOW_END]):
-        pool.lows[new + (n & (larger - 1))] = pool.lows[old + (n & (size - 1))]
-    for n in range(window[HIGH_FIRST], window[HIGH_END]):
-        pool.highs[new + (n & (larger - 1))] = pool.highs[old + (n & (size - 1))]
-    window[BASE], window[CAPACITY] = new, larger
+    used[0] += larger * stride
+    for position in range(row[group + FIRST], row[group + END]):
+        there = old + (position & (size - 1)) * stride
+        here = new + (position & (larger - 1)) * stride
+        for n in range(stride):
+            pool[here + n] = pool[there + n]
+    for q in range(queues.shape[0]):
+        words, word = queues[q, 0], queues[q, 1]
+        for n in range(row[words + QUEUE_FIRST], row[words + QUEUE_END]):
+            pool[new + (n & (larger - 1)) * stride + word] = pool[
+                old + (n & (size - 1)) * stride + word
+            ]
+    row[group + BASE], row[group + CAPACITY] = new, larger
 
 
 @inlined
-def append(window: Array, pool: Pool, time: Any, value: Any, status: Any) -> None:
-    """A value of the source; it is not in the window before the trigger ticks."""
-    if window[END] - window[FIRST] >= window[CAPACITY]:
-        move(window, pool)
-    place = window[BASE] + (window[END] & (window[CAPACITY] - 1))
-    pool.values[place] = value
-    pool.statuses[place] = status
-    pool.times[place] = time
-    window[END] += 1
+def place_of(row: Array, group: int, stride: int, position: Any) -> Any:
+    return row[group + BASE] + (position & (row[group + CAPACITY] - 1)) * stride
 
 
 @inlined
-def _enter(window: Array, pool: Pool, cell: Array, floats: Array, wides: Wides, kept: int) -> None:
-    mask = window[CAPACITY] - 1
-    base, position = window[BASE], window[SEEN]
-    place = base + (position & mask)
-    status = pool.statuses[place]
-    window[SEEN] += 1
-    if status == _OK:
-        value = pool.values[place]
-        window[NUMBERS] += 1
-        window[GIVEN] += 1
-        if kept & SUMS:
-            add_number(cell, floats, value, 1, wides)
-        if kept & LOWS:
-            end = window[LOW_END]
-            while end > window[LOW_FIRST] and (
-                pool.values[base + (pool.lows[base + ((end - 1) & mask)] & mask)] >= value
-            ):
-                end -= 1
-            pool.lows[base + (end & mask)] = position
-            window[LOW_END] = end + 1
-        if kept & HIGHS:
-            end = window[HIGH_END]
-            while end > window[HIGH_FIRST] and (
-                pool.values[base + (pool.highs[base + ((end - 1) & mask)] & mask)] <= value
-            ):
-                end -= 1
-            pool.highs[base + (end & mask)] = position
-            window[HIGH_END] = end + 1
-    elif status != _EMPTY:
-        window[GIVEN] += 1
-        if status >= _FIRST_ERROR:
-            window[ERRORS] += 1
-
-
-@inlined
-def _leave(window: Array, pool: Pool, cell: Array, floats: Array, wides: Wides, kept: int) -> None:
-    mask = window[CAPACITY] - 1
-    base, position = window[BASE], window[FIRST]
-    place = base + (position & mask)
-    status = pool.statuses[place]
-    window[FIRST] += 1
-    if status == _OK:
-        window[NUMBERS] -= 1
-        window[GIVEN] -= 1
-        if kept & SUMS:
-            add_number(cell, floats, pool.values[place], -1, wides)
-        if kept & LOWS and pool.lows[base + (window[LOW_FIRST] & mask)] == position:
-            window[LOW_FIRST] += 1
-        if kept & HIGHS and pool.highs[base + (window[HIGH_FIRST] & mask)] == position:
-            window[HIGH_FIRST] += 1
-    elif status != _EMPTY:
-        window[GIVEN] -= 1
-        if status >= _FIRST_ERROR:
-            window[ERRORS] -= 1
-
-
-@inlined
-def advance_time(
-    window: Array, pool: Pool, cell: Array, floats: Array, wides: Wides, kept: int, oldest: Any
-) -> None:
-    """The trigger has ticked: all values are in the window that are later than `oldest`."""
-    while window[SEEN] < window[END]:
-        _enter(window, pool, cell, floats, wides, kept)
-    while window[FIRST] < window[SEEN] and (
-        pool.times[window[BASE] + (window[FIRST] & (window[CAPACITY] - 1))] <= oldest
-    ):
-        _leave(window, pool, cell, floats, wides, kept)
-
-
-@inlined
-def advance_count(
-    window: Array, pool: Pool, cell: Array, floats: Array, wides: Wides, kept: int, count: Any
-) -> None:
-    while window[SEEN] < window[END]:
-        _enter(window, pool, cell, floats, wides, kept)
-    while window[SEEN] - window[FIRST] > count:
-        _leave(window, pool, cell, floats, wides, kept)
+def has_left(row: Array, pool: Array, group: int, stride: int, oldest: Any) -> Any:
+    """Is the first element of a window of time too old?"""
+    first = row[group + FIRST]
+    return first < row[group + SEEN] and (
+        pool[place_of(row, group, stride, first) + TIME] <= oldest
+    )
 
 
 @tight
-def advance_time_apart(
-    window: Array, pool: Pool, cell: Array, floats: Array, wides: Wides, kept: int, oldest: Any
-) -> None:
-    """As `advance_time`, but compiled on its own: for sheets with many windows."""
-    advance_time(window, pool, cell, floats, wides, kept, oldest)
+def count_odd(row: Array, counts: int, status: Any, weight: int) -> None:
+    """A value that is no number enters or leaves."""
+    row[counts + NO_NUMBERS] += weight
+    if status == _EMPTY:
+        row[counts + EMPTIES] += weight
+    elif status >= _FIRST_ERROR:
+        row[counts + ERRORS] += weight
+
+
+# --- sums -------------------------------------------------------------------------------
+
+
+@inlined
+def add_to_sum(row: Array, floats: Array, at: int, value: Any, wides: Wides) -> None:
+    """Add a finite number to the sum whose words begin at `at`."""
+    hi, error = two_sum(floats[at + HI], value)
+    lo, lost = two_sum(floats[at + LO], error)
+    if lost == 0.0 and abs(hi) < _SPLITTABLE and row[at + WIDE] == 0:
+        floats[at + HI], floats[at + LO] = two_sum(hi, lo)
+    else:
+        _add_carefully(row, floats, at, value, wides)
 
 
 @tight
-def advance_count_apart(
-    window: Array, pool: Pool, cell: Array, floats: Array, wides: Wides, kept: int, count: Any
-) -> None:
-    advance_count(window, pool, cell, floats, wides, kept, count)
+def _add_carefully(row: Array, floats: Array, at: int, value: Any, wides: Wides) -> None:
+    cell, view = row[at : at + 8], floats[at : at + 8]
+    if not (cell[WIDE] == 0 and _add_once(view, value)):
+        _add_slowly(cell, view, value, 1, wides)
+
+
+@inlined
+def add_square(row: Array, floats: Array, at: int, value: Any, sign: Any, wides: Wides) -> None:
+    """Add or take away a square as two numbers whose sum it is exactly, unless it is huge."""
+    square = value * value
+    if not abs(value) < _SPLITTABLE:
+        row[at + 4] += np.int64(sign)  # counted as an infinity
+        return
+    high = value * _SPLIT
+    high = high - (high - value)
+    low = value - high
+    rest = ((high * high - square) + 2.0 * high * low) + low * low
+    add_to_sum(row, floats, at, sign * square, wides)
+    if rest != 0.0:
+        add_to_sum(row, floats, at, sign * rest, wides)
+
+
+@inlined
+def add_product(row: Array, floats: Array, at: int, value: Any, sign: Any, wides: Wides) -> None:
+    """Add or take away what may be infinite."""
+    if abs(value) < np.inf:
+        add_to_sum(row, floats, at, sign * value, wides)
+    else:
+        row[at + 4] += np.int64(sign)
+
+
+@inlined
+def sum_of(row: Array, floats: Array, at: int, wides: Wides) -> Any:
+    if row[at + WIDE] == 0:
+        return floats[at + HI] + 0.0
+    return narrow(row[at : at + 8], wides) + 0.0
 
 
 @tight
-def error_in(window: Array, pool: Pool) -> Any:
+def error_in(row: Array, pool: Array, group: int, stride: int, column: int) -> Any:
     """The first error in a window that has one."""
-    for position in range(window[FIRST], window[SEEN]):
-        status = pool.statuses[window[BASE] + (position & (window[CAPACITY] - 1))]
+    for position in range(row[group + FIRST], row[group + SEEN]):
+        statuses = pool[place_of(row, group, stride, position) + STATUSES]
+        status = (statuses >> (8 * column)) & 0xFF
         if status >= _FIRST_ERROR:
             return status
     return 0
 
 
 @inlined
-def window_sum(window: Array, pool: Pool, cell: Array, floats: Array, wides: Wides) -> Any:
-    if window[ERRORS] > 0:
-        return 0.0, error_in(window, pool)
-    value = number_sum(cell, floats, wides)
+def window_numbers(row: Array, group: int, counts: int) -> Any:
+    return row[group + SEEN] - row[group + FIRST] - row[counts + NO_NUMBERS]
+
+
+@inlined
+def window_given(row: Array, group: int, counts: int) -> Any:
+    return row[group + SEEN] - row[group + FIRST] - row[counts + EMPTIES]
+
+
+@inlined
+def window_sum(row: Array, floats: Array, at: int, error: Any, wides: Wides) -> Any:
+    """The sum of a window in which `error` is the first error, or zero."""
+    if error != 0:
+        return 0.0, error
+    if row[at + 4] != 0:
+        return 0.0, _NUM
+    value = sum_of(row, floats, at, wides)
     if value - value != 0.0:
-        return 0.0, 15  # #NUM!
+        return 0.0, _NUM
     return value, 0
 
 
 @inlined
-def window_average(window: Array, pool: Pool, cell: Array, floats: Array, wides: Wides) -> Any:
-    value, status = window_sum(window, pool, cell, floats, wides)
+def window_average(
+    row: Array, floats: Array, at: int, error: Any, numbers: Any, wides: Wides
+) -> Any:
+    value, status = window_sum(row, floats, at, error, wides)
     if status != 0:
         return 0.0, status
-    if window[NUMBERS] == 0:
-        return 0.0, 11  # #DIV/0!
-    return value / window[NUMBERS] + 0.0, 0
+    if numbers == 0:
+        return 0.0, _DIV0
+    return value / numbers + 0.0, 0
+
+
+@tight
+def window_spread(
+    row: Array, floats: Array, sums: int, squares: int, error: Any, numbers: Any, less: int,
+    is_root: int, wides: Wides,
+) -> Any:  # fmt: skip
+    """The variance, or its root; `less` is one for that of a sample.
+
+    It is (n * squares - sum * sum) / (n * (n - less)), the upper part in twice the digits.
+    """
+    if error != 0:
+        return 0.0, error
+    if numbers <= less:
+        return 0.0, _DIV0
+    if row[squares + 4] != 0:
+        return 0.0, _NUM
+    s_hi = sum_of(row, floats, sums, wides)
+    q_hi = sum_of(row, floats, squares, wides)
+    s_lo = floats[sums + LO] if row[sums + WIDE] == 0 else 0.0
+    q_lo = floats[squares + LO] if row[squares + WIDE] == 0 else 0.0
+    value = spread_of(s_hi, s_lo, q_hi, q_lo, float(numbers), float(less), is_root)
+    if value - value != 0.0:
+        return 0.0, _NUM
+    return value, 0
 
 
 @inlined
-def window_low(window: Array, pool: Pool) -> Any:
-    if window[ERRORS] > 0:
-        return 0.0, error_in(window, pool)
-    if window[NUMBERS] == 0:
+def _two_product(a: Any, b: Any) -> Any:
+    product = a * b
+    x = a * _SPLIT
+    x = x - (x - a)
+    y = b * _SPLIT
+    y = y - (y - b)
+    p, q = a - x, b - y
+    return product, ((x * y - product) + x * q + p * y) + p * q
+
+
+@inlined
+def spread_of(s_hi: Any, s_lo: Any, q_hi: Any, q_lo: Any, n: Any, less: Any, is_root: Any) -> Any:
+    a, b = _two_product(n, q_hi)
+    b += n * q_lo
+    c, d = _two_product(s_hi, s_hi)
+    d += 2.0 * s_hi * s_lo
+    upper, rest = two_sum(a, -c)
+    value = max(upper + (rest + (b - d)), 0.0) / (n * (n - less))
+    return np.sqrt(value) if is_root else value
+
+
+# --- least and greatest -----------------------------------------------------------------
+
+
+@inlined
+def queue_enter(
+    row: Array, pool: Array, floats: Array, group: int, stride: int, queue: int, word: int,
+    value_word: int, position: Any, value: Any, sign: Any,
+) -> None:  # fmt: skip
+    """A value enters: candidates that it beats are dropped. `sign` is -1 for the greatest."""
+    end = row[queue + QUEUE_END]
+    while end > row[queue + QUEUE_FIRST]:
+        last = pool[place_of(row, group, stride, end - 1) + word]
+        if floats[place_of(row, group, stride, last) + value_word] * sign < value * sign:
+            break
+        end -= 1
+    pool[place_of(row, group, stride, end) + word] = position
+    row[queue + QUEUE_END] = end + 1
+
+
+@inlined
+def queue_leave(
+    row: Array, pool: Array, group: int, stride: int, queue: int, word: int, position: Any
+) -> None:
+    first = row[queue + QUEUE_FIRST]
+    if pool[place_of(row, group, stride, first) + word] == position:
+        row[queue + QUEUE_FIRST] = first + 1
+
+
+@inlined
+def window_extreme(
+    row: Array, pool: Array, floats: Array, group: int, stride: int, queue: int, word: int,
+    value_word: int, error: Any,
+) -> Any:  # fmt: skip
+    if error != 0:
+        return 0.0, error
+    if row[queue + QUEUE_FIRST] == row[queue + QUEUE_END]:
         return 0.0, 0
-    mask = window[CAPACITY] - 1
-    position = pool.lows[window[BASE] + (window[LOW_FIRST] & mask)]
-    return pool.values[window[BASE] + (position & mask)], 0
+    position = pool[place_of(row, group, stride, row[queue + QUEUE_FIRST]) + word]
+    return floats[place_of(row, group, stride, position) + value_word], 0
+
+
+# --- single values ----------------------------------------------------------------------
 
 
 @inlined
-def window_high(window: Array, pool: Pool) -> Any:
-    if window[ERRORS] > 0:
-        return 0.0, error_in(window, pool)
-    if window[NUMBERS] == 0:
-        return 0.0, 0
-    mask = window[CAPACITY] - 1
-    position = pool.highs[window[BASE] + (window[HIGH_FIRST] & mask)]
-    return pool.values[window[BASE] + (position & mask)], 0
-
-
-@inlined
-def window_index(window: Array, pool: Pool, place: Any, status: Any) -> Any:
+def window_index(
+    row: Array, pool: Array, floats: Array, group: int, stride: int, column: int, place: Any,
+    status: Any,
+) -> Any:  # fmt: skip
     """INDEX of a window: the first is the oldest; zero means all, of which the first is shown."""
     if status >= _FIRST_ERROR:
         return 0.0, status
     if place <= -1.0:
-        return 0.0, 12  # #VALUE!
-    count = window[SEEN] - window[FIRST]
+        return 0.0, _VALUE
+    count = row[group + SEEN] - row[group + FIRST]
     number = np.int64(place) if place < 9e15 else count + 1
     if number > count or count == 0:
-        return 0.0, 13  # #REF!
-    position = window[FIRST] + max(number, 1) - 1
-    at = window[BASE] + (position & (window[CAPACITY] - 1))
-    return pool.values[at], np.int64(pool.statuses[at])
+        return 0.0, _REF
+    at = place_of(row, group, stride, row[group + FIRST] + max(number, 1) - 1)
+    found = (pool[at + STATUSES] >> (8 * column)) & 0xFF
+    return floats[at + VALUES + column], found
 
 
 @tight
-def compact(windows: Array, old: Pool, new: Pool) -> None:
-    """Copy all windows to a new pool, without the blocks that are no longer used."""
-    for k in range(windows.shape[0]):
-        for w in range(windows.shape[1]):
-            window = windows[k, w]
-            size = window[CAPACITY]
-            if size == 0:
-                continue
-            here = new.used[0]
-            new.used[0] += size
+def window_product(
+    row: Array, pool: Array, floats: Array, group: int, stride: int, column: int, error: Any
+) -> Any:
+    """From the oldest to the newest, as the reference multiplies: not kept, but computed."""
+    if error != 0:
+        return 0.0, error
+    product, count = 1.0, 0
+    for position in range(row[group + FIRST], row[group + SEEN]):
+        at = place_of(row, group, stride, position)
+        if (pool[at + STATUSES] >> (8 * column)) & 0xFF == 0:
+            product *= floats[at + VALUES + column]
+            count += 1
+    if product - product != 0.0:
+        return 0.0, _NUM
+    return (product + 0.0 if count else 0.0), 0
+
+
+@tight
+def first_error_of(row: Array, pool: Array, group: int, stride: int, columns: int) -> Any:
+    """The first error of several columns, of which `columns` has a bit per byte."""
+    for position in range(row[group + FIRST], row[group + SEEN]):
+        statuses = pool[place_of(row, group, stride, position) + STATUSES]
+        for n in range(8):
+            status = (statuses >> (8 * n)) & 0xFF
+            if (columns >> (8 * n)) & 1 and status >= _FIRST_ERROR:
+                return status
+    return 0
+
+
+@tight
+def window_match_below(
+    row: Array, pool: Array, floats: Array, group: int, stride: int, column: int, x: Any,
+    status: Any,
+) -> Any:  # fmt: skip
+    """MATCH with mode 1: by halving, as if the numbers rose; what is no number is passed over."""
+    if status >= _FIRST_ERROR:
+        return 0.0, status
+    first = row[group + FIRST]
+    low, high, best = 0, row[group + SEEN] - first - 1, -1
+    while low <= high:
+        middle = (low + high) // 2
+        probe = middle
+        while probe <= high and _status(row, pool, group, stride, column, first + probe) != 0:
+            probe += 1
+        if probe > high:
+            high = middle - 1
+            continue
+        value = floats[place_of(row, group, stride, first + probe) + VALUES + column]
+        if value <= x or same(value, x):
+            best = probe
+            low = probe + 1
+        else:
+            high = middle - 1
+    return (float(best + 1), 0) if best >= 0 else (0.0, _NA)
+
+
+@tight
+def window_match_above(
+    row: Array, pool: Array, floats: Array, group: int, stride: int, column: int, x: Any,
+    status: Any,
+) -> Any:  # fmt: skip
+    """MATCH with mode -1: the last of the numbers that are not smaller, from the oldest on."""
+    if status >= _FIRST_ERROR:
+        return 0.0, status
+    first, best, is_equal = row[group + FIRST], -1, False
+    for n in range(row[group + SEEN] - first):
+        if _status(row, pool, group, stride, column, first + n) != 0:
+            continue
+        value = floats[place_of(row, group, stride, first + n) + VALUES + column]
+        if same(value, x):
+            if not is_equal:
+                best, is_equal = n, True
+        elif value < x:
+            break
+        else:
+            best, is_equal = n, False
+    return (float(best + 1), 0) if best >= 0 else (0.0, _NA)
+
+
+@inlined
+def _status(row: Array, pool: Array, group: int, stride: int, column: int, position: Any) -> Any:
+    return (pool[place_of(row, group, stride, position) + STATUSES] >> (8 * column)) & 0xFF
+
+
+@tight
+def compact(rows: Array, old: Array, new: Array, used: Array, groups: Array) -> None:
+    """Copy all groups to a new pool, without the blocks that are no longer used.
+
+    `groups` has the place of each group in a row and its stride.
+    """
+    for k in range(rows.shape[0]):
+        for g in range(groups.shape[0]):
+            at = groups[g, 0]
+            size = rows[k, at + CAPACITY] * groups[g, 1]
+            here = used[0]
+            used[0] += size
             for n in range(size):
-                new.values[here + n] = old.values[window[BASE] + n]
-                new.statuses[here + n] = old.statuses[window[BASE] + n]
-                new.times[here + n] = old.times[window[BASE] + n]
-            for n in range(size if old.lows.size else 0):
-                new.lows[here + n] = old.lows[window[BASE] + n]
-            for n in range(size if old.highs.size else 0):
-                new.highs[here + n] = old.highs[window[BASE] + n]
-            window[BASE] = here
+                new[here + n] = old[rows[k, at + BASE] + n]
+            rows[k, at + BASE] = here

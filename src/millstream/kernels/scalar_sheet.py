@@ -22,8 +22,8 @@ OK, ABSENT, EMPTY, ZERO = 0, 1, 2, 3
 FIRST_ERROR = 10
 NULL, DIV0, VALUE, REF, NAME, NUM, NA = range(10, 17)
 
-_round_half_away: Any = inlined(rounding.round_half_away)
-_cut: Any = inlined(rounding.cut)
+_round_scaled: Any = inlined(rounding.round_scaled)
+_cut_scaled: Any = inlined(rounding.cut_scaled)
 _modulo: Any = inlined(rounding.modulo)
 same: Any = inlined(rounding.same_number)
 
@@ -73,7 +73,7 @@ def divide(a: Any, s: Any, b: Any, t: Any) -> Any:
     error = first_error(s, t)
     if error == 0 and b == 0.0:
         error = DIV0
-    return checked(a / b, error)
+    return checked(a / b if b != 0.0 else 0.0, error)
 
 
 @inlined
@@ -148,17 +148,36 @@ def if_na(a: Any, s: Any, b: Any, t: Any) -> Any:
 
 @inlined
 def rounded(x: Any, s: Any, d: Any, t: Any) -> Any:
-    return checked(_round_half_away(x, _places(d)), first_error(s, t))
+    places = _places(d)
+    return rounded_at(x, first_error(s, t), 10.0 ** abs(places), places >= 0.0)
 
 
 @inlined
 def rounded_up(x: Any, s: Any, d: Any, t: Any) -> Any:
-    return checked(_cut(x, _places(d), 1.0), first_error(s, t))
+    places = _places(d)
+    return rounded_up_at(x, first_error(s, t), 10.0 ** abs(places), places >= 0.0)
 
 
 @inlined
 def rounded_down(x: Any, s: Any, d: Any, t: Any) -> Any:
-    return checked(_cut(x, _places(d), 0.0), first_error(s, t))
+    places = _places(d)
+    return rounded_down_at(x, first_error(s, t), 10.0 ** abs(places), places >= 0.0)
+
+
+@inlined
+def rounded_at(x: Any, s: Any, scale: Any, is_fraction: Any) -> Any:
+    """ROUND to a constant number of places, whose power of ten need not be computed."""
+    return checked(_round_scaled(x, scale, is_fraction), first_error(s, 0))
+
+
+@inlined
+def rounded_up_at(x: Any, s: Any, scale: Any, is_fraction: Any) -> Any:
+    return checked(_cut_scaled(x, scale, is_fraction, 1.0), first_error(s, 0))
+
+
+@inlined
+def rounded_down_at(x: Any, s: Any, scale: Any, is_fraction: Any) -> Any:
+    return checked(_cut_scaled(x, scale, is_fraction, 0.0), first_error(s, 0))
 
 
 @inlined

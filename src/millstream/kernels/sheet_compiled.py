@@ -6,39 +6,41 @@ from collections import Counter
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from millstream.calculus.sheets import Sheet, address_text
 from millstream.calculus.types import Kind as ColumnKind
 from millstream.calculus.types import QueueType, Type
-from millstream.formulas.dates import OFFSET_1904
 from millstream.formulas.kinds import Kind
-from millstream.formulas.values import ERRORS, folded
+from millstream.formulas.values import ERRORS
 from millstream.kernels.cache import compiled
 from millstream.kernels.interning import Interner, named, part
 from millstream.kernels.kernel import Round, State
 from millstream.kernels.loops import FREE, TOP, frozen, padded
-from millstream.kernels.loops_sums import CELL, LIMBS
-from millstream.kernels.loops_window import CAPACITY, HIGHS, LOWS, WINDOW, Pool, compact
-from millstream.kernels.sheet import merged_order
+from millstream.kernels.loops_sheet import firings, mark_texts, renumber_texts
+from millstream.kernels.loops_sums import LIMBS
+from millstream.kernels.loops_window import CAPACITY, compact
+from millstream.kernels.sheet_columns import KeyIds, TextNumbers, in_order, merged, number_column
 from millstream.kernels.sheet_operands import (
     ABSENT,
-    EMPTY,
     FIRST_ERROR,
     OK,
     ZERO,
     NotCompiled,
-    Texts,
+    constant,
 )
 from millstream.kernels.sheet_paths import Compilation
 from millstream.kernels.sheet_report import commented, phases, storage
-from millstream.kernels.sheet_source import fed_columns, output_kinds, source_of
+from millstream.kernels.sheet_source import (
+    fed_columns,
+    group_places,
+    output_kinds,
+    places,
+    source_of,
+)
 from millstream.plan.batch import Array, Batch, Vector
 
-_NUM = FIRST_ERROR + 5
-_MICROS_PER_DAY = 86_400_000_000
-_DAYS_TO_1970 = 25_569
+#: Texts are swept when there are so many more than twice what was left of them before.
+_SWEPT = 4096
 _COLUMN_TYPES = {
     Kind.NUMBER: ColumnKind.NUMBER, Kind.TEXT: ColumnKind.TEXT, Kind.BOOLEAN: ColumnKind.BOOLEAN,
 }  # fmt: skip
@@ -53,20 +55,21 @@ class CompiledSheetKernel:
         self.function = function
         self.input_types = input_types
         self.output_types = function.output_types(input_types, output_count)
-        self.texts = Texts()
-        self.zero = self.texts.number("0")
-        self.whole = Compilation(function, input_types, self.texts)
+        self.texts = TextNumbers()
+        self.zero = self.texts.texts.number("0")
+        self.whole = Compilation(function, input_types, self.texts.texts)
         self.kinds = output_kinds(self.whole)
         self._check_outputs()
         self.loop = source_of(self.whole)
         self.source = commented(phases(function) + storage(self.whole)) + self.loop
         self.columns = [fed_columns(self.whole, n) for n in range(len(input_types))]
-        self.folded = np.zeros(0, np.int64)
-        self.lengths = np.zeros(0, np.int64)
         key_types = [input_types[0].schema[function.keys[0]]] if function.keys else []
         self.keys = Interner(key_types)
+        self.key_ids = KeyIds(self.keys)
         self.counted: Counter[str] = Counter()
         self._reset()
+        #: Texts that the loop itself names; and how many there were after the last sweep.
+        self.fixed_texts = self.kept_texts = len(self.texts.texts.texts)
 
     def _check_outputs(self) -> None:
         for columns, kinds in zip(self.function.outputs, self.kinds, strict=True):
@@ -77,29 +80,44 @@ class CompiledSheetKernel:
                     raise NotCompiled(f"{address_text(column.address)} holds several kinds")
 
     def _reset(self) -> None:
-        slots, windows = self.whole.slots.count, len(self.whole.slots.windows)
-        self.F = np.zeros((0, slots), np.float64)
-        self.S = np.zeros((0, slots), np.int8)
-        self.W = np.zeros((0, windows, WINDOW), np.int64)
-        self.sums = np.zeros((0, windows, CELL), np.int64)
+        self.K = np.zeros((0, max(1, places(self.whole)[1])), np.int64)
+        self.groups = np.array(group_places(self.whole), np.int64).reshape(-1, 2)
         self.wides = (
             np.zeros((1, LIMBS), np.int64), np.zeros(1, np.int64), np.array([1, 0, 0], np.int64)
         )  # fmt: skip
-        self.pool = self._pool(1024)
+        self.pool = np.zeros(1024, np.int64)
+        self.used = np.zeros(1, np.int64)
+        self.memory = self._memory()
+
+    def _memory(self) -> tuple[Array, Array]:
+        """The cells of a large sheet while a tuple is computed; constants stay."""
+        if self.whole.memory is None:
+            return np.zeros(0), np.zeros(0, np.int64)
+        values, statuses = self.whole.memory.arrays()
+        for address, value in self.whole.constants.items():
+            found = constant(value, self.texts.texts)
+            place = self.whole.memory.place(address)
+            values[place], statuses[place] = float(found.value), int(found.status)
+        return values, statuses
 
     # --- a round ---
 
     def process(self, inputs: tuple[Batch, ...], round_: Round) -> tuple[Batch, ...]:
-        which, place = _in_order(inputs)
-        count = len(which)
+        which, place, time = in_order(inputs)
         keys = self._keys(inputs, which, place)
+        is_ranked = all(b.rank is not None for b in inputs)
+        ranks = merged([b.rank for b in inputs], which, place) if is_ranked else None
+        if self.function.fires_per_instant:
+            which, place, first = self._instants(which, place, keys, time)
+            keys, time = keys.take(first), time.take(first)
+            ranks = None if ranks is None else ranks.take(first)
+        count = len(which)
         self._make_room(self.keys.bound if self.function.keys else 1)
-        time = _merged([b.time for b in inputs], which, place)
         columns: list[Array] = []
         for number, batch in enumerate(inputs):
             for index in self.columns[number]:
-                columns += self._column(batch.columns[index])
-        self._fold_texts()
+                columns += self._column((number, index), batch.columns[index])
+        self.texts.look_up()
         outputs: list[Array] = []
         for kinds in self.kinds:
             outputs.append(np.empty(count, np.int64))
@@ -108,7 +126,10 @@ class CompiledSheetKernel:
         sent = np.zeros(len(self.kinds), np.int64)
         ordered = tuple(frozen(a) for a in (which, place, keys, time))
         self._run(ordered, sent, columns, outputs)
-        return self._batches(inputs, time, which, place, sent, outputs)
+        batches = self._batches(time, ranks, sent, outputs)
+        if len(self.texts.texts.texts) > 2 * self.kept_texts + _SWEPT:
+            self._sweep()
+        return batches
 
     def _run(
         self, ordered: tuple[Array, ...], sent: Array, columns: list[Array], outputs: list[Array]
@@ -117,11 +138,12 @@ class CompiledSheetKernel:
         run = compiled(self.loop)
         start, count = 0, len(ordered[0])
         while start < count:
-            floats = self.sums.view(np.float64)
             reached = run(
-                start, *ordered, frozen(self.folded), frozen(self.lengths), self.F, self.S,
-                self.W, self.sums, floats,
-                *self.wides, *self.pool, sent, *map(frozen, columns), *outputs,
+                start, *ordered, frozen(self.texts.folded),
+                frozen(self.texts.lengths),
+                self.K, self.K.view(np.float64), *self.wides,
+                self.pool, self.pool.view(np.float64), self.used,
+                sent, *self.memory, *map(frozen, columns), *outputs,
             )  # fmt: skip
             if reached < count:
                 self._grow()
@@ -131,120 +153,104 @@ class CompiledSheetKernel:
         if not self.function.keys:
             return np.zeros(len(which), np.int64)
         ids = [
-            self.keys.ids([batch.column(name)], len(batch))
-            for batch, name in zip(inputs, self.function.keys, strict=True)
+            self.key_ids.of(number, batch.column(name))
+            for number, (batch, name) in enumerate(zip(inputs, self.function.keys, strict=True))
         ]
-        return _merged(ids, which, place)
+        return merged(ids, which, place)
 
-    def _column(self, vector: Vector) -> list[Array]:
+    def _instants(
+        self, which: Array, place: Array, keys: Array, time: Array
+    ) -> tuple[Array, Array, Array]:
+        """Tuples of one instant and key together: places by input, and the first of each."""
+        inputs, count = len(self.input_types), len(which)
+        latest = np.full(self.keys.bound if self.function.keys else 1, -1, np.int64)
+        found, first = np.empty(count * inputs, np.int64), np.empty(count, np.int64)
+        made = firings(*map(frozen, (which, place, keys, time)), latest, inputs, found, first)
+        return np.zeros(made, np.int64), found[: made * inputs], first[:made]
+
+    def _column(self, place: object, vector: Vector) -> list[Array]:
         """A column as doubles and statuses."""
         if vector.is_text:
-            return self._text_column(vector)
-        statuses = np.zeros(len(vector), np.int8)
-        values = vector.values.astype(np.float64)
-        match vector.type.kind:
-            case ColumnKind.TIME:
-                values = vector.values / _MICROS_PER_DAY + _DAYS_TO_1970
-                if self.function.uses_1904:
-                    values -= OFFSET_1904
-            case ColumnKind.DURATION:
-                values = vector.values / _MICROS_PER_DAY
-            case ColumnKind.NUMBER:
-                strange = ~np.isfinite(values)
-                if strange.any():
-                    statuses[strange] = _NUM
-                    values[strange] = 0.0
-            case _:
-                pass
-        if vector.valid is not None:
-            statuses[~vector.valid] = EMPTY
-            values[~vector.valid] = 0.0
-        return [values, statuses]
-
-    def _text_column(self, vector: Vector) -> list[Array]:
-        array = vector.values
-        if not pa.types.is_dictionary(array.type):
-            array = pc.dictionary_encode(array)
-        if isinstance(array, pa.ChunkedArray):
-            array = array.combine_chunks()
-        numbers = np.array(
-            [0 if t is None else self.texts.number(t) for t in array.dictionary.to_pylist()] or [0],
-            np.float64,
-        )
-        indices = array.indices
-        statuses = np.zeros(len(array), np.int8)
-        if indices.null_count:
-            missing = np.asarray(pc.is_null(indices).to_numpy(zero_copy_only=False))
-            statuses[missing] = EMPTY
-            places = np.asarray(indices.fill_null(0).to_numpy(zero_copy_only=False))
-            values = numbers[places]
-            values[missing] = 0.0
-            return [values, statuses]
-        return [numbers[np.asarray(indices.to_numpy(zero_copy_only=False))], statuses]
-
-    def _fold_texts(self) -> None:
-        """For every text the number of the first one that differs only in case."""
-        known = len(self.folded)
-        if known == len(self.texts.texts):
-            return
-        if known == 0:
-            self.by_fold: dict[str, int] = {}
-        new = [
-            self.by_fold.setdefault(folded(text), known + n)
-            for n, text in enumerate(self.texts.texts[known:])
-        ]
-        self.folded = np.concatenate([self.folded, np.array(new, np.int64)])
-        lengths = [len(text.encode("utf-16-le")) // 2 for text in self.texts.texts[known:]]
-        self.lengths = np.concatenate([self.lengths, np.array(lengths, np.int64)])
+            return self.texts.column(place, vector)
+        return number_column(vector, uses_1904=self.function.uses_1904)
 
     # --- room ---
 
     def _make_room(self, keys: int) -> None:
-        before = len(self.F)
+        before = len(self.K)
         if keys <= before:
             return
-        size = max(keys, 2 * before)
-        self.F, self.S = padded(self.F, size), padded(self.S, size)
-        self.S[before:] = ABSENT
-        self.W, self.sums = padded(self.W, size), padded(self.sums, size)
+        self.K = padded(self.K, max(keys, 2 * before))
+        self.K[before:, 1 : 2 * self.whole.slots.count : 2] = ABSENT
 
     def _grow(self) -> None:
         """The loop has stopped for want of room: for windows, or for wide sums."""
         limbs, free, counters = self.wides
-        windows = len(self.whole.slots.windows)
-        if len(free) - counters[TOP] + counters[FREE] < windows:
-            size = 2 * len(free) + windows
+        sums = sum(g.sum_count for g in self.whole.groups)
+        if len(free) - counters[TOP] + counters[FREE] < sums:
+            size = 2 * len(free) + sums
             self.wides = (padded(limbs, size), padded(free, size), counters)
             return
-        live = int(self.W[:, :, CAPACITY].sum())
-        bigger = self._pool(max(1024, 2 * live + 2 * int(self.W[:, :, CAPACITY].max(initial=0))))
-        compact(self.W, self.pool, bigger)
-        self.pool = bigger
+        self.pool, self.used = self._compacted(self.K, 2 * self._live() + self._largest() + 1024)
 
-    def _pool(self, size: int) -> Pool:
-        """A pool; rings of candidates only if a window keeps some."""
-        kept = 0
-        for bits in self.whole.slots.kept.values():
-            kept |= bits
-        lows, highs = (size if kept & bit else 0 for bit in (LOWS, HIGHS))
-        return Pool(
-            np.empty(size, np.float64), np.empty(size, np.int8), np.empty(size, np.int64),
-            np.empty(lows, np.int64), np.empty(highs, np.int64), np.zeros(1, np.int64),
-        )  # fmt: skip
+    def _sizes(self) -> Array:
+        """How many words each group of each key has in the pool."""
+        return self.K[:, self.groups[:, 0] + CAPACITY] * self.groups[:, 1]
+
+    def _live(self) -> int:
+        return int(self._sizes().sum())
+
+    def _largest(self) -> int:
+        """All groups of a key may move to larger blocks at once."""
+        return 2 * int(self._sizes().sum(axis=1).max(initial=0)) + 64 * int(self.groups[:, 1].sum())
+
+    def _compacted(self, rows: Array, size: int) -> tuple[Array, Array]:
+        pool, used = np.zeros(max(1, size), np.int64), np.zeros(1, np.int64)
+        compact(rows, self.pool, pool, used, self.groups)
+        return pool, used
+
+    # --- texts that are no longer needed ---
+
+    def _sweep(self) -> None:
+        """Forget the texts that no cell and no window holds."""
+        live = np.zeros(len(self.texts.texts.texts), np.int8)
+        live[: self.fixed_texts] = 1
+        slots, columns = self._text_places()
+        floats = self.K.view(np.float64)
+        for slot in slots:
+            held = self.K[:, 2 * slot + 1] == OK
+            live[floats[held, 2 * slot].astype(np.int64)] = 1
+        where = (self.K, self.pool, self.pool.view(np.float64))
+        for place, stride, column in columns:
+            mark_texts(*where, place, stride, column, live)
+        new = np.cumsum(live, dtype=np.int64) - 1
+        for slot in slots:
+            held = self.K[:, 2 * slot + 1] == OK
+            floats[held, 2 * slot] = new[floats[held, 2 * slot].astype(np.int64)]
+        for place, stride, column in columns:
+            renumber_texts(*where, place, stride, column, new)
+        texts = self.texts.texts.texts
+        self.texts.replace([texts[n] for n in np.flatnonzero(live).tolist()])
+        self.kept_texts = len(self.texts.texts.texts)
+
+    def _text_places(self) -> tuple[list[int], list[tuple[int, int, int]]]:
+        """Where texts are kept: slots of cells, and columns of windows."""
+        whole = self.whole
+        kept = {**whole.slots.cells, **whole.slots.previous}
+        slots = [slot for a, slot in kept.items() if whole.kinds[a].kind is Kind.TEXT]
+        columns = [
+            (int(self.groups[group.number, 0]), group.stride, number)
+            for group in whole.groups
+            for number, source in enumerate(group.columns)
+            if source in whole.kinds and whole.kinds[source].kind is Kind.TEXT
+        ]
+        return slots, columns
 
     # --- what leaves ---
 
     def _batches(
-        self,
-        inputs: tuple[Batch, ...],
-        time: Array,
-        which: Array,
-        place: Array,
-        sent: Array,
-        outputs: list[Array],
+        self, time: Array, ranks: Array | None, sent: Array, outputs: list[Array]
     ) -> tuple[Batch, ...]:
-        is_ranked = all(b.rank is not None for b in inputs)
-        ranks = _merged([b.rank for b in inputs], which, place) if is_ranked else None
         batches = []
         position = 0
         for number, type_ in enumerate(self.output_types):
@@ -263,21 +269,17 @@ class CompiledSheetKernel:
 
     def _vector(self, type_: Type, kind: Kind, values: Array, statuses: Array) -> Vector:
         if type_.kind is ColumnKind.TEXT:
-            codes = np.where(statuses == ZERO, self.zero, values).astype(np.int32)
-            missing = (statuses != OK) & (statuses != ZERO)
-            indices = pa.array(codes, mask=missing if missing.any() else None)
-            return Vector(type_, pa.DictionaryArray.from_arrays(indices, self._dictionary()))
+            codes = values.astype(np.int64)
+            missing = statuses != OK
+            if missing.any():
+                codes[statuses == ZERO] = self.zero
+                missing &= statuses != ZERO
+            return self.texts.vector(type_, codes, missing)
         valid = statuses == OK
         mask = None if valid.all() else valid
         if type_.kind is ColumnKind.BOOLEAN:
             return Vector(type_, values != 0.0, mask)
         return Vector(type_, values, mask)
-
-    def _dictionary(self) -> Any:
-        known = getattr(self, "_texts_array", None)
-        if known is None or len(known) != len(self.texts.texts):
-            known = self._texts_array = pa.array(self.texts.texts, pa.string())
-        return known
 
     def _count_faults(self, column: Any, kind: Kind, statuses: Array) -> None:
         if not len(statuses) or int(statuses.max()) < ZERO:
@@ -292,47 +294,27 @@ class CompiledSheetKernel:
     # --- state ---
 
     def snapshot(self) -> State:
-        size = self.keys.bound if self.function.keys else len(self.F)
-        tight = self._pool(max(1, int(self.W[:, :, CAPACITY].sum())))
-        windows = self.W.copy()
-        compact(windows, self.pool, tight)
+        size = self.keys.bound if self.function.keys else len(self.K)
+        rows = self.K[:size].copy()
+        pool, used = self._compacted(rows, self._live())
         limbs, free, counters = self.wides
         return {
-            "F": self.F[:size].copy(), "S": self.S[:size].copy(), "W": windows[:size],
-            "sums": self.sums[:size].copy(), "limbs": limbs.copy(), "free": free.copy(),
-            "counters": counters.copy(), "pool": list(tight), "texts": list(self.texts.texts),
+            "rows": rows, "limbs": limbs.copy(), "free": free.copy(),
+            "counters": counters.copy(), "pool": pool, "used": used,
+            "texts": list(self.texts.texts.texts),
             "counted": dict(self.counted), **named("keys.", self.keys.snapshot()),
         }  # fmt: skip
 
     def restore(self, state: State) -> None:
         self._reset()
-        self.F = np.array(state["F"], np.float64).reshape(-1, self.F.shape[1])
-        self.S = np.array(state["S"], np.int8).reshape(-1, self.S.shape[1])
-        self.W = np.array(state["W"], np.int64).reshape(-1, *self.W.shape[1:])
-        self.sums = np.array(state["sums"], np.int64).reshape(-1, *self.sums.shape[1:])
+        self.K = np.array(state["rows"], np.int64).reshape(-1, self.K.shape[1])
         self.wides = tuple(np.array(state[n], np.int64) for n in ("limbs", "free", "counters"))  # type: ignore[assignment]
-        self.pool = Pool(*(np.array(a) for a in state["pool"]))
-        self.texts.texts = list(state["texts"])
-        self.texts.numbers = {t: n for n, t in enumerate(self.texts.texts)}
-        self.folded = np.zeros(0, np.int64)
-        self.lengths = np.zeros(0, np.int64)
+        self.pool, self.used = (np.array(state[n], np.int64) for n in ("pool", "used"))
+        self.texts.replace(state["texts"])
+        self.kept_texts = len(self.texts.texts.texts)
+        self.key_ids.forget()
         self.counted = Counter(state["counted"])
         self.keys.restore(part(state, "keys."))
 
     def faults(self) -> dict[str, int]:
         return dict(self.counted)
-
-
-def _in_order(inputs: tuple[Batch, ...]) -> tuple[Array, Array]:
-    if len(inputs) == 1:
-        count = len(inputs[0])
-        return np.zeros(count, np.int64), np.arange(count, dtype=np.int64)
-    return merged_order(inputs)
-
-
-def _merged(arrays: list[Any], which: Array, place: Array) -> Array:
-    """Values of several inputs in their common order."""
-    if len(arrays) == 1:
-        return np.asarray(arrays[0])
-    starts = np.cumsum([0, *(len(a) for a in arrays[:-1])])
-    return np.concatenate(arrays).take(starts.take(which) + place)

@@ -24,6 +24,7 @@ from millstream.formulas.syntax import (
     WindowOf,
 )
 from millstream.formulas.values import Scalar
+from millstream.kernels.sheet_aggregates import Aggregates
 from millstream.kernels.sheet_operands import (
     EMPTY,
     FIRST_ERROR,
@@ -35,7 +36,9 @@ from millstream.kernels.sheet_operands import (
     Texts,
     constant,
     pair,
+    written_number,
 )
+from millstream.kernels.sheet_windows import Group as WindowGroup
 
 NUMBER, TEXT, BOOLEAN = Kind.NUMBER, Kind.TEXT, Kind.BOOLEAN
 _DIV0, _VALUE, _REF, _NA = FIRST_ERROR + 1, FIRST_ERROR + 2, FIRST_ERROR + 3, FIRST_ERROR + 6
@@ -51,6 +54,7 @@ _TWO_NUMBERS = {
     "POWER": "power", "MOD": "mod", "ROUND": "rounded", "ROUNDUP": "rounded_up",
     "ROUNDDOWN": "rounded_down",
 }  # fmt: skip
+_ROUNDINGS = {name: f"{_TWO_NUMBERS[name]}_at" for name in ("ROUND", "ROUNDUP", "ROUNDDOWN")}
 _MAY_GIVE_REFERENCES = frozenset({"IF", "IFERROR", "IFNA", "INDEX"})
 #: Ranges with more cells are not written out.
 MAX_RANGE = 2_000
@@ -68,7 +72,7 @@ class Surroundings(Protocol):
 
     def fixed(self, address: Address) -> Scalar: ...
 
-    def aggregate(self, function: str, window: Address, more: list[Operand]) -> Operand: ...
+    def window(self, address: Address) -> tuple[WindowGroup, int, Operand]: ...
 
 
 class Formulas:
@@ -77,6 +81,7 @@ class Formulas:
     def __init__(self, around: Surroundings) -> None:
         self.around = around
         self.lines = around.lines
+        self.aggregates = Aggregates(around, self.operand)
 
     def root(self, node: Node) -> Operand:
         """The value of a cell: what is empty is the number zero."""
@@ -183,6 +188,8 @@ class Formulas:
     # --- calls ---
 
     def _call(self, function: str, arguments: tuple[Node, ...]) -> Operand:
+        if any(isinstance(n, WindowOf) for n in arguments):
+            return self.aggregates.call(function, arguments)
         method = _METHODS.get(function)
         if method is not None:
             return method(self, arguments)
@@ -190,12 +197,23 @@ class Formulas:
             return self.lines.call(
                 NUMBER, _ONE_NUMBER[function], *pair(self.number(self.operand(arguments[0])))
             )
+        if function in _ROUNDINGS and len(arguments) == 2:
+            places = written_number(arguments[1])
+            if places is not None:
+                return self._rounded(_ROUNDINGS[function], arguments[0], places)
         if function in _TWO_NUMBERS and len(arguments) == 2:
             a, b = (self.number(self.operand(n)) for n in arguments)
             return self.lines.call(NUMBER, _TWO_NUMBERS[function], *pair(a), *pair(b))
         if function in _FOLDS:
             return self._fold(function, arguments)
         raise NotCompiled(f"the function {function}")
+
+    def _rounded(self, function: str, number: Node, places: float) -> Operand:
+        whole = max(-300, min(300, int(places)))
+        scale = 10.0 ** abs(whole)
+        return self.lines.call(
+            NUMBER, function, *pair(self.number(self.operand(number))), repr(scale), str(whole >= 0)
+        )
 
     def if_(self, arguments: tuple[Node, ...]) -> Operand:
         condition = self.number(self.operand(arguments[0]))
@@ -274,12 +292,6 @@ class Formulas:
             yield operand
 
     def _fold(self, function: str, arguments: tuple[Node, ...]) -> Operand:
-        windows = [n for n in arguments if isinstance(n, WindowOf)]
-        if windows:
-            if len(arguments) > 1:
-                raise NotCompiled(f"{function} of a window and something else")
-            cell = windows[0].cell
-            return self.around.aggregate(function, (cell.sheet, cell.row, cell.column), [])
         start, step, finish = _FOLDS[function]
         total, status = self.lines.fresh()
         count, _ = self.lines.fresh()
@@ -332,7 +344,7 @@ class Formulas:
     def sum_of_products(self, arguments: tuple[Node, ...]) -> Operand:
         columns = [list(self._values((n,))) for n in arguments]
         shapes = {shape_of(n) for n in arguments}
-        if len(shapes) > 1 or any(isinstance(n, WindowOf) for n in arguments):
+        if len(shapes) > 1:
             raise NotCompiled("SUMPRODUCT of other shapes")
         if not all(isinstance(n, (Range, Cell)) for n in arguments):
             raise NotCompiled("SUMPRODUCT of formulas")
@@ -405,8 +417,6 @@ class Formulas:
         wanted = self.operand(arguments[0])
         if wanted.kind is not NUMBER:
             raise NotCompiled("MATCH of texts")
-        if isinstance(arguments[1], WindowOf):
-            raise NotCompiled("MATCH in a window")
         line = [v for row in self._numbers_in(arguments[1]) for v in row]
         mode = arguments[2] if len(arguments) > 2 else Literal(1.0)
         value = mode.value if isinstance(mode, Literal) else None
@@ -416,10 +426,6 @@ class Formulas:
         return self._taken(wanted, place, f"float({place} + 1)")
 
     def index(self, arguments: tuple[Node, ...]) -> Operand:
-        if isinstance(arguments[0], WindowOf) and len(arguments) == 2:
-            cell = arguments[0].cell
-            place = self.number(self.operand(arguments[1]))
-            return self.around.aggregate("INDEX", (cell.sheet, cell.row, cell.column), [place])
         rows = self._numbers_in(arguments[0])
         if len(arguments) != 2 or min(len(rows), len(rows[0])) > 1:
             raise NotCompiled("INDEX of a table")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from millstream.formulas.kinds import Kind
+from millstream.formulas.syntax import Group, Literal, Node, Unary
 from millstream.formulas.values import ERRORS, ErrorValue, Scalar
 
 #: As `scalar_sheet` has them.
@@ -81,6 +82,20 @@ class Lines:
     def array(self, values: tuple[float, ...]) -> str:
         """The name of an array of constants."""
         return self.constants.setdefault(values, f"{self.prefix}{len(self.constants)}")
+
+
+def written_number(node: Node) -> float | None:
+    """The number that is written there, also a negative one; None if there is none."""
+    match node:
+        case Group(inner):
+            return written_number(inner)
+        case Literal(value) if type(value) is float:
+            return value
+        case Unary("-", operand):
+            found = written_number(operand)
+            return None if found is None else -found
+        case _:
+            return None
 
 
 def pair(operand: Operand) -> tuple[str, str]:

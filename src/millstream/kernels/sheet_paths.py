@@ -19,32 +19,30 @@ from millstream.calculus.sheets import (
     Sheet,
     SheetCell,
     TimeWindow,
-    Windows,
 )
 from millstream.calculus.types import Kind as ColumnKind
 from millstream.calculus.types import QueueType
 from millstream.formulas.kinds import Kind
 from millstream.formulas.values import ErrorValue, Scalar
-from millstream.kernels.loops_window import HIGHS, LOWS, SUMS
 from millstream.kernels.sheet_formulas import Formulas
+from millstream.kernels.sheet_large import Memory, Step, steps_of
 from millstream.kernels.sheet_operands import Lines, NotCompiled, Operand, Texts, constant
+from millstream.kernels.sheet_windows import Group, by_level, grouped
 
 _OF_COLUMNS = {ColumnKind.TEXT: Kind.TEXT, ColumnKind.BOOLEAN: Kind.BOOLEAN}
-_KEPT_FOR = {"SUM": SUMS, "AVERAGE": SUMS, "MIN": LOWS, "MAX": HIGHS}
 #: Larger sheets take minutes to compile; they are walked.
-MAX_CELLS = 3_000
-MAX_LINES = 600
-MAX_INLINED = 2
+MAX_CELLS = 20_000
+MAX_LINES = 3_000
+#: With more statements the cells of a sheet lie in memory, and its code is cut into functions.
+LARGE = 300
 
 
 @dataclass
 class Slots:
-    """Mutable: where cells are kept between tuples, and what windows keep."""
+    """Mutable: where cells are kept between tuples: two words each, value and status."""
 
     cells: dict[Address, int] = field(default_factory=dict)
     previous: dict[Address, int] = field(default_factory=dict)
-    windows: dict[Address, int] = field(default_factory=dict)
-    kept: dict[Address, int] = field(default_factory=dict)
 
     @property
     def count(self) -> int:
@@ -70,36 +68,51 @@ class Compilation:
     def __post_init__(self) -> None:
         if len(self.sheet.cells) > MAX_CELLS:
             raise NotCompiled(f"it has more than {MAX_CELLS:,} cells")
-        if self.sheet.fires_per_instant:
-            raise NotCompiled("it is computed once per instant")
         self.constants = dict(self.sheet.constants)
         self.by_address = {c.address: c for c in self.sheet.cells}
-        for cell in self.sheet.cells:
-            if isinstance(cell.rule, Windows):
-                self.slots.windows[cell.address] = len(self.slots.windows)
-                self.slots.kept[cell.address] = 0
+        self.cells, levels = by_level(self.sheet)
+        self.groups, self.windows = grouped(self.sheet, levels)
+        #: For large sheets.
+        self.memory: Memory | None = None
+        self.steps: list[Step] = []
         self._find_kinds()
-        self.paths = [Path(self, n) for n in range(len(self.input_types))]
+        inputs = range(len(self.input_types))
+        # Per instant there is one path, and any of the inputs may have had a tuple.
+        self.paths = (
+            [Path(self, 0)] if self.sheet.fires_per_instant else [Path(self, n) for n in inputs]
+        )
         for path in self.paths:
             path.generate()
-            if len(path.lines.lines) > MAX_LINES:
-                raise NotCompiled(f"it needs more than {MAX_LINES} statements")
+        if sum(path.statements for path in self.paths) > LARGE:
+            self._generate_large(levels)
+
+    def _generate_large(self, levels: dict[Address, int]) -> None:
+        from millstream.kernels.sheet_paths_large import large_paths
+
+        self.slots = Slots()
+        self.memory = Memory.of([*self.by_address, *self.constants])
+        self.steps = steps_of(self.cells, levels)
+        self.paths = [*large_paths(self)]
+        for path in self.paths:
+            path.generate()
+        if sum(path.statements for path in self.paths) > MAX_LINES:
+            raise NotCompiled(f"it needs more than {MAX_LINES:,} statements")
 
     def _find_kinds(self) -> None:
         """What each cell holds, found by generating every formula once for nothing."""
-        for cell in self.sheet.cells:
+        for cell in self.cells:
             rule = cell.rule
             if isinstance(rule, Previous):
                 self.kinds[cell.address] = self._kind_of_initial(rule)
         scratch = Path(self, -1)
-        for cell in self.sheet.cells:
+        for cell in self.cells:
             found = scratch.typed(cell)
             if isinstance(cell.rule, Previous):
                 continue
             self.kinds[cell.address] = replace(
                 found, value="", status="?", is_reference=False, is_left_out=False
             )
-        for cell in self.sheet.cells:
+        for cell in self.cells:
             rule = cell.rule
             if isinstance(rule, Previous) and rule.source in self.kinds:
                 source, mine = self.kinds[rule.source], self.kinds[cell.address]
@@ -128,7 +141,10 @@ class Path:
         self.loads: list[str] = []
         self.ticks: dict[Address, str] = {}
         self.locals: dict[Address, Operand] = {}
-        self.windows: dict[Address, str] = {}
+        #: Functions of its own that a path calls.
+        self.functions: list[str] = []
+        self.groups: list[Group] = []
+        self.moved: list[Group] = []
         self.formulas = Formulas(self)
 
     # --- what formulas ask ---
@@ -153,44 +169,20 @@ class Path:
             return replace(known, value="0.0", status="s", may_be_empty=True)
         slot = self.whole.slots.cell(address)
         value, status = self.lines.fresh()
-        self.loads.append(f"{value}, {status} = F[k, {slot}], np.int64(S[k, {slot}])")
+        self.loads.append(f"{value}, {status} = floats[{2 * slot}], row[{2 * slot + 1}]")
         return replace(known, value=value, status=status, may_be_empty=True)
 
-    def aggregate(self, function: str, window: Address, more: list[Operand]) -> Operand:
-        rule = self.whole.by_address[window].rule
-        assert isinstance(rule, (TimeWindow, CountWindow))
-        source = self.cell_or_constant(rule.source)
-        if function not in ("COUNTA", "INDEX") and source.kind is not Kind.NUMBER:
-            raise NotCompiled(f"{function} of a window that does not hold numbers")
-        self.whole.slots.kept[window] |= _KEPT_FOR.get(function, 0)
-        w = self._window(window)
-        call = {
-            "SUM": f"window_sum({w}, pool, c{w}, f{w}, wides)",
-            "AVERAGE": f"window_average({w}, pool, c{w}, f{w}, wides)",
-            "MIN": f"window_low({w}, pool)",
-            "MAX": f"window_high({w}, pool)",
-            "COUNT": f"float({w}[NUMBERS]), 0",
-            "COUNTA": f"float({w}[GIVEN]), 0",
-            "INDEX": f"window_index({w}, pool, {more[0].value}, {more[0].status})" if more else "",
-        }.get(function)
-        if not call:
-            raise NotCompiled(f"{function} of a window")
-        value, status = self.lines.fresh()
-        self.lines.add(f"{value}, {status} = {call}")
-        if function != "INDEX":
-            return Operand(Kind.NUMBER, value, status, may_be_empty=False)
-        return Operand(source.kind, value, status, shows_zero=source.shows_zero)
+    def window(self, address: Address) -> tuple[Group, int, Operand]:
+        group, column = self.whole.windows[address]
+        if group not in self.groups:
+            self.groups.append(group)
+        source = group.columns[column]
+        known = self.whole.kinds.get(source)
+        return group, column, self.cell_or_constant(source) if known is None else known
 
     def cell_or_constant(self, address: Address) -> Operand:
         found = self.cell(address)
         return constant(self.fixed(address), self.texts) if found is None else found
-
-    def _window(self, address: Address) -> str:
-        if address not in self.windows:
-            number = self.whole.slots.windows[address]
-            name = f"w{number}"
-            self.windows[address] = name
-        return self.windows[address]
 
     # --- kinds ---
 
@@ -217,8 +209,16 @@ class Path:
     # --- statements ---
 
     def generate(self) -> None:
-        for cell in self.whole.sheet.cells:
+        for cell in self.whole.cells:
             self._cell(cell)
+        self.finish()
+
+    @property
+    def statements(self) -> int:
+        return len(self.lines.lines)
+
+    def finish(self) -> None:
+        """What comes when all cells are computed."""
         self._remember()
         for number, columns in enumerate(self.whole.sheet.outputs):
             tick = self._any(tuple(c.address for c in columns))
@@ -230,9 +230,11 @@ class Path:
         rule = cell.rule
         match rule:
             case Fed(number, column):
-                if number == self.number:
+                if self.whole.sheet.fires_per_instant:
+                    self._under(cell, f"a{number}", lambda: self._fed(cell.address, number, column))
+                elif number == self.number:
                     self.ticks[cell.address] = "True"
-                    self._fed(cell.address, column)
+                    self.locals[cell.address] = self._fed(cell.address, number, column)
             case Computed(formula, _, _):
                 tick = self._any(cell.refers_to)
                 if tick:
@@ -253,13 +255,13 @@ class Path:
             return "True"
         return " or ".join(dict.fromkeys(ticks)) if ticks else None
 
-    def _fed(self, address: Address, column: str) -> None:
-        known = self.whole.kinds[address]
+    def _fed(self, address: Address, number: int, column: str) -> Operand:
         value, status = self.lines.fresh()
-        index = self.whole.input_types[self.number].schema.index(column)
-        name = f"i{self.number}_{index}"
-        self.lines.add(f"{value}, {status} = {name}[i], np.int64({name}s[i])")
-        self.locals[address] = replace(known, value=value, status=status)
+        index = self.whole.input_types[number].schema.index(column)
+        name = f"i{number}_{index}"
+        place = f"p{number}" if self.whole.sheet.fires_per_instant else "i"
+        self.lines.add(f"{value}, {status} = {name}[{place}], np.int64({name}s[{place}])")
+        return replace(self.whole.kinds[address], value=value, status=status)
 
     def _under(self, cell: SheetCell, tick: str, make: object) -> None:
         """Compute a cell if it ticks; otherwise it stays what it was."""
@@ -284,27 +286,34 @@ class Path:
         self.locals[cell.address] = replace(known, value=value, status=status, may_be_empty=True)
 
     def _windowed(self, cell: SheetCell, source: Address, trigger: Address) -> None:
+        """Move on the group of a window, when the first of its windows comes."""
         comes, tick = self.ticks.get(source), self.ticks.get(trigger)
-        if not comes and not tick:
-            return
-        w = self._window(cell.address)
-        if comes:
-            value = self.cell_or_constant(source)
-            self.lines.add(f"if {comes}:")
-            self.lines.add(f"    append({w}, pool, t, {value.value}, {value.status})")
         if tick:
             self.ticks[cell.address] = tick
-            rule = cell.rule
-            kept = f"KEPT_{w}"
+        group = self.whole.windows[cell.address][0]
+        if (not comes and not tick) or group in self.moved:
+            return
+        self.moved.append(group)
+        if group not in self.groups:
+            self.groups.append(group)
+        rule = group.rule
+        limit = f"t - {rule.length}" if isinstance(rule, TimeWindow) else f"{rule.count}"
+        found = [self.cell_or_constant(a) for a in group.columns] if comes else []
+        statuses = " | ".join(
+            f"({o.status} << {8 * n})" if n else o.status for n, o in enumerate(found)
+        )
+        values = ", ".join(o.value for o in found)
+        g, head = group.number, "row, floats, pool, numbers, wides, folded"
+        if comes == tick:
             self.lines.add(f"if {tick}:")
-            # Few windows are compiled into the loop, which is fast; many would take minutes.
-            apart = "_apart" if len(self.whole.slots.windows) > MAX_INLINED else ""
-            what = f"{w}, pool, c{w}, f{w}, wides, {kept}"
-            if isinstance(rule, TimeWindow):
-                self.lines.add(f"    advance_time{apart}({what}, t - {rule.length})")
-            else:
-                assert isinstance(rule, CountWindow)
-                self.lines.add(f"    advance_count{apart}({what}, {rule.count})")
+            self.lines.add(f"    push_{g}({head}, used, t, {limit}, {statuses}, {values})")
+            return
+        if comes:
+            self.lines.add(f"if {comes}:")
+            self.lines.add(f"    append_{g}(row, pool, numbers, used, t, {statuses}, {values})")
+        if tick:
+            self.lines.add(f"if {tick}:")
+            self.lines.add(f"    advance_{g}({head}, {limit})")
 
     def _selected(self, cell: SheetCell, source: Address, condition: Address) -> None:
         tick = self.ticks.get(condition)
@@ -327,14 +336,14 @@ class Path:
         slot = slots.previous[address]
         first = constant(initial, self.texts)
         value, status = self.lines.fresh()
-        self.lines.add(f"{value}, {status} = F[k, {slot}], np.int64(S[k, {slot}])")
+        self.lines.add(f"{value}, {status} = floats[{2 * slot}], row[{2 * slot + 1}]")
         self.lines.add(f"if {status} == 1:")
         self.lines.add(f"    {value}, {status} = {first.value}, {first.status}")
         return replace(self.whole.kinds[address], value=value, status=status)
 
     def _remember(self) -> None:
         """What PRE will want at the next tick of its trigger, once all cells are computed."""
-        for cell in self.whole.sheet.cells:
+        for cell in self.whole.cells:
             rule = cell.rule
             if not isinstance(rule, Previous):
                 continue
@@ -348,15 +357,19 @@ class Path:
             )
             status = "1" if is_nothing else source.status
             self.lines.add(f"if {tick}:")
-            self.lines.add(f"    F[k, {slot}], S[k, {slot}] = {source.value}, {status}")
+            self.lines.add(f"    {_stored(slot, source.value, status)}")
 
     def stores(self) -> list[str]:
         """Keep the cells that a later tuple will read; the others are temporaries."""
         lines = []
         for address, slot in self.whole.slots.cells.items():
             tick = self.ticks.get(address)
-            if tick and address not in self.whole.slots.windows:
+            if tick and address not in self.whole.windows:
                 found = self.locals[address]
-                store = f"F[k, {slot}], S[k, {slot}] = {found.value}, {found.status}"
+                store = _stored(slot, found.value, found.status)
                 lines.append(store if tick == "True" else f"if {tick}: {store}")
         return lines
+
+
+def _stored(slot: int, value: str, status: str) -> str:
+    return f"floats[{2 * slot}], row[{2 * slot + 1}] = {value}, {status}"

@@ -13,7 +13,6 @@ from millstream.calculus.sheets import (
     Windows,
     address_text,
 )
-from millstream.kernels.loops_window import HIGHS, LOWS, SUMS
 from millstream.kernels.sheet_paths import Compilation
 
 
@@ -52,7 +51,7 @@ def _order(sheet: Sheet) -> list[Address]:
 
 def storage(whole: Compilation) -> list[str]:
     """Which cells are kept between tuples, and which are temporaries of one input."""
-    kept = [a for a in whole.slots.cells if a not in whole.slots.windows]
+    kept = [a for a in whole.slots.cells if a not in whole.windows]
     lines = [f"kept between tuples: {_names(kept)}"]
     lines.append(f"kept for PRE: {_names(whole.slots.previous)}")
     temporary = [
@@ -61,10 +60,13 @@ def storage(whole: Compilation) -> list[str]:
         if c.address not in whole.slots.cells and not isinstance(c.rule, Windows)
     ]
     lines.append(f"temporaries: {_names(temporary)}")
-    for address, bits in whole.slots.kept.items():
-        words = [w for bit, w in ((SUMS, "exact sum"), (LOWS, "least"), (HIGHS, "greatest"))
-                 if bits & bit]  # fmt: skip
-        lines.append(f"window {address_text(address)}: counts{''.join(f', {w}' for w in words)}")
+    for group in whole.groups:
+        mine = [a for a, (g, _) in whole.windows.items() if g is group]
+        words = [f"{len(group.sums)} exact sums"] if group.sums else []
+        words += ["least or greatest values"] if group.queues else []
+        words += ["values in order"] if group.trees else []
+        words += [f"{len(group.conditional)} conditions"] if group.conditional else []
+        lines.append(f"windows {_names(mine)} together: {', '.join(['counts', *words])}")
     kinds = {kind.kind.value for kind in whole.kinds.values()}
     for kind in sorted(kinds):
         of_kind = [a for a, k in whole.kinds.items() if k.kind.value == kind]

@@ -7,47 +7,73 @@ from millstream.kernels.sheet_operands import EMPTY, Operand
 from millstream.kernels.sheet_paths import Compilation, Path
 
 _WINDOW_NAMES = (
-    "GIVEN", "NUMBERS", "Pool", "advance_count", "advance_count_apart", "advance_time",
-    "advance_time_apart", "append", "room_wanted",
-    "window_average", "window_high", "window_index", "window_low", "window_sum",
+    "BASE", "CAPACITY", "END", "FIRST", "SEEN", "STATUSES", "TIME", "VALUES", "add_product",
+    "add_square", "add_to_sum", "count_odd", "error_in", "first_error_of", "has_left", "move",
+    "place_of", "queue_enter", "queue_leave", "room_wanted", "same", "window_average",
+    "window_extreme",
+    "window_given", "window_index", "window_match_above", "window_match_below", "window_numbers",
+    "window_product", "window_spread", "window_sum",
 )  # fmt: skip
+_TREE_NAMES = (
+    "tree_enter", "tree_leave", "window_count_equal", "window_kth", "window_match",
+    "window_median", "window_mode", "window_percentile", "window_quartile", "window_rank",
+)  # fmt: skip
+#: Few windows are compiled into the loop, which is fast; many would take minutes.
+_MAX_INLINED = 2
 
 
 def source_of(whole: Compilation) -> str:
     """A module with `run` and its `SIGNATURE`."""
-    body: list[str] = []
-    for number, path in enumerate(whole.paths):
-        body.append(f"{'if' if number == 0 else 'elif'} which[r] == {number}:")
-        body += [f"    {line}" for line in _path_lines(whole, path)]
+    body = _body(whole)
     parameters, types = _parameters(whole)
     used = sorted({name for path in whole.paths for name in path.lines.used})
     constants = _constants(whole)
+    is_apart = len(whole.groups) > _MAX_INLINED
     return "\n".join(
         [
             "import numpy as np",
             "from numba import boolean, float64, int8, int64, types",
+            "from millstream.compiled import apart, inlined",
+            f"from millstream.kernels.loops_tree import {', '.join(_TREE_NAMES)}",
             f"from millstream.kernels.loops_window import {', '.join(_WINDOW_NAMES)}",
             "from millstream.kernels.loops_sums import Wides, has_room",
             *([f"from millstream.kernels.scalar_sheet import {', '.join(used)}"] if used else []),
             "",
             "MAKES_ARRAYS = False",
             *constants,
-            *(f"KEPT_w{n} = {whole.slots.kept[a]}" for a, n in whole.slots.windows.items()),
+            *places(whole)[0],
             "",
             *_types(),
             f"SIGNATURE = int64({', '.join(types)})",
             "",
             "",
+            *(line for g in whole.groups for line in g.functions(is_apart=is_apart)),
+            *(function for path in whole.paths for function in path.functions),
             f"def run({', '.join(parameters)}):",
-            "    pool = Pool(pool_values, pool_statuses, pool_times, pool_lows, pool_highs, used)",
             "    wides = Wides(limbs, free, counters)",
             "    for r in range(start, which.size):",
-            "        i, k, t = place[r], keys[r], time[r]",
+            "        k, t = keys[r], time[r]",
+            "        row, floats = K[k], KF[k]",
             *(f"        {line}" for line in body),
             "    return which.size",
             "",
         ]
     )
+
+
+def _body(whole: Compilation) -> list[str]:
+    """What one tuple runs, or one instant of one key."""
+    body: list[str] = []
+    if whole.sheet.fires_per_instant:
+        count = len(whole.input_types)
+        for n in range(count):
+            body += [f"p{n} = place[r * {count} + {n}]", f"a{n} = p{n} >= 0"]
+        return body + _path_lines(whole, whole.paths[0])
+    for number, path in enumerate(whole.paths):
+        body.append(f"{'if' if number == 0 else 'elif'} which[r] == {number}:")
+        body.append("    i = place[r]")
+        body += [f"    {line}" for line in _path_lines(whole, path)]
+    return body
 
 
 def _types() -> list[str]:
@@ -70,16 +96,11 @@ def _constants(whole: Compilation) -> list[str]:
 
 def _path_lines(whole: Compilation, path: Path) -> list[str]:
     lines: list[str] = []
-    for name in path.windows.values():
-        number = name[1:]
-        lines.append(f"{name} = W[k, {number}]")
-        lines.append(f"c{name} = sums[k, {number}]")
-        lines.append(f"f{name} = floats[k, {number}]")
-    if path.windows:
-        wanted = " + ".join(f"room_wanted({name})" for name in path.windows.values())
-        lines.append(f"if used[0] + {wanted} > pool_values.size:")
+    if path.groups:
+        wanted = " + ".join(f"room_wanted(row, G{g.number}, E{g.number})" for g in path.groups)
+        lines.append(f"if used[0] + {wanted} > pool.size:")
         lines.append("    return r")
-        lines.append(f"if not has_room(wides, {len(path.windows)}):")
+        lines.append(f"if not has_room(wides, {sum(g.sum_count for g in path.groups)}):")
         lines.append("    return r")
     lines += path.loads
     lines += path.lines.lines
@@ -106,12 +127,10 @@ def _parameters(whole: Compilation) -> tuple[list[str], list[str]]:
     pairs = [
         ("start", "int64"), ("which", "READ_I"), ("place", "READ_I"), ("keys", "READ_I"),
         ("time", "READ_I"), ("folded", "READ_I"), ("lengths", "READ_I"),
-        ("F", "float64[:, ::1]"), ("S", "int8[:, ::1]"),
-        ("W", "int64[:, :, ::1]"), ("sums", "int64[:, :, ::1]"), ("floats", "float64[:, :, ::1]"),
+        ("K", "int64[:, ::1]"), ("KF", "float64[:, ::1]"),
         ("limbs", "int64[:, ::1]"), ("free", "int64[::1]"), ("counters", "int64[::1]"),
-        ("pool_values", "float64[::1]"), ("pool_statuses", "int8[::1]"),
-        ("pool_times", "int64[::1]"), ("pool_lows", "int64[::1]"), ("pool_highs", "int64[::1]"),
-        ("used", "int64[::1]"), ("sent", "int64[::1]"),
+        ("pool", "int64[::1]"), ("numbers", "float64[::1]"), ("used", "int64[::1]"),
+        ("sent", "int64[::1]"), ("T", "float64[::1]"), ("U", "int64[::1]"),
     ]  # fmt: skip
     for number, _ in enumerate(whole.input_types):
         for index in fed_columns(whole, number):
@@ -121,6 +140,25 @@ def _parameters(whole: Compilation) -> tuple[list[str], list[str]]:
         for place in range(len(columns)):
             pairs += [(f"o{number}_{place}", "float64[::1]"), (f"o{number}_{place}s", "int8[::1]")]
     return [name for name, _ in pairs], [type_ for _, type_ in pairs]
+
+
+def places(whole: Compilation) -> tuple[list[str], int]:
+    """Where the words of groups lie in the rows of keys, and how long these rows are."""
+    lines: list[str] = []
+    at = 2 * whole.slots.count
+    for group in whole.groups:
+        found, at = group.place(at)
+        lines += found
+    return lines, at
+
+
+def group_places(whole: Compilation) -> list[tuple[int, int]]:
+    """For each group where its words begin, and its stride."""
+    found, at = [], 2 * whole.slots.count
+    for group in whole.groups:
+        found.append((at, group.stride))
+        at = group.place(at)[1]
+    return found
 
 
 def fed_columns(whole: Compilation, number: int) -> list[int]:

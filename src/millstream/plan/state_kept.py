@@ -57,6 +57,8 @@ class Kept:
 
 
 _FROM_GOOD_TO_BAD = tuple(Growth)
+#: Words for pairs of pairs of pairs help nobody; then the name of the queue says more.
+_MOST_LETTERS = 80
 
 
 def _worst(*growths: Growth) -> Growth:
@@ -80,6 +82,8 @@ def state_kept(program: Program) -> tuple[Kept, ...]:
         # A stream has no size; it goes by its name.
         is_stream = isinstance(op.function, ToStream)
         size = Size(op.outputs[0]) if is_stream else _size(op.function, inputs)
+        if len(size.words) > _MOST_LETTERS:
+            size = Size(f"the rows of {op.outputs[0]}", size.growth)
         sizes.update(dict.fromkeys(op.outputs, size))
     return tuple(found)
 

@@ -34,13 +34,20 @@ _AGGREGATE = (
     "=COUNTIF({w},{a})", '=COUNTIF({w},">1")', "=MATCH({a},{w},0)", "=SUMPRODUCT({w})",
     "=VAR.P({w})", "=PRODUCT({w})", "=COUNTA({w})", "=RANK({a},{w})", "=PERCENTILE({w},0.5)",
     '=SUMIF({w},">0")', "=MODE({w})", "=QUARTILE({w},1)", '=AVERAGEIF({w},">0")',
+    "=MATCH({a},{w},1)", "=MATCH({a},{w},-1)", "=SUMSQ({w})", "=STDEV.P({w})", "=VAR({w})",
+    "=SUMPRODUCT({w},{u})", '=SUMIF({w},">0",{u})', '=AVERAGEIF({w},"<=1",{u})',
+    "=RANK({a},{w},1)", "=PERCENTILE({w},{a})", "=LARGE({w},{a})", '=COUNTIFS({w},"<=2")',
+    '=SUMIFS({u},{w},">=1")', "=INDEX({u},MATCH(LARGE({w},1),{w},0))", '=COUNTIF({t},"b")',
+    '=SUMIF({t},"A",{u})', "=COUNTA({t})", "=INDEX({t},1)", "=SUM({w})/COUNT({u})",
 )  # fmt: skip
+#: Windows of texts, which always are there; dead ones are left out.
+_TEXTS = {"F1": "=WINDOW(C2,2)", "F2": "=WINDOWROWS(C2,3)", "F3": "=WINDOW(C2,2,B1)"}
 
 
 @st.composite
 def sheets(draw: st.DrawFn) -> Program:
     """A verified program of one sheet, partitioned or not."""
-    cells: dict[str, Any] = {"G1": 0, "H1": 10, "G2": 1, "H2": 20, "G3": 2, "H3": 30}
+    cells: dict[str, Any] = {**_TEXTS, "G1": 0, "H1": 10, "G2": 1, "H2": 20, "G3": 2, "H3": 30}
     scalars, windows = list(_INPUTS), list[str]()
     names = [f"D{n}" for n in range(1, draw(st.integers(2, 9)))]
     later = list(names)
@@ -51,9 +58,11 @@ def sheets(draw: st.DrawFn) -> Program:
                      "aggregate": _AGGREGATE if windows else _SCALAR}[kind]  # fmt: skip
         a, b = (draw(st.sampled_from(scalars)) for _ in range(2))
         w = draw(st.sampled_from(windows)) if windows else ""
+        u = draw(st.sampled_from(windows)) if windows else ""
+        t = draw(st.sampled_from(sorted(_TEXTS)))
         formula = draw(st.sampled_from(templates))
         any_ = draw(st.sampled_from(scalars))
-        cells[name] = formula.format(a=a, b=b, w=w, any=any_)
+        cells[name] = formula.format(a=a, b=b, w=w, u=u, t=t, any=any_)
         (windows if kind == "window" else scalars).append(name)
     if draw(st.booleans()):
         cells["E1"] = f"=PRE(E1,B1,1)+{draw(st.sampled_from(scalars))}"

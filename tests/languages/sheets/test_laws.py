@@ -3,31 +3,51 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
-from hypothesis import strategies as st
 
-from millstream.backends.reference.feed import Event
 from millstream.calculus.graph import Program
 from millstream.calculus.sheets import Sheet
 from millstream.calculus.text import load, render
 from millstream.source import Source
 from tests.languages.sheets.generate import sheets, tuples
-from tests.laws.runs import on_local, on_reference
+from tests.languages.sheets.laws import CUTS, Events, agree
+from tests.laws.runs import on_reference
 
-CUTS = st.lists(st.integers(0, 8), max_size=4)
-Events = dict[str, list[Event]]
-
-
-def agree(program: Program, events: Events, cuts: list[int]) -> None:
-    expected, reference = on_reference(program, events)
-    actual, report = on_local(program, events, cuts)
-    assert expected == actual
-    assert reference.faults == report.faults
+ROOT = Path(__file__).parents[3]
 
 
-@settings(max_examples=25, deadline=None, derandomize=True, database=None)
+def by_python(count: int, number: int, *more: str) -> None:
+    """In a process in which nothing is compiled: to compile a sheet takes seconds."""
+    command = [sys.executable, "-m", "tests.languages.sheets.as_python", str(count), str(number)]
+    done = subprocess.run(
+        [*command, *more], cwd=ROOT, capture_output=True, text=True, timeout=1800, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "rounds of compiled loops" in done.stdout
+
+
+@pytest.mark.parametrize("more", [[], ["large"]])
+def test_compiled_loops_give_what_figure_4_says(more: list[str]) -> None:
+    by_python(30, 1, *more)
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("number", range(2, 8))
+@pytest.mark.parametrize("more", [[], ["large"]])
+def test_compiled_loops_give_what_figure_4_says_on_many_sheets(
+    number: int, more: list[str]
+) -> None:
+    by_python(1000, number, *more)
+
+
+@pytest.mark.slow
+@settings(max_examples=8, deadline=None, derandomize=True, database=None,
+          suppress_health_check=list(HealthCheck))  # fmt: skip
 @given(sheets(), tuples(), CUTS)
 def test_the_local_engine_gives_what_figure_4_says(
     program: Program, events: Events, cuts: list[int]
@@ -35,7 +55,7 @@ def test_the_local_engine_gives_what_figure_4_says(
     agree(program, events, cuts)
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 @settings(max_examples=int(os.environ.get("MILLSTREAM_EXAMPLES", "400")), deadline=None,
           suppress_health_check=list(HealthCheck))  # fmt: skip
 @given(sheets(), tuples(), CUTS)
@@ -45,7 +65,7 @@ def test_the_local_engine_gives_what_figure_4_says_on_many_sheets(
     agree(program, events, cuts)
 
 
-@settings(max_examples=50, deadline=None, derandomize=True, database=None)
+@settings(max_examples=30, deadline=None, derandomize=True, database=None)
 @given(sheets())
 def test_a_printed_sheet_parses_back(program: Program) -> None:
     assert program == load(Source("printed.brook", render(program)))
@@ -61,7 +81,7 @@ def _of(events: Events, key: str) -> Events:
     return {name: [e for e in some if e.row[0] == key] for name, some in events.items()}
 
 
-@settings(max_examples=60, deadline=None, derandomize=True, database=None)
+@settings(max_examples=30, deadline=None, derandomize=True, database=None)
 @given(sheets(), tuples())
 def test_theorem_1_each_output_tuple_belongs_to_one_key(program: Program, events: Events) -> None:
     """Both keys together give, as a bag, what each gives alone: no tick has two keys."""
@@ -72,7 +92,7 @@ def test_theorem_1_each_output_tuple_belongs_to_one_key(program: Program, events
         assert sorted(rows, key=repr) == sorted(apart[0][name] + apart[1][name], key=repr)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True, database=None)
+@settings(max_examples=30, deadline=None, derandomize=True, database=None)
 @given(sheets(), tuples(), tuples())
 def test_theorem_2_what_happens_in_one_key_does_not_affect_another(
     program: Program, events: Events, others: Events

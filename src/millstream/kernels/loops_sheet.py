@@ -1,0 +1,96 @@
+"""Compiled loops around the loop of a sheet: the order of tuples, and numbers of texts."""
+
+from __future__ import annotations
+
+from millstream.compiled import tight
+from millstream.kernels.loops_window import END, FIRST, STATUSES, VALUES, place_of
+from millstream.plan.batch import Array
+
+
+@tight
+def merge_two(left: Array, right: Array, which: Array, place: Array, time: Array) -> None:
+    """The order of two inputs with rising times; of equal times the left one comes first."""
+    i = j = 0
+    for n in range(which.size):
+        if j == right.size or (i < left.size and left[i] <= right[j]):
+            which[n], place[n], time[n] = 0, i, left[i]
+            i += 1
+        else:
+            which[n], place[n], time[n] = 1, j, right[j]
+            j += 1
+
+
+@tight
+def firings(
+    which: Array, place: Array, keys: Array, time: Array, latest: Array, inputs: int,
+    found: Array, first: Array,
+) -> int:  # fmt: skip
+    """Tuples of one instant and key as one firing, in the order of the first of each.
+
+    `found` gets for each firing and input the place of the last tuple, -1 for none; `first`
+    the number of its first tuple. `latest` is -1 for every key.
+    """
+    count = 0
+    for r in range(which.size):
+        k = keys[r]
+        firing = latest[k]
+        if firing < 0 or time[first[firing]] != time[r]:
+            firing = latest[k] = count
+            first[firing] = r
+            for n in range(inputs):
+                found[firing * inputs + n] = -1
+            count += 1
+        found[firing * inputs + which[r]] = place[r]
+    return count
+
+
+@tight
+def missing_codes(codes: Array, known: Array, found: Array) -> int:
+    """The codes of which nothing is known (-1), each once; they are marked by -2."""
+    count = 0
+    for n in range(codes.size):
+        code = codes[n]
+        if known[code] == -1:
+            known[code] = -2
+            found[count] = code
+            count += 1
+    return count
+
+
+@tight
+def used_codes(codes: Array, numbers: Array, found: Array) -> int:
+    """Number the codes anew in order of their first use; `numbers` is -1 everywhere."""
+    count = 0
+    for n in range(codes.size):
+        code = codes[n]
+        if numbers[code] < 0:
+            numbers[code] = count
+            found[count] = code
+            count += 1
+        codes[n] = numbers[code]
+    return count
+
+
+@tight
+def mark_texts(
+    rows: Array, pool: Array, numbers: Array, group: int, stride: int, column: int, live: Array
+) -> None:
+    """Mark the texts that stand in a column of a group of windows."""
+    for k in range(rows.shape[0]):
+        row = rows[k]
+        for position in range(row[group + FIRST], row[group + END]):
+            at = place_of(row, group, stride, position)
+            if (pool[at + STATUSES] >> (8 * column)) & 0xFF == 0:
+                live[int(numbers[at + VALUES + column])] = 1
+
+
+@tight
+def renumber_texts(
+    rows: Array, pool: Array, numbers: Array, group: int, stride: int, column: int, new: Array
+) -> None:
+    for k in range(rows.shape[0]):
+        row = rows[k]
+        for position in range(row[group + FIRST], row[group + END]):
+            at = place_of(row, group, stride, position)
+            if (pool[at + STATUSES] >> (8 * column)) & 0xFF == 0:
+                numbers[at + VALUES + column] = new[int(numbers[at + VALUES + column])]

@@ -1,0 +1,321 @@
+"""Compiled loops for the numbers of a window in order: a tree in the elements of the window.
+
+Each element has three words for it: the nodes below with smaller and with greater numbers, and
+how many nodes there are from it down. A node is the position of its element plus one, zero for
+none. Nodes are ordered by number, equal ones by position; what stands higher has the greater
+mixed position (a treap), so that equal histories give equal trees, whose height is that of a
+random tree: some two logarithms of the size. Everything here goes down once.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from millstream.compiled import inlined, tight
+from millstream.kernels.loops_window import FIRST, SEEN, STATUSES, place_of, same
+from millstream.plan.batch import Array
+
+LEFT, RIGHT, SIZE = range(3)
+NODE = 3
+_MIX = np.int64(0x1E3779B97F4A7C15)
+_NUM, _NA = 15, 16
+
+
+@inlined
+def _height(node: Any) -> Any:
+    mixed = node * _MIX
+    mixed ^= (mixed >> 31) & 0x1FFFFFFFF
+    mixed *= _MIX
+    return mixed ^ ((mixed >> 29) & 0x7FFFFFFFF)
+
+
+@inlined
+def _at(row: Array, tree: Any, node: Any) -> Any:
+    """Where the words of a node's element begin; `tree` says which tree is meant."""
+    group, stride = tree[0], tree[1]
+    return place_of(row, group, stride, node - 1)
+
+
+@inlined
+def _size(row: Array, pool: Array, tree: Any, node: Any) -> Any:
+    return pool[_at(row, tree, node) + tree[3] + SIZE] if node != 0 else 0
+
+
+@inlined
+def _is_before(row: Array, floats: Array, tree: Any, node: Any, value: Any, other: Any) -> Any:
+    """Does a node stand before the node `other`, whose number is `value`?"""
+    mine = floats[_at(row, tree, node) + tree[4]]
+    return mine < value or (mine == value and node < other)
+
+
+@tight
+def tree_enter(row: Array, pool: Array, floats: Array, tree: Any, position: Any) -> None:
+    """A tree is (group, stride, root, words, value word): places in rows and in elements."""
+    root, words = tree[2], tree[3]
+    new = position + 1
+    here = _at(row, tree, new)
+    value, height = floats[here + tree[4]], _height(new)
+    # Down to where the new node belongs: all above have one more below them.
+    parent, side, node = np.int64(0), LEFT, row[root]
+    while node != 0 and _height(node) >= height:
+        at = _at(row, tree, node) + words
+        pool[at + SIZE] += 1
+        parent = node
+        side = RIGHT if _is_before(row, floats, tree, node, value, new) else LEFT
+        node = pool[at + side]
+    size = _size(row, pool, tree, node)
+    before = _rank(row, pool, floats, tree, node, value, new)
+    if parent == 0:
+        row[root] = new
+    else:
+        pool[_at(row, tree, parent) + words + side] = new
+    pool[here + words + SIZE] = size + 1
+    # What was there is split into smaller and greater ones, which hang below the new node.
+    left, right = here + words + LEFT, here + words + RIGHT
+    pool[left] = pool[right] = 0
+    while node != 0:
+        at = _at(row, tree, node) + words
+        if _is_before(row, floats, tree, node, value, new):
+            smaller = _size(row, pool, tree, pool[at + LEFT])
+            following = pool[at + RIGHT]
+            pool[left] = node
+            pool[at + SIZE] = before
+            left = at + RIGHT
+            before -= smaller + 1
+        else:
+            following = pool[at + LEFT]
+            pool[right] = node
+            pool[at + SIZE] = size - before
+            right = at + LEFT
+        node = following
+        size = _size(row, pool, tree, node)
+    pool[left] = pool[right] = 0
+
+
+@inlined
+def _rank(
+    row: Array, pool: Array, floats: Array, tree: Any, node: Any, value: Any, other: Any
+) -> Any:
+    """How many of the nodes from one down stand before `other`."""
+    count = np.int64(0)
+    while node != 0:
+        at = _at(row, tree, node) + tree[3]
+        if _is_before(row, floats, tree, node, value, other):
+            count += 1 + _size(row, pool, tree, pool[at + LEFT])
+            node = pool[at + RIGHT]
+        else:
+            node = pool[at + LEFT]
+    return count
+
+
+@tight
+def tree_leave(row: Array, pool: Array, floats: Array, tree: Any, position: Any) -> None:
+    root, words = tree[2], tree[3]
+    gone = position + 1
+    here = _at(row, tree, gone)
+    value = floats[here + tree[4]]
+    parent, side, node = np.int64(0), LEFT, row[root]
+    while node != gone:
+        at = _at(row, tree, node) + words
+        pool[at + SIZE] -= 1
+        parent = node
+        side = RIGHT if _is_before(row, floats, tree, node, value, gone) else LEFT
+        node = pool[at + side]
+    one, other = pool[here + words + LEFT], pool[here + words + RIGHT]
+    # The two sides become one: of their topmost nodes the higher one is above.
+    while True:
+        if one == 0 or other == 0:
+            top = one + other
+        else:
+            top = one if _height(one) >= _height(other) else other
+        if parent == 0:
+            row[root] = top
+        else:
+            pool[_at(row, tree, parent) + words + side] = top
+        if one == 0 or other == 0:
+            return
+        at = _at(row, tree, top) + words
+        pool[at + SIZE] = _size(row, pool, tree, one) + _size(row, pool, tree, other)
+        parent = top
+        if top == one:
+            side, one = RIGHT, pool[at + RIGHT]
+        else:
+            side, other = LEFT, pool[at + LEFT]
+
+
+@tight
+def tree_count(row: Array, pool: Array, floats: Array, tree: Any, value: Any) -> Any:
+    """How many numbers are less."""
+    return _rank(row, pool, floats, tree, row[tree[2]], value, np.int64(0))
+
+
+@tight
+def tree_number(row: Array, pool: Array, floats: Array, tree: Any, index: Any) -> Any:
+    """The number at a place, from zero, in rising order; there is one."""
+    node = row[tree[2]]
+    while True:
+        at = _at(row, tree, node)
+        smaller = _size(row, pool, tree, pool[at + tree[3] + LEFT])
+        if index == smaller:
+            return floats[at + tree[4]]
+        if index < smaller:
+            node = pool[at + tree[3] + LEFT]
+        else:
+            index -= smaller + 1
+            node = pool[at + tree[3] + RIGHT]
+
+
+@tight
+def tree_first(row: Array, pool: Array, floats: Array, tree: Any, value: Any) -> Any:
+    """The first position at which a number stands, or -1."""
+    found, node = np.int64(0), row[tree[2]]
+    while node != 0:
+        at = _at(row, tree, node)
+        if floats[at + tree[4]] < value:
+            node = pool[at + tree[3] + RIGHT]
+        else:
+            found = node
+            node = pool[at + tree[3] + LEFT]
+    if found == 0 or floats[_at(row, tree, found) + tree[4]] != value:
+        return np.int64(-1)
+    return found - 1
+
+
+# --- aggregates -------------------------------------------------------------------------
+
+
+@inlined
+def _all(row: Array, pool: Array, tree: Any) -> Any:
+    return _size(row, pool, tree, row[tree[2]])
+
+
+@tight
+def window_kth(
+    row: Array, pool: Array, floats: Array, tree: Any, error: Any, k: Any, status: Any,
+    is_largest: int,
+) -> Any:  # fmt: skip
+    if status >= 10 or error != 0:
+        return 0.0, (status if status >= 10 else error)
+    count = _all(row, pool, tree)
+    place = np.ceil(k)
+    if not 1.0 <= place <= count:
+        return 0.0, _NUM
+    index = count - np.int64(place) if is_largest else np.int64(place) - 1
+    return tree_number(row, pool, floats, tree, index), 0
+
+
+@tight
+def window_median(row: Array, pool: Array, floats: Array, tree: Any, error: Any) -> Any:
+    if error != 0:
+        return 0.0, error
+    count = _all(row, pool, tree)
+    if count == 0:
+        return 0.0, _NUM
+    upper = tree_number(row, pool, floats, tree, count // 2)
+    if count % 2:
+        return upper, 0
+    return (tree_number(row, pool, floats, tree, count // 2 - 1) + upper) / 2.0, 0
+
+
+@tight
+def window_percentile(
+    row: Array, pool: Array, floats: Array, tree: Any, error: Any, share: Any, status: Any
+) -> Any:
+    if status >= 10 or error != 0:
+        return 0.0, (status if status >= 10 else error)
+    count = _all(row, pool, tree)
+    if count == 0 or not 0.0 <= share <= 1.0:
+        return 0.0, _NUM
+    place = share * (count - 1)
+    low = np.int64(place)
+    value = tree_number(row, pool, floats, tree, low)
+    if place == low:
+        return value, 0
+    following = tree_number(row, pool, floats, tree, min(low + 1, count - 1))
+    return value + (place - low) * (following - value), 0
+
+
+@tight
+def window_quartile(
+    row: Array, pool: Array, floats: Array, tree: Any, error: Any, which: Any, status: Any
+) -> Any:
+    if status < 10 and not 0.0 <= which < 5.0:
+        return 0.0, _NUM
+    share = np.floor(which) / 4.0
+    return window_percentile(row, pool, floats, tree, error, share, status)
+
+
+@tight
+def window_rank(
+    row: Array, pool: Array, floats: Array, tree: Any, error: Any, x: Any, status: Any,
+    is_rising: Any,
+) -> Any:  # fmt: skip
+    if status >= 10 or error != 0:
+        return 0.0, (status if status >= 10 else error)
+    if tree_first(row, pool, floats, tree, x) < 0:
+        return 0.0, _NA
+    below = tree_count(row, pool, floats, tree, x)
+    if is_rising:
+        return 1.0 + below, 0
+    above = tree_count(row, pool, floats, tree, np.nextafter(x, np.inf))
+    return 1.0 + _all(row, pool, tree) - above, 0
+
+
+@tight
+def window_match(
+    row: Array, pool: Array, floats: Array, tree: Any, first: Any, x: Any, status: Any
+) -> Any:
+    """MATCH with mode 0; `first` is the position of the oldest value."""
+    if status >= 10:
+        return 0.0, status
+    position = tree_first(row, pool, floats, tree, x)
+    if position < 0:
+        return 0.0, _NA
+    return float(position - first + 1), 0
+
+
+@tight
+def window_mode(row: Array, pool: Array, floats: Array, tree: Any, error: Any) -> Any:
+    """The number that stands there most often, of several the one that came first.
+
+    From one number to the next greater one: as many steps as there are different ones.
+    """
+    if error != 0:
+        return 0.0, error
+    count, index, most = _all(row, pool, tree), np.int64(0), np.int64(1)
+    value, position = 0.0, np.int64(0)
+    while index < count:
+        number = tree_number(row, pool, floats, tree, index)
+        following = tree_count(row, pool, floats, tree, np.nextafter(number, np.inf))
+        if following - index >= max(most, 2):
+            first = tree_first(row, pool, floats, tree, number)
+            if following - index > most or first < position:
+                value, position, most = number, first, following - index
+        index = following
+    if most < 2:
+        return 0.0, _NA
+    return value, 0
+
+
+@tight
+def window_count_equal(
+    row: Array, pool: Array, floats: Array, tree: Any, group: int, stride: int, column: int,
+    x: Any, status: Any,
+) -> Any:  # fmt: skip
+    """COUNTIF of a number that is the same as far as Excel compares; or of an error."""
+    if status >= 10:
+        count = 0
+        for position in range(row[group + FIRST], row[group + SEEN]):
+            statuses = pool[place_of(row, group, stride, position) + STATUSES]
+            if (statuses >> (8 * column)) & 0xFF == status:
+                count += 1
+        return float(count)
+    low, high = x, x
+    while low != 0.0 and same(np.nextafter(low, -np.inf), x):
+        low = np.nextafter(low, -np.inf)
+    while high != 0.0 and same(np.nextafter(high, np.inf), x):
+        high = np.nextafter(high, np.inf)
+    above = tree_count(row, pool, floats, tree, np.nextafter(high, np.inf))
+    return float(above - tree_count(row, pool, floats, tree, low))

@@ -1,0 +1,363 @@
+"""The windows of a sheet as its loop keeps them: groups, and what each keeps for aggregates.
+
+Windows of one rule whose sources always tick together share a group, equal ones a column.
+What an aggregate needs is asked for while formulas are compiled; then every word gets its
+place, and each group two functions that are told what enters and what leaves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from millstream.calculus.sheets import (
+    Address,
+    CountWindow,
+    Fed,
+    Selected,
+    Sheet,
+    SheetCell,
+    TimeWindow,
+    Windows,
+)
+from millstream.kernels.loops_sums import CELL
+from millstream.kernels.loops_tree import NODE
+from millstream.kernels.loops_window import COUNTS, GROUP, QUEUE, VALUES
+
+#: A byte of the word of statuses for each.
+_MAX_COLUMNS = 8
+
+#: What generated functions are given: the row of the key in both forms, the pool likewise.
+_HEAD = "row, floats, pool, numbers, wides, folded"
+
+#: What enters a sum: a number, its square, products, numbers that meet a condition.
+Summand = tuple[str, tuple[int, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A condition on a column, as an expression of its value `{v}`."""
+
+    column: int
+    test: str
+
+
+@dataclass
+class Group:
+    """Mutable: windows that share their places, and what is asked of them."""
+
+    number: int
+    rule: TimeWindow | CountWindow
+    columns: list[Address] = field(default_factory=list)
+    sums: list[Summand] = field(default_factory=list)
+    conditional: list[tuple[Condition, int]] = field(default_factory=list)
+    queues: list[tuple[int, int]] = field(default_factory=list)
+    trees: list[int] = field(default_factory=list)
+
+    def sum(self, summand: Summand) -> str:
+        """The name of the place of a sum in the rows."""
+        if summand not in self.sums:
+            self.sums.append(summand)
+        return f"A{self.number}_{self.sums.index(summand)}"
+
+    def matching(self, condition: Condition, summed: int) -> str:
+        """The place of a sum of what meets a condition, and of counts; -1 sums nothing."""
+        return f"I{self.number}_{self.matching_number(condition, summed)}"
+
+    def matching_number(self, condition: Condition, summed: int) -> int:
+        if (condition, summed) not in self.conditional:
+            self.conditional.append((condition, summed))
+        return self.conditional.index((condition, summed))
+
+    def queue(self, column: int, sign: int) -> tuple[str, str]:
+        """The places of a queue in the rows and in the elements."""
+        if (column, sign) not in self.queues:
+            self.queues.append((column, sign))
+        number = self.queues.index((column, sign))
+        return f"Q{self.number}_{number}", f"QW{self.number}_{number}"
+
+    def tree(self, column: int) -> str:
+        if column not in self.trees:
+            self.trees.append(column)
+        return f"T{self.number}_{self.trees.index(column)}"
+
+    def counts(self, column: int) -> str:
+        return f"X{self.number}_{column}"
+
+    # --- places ---
+
+    @property
+    def values_end(self) -> int:
+        return VALUES + len(self.columns)
+
+    @property
+    def stride(self) -> int:
+        return self.values_end + len(self.queues) + NODE * len(self.trees)
+
+    @property
+    def sum_count(self) -> int:
+        return len(self.sums) + len(self.conditional)
+
+    def place(self, start: int) -> tuple[list[str], int]:
+        """Definitions of all places, when the words of the group begin at `start`."""
+        g, at = self.number, start + GROUP
+        lines = [f"G{g} = {start}", f"E{g} = {self.stride}"]
+        for n in range(len(self.columns)):
+            lines.append(f"X{g}_{n} = {at}")
+            at += COUNTS
+        for n in range(len(self.sums)):
+            lines.append(f"A{g}_{n} = {at}")
+            at += CELL
+        for n in range(len(self.conditional)):
+            lines.append(f"I{g}_{n} = {at}")
+            at += CELL + 3
+        word = self.values_end
+        pairs = []
+        for n in range(len(self.queues)):
+            lines += [f"Q{g}_{n} = {at}", f"QW{g}_{n} = {word}"]
+            pairs.append((at, word))
+            at += QUEUE
+            word += 1
+        for n, column in enumerate(self.trees):
+            lines.append(f"T{g}_{n} = ({start}, {self.stride}, {at}, {word}, {VALUES + column})")
+            at += 1
+            word += NODE
+        lines.append(f"QUEUES{g} = np.array({pairs!r}, np.int64).reshape(-1, 2)")
+        return lines, at
+
+    # --- functions ---
+
+    def functions(self, *, is_apart: bool) -> list[str]:
+        lines = [*self._change("enter", 1), *self._change("leave", -1)]
+        lines += self._advance() + self._append() + self._push(is_apart=is_apart)
+        for n, (_, summed) in enumerate(self.conditional):
+            lines += self._error_function(n) if summed >= 0 else []
+        return lines
+
+    @property
+    def _names(self) -> str:
+        return ", ".join(f"v{n}" for n in range(len(self.columns)))
+
+    def _advance(self) -> list[str]:
+        """The trigger has ticked: what waits enters, what is beyond the limit leaves."""
+        g = self.number
+        return [
+            "@apart",
+            f"def advance_{g}({_HEAD}, limit):",
+            f"    while row[G{g} + SEEN] < row[G{g} + END]:",
+            f"        enter_{g}({_HEAD})",
+            f"    while {self._has_left()}:",
+            f"        leave_{g}({_HEAD})",
+            "",
+            "",
+        ]
+
+    def _has_left(self) -> str:
+        g = self.number
+        if isinstance(self.rule, TimeWindow):
+            return f"has_left(row, pool, G{g}, E{g}, limit)"
+        return f"row[G{g} + SEEN] - row[G{g} + FIRST] > limit"
+
+    def _append(self) -> list[str]:
+        """Values come, which are not in the window before the trigger ticks."""
+        g = self.number
+        return [
+            "@apart",
+            f"def append_{g}(row, pool, numbers, used, time, statuses, {self._names}):",
+            f"    if row[G{g} + END] - row[G{g} + FIRST] >= row[G{g} + CAPACITY]:",
+            f"        move(row, pool, used, G{g}, E{g}, QUEUES{g})",
+            f"    at = place_of(row, G{g}, E{g}, row[G{g} + END])",
+            "    pool[at + TIME], pool[at + STATUSES] = time, statuses",
+            *(f"    numbers[at + VALUES + {n}] = v{n}" for n in range(len(self.columns))),
+            f"    row[G{g} + END] += 1",
+            "",
+            "",
+        ]
+
+    def _push(self, *, is_apart: bool) -> list[str]:
+        """Values come and the trigger ticks: they enter as they are, unless some wait."""
+        g = self.number
+        return [
+            "@apart" if is_apart else "@inlined",
+            f"def push_{g}({_HEAD}, used, time, limit, statuses, {self._names}):",
+            f"    position, base = row[G{g} + END], row[G{g} + BASE]",
+            f"    size, first = row[G{g} + CAPACITY], row[G{g} + FIRST]",
+            f"    if row[G{g} + SEEN] != position or position - first >= size:",
+            f"        append_{g}(row, pool, numbers, used, time, statuses, {self._names})",
+            f"        advance_{g}({_HEAD}, limit)",
+            "        return",
+            f"    at = base + (position & (size - 1)) * E{g}",
+            "    pool[at + TIME], pool[at + STATUSES] = time, statuses",
+            *(f"    numbers[at + VALUES + {n}] = v{n}" for n in range(len(self.columns))),
+            *(f"    s{n} = (statuses >> {8 * n}) & 0xFF" for n in range(len(self.columns))),
+            *(f"    {line}" for line in self._changes("enter", 1)),
+            f"    row[G{g} + SEEN] = row[G{g} + END] = position + 1",
+            f"    while {self._has_left()}:",
+            f"        leave_{g}({_HEAD})",
+            "",
+            "",
+        ]
+
+    def _error_function(self, number: int) -> list[str]:
+        """The first error among the values whose neighbours meet a condition."""
+        g = self.number
+        condition, summed = self.conditional[number]
+        column = condition.column
+        test = condition.test.format(v=f"numbers[at + VALUES + {column}]")
+        return [
+            "@apart",
+            f"def error_{g}_{number}(row, pool, numbers, folded):",
+            f"    for position in range(row[G{g} + FIRST], row[G{g} + SEEN]):",
+            f"        at = place_of(row, G{g}, E{g}, position)",
+            "        statuses = pool[at + STATUSES]",
+            f"        if (statuses >> {8 * column}) & 0xFF == 0 and ({test}):",
+            f"            status = (statuses >> {8 * summed}) & 0xFF",
+            "            if status >= 10:",
+            "                return status",
+            "    return 0",
+            "",
+            "",
+        ]
+
+    def _change(self, name: str, sign: int) -> list[str]:
+        g = self.number
+        word = "SEEN" if sign > 0 else "FIRST"
+        values = [
+            f"s{n}, v{n} = (statuses >> {8 * n}) & 0xFF, numbers[at + VALUES + {n}]"
+            for n in range(len(self.columns))
+        ]
+        body = [
+            f"position = row[G{g} + {word}]",
+            f"at = place_of(row, G{g}, E{g}, position)",
+            "statuses = pool[at + STATUSES]",
+            *values,
+            *self._changes(name, sign),
+            f"row[G{g} + {word}] = position + 1",
+        ]
+        return ["@inlined", f"def {name}_{g}({_HEAD}):", *(f"    {line}" for line in body), "", ""]
+
+    def _changes(self, name: str, sign: int) -> list[str]:
+        """What it means to all that is kept that values enter or leave."""
+        g = self.number
+        body = ["if statuses != 0:"]
+        for n in range(len(self.columns)):
+            body.append(f"    if s{n} != 0:")
+            body.append(f"        count_odd(row, X{g}_{n}, s{n}, {sign})")
+        for number, summand in enumerate(self.sums):
+            body += _added(f"A{g}_{number}", summand, sign)
+        for number, (condition, summed) in enumerate(self.conditional):
+            body += _counted(f"I{g}_{number}", condition, summed, sign)
+        for number, (column, direction) in enumerate(self.queues):
+            body += self._queued(number, column, direction, sign)
+        for number, column in enumerate(self.trees):
+            body.append(f"if s{column} == 0:")
+            body.append(f"    tree_{name}(row, pool, numbers, T{g}_{number}, position)")
+        return body
+
+    def _queued(self, number: int, column: int, direction: int, sign: int) -> list[str]:
+        g = self.number
+        place = f"G{g}, E{g}, Q{g}_{number}, QW{g}_{number}"
+        if sign > 0:
+            call = (
+                f"queue_enter(row, pool, numbers, {place}, VALUES + {column}, position, "
+                f"v{column}, {direction}.0)"
+            )
+        else:
+            call = f"queue_leave(row, pool, {place}, position)"
+        return [f"if s{column} == 0:", f"    {call}"]
+
+
+def _added(place: str, summand: Summand, sign: int) -> list[str]:
+    kind, columns = summand
+    test = " and ".join(f"s{c} == 0" for c in dict.fromkeys(columns))
+    where = f"row, floats, {place}"
+    if kind == "number":
+        value = f"{'-' if sign < 0 else ''}v{columns[0]}"
+        call = f"add_to_sum({where}, {value}, wides)"
+    elif kind == "square":
+        call = f"add_square({where}, v{columns[0]}, {sign}.0, wides)"
+    else:
+        value = " * ".join(f"v{c}" for c in columns)
+        call = f"add_product({where}, {value}, {sign}.0, wides)"
+    return [f"if {test}:", f"    {call}"]
+
+
+def _counted(place: str, condition: Condition, summed: int, sign: int) -> list[str]:
+    """After the sum: how many numbers it has, how many meet the condition, how many errors."""
+    c = condition.column
+    lines = [
+        f"if s{c} == 0 and ({condition.test.format(v=f'v{c}')}):",
+        f"    row[{place} + {CELL + 1}] += {sign}",
+    ]
+    if summed < 0:
+        return lines
+    value = f"{'-' if sign < 0 else ''}v{summed}"
+    return [
+        *lines,
+        f"    if s{summed} == 0:",
+        f"        row[{place} + {CELL}] += {sign}",
+        f"        add_to_sum(row, floats, {place}, {value}, wides)",
+        f"    elif s{summed} >= 10:",
+        f"        row[{place} + {CELL + 2}] += {sign}",
+    ]
+
+
+# --- which windows go together ----------------------------------------------------------
+
+
+def by_level(sheet: Sheet) -> tuple[list[SheetCell], dict[Address, int]]:
+    """All cells in an order in which windows that depend on equally many windows are neighbours.
+
+    A window comes after all cells of lower levels and before all others of its own, so that
+    windows of one level can be moved on at once.
+    """
+    levels: dict[Address, int] = {}
+    for cell in sheet.cells:
+        level = max((levels.get(a, 0) for a in cell.needs), default=0)
+        levels[cell.address] = level + isinstance(cell.rule, Windows)
+    order = sorted(sheet.cells, key=lambda c: (levels[c.address], not isinstance(c.rule, Windows)))
+    return order, levels
+
+
+def tick_atoms(sheet: Sheet) -> dict[Address, frozenset[object]]:
+    """What makes each cell tick: inputs, and selections. Cells with the same tick together."""
+    found: dict[Address, frozenset[object]] = {}
+    for cell in sheet.cells:
+        if isinstance(cell.rule, Fed):
+            found[cell.address] = frozenset((cell.rule.input,))
+        elif isinstance(cell.rule, Selected):
+            found[cell.address] = frozenset((cell.address,))
+        else:
+            found[cell.address] = frozenset[object]().union(
+                *(found.get(a, frozenset()) for a in cell.causes)
+            )
+    return found
+
+
+def grouped(
+    sheet: Sheet, levels: dict[Address, int]
+) -> tuple[list[Group], dict[Address, tuple[Group, int]]]:
+    """The groups, and for each window its group and its column there."""
+    atoms = tick_atoms(sheet)
+    groups: list[Group] = []
+    open_groups: dict[object, Group] = {}
+    places: dict[Address, tuple[Group, int]] = {}
+    for cell in sheet.cells:
+        rule = cell.rule
+        if not isinstance(rule, Windows):
+            continue
+        length = rule.length if isinstance(rule, TimeWindow) else rule.count
+        none: frozenset[object] = frozenset()
+        key = (
+            type(rule), length, levels[cell.address],
+            atoms.get(rule.trigger, none), atoms.get(rule.source, none),
+        )  # fmt: skip
+        group = open_groups.get(key)
+        if group is None or (
+            rule.source not in group.columns and len(group.columns) == _MAX_COLUMNS
+        ):
+            group = open_groups[key] = Group(len(groups), rule)
+            groups.append(group)
+        if rule.source not in group.columns:
+            group.columns.append(rule.source)
+        places[cell.address] = (group, group.columns.index(rule.source))
+    return groups, places

@@ -1,0 +1,88 @@
+"""Random sheets through the compiled kernel, its loop run by Python itself.
+
+    python -m tests.languages.sheets.as_python COUNT SEED [large]
+
+To compile a sheet takes seconds and its tuples microseconds; without the compiler hundreds of
+sheets are tried in a minute. It needs a process of its own, in which numba compiles nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import sys
+import warnings
+from typing import Any
+
+os.environ["NUMBA_DISABLE_JIT"] = "1"
+
+import numpy as np
+from hypothesis import HealthCheck, Phase, given, seed, settings
+
+from millstream.kernels import loops_sums, sheet_compiled, sheet_paths
+from tests.languages.sheets.generate import sheets, tuples
+from tests.languages.sheets.laws import CUTS, agree
+
+_PHASES = [Phase.generate, Phase.shrink]
+walked: dict[str, int] = {}
+kernels = [0]
+
+
+def interpreted(source: str) -> Any:
+    names: dict[str, Any] = {}
+    exec(source, names)  # noqa: S102  our own generated code
+    kernels[0] += 1
+    return names["run"]
+
+
+class Keys:
+    """Keys by a plain dictionary: the loops of the real one cannot be run by Python."""
+
+    def __init__(self, types: Any) -> None:
+        self.known: dict[Any, int] = {}
+
+    @property
+    def bound(self) -> int:
+        return len(self.known)
+
+    def ids(self, vectors: Any, count: int) -> Any:
+        rows = zip(*(v.to_list() for v in vectors), strict=True)
+        return np.array([self.known.setdefault(r, len(self.known)) for r in rows], np.int64)
+
+
+def main(count: int, number: int, *, is_large: bool) -> None:
+    if is_large:  # every sheet as if it were large: cells in memory, loops over rows
+        sheet_paths.LARGE = -1
+    loops_sums.bits_of_float = lambda v: np.int64(struct.unpack("q", struct.pack("d", v))[0])
+    loops_sums.float_of_bits = lambda b: struct.unpack("d", struct.pack("q", int(b)))[0]
+    sheet_compiled.compiled = interpreted
+    sheet_compiled.Interner = Keys  # type: ignore[assignment,misc]
+    warnings.simplefilter("ignore", RuntimeWarning)  # overflows, which compiled code does not tell
+
+    @seed(number)
+    @settings(max_examples=count, deadline=None, database=None, phases=_PHASES,
+              suppress_health_check=list(HealthCheck))  # fmt: skip
+    @given(sheets(), tuples(), CUTS)
+    def check(program: Any, events: Any, cuts: list[int]) -> None:
+        note_if_walked(program)
+        agree(program, events, cuts)
+
+    check()
+    print(f"{kernels[0]} rounds of compiled loops; walked: {walked}")  # noqa: T201
+
+
+def note_if_walked(program: Any) -> None:
+    from millstream.kernels.sheet_build import sheet_kernel
+
+    for operator in program.operators:
+        types = program.queue_types()
+        kernel = sheet_kernel(
+            operator.function, tuple(types[q] for q in operator.inputs), len(operator.outputs)
+        )
+        first = kernel.source.splitlines()[0]
+        if "walked" in first:
+            walked[first] = walked.get(first, 0) + 1
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]), is_large="large" in sys.argv)
