@@ -101,7 +101,7 @@ class Port:
                 return (
                     f'location "{berth}":\n    when vessel.draught >= {some(8, 17):.2f} m:\n'
                     f"        require berth.depth + {factor} * gauge.height - vessel.draught "
-                    f">= {some(0, 1.5):.2f} m"
+                    f">= {some(0, 6):.2f} m"
                 )
             case 2:
                 return (

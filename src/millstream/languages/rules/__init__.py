@@ -1,7 +1,8 @@
 """Rules: what must hold for a vessel, a truck or whatever a domain is about.
 
 units       physical units and their dimensions; where pint is used
-domain      the entities of a domain, their columns, and how they find each other
+domain      the entities of a domain, their columns, and how they find each other;
+            read by domain_file, checked by domain_check
 tokens      lines and words of a rule file
 read        lines become the tree of `ast`
 check       the tree with types: terms, and formulas to reason about

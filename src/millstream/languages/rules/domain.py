@@ -99,6 +99,15 @@ class Entity:
     def is_singleton(self) -> bool:
         return self.key is None
 
+    def found_by(self) -> set[str]:
+        """The entities through which a row of this one is found."""
+        found = {self.of.entity} if self.of is not None else set()
+        if self.nearest is not None:
+            found.add(self.nearest.to)
+        if self.forecast is not None:
+            found.add(self.forecast.at.entity)
+        return found
+
 
 @dataclass(frozen=True, slots=True)
 class Domain:

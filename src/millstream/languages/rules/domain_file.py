@@ -25,6 +25,7 @@ from millstream.languages.rules.domain import (
     Forecast,
     Nearest,
 )
+from millstream.languages.rules.domain_check import misfits
 from millstream.languages.rules.read import read_expression
 from millstream.languages.rules.units import UnknownUnitError, parse_unit
 from millstream.source import Source, Span
@@ -154,7 +155,10 @@ class _Reader:
         if self.entities[subject].key is None:
             self.fail(f'the subject "{subject}" needs a key', "entity", subject)
         located = tuple(p for p in paths if p is not None)
-        return Domain(subject, self.entities, located, shown, departed, names, warn, folder)
+        domain = Domain(subject, self.entities, located, shown, departed, names, warn, folder)
+        if not self.faults:
+            self.faults += misfits(domain, self.place)
+        return domain
 
     # --- entities ---
 

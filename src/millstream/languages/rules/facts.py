@@ -9,7 +9,7 @@ last passes through one join only.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from millstream.calculus.functions import (
@@ -44,27 +44,56 @@ class Facts:
     #: The columns that are needed of each entity.
     needed: dict[str, set[str]] = field(default_factory=dict)
     tables: dict[str, Flow] = field(default_factory=dict)
-    joined: set[str] = field(default_factory=set)
+    #: The columns that the finished facts have.
+    kept: frozenset[str] = frozenset()
 
     def flow(self, wanted: Iterable[str]) -> Flow:
-        """The facts with at least the columns that are wanted."""
-        self._need_all(wanted)
+        """The facts, with the columns that are wanted."""
+        names = list(wanted)
+        self._need_all(names)
+        self.kept = self._identity() | frozenset(names)
+        flow = self._present(self._table(self.domain.entities[self.domain.subject]))
+        steps = list(self._steps())
+        for number, (step, entity) in enumerate(steps):
+            later = (self._used(*other) for other in steps[number + 1 :])
+            keep = self.kept.union(*later)
+            flow = step(flow, entity, keep)
+        return flow
+
+    def _identity(self) -> frozenset[str]:
+        """The columns by which a subject is known."""
         subject = self.domain.entities[self.domain.subject]
-        flow = self._present(self._table(subject))
-        self.tables[subject.name] = flow
-        self.joined.add(subject.name)
+        return frozenset(f"{subject.name}.{c}" for c in (subject.key, *self.domain.shown))
+
+    def _steps(self) -> Iterator[tuple[Step, Entity]]:
+        """What to join, one after the other: links first."""
         entities = [e for e in self._in_order() if e.name in self.needed]
+        joined: set[str] = set()
         for entity in entities:
             if entity.nearest is not None:
-                flow = self._near(flow, entity, entity.nearest)
+                yield self._near, entity
             if entity.forecast is not None:
-                flow = self._foreseen(flow, entity)
-            if self._is_link(entity, entities):
-                flow = self._read(flow, entity)
+                yield self._foreseen, entity
+            if entity.of is not None and any(entity.name in e.found_by() for e in entities):
+                joined.add(entity.name)
+                yield self._read, entity
         for entity in entities:
-            if entity.name not in self.joined and self.domain.is_reachable(entity.name):
-                flow = self._read(flow, entity)
-        return flow
+            if entity.name not in joined and self.domain.is_reachable(entity.name):
+                yield self._read, entity
+
+    def _used(self, step: Step, entity: Entity) -> frozenset[str]:
+        """The columns of the facts that a step reads."""
+        if step == self._near:
+            assert entity.nearest is not None
+            to = self.domain.entities[entity.nearest.to]
+            return frozenset({f"{to.name}.{to.key}"})
+        if entity.is_singleton:
+            return frozenset()
+        found = {self._link(entity)}
+        if entity.forecast is not None:
+            is_chosen = step == self._read
+            found.add(f"{entity.name}.foreseen" if is_chosen else str(entity.forecast.at))
+        return frozenset(found)
 
     # --- what is needed ---
 
@@ -112,16 +141,11 @@ class Facts:
         while waiting:
             missing = {e.name for e in waiting}
             ready = next(
-                (e for e in waiting if not _found_by(e) & (missing - {e.name})), waiting[0]
+                (e for e in waiting if not e.found_by() & (missing - {e.name})), waiting[0]
             )
             waiting.remove(ready)
             found.append(ready)
         return found
-
-    def _is_link(self, entity: Entity, entities: list[Entity]) -> bool:
-        """Whether others are found through a row of this one."""
-        is_asked = any(entity.name in _found_by(e) for e in entities)
-        return is_asked and entity.name not in self.joined and entity.of is not None
 
     # --- tables ---
 
@@ -150,7 +174,9 @@ class Facts:
         gone = self._condition(self.domain.departed, None)
         surely = Call("coalesce", (gone, Literal(False, BOOLEAN)), BOOLEAN)
         stays = Call("not", (surely,), BOOLEAN)
-        return self.wiring.add(Filter(stays), flow, name=f"{self.domain.subject}_present")
+        name = f"{self.domain.subject}_present"
+        self.tables[self.domain.subject] = self.wiring.add(Filter(stays), flow, name=name)
+        return self.tables[self.domain.subject]
 
     def _condition(self, expression: Expression, only: str | None) -> Term:
         faults: list[Fault] = []
@@ -160,8 +186,10 @@ class Facts:
 
     # --- links ---
 
-    def _near(self, flow: Flow, entity: Entity, nearest: Nearest) -> Flow:
+    def _near(self, flow: Flow, entity: Entity, keep: frozenset[str]) -> Flow:
         """The key of the nearest one, as the column `tide.near`."""
+        nearest = entity.nearest
+        assert nearest is not None
         to, among = (self.domain.entities[n] for n in (nearest.to, nearest.among))
         here = f"{to.name}.{to.key}"
         there = f"{among.name}.{among.key}"
@@ -185,13 +213,13 @@ class Facts:
             self.wiring.add(first, ties, name=name),
             {f"{entity.name}.at": "at", f"{entity.name}.near": "key"}, name,
         )  # fmt: skip
-        return self.wiring.left_join(flow, found, ((here, f"{entity.name}.at"),), name)
+        return self.wiring.left_join(flow, found, ((here, f"{entity.name}.at"),), name, keep)
 
     def _link(self, entity: Entity) -> str:
         """The column that holds the key of the row to be read."""
         return f"{entity.name}.near" if entity.nearest is not None else str(entity.of)
 
-    def _foreseen(self, flow: Flow, entity: Entity) -> Flow:
+    def _foreseen(self, flow: Flow, entity: Entity, keep: frozenset[str]) -> Flow:
         """The time of the prediction that is valid, as the column `tide.foreseen`."""
         forecast = entity.forecast
         assert forecast is not None
@@ -215,29 +243,28 @@ class Facts:
             self.wiring.add(last, fitting, name=name),
             {f"{entity.name}.who": "who", f"{entity.name}.foreseen": "valid"}, name,
         )  # fmt: skip
-        return self.wiring.left_join(flow, chosen, ((who, f"{entity.name}.who"),), name)
+        return self.wiring.left_join(flow, chosen, ((who, f"{entity.name}.who"),), name, keep)
 
-    def _read(self, flow: Flow, entity: Entity) -> Flow:
+    def _read(self, flow: Flow, entity: Entity, keep: frozenset[str]) -> Flow:
         """Join the row of an entity to the facts."""
-        self.joined.add(entity.name)
-        table = self._table(entity)
-        if entity.is_singleton:
-            return self.wiring.left_join(flow, table, (), f"{entity.name}_facts")
-        on: Pairs = ((self._link(entity), f"{entity.name}.{entity.key}"),)
+        name = f"{entity.name}_facts"
+        on: Pairs = ()
+        if not entity.is_singleton:
+            on = ((self._link(entity), f"{entity.name}.{entity.key}"),)
         if entity.forecast is not None:
             valid = f"{entity.name}.{entity.forecast.valid}"
             on = (*on, (f"{entity.name}.foreseen", valid))
-        return self.wiring.left_join(flow, table, on, f"{entity.name}_facts")
+        table = self._table(entity)
+        wanted = keep | {other for _, other in on}
+        narrow = {n: n for n in table.schema.names if n in wanted} or dict.fromkeys(
+            table.schema.names[:1], table.schema.names[0]
+        )
+        if len(narrow) < len(table.schema):
+            table = self.wiring.columns(table, narrow, name)
+        return self.wiring.left_join(flow, table, on, name, keep)
 
 
-def _found_by(entity: Entity) -> set[str]:
-    """The entities through which a row of this one is found."""
-    found = {entity.of.entity} if entity.of is not None else set()
-    if entity.nearest is not None:
-        found.add(entity.nearest.to)
-    if entity.forecast is not None:
-        found.add(entity.forecast.at.entity)
-    return found
+Step = Callable[[Flow, Entity, frozenset[str]], Flow]
 
 
 def _window(entity: Entity) -> Function:

@@ -176,6 +176,19 @@ def is_impossible(formula: Formula) -> bool:
     return False
 
 
+def subjects(formula: Formula) -> frozenset[object]:
+    """What a formula is about: formulas that share none say nothing about each other."""
+    match formula:
+        case Bound(form):
+            return frozenset({form})
+        case Fact(key) | Member(key):
+            return frozenset({key})
+        case All(parts) | Some(parts):
+            return frozenset[object]().union(*(subjects(p) for p in parts))
+        case Always():
+            return frozenset()
+
+
 def _flat(parts: tuple[Formula, ...]) -> list[Formula]:
     found: list[Formula] = []
     for part in parts:

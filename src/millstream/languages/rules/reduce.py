@@ -10,6 +10,7 @@ can never fire.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from millstream.calculus.judging import Requirement
@@ -36,8 +37,9 @@ def faults_of(rules: list[Rule]) -> list[Fault]:
             sound.append(rule)
         elif fault not in faults:
             faults.append(fault)
-    for n, rule in enumerate(sound):
-        for earlier in sound[:n]:
+    before = _Index()
+    for rule in sound:
+        for earlier in before.about(rule):
             if _are_contradictory(earlier, rule):
                 faults.append(
                     Fault(
@@ -47,7 +49,26 @@ def faults_of(rules: list[Rule]) -> list[Fault]:
                     )
                 )
                 break
+        before.add(rule)
     return faults
+
+
+class _Index:
+    """Mutable: rules by what their requirements are about, so that few need be compared."""
+
+    def __init__(self, rules: Iterable[Rule] = ()) -> None:
+        self.rules: dict[object, list[Rule]] = {}
+        for rule in rules:
+            self.add(rule)
+
+    def add(self, rule: Rule) -> None:
+        for subject in logic.subjects(rule.formula):
+            self.rules.setdefault(subject, []).append(rule)
+
+    def about(self, rule: Rule) -> list[Rule]:
+        """The rules that share a subject with one, in their order."""
+        found = {id(r): r for s in logic.subjects(rule.formula) for r in self.rules.get(s, ())}
+        return list(found.values())
 
 
 def _never_fires(rule: Rule) -> Fault | None:
@@ -93,12 +114,15 @@ def reduced(rules: list[Rule]) -> Reduced:
     """The rules without those that others imply; conditions without those that do."""
     notes: list[str] = []
     kept: list[Rule] = []
-    for n, rule in enumerate(rules):
-        others = [*kept, *rules[n + 1 :]]
+    dropped: set[int] = set()
+    index = _Index(rules)
+    for rule in rules:
+        others = (o for o in index.about(rule) if id(o) not in dropped)
         stronger = next((o for o in others if _makes_needless(o, rule)), None)
         if stronger is None:
             kept.append(rule)
             continue
+        dropped.add(id(rule))
         is_equal = stronger.formula == rule.formula
         why = "says the same" if is_equal else "is at least as strict"
         notes.append(
@@ -107,11 +131,11 @@ def reduced(rules: list[Rule]) -> Reduced:
         )
     requirements: list[Requirement] = []
     for rule in kept:
-        above, dropped = _needed(rule)
+        above, unasked = _needed(rule)
         notes += [
             f"line {rule.place} is not asked for line {d.place}, {d.spoken}: "
             "its other conditions imply it"
-            for d in dropped
+            for d in unasked
         ]
         requirements.append(rule.requirement(above))
     return Reduced(tuple(requirements), (*notes, *_shared(kept)))

@@ -88,7 +88,8 @@ def _warnings(wiring: Wiring, status: Flow, names: Names, warn: tuple[str, ...])
     went = wiring.add(Dstream(), status, name="went")
     old = wiring.columns(went, {"key": key, "was": STATUS, "had": FAILED}, "old")
     now, before = (wiring.add(Now(), f, name="now") for f in (came, old))
-    both = wiring.left_join(now, before, ((key, "key"),), "change")
+    keep = frozenset((*now.schema.names, "was", "had"))
+    both = wiring.left_join(now, before, ((key, "key"),), "change", keep)
     columns = [Assign(n, both.column(n)) for n in names.outside]
     columns.append(Assign(WARNING, _warning(both)))
     columns += [Assign(n, both.column(n)) for n in (STATUS, FAILED, REASONS)]

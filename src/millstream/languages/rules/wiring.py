@@ -76,20 +76,30 @@ class Wiring:
         made = tuple(Assign(new, flow.column(old)) for new, old in names.items())
         return self.add(Map(made), flow, name=name)
 
-    def left_join(self, left: Flow, right: Flow, on: Pairs, name: str) -> Flow:
-        """Every row of the left with its partner, or with nulls where it has none."""
+    def left_join(
+        self, left: Flow, right: Flow, on: Pairs, name: str, keep: frozenset[str]
+    ) -> Flow:
+        """Every row of the left with its partner, or with nulls where it has none.
+
+        Of the columns only those in `keep` stay, and only keys are looked up: the optimiser
+        would see to that, but one rewrite at a time.
+        """
         joined = self.add(Join(on), left, right, name=f"{name}_pairs")
+        kept = [f for f in joined.schema if f.name in keep]
+        pairs = self.columns(joined, {f.name: f.name for f in kept}, f"{name}_kept")
+        keys = right
+        if on:
+            keys = self.columns(right, {other: other for _, other in on}, f"{name}_keys")
         found = f"{name}_found"
-        looked = self.add(Lookup(found, on), left, right, name=f"{name}_lookup")
+        looked = self.add(Lookup(found, on), left, keys, name=f"{name}_lookup")
         lonely: Term = Call("not", (looked.column(found),), BOOLEAN)
         alone = self.add(Filter(lonely), looked, name=f"{name}_alone")
         padded = tuple(
             Assign(f.name, left.column(f.name) if f.name in left.schema else Literal(None, f.type))
-            for f in joined.schema
+            for f in kept
         )
-        return self.add(
-            Merge(), joined, self.add(Map(padded), alone, name=f"{name}_padded"), name=name
-        )
+        padding = self.add(Map(padded), alone, name=f"{name}_padded")
+        return self.add(Merge(), pairs, padding, name=name)
 
     # --- the program ---
 
