@@ -10,6 +10,8 @@ import math
 #: Numbers that differ by less than this, as a share, have the same fifteen digits.
 CLOSE = 2.0**-50
 _WHOLE = 2.0**52
+#: Up to here a number has digits after the point that can be next to a half.
+_FINE = 2.0**47
 
 
 def same_number(a: float, b: float) -> bool:
@@ -27,12 +29,11 @@ def round_scaled(x: float, scale: float, is_fraction: bool) -> float:  # noqa: F
     size = abs(x) * scale if is_fraction else abs(x) / scale
     if not size < _WHOLE:
         return x
-    low = float(math.floor(size))
-    rest = size - low
-    if rest >= 0.5 or 0.5 - rest <= CLOSE * size:
-        low += 1.0
-    value = low / scale if is_fraction else low * scale
-    return -value + 0.0 if x < 0 else value
+    # No branch depends on the digits: they cannot be foreseen, and a wrong guess costs more.
+    near = CLOSE * size if size < _FINE else 0.0
+    whole = float(math.floor(size + near + 0.5))
+    value = whole / scale if is_fraction else whole * scale
+    return math.copysign(value, x) + 0.0
 
 
 def round_up(x: float, places: float) -> float:
