@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import logging
+import shutil
 import signal
 import sys
 import time
@@ -158,7 +159,9 @@ class Progress:
             print(json.dumps(summary(report, now - self.started)), file=sys.stderr, flush=True)
         elif self.is_live and now - self.last > 0.1:
             self.last = now
-            print(f"\r{self._line(report)}\x1b[K", end="", file=sys.stderr, flush=True)
+            # A line that wraps could not be taken back.
+            line = self._line(report)[: shutil.get_terminal_size().columns - 1]
+            print(f"\r{line}\x1b[K", end="", file=sys.stderr, flush=True)
 
     def finish(self, report: Report, kept: frozenset[str] = frozenset()) -> None:
         if self.is_live:

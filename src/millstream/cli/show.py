@@ -52,6 +52,12 @@ def _cell(value: Any) -> str:
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)[:60]
 
 
+def clear_line() -> None:
+    """Take back what stands in the last line of a terminal, such as live progress."""
+    if sys.stderr.isatty():
+        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
 def in_words(number: float) -> str:
     """`1.2 M`, `350 k`, `17`."""
     for size, letter in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
@@ -87,6 +93,7 @@ class TableWriter:
             self.first += _records(batch.slice(0, min(missing, len(batch))), is_readable=True)
 
     def close(self) -> None:
+        clear_line()
         if self.is_json:
             print_json(self.first)
             return
