@@ -9,6 +9,7 @@ is added up and compared.
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -256,9 +257,13 @@ def on_spark(side: str, sheet: str, paths: dict[str, Path], master: str) -> floa
         spec = {"side": side, "sheet": sheet, "master": master, "folder": folder,
                 "inputs": {name: str(path) for name, path in paths.items()}}  # fmt: skip
         command = [sys.executable, str(Path(__file__).with_name("sheets_spark.py"))]
+        # Spark's workers find the modules of the hand-written side there.
+        paths_of_python = [str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths_of_python)}
         done = subprocess.run(  # noqa: S603  our own script
-            [*command, json.dumps(spec)], capture_output=True, text=True, check=False
-        )
+            [*command, json.dumps(spec)], capture_output=True, text=True, check=False,
+            env=environment,
+        )  # fmt: skip
     if done.returncode:
         raise RuntimeError(done.stderr[-2000:])
     return float(json.loads(done.stdout.splitlines()[-1])["seconds"])
