@@ -1,6 +1,6 @@
 """One measurement in a process of its own, so that every side has a fresh JVM.
 
-    python bench/spark_child.py '{"side": "ours", "job": "vwap", ...}'
+    python bench/spark_child.py '{"side": "spark_ours", "job": "vwap", ...}'
 
 writes `figures.json` into the folder that it is given. What Spark says about its batches is
 asked for at the end: a listener in Python takes longer than a small batch.
@@ -8,6 +8,7 @@ asked for at the end: a listener in Python takes longer than a small batch.
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import sys
@@ -17,15 +18,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import spark_hand
-import spark_ours
 from millstream.backends.spark.java import find_java, java_environment
 
 
 def measure(spec: dict[str, Any]) -> dict[str, Any]:
     os.environ.update(java_environment(find_java()))
     folder = Path(spec["folder"])
-    side = spark_ours if spec["side"] == "ours" else spark_hand
+    side = importlib.import_module(spec["side"])
     session = side.session_for(spec, folder)
     session.conf.set("spark.sql.streaming.numRecentProgressUpdates", "1000")
     if spec["warm"]:

@@ -58,7 +58,7 @@ class Trades:
         count = self.rows_per_file
         generator = np.random.default_rng([self.symbols, number])
         # Even 4 and 10 of these names fall evenly on two partitions of our hash.
-        names = pa.array([f"S{n:06}" for n in range(self.symbols)])
+        names = pa.array([f"P{n:06}" for n in range(self.symbols)])
         first = number * count * self.step if self.step else number * 1_000_000
         times = first + np.arange(count) * self.step
         return pa.table(

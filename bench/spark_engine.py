@@ -13,6 +13,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pyarrow.compute as pc
@@ -28,7 +30,7 @@ Record = dict[str, Any]
 
 
 def best(
-    side: str, job: str, trades: Trades, value: str | None = None, **options: Any
+    side: str, job: str, trades: Any, answer: Callable[[Path], Any] | None = None, **options: Any
 ) -> tuple[Figures, Any]:
     """The fastest of several runs, and what it has written."""
     found: list[Figures] = []
@@ -36,8 +38,8 @@ def best(
     for _ in range(REPEATS):
         with measured(side, job, trades, **options) as figures:
             found.append(figures)
-            if value is not None and table is None:
-                table = answer(figures.out, value)
+            if answer is not None and table is None:
+                table = answer(figures.out)
         told = f"{side} {job}, {trades.rows_per_file:,} rows a batch: "
         print(f"  {told}{figures.rows_per_s:,.0f} rows/s", file=sys.stderr, flush=True)
     return max(found, key=lambda one: one.rows_per_s), table
@@ -50,11 +52,12 @@ def compared(
     job: str, value: str, trades: Trades, bars: Mapping[str, float | None], files: int
 ) -> list[Record]:
     """Our side first, then the hand-written ones, on so many of the files, each with its bar."""
+    read = partial(answer, value=value)
     warm = Trades(8 * 50_000, 50_000, step=trades.step)
-    ours, table = best("ours", job, trades, value, warm=warm)
+    ours, table = best("spark_ours", job, trades, read, warm=warm)
     records = [_record("Millstream", ours, None, None)]
     for name, bar in bars.items():
-        theirs, other = best("hand", f"{job} {name}", trades, value, files=files, warm=warm)
+        theirs, other = best("spark_hand", f"{job} {name}", trades, read, files=files, warm=warm)
         same = table.filter(pc.less_equal(table["at"], other["at"][-1]))
         records.append(_record(name, theirs, ours, bar) | {"is_equal": other.equals(same)})
     return records
@@ -121,7 +124,7 @@ def running_sum(scale: float) -> list[Record]:
 
 
 def flat(label: str, inputs: dict[int, Trades]) -> list[Record]:
-    found = {size: best("ours", "vwap", trades)[0] for size, trades in inputs.items()}
+    found = {size: best("spark_ours", "vwap", trades)[0] for size, trades in inputs.items()}
     cheapest = max(figures.rows_per_s for figures in found.values())
     least_cpu = min(figures.cpu_us_per_row for figures in found.values())
     return [
@@ -165,9 +168,9 @@ def latency(scale: float) -> list[Record]:
     """
     count = max(8, int(80 * scale))
     trades = Trades(count * 1_000, 1_000, 100)
-    figures, _ = best("ours", "vwap", trades)
+    figures, _ = best("spark_ours", "vwap", trades)
     whole = figures.median_ms("triggerExecution")
-    with measured("ours", "vwap", trades, events=True) as logged:
+    with measured("spark_ours", "vwap", trades, events=True) as logged:
         job = in_job(logged.out.parent / "events", len(logged.batches))
     parts = {
         "a whole batch": (whole, "bar: 400 ms"),
@@ -199,7 +202,8 @@ def cores(scale: float) -> list[Record]:
     per_file = int(400_000 * scale) or 1
     trades = Trades(8 * per_file, per_file)
     figures = {
-        n: best("ours", "costly", trades, master=f"local[{n}]", partitions=2)[0] for n in (1, 2)
+        n: best("spark_ours", "costly", trades, master=f"local[{n}]", partitions=2)[0]
+        for n in (1, 2)
     }
     ratio = figures[2].rows_per_s / figures[1].rows_per_s
     return [

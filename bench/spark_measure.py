@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import psutil
 
-from spark_data import Trades, fresh
+from spark_data import fresh
 
 HERE = Path(__file__).parent
 MASTER = "local[2]"
@@ -87,8 +87,8 @@ class Figures:
 
 @contextmanager
 def measured(
-    side: str, job: str, trades: Trades, *, files: int | None = None, master: str = MASTER,
-    warm: Trades | None = None, events: bool = False, **options: Any,
+    side: str, job: str, trades: Any, *, files: int | None = None, master: str = MASTER,
+    warm: Any = None, events: bool = False, **options: Any,
 ) -> Iterator[Figures]:  # fmt: skip
     """Run a side in a process of its own; what it has written is there for a while."""
     folder = fresh(f"{side}-{job}".replace(" ", "-"))

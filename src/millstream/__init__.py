@@ -32,8 +32,8 @@ sys.setrecursionlimit(max(sys.getrecursionlimit(), 20_000))
 
 
 def __getattr__(name: str) -> Any:
-    if name == "sheets":
-        return importlib.import_module("millstream.sheets")
+    if name in ("algebra", "rules", "sheets"):
+        return importlib.import_module(f"millstream.{name}")
     if name in _EXPORTS:
         return getattr(importlib.import_module(_EXPORTS[name]), name)
     raise AttributeError(f"module 'millstream' has no attribute {name!r}")

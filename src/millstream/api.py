@@ -96,6 +96,14 @@ class Compiled:
     base: Path = field(default_factory=Path)
     sources: Mapping[str, Location] = field(default_factory=dict)
     sinks: Mapping[str, Location] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @staticmethod
+    def of(translation: Translation, name: str, base: Path) -> Compiled:
+        """A program whose text may say where its data is, seen from a folder."""
+        sources = {n: parse_location(text, base) for n, text in translation.sources.items()}
+        sinks = {n: parse_location(text, base) for n, text in translation.sinks.items()}
+        return Compiled(translation.program, name, base, sources, sinks, translation.notes)
 
     def run(
         self,
@@ -185,6 +193,9 @@ class Compiled:
     def _input(self, one: Input, inputs: Mapping[str, Any]) -> Any:
         if one.name in inputs:
             return inputs[one.name]
+        if one.values is not None:
+            columns = one.type.schema.names
+            return [dict(zip(columns, row, strict=True)) for row in one.values]
         beside = [self.base / f"{one.name}.{end}" for end in ("parquet", "csv", "jsonl")]
         found = [path for path in beside if path.exists()]
         if len(found) == 1:
@@ -205,7 +216,7 @@ class Compiled:
         """What the program is at a stage: calculus, optimised, plan or kernels."""
         from millstream.explain import explain
 
-        return explain(self.program, stage, format)
+        return explain(self.program, stage, format, self.notes)
 
 
 def compile(  # noqa: A001 - the word of the command line
@@ -213,7 +224,7 @@ def compile(  # noqa: A001 - the word of the command line
 ) -> Compiled:
     """A program file, a project folder or a text, checked and ready to run."""
     if text is not None:
-        return _compiled(translate(Source("text", text), language), "program", Path())
+        return Compiled.of(translate(Source("text", text), language), "program", Path())
     if file is None:
         raise UsageError("give a file or a text to compile")
     path = Path(file)
@@ -221,14 +232,7 @@ def compile(  # noqa: A001 - the word of the command line
         return _compile_project(path if path.is_dir() else path.parent, str(file))
     if not path.exists():
         raise _no_such_file(path)
-    return _compiled(translate_file(path, str(file)), path.stem, path.parent)
-
-
-def _compiled(translation: Translation, name: str, base: Path) -> Compiled:
-    """A program whose text may say where its data is, seen from a folder."""
-    sources = {n: parse_location(text, base) for n, text in translation.sources.items()}
-    sinks = {n: parse_location(text, base) for n, text in translation.sinks.items()}
-    return Compiled(translation.program, name, base, sources, sinks)
+    return Compiled.of(translate_file(path, str(file)), path.stem, path.parent)
 
 
 def _compile_project(folder: Path, shown: str) -> Compiled:

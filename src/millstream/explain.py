@@ -17,15 +17,19 @@ STAGES = ("calculus", "optimised", "plan", "kernels")
 FORMATS = ("text", "json", "svg")
 
 
-def explain(program: Program, stage: str = "calculus", format_: str = "text") -> str:
-    """The program at a stage in a format."""
+def explain(
+    program: Program, stage: str = "calculus", format_: str = "text", notes: tuple[str, ...] = ()
+) -> str:
+    """The program at a stage in a format; as text, with notes on how it came about."""
     if stage not in STAGES:
         raise UsageError(f'unknown stage "{stage}"', hint=f"stages are: {listing(STAGES)}")
     if format_ not in FORMATS:
         raise UsageError(f'unknown format "{format_}"', hint=f"formats are: {listing(FORMATS)}")
     if stage in ("calculus", "optimised"):
-        return _explain_program(program, stage, format_)
-    return _explain_plan(program, stage, format_)
+        found = _explain_program(program, stage, format_)
+    else:
+        found = _explain_plan(program, stage, format_)
+    return "".join(f"# {note}\n" for note in notes) + found if format_ == "text" else found
 
 
 # --- programs ---------------------------------------------------------------------------

@@ -15,8 +15,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
+from millstream.algebra import Stream, Table, program_of
+from millstream.algebra.rowwise import (
+    flat_mapping,
+    keeping,
+    mapping,
+    micros,
+    schema_needed,
+    schema_of_names,
+)
 from millstream.api import Compiled
 from millstream.calculus.functions import (
     Aggregate,
@@ -38,23 +46,10 @@ from millstream.calculus.functions import (
     Rstream,
 )
 from millstream.calculus.graph import Input, Operator, Program, without_copies
-from millstream.calculus.parser import parse_expression
-from millstream.calculus.syntax import Constant
-from millstream.calculus.types import (
-    BOOLEAN,
-    DURATION,
-    TYPES_BY_NAME,
-    Field,
-    QueueType,
-    Row,
-    Schema,
-)
+from millstream.calculus.types import BOOLEAN, QueueType, Row, Schema
 from millstream.calculus.verify import verified
 from millstream.errors import UsageError, listing
-from millstream.source import Source
-from millstream.trace import Untraceable, trace_row, trace_term
-
-RowFunction = Callable[[Any], object]
+from millstream.trace import RowFunction, Untraceable, trace_row, trace_term
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,19 +71,19 @@ class Flow:
         try:
             return self._then(Filter(trace_term(condition, self.type.schema, BOOLEAN)))
         except Untraceable:
-            return self._opaque(condition, self.type.schema, _keeping)
+            return self._opaque(condition, self.type.schema, keeping)
 
     def map(self, function: RowFunction, **columns: str) -> Flow:
         """One row for each row. `columns` are only needed for what cannot be traced."""
         try:
             return self._then(Map(trace_row(function, self.type.schema)))
         except Untraceable as reason:
-            return self._opaque(function, _schema_needed(columns, reason), _mapping)
+            return self._opaque(function, schema_needed(columns, reason), mapping)
 
     def flat_map(self, function: RowFunction, **columns: str) -> Flow:
         """A list of rows, as dictionaries, for each row."""
-        schema = _schema_needed(columns, Untraceable("a list of rows has no term"))
-        return self._opaque(function, schema, _flat_mapping)
+        schema = schema_needed(columns, Untraceable("a list of rows has no term"))
+        return self._opaque(function, schema, flat_mapping)
 
     def _opaque(
         self,
@@ -107,7 +102,7 @@ class Flow:
 
     def range(self, length: str) -> Flow:
         """The rows of the last while: `range("5 min")`."""
-        return self._then(Range(_micros(length)))
+        return self._then(Range(micros(length)))
 
     def unbounded(self) -> Flow:
         return self._then(Range(None))
@@ -173,75 +168,28 @@ def relation(
 def _input(
     name: str, columns: dict[str, str], time: str | None, slack: str, *, is_relation: bool
 ) -> Flow:
-    type_ = QueueType(_schema(columns), is_relation)
-    return Flow(type_, None, (), Input(name, type_, time, _micros(slack)))
-
-
-def _schema(columns: dict[str, str]) -> Schema:
-    for name, type_ in columns.items():
-        if type_ not in TYPES_BY_NAME:
-            raise UsageError(
-                f'unknown type "{type_}" of column "{name}"',
-                hint=f"types are: {listing(TYPES_BY_NAME)}",
-            )
-    return Schema(tuple(Field(n, TYPES_BY_NAME[t]) for n, t in columns.items()))
-
-
-def _schema_needed(columns: dict[str, str], reason: Untraceable) -> Schema:
-    if not columns:
-        raise UsageError(
-            f"this callable cannot be traced: {reason}",
-            hint='name the columns it returns, such as map(f, cost="number")',
-        )
-    return _schema(columns)
-
-
-def _micros(text: str) -> int:
-    value = parse_expression(Source("duration", text))
-    if not isinstance(value, Constant) or value.type != DURATION:
-        raise UsageError(f'"{text}" is not a duration', hint='write "5 min"')
-    assert isinstance(value.value, int)
-    return value.value
-
-
-class _Given:
-    """A real row, with columns as attributes and items."""
-
-    def __init__(self, names: tuple[str, ...], row: Row) -> None:
-        self.__dict__.update(zip(names, row, strict=True))
-
-    def __getitem__(self, name: str) -> Any:
-        return self.__dict__[name]
-
-
-def _keeping(function: RowFunction, given: Schema, _: Schema) -> Callable[[Row, int], list[Row]]:
-    return lambda row, _time: [row] if function(_Given(given.names, row)) else []
-
-
-def _mapping(function: RowFunction, given: Schema, made: Schema) -> Callable[[Row, int], list[Row]]:
-    def call(row: Row, _time: int) -> list[Row]:
-        result: Any = function(_Given(given.names, row))
-        return [tuple(result[n] for n in made.names)]
-
-    return call
-
-
-def _flat_mapping(
-    function: RowFunction, given: Schema, made: Schema
-) -> Callable[[Row, int], list[Row]]:
-    def call(row: Row, _time: int) -> list[Row]:
-        results: Any = function(_Given(given.names, row))
-        return [tuple(result[n] for n in made.names) for result in results]
-
-    return call
+    type_ = QueueType(schema_of_names(columns), is_relation)
+    return Flow(type_, None, (), Input(name, type_, time, micros(slack)))
 
 
 # --- from flows to programs -------------------------------------------------------------
 
 
-def compile_flow(**outputs: Flow) -> Compiled:
-    """The program whose outputs are some flows, ready to run."""
-    return Compiled(verified(without_copies(_Linearised(outputs).program())))
+def compile_flow(**outputs: Flow | Stream | Table) -> Compiled:
+    """The program whose outputs are some flows, ready to run.
+
+    Streams and tables of `millstream.algebra` are compiled too; a table leaves as a relation.
+    """
+    flows = {name: one for name, one in outputs.items() if isinstance(one, Flow)}
+    others = {name: one for name, one in outputs.items() if not isinstance(one, Flow)}
+    if flows and others:
+        raise UsageError(
+            "one program is written with flows or with the algebra, not with both",
+            hint=f"flows are: {listing(flows)}; of the algebra are: {listing(others)}",
+        )
+    if others:
+        return Compiled(program_of(**others))
+    return Compiled(verified(without_copies(_Linearised(flows).program())))
 
 
 class _Linearised:

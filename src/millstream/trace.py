@@ -15,9 +15,13 @@ from typing import Any, NoReturn
 
 from millstream.calculus.check import Scope, check
 from millstream.calculus.functions import Assign, Columns
-from millstream.calculus.syntax import Apply, Constant, Expression, Name
+from millstream.calculus.syntax import Apply, Constant, Expression, Name, VariableName
 from millstream.calculus.terms import Term
 from millstream.calculus.types import BOOLEAN, INTEGER, NUMBER, TEXT, Schema, Type
+from millstream.errors import CheckError, MillstreamError, listing, suggest
+
+#: A callable from a row, whose columns are attributes and items.
+RowFunction = Callable[..., object]
 
 
 class Untraceable(Exception):
@@ -86,9 +90,20 @@ for _name, _function in {"neg": "neg", "abs": "abs", "invert": "not"}.items():
     )
 
 
-def call(function: str, *args: object) -> Traced:
+def call(function: str, *args: object) -> Any:  # its operators are made at run time
     """A scalar function of the calculus inside a lambda: `call("upper", r.symbol)`."""
     return Traced(Apply(function, tuple(expression_of(a) for a in args)))
+
+
+def if_(condition: object, then: object, otherwise: object) -> Any:
+    """One of two values, inside a lambda: `if_(r.price > 10, "dear", "cheap")`.
+
+    Of plain values it is Python's own conditional, so that a lambda means the same
+    whether it is traced or called.
+    """
+    if any(isinstance(one, Traced) for one in (condition, then, otherwise)):
+        return call("if", condition, then, otherwise)
+    return then if condition else otherwise
 
 
 def expression_of(value: object) -> Expression:
@@ -122,17 +137,51 @@ class _Row:
         return Traced(Name(name))
 
 
+class Record:
+    """Named values, plain or traced, as attributes and items."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self.__dict__.update(values)
+
+    def __getitem__(self, name: str) -> Any:
+        return getattr(self, name)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        known = list(self.__dict__)
+        hint = f"there are: {listing(known)}. {suggest(name, known) or ''}".strip()
+        raise CheckError(f'unknown field "{name}"', hint=hint)
+
+
+def traced_variable(variable: str, fields: Schema) -> Record:
+    """The fields of a state variable, for a callable to be traced with."""
+    return Record({name: Traced(VariableName(variable, name)) for name in fields.names})
+
+
+def traced_columns(schema: Schema) -> Record:
+    """The columns of a row, for a callable to be traced with."""
+    return Record({name: Traced(Name(name)) for name in schema.names})
+
+
 def _called(function: Callable[[Any], object], schema: Schema) -> object:
     """What the callable makes of the note-taking row.
 
     It may fail in any way at all on something that is not a value; whatever it raises
     means that it cannot be traced.
     """
+    return called_with(function, _Row(schema))
+
+
+def called_with(function: RowFunction, *notes: object) -> object:
+    """What the callable makes of rows and records that take notes."""
     names = {step.opname for step in dis.get_instructions(function)}
     if any(name == "IS_OP" or name.endswith("_NONE") for name in names):
         raise Untraceable("`is` looks at objects, which columns are not yet; use is_null")
     try:
-        return function(_Row(schema))
+        return function(*notes)
+    except MillstreamError:
+        raise
     except Exception as error:
         raise Untraceable(str(error)) from error
 

@@ -17,12 +17,14 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("errors", "compiled"),
     ("formulas",),
     ("calculus",),
-    ("environment", "languages", "optimiser", "plan", "trace", "draw"),
+    ("trace",),
+    ("algebra",),
+    ("environment", "languages", "optimiser", "plan", "draw"),
     ("kernels", "state", "connectors"),
     ("project", "backends"),
     ("explain", "sheets"),
     ("api",),
-    ("flow",),
+    ("flow", "rules"),
     ("server", "cli"),
 )
 LEVELS = {part: level for level, row in enumerate(LAYERS) for part in row}
@@ -32,6 +34,7 @@ HEAVY_HOMES = {
     "pyspark": "backends/spark",
     "openpyxl": "languages/sheets",
     "sqlglot": "languages/cql",
+    "pint": "languages/rules",
 }
 
 

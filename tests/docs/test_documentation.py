@@ -106,3 +106,35 @@ def test_the_query_of_the_documentation_runs(tmp_path: Path) -> None:
     found = compile_file(tmp_path / "trades.cql").run()
     expected = {"_time": 1, "name": "Business Machines", "volume": 1100, "high": 119.5}
     assert [expected] == found.rows("busy")
+
+
+def rules_page() -> str:
+    return (ROOT / "docs" / "rules.md").read_text()
+
+
+def test_the_rules_of_the_documentation_run(tmp_path: Path) -> None:
+    (tmp_path / "port.rules").write_text(block_with(rules_page(), "# who may enter the port"))
+    compiled = compile_file(tmp_path / "port.rules")
+    assert ("status", "warnings") == compiled.program.outputs
+
+
+def test_the_python_of_the_rules_gives_the_tree_of_the_text() -> None:
+    from millstream.languages.rules.read import read_rules
+    from millstream.source import Source
+
+    names: dict[str, object] = {}
+    code = compile(block_with(rules_page(), "from millstream import rules"), "rules.md", "exec")
+    exec(code, names)  # noqa: S102 - our own page, which must run
+    text = block_with(rules_page(), "# who may enter the port")
+    book = names["book"]
+    tree = read_rules(Source("port.rules", text), [], {}).rules
+    # The page's text has one requirement more.
+    assert tree.statements[1:] == book.tree.statements  # type: ignore[attr-defined]
+
+
+def test_the_domain_of_the_documentation_is_read(tmp_path: Path) -> None:
+    (tmp_path / "trucks.toml").write_text(block_with(rules_page(), 'subject = "truck"'))
+    rule = 'domain "trucks.toml"\nrequire weather.temperature - depot.cold <= 9 K\n'
+    (tmp_path / "cold.rules").write_text(rule)
+    inputs = compile_file(tmp_path / "cold.rules").program.input_names
+    assert {"trucks", "depots", "weather", "stations"} == set(inputs)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import runpy
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,7 +23,15 @@ def program_of(folder: Path) -> Compiled:
     if (folder / "millstream.toml").exists():
         return millstream.compile(folder)
     (file,) = (p for p in folder.iterdir() if p.stem == folder.name)
+    if file.suffix == ".py":
+        return written_in_python(file)
     return millstream.compile(file)
+
+
+def written_in_python(file: Path) -> Compiled:
+    """The program that a script builds, which finds its inputs beside it."""
+    made: Compiled = runpy.run_path(str(file))["program"]()
+    return replace(made, base=file.parent)
 
 
 def table(path: Path) -> list[list[str]]:

@@ -12,7 +12,7 @@ from millstream.cli.main import main
 FOLDER = Path(__file__).parent / "errors"
 
 
-PROGRAMS = sorted([*FOLDER.glob("*.brook"), *FOLDER.glob("*.cql")])
+PROGRAMS = sorted(p for ending in ("brook", "cql", "rules") for p in FOLDER.glob(f"*.{ending}"))
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.stem)

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from millstream.calculus import functions as fn
 from millstream.calculus.functions import Function
 from millstream.calculus.graph import Operator
-from millstream.calculus.terms import Column
-from millstream.calculus.types import INTEGER, NUMBER, TEXT, QueueType, Schema
+from millstream.calculus.judging import Requirement, Shown
+from millstream.calculus.terms import Call, Column, Literal
+from millstream.calculus.types import BOOLEAN, INTEGER, NUMBER, TEXT, QueueType, Schema
 from millstream.kernels.fallback import FallbackKernel
 from millstream.kernels.kernel import Kernel
 from millstream.kernels.relational_table import KERNELS
@@ -29,7 +30,19 @@ AGGREGATIONS = tuple(
     if SCHEMA[name].kind in kinds
 )
 
+def judge() -> fn.Judge:
+    x, n = Column("x", NUMBER), Column("n", INTEGER)
+    deep = Call(">=", (x, Literal(0.5, NUMBER)), BOOLEAN)
+    few = Call("<=", (Call("number", (n,), NUMBER), Literal(1.0, NUMBER)), BOOLEAN)
+    shown = (Shown("x", "m", x),)
+    one = Requirement("line 1", "x >= 0.5 m", None, deep, shown)
+    other = Requirement("line 2", "n <= 1", deep, few, (Shown("n", "", n),), shown)
+    return fn.Judge(("k", "n"), (one, other))
+
+
 CASES: list[tuple[Function, tuple[QueueType, ...]]] = [
+    (judge(), (STREAM,)),
+    (judge(), (RELATION,)),
     (fn.Now(), (STREAM,)),
     (fn.Range(3), (STREAM,)),
     (fn.Range(3, 2), (STREAM,)),

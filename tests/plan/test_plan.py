@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from millstream.backends.local.run import plan_for
 from millstream.calculus.text import load
-from millstream.plan.stages import stages_of
+from millstream.plan.stages import side_by_side, stages_of
 from millstream.plan.steps import Plan
 from millstream.source import Source
 
@@ -79,3 +79,66 @@ def test_conditions_of_joins_and_terms_of_aggregates_become_steps_of_their_own()
     )
     assert ["Join", "Filter > Map", "Aggregate"] == shapes(plan)
     assert all(step.fallback is None for step in plan.steps)
+
+
+def test_stages_that_do_not_need_each_other_run_side_by_side() -> None:
+    plan = planned("""
+    output one, two, three;
+    input s(k text, j text, v integer);
+    (a, b, c) <- Duplicate(s);
+    (wa, $wa) <- Range[1 min](a, $wa);
+    (ga, $ga) <- Aggregate[by k; n = count()](wa, $ga);
+    (gaa, $gaa) <- Aggregate[by n; m = count()](ga, $gaa);
+    (one, $one) <- Istream(gaa, $one);
+    (wb, $wb) <- Range[1 min](b, $wb);
+    (gb, $gb) <- Aggregate[by j; n = count()](wb, $gb);
+    (two, $two) <- Istream(gb, $two);
+    (wc, $wc) <- Range[1 min](c, $wc);
+    (gc, $gc) <- Aggregate[n = count()](wc, $gc);
+    (three, $three) <- Istream(gc, $three);
+    """)
+    stages = stages_of(plan)
+    merged = side_by_side(stages, plan)
+    assert len(merged) < len(stages)
+    assert sorted(k for s in stages for k in s.keys) == sorted(k for s in merged for k in s.keys)
+    assert len(plan.steps) == sum(len(s.steps) for s in merged)
+    made: set[str] = set(plan.program.input_names)
+    for stage in merged:
+        assert set(stage.inputs) <= made
+        made |= {q for step in stage.steps for q in step.outputs}
+
+
+TWO = "output out; input a(k text, x integer), b(k text, l text, y integer);"
+
+
+def test_windows_are_cut_by_the_key_of_the_join_behind_them() -> None:
+    plan = planned(
+        TWO + "(v, $v) <- Range[1 s](a, $v); (w, $w) <- Range[1 s](b, $w);"
+        "(j, $i, $j) <- Join[on k](v, w, $i, $j); (out, $o) <- Istream(j, $o);"
+    )
+    (stage,) = stages_of(plan)
+    assert {"a": ("k",), "b": ("k",)} == dict(stage.keys)
+
+
+def test_a_join_by_columns_with_other_names_has_a_stage_of_its_own() -> None:
+    plan = planned(
+        TWO + "(v, $v) <- Range[1 s](a, $v); (m) <- Map[l, y](b); (w, $w) <- Range[1 s](m, $w);"
+        "(j, $i, $j) <- Join[on k = l](v, w, $i, $j); (out) <- Map[x, y](j);"
+    )
+    assert {("k",), ("l",)} == {key for s in stages_of(plan)[2:] for _, key in s.keys}
+
+
+def test_two_windows_with_different_keys_are_not_cut_by_one_of_them() -> None:
+    plan = planned(
+        TWO + "(v, $v) <- Rows[2 by x](a, $v); (w, $w) <- Range[1 s](b, $w);"
+        "(j, $i, $j) <- Join[on k](v, w, $i, $j); (out, $o) <- Istream(j, $o);"
+    )
+    assert [("x",), None, ("k",)] == keys(plan)
+
+
+def test_what_only_grows_is_a_stream_without_a_key() -> None:
+    grows = "(w, $w) <- Range[unbounded](a, $w); (m) <- Map[x](w); (out, $o) <- Istream(m, $o);"
+    shrinks = grows.replace("unbounded", "1 s")
+    inputs = "output out; input a(k text, x integer);"
+    assert [None] == keys(planned(inputs + grows))
+    assert [("x",)] == keys(planned(inputs + shrinks))

@@ -135,10 +135,9 @@ class Bench:
                 for r in self.stage(stage, turn, p, rows)
             ]
         messages = [message_of(row[2]) for row in rows]
-        outputs = self.delivery.merged([r for m in messages for r in m["results"]])
-        manifest = manifest_of(self.last, version, messages)
+        manifest = manifest_of(self.last, version, messages, self.delivery.written)
         write_manifest(self.files, manifest)
-        self.delivery.deliver(manifest, outputs)
+        self.delivery.deliver(manifest)
         self.last, self.known = manifest, known_in(manifest)
         self.checkpoint.tidy(len(self.layout.stages), version, seq + 1, keeps_results=False)
 

@@ -13,10 +13,15 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from millstream.backends.job import InputCounts
+from millstream.backends.reference.feed import Event
+from millstream.calculus.graph import Program
 from millstream.calculus.text import load
 from millstream.connectors.location import parse_location
+from millstream.languages.cql.load import load as load_query
+from millstream.optimiser.optimise import optimise
 from millstream.source import Source
 from tests.generate import inputs_for, programs
+from tests.languages.cql.generate import Inputs, Query, inputs, queries
 from tests.laws.runs import on_reference
 from tests.spark.bench import Bench
 from tests.spark.written import written
@@ -32,9 +37,26 @@ def test_generated_programs_in_batches_give_what_the_reference_gives(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, seed: int
 ) -> None:
     program = data.draw(programs())
-    events = data.draw(inputs_for(program))
+    check(program, data.draw(inputs_for(program)), tmp_path_factory.mktemp("case"), seed)
+
+
+@settings(
+    max_examples=60, deadline=None, derandomize=True, database=None, phases=[Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)  # fmt: skip
+@given(queries(), inputs(), st.integers(0, 1000))
+@pytest.mark.slow
+def test_generated_queries_in_batches_give_what_the_reference_gives(
+    tmp_path_factory: pytest.TempPathFactory, query: Query, given_: Inputs, seed: int
+) -> None:
+    program = optimise(load_query(Source("generated.cql", query.cql)).program)
+    events = {one.name: given_[one.name] for one in program.inputs}
+    check(program, events, tmp_path_factory.mktemp("case"), seed)
+
+
+def check(program: Program, events: dict[str, list[Event]], folder: Path, seed: int) -> None:
+    """Run a program in batches, cut as a seed says, and by the reference."""
     expected, report = on_reference(program, events)
-    folder: Path = tmp_path_factory.mktemp("case")
     chance = random.Random(seed)
     locations = written(program, events, folder, chance)
     job = Bench(

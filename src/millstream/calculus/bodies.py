@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from millstream.calculus.check import Scope, check_into
 from millstream.calculus.functions import (
@@ -24,6 +24,7 @@ from millstream.calculus.functions import (
     FunctionFault,
     Istream,
     Join,
+    Judge,
     Latest,
     Lookup,
     Map,
@@ -37,6 +38,7 @@ from millstream.calculus.functions import (
     Top,
     Update,
 )
+from millstream.calculus.judging import Requirement, Shown
 from millstream.calculus.sheet_text import SheetTextFault, sheet_of_lines
 from millstream.calculus.syntax import Apply, Constant, Expression, Name, VariableName
 from millstream.calculus.terms import Term
@@ -272,7 +274,12 @@ class Body:
         return Rstream(self.durations("every", SHAPES["Rstream"].usage))
 
     def latest(self) -> Function | None:
-        return Latest(self.column_names("by"))
+        unless = self.column_names("unless")
+        if len(unless) > 1:
+            self.fail("Latest looks at one column of `unless`",
+                      hint=f"usage: {SHAPES['Latest'].usage}")  # fmt: skip
+            return None
+        return Latest(self.column_names("by"), unless[0] if unless else None)
 
     def pairs(self) -> tuple[tuple[str, str], ...]:
         pairs: list[tuple[str, str]] = []
@@ -340,6 +347,45 @@ class Body:
             return None
         return found
 
+    def judge(self) -> Function | None:
+        """`when` stands before the requirement it belongs to, what is shown after it."""
+        found: list[Requirement] = []
+        when: Term | None = None
+        for clause in self.op.clauses:
+            if clause.keyword == "when":
+                when = self.condition(clause.items, "when")
+            elif clause.keyword == "where":
+                one = self.requirement(clause, when)
+                found += [one] if one is not None else []
+                when = None
+            elif clause.keyword in ("emit", "on") and found:
+                part = "shown" if clause.keyword == "emit" else "asked"
+                found[-1] = replace(found[-1], **{part: self.shown(clause)})  # type: ignore[arg-type]
+        return Judge(self.column_names("by"), tuple(found))
+
+    def requirement(self, clause: Clause, when: Term | None) -> Requirement | None:
+        values = [i.value for i in clause.items]
+        match values:
+            case [Constant(str() as place), Constant(str() as text), holds]:
+                term = self.term(holds, BOOLEAN)
+                return None if term is None else Requirement(place, text, when, term)
+            case _:
+                self.fail("expected a place, a text and a condition", clause.span,
+                          f"usage: {SHAPES['Judge'].usage}")  # fmt: skip
+                return None
+
+    def shown(self, clause: Clause) -> tuple[Shown, ...]:
+        found: list[Shown] = []
+        values = [i.value for i in clause.items]
+        for group in (values[n : n + 3] for n in range(0, len(values), 3)):
+            match group:
+                case [Constant(str() as label), Constant(str() as unit), value]:
+                    term = self.term(value)
+                    found += [Shown(label, unit, term)] if term is not None else []
+                case _:
+                    self.fail("expected a label, a unit and a value", clause.span)
+        return tuple(found)
+
     def sheet(self) -> Function | None:
         lines: list[str] = []
         for item in self.items(None):
@@ -380,10 +426,13 @@ SHAPES: dict[str, Shape] = {
                    "Range[5 min], Range[unbounded] or Range[5 min; slide 1 min]", Body.range_),
     "Rows": Shape((None, "by", "within"),
                   "Rows[10], Rows[10 by key] or Rows[10 by key; within 5 min]", Body.rows),
-    "Latest": Shape(("by",), "Latest[by key]", Body.latest),
+    "Latest": Shape(("by", "unless"), "Latest[by key] or Latest[by key; unless deleted]",
+                    Body.latest),
     "Join": Shape(("on", "where", "nulls"), "Join[on key, left = right; where condition]",
                   Body.join),
     "Lookup": Shape((None, "on", "nulls"), "Lookup[found; on key, left = right]", Body.lookup),
+    "Judge": Shape(("by", "when", "where", "emit", "on"),
+                   'Judge[by key; when condition; where "place", "text", condition]', Body.judge),
     "Top": Shape((None, "by", "descending"), "Top[10 by a, b; descending b]", Body.top),
     "Aggregate": Shape(("by", None), "Aggregate[by key; total = sum(x), n = count()]",
                        Body.aggregate),

@@ -13,13 +13,15 @@ from millstream.calculus.functions import (
     FunctionFault,
 )
 from millstream.calculus.graph import Input, Operator, Program, Variable
-from millstream.calculus.syntax import Constant
+from millstream.calculus.syntax import Constant, Expression
 from millstream.calculus.terms import Literal
 from millstream.calculus.types import (
     TIME,
     Field,
     QueueType,
+    Row,
     Schema,
+    Type,
     Value,
 )
 from millstream.calculus.written import (
@@ -74,7 +76,33 @@ def _input(written: WrittenInput, faults: list[Fault]) -> Input:
         what = "has no times" if word else "must be a relation"
         faults.append(Fault(f"an input that is read once {what}", (word or written.name).span))
     return Input(written.name.name, written.type, word.name if word else None, slack,
-                 written.name.span, written.is_read_once)  # fmt: skip
+                 written.name.span, written.is_read_once,
+                 values=_values(written, faults))  # fmt: skip
+
+
+def _values(written: WrittenInput, faults: list[Fault]) -> tuple[Row, ...] | None:
+    """The rows that an input brings itself."""
+    if written.values is None:
+        return None
+    if not written.is_read_once:
+        faults.append(Fault("only an input that is read once can have values", written.name.span))
+    fields = written.type.schema.fields
+    rows: list[Row] = []
+    for row in written.values:
+        if len(row) != len(fields):
+            message = f"expected {len(fields)} values in a row, got {len(row)}"
+            faults.append(Fault(message, row[0].span if row else written.name.span))
+            continue
+        rows.append(tuple(_literal(v, f.type, faults) for v, f in zip(row, fields, strict=True)))
+    return tuple(rows)
+
+
+def _literal(value: Expression, type_: Type, faults: list[Fault]) -> Value:
+    """The value of a literal of a type."""
+    term = check_into(value, Scope(Schema(), "a value"), faults, wanted=type_)
+    if term is not None and not isinstance(term, Literal):
+        faults.append(Fault("expected a literal", value.span))
+    return term.value if isinstance(term, Literal) else None
 
 
 def _variable(written: WrittenVariable, faults: list[Fault]) -> Variable:

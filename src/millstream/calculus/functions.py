@@ -31,6 +31,7 @@ from millstream.calculus.base import (
     require_same,
     schema_of,
 )
+from millstream.calculus.judging import Judge
 from millstream.calculus.matching import Join, Lookup, Top
 from millstream.calculus.terms import Term, columns_read, variables_read
 from millstream.calculus.types import (
@@ -211,6 +212,40 @@ class Opaque(Function):
             forwards=frozenset(),
             writes=frozenset(self.schema.names),
             is_stateless=True,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class OpaqueFold(Function):
+    """A Python callable with state that could not be traced into terms.
+
+    It takes the state of the row's key and a row, and returns the new state and the row
+    to send. For no state it is called with `initial`, the very object; a new state of
+    None forgets the key, and a row of None sends nothing. It must be pure.
+    """
+
+    label: str
+    by: tuple[str, ...]
+    schema: Schema
+    initial: Row
+    call: Callable[[Row, Row], tuple[Row | None, Row | None]] = field(repr=False)
+    acts_at_once: ClassVar[bool] = True
+
+    def state_count(self, inputs: int) -> int:
+        return 1
+
+    def output_types(self, inputs: tuple[QueueType, ...], outputs: int) -> tuple[QueueType, ...]:
+        require_kind(inputs, "OpaqueFold", is_relation=False)
+        require_columns(self.by, inputs[0].schema, "OpaqueFold")
+        return (QueueType(self.schema),)
+
+    def facts(self, inputs: tuple[QueueType, ...], index: int) -> Facts:
+        return Facts(
+            reads=frozenset(inputs[0].schema.names),
+            forwards=frozenset(),
+            writes=frozenset(self.schema.names),
+            is_stateless=False,
+            key=self.by,
         )
 
 
@@ -453,14 +488,14 @@ FUNCTIONS: dict[str, type[Function]] = {
     for f in (
         Map, Filter, FlatMap, Fold, Merge, Now, Range, Rows, Latest, Join, Lookup, Aggregate,
         Distinct, Top, Istream, Dstream, Rstream, Duplicate, RoundRobinSplit, RoundRobinJoin,
-        Opaque,
+        Judge, Opaque, OpaqueFold,
     )
 }  # fmt: skip
 
 __all__ = [
     "AGGREGATIONS", "FUNCTIONS", "Aggregate", "Aggregation", "Assign", "Branch", "Columns",
     "Distinct", "Dstream", "Duplicate", "Facts", "Filter", "FlatMap", "Fold", "Function",
-    "FunctionFault", "Istream", "Join", "Latest", "Lookup", "Map", "Merge", "Now", "Opaque",
-    "Range", "RoundRobinJoin", "RoundRobinSplit", "Rows", "Rstream", "ToStream", "Top", "Update",
-    "Window", "schema_of",
+    "FunctionFault", "Istream", "Join", "Judge", "Latest", "Lookup", "Map", "Merge", "Now",
+    "Opaque", "OpaqueFold", "Range", "RoundRobinJoin", "RoundRobinSplit", "Rows", "Rstream",
+    "ToStream", "Top", "Update", "Window", "schema_of",
 ]  # fmt: skip

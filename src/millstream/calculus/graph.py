@@ -6,10 +6,12 @@ an operator's signature. Operators may stand in any order and form cycles.
 
 from __future__ import annotations
 
+import heapq
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from millstream.calculus.functions import Duplicate, Function, FunctionFault, RoundRobinJoin
-from millstream.calculus.types import Field, QueueType, Schema, Value
+from millstream.calculus.types import Field, QueueType, Row, Schema, Value
 from millstream.errors import Fault
 from millstream.source import Span
 
@@ -21,7 +23,8 @@ class Input:
     Without one the event time is the pseudo-column `_time` of the source. An item is
     late if it lies more than `slack` microseconds behind the largest time before it.
     A relation that is read once has no times: it is there from the beginning of time. In a
-    log whose rows replace each other weights make no sense, so none must come.
+    log whose rows replace each other weights make no sense, so none must come. `values` are
+    the rows of a relation that is read once and is not given from outside.
     """
 
     name: str
@@ -31,6 +34,7 @@ class Input:
     span: Span | None = field(default=None, compare=False)
     is_read_once: bool = False
     is_log: bool = field(default=False, compare=False)
+    values: tuple[Row, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +131,7 @@ def infer_types(program: Program) -> tuple[dict[str, QueueType], list[Fault]]:
     """
     types: dict[str, QueueType] = {i.name: i.type for i in program.inputs}
     faults: list[Fault] = []
-    waiting = list(program.operators)
+    waiting = list(in_dependency_order(program))
     while True:
         still = [op for op in waiting if not _type_operator(op, types, faults)]
         if len(still) == len(waiting):
@@ -189,19 +193,35 @@ def without_copies(program: Program) -> Program:
 
 def in_dependency_order(program: Program) -> tuple[Operator, ...]:
     """The operators, producers before consumers; back edges of cycles are passed over."""
+    operators = program.operators
     ready = set(program.input_names)
-    waiting = list(program.operators)
+    missing = [set(op.inputs) - ready for op in operators]
+    readers: dict[str, list[int]] = {}
+    for number, queues in enumerate(missing):
+        for queue in queues:
+            readers.setdefault(queue, []).append(number)
+    waiting = dict.fromkeys(range(len(operators)))
+    startable = [number for number in waiting if not missing[number]]  # a heap: it is sorted
     ordered: list[Operator] = []
     while waiting:
-        chosen = next(
-            (op for op in waiting if all(q in ready for q in op.inputs)),
-            None,
-        ) or next(
-            (op for op in waiting if isinstance(op.function, RoundRobinJoin)
-             and any(q in ready for q in op.inputs)),
-            waiting[0],
-        )  # fmt: skip
-        waiting.remove(chosen)
-        ordered.append(chosen)
-        ready.update(chosen.outputs)
+        chosen = heapq.heappop(startable) if startable else _in_cycle(operators, waiting, ready)
+        del waiting[chosen]
+        ordered.append(operators[chosen])
+        ready.update(operators[chosen].outputs)
+        for queue in operators[chosen].outputs:
+            for number in readers.get(queue, ()):
+                missing[number].discard(queue)
+                if not missing[number] and number in waiting:
+                    heapq.heappush(startable, number)
     return tuple(ordered)
+
+
+def _in_cycle(operators: tuple[Operator, ...], waiting: Iterable[int], ready: set[str]) -> int:
+    """Where to enter a cycle: at a function that need not wait for all its inputs."""
+    closing = (
+        number
+        for number in waiting
+        if isinstance(operators[number].function, RoundRobinJoin)
+        and any(q in ready for q in operators[number].inputs)
+    )
+    return next(closing, next(iter(waiting)))

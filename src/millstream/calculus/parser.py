@@ -61,6 +61,7 @@ UNITS: dict[str, int] = {
 FLAG_WORDS = frozenset({"unbounded", "nulls"})
 CLAUSE_WORDS = FLAG_WORDS | {
     "by", "when", "set", "emit", "on", "where", "slide", "within", "every", "descending",
+    "unless",
 }  # fmt: skip
 #: Names that must be quoted to be columns.
 RESERVED_WORDS = CLAUSE_WORDS | {"and", "or", "not", "true", "false", "null", "inf", "nan"}
@@ -227,10 +228,24 @@ class Parser:
         if self.accept("slack"):
             slack = self.duration("a slack such as `2 s`")
         is_read_once = self.accept("once")
+        values = tuple(self.values()) if self.accept("values") else None
         schema = Schema(tuple(field for _, field in columns))
         words = tuple(word for word, _ in columns)
         return WrittenInput(name, words, QueueType(schema, is_relation), time, slack,
-                            is_read_once)  # fmt: skip
+                            is_read_once, values)  # fmt: skip
+
+    def values(self) -> list[tuple[Expression, ...]]:
+        """`((1, "a"), (2, "b"))`: the rows of a relation that is not given from outside."""
+        self.expect("(", "and the rows of the input")
+        rows = self.separated(self.row, ")")
+        self.expect(")", "after the rows")
+        return rows
+
+    def row(self) -> tuple[Expression, ...]:
+        self.expect("(", "and the values of a row")
+        row = self.separated(self.expression, ")")
+        self.expect(")", "after the values of a row")
+        return tuple(row)
 
     def field(self) -> tuple[Word, Field]:
         word = self.expect_name("a column")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from millstream.calculus.elaborate import elaborate
 from millstream.calculus.functions import (
@@ -20,10 +20,12 @@ from millstream.calculus.functions import (
     Fold,
     Function,
     Join,
+    Judge,
     Latest,
     Lookup,
     Map,
     Opaque,
+    OpaqueFold,
     Range,
     RoundRobinJoin,
     RoundRobinSplit,
@@ -33,6 +35,7 @@ from millstream.calculus.functions import (
 )
 from millstream.calculus.graph import Input, Operator, Program, Variable
 from millstream.calculus.instants import render_time
+from millstream.calculus.judging import Shown
 from millstream.calculus.parser import RESERVED_WORDS, UNITS, parse
 from millstream.calculus.scalars import PRECEDENCE
 from millstream.calculus.sheet_text import sheet_lines
@@ -88,7 +91,14 @@ def _input(one: Input) -> str:
     time = f" time {_name(one.time)}" if one.time else ""
     slack = f" slack {render_duration(one.slack)}" if one.slack else ""
     once = " once" if one.is_read_once else ""
-    return f"{_name(one.name)}{kind}({columns}){time}{slack}{once}"
+    values = "" if one.values is None else f" values ({', '.join(_rows(one))})"
+    return f"{_name(one.name)}{kind}({columns}){time}{slack}{once}{values}"
+
+
+def _rows(one: Input) -> Iterator[str]:
+    types = [f.type for f in one.type.schema]
+    for row in one.values or ():
+        yield f"({', '.join(_literal(v, t) for v, t in zip(row, types, strict=True))})"
 
 
 def _variable(one: Variable) -> str:
@@ -126,8 +136,9 @@ def _body(function: Function) -> str:
         case Top(count, by, descending):
             first = f"{count} by {_names(by)}" if by else str(count)
             return f"{first}; descending {_names(descending)}" if descending else first
-        case Latest(by):
-            return f"by {_names(by)}" if by else ""
+        case Latest(by, unless):
+            clauses = [f"by {_names(by)}"] if by else []
+            return "; ".join([*clauses, *([f"unless {_name(unless)}"] if unless else [])])
         case Join(on, where, nulls_match):
             clauses = [*_on(on), *(["nulls"] if nulls_match else [])]
             return "; ".join(clauses + ([f"where {render_term(where)}"] if where else []))
@@ -138,7 +149,9 @@ def _body(function: Function) -> str:
             return ", ".join(map(str, weights))
         case Sheet():
             return ",\n    ".join(json.dumps(t, ensure_ascii=False) for t in sheet_lines(function))
-        case Opaque(label):
+        case Judge():
+            return ";\n    ".join(_judge_clauses(function))
+        case Opaque(label) | OpaqueFold(label):
             return json.dumps(label, ensure_ascii=False)
         case _:
             return ""
@@ -156,6 +169,28 @@ def _fold_clauses(fold: Fold) -> list[str]:
     if fold.emit is not None:
         clauses.append(f"emit {_columns(fold.emit)}")
     return clauses
+
+
+def _judge_clauses(judge: Judge) -> list[str]:
+    clauses = [f"by {_names(judge.keep)}"] if judge.keep else []
+    for one in judge.requirements:
+        place, text = (json.dumps(t, ensure_ascii=False) for t in (one.place, one.text))
+        when = "" if one.when is None else f"when {render_term(one.when)}; "
+        clauses.append(
+            f"{when}where {place}, {text}, {render_term(one.holds)}"
+            + _shown("emit", one.shown)
+            + _shown("on", one.asked)
+        )
+    return clauses
+
+
+def _shown(word: str, shown: tuple[Shown, ...]) -> str:
+    items = (
+        f"{json.dumps(s.label, ensure_ascii=False)}, {json.dumps(s.unit, ensure_ascii=False)}, "
+        f"{render_term(s.term)}"
+        for s in shown
+    )
+    return f"; {word} {', '.join(items)}" if shown else ""
 
 
 def _on(on: tuple[tuple[str, str], ...]) -> list[str]:

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 from millstream.calculus.functions import Fold, RoundRobinJoin
-from millstream.calculus.graph import Operator, Program, infer_types
+from millstream.calculus.graph import Operator, Program, in_dependency_order, infer_types
 from millstream.calculus.terms import columns_read
 from millstream.calculus.types import TIME_COLUMN, WEIGHT_COLUMN
 from millstream.errors import CheckError, Fault, suggest
@@ -193,23 +193,12 @@ def time_is_not_read_from_changes(program: Program) -> Iterator[Fault]:
 def cycles_close_in_round_robin_joins(program: Program) -> Iterator[Fault]:
     """Any other function with several inputs would wait for itself."""
     ready = set(program.input_names)
-    waiting = list(program.operators)
-    while True:
-        still = [
-            op
-            for op in waiting
-            if not (
-                any(q in ready for q in op.inputs)
-                if isinstance(op.function, RoundRobinJoin)
-                else all(q in ready for q in op.inputs)
-            )
-        ]
-        if len(still) == len(waiting):
-            break
-        ready |= {q for op in waiting if op not in still for q in op.outputs}
-        waiting = still
-    if waiting:
-        yield _at(waiting[0], "this operator is in a cycle that no RoundRobinJoin closes")
+    for op in in_dependency_order(program):
+        enough = any if isinstance(op.function, RoundRobinJoin) else all
+        if not enough(q in ready for q in op.inputs):
+            yield _at(op, "this operator is in a cycle that no RoundRobinJoin closes")
+            return
+        ready.update(op.outputs)
 
 
 RULES: tuple[dict[str, Rule], ...] = (

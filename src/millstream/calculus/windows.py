@@ -12,7 +12,7 @@ from millstream.calculus.base import (
     require_columns,
     require_kind,
 )
-from millstream.calculus.types import QueueType
+from millstream.calculus.types import BOOLEAN, QueueType
 
 
 class Window(Function):
@@ -86,15 +86,31 @@ class Rows(Window):
 
 @dataclass(frozen=True, slots=True)
 class Latest(Window):
-    """The latest row of each key: a table kept up to date by a stream."""
+    """The latest row of each key: a table kept up to date by a stream.
+
+    Where the column `unless` is true, the row says that its key has no row any more, and
+    the key is forgotten.
+    """
 
     by: tuple[str, ...]
+    unless: str | None = None
+
+    @property
+    def looked_at(self) -> tuple[str, ...]:
+        return self.by if self.unless is None else (*self.by, self.unless)
 
     def output_types(self, inputs: tuple[QueueType, ...], outputs: int) -> tuple[QueueType, ...]:
-        require_columns(self.by, inputs[0].schema, "Latest")
+        schema = inputs[0].schema
+        require_columns(self.looked_at, schema, "Latest")
+        if self.unless is not None and schema[self.unless] != BOOLEAN:
+            raise FunctionFault(
+                f'Latest: "{self.unless}" must be a boolean, got {schema[self.unless]}'
+            )
+        if self.unless in self.by:
+            raise FunctionFault(f'Latest: "{self.unless}" cannot be part of the key')
         return Window.output_types(self, inputs, outputs)
 
     def facts(self, inputs: tuple[QueueType, ...], index: int) -> Facts:
         return facts_of_keeping(
-            inputs, index, reads=frozenset(self.by), is_stateless=False, key=self.by
+            inputs, index, reads=frozenset(self.looked_at), is_stateless=False, key=self.by
         )

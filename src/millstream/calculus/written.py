@@ -29,6 +29,7 @@ class WrittenInput:
     time: Word | None
     slack: Constant | None
     is_read_once: bool = False
+    values: tuple[tuple[Expression, ...], ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

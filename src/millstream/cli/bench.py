@@ -1,6 +1,6 @@
 """`millstream bench`: the benchmarks of the checkout, beside hand-written programs.
 
-Benchmarks are modules `bench/*_engine.py` with `BENCHMARKS`, a table of names and functions
+Benchmarks are modules `bench/*.py` with `BENCHMARKS`, a table of names and functions
 from a scale to a list of flat records; what a function says of itself are its conditions.
 The name of a module stands for all its benchmarks: `millstream bench spark` runs those of
 `bench/spark_engine.py`. They are run from a checkout of the project only.
@@ -72,7 +72,9 @@ def benchmarks() -> dict[str, dict[str, Benchmark]]:
     found: dict[str, dict[str, Benchmark]] = {}
     folder = _folder()
     sys.path.insert(0, str(folder))  # they may share modules that lie beside them
-    for path in sorted(folder.glob("*_engine.py")):
+    for path in sorted(folder.glob("*.py")):
+        if "\nBENCHMARKS" not in path.read_text():
+            continue  # others are parts of these
         spec = importlib.util.spec_from_file_location(f"millstream_bench_{path.stem}", path)
         assert spec is not None and spec.loader is not None
         module = importlib.util.module_from_spec(spec)

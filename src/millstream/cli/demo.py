@@ -1,4 +1,8 @@
-"""`millstream demo`: the market maker on generated bids and asks."""
+"""`millstream demo`: a spreadsheet that finds bargains, on generated trades and quotes.
+
+First the sheet of one symbol, as it changes with every row; then the same sheet for every
+symbol, on Spark, or without a Java on the local engine.
+"""
 
 from __future__ import annotations
 
@@ -8,64 +12,87 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from millstream import api
+from millstream.backends.spark.java import find_java
 from millstream.cli.run import Progress
 from millstream.cli.show import TableWriter, in_words
+from millstream.cli.watch import replay
 from millstream.connectors.location import Location, parse_location
 from millstream.connectors.settings import settings_of
+from millstream.errors import MillstreamError
+from millstream.plan.batch import Batch
 
-PROGRAM = """\
-# Trades of IBM stock: a bid is matched with the latest ask if it offers enough.
-# Two operators share $lastAsk, so the result depends on the order in which they fire;
-# the engines fire by (time, order of declaration, position).
-output result;
-input bids(symbol text, price number),
-      asks(symbol text, price number);
-variable $lastAsk(price number = inf), $cnt(n integer = 0);
-
-(ibmBids)        <- Filter[symbol == "IBM"](bids);
-(ibmAsks)        <- Filter[symbol == "IBM"](asks);
-($lastAsk)       <- Fold[set $lastAsk.price = price](ibmAsks);
-(ibmSales)       <- Fold[when price >= $lastAsk.price; emit symbol, price](ibmBids, $lastAsk);
-(result, $cnt)   <- Fold[set $cnt.n = $cnt.n + 1; emit cnt = $cnt.n, symbol, price](ibmSales, $cnt);
-"""
-
-SHOWN = 10
+WORKBOOK = Path(__file__).parent / "demo_data" / "vwap.xlsx"
+SYMBOLS = ("ACME", "BOLT", "CRUX", "DUNE", "ECHO", "FLUX", "GLOW", "HALO")
 START = "2026-01-05T09:30:00Z"
+SHOWN = 10
+Column = dict[str, object]
+Columns = dict[str, Column]
+#: Enough for windows to fill, and short enough to be watched.
+WATCHED_ROWS = 4_000
+
+
+class Bargains(TableWriter):
+    """Keeps the first quotes below the average price."""
+
+    def write(self, batch: Batch) -> None:
+        is_below = np.asarray(batch.column("bargain").values, np.bool_)
+        # Before the first quote of a symbol there is nothing to be below the average.
+        is_there = batch.column("seller").values.is_valid().to_numpy(zero_copy_only=False)
+        super().write(batch.take(np.flatnonzero(is_below & is_there)))
 
 
 def run(arguments: argparse.Namespace) -> int:
     is_text = arguments.format == "text"
+    compiled = api.compile(WORKBOOK)
+    engine = _engine()
     if is_text:
-        print("The market maker of the Brooklet paper, on generated bids and asks:\n")
-        shown = [line for line in PROGRAM.splitlines() if not line.startswith("#")]
-        print("\n".join(f"    {line}" for line in shown) + "\n")
-    compiled = api.compile(text=PROGRAM)
-    type_ = compiled.program.queue_types()["result"]
-    result = TableWriter("result", type_, SHOWN, is_json=not is_text)
-    progress = Progress("auto", api.DEFAULT_ENGINE)
+        print(
+            "An analyst's workbook: the average price of the last five minutes, weighted by\n"
+            "volume, and which quotes are below it. The sheet of one symbol:\n",
+            flush=True,
+        )
+        replay(compiled, _inputs(WATCHED_ROWS), SYMBOLS[0])
+        where = {"spark": "on Spark", "local": "here, because there is no Java for Spark"}[engine]
+        print(f"\nThe same for every symbol, {where}. The first bargains:\n", flush=True)
+    (name,) = compiled.program.outputs
+    result = Bargains(name, compiled.program.queue_types()[name], SHOWN, is_json=not is_text)
+    progress = Progress("auto", engine)
     start = time.perf_counter()
-    inputs = {"bids": _quotes(arguments.rows, 1), "asks": _quotes(arguments.rows, 2)}
-    finished = compiled.run(inputs, {"result": result}, progress=progress)
+    finished = compiled.run(
+        _inputs(arguments.rows), {name: result}, engine=engine, progress=progress
+    )
     seconds = time.perf_counter() - start
     progress.finish(finished.report)
     rows = sum(c.processed for c in finished.report.inputs.values())
     sys.stdout.flush()
     if is_text:
-        speed = f"{in_words(rows / seconds)} rows/s on one core"
-        print(f"\n{rows:,} bids and asks, {result.count:,} trades in {seconds:.1f} s: {speed}")
+        speed = f"{in_words(rows / seconds)} rows/s, with the start of the engine"
+        print(f"\n{rows:,} trades and quotes in {seconds:.1f} s: {speed}")
     return 0
 
 
-def _quotes(rows: int, seed: int) -> Location:
-    """Quotes of four symbols, prices on a random walk."""
+def _engine() -> str:
+    try:
+        find_java()
+    except MillstreamError:
+        return "local"
+    return "spark"
+
+
+def _inputs(rows: int) -> dict[str, Location]:
+    symbol: Column = {"values": list(SYMBOLS)}
+    price: Column = {"min": 100.0, "max": 200.0, "walk": 0.5}
+    trades: Columns = {"sym": symbol, "price": price, "vol": {"min": 1, "max": 1000}}
+    sellers: Column = {"values": ["Alder", "Birch", "Cedar"]}
+    quotes: Columns = {"sym": symbol, "price": price, "seller": sellers}
+    return {"Trades": _generated(rows, 1, trades), "Quotes": _generated(rows, 2, quotes)}
+
+
+def _generated(rows: int, seed: int, columns: Columns) -> Location:
     settings = settings_of(
-        {
-            "rows": rows, "seed": seed, "start": START, "interval": "1 ms",
-            "columns": {
-                "symbol": {"values": ["IBM", "XYZ", "ABC", "MSFT"]},
-                "price": {"min": 100.0, "max": 120.0},
-            },
-        }
-    )  # fmt: skip
+        {"rows": rows, "seed": seed, "start": START, "interval": "100 ms", "columns": columns}
+    )
     return replace(parse_location("generator", Path()), generator=settings)

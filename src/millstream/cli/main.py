@@ -75,7 +75,7 @@ def make_parser() -> argparse.ArgumentParser:
         "demo", parents=[common], help="run a job on generated data and show the result"
     )
     demo.add_argument(
-        "--rows", type=int, default=2_000_000, metavar="N", help="bids and asks to generate, each"
+        "--rows", type=int, default=1_000_000, metavar="N", help="trades and quotes, each"
     )
     demo.add_argument("--format", choices=("text", "json"), default="text")
     return parser
@@ -158,6 +158,14 @@ def _add_explain(commands: Commands, common: _Parser) -> None:
         "--stage", default="calculus", choices=("calculus", "optimised", "plan", "kernels")
     )
     explain.add_argument("--format", default="text", choices=("text", "json", "svg"))
+    explain.add_argument(
+        "--vessel",
+        "--subject",
+        dest="subject",
+        metavar="KEY",
+        help="of rules: how each line stands for this one at the end of the inputs",
+    )
+    _add_inputs(explain)
 
 
 def _add_explore(commands: Commands, common: _Parser) -> None:

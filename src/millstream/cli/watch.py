@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,6 +21,7 @@ from rich.text import Text
 from millstream import api
 from millstream.calculus.functions import Duplicate, Map
 from millstream.calculus.graph import Operator, Program
+from millstream.calculus.instants import render_time
 from millstream.calculus.sheets import HIDDEN_SHEET, Address, Fed, Sheet
 from millstream.calculus.types import Value
 from millstream.environment.sheet_values import to_cell
@@ -36,28 +37,32 @@ _FRAMES_PER_SECOND = 10
 
 
 def watch(compiled: api.Compiled, arguments: argparse.Namespace, inputs: dict[str, str]) -> int:
-    """Replay the inputs of the first sheet that reads streams directly."""
+    replay(compiled, inputs, arguments.key)
+    sys.stdout.flush()
+    return 0
+
+
+def replay(compiled: api.Compiled, inputs: Mapping[str, api.InputGiven], key: str | None) -> None:
+    """Show the inputs of one key running through the first sheet that reads streams directly."""
     view = _View(*_sheet(compiled.program))
-    events = list(_events(compiled, view, inputs, arguments.key))
+    events = list(_events(compiled, view, inputs, key))
     if not events:
-        key = f' of the key "{arguments.key}"' if arguments.key else ""
-        raise UsageError(f"there are no rows{key} to watch")
+        of_key = f' of the key "{key}"' if key else ""
+        raise UsageError(f"there are no rows{of_key} to watch")
     console = Console()
     if not console.is_terminal:
         for when, given in events:
             view.fire(when, given)
-        console.print(view.drawn(arguments.key))
-        return 0
+        console.print(view.drawn(key))
+        return
     with Live(console=console, refresh_per_second=_FRAMES_PER_SECOND) as live:
         shown = 0.0
         for when, given in events:
             view.fire(when, given)
             if time.monotonic() - shown > 1 / _FRAMES_PER_SECOND:
                 shown = time.monotonic()
-                live.update(view.drawn(arguments.key))
-        live.update(view.drawn(arguments.key))
-    sys.stdout.flush()
-    return 0
+                live.update(view.drawn(key))
+        live.update(view.drawn(key))
 
 
 def _sheet(program: Program) -> tuple[Sheet, tuple[str, ...]]:
@@ -81,7 +86,7 @@ def _source(program: Program, queue: str) -> str | None:
 
 
 def _events(
-    compiled: api.Compiled, view: _View, inputs: dict[str, str], key: str | None
+    compiled: api.Compiled, view: _View, inputs: Mapping[str, api.InputGiven], key: str | None
 ) -> Iterator[tuple[int, dict[Address, Scalar]]]:
     """What arrives in the cells of one key, in order."""
     read = compiled.read_inputs(inputs)
@@ -137,7 +142,9 @@ class _View:
         shown = {a for a in (*places, *self.constants) if a[0] == sheet}
         fed = {c.address for c in self.sheet.cells if isinstance(c.rule, Fed)}
         columns = range(min(a[2] for a in shown), max(a[2] for a in shown) + 1)
-        title = f"{sheet}{f', {key}' if key else ''}: {self.rows:,} rows, at {self.now / 1e6:g} s"
+        title = (
+            f"{sheet}{f', {key}' if key else ''}: {self.rows:,} rows, at {render_time(self.now)}"
+        )
         table = Table(title=title, show_lines=False)
         table.add_column("", style="dim")
         for column in columns:

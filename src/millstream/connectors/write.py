@@ -86,7 +86,14 @@ class ParquetTable:
         self._waiting: list[Any] = []
         self._rows = 0
         with told(sink.name):
-            self._writer = pq.ParquetWriter(sink.file, self._schema, write_page_checksum=True)
+            self._writer = pq.ParquetWriter(
+                sink.file, self._schema, write_page_checksum=True,
+                # Numbers and times hardly repeat; looking for that takes longer than writing.
+                use_dictionary=[f.name for f in fields if f.type.kind is Kind.TEXT],
+                column_encoding={
+                    f.name: "DELTA_BINARY_PACKED" for f in fields if f.type.kind is Kind.TIME
+                },
+            )  # fmt: skip
 
     def write(self, vectors: Sequence[Vector]) -> None:
         arrays = [_canonical(v).to_arrow() for v in vectors]

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+import millstream.environment.judging
 import millstream.environment.matching
 import millstream.environment.relations  # the meanings register themselves on import
 import millstream.environment.rows

@@ -100,8 +100,10 @@ def _contents(function: Window, history: tuple[Item, ...], instant: int, schema:
         case Rows(count, by, length):
             last = _last(history, count, by, schema)
             present = [i for i in last if _is_within(i, instant, length)]
-        case Latest(by):
-            present = _last(history, 1, by, schema)
+        case Latest(by, unless):
+            last = _last(history, 1, by, schema)
+            gone = None if unless is None else schema.index(unless)
+            present = [i for i in last if gone is None or i.row[gone] is not True]
         case _:
             raise NotImplementedError(function.name)
     return bag_with({}, present)

@@ -14,6 +14,7 @@ from millstream.calculus.functions import (
     Fold,
     Map,
     Opaque,
+    OpaqueFold,
     RoundRobinJoin,
     RoundRobinSplit,
 )
@@ -76,7 +77,33 @@ def _opaque(function: Opaque, entry: Entry, index: int, state: State, context: C
     return Result((tuple(replace(entry, row=row) for row in rows),))
 
 
-def _fitting(function: Opaque, row: Iterable[Value]) -> Row:
+@initial_state.register
+def _opaque_fold_state(function: OpaqueFold, inputs: int) -> State:
+    return ({},)
+
+
+@fire.register
+def _opaque_fold(
+    function: OpaqueFold, entry: Entry, index: int, state: State, context: Context
+) -> Result:
+    if isinstance(entry, Mark):
+        return Result(((entry,),), state)
+    records: dict[Row, Row] = state[0]
+    key = row_of(context.names(index, entry), function.by)
+    try:
+        new, row = function.call(records.get(key, function.initial), entry.row)
+        sent = () if row is None else (_fitting(function, row),)
+    except Exception as error:
+        raise RunError(
+            f"the callable {function.label} failed on the row {entry.row!r}: "
+            f"{type(error).__name__}: {error}"
+        ) from error
+    others = {k: v for k, v in records.items() if k != key}
+    after = others if new is None else {**others, key: new}
+    return Result((tuple(replace(entry, row=row) for row in sent),), (after,))
+
+
+def _fitting(function: Opaque | OpaqueFold, row: Iterable[Value]) -> Row:
     """A row as the callable's schema promises it; integers may stand for numbers."""
     values = tuple(row)
     if len(values) != len(function.schema):

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from millstream.calculus.functions import Aggregate, Distinct, Filter
+from millstream.calculus.functions import Aggregate, Distinct, Filter, Join, Judge
 from millstream.calculus.graph import Operator, Program
 from millstream.calculus.sheets import Sheet
 from millstream.kernels.fallback import FallbackKernel
+from millstream.kernels.judge_code import why_not as why_not_judge
 from millstream.kernels.kernel import Kernel
 from millstream.kernels.relational_table import KERNELS
 from millstream.kernels.rows import RowKernel
 from millstream.kernels.rows import why_not as why_not_rows
 from millstream.kernels.sheet_build import sheet_kernel
+from millstream.kernels.table_join import TableJoinKernel
 from millstream.kernels.tostream import DifferenceKernel
 from millstream.plan.steps import ROW_FUNCTIONS, Plan, Step
+from millstream.plan.unique import is_table_join, unique_keys
 
 
 def why_not(program: Program, operators: tuple[Operator, ...]) -> str | None:
@@ -25,6 +28,8 @@ def why_not(program: Program, operators: tuple[Operator, ...]) -> str | None:
     (op,) = operators
     if type(op.function) not in KERNELS and not isinstance(op.function, Sheet):
         return f"{op.function.name} has no kernel"
+    if isinstance(op.function, Judge):
+        return why_not_judge(op.function)
     return None
 
 
@@ -54,6 +59,10 @@ def build_kernel(plan: Plan, step: Step) -> Kernel:
     (op,) = step.operators
     if isinstance(op.function, Sheet):
         return sheet_kernel(op.function, tuple(t for _, t in inputs), len(step.outputs))
+    if isinstance(op.function, Join):
+        keys = unique_keys(plan.program)
+        if is_table_join(op.function, [keys.get(q) for q in op.inputs]):
+            return TableJoinKernel(op.function, tuple(t for _, t in inputs), keys[op.inputs[0]])
     kernel: Kernel = KERNELS[type(op.function)](
         op.function, tuple(t for _, t in inputs), len(step.outputs)
     )

@@ -13,6 +13,7 @@ from millstream.calculus.functions import Function
 from millstream.kernels.aggregate import AggregateKernel
 from millstream.kernels.distinct import DistinctKernel
 from millstream.kernels.join import JoinKernel
+from millstream.kernels.judge import JudgeKernel
 from millstream.kernels.lookup import LookupKernel
 from millstream.kernels.merge import DuplicateKernel, MergeKernel
 from millstream.kernels.roundrobin import RoundRobinJoinKernel, RoundRobinSplitKernel
@@ -29,6 +30,7 @@ KERNELS: dict[type[Function], Callable[..., Any]] = {
     functions.Latest: rows_kernel,
     functions.Join: JoinKernel,
     functions.Lookup: LookupKernel,
+    functions.Judge: JudgeKernel,
     functions.Aggregate: AggregateKernel,
     functions.Distinct: DistinctKernel,
     functions.Top: TopKernel,

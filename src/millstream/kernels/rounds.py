@@ -10,7 +10,7 @@ import numpy as np
 from millstream.calculus.functions import Rstream
 from millstream.kernels.build import build_kernel
 from millstream.kernels.kernel import Round, State
-from millstream.plan.batch import Array, Batch
+from millstream.plan.batch import Array, Batch, distinct_times
 from millstream.plan.ranks import rank_of_mark
 from millstream.plan.steps import Plan, Step
 
@@ -33,7 +33,7 @@ class StepRunner:
             return {}
         # What was always there makes no instant.
         once = {one.name for one in self.plan.program.inputs if one.is_read_once}
-        return {q: NO_TICKS if q in once else np.unique(b.time) for q, b in arrivals.items()}
+        return {q: NO_TICKS if q in once else distinct_times(b.time) for q, b in arrivals.items()}
 
     def round(
         self, arrivals: dict[str, Batch], mark: int, ticks: dict[str, Array]
@@ -48,11 +48,11 @@ class StepRunner:
         return queues
 
     def _ticks(self, step: Step, ticks: dict[str, Array]) -> Array:
-        if not self.has_ticks or not step.inputs:
+        if not any(isinstance(op.function, Rstream) for op in step.operators):
             return NO_TICKS
         names = self.plan.program.input_names
         behind = frozenset().union(*(self.behind[q] for q in step.inputs))
-        return np.unique(np.concatenate([ticks[names[n]] for n in behind]))
+        return distinct_times(np.concatenate([ticks[names[n]] for n in behind]))
 
     def _ranked(self, queue: str, batch: Batch) -> Batch:
         """What waited for time is ranked by the mark that set it free."""

@@ -13,6 +13,7 @@ from millstream.kernels.interning import Interner, named, part
 from millstream.kernels.interning_text import TextPool
 from millstream.kernels.interning_words import Codec
 from millstream.kernels.kernel import Kernel, Round, State
+from millstream.kernels.latest import LatestKernel
 from millstream.kernels.loops import FREE, LIVE, TOP, dead_ids, frozen, grown, padded, take_id
 from millstream.kernels.windows_rows import RowsKernel
 from millstream.plan.batch import Array, Batch
@@ -240,4 +241,6 @@ def rows_kernel(
     """The kernel of a window by count."""
     if isinstance(function, Rows) and function.length is not None:
         return RowsWithinKernel(function, input_types, output_count)
+    if isinstance(function, Latest) or function.count == 1:
+        return LatestKernel(function, input_types, output_count)
     return RowsKernel(function, input_types, output_count)

@@ -19,6 +19,7 @@ from millstream.source import Source
 LANGUAGES: dict[str, str] = {
     "brook": "millstream.calculus.text:load",
     "cql": "millstream.languages.cql.load:load",
+    "rules": "millstream.languages.rules.load:load",
 }
 
 #: Languages whose files are not text: a function from a path and a name to a `Program`.
@@ -30,11 +31,15 @@ FILE_LANGUAGES: dict[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """A verified program, and the locations that its text gives inputs and outputs."""
+    """A verified program, and the locations that its text gives inputs and outputs.
+
+    `notes` say what became of the text on the way, for `explain`.
+    """
 
     program: Program
     sources: Mapping[str, str] = field(default_factory=dict)
     sinks: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
 
 def translate(source: Source, language: str) -> Translation:

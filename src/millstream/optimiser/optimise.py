@@ -13,6 +13,7 @@ from millstream.optimiser.index_joins import index_joins
 from millstream.optimiser.merge_selects import merge_selects
 from millstream.optimiser.narrow_columns import narrow_columns
 from millstream.optimiser.share_common import share_common
+from millstream.optimiser.sum_in_parts import sum_in_parts
 
 Pass = Callable[[Program], Program]
 
@@ -22,6 +23,7 @@ PASSES: tuple[Pass, ...] = (
     merge_selects,  # after: selections that have met at the same place
     index_joins,  # a join that tries every pair is the worst there is
     share_common,  # after hoisting: what is equal then is equal to the inputs
+    sum_in_parts,  # after sharing: a window that others read stays as it is
     narrow_columns,  # last: who reads what is settled
 )
 
@@ -32,6 +34,8 @@ REASONS: dict[str, str] = {
     "merge_selects": "two selections in a row are one",
     "index_joins": "pairs with equal keys are found, others need not be tried",
     "share_common": "the same function on the same queue gives the same",
+    "sum_in_parts": "all rows of a total would have to come together in one place; now only the "
+    "sums of parts do, and they change only when the window slides",
     "narrow_columns": "nothing behind reads the other columns, which would be kept in state",
 }
 

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from millstream.calculus.functions import Duplicate, Fold, Opaque
+from millstream.calculus.functions import Duplicate, Fold, Opaque, OpaqueFold
 from millstream.calculus.graph import Operator, Program, without_copies
 
 #: Functions whose meaning is not all in the function: shared variables, foreign code.
-_NOT_ALONE = (Fold, Opaque, Duplicate)
+_NOT_ALONE = (Fold, Opaque, OpaqueFold, Duplicate)
 
 
 def share_common(program: Program) -> Program:

@@ -7,6 +7,7 @@ run of items of one queue, in order.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -199,7 +200,9 @@ class Batch:
         return list(zip(*(c.to_list() for c in self.columns), strict=True))
 
 
+@functools.lru_cache(maxsize=4096)
 def empty_batch(type_: QueueType) -> Batch:
+    """No items; one for all, because a round of a large plan asks for many."""
     return batch_of(type_, [], [], [] if type_.is_relation else None)
 
 
@@ -229,3 +232,13 @@ def concat_batches(batches: Iterable[Batch], type_: QueueType) -> Batch:
         np.concatenate([p.weight for p in parts]) if type_.is_relation else None,
         None if parts[0].rank is None else np.concatenate([p.rank for p in parts]),
     )
+
+
+def distinct_times(times: Array) -> Array:
+    """Each time once, in order; quick where they are in order already."""
+    if not len(times):
+        return times
+    ordered = times if bool((times[1:] >= times[:-1]).all()) else np.sort(times)
+    is_new = np.ones(len(ordered), np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=is_new[1:])
+    return ordered[is_new]

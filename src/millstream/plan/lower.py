@@ -43,7 +43,7 @@ def _lowered(op: Operator, schema: Schema) -> Iterator[Operator]:
     match op.function:
         case Now():
             yield replace(op, function=Range(0))
-        case Latest(by):
+        case Latest(by, None):
             yield replace(op, function=Rows(1, by))
         case Join(on, where, nulls_match) if where is not None:
             pairs = f"{op.outputs[0]}.pairs"

@@ -11,7 +11,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from millstream.calculus.functions import FlatMap, Join, Lookup, Merge
+from millstream.calculus.functions import (
+    Duplicate,
+    Filter,
+    FlatMap,
+    Istream,
+    Join,
+    Lookup,
+    Map,
+    Merge,
+    Range,
+)
 from millstream.calculus.graph import Operator
 from millstream.calculus.types import QueueType
 from millstream.plan.steps import Plan, Step
@@ -38,7 +48,8 @@ class _Draft:
 
     key: Key
     keys: dict[str, Key]
-    steps: list[Step] = field(default_factory=list)
+    #: By their numbers in the plan.
+    steps: dict[int, Step] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,31 +68,77 @@ def stages_of(plan: Plan, *, is_distributed: bool = False) -> tuple[Stage, ...]:
     several items one rank, or merges streams by input, must therefore see all rows.
     """
     types = plan.program.queue_types()
+    growing = _growing(plan)
     places: dict[str, _Place] = {}
     drafts: list[_Draft] = []
-    for step in plan.steps:
-        wanted = {q: _wanted(step, q, types, is_distributed=is_distributed) for q in step.inputs}
+    for number, step in enumerate(plan.steps):
+        wanted = {
+            q: _wanted(step, q, types, growing, is_distributed=is_distributed) for q in step.inputs
+        }
+        entering = {q: frozenset(types[q].schema.names) for q in step.inputs}
         stage = _joined(step, wanted, places, drafts)
         if stage is None:
             stage = len(drafts)
             drafts.append(_Draft(next(iter(wanted.values()), ()), dict(wanted)))
-            entering = {q: frozenset(types[q].schema.names) for q in step.inputs}
         else:
-            entering = {q: places[q].kept for q in step.inputs}
-        drafts[stage].steps.append(step)
+            entering |= {q: places[q].kept for q in step.inputs if q in places}
+        drafts[stage].steps[number] = step
         kept = _kept(step, entering, types)
         places.update({q: _Place(stage, kept[q]) for q in step.outputs})
-    return tuple(Stage(tuple(d.keys.items()), tuple(d.steps)) for d in drafts)
+    return tuple(
+        Stage(tuple(d.keys.items()), tuple(step for _, step in sorted(d.steps.items())))
+        for d in drafts
+        if d.steps
+    )
+
+
+def _growing(plan: Plan) -> frozenset[str]:
+    """Relations that rows are only ever added to."""
+    found = {one.name for one in plan.program.inputs if one.is_read_once}
+    for op in (op for step in plan.steps for op in step.operators):
+        never_lets_go = isinstance(op.function, Range) and op.function.length is None
+        hands_on = isinstance(op.function, (Map, Filter, Duplicate, Merge, Join))
+        if never_lets_go or (hands_on and found.issuperset(op.inputs)):
+            found.update(op.outputs)
+    return frozenset(found)
+
+
+def side_by_side(stages: tuple[Stage, ...], plan: Plan) -> tuple[Stage, ...]:
+    """Stages that do not need each other as one, for engines that run stages in a row.
+
+    Each queue keeps the key of its own stage. If one must have all rows together, all
+    queues of its stage are kept so.
+    """
+    levels: list[int] = []
+    made: dict[str, int] = {}
+    for stage in stages:
+        levels.append(max((made[q] + 1 for q in stage.inputs if q in made), default=0))
+        made.update({q: levels[-1] for step in stage.steps for q in step.outputs})
+    order = {step: number for number, step in enumerate(plan.steps)}
+    merged = []
+    for level in range(max(levels, default=-1) + 1):
+        together = [s for s, own in zip(stages, levels, strict=True) if own == level]
+        steps = sorted((step for s in together for step in s.steps), key=order.__getitem__)
+        merged.append(Stage(tuple(k for s in together for k in _kept_by(s)), tuple(steps)))
+    return tuple(merged)
+
+
+def _kept_by(stage: Stage) -> tuple[tuple[str, Key], ...]:
+    if any(key == () for _, key in stage.keys):
+        return tuple((queue, ()) for queue in stage.inputs)
+    return stage.keys
 
 
 def _joined(
     step: Step, wanted: dict[str, Key], places: dict[str, _Place], drafts: list[_Draft]
 ) -> int | None:
-    """The stage that all inputs are in, if the step can run there."""
-    stages = {places[q].stage if q in places else None for q in step.inputs}
-    stage = next(iter(stages), None)
-    if len(stages) != 1 or stage is None:
+    """The stage that all inputs are in, or can be in, if the step can run there."""
+    stages = {places[q].stage for q in step.inputs if q in places}
+    if not stages:
         return None
+    if len(stages) > 1 or any(q not in places for q in step.inputs):
+        return _gathered(step, wanted, places, drafts)
+    (stage,) = stages
     draft = drafts[stage]
     keys = {k for k in wanted.values() if k is not None}
     if not keys or draft.key == ():
@@ -99,7 +156,51 @@ def _joined(
     return stage if fits else None
 
 
-def _wanted(step: Step, queue: str, types: dict[str, QueueType], *, is_distributed: bool) -> Key:
+def _gathered(
+    step: Step, wanted: dict[str, Key], places: dict[str, _Place], drafts: list[_Draft]
+) -> int | None:
+    """Several stages as one, and with it inputs of the program, if one key fits all of them.
+
+    Only stages that read nothing but inputs of the program become one: no other stage can
+    lie between them. Columns of the key must have the same names everywhere.
+    """
+    there = [places[q] for q in step.inputs if q in places]
+    stages = sorted({place.stage for place in there})
+    found = {drafts[s].key for s in stages if drafts[s].key is not None}
+    keys = set(wanted.values())
+    if len(keys) != 1 or len(found) > 1:
+        return None
+    (asked,) = keys
+    key = found.pop() if found else asked
+    if not key or not asked or not set(key) <= set(asked):
+        return None
+    if any(not set(key) <= place.kept for place in there):
+        return None
+    if len(stages) > 1 and any(q in places for s in stages for q in drafts[s].keys):
+        return None
+    first = drafts[stages[0]]
+    for draft in (drafts[s] for s in stages):
+        if draft.key is None:
+            draft.key, draft.keys = key, dict.fromkeys(draft.keys, key)
+    for number in stages[1:]:
+        first.keys |= drafts[number].keys
+        first.steps |= drafts[number].steps
+        drafts[number].steps = {}
+        for queue, place in places.items():
+            if place.stage == number:
+                places[queue] = _Place(stages[0], place.kept)
+    first.keys |= {q: key for q in step.inputs if q not in places}
+    return stages[0]
+
+
+def _wanted(
+    step: Step,
+    queue: str,
+    types: dict[str, QueueType],
+    growing: frozenset[str],
+    *,
+    is_distributed: bool,
+) -> Key:
     """What a step asks of one of its inputs, in the columns of that input."""
     if step.fallback is not None:
         return ()  # a machine sees all its rows in one order
@@ -112,7 +213,9 @@ def _wanted(step: Step, queue: str, types: dict[str, QueueType], *, is_distribut
             if name not in kept:
                 continue
             facts = op.function.facts(tuple(types[q] for q in op.inputs), index)
-            strictest = _stricter(strictest, facts.key, kept[name])
+            # What is only added to is a stream already: nothing must meet to cancel out.
+            is_free = isinstance(op.function, Istream) and name in growing
+            strictest = _stricter(strictest, None if is_free else facts.key, kept[name])
             for output in op.outputs:
                 kept[output] = kept[name] & facts.forwards
     return strictest

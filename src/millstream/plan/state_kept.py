@@ -57,6 +57,8 @@ class Kept:
 
 
 _FROM_GOOD_TO_BAD = tuple(Growth)
+#: Words for pairs of pairs of pairs help nobody; then the name of the queue says more.
+_MOST_LETTERS = 80
 
 
 def _worst(*growths: Growth) -> Growth:
@@ -80,6 +82,8 @@ def state_kept(program: Program) -> tuple[Kept, ...]:
         # A stream has no size; it goes by its name.
         is_stream = isinstance(op.function, ToStream)
         size = Size(op.outputs[0]) if is_stream else _size(op.function, inputs)
+        if len(size.words) > _MOST_LETTERS:
+            size = Size(f"the rows of {op.outputs[0]}", size.growth)
         sizes.update(dict.fromkeys(op.outputs, size))
     return tuple(found)
 
@@ -138,8 +142,11 @@ def _window(function: Function, stream: str) -> Size:
             if not by:
                 return Size(rows)
             return Size(f"{rows} for each {', '.join(by)}", Growth.BY_KEYS)
-        case Latest(by):
-            return Size(f"the last row of {stream} for each {', '.join(by)}", Growth.BY_KEYS)
+        case Latest(by, unless):
+            words = f"the last row of {stream} for each {', '.join(by)}"
+            if unless is not None:
+                return Size(f"{words} that is not {unless}", Growth.OUTSIDE)
+            return Size(words, Growth.BY_KEYS)
         case _:
             raise AssertionError(function)
 

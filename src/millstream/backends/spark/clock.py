@@ -12,7 +12,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from millstream.calculus.graph import Input
+from millstream.plan.batch import Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +34,7 @@ class Segment:
     input: int
     number: int
     largest: int | None
-    ticks: list[int]
+    ticks: Array
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ class Clock:
     """The watermark, instants with rows, and what each segment must not be older than."""
 
     mark: int | None
-    ticks: dict[str, list[int]] = field(default_factory=dict)
+    ticks: Mapping[str, Array] = field(default_factory=dict)
     bounds: Mapping[tuple[int, int], int] = field(default_factory=dict)
     known: Sequence[Known] = ()
 
@@ -52,19 +55,21 @@ class Clock:
     ) -> Clock:
         """From what was known before a batch and what its tasks have told."""
         bounds: dict[tuple[int, int], int] = {}
-        ticks: dict[str, list[int]] = {one.name: [] for one in inputs}
+        ticks: dict[str, Array] = {}
         known: list[Known] = []
         for number, one in enumerate(inputs):
             largest = before[number].largest
+            instants: list[Array] = []
             mine = sorted((s for s in segments if s.input == number), key=lambda s: s.number)
             for segment in mine:
                 some = segment.ticks
                 if largest is not None:
                     bound = largest - one.slack
                     bounds[number, segment.number] = bound
-                    some = [t for t in some if t >= bound]
-                ticks[one.name].extend(some)
+                    some = some[some >= bound]
+                instants.append(some)
                 largest = _larger(largest, segment.largest)
+            ticks[one.name] = np.concatenate([np.zeros(0, np.int64), *instants])
             known.append(Known(largest, silent.get(number, before[number].is_silent)))
         return Clock(_mark(inputs, known), ticks, bounds, known)
 

@@ -6,6 +6,7 @@ imported before the fork need not be imported by every worker again.
 
 from __future__ import annotations
 
+import gc
 import importlib
 
 #: Arrow loads pandas when it first makes an array.
@@ -21,6 +22,7 @@ _LOADED = (
     "millstream.connectors.read_parquet",
     "millstream.kernels.build",
     "millstream.kernels.relational_table",
+    "pyspark.worker",
 )
 
 
@@ -32,6 +34,9 @@ def load_before_forking() -> None:
 
     cpu_target.typing_context.refresh()
     cpu_target.target_context.refresh()
+    # A worker collects garbage after every task, and would look at all of this each time.
+    gc.collect()
+    gc.freeze()
 
 
 def main() -> None:

@@ -40,6 +40,8 @@ class Delivery:
             **job.writers, **{_late(name): w for name, w in job.late_writers.items()}
         }  # fmt: skip
         self.next: dict[str, int] = {}
+        #: How many rows of each output there are up to the batch that was handed over last.
+        self.written: dict[str, int] = dict.fromkeys(layout.plan.program.outputs, 0)
 
     @property
     def needs_all(self) -> bool:
@@ -60,10 +62,12 @@ class Delivery:
                 hint="write to where they went before, or compute them again with --rebuild",
             )
         for version in range(first, last + 1):
-            manifest = read_manifest(self.files, version)
-            self.deliver(manifest, self.merged(manifest["results"]))
+            self.deliver(read_manifest(self.files, version))
+        if first > last >= 0:
+            manifest = read_manifest(self.files, last)
+            self._count(manifest, self._merged(manifest["results"]))
 
-    def merged(self, results: Sequence[Any]) -> dict[str, Batch]:
+    def _merged(self, results: Sequence[Any]) -> dict[str, Batch]:
         """The rows of every output of a batch, in their order; late rows by input."""
         found: dict[str, list[Batch]] = {}
         names = self.layout.plan.program.input_names
@@ -85,7 +89,16 @@ class Delivery:
     def _type(self, name: str) -> QueueType:
         return self.types[name.removeprefix(_LATE_PREFIX)]
 
-    def deliver(self, manifest: Manifest, outputs: dict[str, Batch]) -> None:
+    def _count(self, manifest: Manifest, outputs: dict[str, Batch]) -> None:
+        self.written = {
+            name: before + len(outputs.get(name, ()))
+            for name, before in manifest["written"].items()
+        }
+
+    def deliver(self, manifest: Manifest) -> None:
+        """Hand a batch over to all sinks that do not have it yet."""
+        outputs = self._merged(manifest["results"])
+        self._count(manifest, outputs)
         version = manifest["version"]
         reached("before-sink", version)
         for name, sink in self.sinks.items():
@@ -108,7 +121,7 @@ class Delivery:
             report.take_rejected(name, [Rejected(*row) for row in rows], self.job)
         for name, counts in manifest["counts"].items():
             report.inputs[name] = InputCounts(**counts)
-        report.outputs.update(manifest["written"])
+        report.outputs.update(self.written)
         report.faults.clear()
         report.faults.update(manifest["faults"])
         report.mark = manifest["mark"]

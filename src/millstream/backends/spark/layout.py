@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from millstream.calculus.graph import Program
 from millstream.calculus.text import render
 from millstream.kernels.build import why_not
-from millstream.plan.stages import Key, Stage, stages_of
+from millstream.plan.stages import Key, Stage, side_by_side, stages_of
 from millstream.plan.steps import Plan, make_plan
 
 
@@ -59,7 +59,7 @@ class Layout:
 
     def has_one_bucket(self, stage: int) -> bool:
         """Whether a stage must see all rows in one place."""
-        return any(key == () for _, key in self.stages[stage].keys)
+        return all(key == () for _, key in self.stages[stage].keys)
 
     def target(self, queue: str) -> Target:
         """Where what leaves a stage goes."""
@@ -78,6 +78,7 @@ def layout_of(program: Program) -> Layout:
     if straight:
         # An input that is itself an output still has to wait for its time.
         stages = (*stages, Stage(tuple((q, None) for q in straight), ()))
+    stages = side_by_side(stages, plan)
     targets: dict[str, Target] = {}
     for number, stage in enumerate(stages):
         for queue, key in stage.keys:

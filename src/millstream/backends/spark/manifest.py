@@ -6,7 +6,7 @@ What is delivered, planned next and reported follows from manifests alone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from millstream.backends.job import InputCounts
@@ -58,10 +58,13 @@ def _counts(counts: InputCounts) -> dict[str, int]:
     }  # fmt: skip
 
 
-def manifest_of(before: Manifest, batch: int, messages: Sequence[Message]) -> Manifest:
+def manifest_of(
+    before: Manifest, batch: int, messages: Sequence[Message], written: Mapping[str, int]
+) -> Manifest:
     """The manifest of the batch after another, from what its tasks have told.
 
-    How many rows are written is known when results have been put together.
+    `written` counts the rows of the batches before it: how many its own are is known only
+    when results have been put together, which is done when it is over.
     """
     counts = {name: dict(c) for name, c in before["counts"].items()}
     rejected: dict[str, list[Any]] = {}
@@ -82,7 +85,7 @@ def manifest_of(before: Manifest, batch: int, messages: Sequence[Message]) -> Ma
         "mark": later(before["mark"], stages[-1]["mark"]),
         "log": {name: {"largest": k[0]} for name, k in zip(before["log"], known, strict=True)},
         "silent": [k[1] for k in known],
-        "counts": counts, "written": dict(before["written"]), "faults": faults,
+        "counts": counts, "written": dict(written), "faults": faults,
         "state": sum(snapshots) if snapshots else before["state"],
         "deltas": 0 if snapshots else before["deltas"] + deltas,
         "since": 0 if snapshots else before["since"] + 1,

@@ -15,7 +15,7 @@ from millstream.backends.spark.order import in_order
 from millstream.calculus.types import QueueType
 from millstream.kernels.presence import Presence
 from millstream.kernels.rounds import StepRunner
-from millstream.plan.batch import Batch, empty_batch
+from millstream.plan.batch import Array, Batch, empty_batch
 from millstream.state.files import LocalFiles
 
 
@@ -66,15 +66,12 @@ class Bucket:
     version: int = 0
     mark: int | None = None
     #: Instants of the inputs that are not known to be complete yet.
-    ticks: dict[str, list[int]] = field(default_factory=dict)
+    ticks: dict[str, Array] = field(default_factory=dict)
 
-    def ticks_up_to(self, mark: int) -> dict[str, Any]:
+    def ticks_up_to(self, mark: int) -> dict[str, Array]:
         """The instants up to a mark, which are then forgotten."""
-        due = {
-            name: np.array([t for t in some if t <= mark], np.int64)
-            for name, some in self.ticks.items()
-        }
-        self.ticks = {name: [t for t in some if t > mark] for name, some in self.ticks.items()}
+        due = {name: some[some <= mark] for name, some in self.ticks.items()}
+        self.ticks = {name: some[some > mark] for name, some in self.ticks.items()}
         return due
 
     def snapshot(self) -> dict[str, Any]:

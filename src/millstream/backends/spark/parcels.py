@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from millstream.backends.spark.blobs import decode_batch, encode_batch
@@ -41,7 +41,11 @@ class Parcel:
     checksum: int = 0
 
     def written(self) -> tuple[Any, ...]:
-        return astuple(self)
+        """As `Parcel(*written)` reads it; `astuple` would copy the blob."""
+        return (
+            self.bucket, self.queue, self.rows, self.oldest, self.blob, self.file, self.at,
+            self.size, self.checksum,
+        )  # fmt: skip
 
     @property
     def bytes(self) -> int:

@@ -18,7 +18,7 @@ from millstream.backends.spark.spec import InputSpec, SourceSpec
 from millstream.backends.spark.wire import Wire, to_all
 from millstream.connectors.chunks import Chunk
 from millstream.connectors.pieces import Piece, open_piece
-from millstream.plan.batch import Batch
+from millstream.plan.batch import Array, Batch, distinct_times
 from millstream.plan.lateness import without_late
 from millstream.plan.ranks import first_rank
 from millstream.state.codec import encode
@@ -39,7 +39,7 @@ class SegmentWriter:
         self.floor = floor
         self.accepted = Packer()
         self.late: list[Batch] = []
-        self.ticks: list[Any] = []
+        self.ticks: list[Array] = []
         self.counts = {"read": 0, "late": 0, "rejected": 0, "accepted": 0}
         self.rejected: list[list[Any]] = []
 
@@ -64,7 +64,7 @@ class SegmentWriter:
         self._add_late(late)
         self.counts["accepted"] += len(accepted)
         if self.spec.has_ticks and len(accepted) and not self.one.input.is_read_once:
-            self.ticks.append(np.unique(accepted.time))
+            self.ticks.append(distinct_times(accepted.time))
         for bucket, part in parts(accepted, self.one.key, self.spec.buckets, turn):
             self.accepted.add(bucket, self.one.queue, part)
 
@@ -74,7 +74,7 @@ class SegmentWriter:
             self.late.append(late)
 
     def told(self, parcels: list[Parcel]) -> dict[str, Any]:
-        ticks = np.unique(np.concatenate(self.ticks)).tolist() if self.ticks else []
+        ticks = distinct_times(np.concatenate([np.zeros(0, np.int64), *self.ticks]))
         return {
             "input": self.one.declaration, "number": self.number, "largest": self.own_largest,
             "ticks": ticks, "parcels": [p.written() for p in parcels],

@@ -8,6 +8,7 @@ and nothing is computed twice.
 
 from __future__ import annotations
 
+import errno
 import functools
 import os
 import re
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from millstream.backends.job import BatchFigures, Job, Progress, Report, no_progress
+from millstream.backends.spark.aside import Aside
 from millstream.backends.spark.checkpoint import REBUILD, Checkpoint
 from millstream.backends.spark.clock import Known
 from millstream.backends.spark.delivery import Delivery
@@ -126,6 +128,8 @@ class SparkRun:
         self.delivery = Delivery(job, self.layout, self.checkpoint.files, self.report)
         self.last: Manifest = first_manifest(job.program)
         self.known: tuple[Known, ...] = ()
+        #: A batch is handed over to the sinks while the next one is computed.
+        self.handing_over = Aside()
         self.session = session
         #: The session if it is this run that has started it.
         self.own: Any = None
@@ -147,8 +151,12 @@ class SparkRun:
                 )  # fmt: skip
             self._query(spec)
             self._end_time(spec)
-        except DamagedState as reason:
-            raise self._damaged(str(reason)) from None
+            self._wait_for_sinks()
+        except Exception as fault:
+            self.handing_over.end()  # a sink must not be closed while it is written to
+            if isinstance(fault, DamagedState):
+                raise self._damaged(str(fault)) from None
+            raise
         except KeyboardInterrupt:
             if self.own is not None:
                 abandon(self.own)
@@ -208,7 +216,8 @@ class SparkRun:
             raise self._damaged(message) from None
         try:
             while not query.awaitTermination(POLL_SECONDS):
-                if self.job.stopped() and not query.status["isTriggerActive"]:
+                is_over = self.job.stopped() or self.handing_over.has_failed
+                if is_over and not query.status["isTriggerActive"]:
                     query.stop()
         except StreamingQueryException as error:
             if not self.was_stopped:
@@ -241,8 +250,7 @@ class SparkRun:
         if "DamagedState: " in reason:
             return self._damaged(reason.partition("DamagedState: ")[2])
         if any(_FULL in line for line in lines):
-            hint = f"with space freed on the disk of {log.parent}, the next run goes on"
-            return RunError(f"the disk is full: {_FULL}", hint=hint)
+            return self._full()
         return RunError(f"Spark stopped: {reason}", hint=f"its log is {log}")
 
     def _damaged(self, reason: str) -> RunError:
@@ -276,25 +284,38 @@ class SparkRun:
         messages = [message_of(bytes(row.message)) for row in frame.collect()]
         if any(m.get("seq", self.last["sources"]) != self.last["sources"] for m in messages):
             raise DamagedState("Spark's notes of what has been read are not those of this job")
-        outputs = self.delivery.merged([r for m in messages for r in m["results"]])
-        manifest = manifest_of(self.last, number, messages)
-        for name, batch in outputs.items():
-            if name in manifest["written"]:
-                manifest["written"][name] += len(batch)
+        self._wait_for_sinks()
+        manifest = manifest_of(self.last, number, messages, self.delivery.written)
         write_manifest(self.checkpoint.files, manifest)
         reached("after-manifest", version)
-        self.delivery.deliver(manifest, outputs)
-        self._tell(manifest)
+        self.handing_over.start(functools.partial(self._hand_over, self.last, manifest))
         self.known = tuple(
             replace(k, is_silent=silent)
             for k, silent in zip(known_in(manifest), manifest["silent"], strict=True)
         )
         self.last = manifest
+        reached("before-commit", version)
+
+    def _hand_over(self, before: Manifest, manifest: Manifest) -> None:
+        """With its manifest a batch is over: killed in here, the next run does this again."""
+        self.delivery.deliver(manifest)
+        self._tell(before, manifest)
         self.checkpoint.tidy(
-            len(self.layout.stages), version, manifest["sources"],
+            len(self.layout.stages), manifest["version"], manifest["sources"],
             keeps_results=self.delivery.needs_all,
         )  # fmt: skip
-        reached("before-commit", version)
+
+    def _wait_for_sinks(self) -> None:
+        try:
+            self.handing_over.wait()
+        except OSError as error:
+            if error.errno != errno.ENOSPC:
+                raise
+            raise self._full() from None
+
+    def _full(self) -> RunError:
+        hint = f"with space freed on the disk of {self.checkpoint.folder}, the next run goes on"
+        return RunError(f"the disk is full: {_FULL}", hint=hint)
 
     def _is_kept(self) -> bool:
         """Whether the state after the next batch is written whole.
@@ -306,10 +327,9 @@ class SparkRun:
             return True
         return bool(last["since"] + 1 >= every and 4 * last["deltas"] >= last["state"])
 
-    def _tell(self, manifest: Manifest) -> None:
+    def _tell(self, before: Manifest, after: Manifest) -> None:
         """The figures of a batch, for the progress report."""
         now = time.perf_counter()
-        before, after = self.last, manifest
 
         def difference(what: str) -> int:
             return sum(
@@ -317,9 +337,9 @@ class SparkRun:
                 for name in after["counts"]
             )
 
-        written = sum(after["written"].values()) - sum(before["written"].values())
+        written = sum(self.delivery.written.values()) - sum(after["written"].values())
         self.report.batch = BatchFigures(
-            manifest["version"], now - self.ended, difference("read"), written
+            after["version"], now - self.ended, difference("read"), written
         )
         self.ended = now
         self.progress(self.report)

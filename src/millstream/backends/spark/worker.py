@@ -133,7 +133,8 @@ class StageTask:
         for parcel, bound in came:
             self._take_in(state, parcel, bound)
         for name, some in clock.ticks.items():
-            state.ticks[name] = [*state.ticks.get(name, ()), *some]
+            before = state.ticks.get(name)
+            state.ticks[name] = some if before is None else np.concatenate([before, some])
         state.version += 1
         if clock.mark is None or (state.mark is not None and clock.mark <= state.mark):
             return {}

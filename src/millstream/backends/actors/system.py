@@ -1,0 +1,68 @@
+"""The small actor language: `create`, `send` and `become`.
+
+A behaviour is a pure function from a message to actions; what an actor knows is in its
+behaviour, and changes only by becoming another. Messages take their time: which of those
+on their way arrives next is drawn by lot, except that messages from one actor to another
+keep their order (the thesis takes that for granted).
+"""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from millstream.environment.items import Item
+
+Address = int
+#: Messages are rows of streams; updates of tables are rows too, so that `changelog` and
+#: `to_table` are nothing at all. A message may be tagged as coming from one side of a join.
+Message = Item | tuple[str, Item]
+OUTSIDE: Address = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    to: Address
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
+class Become:
+    behaviour: Behaviour
+
+
+Action = Send | Become
+Behaviour = Callable[[Message], tuple[Action, ...]]
+
+
+class System:
+    """Mutable: the actors, and the messages on their way."""
+
+    def __init__(self, seed: int) -> None:
+        self.generator = random.Random(seed)
+        self.behaviours: list[Behaviour] = []
+        self.channels: dict[tuple[Address, Address], deque[Message]] = {}
+
+    def create(self, behaviour: Behaviour) -> Address:
+        self.behaviours.append(behaviour)
+        return len(self.behaviours) - 1
+
+    def send(self, to: Address, message: Message, sender: Address = OUTSIDE) -> None:
+        self.channels.setdefault((sender, to), deque()).append(message)
+
+    def run(self) -> None:
+        """Deliver messages until none is on its way."""
+        while waiting := [channel for channel, some in self.channels.items() if some]:
+            sender_and_receiver = self.generator.choice(waiting)
+            message = self.channels[sender_and_receiver].popleft()
+            self._deliver(sender_and_receiver[1], message)
+
+    def _deliver(self, receiver: Address, message: Message) -> None:
+        for action in self.behaviours[receiver](message):
+            match action:
+                case Send(to, sent):
+                    self.send(to, sent, receiver)
+                case Become(behaviour):
+                    self.behaviours[receiver] = behaviour

@@ -1,0 +1,177 @@
+"""From the terms of a judge to instructions of the machine that runs them.
+
+Equal terms are one instruction, wherever they stand: a condition that many requirements
+share is computed once. A register is free again after its last use, so that a block of
+all registers fits the processor's cache.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from millstream.calculus.judging import Judge
+from millstream.calculus.terms import Call, Column, Literal, Term
+from millstream.calculus.types import Kind
+from millstream.kernels import loops_judge as machine
+from millstream.kernels.loops_judge import Code
+
+_ARITHMETIC = {"+": machine.ADD, "-": machine.SUBTRACT, "*": machine.MULTIPLY,
+               "/": machine.DIVIDE, "neg": machine.NEGATE, "abs": machine.ABSOLUTE}  # fmt: skip
+#: Comparisons; `>` is `<` the other way round.
+_COMPARISONS = {"==": (machine.EQUAL, False), "!=": (machine.UNEQUAL, False),
+                "<": (machine.LESS, False), ">": (machine.LESS, True),
+                "<=": (machine.AT_MOST, False), ">=": (machine.AT_MOST, True)}  # fmt: skip
+_LOGIC = {"and": machine.AND, "or": machine.OR, "not": machine.NOT}
+
+
+class NoCodeError(Exception):
+    """A term that the machine cannot compute."""
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """With numbers of other instructions where `uses_registers`, else of columns."""
+
+    operation: int
+    first: int = 0
+    second: int = 0
+    constant: float = 0.0
+    is_truth: bool = False
+
+
+@dataclass
+class JudgeCode:
+    """Mutable while it is made: columns of numbers, of truth and of text, and instructions.
+
+    A column of numbers is the term that gives it: a column, an integer as a number, the
+    seconds between two times. Texts become the numbers that stand for them.
+    """
+
+    numbers: list[Term] = field(default_factory=list)
+    truths: list[Column] = field(default_factory=list)
+    texts: dict[str, int] = field(default_factory=dict)
+    #: Columns of text that are compared with other columns, not only with what rules say.
+    crossed: set[str] = field(default_factory=set)
+    instructions: list[Instruction] = field(default_factory=list)
+    known: dict[object, int] = field(default_factory=dict)
+
+    def add(self, key: object, instruction: Instruction) -> int:
+        if key not in self.known:
+            self.known[key] = len(self.instructions)
+            self.instructions.append(instruction)
+        return self.known[key]
+
+    def term(self, term: Term) -> int:
+        if term in self.known:
+            return self.known[term]
+        match term:
+            case Literal():
+                return self._literal(term)
+            case Column(type=type_) if type_.kind is Kind.BOOLEAN:
+                self.truths.append(term)
+                place = len(self.truths) - 1
+                return self.add(term, Instruction(machine.LOAD_TRUTH, place, is_truth=True))
+            case Column(type=type_) if type_.kind in (Kind.NUMBER, Kind.TEXT):
+                return self._column(term)
+            case Call("number", (Column(),)):
+                return self._column(term)
+            case Call("seconds", (Call("-", (Column(), Column())),)):
+                return self._column(term)
+            case Call(function, args) if function in _COMPARISONS:
+                if args[0].type.kind not in (Kind.NUMBER, Kind.TEXT):
+                    raise NoCodeError(f"a comparison of {args[0].type}")
+                operation, is_turned = _COMPARISONS[function]
+                if all(isinstance(a, Column) and a.type.kind is Kind.TEXT for a in args):
+                    self.crossed |= {a.name for a in args if isinstance(a, Column)}
+                left, right = (self.term(a) for a in (args[::-1] if is_turned else args))
+                return self.add(term, Instruction(operation, left, right, is_truth=True))
+            case Call(function, args) if function in _LOGIC:
+                parts = [self.term(a) for a in args]
+                first, second = parts[0], parts[-1]
+                return self.add(term, Instruction(_LOGIC[function], first, second, is_truth=True))
+            case Call("is_null", (arg,)) if arg.type.kind is not Kind.BOOLEAN:
+                return self.add(term, Instruction(machine.IS_NULL, self.term(arg), is_truth=True))
+            case Call(function, args, type_) if function in _ARITHMETIC:
+                if type_.kind is not Kind.NUMBER:
+                    raise NoCodeError(f"arithmetic of {type_}")
+                parts = [self.term(a) for a in args]
+                return self.add(term, Instruction(_ARITHMETIC[function], parts[0], parts[-1]))
+            case Call(function):
+                raise NoCodeError(function)
+            case _:
+                raise NoCodeError(type(term).__name__)
+
+    def _literal(self, term: Literal) -> int:
+        value, kind = term.value, term.type.kind
+        if kind is Kind.BOOLEAN:
+            truth = {None: machine.UNKNOWN, False: machine.FALSE, True: machine.TRUE}[value]  # type: ignore[index]
+            return self.add(term, Instruction(machine.TRUTH, truth, is_truth=True))
+        if kind is Kind.TEXT and isinstance(value, str):
+            value = float(self.texts.setdefault(value, len(self.texts)))
+        elif kind not in (Kind.NUMBER, Kind.TEXT):
+            raise NoCodeError(f"a literal {term.type}")
+        number = 0.0 if value is None else float(value)
+        there = 0 if value is None else 1
+        return self.add(term, Instruction(machine.CONSTANT, 0, there, number))
+
+    def _column(self, term: Term) -> int:
+        self.numbers.append(term)
+        return self.add(term, Instruction(machine.LOAD, len(self.numbers) - 1))
+
+    def judged(self, when: int, holds: int, number: int) -> None:
+        key = ("requirement", number)
+        self.add(key, Instruction(machine.JUDGE, when, holds, float(number)))
+
+
+def code_of(judge: Judge) -> JudgeCode:
+    """The instructions of all requirements, or `NoCodeError`."""
+    made = JudgeCode()
+    always = made.add("always", Instruction(machine.TRUTH, machine.TRUE, is_truth=True))
+    for number, one in enumerate(judge.requirements):
+        when = always if one.when is None else made.term(one.when)
+        made.judged(when, made.term(one.holds), number)
+    return made
+
+
+def why_not(judge: Judge) -> str | None:
+    """Why a judge cannot be run by the machine, or None if it can."""
+    try:
+        code_of(judge)
+    except NoCodeError as error:
+        return f"Judge cannot compute {error}"
+    return None
+
+
+_LEAVES = (machine.LOAD, machine.LOAD_TRUTH, machine.CONSTANT, machine.TRUTH)
+
+
+def allocated(instructions: list[Instruction]) -> tuple[Code, int, int]:
+    """The code with registers, and how many registers each bank needs."""
+    last: dict[int, int] = {}
+    for n, one in enumerate(instructions):
+        if one.operation not in _LEAVES:
+            last[one.first] = last[one.second] = n
+    free: tuple[list[int], list[int]] = ([], [])
+    sizes = [1, 1]
+    place: dict[int, int] = {}
+    rows: list[tuple[int, int, int, int, float]] = []
+    for n, one in enumerate(instructions):
+        first, second = one.first, one.second
+        if one.operation not in _LEAVES:
+            first, second = place[one.first], place[one.second]
+            for used in {one.first, one.second}:
+                if last[used] == n:
+                    free[instructions[used].is_truth].append(place[used])
+        target = int(one.constant)
+        if one.operation != machine.JUDGE:
+            target = free[one.is_truth].pop() if free[one.is_truth] else sizes[one.is_truth]
+            sizes[one.is_truth] = max(sizes[one.is_truth], target + 1)
+            place[n] = target
+        rows.append((one.operation, first, second, target, one.constant))
+    operation, first_, second_, target_ = (
+        np.array([r[i] for r in rows], np.int64) for i in range(4)
+    )
+    constant = np.array([r[4] for r in rows], np.float64)
+    return Code(operation, first_, second_, target_, constant), sizes[0], sizes[1]

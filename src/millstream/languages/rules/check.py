@@ -1,0 +1,377 @@
+"""From the tree of a rule file to typed values; all faults at once.
+
+A part that is already wrong is None, and nothing further is said of what contains it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+from millstream.calculus.judging import Shown
+from millstream.calculus.terms import Call, Column, Literal
+from millstream.calculus.types import (
+    BOOLEAN,
+    DURATION,
+    INTEGER,
+    NUMBER,
+    TEXT,
+    TIME,
+)
+from millstream.errors import Fault, listing, suggest
+from millstream.languages.rules import logic
+from millstream.languages.rules.ast import (
+    Apply,
+    Expression,
+    Field,
+    Named,
+    Number,
+    Text,
+    Truth,
+    Word,
+    parts,
+    written,
+)
+from millstream.languages.rules.domain import Domain
+from millstream.languages.rules.typed import (
+    Moment,
+    Quantity,
+    Truthful,
+    Typed,
+    Wordy,
+    constant,
+    quantity,
+    truth,
+)
+from millstream.languages.rules.units import (
+    PLAIN,
+    SECONDS,
+    Unit,
+    UnknownUnitError,
+    dimension_name,
+    parse_unit,
+)
+from millstream.source import Span
+
+_VERBS = {"+": "add", "-": "subtract", "*": "multiply", "/": "divide"}
+_ZERO = Literal(0.0, NUMBER)
+
+
+class UnitFault(Fault):
+    """A fault of dimensions."""
+
+
+@dataclass
+class Checker:
+    """Mutable: collects faults. `lost` are names whose definitions could not be read."""
+
+    domain: Domain
+    faults: list[Fault]
+    lost: frozenset[str] = frozenset()
+    #: Which entity's rows a condition is about, where it is not the subject's.
+    only: str | None = None
+
+    def fail(self, message: str, span: Span | None, hint: str | None = None) -> None:
+        fault = Fault(message, span, hint)
+        if fault not in self.faults:  # a named expression is checked wherever it is used
+            self.faults.append(fault)
+
+    def clash(self, verb: str, left: Expression, right: Expression, *sides: Quantity) -> None:
+        one, other = (dimension_name(s.unit.dimension) for s in sides)
+        joined = {"compare": "with", "add": "to", "subtract": "from"}.get(verb, "by")
+        first, second = (one, other) if verb != "subtract" else (other, one)
+        if verb == "add":
+            first, second = other, one
+        message = f"cannot {verb} {first} {joined} {second}"
+        span = left.span.to(right.span) if left.span and right.span else left.span
+        hint = "; ".join(
+            f"{written(e)} is {s.spoken}" for e, s in zip((left, right), sides, strict=True)
+        )
+        fault = UnitFault(message, span, hint)
+        if fault not in self.faults:
+            self.faults.append(fault)
+
+    # --- conditions and values ---
+
+    def condition(self, expression: Expression, what: str) -> Truthful | None:
+        found = self.typed(expression)
+        if found is None or isinstance(found, Truthful):
+            return found
+        hint = "compare it with something"
+        self.fail(f"{what} must be true or false, but this is {found.spoken}",
+                  expression.span, hint)  # fmt: skip
+        return None
+
+    def typed(self, expression: Expression) -> Typed | None:
+        match expression:
+            case Number():
+                return self.number(expression)
+            case Text(value):
+                return Wordy(Literal(value, TEXT))
+            case Truth(value):
+                return Truthful(Literal(value, BOOLEAN), logic.Always(value))
+            case Field():
+                return self.field(expression)
+            case Word():
+                return self.word(expression)
+            case Named(_, value):
+                return self.typed(value)
+            case Apply(operator, (value,)):
+                return self.unary(operator, value)
+            case Apply(operator, (left, right)):
+                return self.binary(operator, left, right)
+            case _:
+                raise AssertionError(expression)
+
+    def number(self, number: Number) -> Typed | None:
+        try:
+            return constant(number.value, parse_unit(number.unit))
+        except UnknownUnitError as error:
+            self.fail(str(error), number.span, error.hint)
+            return None
+
+    def field(self, name: Field) -> Typed | None:
+        entities = self.domain.entities
+        if name.entity not in entities:
+            usable = [e for e in entities if self.domain.is_reachable(e)]
+            hint = f"there are: {listing(usable)}. {suggest(name.entity, usable) or ''}".strip()
+            self.fail(f'unknown entity "{name.entity}"', name.span, hint)
+            return None
+        entity = entities[name.entity]
+        if name.name not in entity.columns:
+            near = suggest(name.name, entity.columns) or ""
+            hint = f"{name.entity} has: {listing(entity.columns, 20)}. {near}".strip()
+            self.fail(f'{name.entity} has no "{name.name}"', name.span, hint)
+            return None
+        if name.entity != self.only and (self.only or not self.domain.is_reachable(name.entity)):
+            whose = self.only or self.domain.subject
+            self.fail(f"a {whose} has no {name.entity} of its own", name.span)
+            return None
+        column = entity.columns[name.name]
+        term = Column(f"{name.entity}.{name.name}", column.type, name.span)
+        if column.type == INTEGER:
+            return quantity(Call("number", (term,), NUMBER, name.span), column.unit)
+        if column.type == NUMBER:
+            return quantity(term, column.unit)
+        if column.type == BOOLEAN:
+            return Truthful(term, logic.Fact(term.name))
+        return Moment(term) if column.type == TIME else Wordy(term, column.members)
+
+    def word(self, word: Word) -> Typed | None:
+        members = self.domain.members()
+        if word.name in members:
+            return Wordy(Literal(word.name, TEXT, word.span), is_bare=True)
+        if word.name not in self.lost:
+            known = [*members, *self.domain.names, *self.domain.entities]
+            hint = suggest(word.name, known) or "define it first: name = expression"
+            self.fail(f'unknown name "{word.name}"', word.span, hint)
+        return None
+
+    # --- operators ---
+
+    def unary(self, operator: str, value: Expression) -> Typed | None:
+        if operator == "not":
+            found = self.condition(value, "what follows not")
+            if found is None:
+                return None
+            return truth("not", (found.term,), logic.negated(found.formula))
+        typed = self.typed(value)
+        if typed is None:
+            return None
+        if not isinstance(typed, Quantity):
+            what = "abs" if operator == "abs" else "a minus sign"
+            self.fail(f"{what} needs a number, but this is {typed.spoken}", value.span)
+            return None
+        plain = typed.in_unit(_base(typed.unit)) if typed.unit.offset else typed
+        if plain.constant is not None:
+            sign = abs(plain.constant) if operator == "abs" else -plain.constant
+            return constant(sign, plain.unit)
+        term = Call(operator, (plain.term,), NUMBER)
+        if operator == "neg":
+            return Quantity(term, plain.unit, plain.linear.scaled(Fraction(-1)))
+        return quantity(term, plain.unit)
+
+    def binary(self, operator: str, left: Expression, right: Expression) -> Typed | None:
+        if operator in ("and", "or"):
+            return self.connected(operator, left, right)
+        one, other = self.typed(left), self.typed(right)
+        if one is None or other is None:
+            return None
+        if operator in ("+", "-", "*", "/"):
+            return self.arithmetic(operator, (left, one), (right, other))
+        return self.comparison(operator, (left, one), (right, other))
+
+    def connected(self, operator: str, left: Expression, right: Expression) -> Typed | None:
+        one = self.condition(left, f"what stands before {operator}")
+        other = self.condition(right, f"what follows {operator}")
+        if one is None or other is None:
+            return None
+        both = (one.formula, other.formula)
+        formula = logic.All(both) if operator == "and" else logic.Some(both)
+        return truth(operator, (one.term, other.term), formula)
+
+    def arithmetic(self, operator: str, left: _Side, right: _Side) -> Typed | None:
+        (one_text, one), (other_text, other) = left, right
+        if operator == "-" and isinstance(one, Moment) and isinstance(other, Moment):
+            return quantity(_seconds(one, other), SECONDS)
+        for text, side in (left, right):
+            if not isinstance(side, Quantity):
+                self.fail(f"cannot {_VERBS[operator]} {side.spoken}", text.span,
+                          "only numbers can be calculated with")  # fmt: skip
+                return None
+        assert isinstance(one, Quantity) and isinstance(other, Quantity)
+        if operator in ("*", "/"):
+            return _product(operator, one, other)
+        if one.unit.dimension != other.unit.dimension:
+            self.clash(_VERBS[operator], one_text, other_text, one, other)
+            return None
+        if operator == "+" and one.unit.offset and other.unit.offset:
+            self.fail("cannot add two temperatures", _over(one_text, other_text),
+                      "add a difference, in K or delta_degC")  # fmt: skip
+            return None
+        return _sum(operator, one, other)
+
+    def comparison(self, operator: str, left: _Side, right: _Side) -> Typed | None:
+        (one_text, one), (other_text, other) = left, right
+        match one, other:
+            case Quantity(), Quantity():
+                if one.unit.dimension != other.unit.dimension:
+                    self.clash("compare", one_text, other_text, one, other)
+                    return None
+                unit = other.unit if one.constant is not None else one.unit
+                terms = (one.in_unit(unit).term, other.in_unit(unit).term)
+                return truth(operator, terms, logic.compared(one.linear, operator, other.linear))
+            case Moment(), Moment():
+                difference = quantity(_seconds(one, other), SECONDS)
+                zero = logic.Linear()
+                formula = logic.compared(difference.linear, operator, zero)
+                return truth(operator, (difference.term, _ZERO), formula)
+            case (Wordy(), Wordy()) | (Truthful(), Truthful()) if operator in ("==", "!="):
+                return self.equality(operator, left, right)
+            case (Wordy(), Wordy()) | (Truthful(), Truthful()):
+                self.fail(f"{one.spoken} cannot be ordered", _over(one_text, other_text),
+                          "compare it with == or !=")  # fmt: skip
+                return None
+        hint = f"{written(one_text)} is {one.spoken}; {written(other_text)} is {other.spoken}"
+        message = f"cannot compare {one.spoken} with {other.spoken}"
+        self.fail(message, _over(one_text, other_text), hint)
+        return None
+
+    def equality(self, operator: str, left: _Side, right: _Side) -> Typed | None:
+        one, other = left[1], right[1]
+        is_equal = operator == "=="
+        if isinstance(one, Truthful) and isinstance(other, Truthful):
+            both = logic.Some((logic.All((one.formula, other.formula)),
+                               logic.All((logic.negated(one.formula),
+                                          logic.negated(other.formula)))))  # fmt: skip
+            term = _same_truth(one, other)
+            if is_equal:
+                return Truthful(term, both)
+            return truth("not", (term,), logic.negated(both))
+        assert isinstance(one, Wordy) and isinstance(other, Wordy)
+        if not (self.is_member(one, right) and self.is_member(other, left)):
+            return None
+        formula: logic.Formula = logic.Fact(f"{one.term}={other.term}", is_equal)
+        if one.value is not None and other.value is not None:
+            formula = logic.Always((one.value == other.value) == is_equal)
+        elif isinstance(one.term, Column) and other.value is not None:
+            formula = logic.Member(one.term.name, other.value, is_equal)
+        elif isinstance(other.term, Column) and one.value is not None:
+            formula = logic.Member(other.term.name, one.value, is_equal)
+        return truth(operator, (one.term, other.term), formula)
+
+    def is_member(self, enumeration: Wordy, side: _Side) -> bool:
+        """Whether a text that is compared with an enumeration is one of its members."""
+        text, other = side
+        assert isinstance(other, Wordy)
+        if enumeration.members and other.value is not None:
+            if other.value not in enumeration.members:
+                near = suggest(other.value, enumeration.members) or ""
+                hint = f"there are: {listing(enumeration.members, 20)}. {near}".strip()
+                self.fail(f'"{other.value}" is none of its values', text.span, hint)
+                return False
+        elif other.is_bare and not enumeration.is_bare:
+            self.fail("a text is written in quotes", text.span, f'write "{other.value}"')
+            return False
+        return True
+
+    # --- what explains an outcome ---
+
+    def shown(self, expression: Expression) -> Iterator[Shown]:
+        """The named expressions and fields of an expression, each once."""
+        seen: set[str] = set()
+        for part in parts(expression):
+            is_named = isinstance(part, Named) and any(isinstance(p, Field) for p in parts(part))
+            if not (is_named or isinstance(part, Field)) or written(part) in seen:
+                continue
+            seen.add(written(part))
+            typed = self.typed(part)
+            assert typed is not None
+            unit = typed.unit.label if isinstance(typed, Quantity) else ""
+            yield Shown(written(part), unit, typed.term)
+
+
+_Side = tuple[Expression, Typed]
+
+
+def _over(left: Expression, right: Expression) -> Span | None:
+    return left.span.to(right.span) if left.span and right.span else left.span
+
+
+def _base(unit: Unit) -> Unit:
+    """Kelvin for what is measured from another zero."""
+    return Unit("K", unit.dimension)
+
+
+def _seconds(one: Moment, other: Moment) -> Call:
+    difference = Call("-", (one.term, other.term), DURATION)
+    return Call("seconds", (difference,), NUMBER)
+
+
+def _same_truth(one: Truthful, other: Truthful) -> Call:
+    def both(left: Truthful | Call, right: Truthful | Call) -> Call:
+        terms = tuple(x if isinstance(x, Call) else x.term for x in (left, right))
+        return Call("and", terms, BOOLEAN)
+
+    neither = both(Call("not", (one.term,), BOOLEAN), Call("not", (other.term,), BOOLEAN))
+    return Call("or", (both(one, other), neither), BOOLEAN)
+
+
+def _product(operator: str, one: Quantity, other: Quantity) -> Quantity:
+    one, other = (q.in_unit(_base(q.unit)) if q.unit.offset else q for q in (one, other))
+    unit = one.unit.times(other.unit, 1 if operator == "*" else -1)
+    if not unit.dimension.powers and unit.factor == 1:
+        unit = PLAIN
+    a, b = one.constant, other.constant
+    if a is not None and b is not None and (operator == "*" or b):
+        return constant(a * b if operator == "*" else a / b, unit)
+    term = Call(operator, (one.term, other.term), NUMBER)
+    if b is not None and b and operator == "*":
+        return Quantity(term, unit, one.linear.scaled(other.unit.in_base(b)))
+    if b is not None and b:
+        return Quantity(term, unit, one.linear.scaled(1 / other.unit.in_base(b)))
+    if a is not None and operator == "*":
+        return Quantity(term, unit, other.linear.scaled(one.unit.in_base(a)))
+    return quantity(term, unit)
+
+
+def _sum(operator: str, one: Quantity, other: Quantity) -> Quantity:
+    """Points and differences: a point minus a point is a difference, else a point stays one."""
+    sign = 1 if operator == "+" else -1
+    if one.constant is not None and not other.unit.offset and not one.unit.offset:
+        unit = other.unit
+    elif other.unit.offset and not one.unit.offset:
+        unit = other.unit  # a difference plus a point
+    else:
+        unit = one.unit
+    is_difference = bool(one.unit.offset and other.unit.offset)
+    flat = unit.without_offset()
+    left = one.in_unit(unit if one.unit.offset else flat)
+    right = other.in_unit(unit if other.unit.offset else flat)
+    result = flat if is_difference else unit
+    a, b = left.constant, right.constant
+    if a is not None and b is not None:
+        return constant(a + sign * b, result)
+    term = Call(operator, (left.term, right.term), NUMBER)
+    return Quantity(term, result, one.linear.plus(other.linear, sign))

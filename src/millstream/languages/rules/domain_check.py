@@ -1,0 +1,98 @@
+"""Whether a domain makes sense: its links lead somewhere, its conditions are conditions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+from millstream.calculus.types import INTEGER, NUMBER
+from millstream.errors import Fault
+from millstream.languages.rules.ast import Expression
+from millstream.languages.rules.check import Checker
+from millstream.languages.rules.domain import Domain, Entity
+from millstream.source import Span
+
+#: Where some words stand one after the other in the file.
+Place = Callable[..., Span]
+
+
+def misfits(domain: Domain, place: Place) -> list[Fault]:
+    """All that does not fit together, at its place in the file."""
+    found = [*_links(domain, place), *_circles(domain, place), *_conditions(domain, place)]
+    inputs = Counter(e.input for e in domain.entities.values())
+    found += [
+        Fault(f'two entities read the input "{name}"', place("entity", name))
+        for name, count in inputs.items()
+        if count > 1
+    ]
+    return found
+
+
+def _links(domain: Domain, place: Place) -> Iterator[Fault]:
+    for entity in domain.entities.values():
+        where = place("entity", entity.name)
+        if (entity.of or entity.nearest or entity.forecast) and entity.key is None:
+            yield Fault(f'"{entity.name}" is found by its key, but has none', where)
+            continue
+        if entity.of is not None and entity.key is not None:
+            wanted = domain.column(entity.of).type
+            if entity.columns[entity.key].type != wanted:
+                message = f"{entity.of} is {wanted}, but the key of {entity.name} is not"
+                yield Fault(message, place("entity", entity.name, "of"))
+        if entity.nearest is not None:
+            yield from _nearest(domain, entity, place("entity", entity.name, "nearest"))
+        elif entity.forecast is not None and entity.of is None:
+            hint = "add `of` or `nearest`"
+            yield Fault(f"it is not said how a {domain.subject} finds its {entity.name}", where,
+                        hint)  # fmt: skip
+
+
+def _nearest(domain: Domain, entity: Entity, where: Span) -> Iterator[Fault]:
+    nearest = entity.nearest
+    assert nearest is not None and entity.key is not None
+    to, among = (domain.entities[n] for n in (nearest.to, nearest.among))
+    if not domain.is_reachable(to.name) or to.is_singleton or among.is_singleton:
+        yield Fault(f"a {domain.subject} has no {to.name} that something could be near to", where)
+        return
+    assert among.key is not None
+    if among.columns[among.key].type != entity.columns[entity.key].type:
+        message = f"the keys of {entity.name} and of {among.name} have different types"
+        yield Fault(message, where)
+    for one in (to, among):
+        for column in nearest.by:
+            if one.columns[column].type not in (NUMBER, INTEGER):
+                yield Fault(f"{one.name}.{column} must be a number to measure distances", where)
+            elif one.columns[column].unit.factor != to.columns[column].unit.factor:
+                yield Fault(f"{column} has different units in {to.name} and {one.name}", where)
+
+
+def _circles(domain: Domain, place: Place) -> Iterator[Fault]:
+    """Entities that are found through themselves."""
+    found = {domain.subject}
+    waiting = [e for e in domain.entities.values() if domain.is_reachable(e.name)]
+    while ready := [e for e in waiting if e.found_by() <= found]:
+        found |= {e.name for e in ready}
+        waiting = [e for e in waiting if e.name not in found]
+    for entity in waiting:
+        if entity.name != domain.subject:
+            yield Fault(f'"{entity.name}" is found through itself or through what has no link',
+                        place("entity", entity.name))  # fmt: skip
+
+
+def _conditions(domain: Domain, place: Place) -> Iterator[Fault]:
+    asked: list[tuple[Expression | None, str | None, tuple[str, ...]]] = [
+        (domain.departed, domain.subject, ("entity", domain.subject, "departed"))
+    ]
+    for entity in domain.entities.values():
+        if entity.nearest is not None:
+            place_ = ("entity", entity.name, "where")
+            asked.append((entity.nearest.where, entity.nearest.among, place_))
+    for expression, only, words in asked:
+        if expression is not None:
+            faults: list[Fault] = []
+            Checker(domain, faults, only=only).condition(expression, "a condition")
+            yield from (Fault(f.message, place(*words), f.hint) for f in faults)
+    for name, named in domain.names.items():
+        faults = []
+        Checker(domain, faults).typed(named.value)
+        yield from (Fault(f.message, place("define", name), f.hint) for f in faults)

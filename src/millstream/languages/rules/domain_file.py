@@ -1,0 +1,292 @@
+"""Reading the file of a domain: what it says, checked, with all faults at their lines."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from millstream.calculus.parser import parse_expression
+from millstream.calculus.syntax import Constant
+from millstream.calculus.types import BOOLEAN, DURATION, INTEGER, NUMBER, TEXT, TIME
+from millstream.errors import CheckError, Fault, ParseError, UsageError, listing, suggest
+from millstream.languages import read_source
+from millstream.languages.rules.ast import Expression, Named
+from millstream.languages.rules.domain import (
+    USUAL_WARNINGS,
+    WARNINGS,
+    ColumnPath,
+    ColumnType,
+    Domain,
+    Entity,
+    Forecast,
+    Nearest,
+)
+from millstream.languages.rules.domain_check import misfits
+from millstream.languages.rules.read import read_expression
+from millstream.languages.rules.units import UnknownUnitError, parse_unit
+from millstream.source import Source, Span
+
+_SHIPPED = Path(__file__).parent / "domains"
+_TYPES = {"number": NUMBER, "integer": INTEGER, "text": TEXT, "boolean": BOOLEAN, "time": TIME}
+_TOP = ("extends", "subject", "locations", "warn", "define", "entity")
+_KEYS = ("input", "key", "columns", "of", "nearest", "forecast", "keep", "once", "table",
+         "source", "time", "slack", "shown", "departed")  # fmt: skip
+
+
+def load_domain(name: str, folder: Path, span: Span | None = None) -> Domain:
+    """The domain of a name that ships with us, or of a file seen from a folder."""
+    source, document, home = _document(name, folder, span, ())
+    reader = _Reader(source)
+    domain = reader.domain(document, home)
+    if reader.faults or domain is None:
+        raise CheckError(reader.faults)
+    return domain
+
+
+def shipped_domains() -> list[str]:
+    return sorted(p.stem for p in _SHIPPED.glob("*.toml"))
+
+
+def _document(
+    name: str, folder: Path, span: Span | None, seen: tuple[str, ...]
+) -> tuple[Source, dict[str, Any], Path]:
+    """The document of a domain, laid over the one it extends."""
+    shipped = _SHIPPED / f"{name}.toml"
+    path = folder / name if name.endswith(".toml") else shipped
+    if not path.exists() or name in seen:
+        known = shipped_domains()
+        near = suggest(name, known) or ""
+        hint = f"there are: {listing(known)}, or the path of a .toml file. {near}".strip()
+        message = f'domains extend each other: "{name}"' if name in seen else f'no domain "{name}"'
+        raise (
+            UsageError(message, hint=hint)
+            if span is None
+            else CheckError(message, span=span, hint=hint)
+        )
+    shown = f"{name}.toml" if path == shipped else str(path)
+    source = read_source(path, shown)
+    try:
+        document = tomllib.loads(source.text)
+    except tomllib.TOMLDecodeError as error:
+        raise _syntax_error(source, str(error)) from None
+    base = document.get("extends")
+    if isinstance(base, str):
+        _, below, _ = _document(base, path.parent, _Reader(source).place("extends"), (*seen, name))
+        document = _over(below, document)
+    return source, document, path.parent
+
+
+def _over(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
+    """Tables are laid over each other; all else replaces what was there."""
+    found = dict(below)
+    for key, value in above.items():
+        old = found.get(key)
+        both = isinstance(old, dict) and isinstance(value, dict)
+        found[key] = _over(old, value) if both else value  # type: ignore[arg-type]
+    return found
+
+
+def _syntax_error(source: Source, message: str) -> ParseError:
+    place = re.search(r"\(at line (\d+), column (\d+)\)", message)
+    text = message.split(" (at ", maxsplit=1)[0]
+    if place is None:
+        return ParseError(text, span=Span(source, len(source.text), len(source.text)))
+    lines = source.text.split("\n")
+    offset = sum(len(one) + 1 for one in lines[: int(place[1]) - 1]) + int(place[2]) - 1
+    return ParseError(text, span=Span(source, offset, offset + 1))
+
+
+@dataclass
+class _Reader:
+    """Mutable: collects faults while the document is read."""
+
+    source: Source
+    faults: list[Fault] = field(default_factory=list)
+
+    def place(self, *words: str) -> Span:
+        """Where some words stand one after the other; tomllib does not tell."""
+        start, end = 0, 0
+        for word in words:
+            pattern = re.compile(
+                rf"(?<![\w.]){re.escape(word)}(?!\w)|(?<=\.){re.escape(word)}(?!\w)"
+            )
+            found = pattern.search(self.source.text, end)
+            if found is not None:
+                start, end = found.span()
+        return Span(self.source, start, end)
+
+    def fail(self, message: str, *words: str, hint: str | None = None) -> None:
+        self.faults.append(Fault(message, self.place(*words), hint))
+
+    def unknown(
+        self, name: str, known: Mapping[str, object] | tuple[str, ...], *words: str
+    ) -> None:
+        hint = f"there are: {listing(known)}. {suggest(name, known) or ''}".strip()
+        self.fail(f'unknown "{name}"', *words, name, hint=hint)
+
+    def domain(self, document: dict[str, Any], folder: Path) -> Domain | None:
+        for key in document:
+            if key not in _TOP:
+                self.unknown(key, _TOP)
+        tables = document.get("entity", {})
+        if not isinstance(tables, dict) or not all(isinstance(t, dict) for t in tables.values()):
+            self.fail("expected tables such as [entity.vessel]", "entity")
+            return None
+        subject = document.get("subject")
+        if not isinstance(subject, str) or subject not in tables:
+            self.fail('"subject" must name an entity', "subject",
+                      hint=f"entities are: {listing(tables)}")  # fmt: skip
+            return None
+        columns = {n: self.columns(n, t) for n, t in tables.items()}
+        self.entities = {n: self.entity(n, t, columns) for n, t in tables.items()}
+        mine = tables[subject]
+        shown = tuple(c for c in mine.get("shown", ()) if self.has_column(subject, c, "shown"))
+        names = self.names(document.get("define", {}))
+        departed = self.expression(mine.get("departed"), names, subject, "departed")
+        paths = tuple(self.path(p, "locations") for p in document.get("locations", ()))
+        warn = tuple(document.get("warn", USUAL_WARNINGS))
+        for one in warn:
+            if one not in WARNINGS:
+                self.unknown(str(one), WARNINGS, "warn")
+        if self.entities[subject].key is None:
+            self.fail(f'the subject "{subject}" needs a key', "entity", subject)
+        located = tuple(p for p in paths if p is not None)
+        domain = Domain(subject, self.entities, located, shown, departed, names, warn, folder)
+        if not self.faults:
+            self.faults += misfits(domain, self.place)
+        return domain
+
+    # --- entities ---
+
+    def columns(self, name: str, table: dict[str, Any]) -> dict[str, ColumnType]:
+        given = table.get("columns", {})
+        if not isinstance(given, dict) or not given:
+            self.fail(f'the entity "{name}" needs columns', "entity", name)
+            return {}
+        return {c: self.column(name, c, what) for c, what in given.items()}
+
+    def column(self, entity: str, name: str, what: object) -> ColumnType:
+        if isinstance(what, list) and what and all(isinstance(m, str) for m in what):
+            return ColumnType(TEXT, members=tuple(what))
+        if not isinstance(what, str):
+            self.fail("expected a type, a unit or a list of names", "entity", entity, name)
+            return ColumnType(TEXT)
+        if what in _TYPES:
+            return ColumnType(_TYPES[what])
+        try:
+            return ColumnType(NUMBER, parse_unit(what))
+        except UnknownUnitError as error:
+            hint = f"types are: {listing(_TYPES)}, or a unit. {error.hint or ''}".strip()
+            self.fail(str(error), "entity", entity, name, what, hint=hint)
+            return ColumnType(NUMBER)
+
+    def entity(
+        self, name: str, table: dict[str, Any], columns: dict[str, dict[str, ColumnType]]
+    ) -> Entity:
+        for word in table:
+            if word not in _KEYS:
+                self.unknown(word, _KEYS, "entity", name)
+        self.known = columns
+        mine = columns[name]
+        key = table.get("key")
+        if key is not None and key not in mine:
+            self.unknown(str(key), mine, "entity", name, "key")
+            key = next(iter(mine), None)
+        return Entity(
+            name,
+            str(table.get("input", name)),
+            key,
+            mine,
+            self.path(table["of"], "entity", name, "of") if "of" in table else None,
+            self.nearest(name, table["nearest"]) if "nearest" in table else None,
+            self.forecast(name, table["forecast"]) if "forecast" in table else None,
+            self.duration(table, name, "keep"),
+            bool(table.get("once", False)),
+            bool(table.get("table", False)),
+            table.get("source"),
+            table.get("time"),
+            self.duration(table, name, "slack") or 0,
+        )
+
+    def path(self, text: object, *words: str) -> ColumnPath | None:
+        entity, _, column = str(text).partition(".")
+        if entity in self.known and self.has_column(entity, column, *words):
+            return ColumnPath(entity, column)
+        if entity not in self.known:
+            self.unknown(entity, self.known, *words)
+        return None
+
+    def has_column(self, entity: str, column: str, *words: str) -> bool:
+        if column in self.known[entity]:
+            return True
+        self.unknown(column, self.known[entity], *words)
+        return False
+
+    def nearest(self, name: str, table: dict[str, Any]) -> Nearest | None:
+        to, among = str(table.get("to")), str(table.get("among"))
+        by = table.get("by", ["latitude", "longitude"])
+        for one in (to, among):
+            if one not in self.known:
+                self.unknown(one, self.known, "entity", name, "nearest")
+                return None
+            for column in by:
+                if not self.has_column(one, column, "entity", name, "nearest"):
+                    return None
+        where = self.expression(table.get("where"), {}, "entity", name, "where")
+        return Nearest(to, among, where, (by[0], by[1]))
+
+    def forecast(self, name: str, table: dict[str, Any]) -> Forecast | None:
+        valid = str(table.get("valid", "valid"))
+        at = self.path(table.get("at"), "entity", name, "forecast")
+        lasts = self.duration(table, name, "lasts")
+        if at is None or not self.has_column(name, valid, "entity", name, "forecast"):
+            return None
+        if self.known[name][valid].type != TIME or self.known[at.entity][at.column].type != TIME:
+            self.fail("a forecast needs columns of type time", "entity", name, "forecast")
+        if lasts is None:
+            self.fail('a forecast needs "lasts", such as "1 h"', "entity", name, "forecast")
+            return None
+        return Forecast(valid, at, lasts)
+
+    def duration(self, table: dict[str, Any], name: str, key: str) -> int | None:
+        given = table.get(key)
+        if given is None:
+            return None
+        try:
+            found = parse_expression(Source(self.source.name, str(given)))
+        except ParseError:
+            found = None
+        if isinstance(found, Constant) and found.type == DURATION:
+            assert isinstance(found.value, int)
+            return found.value
+        self.fail('expected a duration, such as "1 h"', "entity", name, key)
+        return None
+
+    # --- expressions ---
+
+    def names(self, table: object) -> dict[str, Named]:
+        found: dict[str, Named] = {}
+        if not isinstance(table, dict):
+            self.fail("expected a table of names", "define")
+            return found
+        for name, text in table.items():
+            value = self.expression(text, found, "define", name)
+            if value is not None:
+                found[name] = Named(name, value)
+        return found
+
+    def expression(
+        self, text: object, names: Mapping[str, Named], *words: str
+    ) -> Expression | None:
+        """An expression of the rule language; its faults point at the line of the file."""
+        if text is None:
+            return None
+        faults: list[Fault] = []
+        found = read_expression(Source(self.source.name, str(text)), faults, names)
+        for fault in faults:
+            self.fail(fault.message, *words, hint=fault.hint)
+        return found

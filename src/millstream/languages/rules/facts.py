@@ -1,0 +1,323 @@
+"""All that rules ask about a subject, as one row: the thesis's joins, made once.
+
+Each fact that a rule reads is a column such as `tide.height`. A row is there for every
+subject, whatever is missing: what is not known is null. Links come first (the berth of a
+vessel, the nearest sensors, the prediction that is valid at its arrival), then what is
+read through them in the order of the domain file, so that a change to what is declared
+last passes through one join only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+
+from millstream.calculus.functions import (
+    Aggregate,
+    Aggregation,
+    Assign,
+    Distinct,
+    Filter,
+    Function,
+    Join,
+    Latest,
+    Map,
+    Rows,
+)
+from millstream.calculus.graph import Input
+from millstream.calculus.terms import Call, Column, Literal, Term
+from millstream.calculus.types import BOOLEAN, DURATION, NUMBER, TIME, Field, QueueType, Schema
+from millstream.errors import Fault
+from millstream.languages.rules.ast import Expression, parts
+from millstream.languages.rules.ast import Field as Mention
+from millstream.languages.rules.check import Checker
+from millstream.languages.rules.domain import ColumnPath, Domain, Entity, Nearest
+from millstream.languages.rules.wiring import Flow, Pairs, Wiring
+
+
+@dataclass
+class Facts:
+    """Mutable: the tables so far, and the row of facts as it grows."""
+
+    domain: Domain
+    wiring: Wiring
+    #: The columns that are needed of each entity.
+    needed: dict[str, set[str]] = field(default_factory=dict)
+    tables: dict[str, Flow] = field(default_factory=dict)
+    #: The columns that the finished facts have.
+    kept: frozenset[str] = frozenset()
+
+    def flow(self, wanted: Iterable[str]) -> Flow:
+        """The facts, with the columns that are wanted."""
+        names = list(wanted)
+        self._need_all(names)
+        self.kept = self._identity() | frozenset(names)
+        flow = self._present(self._table(self.domain.entities[self.domain.subject]))
+        steps = list(self._steps())
+        for number, (step, entity) in enumerate(steps):
+            later = (self._used(*other) for other in steps[number + 1 :])
+            keep = self.kept.union(*later)
+            flow = step(flow, entity, keep)
+        return flow
+
+    def _identity(self) -> frozenset[str]:
+        """The columns by which a subject is known."""
+        subject = self.domain.entities[self.domain.subject]
+        return frozenset(f"{subject.name}.{c}" for c in (subject.key, *self.domain.shown))
+
+    def _steps(self) -> Iterator[tuple[Step, Entity]]:
+        """What to join, one after the other: links first."""
+        entities = [e for e in self._in_order() if e.name in self.needed]
+        joined: set[str] = set()
+        for entity in entities:
+            if entity.nearest is not None:
+                yield self._near, entity
+            if entity.forecast is not None:
+                yield self._foreseen, entity
+            if entity.of is not None and any(entity.name in e.found_by() for e in entities):
+                joined.add(entity.name)
+                yield self._read, entity
+        for entity in entities:
+            if entity.name not in joined and self.domain.is_reachable(entity.name):
+                yield self._read, entity
+
+    def _used(self, step: Step, entity: Entity) -> frozenset[str]:
+        """The columns of the facts that a step reads."""
+        if step == self._near:
+            assert entity.nearest is not None
+            to = self.domain.entities[entity.nearest.to]
+            return frozenset({f"{to.name}.{to.key}"})
+        if entity.is_singleton:
+            return frozenset()
+        found = {self._link(entity)}
+        if entity.forecast is not None:
+            is_chosen = step == self._read
+            found.add(f"{entity.name}.foreseen" if is_chosen else str(entity.forecast.at))
+        return frozenset(found)
+
+    # --- what is needed ---
+
+    def _need_all(self, wanted: Iterable[str]) -> None:
+        subject = self.domain.entities[self.domain.subject]
+        assert subject.key is not None
+        self._need(ColumnPath(subject.name, subject.key))
+        for shown in self.domain.shown:
+            self._need(ColumnPath(subject.name, shown))
+        self._mentioned(self.domain.departed)
+        for name in wanted:
+            entity, _, column = name.partition(".")
+            self._need(ColumnPath(entity, column))
+
+    def _mentioned(self, expression: Expression | None) -> None:
+        for part in parts(expression) if expression is not None else ():
+            if isinstance(part, Mention):
+                self._need(ColumnPath(part.entity, part.name))
+
+    def _need(self, path: ColumnPath) -> None:
+        """A column, and all that finding it takes."""
+        if path.column in self.needed.get(path.entity, set()):
+            return
+        self.needed.setdefault(path.entity, set()).add(path.column)
+        entity = self.domain.entities[path.entity]
+        if entity.key is not None:
+            self._need(ColumnPath(path.entity, entity.key))
+        if entity.of is not None:
+            self._need(entity.of)
+        if entity.forecast is not None:
+            self._need(ColumnPath(path.entity, entity.forecast.valid))
+            self._need(entity.forecast.at)
+        if entity.nearest is not None:
+            for one in (entity.nearest.to, entity.nearest.among):
+                key = self.domain.entities[one].key
+                assert key is not None
+                for column in (key, *entity.nearest.by):
+                    self._need(ColumnPath(one, column))
+            self._mentioned(entity.nearest.where)
+
+    def _in_order(self) -> list[Entity]:
+        """Entities after those through which they are found, else as they are declared."""
+        found: list[Entity] = []
+        waiting = [e for e in self.domain.entities.values() if e.name != self.domain.subject]
+        while waiting:
+            missing = {e.name for e in waiting}
+            ready = next(
+                (e for e in waiting if not e.found_by() & (missing - {e.name})), waiting[0]
+            )
+            waiting.remove(ready)
+            found.append(ready)
+        return found
+
+    # --- tables ---
+
+    def _table(self, entity: Entity) -> Flow:
+        """The rows of an entity, the latest for each key, under names such as `tide.height`."""
+        if entity.name in self.tables:
+            return self.tables[entity.name]
+        names = [c for c in entity.columns if c in self.needed[entity.name]]
+        schema = Schema(tuple(Field(c, entity.columns[c].type) for c in names))
+        is_relation = entity.is_once or entity.is_table
+        time = None if entity.is_once else entity.time
+        flow = self.wiring.input(
+            Input(entity.input, QueueType(schema, is_relation), time, entity.slack,
+                  self.wiring.span, entity.is_once, is_log=not is_relation)
+        )  # fmt: skip
+        if not is_relation:
+            flow = self.wiring.add(_window(entity), flow, name=f"{entity.name}_latest")
+        prefixed = {f"{entity.name}.{c}": c for c in names}
+        self.tables[entity.name] = self.wiring.columns(flow, prefixed, f"{entity.name}_table")
+        return self.tables[entity.name]
+
+    def _present(self, flow: Flow) -> Flow:
+        """The subjects that have not departed."""
+        if self.domain.departed is None:
+            return flow
+        gone = self._condition(self.domain.departed, None)
+        surely = Call("coalesce", (gone, Literal(False, BOOLEAN)), BOOLEAN)
+        stays = Call("not", (surely,), BOOLEAN)
+        name = f"{self.domain.subject}_present"
+        self.tables[self.domain.subject] = self.wiring.add(Filter(stays), flow, name=name)
+        return self.tables[self.domain.subject]
+
+    def _condition(self, expression: Expression, only: str | None) -> Term:
+        faults: list[Fault] = []
+        found = Checker(self.domain, faults, only=only).condition(expression, "a condition")
+        assert found is not None, faults
+        return found.term
+
+    # --- links ---
+
+    def _near(self, flow: Flow, entity: Entity, keep: frozenset[str]) -> Flow:
+        """The key of the nearest one, as the column `tide.near`."""
+        nearest = entity.nearest
+        assert nearest is not None
+        to, among = (self.domain.entities[n] for n in (nearest.to, nearest.among))
+        here = f"{to.name}.{to.key}"
+        there = f"{among.name}.{among.key}"
+        places, others = self._table(to), self._table(among)
+        if nearest.where is not None:
+            condition = self._condition(nearest.where, among.name)
+            others = self.wiring.add(Filter(condition), others, name=f"{entity.name}_sensors")
+        name = f"{entity.name}_near"
+        points = self.wiring.columns(places, {here: here, **_points(nearest.to, nearest)}, name)
+        aims = self.wiring.columns(others, {there: there, **_points(nearest.among, nearest)}, name)
+        pairs = self.wiring.add(Join(), points, aims, name=name)
+        kept = (Assign("at", pairs.column(here)), Assign("key", pairs.column(there)),
+                Assign("distance", _distance(pairs, nearest)))  # fmt: skip
+        apart = self.wiring.add(Map(kept), pairs, name=name)
+        least = Aggregate(("at",), (Aggregation("least", "min", apart.column("distance")),))
+        closest = self.wiring.add(least, apart, name=name)
+        on = (("at", "at"), ("distance", "least"))
+        ties = self.wiring.add(Join(on), apart, closest, name=name)
+        first = Aggregate(("at",), (Aggregation("key", "min", ties.column("key")),))
+        found = self.wiring.columns(
+            self.wiring.add(first, ties, name=name),
+            {f"{entity.name}.at": "at", f"{entity.name}.near": "key"}, name,
+        )  # fmt: skip
+        return self.wiring.left_join(flow, found, ((here, f"{entity.name}.at"),), name, keep)
+
+    def _link(self, entity: Entity) -> str:
+        """The column that holds the key of the row to be read."""
+        return f"{entity.name}.near" if entity.nearest is not None else str(entity.of)
+
+    def _foreseen(self, flow: Flow, entity: Entity, keep: frozenset[str]) -> Flow:
+        """The time of the prediction that is valid, as the column `tide.foreseen`."""
+        forecast = entity.forecast
+        assert forecast is not None
+        subject = self.domain.entities[self.domain.subject]
+        who, link = f"{subject.name}.{subject.key}", self._link(entity)
+        key, valid = f"{entity.name}.{entity.key}", f"{entity.name}.{forecast.valid}"
+        name = f"{entity.name}_foreseen"
+        asked = self.wiring.columns(
+            flow, {"who": who, "link": link, "when": str(forecast.at)}, name
+        )
+        times = self.wiring.columns(self._table(entity), {"key": key, "valid": valid}, name)
+        # A prediction that is only corrected keeps its time: nothing moves.
+        slots = self.wiring.add(Distinct(), times, name=name)
+        when, begin = Column("when", TIME), Column("valid", TIME)
+        end = Call("+", (begin, Literal(forecast.lasts, DURATION)), TIME)
+        is_valid = Call("and", (Call("<=", (begin, when), BOOLEAN),
+                                Call("<", (when, end), BOOLEAN)), BOOLEAN)  # fmt: skip
+        fitting = self.wiring.add(Join((("link", "key"),), is_valid), asked, slots, name=name)
+        last = Aggregate(("who",), (Aggregation("valid", "max", fitting.column("valid")),))
+        chosen = self.wiring.columns(
+            self.wiring.add(last, fitting, name=name),
+            {f"{entity.name}.who": "who", f"{entity.name}.foreseen": "valid"}, name,
+        )  # fmt: skip
+        return self.wiring.left_join(flow, chosen, ((who, f"{entity.name}.who"),), name, keep)
+
+    def _read(self, flow: Flow, entity: Entity, keep: frozenset[str]) -> Flow:
+        """Join the row of an entity to the facts."""
+        name = f"{entity.name}_facts"
+        on: Pairs = ()
+        if not entity.is_singleton:
+            on = ((self._link(entity), f"{entity.name}.{entity.key}"),)
+        if entity.forecast is not None:
+            valid = f"{entity.name}.{entity.forecast.valid}"
+            on = (*on, (f"{entity.name}.foreseen", valid))
+        table = self._table(entity)
+        wanted = keep | {other for _, other in on}
+        narrow = {n: n for n in table.schema.names if n in wanted} or dict.fromkeys(
+            table.schema.names[:1], table.schema.names[0]
+        )
+        if len(narrow) < len(table.schema):
+            table = self.wiring.columns(table, narrow, name)
+        return self.wiring.left_join(flow, table, on, name, keep)
+
+
+Step = Callable[[Flow, Entity, frozenset[str]], Flow]
+
+
+def _window(entity: Entity) -> Function:
+    by = () if entity.key is None else (entity.key,)
+    if entity.forecast is not None:
+        by = (*by, entity.forecast.valid)
+    if by and entity.keep is None:
+        return Latest(by)
+    return Rows(1, by, entity.keep)
+
+
+def _points(entity: str, nearest: Nearest) -> dict[str, str]:
+    return {f"{entity}.{c}": f"{entity}.{c}" for c in nearest.by}
+
+
+def _distance(flow: Flow, nearest: Nearest) -> Term:
+    """The square of how far two points lie apart; on the globe, of a small piece of it."""
+    first, second = (
+        _minus(flow.column(f"{nearest.to}.{c}"), flow.column(f"{nearest.among}.{c}"))
+        for c in nearest.by
+    )
+    if nearest.is_on_globe:
+        second = _times(_shortest(second), _cosine(flow.column(f"{nearest.to}.{nearest.by[0]}")))
+    return _plus(_times(first, first), _times(second, second))
+
+
+def _shortest(angle: Term) -> Term:
+    """A difference of longitudes, in degrees, the short way round."""
+    turned = Call("%", (_plus(angle, _literal(540.0)), _literal(360.0)), NUMBER)
+    return _minus(turned, _literal(180.0))
+
+
+def _cosine(degrees: Term) -> Term:
+    """The cosine of a latitude, by its series: good to a millionth, and alike everywhere."""
+    radians = _times(degrees, _literal(0.017453292519943295))
+    square = _times(radians, radians)
+    total: Term = _literal(-1 / 3628800)
+    for coefficient in (1 / 40320, -1 / 720, 1 / 24, -1 / 2, 1.0):
+        total = _plus(_times(total, square), _literal(coefficient))
+    return total
+
+
+def _literal(value: float) -> Literal:
+    return Literal(value, NUMBER)
+
+
+def _plus(one: Term, other: Term) -> Term:
+    return Call("+", (one, other), NUMBER)
+
+
+def _minus(one: Term, other: Term) -> Term:
+    return Call("-", (one, other), NUMBER)
+
+
+def _times(one: Term, other: Term) -> Term:
+    return Call("*", (one, other), NUMBER)

@@ -1,0 +1,94 @@
+"""The whole of the rule language: from the text of a file to what it means."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from millstream.errors import CheckError, Fault, ParseError, UnitError
+from millstream.languages import Translation
+from millstream.languages.rules.ast import Named, Rules
+from millstream.languages.rules.check import Checker, UnitFault
+from millstream.languages.rules.domain import Domain
+from millstream.languages.rules.domain_file import load_domain
+from millstream.languages.rules.read import domain_named, read_rules
+from millstream.languages.rules.reduce import Reduced, faults_of, reduced
+from millstream.languages.rules.resolve import Node, Resolver, rules_in
+from millstream.languages.rules.translate import sources_of, translate
+from millstream.source import Source, Span
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """Rules that mean something: their tree, and what is left of them to be run."""
+
+    domain: Domain
+    nodes: tuple[Node, ...]
+    reduced: Reduced
+    folder: Path
+    span: Span | None = None
+
+
+def load(source: Source) -> Translation:
+    """The verified program of a text, or an error with every fault in it."""
+    return translated(check_text(source))
+
+
+def translated(checked: Checked) -> Translation:
+    program = translate(checked.domain, checked.reduced.requirements, checked.span)
+    sources = sources_of(checked.domain, program, checked.folder)
+    return Translation(program, sources, notes=checked.reduced.notes)
+
+
+def check_text(source: Source) -> Checked:
+    """Read and check a text; all that can be said of it is said at once."""
+    folder = Path(source.name).parent
+    name, span = domain_named(source)
+    domain = load_domain(name, folder, span)
+    faults: list[Fault] = []
+    read = read_rules(source, faults, domain.names)
+    is_syntax = bool(faults)
+    whole = Span(source, 0, 0)
+    checked = _checked(read.rules, domain, faults, read.lost, read.definitions, folder, whole)
+    if checked is None:
+        raise _error(faults, is_syntax=is_syntax)
+    return checked
+
+
+def check_tree(rules: Rules, domain: Domain, folder: Path) -> Checked:
+    """Check a tree that was built in Python."""
+    faults: list[Fault] = []
+    checked = _checked(rules, domain, faults, frozenset(), (), folder, None)
+    if checked is None:
+        raise _error(faults, is_syntax=False)
+    return checked
+
+
+def _checked(
+    rules: Rules,
+    domain: Domain,
+    faults: list[Fault],
+    lost: frozenset[str],
+    definitions: tuple[Named, ...],
+    folder: Path,
+    span: Span | None,
+) -> Checked | None:
+    resolver = Resolver(domain, Checker(domain, faults, lost))
+    resolver.definitions(definitions)
+    nodes = resolver.nodes(rules.statements)
+    found = list(rules_in(nodes))
+    if not found and not faults:
+        faults.append(Fault("there is no requirement here", span, "write: require ..."))
+    faults += faults_of(found)
+    if faults:
+        return None
+    return Checked(domain, nodes, reduced(found), folder, span)
+
+
+def _error(faults: list[Fault], *, is_syntax: bool) -> ParseError | CheckError:
+    ordered = sorted(faults, key=lambda f: f.span.start if f.span else -1)
+    if is_syntax:
+        return ParseError(ordered)
+    if all(isinstance(f, UnitFault) for f in ordered):
+        return UnitError(ordered)
+    return CheckError(ordered)

@@ -1,0 +1,402 @@
+"""From the lines of a rule file to its tree; all syntax errors at once.
+
+A line is read on its own: an error in one leaves the others to be read. What a faulty
+line would have defined is remembered, so that its uses are not called unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import NoReturn
+
+from millstream.errors import Fault, suggest
+from millstream.languages.rules.ast import (
+    Apply,
+    Expression,
+    Field,
+    Location,
+    Named,
+    Number,
+    Require,
+    Rules,
+    Statement,
+    Text,
+    Truth,
+    When,
+    Word,
+)
+from millstream.languages.rules.tokens import FOREIGN, KEYWORDS, WORDS, Line, Token, split_lines
+from millstream.languages.rules.units import is_unit
+from millstream.source import Source, Span
+
+_Part = Callable[[], Expression]
+_COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
+
+
+class _Stop(Exception):
+    """The line cannot be read further; its fault has been noted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A tree, what it defines, and the names whose definitions could not be read."""
+
+    rules: Rules
+    lost: frozenset[str]
+    definitions: tuple[Named, ...] = ()
+
+
+def read_rules(source: Source, faults: list[Fault], names: Mapping[str, Named]) -> Read:
+    """The tree of a text; `names` are those that the domain defines."""
+    reader = _Reader(split_lines(source, faults), faults, dict(names))
+    statements = reader.block(-1, top=True)
+    rules = Rules(tuple(statements), reader.domain)
+    return Read(rules, frozenset(reader.lost), tuple(reader.definitions))
+
+
+def domain_named(source: Source) -> tuple[str, Span | None]:
+    """The domain that a file says it is written for, before anything else is read."""
+    for line in split_lines(source, []):
+        match [t.value for t in line.tokens]:
+            case ["domain", text] if line.tokens[1].kind == "text":
+                return text[1:-1], line.tokens[1].span
+    return Rules(()).domain, None
+
+
+def read_expression(
+    source: Source, faults: list[Fault], names: Mapping[str, Named]
+) -> Expression | None:
+    """A single expression, such as one in a domain file."""
+    lines = split_lines(source, faults)
+    if len(lines) != 1:
+        faults.append(Fault("expected one expression", Span(source, 0, len(source.text))))
+        return None
+    try:
+        words = _Words(lines[0], faults, names)
+        return words.whole()
+    except _Stop:
+        return None
+
+
+@dataclass
+class _Reader:
+    """Mutable: where we are among the lines, and what has been defined."""
+
+    lines: list[Line]
+    faults: list[Fault]
+    names: dict[str, Named]
+    lost: set[str] = field(default_factory=set)
+    definitions: list[Named] = field(default_factory=list)
+    domain: str = Rules(()).domain
+    at: int = 0
+
+    def block(self, above: int, *, top: bool = False) -> list[Statement]:
+        """The statements that are indented further than what is above them."""
+        found: list[Statement] = []
+        if self.at >= len(self.lines):
+            return found
+        indent = self.lines[self.at].indent
+        if top and indent > 0:
+            self.fail("this line is indented, but nothing above opens a block", self.lines[self.at])
+        before = dict(self.names)
+        while self.at < len(self.lines):
+            line = self.lines[self.at]
+            if line.indent <= above:
+                break
+            if line.indent != indent and not (top and indent > 0):
+                self.misplaced(line, indent)
+            self.at += 1
+            statement = self.statement(line)
+            found += [statement] if statement is not None else []
+        if not top:
+            self.names = before  # what a block defines is known inside it only
+        return found
+
+    def misplaced(self, line: Line, indent: int) -> None:
+        if line.indent > indent:
+            message = "this line is indented, but nothing above opens a block"
+            self.fail(message, line, "a block follows a line that ends with a colon")
+        else:
+            self.fail("this indentation matches no block above", line)
+
+    def fail(self, message: str, line: Line, hint: str | None = None) -> None:
+        self.faults.append(Fault(message, line.span, hint))
+
+    def statement(self, line: Line) -> Statement | None:
+        words = _Words(line, self.faults, self.names)
+        first = line.tokens[0]
+        try:
+            match first.value:
+                case "require":
+                    words.advance()
+                    return Require(words.whole(), line.span)
+                case "domain":
+                    words.advance()
+                    self.domain = words.text("the name of a domain, in quotes")
+                    words.end()
+                    return None
+                case "when" | "location":
+                    return self.compound(line, words)
+                case _:
+                    self.definition(words)
+                    return None
+        except _Stop:
+            if len(line.tokens) > 1 and line.tokens[1].value == "=":
+                self.lost.add(first.value)
+            if first.value in ("when", "location"):
+                self.block(line.indent)  # its errors count too
+            return None
+
+    def compound(self, line: Line, words: _Words) -> Statement:
+        word = words.advance()
+        head: Expression | tuple[Text, ...]
+        head = words.places() if word.value == "location" else words.expression()
+        if not words.accept(":"):
+            words.fail("expected a colon", words.here, f'write "{word.value} ...:"')
+        span = word.span.to(words.previous)
+        if words.token is not None:
+            body = [s for s in (self.statement(words.rest()),) if s is not None]
+        else:
+            has_body = self.at < len(self.lines) and self.lines[self.at].indent > line.indent
+            if not has_body:
+                words.fail("expected an indented block after this line", span)
+            body = self.block(line.indent)
+        if isinstance(head, tuple):
+            return Location(head, tuple(body), span)
+        return When(head, tuple(body), span)
+
+    def definition(self, words: _Words) -> None:
+        first = words.advance()
+        is_name = first.kind == "name" and first.value not in WORDS
+        if not is_name or words.token is None or words.token.value != "=":
+            known = suggest(first.value, KEYWORDS) if is_name else None
+            hint = known or "a line begins with require, when, location, or a name and ="
+            words.fail(f"expected a statement, got {first}", first.span, hint)
+        words.advance()
+        value = words.whole()
+        if first.value in self.names:
+            words.fail(f'"{first.value}" is already defined', first.span)
+        self.names[first.value] = Named(first.value, value)
+        self.definitions.append(self.names[first.value])
+
+
+@dataclass
+class _Words:
+    """Mutable: where we are among the words of one line."""
+
+    line: Line
+    faults: list[Fault]
+    names: Mapping[str, Named]
+    at: int = 0
+
+    @property
+    def token(self) -> Token | None:
+        return self.line.tokens[self.at] if self.at < len(self.line.tokens) else None
+
+    @property
+    def here(self) -> Span:
+        return self.token.span if self.token is not None else self.line.end
+
+    @property
+    def previous(self) -> Span:
+        return self.line.tokens[max(self.at - 1, 0)].span
+
+    def fail(self, message: str, span: Span, hint: str | None = None) -> NoReturn:
+        self.faults.append(Fault(message, span, hint))
+        raise _Stop
+
+    def advance(self) -> Token:
+        token = self.token
+        assert token is not None
+        self.at += 1
+        return token
+
+    def accept(self, *values: str) -> Token | None:
+        token = self.token
+        if token is not None and token.kind != "text" and token.value in values:
+            return self.advance()
+        return None
+
+    def rest(self) -> Line:
+        """What follows a colon on its line."""
+        rest = Line(self.line.indent, self.line.tokens[self.at :])
+        if rest.tokens[0].value in ("when", "location"):
+            self.fail("a block begins on a line of its own", rest.tokens[0].span)
+        return rest
+
+    def end(self) -> None:
+        token = self.token
+        if token is None:
+            return
+        if token.value in FOREIGN:
+            self.fail(f"unexpected {token}", token.span, f'write "{FOREIGN[token.value]}"')
+        hint = None
+        if token.value == "=":
+            hint = "write == to compare"
+        elif token.value == ":":
+            hint = "only when and location open a block"
+        self.fail(f"unexpected {token}", token.span, hint)
+
+    def whole(self) -> Expression:
+        found = self.expression()
+        self.end()
+        return found
+
+    def text(self, what: str) -> str:
+        token = self.token
+        if token is None or token.kind != "text":
+            self.fail(f"expected {what}", self.here)
+        return self.advance().value[1:-1]
+
+    def places(self) -> tuple[Text, ...]:
+        found: list[Text] = []
+        while True:
+            token = self.token
+            is_plain = token is not None and token.kind == "name" and token.value not in WORDS
+            if token is None or not (token.kind == "text" or is_plain):
+                self.fail("expected the name of a location", self.here,
+                          'write it in quotes: location "Wilhelminakade":')  # fmt: skip
+            self.advance()
+            value = token.value[1:-1] if token.kind == "text" else token.value
+            found.append(Text(value, token.span))
+            if not self.accept(","):
+                return tuple(found)
+
+    # --- expressions, loosest first ---
+
+    def expression(self) -> Expression:
+        return self.chain(("or",), lambda: self.chain(("and",), self.negation))
+
+    def chain(self, operators: tuple[str, ...], part: _Part) -> Expression:
+        left = part()
+        while token := self.accept(*operators):
+            right = part()
+            left = Apply(token.value, (left, right), _joined(left, right))
+        return left
+
+    def negation(self) -> Expression:
+        if token := self.accept("not"):
+            value = self.negation()
+            return Apply("not", (value,), token.span.to(value.span or token.span))
+        return self.comparison()
+
+    def comparison(self) -> Expression:
+        left = self.sum()
+        token = self.accept(*_COMPARISONS)
+        if token is None:
+            return left
+        right = self.sum()
+        if again := self.accept(*_COMPARISONS):
+            self.fail("a comparison has two sides", again.span, "write a < b and b < c")
+        return Apply(token.value, (left, right), _joined(left, right))
+
+    def sum(self) -> Expression:
+        return self.chain(("+", "-"), lambda: self.chain(("*", "/"), self.unary))
+
+    def unary(self) -> Expression:
+        if token := self.accept("-"):
+            value = self.unary()
+            span = token.span.to(value.span or token.span)
+            if isinstance(value, Number) and value.value > 0:
+                return Number(-value.value, value.unit, span)
+            return Apply("neg", (value,), span)
+        return self.primary()
+
+    def primary(self) -> Expression:
+        token = self.token
+        if token is None:
+            self.fail("expected an expression", self.here)
+        if token.kind == "number":
+            return self.number()
+        if token.kind == "text":
+            self.advance()
+            return Text(token.value[1:-1], token.span)
+        if token.value == "(":
+            return self.parenthesis()
+        if token.kind == "name" and token.value not in KEYWORDS | {"and", "or", "not"}:
+            return self.name()
+        if token.value in FOREIGN:
+            self.fail(f"unexpected {token}", token.span, f'write "{FOREIGN[token.value]}"')
+        self.fail(f"expected an expression, got {token}", token.span)
+
+    def parenthesis(self) -> Expression:
+        opened = self.advance()
+        value = self.expression()
+        if self.accept(")") is None:
+            if self.token is None:
+                self.fail("this parenthesis is not closed", opened.span)
+            self.end()
+        return value
+
+    def name(self) -> Expression:
+        token = self.advance()
+        if token.value in ("true", "false"):
+            return Truth(token.value == "true", token.span)
+        if token.value == "abs":
+            if self.token is None or self.token.value != "(":
+                self.fail("expected a parenthesis", self.here, "write abs(x)")
+            value = self.parenthesis()
+            return Apply("abs", (value,), token.span.to(self.previous))
+        if self.accept("."):
+            field_ = self.token
+            if field_ is None or field_.kind != "name":
+                self.fail("expected the name of a field", self.here)
+            self.advance()
+            return Field(token.value, field_.value, token.span.to(field_.span))
+        if self.token is not None and self.token.value == "(":
+            hint = suggest(token.value, ("abs",)) or "the only function is abs"
+            self.fail(f'unknown function "{token.value}"', token.span, hint)
+        if token.value in self.names:
+            return Named(token.value, self.names[token.value].value, token.span)
+        return Word(token.value, token.span)
+
+    def number(self) -> Expression:
+        """A number with its unit, which goes on over / and * as long as units follow."""
+        first = self.advance()
+        value = Fraction(first.value)
+        unit = ""
+        last = first.span
+        if self.token is not None and self.token.kind == "name" and not self.is_word(self.at):
+            unit, last = self.factor()
+            while self.is_factor():
+                operator = self.advance().value
+                more, last = self.factor()
+                unit += operator + more
+        return Number(value, unit, first.span.to(last))
+
+    def is_word(self, at: int) -> bool:
+        """Whether the word at a place is one of the language rather than a unit."""
+        token = self.line.tokens[at]
+        after = self.line.tokens[at + 1] if at + 1 < len(self.line.tokens) else None
+        is_field = after is not None and after.value == "."
+        return token.value in WORDS or token.value in self.names or is_field
+
+    def is_factor(self) -> bool:
+        token = self.token
+        if token is None or token.value not in ("/", "*", "·"):
+            return False
+        if self.at + 1 >= len(self.line.tokens):
+            return False
+        after = self.line.tokens[self.at + 1]
+        return after.kind == "name" and not self.is_word(self.at + 1) and is_unit(after.value)
+
+    def factor(self) -> tuple[str, Span]:
+        token = self.advance()
+        text, last = token.value, token.span
+        if power := self.accept("²", "³"):
+            return text + power.value, power.span
+        if raised := self.accept("^"):
+            sign = self.accept("-")
+            digits = self.token
+            if digits is None or digits.kind != "number" or not digits.value.isdigit():
+                self.fail("expected a whole power", raised.span)
+            self.advance()
+            text += f"^{'-' if sign else ''}{digits.value}"
+            last = digits.span
+        return text, last
+
+
+def _joined(left: Expression, right: Expression) -> Span | None:
+    return left.span.to(right.span) if left.span and right.span else None

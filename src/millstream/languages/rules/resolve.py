@@ -1,0 +1,187 @@
+"""The tree of a rule file with its conditions typed, and the requirements at its leaves."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import reduce
+from pathlib import Path
+
+from millstream.calculus.judging import Requirement, Shown
+from millstream.calculus.terms import Call, Column, Literal, Term
+from millstream.calculus.types import BOOLEAN, TEXT
+from millstream.errors import listing, suggest
+from millstream.languages.rules import logic
+from millstream.languages.rules.ast import Location, Named, Require, Statement, Text, When, written
+from millstream.languages.rules.check import Checker
+from millstream.languages.rules.domain import Domain
+from millstream.languages.rules.typed import Truthful
+from millstream.source import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A statement; `kind` is require, when or location."""
+
+    kind: str
+    text: str
+    condition: Truthful
+    shown: tuple[Shown, ...]
+    children: tuple[Node, ...]
+    span: Span | None
+
+    @property
+    def place(self) -> str:
+        """The line on which it stands."""
+        if self.span is None:
+            return "?"
+        return str(self.span.source.line_and_column(self.span.start)[0])
+
+    @property
+    def spoken(self) -> str:
+        return f"{self.kind} {self.text}"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A requirement and the statements that it stands in, outermost first."""
+
+    node: Node
+    above: tuple[Node, ...]
+
+    @property
+    def formula(self) -> logic.Formula:
+        return self.node.condition.formula
+
+    @property
+    def conditions(self) -> tuple[logic.Formula, ...]:
+        return tuple(n.condition.formula for n in self.above)
+
+    @property
+    def place(self) -> str:
+        return self.node.place
+
+    def requirement(self, conditions: tuple[Node, ...] | None = None) -> Requirement:
+        """As the calculus wants it, under some of its conditions."""
+        above = self.above if conditions is None else conditions
+        when = _all([n.condition.term for n in above])
+        shown = self.node.shown
+        labels = {s.label for s in shown}
+        asked = {s.label: s for n in above for s in n.shown if s.label not in labels}
+        return Requirement(
+            self.place, self.node.text, when, self.node.condition.term, shown,
+            tuple(asked.values()), self.node.span,
+        )  # fmt: skip
+
+
+def _all(terms: list[Term]) -> Term | None:
+    if not terms:
+        return None
+    return reduce(lambda one, other: Call("and", (one, other), BOOLEAN), terms)
+
+
+def rules_in(nodes: tuple[Node, ...], above: tuple[Node, ...] = ()) -> Iterator[Rule]:
+    """All requirements of a tree, in order."""
+    for node in nodes:
+        if node.kind == "require":
+            yield Rule(node, above)
+        else:
+            yield from rules_in(node.children, (*above, node))
+
+
+@dataclass
+class Resolver:
+    """Mutable: through its checker, which collects faults."""
+
+    domain: Domain
+    checker: Checker
+
+    def nodes(self, statements: tuple[Statement, ...]) -> tuple[Node, ...]:
+        found = [self.node(one) for one in statements]
+        return tuple(n for n in found if n is not None)
+
+    def definitions(self, named: tuple[Named, ...]) -> None:
+        """What is defined is checked even if nothing uses it."""
+        for one in named:
+            self.checker.typed(one.value)
+
+    def node(self, statement: Statement) -> Node | None:
+        match statement:
+            case Require(condition, span):
+                found = self.checker.condition(condition, "a requirement")
+                if found is None:
+                    return None
+                shown = tuple(self.checker.shown(condition))
+                return Node("require", written(condition), found, shown, (), span)
+            case When(condition, body, span):
+                found = self.checker.condition(condition, "a condition")
+                children = self.nodes(body)
+                if found is None:
+                    return None
+                shown = tuple(self.checker.shown(condition))
+                return Node("when", written(condition), found, shown, children, span)
+            case Location(names, body, span):
+                place = self.location(names, span)
+                children = self.nodes(body)
+                if place is None:
+                    return None
+                text = ", ".join(f'"{n.value}"' for n in names)
+                shown = tuple(
+                    Shown(str(p), "", Column(str(p), TEXT)) for p in self.domain.locations
+                )
+                return Node("location", text, place, shown, children, span)
+
+    def location(self, names: tuple[Text, ...], span: Span | None) -> Truthful | None:
+        """A subject is at a place if one of the columns for locations names it."""
+        if not self.domain.locations:
+            self.checker.fail("this domain has no locations", span)
+            return None
+        known = known_locations(self.domain)
+        for name in names:
+            if known is not None and name.value not in known:
+                near = suggest(name.value, known) or ""
+                hint = f"there are: {listing(known)}. {near}".strip()
+                self.checker.fail(f'no {_located(self.domain)} is at "{name.value}"', name.span,
+                                  hint)  # fmt: skip
+        tests = [(str(p), n.value) for n in names for p in self.domain.locations]
+        formula = tuple(logic.Member(path, name) for path, name in tests)
+        terms: list[Term] = [
+            Call("==", (Column(path, TEXT), Literal(name, TEXT)), BOOLEAN) for path, name in tests
+        ]
+        term = reduce(lambda one, other: Call("or", (one, other), BOOLEAN), terms)
+        whole = formula[0] if len(formula) == 1 else logic.Some(formula)
+        return Truthful(term, whole)
+
+
+def _located(domain: Domain) -> str:
+    """The entity whose key or columns name locations."""
+    for entity in domain.entities.values():
+        if entity.of in domain.locations:
+            return entity.name
+    return domain.subject
+
+
+def known_locations(domain: Domain) -> list[str] | None:
+    """All names of locations, if the domain says in which files they stand."""
+    found: list[str] = []
+    for path in domain.locations:
+        linked = [e for e in domain.entities.values() if e.of == path]
+        owners = [(e, e.key) for e in linked] or [(domain.entities[path.entity], path.column)]
+        for entity, column in owners:
+            values = _values(domain.folder, entity.source, column)
+            if values is None:
+                return None
+            found += values
+    return list(dict.fromkeys(found))
+
+
+def _values(folder: Path | None, source: str | None, column: str | None) -> list[str] | None:
+    """A column of a CSV file; None if there is no such file, which running it will tell."""
+    if folder is None or source is None or column is None or not source.endswith(".csv"):
+        return None
+    path = folder / source
+    if not path.exists():
+        return None
+    with path.open(newline="", encoding="utf-8-sig") as file:
+        return [row[column] for row in csv.DictReader(file) if row.get(column)]

@@ -1,0 +1,123 @@
+"""From rules and their domain to a program: facts, a judge, and what has changed.
+
+status     a relation: each subject with its status and the reasons
+warnings   a stream: what is worth hearing about
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from millstream.calculus.functions import Assign, Dstream, Filter, Istream, Judge, Map, Now
+from millstream.calculus.graph import Program
+from millstream.calculus.judging import FAILED, REASONS, STATUS, VERDICT, Requirement
+from millstream.calculus.terms import Call, Literal, Term, columns_read
+from millstream.calculus.types import BOOLEAN, TEXT
+from millstream.calculus.verify import verified
+from millstream.languages.rules.domain import (
+    ALLOWED,
+    CHANGED,
+    LIFTED,
+    RESTRICTED,
+    UNDECIDED,
+    Domain,
+)
+from millstream.languages.rules.facts import Facts
+from millstream.languages.rules.wiring import Flow, Wiring
+from millstream.source import Span
+
+WARNING = "warning"
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The columns by which a subject is known: inside, and in the results."""
+
+    inside: tuple[str, ...]
+    outside: tuple[str, ...]
+
+    @staticmethod
+    def of(domain: Domain) -> Names:
+        key = domain.entities[domain.subject].key
+        assert key is not None
+        outside = tuple(dict.fromkeys((key, *domain.shown)))
+        return Names(tuple(f"{domain.subject}.{c}" for c in outside), outside)
+
+
+def translate(domain: Domain, requirements: tuple[Requirement, ...], span: Span | None) -> Program:
+    """The program whose outputs are `status` and `warnings`."""
+    wiring = Wiring(span)
+    facts = Facts(domain, wiring).flow(_wanted(requirements))
+    names = Names.of(domain)
+    judged = wiring.add(Judge(names.inside, requirements), facts, name="judged")
+    renamed = dict(zip(names.outside, names.inside, strict=True)) | {n: n for n in VERDICT}
+    status = wiring.columns(judged, renamed, "verdicts")
+    warnings = _warnings(wiring, status, names, domain.warn)
+    return verified(wiring.program({"status": status, "warnings": warnings}))
+
+
+def facts_program(domain: Domain, requirements: Iterable[Requirement]) -> Program:
+    """The program whose output `facts` has all that requirements read, for explanations."""
+    wiring = Wiring()
+    return verified(wiring.program({"facts": Facts(domain, wiring).flow(_wanted(requirements))}))
+
+
+def sources_of(domain: Domain, program: Program, folder: Path) -> dict[str, str]:
+    """Where the domain says that its inputs are, as seen from the folder of the rules."""
+    used = set(program.input_names)
+    found: dict[str, str] = {}
+    for entity in domain.entities.values():
+        if entity.source is not None and entity.input in used:
+            home = domain.folder or folder
+            found[entity.input] = os.path.relpath(home / entity.source, folder)
+    return found
+
+
+def _wanted(requirements: Iterable[Requirement]) -> list[str]:
+    read = (columns_read(term) for one in requirements for term in one.terms())
+    return sorted(frozenset[str]().union(*read))
+
+
+def _warnings(wiring: Wiring, status: Flow, names: Names, warn: tuple[str, ...]) -> Flow:
+    """Each subject's verdict beside the one it replaces, where the two differ enough."""
+    key = names.outside[0]
+    came = wiring.add(Istream(), status, name="came")
+    went = wiring.add(Dstream(), status, name="went")
+    old = wiring.columns(went, {"key": key, "was": STATUS, "had": FAILED}, "old")
+    now, before = (wiring.add(Now(), f, name="now") for f in (came, old))
+    keep = frozenset((*now.schema.names, "was", "had"))
+    both = wiring.left_join(now, before, ((key, "key"),), "change", keep)
+    columns = [Assign(n, both.column(n)) for n in names.outside]
+    columns.append(Assign(WARNING, _warning(both)))
+    columns += [Assign(n, both.column(n)) for n in (STATUS, FAILED, REASONS)]
+    told = wiring.add(Map(tuple(columns)), both, name="told")
+    wanted: Term = Literal(False, BOOLEAN)
+    for kind in warn:
+        wanted = Call("or", (wanted, _is(told.column(WARNING), kind)), BOOLEAN)
+    heard = wiring.add(Filter(wanted), told, name="heard")
+    return wiring.add(Istream(), heard, name="spoken")
+
+
+def _is(term: Term, text: str) -> Term:
+    return Call("==", (term, Literal(text, TEXT)), BOOLEAN)
+
+
+def _warning(both: Flow) -> Term:
+    """What to call the step from one verdict to the next; empty if it is none."""
+    status, failed = both.column(STATUS), both.column(FAILED)
+    was = Call("coalesce", (both.column("was"), Literal("", TEXT)), TEXT)
+    had = Call("coalesce", (both.column("had"), Literal("", TEXT)), TEXT)
+    changed = _if(Call("==", (failed, had), BOOLEAN), "", CHANGED)
+    restricted = _if(_is(was, RESTRICTED), changed, RESTRICTED)
+    undecided = _if(_is(was, UNDECIDED), "", UNDECIDED)
+    allowed = _if(_is(was, ""), ALLOWED, _if(_is(was, ALLOWED), "", LIFTED))
+    return _if(_is(status, RESTRICTED), restricted,
+               _if(_is(status, UNDECIDED), undecided, allowed))  # fmt: skip
+
+
+def _if(condition: Term, one: Term | str, other: Term | str) -> Term:
+    terms = tuple(Literal(t, TEXT) if isinstance(t, str) else t for t in (one, other))
+    return Call("if", (condition, *terms), TEXT)

@@ -1,0 +1,140 @@
+"""A total over a window that slides is summed in parts first.
+
+Law: a bag is the sum of its parts, whichever way it is cut. Numbers, sums of integers,
+smallest and largest values of the parts give those of the whole; sums of floating-point
+numbers would be rounded twice, so they stay whole. A part that has become empty has no row,
+so the number of rows of nothing at all must be said to be none.
+
+    before  (w) <- Range[1 h; slide 1 min](s); (out) <- Aggregate[n = count()](w);
+    after   (s.parts) <- Map[..., part = integer(_time) % 31](s);
+            (w) <- Range[1 h; slide 1 min](s.parts);
+            (w.sums) <- Aggregate[by part; n = count()](w);
+            (out.sums) <- Aggregate[n = sum(n)](w.sums); (out) <- Map[n = coalesce(n, 0)](out.sums);
+
+All rows of a total must come together in one place. With parts only their sums must, and
+those of a window that slides change only when it does, not with every row. Without a slide
+every row would change a sum, and nothing would be won.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from millstream.calculus.functions import (
+    Aggregate,
+    Aggregation,
+    Assign,
+    Filter,
+    Map,
+    Range,
+)
+from millstream.calculus.graph import Operator, Program
+from millstream.calculus.terms import Call, Column, Literal, Term
+from millstream.calculus.types import INTEGER, NUMBER, TIME, TIME_COLUMN, Kind, Schema
+
+#: More than there are cores in a machine, and prime, so that no rhythm of times falls on a few.
+PARTS = 31
+#: How the results of parts become that of the whole.
+_COMBINED = {"count": "sum", "sum": "sum", "min": "min", "max": "max"}
+
+
+def sum_in_parts(program: Program) -> Program:
+    """Cut the first total that can be; the same program if there is none."""
+    for op in program.operators:
+        function = op.function
+        if not isinstance(function, Aggregate) or function.by:
+            continue
+        path = _path(program, op)
+        if path is not None and all(map(_is_exact, function.aggregations)):
+            return _cut(program, op, function, path)
+    return program
+
+
+def _is_exact(one: Aggregation) -> bool:
+    if one.function in ("count", "min", "max"):
+        return True
+    return one.term is not None and one.term.type.kind in (Kind.INTEGER, Kind.DURATION)
+
+
+def _path(program: Program, total: Operator) -> list[Operator] | None:
+    """From a window that slides to what is totalled, if only rows are chosen and made between."""
+    producers = program.producers()
+    path: list[Operator] = []
+    queue = total.inputs[0]
+    while (op := producers.get(queue)) is not None and len(op.outputs) == 1:
+        path.insert(0, op)
+        if isinstance(op.function, Range):
+            return path if op.function.slide is not None else None
+        if not isinstance(op.function, (Filter, Map)):
+            return None
+        queue = op.inputs[0]
+    return None
+
+
+def _cut(program: Program, total: Operator, function: Aggregate, path: list[Operator]) -> Program:
+    window = path[0]
+    stream = window.inputs[0]
+    types = program.queue_types()
+    part = _fresh("part", [types[q].schema for op in (*path, total) for q in op.inputs])
+    when = Call("integer", (Column(TIME_COLUMN, TIME),), INTEGER)
+    number = Call("%", (when, Literal(PARTS, INTEGER)), INTEGER)
+    columns = tuple(Assign(f.name, Column(f.name, f.type)) for f in types[stream].schema)
+    numbered = Operator(
+        Map((*columns, Assign(part, number))), (stream,), (f"{stream}.parts",), origin=window.origin
+    )
+    changed: dict[int, list[Operator]] = {
+        id(window): [numbered, replace(window, inputs=numbered.outputs)],
+        id(total): _totals(total, function, part),
+    }
+    for op in path[1:]:
+        if isinstance(op.function, Map):
+            own = Assign(part, Column(part, INTEGER))
+            changed[id(op)] = [replace(op, function=Map((*op.function.columns, own)))]
+    operators = [new for op in program.operators for new in changed.get(id(op), [op])]
+    return replace(program, operators=tuple(operators))
+
+
+def _totals(total: Operator, function: Aggregate, part: str) -> list[Operator]:
+    """The sums of parts, the sums of these, and the results made of them."""
+    small: list[Aggregation] = []
+    large: list[Aggregation] = []
+    results: list[Assign] = []
+    for one in function.aggregations:
+        kept = _kept(one)
+        for name, aggregate in kept:
+            small.append(replace(one, name=name, function=aggregate))
+            value = Column(name, small[-1].result_type())
+            large.append(Aggregation(name, _COMBINED[aggregate], value))
+        results.append(Assign(one.name, _result(one, [Column(a.name, a.result_type())
+                                                      for a in large[-len(kept):]])))  # fmt: skip
+    (source,), (out,) = total.inputs, total.outputs
+    (variable,) = total.reads
+    sums, together = f"{source}.sums", f"{out}.sums"
+    state = (f"{variable}.parts",)
+    return [
+        Operator(Aggregate((part,), tuple(small)), (source,), (sums,), state, state, total.origin),
+        replace(total, function=Aggregate((), tuple(large)), inputs=(sums,), outputs=(together,)),
+        Operator(Map(tuple(results)), (together,), (out,), origin=total.origin),
+    ]
+
+
+def _kept(one: Aggregation) -> list[tuple[str, str]]:
+    """What is kept of each part for an aggregate: names and functions."""
+    if one.function == "avg":
+        return [(f"{one.name}.sum", "sum"), (f"{one.name}.count", "count")]
+    return [(one.name, one.function)]
+
+
+def _result(one: Aggregation, kept: list[Column]) -> Term:
+    if one.function == "avg":
+        total, count = (Call("number", (column,), NUMBER) for column in kept)
+        return Call("/", (total, count), NUMBER)
+    if one.function == "count":
+        return Call("coalesce", (kept[0], Literal(0, INTEGER)), INTEGER)
+    return kept[0]
+
+
+def _fresh(wanted: str, schemas: list[Schema]) -> str:
+    taken = {name for schema in schemas for name in schema.names}
+    return next(name for n in range(len(taken) + 1)
+                if (name := f"{wanted}{n or ''}") not in taken)  # fmt: skip

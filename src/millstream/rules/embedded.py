@@ -1,0 +1,235 @@
+"""Rules written in Python: operators build the tree, and remember on which line they stand."""
+
+from __future__ import annotations
+
+import linecache
+import sys
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, NoReturn
+
+from millstream.api import Compiled
+from millstream.errors import UsageError, listing, suggest
+from millstream.languages.rules import ast
+from millstream.languages.rules.domain import Domain
+from millstream.languages.rules.domain_file import load_domain
+from millstream.languages.rules.load import Checked, check_tree, translated
+from millstream.languages.rules.units import UnknownUnitError, parse_unit
+from millstream.source import Source, Span
+
+_HERE = str(Path(__file__).parent)
+
+#: What may stand beside an operator.
+Given = "Value | float | int | str | bool"
+
+
+def _place() -> Span | None:
+    """The line of the caller outside this package."""
+    frame = sys._getframe(1)  # noqa: SLF001  inspect offers it no faster, and this runs often
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_HERE):
+        frame = frame.f_back
+    lines = linecache.getlines(frame.f_code.co_filename)
+    if not 0 < frame.f_lineno <= len(lines):
+        return None
+    source = Source(frame.f_code.co_filename, "".join(lines))
+    start = sum(len(line) for line in lines[: frame.f_lineno - 1])
+    text = lines[frame.f_lineno - 1]
+    indent = len(text) - len(text.lstrip())
+    return Span(source, start + indent, start + max(len(text.rstrip()), indent))
+
+
+def _node(given: object) -> ast.Expression:
+    match given:
+        case Value(node):
+            return node
+        case bool():
+            return ast.Truth(given, _place())
+        case int() | float():
+            return ast.Number(Fraction(str(given)), "", _place())
+        case str():
+            return ast.Text(given, _place())
+        case _:
+            raise UsageError(f"expected a value of a rule, got {given!r}")
+
+
+@dataclass(frozen=True, eq=False)
+class Value:
+    """A value that will be known when the rules run; operators on it make others."""
+
+    node: ast.Expression
+
+    def _with(self, operator: str, *others: object) -> Value:
+        args = (self.node, *(_node(o) for o in others))
+        return Value(ast.Apply(operator, args, _place()))
+
+    def _from(self, operator: str, first: object) -> Value:
+        return Value(ast.Apply(operator, (_node(first), self.node), _place()))
+
+    def __add__(self, other: object) -> Value:
+        return self._with("+", other)
+
+    def __radd__(self, other: object) -> Value:
+        return self._from("+", other)
+
+    def __sub__(self, other: object) -> Value:
+        return self._with("-", other)
+
+    def __rsub__(self, other: object) -> Value:
+        return self._from("-", other)
+
+    def __mul__(self, other: object) -> Value:
+        return self._with("*", other)
+
+    def __rmul__(self, other: object) -> Value:
+        return self._from("*", other)
+
+    def __truediv__(self, other: object) -> Value:
+        return self._with("/", other)
+
+    def __rtruediv__(self, other: object) -> Value:
+        return self._from("/", other)
+
+    def __neg__(self) -> Value:
+        node = self.node
+        if isinstance(node, ast.Number) and node.value > 0:
+            return Value(replace(node, value=-node.value))
+        return self._with("neg")
+
+    def __abs__(self) -> Value:
+        return self._with("abs")
+
+    def __eq__(self, other: object) -> Value:  # type: ignore[override]
+        return self._with("==", other)
+
+    def __ne__(self, other: object) -> Value:  # type: ignore[override]
+        return self._with("!=", other)
+
+    def __lt__(self, other: object) -> Value:
+        return self._with("<", other)
+
+    def __le__(self, other: object) -> Value:
+        return self._with("<=", other)
+
+    def __gt__(self, other: object) -> Value:
+        return self._with(">", other)
+
+    def __ge__(self, other: object) -> Value:
+        return self._with(">=", other)
+
+    def __and__(self, other: object) -> Value:
+        return self._with("and", other)
+
+    def __or__(self, other: object) -> Value:
+        return self._with("or", other)
+
+    def __invert__(self) -> Value:
+        return self._with("not")
+
+    __hash__ = None  # type: ignore[assignment]  # `==` makes a value, so it cannot be a key
+
+    def __bool__(self) -> NoReturn:
+        raise UsageError(
+            "the truth of a rule is not known while it is written",
+            hint="write & for and, | for or, ~ for not, with parentheses around comparisons",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class UnitOf:
+    """A unit: `15 * unit("m")` is a length."""
+
+    text: str
+
+    def __rmul__(self, number: float) -> Value:
+        return Value(ast.Number(Fraction(str(number)), self.text, _place()))
+
+
+def unit(text: str) -> UnitOf:
+    """A unit by its name, such as `m`, `knots` or `kg/m^3`."""
+    try:
+        parse_unit(text)
+    except UnknownUnitError as error:
+        raise UsageError(str(error), span=_place(), hint=error.hint) from None
+    return UnitOf(text)
+
+
+def named(name: str, value: Value) -> Value:
+    """A named expression: explanations call it by its name."""
+    return Value(ast.Named(name, value.node, _place()))
+
+
+def require(condition: Value) -> ast.Require:
+    return ast.Require(_node(condition), _place())
+
+
+def when(condition: Value, *body: ast.Statement) -> ast.When:
+    return ast.When(_node(condition), body, _place())
+
+
+def location(name: str | tuple[str, ...], *body: ast.Statement) -> ast.Location:
+    """Rules for one place, or for several of which each will do."""
+    names = (name,) if isinstance(name, str) else name
+    return ast.Location(tuple(ast.Text(n, _place()) for n in names), body, _place())
+
+
+def domain(name: str | Path = "port") -> Vocabulary:
+    """The words of a domain that ships with Millstream, or of the file at a path."""
+    path = Path(name)
+    if path.suffix == ".toml":
+        return Vocabulary(load_domain(path.name, path.parent), str(name))
+    return Vocabulary(load_domain(str(name), Path()), str(name))
+
+
+@dataclass(frozen=True)
+class EntityWords:
+    """The fields of an entity, as attributes; hence it has hardly any of its own."""
+
+    _domain: Domain
+    _entity: str
+
+    def __getattr__(self, field: str) -> Value:
+        columns = self._domain.entities[self._entity].columns
+        if field.startswith("_") or field not in columns:
+            near = suggest(field, columns) or f"it has: {listing(columns, 20)}"
+            raise AttributeError(f'{self._entity} has no "{field}"; {near}')
+        return Value(ast.Field(self._entity, field, _place()))
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The entities of a domain, the members of its enumerations and its own names."""
+
+    domain: Domain
+    name: str
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self.domain.entities:
+            return EntityWords(self.domain, name)
+        if name in self.domain.names:
+            return Value(ast.Named(name, self.domain.names[name].value, _place()))
+        members = self.domain.members()
+        if name in members:
+            return Value(ast.Word(name, _place()))
+        known = [*self.domain.entities, *self.domain.names, *members]
+        near = suggest(name, known) or f"it has: {listing(known, 20)}"
+        raise AttributeError(f'the domain has no "{name}"; {near}')
+
+    def rules(self, *statements: ast.Statement) -> Book:
+        return Book(ast.Rules(statements, self.name), self.domain)
+
+
+@dataclass(frozen=True)
+class Book:
+    """Rules, and the domain they are written for."""
+
+    tree: ast.Rules
+    domain: Domain
+
+    def check(self) -> Checked:
+        """The rules with types, or an error with every fault in it."""
+        return check_tree(self.tree, self.domain, Path())
+
+    def compile(self) -> Compiled:
+        """A program that can be run; its outputs are `status` and `warnings`."""
+        return Compiled.of(translated(self.check()), "rules", Path())

@@ -1,0 +1,133 @@
+"""The machine for requirements gives what the definition gives, row for row."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from millstream.calculus.functions import Judge
+from millstream.calculus.judging import Requirement, Shown
+from millstream.calculus.terms import NAN, Call, Column, Literal, Term
+from millstream.calculus.types import (
+    BOOLEAN,
+    DURATION,
+    INTEGER,
+    NUMBER,
+    TEXT,
+    TIME,
+    QueueType,
+    Row,
+    Schema,
+)
+from millstream.environment.judging import outcome, verdict
+from millstream.kernels.judge import JudgeKernel
+from millstream.kernels.judge_code import why_not
+from millstream.kernels.kernel import Round
+from millstream.kernels.rounds import NO_TICKS
+from millstream.plan.batch import batch_of
+
+SCHEMA = Schema.of(k=INTEGER, x=NUMBER, y=NUMBER, n=INTEGER, b=BOOLEAN, s=TEXT, t=TEXT, u=TIME,
+                   v=TIME)  # fmt: skip
+TYPE = QueueType(SCHEMA, is_relation=True)
+NUMBERS = st.sampled_from((0.0, 1.0, -1.5, 2.0, NAN, float("inf"), None))
+TEXTS = st.sampled_from(("a", "b", "", None))
+TIMES = st.sampled_from((0, 5, -(2**62), 2**62, 2**63 - 1, -(2**63), None))
+
+
+def column(name: str) -> Column:
+    return Column(name, SCHEMA[name])
+
+
+def numbers() -> st.SearchStrategy[Term]:
+    seconds = Call("seconds", (Call("-", (column("u"), column("v")), DURATION),), NUMBER)
+    leaf: st.SearchStrategy[Term] = st.sampled_from(
+        (column("x"), column("y"), Call("number", (column("n"),), NUMBER), seconds,
+         Literal(1.0, NUMBER), Literal(0.0, NUMBER), Literal(None, NUMBER))
+    )  # fmt: skip
+    return st.recursive(
+        leaf,
+        lambda inner: st.one_of(
+            st.builds(
+                lambda f, a, b: Call(f, (a, b), NUMBER), st.sampled_from("+-*/"), inner, inner
+            ),
+            st.builds(lambda f, a: Call(f, (a,), NUMBER), st.sampled_from(("neg", "abs")), inner),
+        ),
+        max_leaves=4,
+    )
+
+
+def conditions() -> st.SearchStrategy[Term]:
+    relation = st.sampled_from(("==", "!=", "<", "<=", ">", ">="))
+    texts: st.SearchStrategy[Term] = st.sampled_from(
+        (column("s"), column("t"), Literal("a", TEXT), Literal("", TEXT))
+    )
+    leaf: st.SearchStrategy[Term] = st.one_of(
+        st.builds(lambda f, a, b: Call(f, (a, b), BOOLEAN), relation, numbers(), numbers()),
+        st.builds(lambda f, a, b: Call(f, (a, b), BOOLEAN), st.sampled_from(("==", "!=")), texts,
+                  texts),
+        st.builds(lambda a: Call("is_null", (a,), BOOLEAN), numbers()),
+        st.sampled_from((column("b"), Literal(True, BOOLEAN), Literal(None, BOOLEAN))),
+    )  # fmt: skip
+    return st.recursive(
+        leaf,
+        lambda inner: st.one_of(
+            st.builds(lambda f, a, b: Call(f, (a, b), BOOLEAN), st.sampled_from(("and", "or")),
+                      inner, inner),
+            st.builds(lambda a: Call("not", (a,), BOOLEAN), inner),
+        ),
+        max_leaves=4,
+    )  # fmt: skip
+
+
+REQUIREMENTS = st.builds(
+    Requirement,
+    st.sampled_from(("1", "2", "3")),
+    st.just("x"),
+    st.none() | conditions(),
+    conditions(),
+    st.just((Shown("x", "m", column("x")), Shown("s", "", column("s")))),
+    st.just((Shown("sum", "m", Call("+", (column("x"), column("y")), NUMBER)),)),
+)
+ROWS = st.lists(
+    st.tuples(st.integers(0, 3), NUMBERS, NUMBERS, st.sampled_from((0, 2, None)),
+              st.sampled_from((True, False, None)), TEXTS, TEXTS, TIMES, TIMES),
+    min_size=1, max_size=12,
+)  # fmt: skip
+
+
+def defined(judge: Judge, row: Row) -> Row:
+    names = dict(zip(SCHEMA.names, row, strict=True))
+    outcomes = [outcome(one, names) for one in judge.requirements]
+    failed = [n for n, found in enumerate(outcomes) if found is False]
+    undecided = [n for n, found in enumerate(outcomes) if found is None]
+    return (row[0], *verdict(judge, names, failed, undecided))
+
+
+@settings(max_examples=200, deadline=None, derandomize=True, database=None)
+@given(st.lists(REQUIREMENTS, min_size=1, max_size=6), ROWS, st.integers(1, 60))
+def test_the_machine_gives_what_the_definition_gives(
+    requirements: list[Requirement], rows: list[Row], times: int
+) -> None:
+    judge = Judge(("k",), tuple(requirements))
+    assert why_not(judge) is None
+    repeated = rows * times  # over the end of a block
+    kernel = JudgeKernel(judge, (TYPE,), 1)
+    batch = batch_of(TYPE, list(range(len(repeated))), repeated, [1] * len(repeated))
+    (made,) = kernel.process((batch,), Round(len(repeated), NO_TICKS))
+    assert [defined(judge, row) for row in repeated] == made.rows()
+
+
+def test_changes_that_do_not_change_a_verdict_are_not_told() -> None:
+    small = Call("<", (column("x"), Literal(5.0, NUMBER)), BOOLEAN)
+    kernel = JudgeKernel(Judge(("k",), (Requirement("1", "x < 5", None, small),)), (TYPE,), 1)
+    old, new, bad = ((7, x, *([None] * 7)) for x in (1.0, 2.0, 9.0))
+    batch = batch_of(TYPE, [1, 1, 2, 2], [old, new, new, bad], [-1, 1, -1, 1])
+    (made,) = kernel.process((batch,), Round(2, NO_TICKS))
+    assert [(2, "allowed"), (2, "restricted")] == [
+        (t, row[1]) for t, row in zip(made.time.tolist(), made.rows(), strict=True)
+    ]
+
+
+def test_what_the_machine_cannot_compute_is_said() -> None:
+    odd = Call("like", (column("s"), Literal("a%", TEXT)), BOOLEAN)
+    assert "like" in (why_not(Judge(("k",), (Requirement("1", "", None, odd),))) or "")

@@ -1,0 +1,126 @@
+"""Rule files and inputs for the toy domain, small and full of equal values."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from millstream.backends.reference.feed import Event
+from millstream.calculus.graph import Program
+from millstream.calculus.types import Kind, Type, Value
+
+LENGTHS = ("vessel.draught", "vessel.length", "berth.depth", "tide.height", "depth")
+PLACES = ("east", "west", "north")
+
+#: Mentions every column, so that the facts are always the same program.
+EVERYTHING = (
+    "require vessel.draught + vessel.length + berth.depth + tide.height >= -9000 km "
+    "or wind.velocity <= 900 knots or vessel.id == 1 or tugs.available >= 99 "
+    'or vessel.kind == Barge or vessel.destination == "east" or berth.basin == "north"'
+)
+
+
+def lengths() -> st.SearchStrategy[str]:
+    constant = st.builds(lambda n, unit: f"{n} {unit}", st.sampled_from((-1, 0, 1, 2, 2.5)),
+                         st.sampled_from(("m", "km")))  # fmt: skip
+    leaf = st.sampled_from(LENGTHS) | constant
+    return st.recursive(
+        leaf,
+        lambda inner: st.one_of(
+            st.builds(lambda a, b, o: f"({a} {o} {b})", inner, inner, st.sampled_from("+-")),
+            st.builds(lambda a: f"abs({a})", inner),
+            st.builds(lambda a: f"-({a})", inner),
+            st.builds(lambda a, n: f"{n} * ({a})", inner, st.sampled_from((2, 0.5))),
+        ),
+        max_leaves=3,
+    )
+
+
+def conditions() -> st.SearchStrategy[str]:
+    relation = st.sampled_from(("<", "<=", ">", ">=", "==", "!="))
+    leaf = st.one_of(
+        st.builds(lambda a, r, b: f"{a} {r} {b}", lengths(), relation, lengths()),
+        st.builds(lambda r, n: f"wind.velocity {r} {n} knots", relation, st.integers(0, 3)),
+        st.builds(lambda r, n: f"tugs.available {r} {n}", relation, st.integers(0, 3)),
+        st.builds(lambda r, k: f"vessel.kind {r} {k}", st.sampled_from(("==", "!=")),
+                  st.sampled_from(("Barge", "Tanker"))),
+        st.just('vessel.destination == "west"'),
+    )  # fmt: skip
+    return st.recursive(
+        leaf,
+        lambda inner: st.one_of(
+            st.builds(
+                lambda a, b, o: f"({a} {o} {b})", inner, inner, st.sampled_from(("and", "or"))
+            ),
+            st.builds(lambda a: f"not ({a})", inner),
+        ),
+        max_leaves=3,
+    )
+
+
+def _indented(lines: list[str]) -> list[str]:
+    return [f"    {line}" for line in lines]
+
+
+def _joined(blocks_: list[list[str]]) -> list[str]:
+    return [line for block in blocks_ for line in block]
+
+
+def blocks() -> st.SearchStrategy[list[str]]:
+    """Lines of nested statements."""
+    leaf = st.builds(lambda c: [f"require {c}"], conditions())
+
+    def nested(inner: st.SearchStrategy[list[str]]) -> st.SearchStrategy[list[str]]:
+        body = st.lists(inner, min_size=1, max_size=2).map(_joined)
+        return st.one_of(
+            st.builds(lambda c, b: [f"when {c}:", *_indented(b)], conditions(), body),
+            st.builds(
+                lambda p, b: [f'location "{p}":', *_indented(b)], st.sampled_from(PLACES), body
+            ),
+        )
+
+    return st.recursive(leaf, nested, max_leaves=3)
+
+
+def rule_texts() -> st.SearchStrategy[str]:
+    return st.lists(blocks(), min_size=1, max_size=4).map(
+        lambda found: (
+            "\n".join(
+                [
+                    'domain "toy.toml"',
+                    "depth = berth.depth + tide.height",
+                    *_joined(found),
+                    EVERYTHING,
+                ]
+            )
+            + "\n"
+        )
+    )
+
+
+@st.composite
+def events_for(draw: st.DrawFn, program: Program) -> dict[str, list[Event]]:
+    """A few rows for every input, in order of time, many of them for the same keys."""
+    found: dict[str, list[Event]] = {}
+    for one in program.inputs:
+        times = sorted(draw(st.lists(st.integers(1, 12), max_size=5)))
+        found[one.name] = [
+            Event(time, tuple(draw(_values(f.name, f.type)) for f in one.type.schema))
+            for time in times
+        ]
+    return found
+
+
+def _values(name: str, type_: Type) -> st.SearchStrategy[Value]:
+    keys: dict[str, st.SearchStrategy[Value]] = {
+        "id": st.integers(1, 2), "name": st.sampled_from(("east", "west")),
+        "sensor": st.sampled_from(("s", "t")), "basin": st.sampled_from(("north", "east")),
+        "valid": st.sampled_from((0, 4, 8)), "gone": st.sampled_from((False, False, None, True)),
+    }  # fmt: skip
+    if name in keys:
+        return keys[name]
+    texts = {"kind": ("Barge", "Tanker", "Air", "Water"), "destination": ("east", "west", None)}
+    if name in texts:
+        return st.sampled_from(texts[name])
+    if type_.kind is Kind.NUMBER:
+        return st.sampled_from((0.0, 1.0, 2.0, 0.5, None))
+    return st.sampled_from((0, 1, 2, 9, None))
