@@ -8,6 +8,11 @@ is added up and compared.
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,6 +20,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 import millstream
 import sheets_loops as loops
@@ -242,4 +248,73 @@ def recomputed(scale: float) -> list[Record]:
              "is_met": ratio >= 50}]  # fmt: skip
 
 
-BENCHMARKS = {"sheets local": local, "sheets windows": windows, "sheets recomputed": recomputed}
+# --- on Spark ---------------------------------------------------------------------------
+
+
+def on_spark(side: str, sheet: str, paths: dict[str, Path], master: str) -> float:
+    """Seconds of a warm run in a process of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        spec = {"side": side, "sheet": sheet, "master": master, "folder": folder,
+                "inputs": {name: str(path) for name, path in paths.items()}}  # fmt: skip
+        command = [sys.executable, str(Path(__file__).with_name("sheets_spark.py"))]
+        # Spark's workers find the modules of the hand-written side there.
+        paths_of_python = [str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths_of_python)}
+        done = subprocess.run(  # noqa: S603  our own script
+            [*command, json.dumps(spec)], capture_output=True, text=True, check=False,
+            env=environment,
+        )  # fmt: skip
+    if done.returncode:
+        raise RuntimeError(done.stderr[-2000:])
+    return float(json.loads(done.stdout.splitlines()[-1])["seconds"])
+
+
+def files(sheet: str, rows: int, count: int, folder: Path) -> dict[str, Path]:
+    """The inputs of a sheet as Parquet, in so many files each."""
+    program = millstream.compile(ROOT / sheet).program
+    found = {}
+    for number, one in enumerate(program.inputs):
+        path = found[one.name] = folder / one.name
+        path.mkdir()
+        made = batch(sheet, one.type, rows // len(program.inputs), number)
+        names = [f.name for f in made.schema]
+        table = pa.table([made.time, *(c.to_arrow() for c in made.columns)], ["ts", *names])
+        size = -(-len(made) // count)
+        for n in range(count):
+            pq.write_table(table.slice(n * size, size), path / f"{n:03}.parquet")
+    return found
+
+
+def spark(scale: float) -> list[Record]:
+    """Sheets on Spark (local[2]) beside the same written by hand in PySpark."""
+    records: list[Record] = []
+    for sheet, rows, bar in (("vwap", 2_000_000, 5.0), ("mandelbrot", 400_000, 1.0)):
+        with tempfile.TemporaryDirectory() as folder:
+            count = max(2000, int(rows * scale))
+            paths = files(sheet, count, 4, Path(folder))
+            mine = on_spark("ours", sheet, paths, "local[2]")
+            theirs = on_spark("hand", sheet, paths, "local[2]")
+        records.append({"sheet": sheet, "rows": count, "rows_per_s": round(count / mine),
+                        "pyspark_rows_per_s": round(count / theirs),
+                        "ratio": round(theirs / mine, 2), "bar": bar,
+                        "is_met": theirs / mine >= bar})  # fmt: skip
+    return records
+
+
+def cores(scale: float) -> list[Record]:
+    """Mandelbrot on one core and on two."""
+    count = max(2000, int(2_000_000 * scale))
+    with tempfile.TemporaryDirectory() as folder:
+        paths = files("mandelbrot", count, 8, Path(folder))
+        one, two = (on_spark("ours", "mandelbrot", paths, f"local[{n}]") for n in (1, 2))
+    return [{"rows": count, "local[1]": round(count / one), "local[2]": round(count / two),
+             "ratio": round(one / two, 2), "bar": 1.7, "is_met": one / two >= 1.7}]  # fmt: skip
+
+
+BENCHMARKS = {
+    "sheets local": local,
+    "sheets windows": windows,
+    "sheets recomputed": recomputed,
+    "sheets spark": spark,
+    "sheets cores": cores,
+}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -144,7 +144,7 @@ class Aggregates:
         )
         return Operand(window.source.kind, value, status, shows_zero=window.source.shows_zero)
 
-    def _match(self, window: Seen, others: list[Node]) -> Operand:
+    def _match(self, window: Seen, others: Sequence[Node]) -> Operand:
         wanted = self.operand(others[0])
         if wanted.kind is not NUMBER or window.source.kind is not NUMBER:
             raise NotCompiled("MATCH of what is no number in a window")
@@ -160,7 +160,7 @@ class Aggregates:
             f"{', '.join(pair(wanted))})"
         )
 
-    def _rank(self, window: Seen, others: list[Node]) -> Operand:
+    def _rank(self, window: Seen, others: Sequence[Node]) -> Operand:
         x = self._number(others[0])
         rising = "0"
         if len(others) > 1:

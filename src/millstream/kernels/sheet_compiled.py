@@ -165,7 +165,8 @@ class CompiledSheetKernel:
         inputs, count = len(self.input_types), len(which)
         latest = np.full(self.keys.bound if self.function.keys else 1, -1, np.int64)
         found, first = np.empty(count * inputs, np.int64), np.empty(count, np.int64)
-        made = firings(*map(frozen, (which, place, keys, time)), latest, inputs, found, first)
+        ordered = (frozen(which), frozen(place), frozen(keys), frozen(time))
+        made = firings(*ordered, latest, inputs, found, first)
         return np.zeros(made, np.int64), found[: made * inputs], first[:made]
 
     def _column(self, place: object, vector: Vector) -> list[Array]:

@@ -55,8 +55,9 @@ def main(count: int, number: int, *, is_large: bool) -> None:
         sheet_paths.LARGE = -1
     loops_sums.bits_of_float = lambda v: np.int64(struct.unpack("q", struct.pack("d", v))[0])
     loops_sums.float_of_bits = lambda b: struct.unpack("d", struct.pack("q", int(b)))[0]
-    sheet_compiled.compiled = interpreted
-    sheet_compiled.Interner = Keys  # type: ignore[assignment,misc]
+    kernels_of_sheets: Any = sheet_compiled
+    kernels_of_sheets.compiled = interpreted
+    kernels_of_sheets.Interner = Keys
     warnings.simplefilter("ignore", RuntimeWarning)  # overflows, which compiled code does not tell
 
     @seed(number)
@@ -79,7 +80,8 @@ def note_if_walked(program: Any) -> None:
         kernel = sheet_kernel(
             operator.function, tuple(types[q] for q in operator.inputs), len(operator.outputs)
         )
-        first = kernel.source.splitlines()[0]
+        source: str = kernel.source  # type: ignore[attr-defined]
+        first = source.splitlines()[0]
         if "walked" in first:
             walked[first] = walked.get(first, 0) + 1
 

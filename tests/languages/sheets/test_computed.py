@@ -17,7 +17,7 @@ def is_same(mine: Any, wanted: Any) -> bool:
         # The other program writes most of its own errors as #VALUE!.
         return wanted in (str(mine), "#VALUE!")
     if type(mine) is bool:
-        return mine == wanted
+        return bool(mine == wanted)
     if isinstance(mine, float) and isinstance(wanted, (int, float)):
         return math.isclose(mine, wanted, rel_tol=1e-10, abs_tol=1e-12)
     return bool(mine == wanted) or (mine == "" and wanted is None)

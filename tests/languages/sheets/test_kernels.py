@@ -35,7 +35,9 @@ def batches(found: Program, part: slice) -> tuple[Batch, ...]:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", [SheetKernel, CompiledSheetKernel])
+@pytest.mark.parametrize(
+    "kind", [SheetKernel, pytest.param(CompiledSheetKernel, marks=pytest.mark.slow)]
+)
 def test_a_kernel_goes_on_from_its_snapshot(kind: Any) -> None:
     found = program("vwap")
     function = found.operators[0].function
@@ -51,6 +53,7 @@ def test_a_kernel_goes_on_from_its_snapshot(kind: Any) -> None:
     assert expected[-1] == after[-1]
 
 
+@pytest.mark.slow
 def test_what_has_left_a_window_leaves_no_trace_in_its_sum() -> None:
     from millstream.calculus.types import NUMBER, QueueType, Schema
     from millstream.languages.sheets.bindings import (
@@ -80,3 +83,36 @@ def test_what_has_left_a_window_leaves_no_trace_in_its_sum() -> None:
     assert [1e300, 1e300, 0.1, 0.30000000000000004, -1e300, 0.0, 1e300, 0.30000000000000004] == [
         r[0] for r in rows
     ]
+
+
+@pytest.mark.slow
+def test_texts_that_nothing_holds_are_forgotten() -> None:
+    """Ten thousand texts come by; the last two, and what the sheet names, stay known."""
+    from millstream.calculus.types import TEXT, QueueType, Schema
+    from millstream.languages.sheets.bindings import (
+        Binding,
+        Bindings,
+        InputBinding,
+        OutputBinding,
+    )
+    from millstream.languages.sheets.translate import translate_workbook
+    from tests.languages.sheets.books import workbook
+
+    bindings = Bindings(
+        (InputBinding("In", (Binding("s", "A1"),), columns=Schema.of(s=TEXT)),),
+        (OutputBinding("Out", (Binding("first", "B1"), Binding("is", "C1"))),),
+    )
+    cells = {"D1": "=WINDOWROWS(A1,2)", "B1": "=INDEX(D1,1)", "C1": '=A1="Text 7"'}
+    function = translate_workbook(workbook(cells), bindings).operators[0].function
+    assert isinstance(function, Sheet)
+    type_ = QueueType(Schema.of(s=TEXT))
+    kernel = CompiledSheetKernel(function, (type_,), 1)
+    texts = [f"text {n}" for n in range(10_000)]
+    rows = []
+    for start in range(0, len(texts), 1000):
+        some = texts[start : start + 1000]
+        batch = batch_of(type_, list(range(start, start + 1000)), [(t,) for t in some])
+        rows += kernel.process((batch,), Round(0, NO_TICKS))[0].rows()
+    assert [r[0] for r in rows] == [texts[0], *texts[:-1]]
+    assert [n for n, r in enumerate(rows) if r[1]] == [7]
+    assert len(kernel.texts.texts.texts) < 6_000
