@@ -30,6 +30,7 @@ AGGREGATIONS = tuple(
     if SCHEMA[name].kind in kinds
 )
 
+
 def judge() -> fn.Judge:
     x, n = Column("x", NUMBER), Column("n", INTEGER)
     deep = Call(">=", (x, Literal(0.5, NUMBER)), BOOLEAN)
