@@ -38,7 +38,7 @@ def rules_tide(scale: float) -> list[dict[str, Any]]:
     """500 rules over 5,000 vessels; one tide update, from its arrival to all changed verdicts.
 
     None of the 500 rules is implied by another. First the worst that can be: all vessels are
-    near the one sensor. Then ten sensors. About one vessel in ten is restricted. Times are
+    near the one sensor. Then ten sensors. About one vessel in twelve is restricted. Times are
     medians by the clock and by what the processor gave us, and the longest of 40 updates.
     """
     vessels, rules = max(int(5000 * scale), 10), max(int(500 * scale), 5)

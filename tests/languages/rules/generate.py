@@ -37,7 +37,13 @@ def lengths() -> st.SearchStrategy[str]:
 
 def conditions() -> st.SearchStrategy[str]:
     relation = st.sampled_from(("<", "<=", ">", ">=", "==", "!="))
+    # Bounds on a few quantities, so that some imply others.
+    bound = st.builds(lambda a, r, n: f"{a} {r} {n} m", st.sampled_from(LENGTHS), relation,
+                      st.sampled_from((0, 0.5, 1, 2)))  # fmt: skip
     leaf = st.one_of(
+        bound,
+        bound,
+        bound,
         st.builds(lambda a, r, b: f"{a} {r} {b}", lengths(), relation, lengths()),
         st.builds(lambda r, n: f"wind.velocity {r} {n} knots", relation, st.integers(0, 3)),
         st.builds(lambda r, n: f"tugs.available {r} {n}", relation, st.integers(0, 3)),
@@ -102,12 +108,38 @@ def events_for(draw: st.DrawFn, program: Program) -> dict[str, list[Event]]:
     """A few rows for every input, in order of time, many of them for the same keys."""
     found: dict[str, list[Event]] = {}
     for one in program.inputs:
-        times = sorted(draw(st.lists(st.integers(1, 12), max_size=5)))
-        found[one.name] = [
+        times = sorted(draw(st.lists(st.integers(2, 12), max_size=5)))
+        events = [Event(1, tuple(row[f.name] for f in one.type.schema)) for row in FIRST[one.name]]
+        found[one.name] = (events if draw(st.integers(0, 4)) else []) + [
             Event(time, tuple(draw(_values(f.name, f.type)) for f in one.type.schema))
             for time in times
         ]
     return found
+
+
+#: What is there from the beginning, mostly: enough to decide most rules.
+FIRST: dict[str, list[dict[str, Value]]] = {
+    "vessels": [
+        {"id": 1, "kind": "Barge", "draught": 1.0, "length": 0.5, "destination": "east",
+         "eta": 5, "gone": False},
+        {"id": 2, "kind": "Tanker", "draught": 2.0, "length": 1.0, "destination": "west",
+         "eta": 9, "gone": None},
+    ],
+    "berths": [
+        {"name": "east", "basin": "north", "depth": 2.0, "x": 0.0, "y": 0.0},
+        {"name": "west", "basin": "east", "depth": 1.0, "x": 2.0, "y": 0.0},
+    ],
+    "sensors": [
+        {"sensor": "s", "kind": "Air", "x": 0.0, "y": 1.0},
+        {"sensor": "t", "kind": "Water", "x": 1.0, "y": 1.0},
+    ],
+    "tugs": [{"available": 2}],
+    "winds": [{"sensor": "s", "velocity": 1.0}],
+    "tides": [
+        {"sensor": "t", "valid": 0, "height": 0.5}, {"sensor": "t", "valid": 4, "height": 1.0},
+        {"sensor": "t", "valid": 8, "height": 2.0},
+    ],
+}  # fmt: skip
 
 
 def _values(name: str, type_: Type) -> st.SearchStrategy[Value]:

@@ -69,7 +69,7 @@ def test_the_reference_gives_what_the_rules_mean(data: st.DataObject, text: str)
     agree(data, text, [], engine="reference")
 
 
-@settings(max_examples=12, deadline=None, derandomize=True, database=None,
+@settings(max_examples=8, deadline=None, derandomize=True, database=None,
           suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])  # fmt: skip
 @given(st.data(), rule_texts(), st.lists(st.integers(0, 5), max_size=3))
 def test_the_local_engine_gives_what_the_rules_mean(
