@@ -10,6 +10,7 @@ import numpy as np
 from millstream.calculus.functions import Rstream
 from millstream.kernels.build import build_kernel
 from millstream.kernels.kernel import Round, State
+from millstream.kernels.memory import keep_freed_memory
 from millstream.plan.batch import Array, Batch, distinct_times
 from millstream.plan.ranks import rank_of_mark
 from millstream.plan.steps import Plan, Step
@@ -21,6 +22,7 @@ class StepRunner:
     """Mutable: the kernels of some steps and the state inside them."""
 
     def __init__(self, plan: Plan, steps: tuple[Step, ...] | None = None) -> None:
+        keep_freed_memory()
         self.plan = plan
         self.steps = plan.steps if steps is None else steps
         self.kernels = [build_kernel(plan, step) for step in self.steps]

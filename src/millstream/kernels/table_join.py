@@ -20,6 +20,7 @@ from millstream.kernels.loops import dead_ids, frozen, padded
 from millstream.kernels.table_join_loop import Changes, Keys, Told
 from millstream.plan.batch import Array, Batch, empty_batch
 
+_LINE_WORDS = 8
 _NOBODY = np.zeros(0, np.int64)
 
 
@@ -43,7 +44,11 @@ class TableSide:
         return self.keys.codec.width + self.extra
 
     def loop_keys(self) -> Keys:
-        return Keys(self.keys.table.records, self.keys.codec.width)
+        records = self.keys.table.records
+        depth = max(1, records.shape[1] // _LINE_WORDS)
+        return Keys(
+            records, self.keys.codec.width, records.reshape(len(records) * depth, -1), depth
+        )
 
     def words(self, batch: Batch) -> Array:
         return self.codec.words([batch.column(n) for n in self.rest], len(batch))

@@ -46,10 +46,15 @@ class Changes(NamedTuple):
 
 
 class Keys(NamedTuple):
-    """The records of keys, and how many words of them are the key itself."""
+    """The records of keys, and how many words of them are the key itself.
+
+    `lines` are the same records by cache lines, `depth` of them each.
+    """
 
     records: Array
     width: int
+    lines: Array
+    depth: int
 
 
 class Told(NamedTuple):
@@ -204,9 +209,15 @@ def _end(time: Array, start: Any, now: Any) -> Any:
 
 
 @inlined
+def _ask_record(row: Any, keys: Keys) -> None:
+    for line in range(keys.depth):
+        prefetch(keys.lines, row * keys.depth + line)
+
+
+@inlined
 def _ask(changes: Changes, i: Any, keys: Keys) -> None:
     if i + FAR < changes.ids.size:
-        prefetch(keys.records, changes.ids[i + FAR])
+        _ask_record(changes.ids[i + FAR], keys)
 
 
 @tight
@@ -224,9 +235,9 @@ def join_tables(a: Changes, b: Changes, left: Keys, right: Keys, cursor: Array, 
         _ask(a, i, left)
         _ask(b, j, right)
         if i + NEAR < a.refers.size:
-            prefetch(right.records, a.refers[i + NEAR])
+            _ask_record(a.refers[i + NEAR], right)
         if j + NEAR < b.ids.size:
-            prefetch(left.records, right.records[b.ids[j + NEAR], right.width + FIRST] - 1)
+            _ask_record(right.records[b.ids[j + NEAR], right.width + FIRST] - 1, left)
         last_i, last_j = _end(a.time, i, now), _end(b.time, j, now)
         # Where this instant was left for want of room is known by phase and place.
         while cursor[PHASE] < 4:
