@@ -230,7 +230,7 @@ def recomputed(scale: float) -> list[Record]:
     of a day, held for a day. The bar is 50.
     """
     program = millstream.compile(ROOT / "vwap").program
-    held, rows = 7_800, max(20_000, int(200_000 * scale))
+    held, rows = 7_800, max(100_000, int(1_000_000 * scale))
     inputs = {one.name: _steady(one.type, rows, held) for one in program.inputs[:1]}
     inputs |= {one.name: _steady(one.type, 10, held) for one in program.inputs[1:]}
     seconds, _ = best(lambda: through(program, inputs))
