@@ -220,8 +220,64 @@ class Draft:
             f"{alias}.a NOT IN {inner}", f"({alias}.a IN {inner} OR {alias}.a = 1)",
         )  # fmt: skip
 
+    # --- subqueries that are values ---
+
+    def inner(self, alias: str) -> tuple[str, str]:
+        """A FROM clause with perhaps a condition that reads the outer row, and a number."""
+        hole, source = self.hole()
+        second = COLUMNS[source.name][1]
+        tie = self.pick("", f" WHERE y.a = {alias}.a", f" WHERE y.a = {alias}.a + 1 AND y.a > 0",
+                        f" WHERE y.a > {alias}.a", f" WHERE y.a = {alias}.a AND y.{second} <> 1",
+                        f" WHERE y.{second} > 0", f" WHERE y.a = {alias}.a OR {alias}.a IS NULL",
+                        f" WHERE y.a = (SELECT MAX(z.a) FROM {self.hole()[0]} AS z)")  # fmt: skip
+        return f"{hole} AS y{tie}", f"y.{second}"
+
+    def value(self, alias: str) -> str:
+        """A subquery with one row of one number, or none."""
+        froms, number = self.inner(alias)
+        total = self.pick(f"{self.aggregate(number)}", f"{self.aggregate(number)} + COUNT(*)",
+                          f"COALESCE({self.aggregate(number)}, {alias}.a)",
+                          "COUNT(1)", f"MAX(COALESCE({number}, 5))")  # fmt: skip
+        having = self.pick("", "", "", " HAVING COUNT(*) > 1")
+        return f"(SELECT {total} AS w FROM {froms}{having})"
+
+    def quantified(self, operand: str, alias: str) -> str:
+        """A comparison with all rows of a subquery, or with any."""
+        froms, number = self.inner(alias)
+        query = f"SELECT {number} FROM {froms}"
+        if "WHERE" not in froms and self.chance(2):
+            query = f"SELECT {self.aggregate(number)} AS w FROM {froms} GROUP BY y.a"
+        operator = self.pick(">=", ">", "<", "<=", "=", "<>")
+        asked = f"{operand} {operator} {self.pick('ALL', 'ANY')} ({query})"
+        return self.pick(asked, asked, f"NOT ({asked})", f"({asked} OR {operand} = 1)")
+
+    def with_values(self) -> str:
+        """A query in whose conditions, groups and select list subqueries stand as values."""
+        hole, source = self.hole()
+        column = f"x.{COLUMNS[source.name][1]}"
+        match self.pick("where", "where", "all", "all", "list", "having", "with"):
+            case "where":
+                compared = f"{column} {self.pick('>=', '=', '<')} {self.value('x')}"
+                return f"SELECT {column} AS v FROM {hole} AS x WHERE {compared}"
+            case "all":
+                asked = self.quantified(self.pick(column, "x.a"), "x")
+                return f"SELECT {column} AS v FROM {hole} AS x WHERE {asked}"
+            case "list":
+                value = self.pick(self.value("x"), f"{column} + {self.value('x')}")
+                return f"SELECT {value} AS v FROM {hole} AS x WHERE x.a {self.comparison()}"
+            case "having":
+                total = self.aggregate(column)
+                asked = self.pick(f"{total} >= {self.value('x')}", self.quantified(total, "x"))
+                return f"SELECT {total} AS v FROM {hole} AS x GROUP BY x.a HAVING {asked}"
+            case _:
+                first = f"p AS (SELECT x.a AS a, {column} AS b FROM {hole} AS x)"
+                second = f"q (v) AS (SELECT p.b FROM p WHERE p.b >= {self.value('p')})"
+                return f"WITH {first}, {second} SELECT q.v AS v FROM q, p WHERE p.a = q.v"
+
     def aggregate(self, number: str) -> str:
-        return self.pick("COUNT(*)", f"SUM({number})", f"COUNT({number})", f"MIN({number})",
+        return self.pick("COUNT(*)", f"COUNT(*) FILTER (WHERE {number} > 0)",
+                         f"SUM({number}) FILTER (WHERE {number} <> 1)", f"SUM({number})",
+                         f"COUNT({number})", f"MIN({number})",
                          f"MAX({number})", f"COUNT(DISTINCT {number})",
                          f"SUM(DISTINCT {number})")  # fmt: skip
 
@@ -249,6 +305,14 @@ def queries(draw: st.DrawFn) -> Query:
     draft = Draft(draw)
     text = draft.query()
     return Query(text, tuple(draft.sources), draft.pick("", "", "Istream", "Dstream", "Rstream"))
+
+
+@st.composite
+def queries_with_values(draw: st.DrawFn) -> Query:
+    """Queries with subqueries as values, ALL, ANY and WITH."""
+    draft = Draft(draw)
+    text = draft.with_values()
+    return Query(text, tuple(draft.sources), draft.pick("", "", "Istream", "Rstream"))
 
 
 @st.composite

@@ -20,7 +20,14 @@ from millstream.calculus.types import Row
 from millstream.languages.cql.load import load
 from millstream.optimiser.optimise import optimise
 from millstream.source import Source
-from tests.languages.cql.generate import COLUMNS, Inputs, Query, inputs, queries
+from tests.languages.cql.generate import (
+    COLUMNS,
+    Inputs,
+    Query,
+    inputs,
+    queries,
+    queries_with_values,
+)
 from tests.laws.runs import Rows, on_local, on_reference
 
 CUTS = st.lists(st.integers(0, 8), max_size=4)
@@ -112,16 +119,23 @@ def test_the_reference_says_what_sql_says_at_every_instant(query: Query, given_:
     check_against_oracle(query, given_)
 
 
+@settings(max_examples=25, deadline=None, derandomize=True, database=None,
+          suppress_health_check=list(HealthCheck))  # fmt: skip
+@given(queries_with_values(), inputs())
+def test_subqueries_are_the_values_that_sql_says(query: Query, given_: Inputs) -> None:
+    check_against_oracle(query, given_)
+
+
 @pytest.mark.slow
 @settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
-@given(queries(), inputs())
+@given(st.one_of(queries(), queries_with_values()), inputs())
 def test_more_queries_say_what_sql_says(query: Query, given_: Inputs) -> None:
     check_against_oracle(query, given_)
 
 
 @settings(max_examples=6, deadline=None, derandomize=True, database=None,
           suppress_health_check=list(HealthCheck))  # fmt: skip
-@given(queries(), inputs(), CUTS)
+@given(st.one_of(queries(), queries_with_values()), inputs(), CUTS)
 def test_the_engines_agree_on_queries(query: Query, given_: Inputs, cuts: list[int]) -> None:
     check_engines(query, given_, cuts)
 
@@ -129,7 +143,7 @@ def test_the_engines_agree_on_queries(query: Query, given_: Inputs, cuts: list[i
 @pytest.mark.slow
 @settings(max_examples=60, deadline=None, derandomize=True, database=None,
           suppress_health_check=list(HealthCheck))  # fmt: skip
-@given(queries(), inputs(), CUTS)
+@given(st.one_of(queries(), queries_with_values()), inputs(), CUTS)
 def test_the_engines_agree_on_more_queries(query: Query, given_: Inputs, cuts: list[int]) -> None:
     check_engines(query, given_, cuts)
 
@@ -137,7 +151,7 @@ def test_the_engines_agree_on_more_queries(query: Query, given_: Inputs, cuts: l
 @pytest.mark.proof
 @settings(max_examples=int(os.environ.get("MILLSTREAM_EXAMPLES", "2000")), deadline=None,
           suppress_health_check=list(HealthCheck))  # fmt: skip
-@given(queries(), inputs(), CUTS)
+@given(st.one_of(queries(), queries_with_values()), inputs(), CUTS)
 def test_the_engines_agree_on_thousands_of_queries(
     query: Query, given_: Inputs, cuts: list[int]
 ) -> None:

@@ -52,12 +52,16 @@ class Apply:
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """An aggregate: `SUM(x)`, `COUNT(DISTINCT x)`; `COUNT(*)` has no argument."""
+    """An aggregate: `SUM(x)`, `COUNT(DISTINCT x)`; `COUNT(*)` has no argument.
+
+    With `where` it is of the rows for which that is true.
+    """
 
     function: Word
     arg: Expression | None
     is_distinct: bool
     span: Span = dataclasses.field(compare=False)
+    where: Expression | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +73,27 @@ class Membership:
     span: Span = dataclasses.field(compare=False)
 
 
-Expression = Reference | Constant | Apply | Total | Membership
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """A query that stands for the one value it has, or for null."""
+
+    query: Query
+    span: Span = dataclasses.field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Quantified:
+    """`operand > ALL (query)`, or `ANY`; the operator is that of the calculus."""
+
+    operand: Expression
+    operator: str
+    is_all: bool
+    query: Query
+    span: Span = dataclasses.field(compare=False)
+
+
+Question = Membership | Scalar | Quantified
+Expression = Reference | Constant | Apply | Total | Question
 
 
 # --- windows ----------------------------------------------------------------------------
@@ -205,7 +229,16 @@ class Streamed:
     span: Span = dataclasses.field(compare=False)
 
 
-Query = Select | Combined | Streamed
+@dataclass(frozen=True, slots=True)
+class With:
+    """A query, and the views that only it can name; each may read those before it."""
+
+    views: tuple[View, ...]
+    query: Query
+    span: Span = dataclasses.field(compare=False)
+
+
+Query = Select | Combined | Streamed | With
 
 
 # --- statements -------------------------------------------------------------------------

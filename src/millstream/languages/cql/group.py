@@ -15,13 +15,14 @@ from millstream.calculus.functions import (
     Join,
     Map,
 )
-from millstream.calculus.terms import Call, Column, Term
-from millstream.calculus.types import INTEGER, NUMBER, Field, Schema
+from millstream.calculus.terms import Call, Column, Literal, Term
+from millstream.calculus.types import BOOLEAN, INTEGER, NUMBER, Schema
 from millstream.errors import Fault, listing
 from millstream.languages.cql.ast import Apply, Constant, Expression, Reference, Total
 from millstream.languages.cql.build import Builder, Flow
 from millstream.languages.cql.joins import with_columns
 from millstream.languages.cql.scope import Names
+from millstream.languages.cql.spread import SPREADS, reading, spread
 from millstream.languages.cql.terms import term_of
 from millstream.languages.cql.tokens import Stop
 from millstream.source import Span
@@ -69,6 +70,14 @@ class Grouped:
         raise Stop
 
 
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What must be kept for an aggregate; if it is of distinct values, they are `value`."""
+
+    aggregations: tuple[Aggregation, ...]
+    value: Assign | None = None
+
+
 @dataclass
 class Grouping:
     """Mutable: makes groups of the rows of a flow."""
@@ -86,65 +95,74 @@ class Grouping:
         schema = flow.schema
         terms = [term_of(k, self.names, schema, self.faults) for k in keys]
         flow, named = with_columns(self.builder, flow, terms, self.prefix, self.span)
-        by = list(dict.fromkeys(named))
-        taken = Schema(tuple(Field(n, flow.schema[n]) for n in by))
-        plain: list[Aggregation] = []
-        separate: list[tuple[Total, Aggregation]] = []
-        totals: dict[Total, syntax.Expression] = {}
-        for total, name in wanted.items():
-            for one in self._aggregations(total, name, schema, taken):
-                taken = Schema((*taken.fields, Field(one.name, one.result_type())))
-                is_apart = total.is_distinct and one.function not in ("min", "max")
-                if is_apart:
-                    separate.append((total, one))
-                else:
-                    plain.append(one)
-            totals[total] = _reading(total, [f.name for f in taken.fields])
-        grouped = self._main(flow, by, plain, is_needed=not separate)
-        for _, one in separate:
-            grouped = self._joined(grouped, flow, by, one)
+        by = tuple(dict.fromkeys(named))
+        plans, totals = self.planned(wanted, schema, by)
+        grouped = self.aggregated(flow, by, plans)
         found = tuple(zip(terms, named, strict=True))
         return Grouped(grouped, found, totals, self.names, schema, self.faults)
 
-    def _aggregations(
-        self, total: Total, name: str | None, schema: Schema, taken: Schema
-    ) -> list[Aggregation]:
-        """What must be kept for an aggregate; the last of them is the aggregate itself."""
-        if name is None or name in taken:
-            name = self.builder.hidden(total.function.name)
-        if total.arg is None:
-            return [Aggregation(name, "count")]
-        if total.function.name == "stddev":
-            return self._deviation(total, name, schema, taken)
-        found = Aggregation(
-            name, total.function.name, term_of(total.arg, self.names, schema, self.faults)
-        )
+    def planned(
+        self, wanted: Mapping[Total, str | None], schema: Schema, taken: Sequence[str] = ()
+    ) -> tuple[list[Planned], dict[Total, syntax.Expression]]:
+        """What must be kept for aggregates over some columns, and how to read each of them."""
+        names = set(taken)
+        plans: list[Planned] = []
+        totals: dict[Total, syntax.Expression] = {}
+        for total, name in wanted.items():
+            is_free = name is not None and name not in names
+            used = name if name and is_free else self.builder.hidden(total.function.name)
+            plans.append(self._plan(total, used, schema))
+            columns = [one.name for one in plans[-1].aggregations]
+            names.update(columns)
+            totals[total] = reading(total, columns)
+        return plans, totals
+
+    def aggregated(self, flow: Flow, by: Sequence[str], plans: Sequence[Planned]) -> Flow:
+        """The groups of a flow with all that is kept for their aggregates."""
+        plain = [a for plan in plans if plan.value is None for a in plan.aggregations]
+        apart = [plan for plan in plans if plan.value is not None]
+        grouped = self._main(flow, list(by), plain, is_needed=not apart)
+        for plan in apart:
+            grouped = self._joined(grouped, flow, list(by), plan)
+        return grouped
+
+    def _plan(self, total: Total, name: str, schema: Schema) -> Planned:
+        term = self._argument(total, schema)
+        if term is None:
+            return Planned((Aggregation(name, "count"),))
+        value = None
+        if total.is_distinct and total.function.name not in ("min", "max"):
+            value = Assign(self.builder.hidden("value"), term)
+            term = Column(value.name, term.type, term.span)
+        if total.function.name in SPREADS:
+            return Planned(spread(name, term), value)
+        found = Aggregation(name, total.function.name, term)
         try:
             found.result_type()
         except FunctionFault as fault:
             self.faults.append(Fault(str(fault), total.span))
             raise Stop from None
-        return [found]
+        return Planned((found,), value)
 
-    def _deviation(
-        self, total: Total, name: str, schema: Schema, taken: Schema
-    ) -> list[Aggregation]:
-        """A standard deviation is made of the number, the sum and the sum of squares."""
-        assert total.arg is not None
-        term = term_of(total.arg, self.names, schema, self.faults, wanted=None)
-        if term.type == INTEGER:
-            term = Call("number", (term,), NUMBER, term.span)
-        if term.type != NUMBER or total.is_distinct:
-            what = "distinct values" if total.is_distinct else f"a {term.type}"
-            message = f"STDDEV cannot aggregate {what}"
-            self.faults.append(Fault(message, total.span))
-            raise Stop
-        square = Call("*", (term, term), NUMBER, term.span)
-        return [
-            Aggregation(f"{name}.n", "count", term),
-            Aggregation(f"{name}.sum", "sum", term),
-            Aggregation(f"{name}.squares", "sum", square),
-        ]
+    def _argument(self, total: Total, schema: Schema) -> Term | None:
+        """What is aggregated: null where FILTER is not true; None to count all rows."""
+        term: Term | None = None
+        if total.arg is not None:
+            term = term_of(total.arg, self.names, schema, self.faults)
+        if total.function.name in SPREADS:
+            assert term is not None
+            if not term.type.is_numeric:
+                message = f"{total.function.name.upper()} cannot aggregate a {term.type}"
+                self.faults.append(Fault(message, total.span))
+                raise Stop
+            if term.type == INTEGER:
+                term = Call("number", (term,), NUMBER, term.span)
+        if total.where is None:
+            return term
+        condition = term_of(total.where, self.names, schema, self.faults, wanted=BOOLEAN)
+        counted = Literal(True, BOOLEAN) if term is None else term
+        null = Literal(None, counted.type)
+        return Call("if", (condition, counted, null), counted.type, total.span)
 
     def _main(
         self, flow: Flow, by: list[str], plain: list[Aggregation], *, is_needed: bool
@@ -159,40 +177,17 @@ class Grouping:
             name=f"{self.prefix}_groups", span=self.span, is_monotone=False,
         )  # fmt: skip
 
-    def _joined(self, grouped: Flow, flow: Flow, by: list[str], one: Aggregation) -> Flow:
+    def _joined(self, grouped: Flow, flow: Flow, by: list[str], plan: Planned) -> Flow:
         """An aggregate over distinct values is computed apart and joined on the keys."""
-        assert one.term is not None
-        value = self.builder.hidden("value")
+        assert plan.value is not None
         columns = tuple(Assign(n, Column(n, flow.schema[n])) for n in by)
         name = f"{self.prefix}_distinct"
-        values = self.builder.add(
-            Map((*columns, Assign(value, one.term))), flow, name=name, span=self.span
-        )
+        values = self.builder.add(Map((*columns, plan.value)), flow, name=name, span=self.span)
         once = self.builder.add(Distinct(), values, name=name, span=self.span)
-        column = Column(value, one.term.type)
         apart = self.builder.add(
-            Aggregate(tuple(by), (Aggregation(one.name, one.function, column),)), once,
+            Aggregate(tuple(by), plan.aggregations), once,
             name=f"{self.prefix}_groups", span=self.span, is_monotone=False,
         )  # fmt: skip
         function = Join(tuple((n, n) for n in by), None, nulls_match=True)
         name = f"{self.prefix}_join"
         return self.builder.add(function, grouped, apart, name=name, span=self.span)
-
-
-def _reading(total: Total, columns: list[str]) -> syntax.Expression:
-    """How to read an aggregate from the columns that were made for it, the last ones."""
-    span = total.span
-    if total.function.name != "stddev":
-        return syntax.Name(columns[-1], span)
-    n, total_sum, squares = (syntax.Name(c, span) for c in columns[-3:])
-
-    def apply(function: str, *args: syntax.Expression) -> syntax.Expression:
-        return syntax.Apply(function, args, span)
-
-    mean_square = apply("/", apply("*", total_sum, total_sum), n)
-    rest = apply("-", n, syntax.Constant(1, INTEGER, span))
-    # Rounding may leave a little less than nothing.
-    variance = apply("greatest", syntax.Constant(0.0, NUMBER, span),
-                     apply("/", apply("-", squares, mean_square), rest))  # fmt: skip
-    is_enough = apply(">", n, syntax.Constant(1, INTEGER, span))
-    return apply("if", is_enough, apply("sqrt", variance), syntax.Constant(None, NUMBER, span))

@@ -47,7 +47,7 @@ FUNCTIONS: dict[str, str] = {
 #: Functions that are written in terms of others.
 SHORTHANDS = ("nullif", "concat", "date_trunc", "extract", "cast")
 
-#: Aggregates, and what they are called in the calculus; STDDEV is made of others.
+#: Aggregates, and what they are called in the calculus or, made of others, in `spread`.
 AGGREGATES: dict[str, str] = {
     "sum": "sum",
     "count": "count",
@@ -57,6 +57,10 @@ AGGREGATES: dict[str, str] = {
     "max": "max",
     "stddev": "stddev",
     "stddev_samp": "stddev",
+    "stddev_pop": "stddev_pop",
+    "variance": "variance",
+    "var_samp": "variance",
+    "var_pop": "var_pop",
 }
 
 #: What may be extracted from a time.

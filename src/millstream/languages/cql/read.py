@@ -29,7 +29,9 @@ from millstream.languages.cql.ast import (
     Star,
     Streamed,
     StreamOperator,
+    View,
     Window,
+    With,
 )
 from millstream.languages.cql.lift import Lifted, lift_windows
 from millstream.languages.cql.names import AGGREGATES, FUNCTIONS, SHORTHANDS
@@ -42,7 +44,18 @@ _KNOWN_TO_SQL = frozenset({"cast", "extract", "substring", "trim", "if"})
 _OURS = (frozenset(FUNCTIONS) | frozenset(AGGREGATES) | frozenset(SHORTHANDS)) - _KNOWN_TO_SQL
 
 _SELECT_CLAUSES = frozenset(
-    {"expressions", "distinct", "from_", "joins", "where", "group", "having", "order", "limit"}
+    {
+        "expressions",
+        "distinct",
+        "from_",
+        "joins",
+        "where",
+        "group",
+        "having",
+        "order",
+        "limit",
+        "with_",
+    }
 )
 _STREAM_OPERATORS = {one.value.lower(): one for one in StreamOperator}
 _SET_OPERATIONS: dict[type[Any], str] = {
@@ -55,7 +68,11 @@ def read_query(source: Source, tokens: Sequence[Token], faults: list[Fault]) -> 
     lifted = lift_windows(source, tokens, faults)
     whole = span_of_token(source, tokens[0]).to(span_of_token(source, tokens[-1]))
     try:
-        parsed = Dialect.get_or_raise(None).parser().parse(_prepared(lifted.tokens), source.text)
+        parsed = (
+            Dialect.get_or_raise(None)
+            .parser()
+            .parse(_prepared(_turned(lifted.tokens)), source.text)
+        )
     except SqlError as error:
         faults.append(_syntax_fault(source, tokens, error))
         raise Stop from None
@@ -63,6 +80,22 @@ def read_query(source: Source, tokens: Sequence[Token], faults: list[Fault]) -> 
         faults.append(Fault("this is nested too deep", whole))
         raise Stop from None
     return _QueryReader(source, whole, faults, lifted, parsed[0]).whole_query(parsed[0])
+
+
+def _turned(tokens: Sequence[Token]) -> Sequence[Token]:
+    """`WITH v AS (...) Istream(SELECT ...)` with WITH inside, where sqlglot can read it."""
+    if tokens[0].text.lower() != "with":
+        return tokens
+    depth = 0
+    for at, token in enumerate(tokens[:-1]):
+        depth += token.token_type is TokenType.L_PAREN
+        depth -= token.token_type is TokenType.R_PAREN
+        is_call = tokens[at + 1].token_type is TokenType.L_PAREN
+        # `SELECT Istream(...)` is read as it is, and so is a view of that name.
+        is_first = tokens[at - 1].token_type is TokenType.R_PAREN
+        if depth == 0 and is_call and is_first and token.text.lower() in _STREAM_OPERATORS:
+            return (*tokens[at : at + 2], *tokens[:at], *tokens[at + 2 :])
+    return tokens
 
 
 def _prepared(tokens: Sequence[Token]) -> list[Token]:
@@ -117,9 +150,25 @@ class _QueryReader:
     # --- queries ---
 
     def query(self, node: Node) -> Query:
+        local = node.args.get("with_")
+        if local is None:
+            return self.plain_query(node)
+        if local.args.get("recursive"):
+            self.fail("WITH RECURSIVE is not part of CQL", node)
+        views = tuple(self.view(one) for one in local.expressions)
+        return With(views, self.plain_query(node), self.terms.span(node))
+
+    def view(self, node: Node) -> View:
+        """`name (columns) AS (query)` of a WITH clause."""
+        self.only(node, {"this", "alias"})
+        alias = node.args["alias"]
+        columns = tuple(self.terms.word(c) for c in alias.args.get("columns") or ())
+        return View(self.terms.word(alias.this), columns, self.query(node.this))
+
+    def plain_query(self, node: Node) -> Query:
         span = self.terms.span(node)
         if isinstance(node, exp.Subquery):
-            self.only(node, {"this", "alias"})
+            self.only(node, {"this", "alias", "with_"})
             return self.query(node.this)
         if isinstance(node, exp.Select):
             return self.select(node, span)
@@ -155,12 +204,13 @@ class _QueryReader:
                 self.fail(f"{shown} is not part of CQL", value if hasattr(value, "walk") else node)
 
     def combined(self, node: Node, span: Span) -> Query:
-        self.only(node, {"this", "expression", "distinct", "order", "limit"})
+        self.only(node, {"this", "expression", "distinct", "order", "limit", "with_"})
         kind = _SET_OPERATIONS[type(node)]
         keeps = not node.args.get("distinct")
         if keeps and kind != "union":
             self.fail(f"{kind.upper()} ALL is not part of CQL", node,
-                      f"{kind.upper()} compares sets of rows")  # fmt: skip
+                      f"{kind.upper()} compares sets of rows; to compare how often a row is "
+                      "there, count it with GROUP BY")  # fmt: skip
         left, right = self.query(node.this), self.query(node.expression)
         return Combined(kind, keeps, left, right, span, self.limit(node))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 from sqlglot import exp
@@ -15,8 +16,10 @@ from millstream.languages.cql.ast import (
     Constant,
     Expression,
     Membership,
+    Quantified,
     Query,
     Reference,
+    Scalar,
     Total,
     Word,
 )
@@ -41,6 +44,12 @@ _BINARY: dict[type[Any], str] = {
     exp.EQ: "==", exp.NEQ: "!=", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",
     exp.And: "and", exp.Or: "or", exp.DPipe: "||", exp.Like: "like",
 }  # fmt: skip
+
+#: Operators that may stand before ALL and ANY.
+_COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
+#: Powers of ten beyond these are of no use to 64-bit floating point numbers.
+MOST_DIGITS = 15
+_QUANTIFIED = "such as x >= ALL (SELECT ...)"
 
 
 class TermReader:
@@ -82,6 +91,7 @@ class TermReader:
             exp.Trim: self.trim,
             exp.Coalesce: lambda n, span: self.apply("coalesce", [n.this, *n.expressions], span),
             exp.Anonymous: self.call,
+            exp.Filter: self.filtered,
         }
 
     # --- places and faults ---
@@ -104,14 +114,17 @@ class TermReader:
     def term(self, node: Node) -> Expression:
         span = self.span(node)
         name = _BINARY.get(type(node))
+        if name is not None and isinstance(node.expression, (exp.All, exp.Any)):
+            return self.quantified(node, name, span)
         if name is not None:
             return self.apply(name, [node.this, node.expression], span)
         read = self.tables.get(type(node))
         if read is not None:
             return read(node, span)
-        if isinstance(node, (exp.Subquery, exp.Select)):
-            self.fail("a subquery cannot be a value here", span,
-                      "use it after IN or EXISTS, or in the FROM clause")  # fmt: skip
+        if isinstance(node, (exp.Subquery, exp.Select, exp.SetOperation)):
+            return Scalar(self.query(node), span)
+        if isinstance(node, (exp.All, exp.Any)):
+            self.fail("ALL and ANY stand after a comparison", span, _QUANTIFIED)
         if isinstance(node, exp.Func):
             # Unknown to us, which is told when names are looked up.
             return Apply(self.written(node), (), span)
@@ -158,6 +171,21 @@ class TermReader:
         for one in equal[1:]:
             found = Apply(Word("or", span), (found, one), span)
         return found
+
+    def quantified(self, node: Node, operator: str, span: Span) -> Expression:
+        """`x > ALL (query)`; two of them are IN by another name."""
+        is_all = isinstance(node.expression, exp.All)
+        inner = node.expression.this
+        if not isinstance(inner, (exp.Subquery, exp.Select, exp.SetOperation)):
+            self.fail("ALL and ANY take a query in parentheses", span)
+        if operator not in _COMPARISONS:
+            self.fail("ALL and ANY stand after a comparison", span, _QUANTIFIED)
+        operand, query = self.term(node.this), self.query(inner)
+        if (operator, is_all) == ("==", False):
+            return Membership(operand, query, span)
+        if (operator, is_all) == ("!=", True):
+            return Apply(Word("not", span), (Membership(operand, query, span),), span)
+        return Quantified(operand, operator, is_all, query, span)
 
     def is_null(self, node: Node, span: Span) -> Expression:
         if not isinstance(node.expression, exp.Null):
@@ -236,6 +264,8 @@ class TermReader:
         args = list(node.expressions)
         if name in AGGREGATES:
             return self.total(word, args, span)
+        if name in ("all", "any", "some"):
+            self.fail("ALL and ANY take a query in parentheses", span)
         if name == "nullif" and len(args) == 2:
             same = self.apply("==", args, span)
             null = Constant(None, None, span)
@@ -245,6 +275,8 @@ class TermReader:
             for one in args[1:]:
                 found = Apply(Word("||", span), (found, self.term(one)), span)
             return found
+        if name == "round" and len(args) == 2:
+            return self.rounded(args, span)
         if name == "date_trunc" and len(args) == 2:
             return self.date_trunc(args, span)
         known = Word(FUNCTIONS.get(name, word.name), word.span)
@@ -257,6 +289,29 @@ class TermReader:
                       f"units are: {listing(UNITS, 40)}")  # fmt: skip
         step = Constant(UNITS[unit], DURATION, self.span(args[0]))
         return Apply(Word("floor_time", span), (self.term(args[1]), step), span)
+
+    def rounded(self, args: list[Node], span: Span) -> Expression:
+        """`ROUND(x, n)`: to n digits after the point, or before it if n is negative."""
+        digits = self.term(args[1])
+        sign = 1
+        if isinstance(digits, Apply) and digits.function.name == "neg":
+            sign, (digits,) = -1, digits.args
+        number = digits.value if isinstance(digits, Constant) else None
+        if not isinstance(number, int) or isinstance(number, bool) or number > MOST_DIGITS:
+            self.fail(f"ROUND takes a number of digits from -{MOST_DIGITS} to {MOST_DIGITS}",
+                      self.span(args[1]))  # fmt: skip
+        assert isinstance(number, int)
+        scale = Constant(float(10**number), NUMBER, span)
+        there, back = ("*", "/") if sign > 0 else ("/", "*")
+        scaled = Apply(Word(there, span), (self.term(args[0]), scale), span)
+        return Apply(Word(back, span), (Apply(Word("round", span), (scaled,), span), scale), span)
+
+    def filtered(self, node: Node, span: Span) -> Expression:
+        total = self.term(node.this)
+        if not isinstance(total, Total):
+            self.fail("FILTER stands after an aggregate", span)
+        assert isinstance(total, Total)
+        return replace(total, where=self.term(node.expression.this), span=span)
 
     def total(self, word: Word, args: list[Node], span: Span) -> Expression:
         function = Word(AGGREGATES[word.name.lower()], word.span)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from millstream.calculus import syntax
 from millstream.calculus.functions import Assign, Distinct, Filter, Map, Top
 from millstream.calculus.terms import Call, Column, Term, columns_read
-from millstream.calculus.types import BOOLEAN, INTEGER, NUMBER, Field, Schema
+from millstream.calculus.types import BOOLEAN
 from millstream.errors import Fault
 from millstream.languages.cql.ast import (
     Constant,
@@ -22,19 +22,13 @@ from millstream.languages.cql.ast import (
     Select,
     Star,
     Total,
+    Word,
 )
 from millstream.languages.cql.build import Flow
 from millstream.languages.cql.group import Grouped, Grouping
 from millstream.languages.cql.joins import Assembled, Assembly, Part
+from millstream.languages.cql.questions import Questions, asks, is_grouped, totals_in
 from millstream.languages.cql.scope import Names
-from millstream.languages.cql.subqueries import (
-    MARK,
-    Inner,
-    Lookups,
-    Operand,
-    both,
-    is_correlated,
-)
 from millstream.languages.cql.terms import (
     Replacing,
     all_of,
@@ -42,8 +36,6 @@ from millstream.languages.cql.terms import (
     mapped,
     nothing,
     term_of,
-    walk,
-    written,
 )
 from millstream.languages.cql.tokens import Stop
 
@@ -68,6 +60,11 @@ class SelectTranslator:
         self.faults = translator.faults
         self.query = query
         self.prefix = prefix
+        self.questions = Questions(self)
+
+    def inside(self, query: Select) -> SelectTranslator:
+        """What translates a subquery of this query."""
+        return SelectTranslator(self.translator, query, f"{self.prefix}_sub")
 
     def flow(self) -> Flow:
         """The relation that the query describes."""
@@ -80,15 +77,22 @@ class SelectTranslator:
             flow, replacing = grouped.flow, grouped.replacing
             having = [self.unaliased(c, names) for c in conjuncts(query.having)]
             flow = self.kept(flow, names, having, replacing)
+        flow, replacing = self.questions.answered(flow, names, self.shown(), replacing)
         wanted = self.wanted(flow, names, replacing, is_grouped=grouped is not None)
         return self.finished(flow, names, wanted, replacing)
+
+    def shown(self) -> list[Expression]:
+        """The expressions of the select list and of ORDER BY."""
+        order = self.query.limit.order if self.query.limit else ()
+        items = [i.value for i in self.query.items if isinstance(i, Item)]
+        return [*items, *(o.value for o in order)]
 
     # --- conditions ---
 
     def selected(self, parts: Sequence[Part], where: list[Expression]) -> tuple[Flow, Names]:
         """The joined sources with only the rows that WHERE wants."""
-        asking = [c for c in where if _asks(c)]
-        plain = [c for c in where if not _asks(c)]
+        asking = [c for c in where if asks(c)]
+        plain = [c for c in where if not asks(c)]
         assembly = Assembly(self.builder, self.prefix, self.faults, self.query.span)
         assembled = assembly.assemble(parts, plain)
         flow = self.filtered(assembled)
@@ -122,18 +126,9 @@ class SelectTranslator:
     ) -> Flow:
         """The rows for which conditions hold, which may have subqueries in them."""
         for condition in conditions:
-            answers: dict[Membership, syntax.Expression] = {}
-            for one in walk(condition):
-                if isinstance(one, Membership) and one not in answers:
-                    flow, answers[one] = self.asked(
-                        flow, names, one, replacing, only_truth=one is condition
-                    )
-
-            def answered(
-                part: Expression, answers: dict[Membership, syntax.Expression] = answers
-            ) -> syntax.Expression | None:
-                return answers[part] if isinstance(part, Membership) else replacing(part)
-
+            flow, answered = self.questions.answered(
+                flow, names, [condition], replacing, truth=condition
+            )
             try:
                 term = term_of(condition, names, flow.schema, self.faults, wanted=BOOLEAN,
                                replacing=answered)  # fmt: skip
@@ -141,90 +136,18 @@ class SelectTranslator:
                 continue  # its fault is noted; the other conditions are looked at too
             name = f"{self.prefix}_where" if replacing is nothing else f"{self.prefix}_having"
             # An answer of a subquery may turn true; what needs it to be false may then leave.
-            grows = flow.is_monotone and (not answers or isinstance(condition, Membership))
+            is_question = isinstance(condition, Membership)
+            grows = flow.is_monotone and (is_question or not asks(condition))
             flow = self.builder.add(
                 Filter(term), flow, name=name, span=condition.span, is_monotone=grows
             )
         return flow
 
-    # --- subqueries ---
-
-    def asked(
-        self, flow: Flow, names: Names, question: Membership, replacing: Replacing, *,
-        only_truth: bool,
-    ) -> tuple[Flow, syntax.Expression]:  # fmt: skip
-        """The flow with what a subquery answers, and what to write for the answer."""
-        inner = self.inner(question, flow, names)
-        operand = None
-        if question.operand is not None:
-            assert inner.value is not None
-            before = len(self.faults)
-            operand = Operand(
-                term_of(question.operand, names, flow.schema, self.faults, replacing=replacing),
-                written(question.operand, names, self.faults, replacing),
-            )
-            if operand.term.type != inner.value.type and len(self.faults) == before:
-                operand, inner = self.unified(operand, inner, question)
-        lookups = Lookups(self.builder, self.prefix)
-        return lookups.ask(flow, inner, operand, question.span, only_truth=only_truth)
-
-    def unified(
-        self, operand: Operand, inner: Inner, question: Membership
-    ) -> tuple[Operand, Inner]:
-        """Both sides of IN as numbers, if one is an integer."""
-        assert inner.value is not None
-        types = (operand.term.type, inner.value.type)
-        if not all(t.is_numeric for t in types):
-            message = f"IN compares {types[0]} with {types[1]}"
-            self.faults.append(Fault(message, question.span))
-            raise Stop
-        return Operand(_number(operand.term), operand.written), Inner(
-            inner.flow, _number(inner.value), inner.ties
-        )
-
-    def inner(self, question: Membership, flow: Flow, outer: Names) -> Inner:
-        """The rows of a subquery, and the conditions that tie it to the outer query."""
-        query = question.query
-        prefix = f"{self.prefix}_sub"
-        if not isinstance(query, Select) or _is_grouped(query) or query.limit is not None:
-            result = self.translator.relation(query, prefix)
-            return Inner(result, self.only_column(result, question), ())
-        inside = SelectTranslator(self.translator, query, prefix)
-        parts = self.translator.parts(query.sources, prefix)
-        seen = Names(tuple(p.visible for p in parts))
-        where = conjuncts(query.where)
-        tied = [c for c in where if is_correlated(c, seen, outer)]
-        result, names = inside.selected(parts, [c for c in where if c not in tied])
-        marked = tuple(Field(MARK + f.name, f.type) for f in flow.schema)
-        schema = Schema((*result.schema.fields, *marked))
-        all_names = both(names, outer, MARK)
-        ties = tuple(term_of(c, all_names, schema, self.faults, wanted=BOOLEAN) for c in tied)
-        value = None
-        if question.operand is not None:
-            wanted = inside.wanted(result, names, nothing, is_grouped=False)
-            if len(wanted) != 1:
-                self.complain_about_columns(question, len(wanted))
-            value = wanted[0].term
-        return Inner(result, value, ties)
-
-    def only_column(self, flow: Flow, question: Membership) -> Term | None:
-        if question.operand is None:
-            return None
-        if len(flow.schema) != 1:
-            self.complain_about_columns(question, len(flow.schema))
-        (field,) = flow.schema
-        return Column(field.name, field.type)
-
-    def complain_about_columns(self, question: Membership, count: int) -> None:
-        message = f"the query after IN must have one column, but has {count}"
-        self.faults.append(Fault(message, question.span))
-        raise Stop
-
     # --- groups ---
 
     def grouped(self, flow: Flow, names: Names) -> Grouped | None:
         query = self.query
-        if not _is_grouped(query):
+        if not is_grouped(query):
             if query.having is not None:
                 message = "HAVING needs GROUP BY or an aggregate"
                 self.faults.append(Fault(message, query.having.span, "use WHERE"))
@@ -270,11 +193,11 @@ class SelectTranslator:
             if isinstance(item, Item):
                 if isinstance(item.value, Total):
                     found.setdefault(item.value, self.name_of(item, number))
-                found.update({t: found.get(t) for t in _totals(item.value)})
+                found.update({t: found.get(t) for t in totals_in(item.value)})
         others = [query.having] if query.having is not None else []
         others += [o.value for o in query.limit.order] if query.limit else []
         for one in others:
-            found.update({t: found.get(t) for t in _totals(one)})
+            found.update({t: found.get(t) for t in totals_in(one)})
         return found
 
     # --- the select list ---
@@ -296,8 +219,23 @@ class SelectTranslator:
                 is_faulty = True
         if is_faulty:
             raise Stop
+        found = self.told_apart(found)
         self.check_names(found)
         return found
+
+    def told_apart(self, wanted: list[Wanted]) -> list[Wanted]:
+        """Columns of one name get their source in front, as in `*`, if it is written there."""
+        counts = Counter(w.name for w in wanted)
+        if len(wanted) != len(self.query.items):
+            return wanted  # a `*` among them, which has told its own columns apart
+        named: list[Wanted] = []
+        for one, item in zip(wanted, self.query.items, strict=True):
+            match item:
+                case Item(Reference(Word() as owner, name), None) if counts[one.name] > 1:
+                    named.append(Wanted(f"{owner.name}_{name.name}", one.term))
+                case _:
+                    named.append(one)
+        return named
 
     def name_of(self, item: Item, number: int) -> str:
         if item.alias is not None:
@@ -430,21 +368,3 @@ class SelectTranslator:
                     raise Stop
                 return wanted[number - 1].term
         return term_of(one.value, names, flow.schema, self.faults, replacing=replacing)
-
-
-def _asks(expression: Expression) -> bool:
-    return any(isinstance(e, Membership) for e in walk(expression))
-
-
-def _totals(expression: Expression) -> list[Total]:
-    return [e for e in walk(expression) if isinstance(e, Total)]
-
-
-def _is_grouped(query: Select) -> bool:
-    shown = [i.value for i in query.items if isinstance(i, Item)]
-    shown += [query.having] if query.having is not None else []
-    return bool(query.group_by) or any(_totals(e) for e in shown)
-
-
-def _number(term: Term) -> Term:
-    return Call("number", (term,), NUMBER, term.span) if term.type == INTEGER else term

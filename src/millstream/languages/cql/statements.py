@@ -32,7 +32,7 @@ from millstream.source import Source, Span
 
 _OPTIONS = "TIME column, SLACK 2 SECONDS, HEARTBEAT 1 SECOND, KEY (column), FROM 'file', ONCE"
 _STARTS = ("create", "register", "query", "vquery", "table", "vtable", "source", "dest",
-           "select", "istream", "dstream", "rstream", "(")  # fmt: skip
+           "select", "with", "istream", "dstream", "rstream", "(")  # fmt: skip
 
 
 def read_statements(source: Source) -> tuple[tuple[Statement, ...], list[Fault]]:

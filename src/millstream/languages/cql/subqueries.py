@@ -39,6 +39,27 @@ class Operand:
     written: syntax.Expression
 
 
+def split_ties(inner: Inner) -> tuple[list[Term], list[Term], list[Term]]:
+    """Ties as marked outer terms and inner terms that must be equal, and the other ties."""
+    outside: list[Term] = []
+    inside: list[Term] = []
+    residual: list[Term] = []
+    own = frozenset(inner.flow.schema.names)
+    for tie in inner.ties:
+        sides = tie.args if isinstance(tie, Call) and tie.function == "==" else ()
+        reads = [columns_read(s) for s in sides]
+        is_equation = len(sides) == 2 and all(reads)
+        if is_equation and reads[0] <= own and not reads[1] & own:
+            inside.append(sides[0])
+            outside.append(sides[1])
+        elif is_equation and reads[1] <= own and not reads[0] & own:
+            inside.append(sides[1])
+            outside.append(sides[0])
+        else:
+            residual.append(tie)
+    return outside, inside, residual
+
+
 def is_correlated(expression: Expression, inner: Names, outer: Names) -> bool:
     """Whether a condition reads a column that only the outer query has."""
     references = [e for e in walk(expression) if isinstance(e, Reference)]
@@ -69,8 +90,8 @@ class Lookups:
 
         With `only_truth` nobody cares whether an answer that is not true is false or null.
         """
-        outside, inside, residual = self._split(inner)
-        ties = list(zip(outside, inside, strict=True))
+        outside, inside, residual = split_ties(inner)
+        ties = [(unmarked(a), b) for a, b in zip(outside, inside, strict=True)]
         compared: list[tuple[Term, Term]] = []
         if operand is not None and inner.value is not None:
             compared.append((operand.term, inner.value))
@@ -84,26 +105,6 @@ class Lookups:
         flow, has_any = self._look(flow, inner.flow, ties, residual, span)
         flow, has_null = self._look(flow, nulls, ties, residual, span)
         return flow, _with_nulls(found, operand.written, has_any, has_null, span)
-
-    def _split(self, inner: Inner) -> tuple[list[Term], list[Term], list[Term]]:
-        """Ties as outer terms and inner terms that must be equal, and the other ties."""
-        outside: list[Term] = []
-        inside: list[Term] = []
-        residual: list[Term] = []
-        own = frozenset(inner.flow.schema.names)
-        for tie in inner.ties:
-            sides = tie.args if isinstance(tie, Call) and tie.function == "==" else ()
-            reads = [columns_read(s) for s in sides]
-            is_equation = len(sides) == 2 and all(reads)
-            if is_equation and reads[0] <= own and not reads[1] & own:
-                inside.append(sides[0])
-                outside.append(_unmarked(sides[1]))
-            elif is_equation and reads[1] <= own and not reads[0] & own:
-                inside.append(sides[1])
-                outside.append(_unmarked(sides[0]))
-            else:
-                residual.append(tie)
-        return outside, inside, residual
 
     def _look(
         self,
@@ -182,11 +183,12 @@ def _with_nulls(
 MARK = "outer."
 
 
-def _unmarked(term: Term) -> Term:
+def unmarked(term: Term) -> Term:
+    """The term over the columns of the outer query as they are called there."""
     match term:
         case Column(name, type_, span):
             return Column(name.removeprefix(MARK), type_, span)
         case Call(function, args, type_, span):
-            return Call(function, tuple(_unmarked(a) for a in args), type_, span)
+            return Call(function, tuple(unmarked(a) for a in args), type_, span)
         case _:
             return term

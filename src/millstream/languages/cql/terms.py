@@ -15,7 +15,9 @@ from millstream.languages.cql.ast import (
     Constant,
     Expression,
     Membership,
+    Quantified,
     Reference,
+    Scalar,
     Total,
     Word,
 )
@@ -38,9 +40,13 @@ def walk(expression: Expression) -> Iterator[Expression]:
         case Apply(_, args):
             for arg in args:
                 yield from walk(arg)
-        case Total(_, arg) if arg is not None:
-            yield from walk(arg)
+        case Total(_, arg, where=where):
+            for part in (arg, where):
+                if part is not None:
+                    yield from walk(part)
         case Membership(operand) if operand is not None:
+            yield from walk(operand)
+        case Quantified(operand):
             yield from walk(operand)
 
 
@@ -51,6 +57,8 @@ def mapped(expression: Expression, function: Callable[[Expression], Expression])
             expression = Apply(name, tuple(mapped(a, function) for a in args), span)
         case Membership(operand, query, span) if operand is not None:
             expression = Membership(mapped(operand, function), query, span)
+        case Quantified(operand, operator, is_all, query, span):
+            expression = Quantified(mapped(operand, function), operator, is_all, query, span)
     return function(expression)
 
 
@@ -125,14 +133,14 @@ def _written(
             if len(given) < len(args):
                 return None
             return syntax.Apply(function.name, given, span, function.span)
-        case Total(function, _, _, span):
+        case Total(function, span=span):
             hint = "it can stand in a select list, in HAVING and in ORDER BY"
             name = function.name.upper()
             faults.append(Fault(f"the aggregate {name} cannot stand here", span, hint))
             return None
-        case Membership(_, _, span):
-            hint = "it can stand in WHERE and in HAVING"
-            faults.append(Fault("a subquery cannot stand here", span, hint))
+        case Membership() | Scalar() | Quantified():
+            hint = "it can stand in WHERE, in HAVING and in a select list, outside of aggregates"
+            faults.append(Fault("a subquery cannot stand here", expression.span, hint))
             return None
 
 

@@ -6,7 +6,8 @@ state in variables of its own. What can be done better is left to the optimiser.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from millstream.calculus.functions import (
@@ -49,6 +50,7 @@ from millstream.languages.cql.ast import (
     StreamOperator,
     View,
     Window,
+    With,
     Word,
 )
 from millstream.languages.cql.build import Builder, Flow
@@ -127,7 +129,7 @@ class Translator:
                 case Declaration():
                     self.declare(statement)
                 case View():
-                    flow = self.view(statement)
+                    flow = self.view(statement, name)
                 case Output():
                     self.output(statement)
         except Stop:
@@ -159,8 +161,8 @@ class Translator:
             )
         self.known[name] = Known(one.name, flow, is_declared=True)
 
-    def view(self, view: View) -> Flow:
-        flow = self.query(view.query, view.name.name)
+    def view(self, view: View, prefix: str) -> Flow:
+        flow = self.query(view.query, prefix)
         if not view.columns:
             return flow
         if len(view.columns) != len(flow.schema):
@@ -172,7 +174,7 @@ class Translator:
             raise Stop
         names = [w.name for w in view.columns]
         mapping = dict(zip(names, flow.schema.names, strict=True))
-        return self.builder.columns(flow, mapping, f"{view.name.name}_columns", view.name.span)
+        return self.builder.columns(flow, mapping, f"{prefix}_columns", view.name.span)
 
     def output(self, output: Output) -> None:
         name = output.name.name
@@ -196,6 +198,30 @@ class Translator:
                 return SelectTranslator(self, query, prefix).flow()
             case Combined():
                 return self.combined(query, prefix)
+            case With():
+                with self.local(query.views, prefix):
+                    return self.query(query.query, prefix)
+
+    @contextmanager
+    def local(self, views: Sequence[View], prefix: str) -> Iterator[None]:
+        """Names that are known for as long as a query is translated; they hide others."""
+        outside = dict(self.known)
+        try:
+            names = [v.name.name for v in views]
+            for number, view in enumerate(views):
+                if view.name.name in names[:number]:
+                    message = f'"{view.name.name}" is defined more than once'
+                    self.faults.append(Fault(message, view.name.span))
+                    raise Stop
+                flow = None
+                try:
+                    flow = self.view(view, f"{prefix}_{view.name.name}")
+                except Stop:
+                    self.has_faulty_views = True  # its fault is noted; the others are looked at
+                self.known[view.name.name] = Known(view.name, flow, is_declared=False)
+            yield
+        finally:
+            self.known = outside
 
     def relation(self, query: Query, prefix: str) -> Flow:
         """The relation of a subquery, which must not be a stream."""
