@@ -5,8 +5,9 @@
     soffice --headless --convert-to xlsx --outdir DONE BOOK.xlsx
     python -m tests.languages.sheets.oracle read DONE/BOOK.xlsx   its values, into the golden file
 
-The program is LibreOffice 7.4. Where Excel is known to answer otherwise, Excel's answer is in
-a file of its own: booleans that are numbers, days before March 1900, 0^0, the kinds of errors.
+The program is LibreOffice 7.4. Where we differ from it to follow Excel, our answer is in a file of
+its own: booleans that are numbers, days before March 1900, 0^0, the kinds of errors. These answers
+were read through, not computed by Excel: they keep ours from changing, and prove nothing more.
 """
 
 from __future__ import annotations
