@@ -104,7 +104,8 @@ def value(expression: Expression, facts: Mapping[str, Row | None]) -> Any:
             return value(inner, facts)
         case Field(entity, name):
             row = facts[entity]
-            found = None if row is None else row[name]
+            # A column that only dropped requirements read is not there, and decides nothing.
+            found = None if row is None else row.get(name)
             if found is None or isinstance(found, (str, bool)):
                 return found
             return Fraction(found) * FACTORS[UNITS.get(name, "")]
