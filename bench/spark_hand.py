@@ -1,6 +1,7 @@
 """The hand-written side: the same jobs as a skilled user of PySpark writes them.
 
-Within a key and a batch everything is vectorised. Products and times are made in the JVM
+Within a key and a batch everything is vectorised, in the words of pandas and, faster, in those
+of NumPy. Products and times are made in the JVM
 before rows go to Python. The order of rows within a key is lost in Spark's shuffle, so they
 are sorted. The state of a window is packed into one binary value, which Spark stores without
 looking inside; arrays are converted element by element (and applyInPandasWithState of
@@ -11,6 +12,7 @@ Spark 4.3 fails on them).
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -84,6 +86,32 @@ def unpack(state: Any) -> Window:
     return time.view(np.int64), value, volume
 
 
+def roll(old: pd.DataFrame | None, frame: pd.DataFrame) -> tuple[Any, Any, pd.DataFrame]:
+    """The same in the words of pandas, as most people would write it."""
+    new = frame.sort_values("at")
+    trades = new if old is None else pd.concat([old, new])
+    indexed = trades.set_index(pd.to_datetime(trades["at"], unit="us"))
+    sums = indexed[["value", "volume"]].rolling("300s", closed="both").sum().tail(len(new))
+    kept = trades[trades["at"] >= new["at"].iloc[-1] - WINDOW]
+    average = (sums["value"] / sums["volume"]).to_numpy()
+    return new["at"].to_numpy(), average, kept[["at", "value", "volume"]]
+
+
+def pickled(window: pd.DataFrame) -> tuple[bytes]:
+    return (pickle.dumps(window),)
+
+
+def unpickled(state: Any) -> pd.DataFrame:
+    found: pd.DataFrame = pickle.loads(bytes(state[0]))  # noqa: S301 - we have written it
+    return found
+
+
+def apply_pandas(key: Any, frames: Iterator[pd.DataFrame], state: Any) -> Iterator[pd.DataFrame]:
+    time, average, window = roll(unpickled(state.get) if state.exists else None, whole(frames))
+    state.update(pickled(window))
+    yield pd.DataFrame({"at": time, "symbol": key[0], "vwap": average})
+
+
 def apply_vwap(key: Any, frames: Iterator[pd.DataFrame], state: Any) -> Iterator[pd.DataFrame]:
     time, average, window = slide(unpack(state.get) if state.exists else None, whole(frames))
     state.update(pack(window))
@@ -91,10 +119,11 @@ def apply_vwap(key: Any, frames: Iterator[pd.DataFrame], state: Any) -> Iterator
 
 
 class TransformVwap(StatefulProcessor):
-    """With the window as arrays or packed, in a value."""
+    """With the window as arrays, packed or pickled, in a value."""
 
-    def __init__(self, schema: str, encode: Any, decode: Any) -> None:
+    def __init__(self, schema: str, encode: Any, decode: Any, slide: Any = slide) -> None:
         self.schema = schema
+        self.slide = slide
         self.encode = encode
         self.decode = decode
 
@@ -106,7 +135,7 @@ class TransformVwap(StatefulProcessor):
     ) -> Iterator[pd.DataFrame]:
         old = self.window.get()
         window = None if old is None else self.decode(old)
-        time, average, window = slide(window, whole(rows))
+        time, average, window = self.slide(window, whole(rows))
         self.window.update(self.encode(window))
         yield pd.DataFrame({"at": time, "symbol": key[0], "vwap": average})
 
@@ -140,6 +169,17 @@ def vwap_apply(trades: Any) -> Any:
     return by_symbol(trades).applyInPandasWithState(
         apply_vwap, VWAP, PACKED, "append", GroupStateTimeout.NoTimeout
     )
+
+
+def vwap_apply_pandas(trades: Any) -> Any:
+    return by_symbol(trades).applyInPandasWithState(
+        apply_pandas, VWAP, PACKED, "append", GroupStateTimeout.NoTimeout
+    )
+
+
+def vwap_transform_pandas(trades: Any) -> Any:
+    processor = TransformVwap(PACKED, pickled, unpickled, roll)
+    return by_symbol(trades).transformWithStateInPandas(processor, VWAP, "append", "none")
 
 
 def vwap_transform_arrays(trades: Any) -> Any:
@@ -204,6 +244,8 @@ def sum_native(trades: Any) -> Any:
 
 JOBS: dict[str, tuple[Callable[[Any], Any], dict[str, str]]] = {
     "vwap apply": (vwap_apply, ROCKSDB),
+    "vwap apply, pandas": (vwap_apply_pandas, ROCKSDB),
+    "vwap transform, pandas": (vwap_transform_pandas, ROCKSDB),
     "vwap transform": (vwap_transform, ROCKSDB),
     "vwap transform, arrays": (vwap_transform_arrays, ROCKSDB),
     "sum apply": (sum_apply, ROCKSDB),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from millstream.calculus.functions import Join, Latest, Rows
@@ -92,6 +92,8 @@ class Chain:
 
 @settings(max_examples=150, deadline=None)
 @given(EVENTS, st.lists(st.integers(0, 30), max_size=3), st.booleans(), st.booleans())
+# Restored with nothing in it.
+@example([(0, 0, (1, None, 0)), (1, 1, ("a", "one"))], [0], False, True)
 def test_a_join_of_tables_is_a_join(
     events: list[Event], cuts: list[int], nulls_match: bool, is_restored: bool
 ) -> None:

@@ -47,7 +47,10 @@ class TableSide:
         records = self.keys.table.records
         depth = max(1, records.shape[1] // _LINE_WORDS)
         return Keys(
-            records, self.keys.codec.width, records.reshape(len(records) * depth, -1), depth
+            records,
+            self.keys.codec.width,
+            records.reshape(len(records) * depth, records.shape[1] // depth),
+            depth,
         )
 
     def words(self, batch: Batch) -> Array:
