@@ -48,7 +48,7 @@ test-spark: setup  ## run the tests that start Spark
 	@$(BIN)/pytest -n $(WORKERS) -m 'spark and not proof'
 
 proof: setup  ## run the long campaigns
-	@$(BIN)/pytest -m proof
+	@$(BIN)/pytest -m proof --hypothesis-profile searching
 
 lint: setup  ## check style and format
 	@$(BIN)/ruff check
