@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from millstream.formulas.values import Scalar
@@ -145,5 +146,20 @@ def shifted(node: Node, rows: int, columns: int) -> Node:
             return Binary(operator, shifted(left, rows, columns), shifted(right, rows, columns))
         case Group(inner):
             return Group(shifted(inner, rows, columns))
+        case _:
+            return node
+
+
+def rebuilt(node: Node, change: Callable[[Node], Node]) -> Node:
+    """A formula with its parts changed; what has none stays as it is."""
+    match node:
+        case Call(function, arguments):
+            return Call(function, tuple(change(a) for a in arguments))
+        case Unary(operator, operand):
+            return Unary(operator, change(operand))
+        case Binary(operator, left, right):
+            return Binary(operator, change(left), change(right))
+        case Group(inner):
+            return Group(change(inner))
         case _:
             return node

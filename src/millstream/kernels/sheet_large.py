@@ -14,15 +14,12 @@ import numpy as np
 
 from millstream.calculus.sheets import Address, Computed, SheetCell, Windows
 from millstream.formulas.syntax import (
-    Binary,
-    Call,
     Cell,
-    Group,
     Node,
     Range,
-    Unary,
     WindowOf,
     children,
+    rebuilt,
     shifted,
 )
 from millstream.kernels.sheet_operands import EMPTY, NotCompiled
@@ -231,16 +228,8 @@ def moving(node: Node) -> Node:
             assert isinstance(start, Cell)
             assert isinstance(end, Cell)
             return Range(start, end)
-        case Call(function, arguments):
-            return Call(function, tuple(moving(a) for a in arguments))
-        case Unary(operator, operand):
-            return Unary(operator, moving(operand))
-        case Binary(operator, left, right):
-            return Binary(operator, moving(left), moving(right))
-        case Group(inner):
-            return Group(moving(inner))
         case _:
-            return node
+            return rebuilt(node, moving)
 
 
 def pieces(blocks: list[list[str]]) -> list[list[str]]:

@@ -28,7 +28,6 @@ from millstream.formulas.evaluate import Context, Unsupported, value_of
 from millstream.formulas.precedents import areas_of
 from millstream.formulas.recalculate import Recalculation
 from millstream.formulas.syntax import (
-    Binary,
     Call,
     Cell,
     Group,
@@ -36,9 +35,9 @@ from millstream.formulas.syntax import (
     Name,
     Node,
     Range,
-    Unary,
     WindowOf,
     children,
+    rebuilt,
     shifted,
 )
 from millstream.formulas.table import STREAM_FUNCTIONS, is_known, why_unknown
@@ -329,22 +328,6 @@ class _Flattener:
         sheet = next(iter(self.workbook.sheets))
         context = Context(self.static, self.workbook, sheet, uses_1904=self.workbook.uses_1904)
         constants[address] = value_of(rule.formula, context)
-
-
-def rebuilt(node: Node, change: object) -> Node:
-    """A node with its children changed."""
-    assert callable(change)
-    match node:
-        case Call(function, arguments):
-            return Call(function, tuple(change(a) for a in arguments))
-        case Unary(operator, operand):
-            return Unary(operator, change(operand))
-        case Binary(operator, left, right):
-            return Binary(operator, change(left), change(right))
-        case Group(inner):
-            return Group(change(inner))
-        case _:
-            return node
 
 
 def with_windows(node: Node, windows: set[Address]) -> Node:
