@@ -71,7 +71,7 @@ def slide(window: Window | None, frame: pd.DataFrame) -> tuple[Any, Any, Window]
         volume = np.concatenate([window[2], volume])
     values = np.concatenate([[0.0], np.cumsum(value)])
     volumes = np.concatenate([[0.0], np.cumsum(volume)])
-    start = np.searchsorted(time, time[first:] - WINDOW)
+    start = np.searchsorted(time, time[first:] - WINDOW, side="right")
     average = (values[first + 1 :] - values[start]) / (volumes[first + 1 :] - volumes[start])
     kept = start[-1]
     return time[first:], average, (time[kept:], value[kept:], volume[kept:])
@@ -91,8 +91,8 @@ def roll(old: pd.DataFrame | None, frame: pd.DataFrame) -> tuple[Any, Any, pd.Da
     new = frame.sort_values("at")
     trades = new if old is None else pd.concat([old, new])
     indexed = trades.set_index(pd.to_datetime(trades["at"], unit="us"))
-    sums = indexed[["value", "volume"]].rolling("300s", closed="both").sum().tail(len(new))
-    kept = trades[trades["at"] >= new["at"].iloc[-1] - WINDOW]
+    sums = indexed[["value", "volume"]].rolling("300s").sum().tail(len(new))
+    kept = trades[trades["at"] > new["at"].iloc[-1] - WINDOW]
     average = (sums["value"] / sums["volume"]).to_numpy()
     return new["at"].to_numpy(), average, kept[["at", "value", "volume"]]
 

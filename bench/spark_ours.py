@@ -2,25 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
+
+import openpyxl
 
 from millstream import api
 
 #: The average price of every trade's symbol, weighted by volume, over the five minutes up to
-#: that trade. The sums also change when a trade leaves the window; `last` tells that apart.
-VWAP = """
-output out;
-input trades(symbol text, price number, volume integer) time at;
-(come)        <- Map[symbol, at = _time, value = price * number(volume), volume](trades);
-(recent, $w)  <- Range[5 min](come, $w);
-(sums, $s)    <- Aggregate[by symbol; value = sum(value), volume = sum(volume),
-                           last = max(at)](recent, $s);
-(all, $old)   <- Istream(sums, $old);
-(results)     <- Filter[last == _time](all);
-(out)         <- Map[symbol, vwap = value / number(volume)](results);
-"""
+#: that trade, as an analyst writes it.
+VWAP_CELLS = {
+    "D3": "=B3*C3",
+    "E3": "=WINDOW(D3, 300)",
+    "F3": "=WINDOW(C3, 300)",
+    "G3": "=SUM(E3)/SUM(F3)",
+}
+VWAP_STREAMS = (
+    ("stream", "direction", "attribute", "cell", "type", "role"),
+    ("trades", "input", "symbol", "A3", "text", "partition"),
+    ("trades", "input", "price", "B3", "number", None),
+    ("trades", "input", "volume", "C3", "integer", None),
+    ("trades", "input", "at", None, None, "time"),
+    ("out", "output", "symbol", "A3", None, None),
+    ("out", "output", "vwap", "G3", None, None),
+)
+
+
+def vwap(folder: Path) -> Any:
+    """The workbook, compiled."""
+    book = openpyxl.Workbook()
+    for address, formula in VWAP_CELLS.items():
+        book.active[address] = formula
+    streams = book.create_sheet("streams")
+    for row in VWAP_STREAMS:
+        streams.append(row)
+    path = folder / "vwap.xlsx"
+    book.save(path)
+    return api.compile(path)
+
 
 #: A relation changes once per instant, so a batch of one instant gives one row per key.
 SUM = """
@@ -47,7 +67,11 @@ def costly(depth: int = 60) -> str:
     """
 
 
-PROGRAMS = {"vwap": VWAP, "sum": SUM, "costly": costly()}
+PROGRAMS: dict[str, Callable[[Path], Any]] = {
+    "vwap": vwap,
+    "sum": lambda _: api.compile(text=SUM),
+    "costly": lambda _: api.compile(text=costly()),
+}
 
 
 def session_for(spec: Mapping[str, Any], folder: Path) -> Any:
@@ -61,7 +85,7 @@ def run(session: Any, spec: Mapping[str, Any], trades: Path, folder: Path) -> Pa
     out = folder / "out"
     # Files are of about one size; two are never within it.
     largest = max(path.stat().st_size for path in trades.glob("*.parquet"))
-    api.compile(text=PROGRAMS[spec["job"]]).run(
+    PROGRAMS[spec["job"]](folder).run(
         {"trades": f"{trades}/*.parquet"},
         {"out": f"{out}/"},
         engine="spark",

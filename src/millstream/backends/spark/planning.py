@@ -16,7 +16,7 @@ from typing import Any
 
 from millstream.backends.spark.manifest import last_manifest
 from millstream.backends.spark.spec import InputSpec, SourceSpec
-from millstream.connectors.location import files_now
+from millstream.connectors.location import Format, files_now
 from millstream.connectors.pieces import START, Piece, is_growable, next_piece
 from millstream.state.codec import DamagedState
 from millstream.state.files import LocalFiles
@@ -27,6 +27,10 @@ FILES_PER_LIST = 256
 #: Taken to its end, and nothing can be added to it.
 _DONE = -1
 _GENERATOR = "generator"
+#: Formats whose pieces are counted in rows, not in bytes, so that they can be cut anywhere.
+_COUNTED_IN_ROWS = (Format.PARQUET, Format.GENERATOR)
+#: A part of a task's share that is not worth a piece of its own.
+_SLIVER = 0.05
 #: A byte of a gz file holds no more than so many.
 _MOST_COMPRESSED = 1_040
 
@@ -234,26 +238,63 @@ Share = list[tuple[int, int, list[Any]]]
 
 
 def shares(spec: SourceSpec, plan: Plan) -> list[Share]:
-    """A plan cut into tasks: one if it is small, else as many as there are partitions."""
+    """A plan cut into tasks: one if it is small, else about as many as there are partitions."""
     total = sum(p[5] for pieces in plan["pieces"].values() for p in pieces)
-    most = total if total < spec.piece_bytes else -(-total // spec.partitions)
-    tasks: list[Share] = [[]]
-    size = 0
+    size = total / (1 if total < spec.piece_bytes else spec.partitions)
+    tasks: dict[int, Share] = {}
+    done = 0
     for number, one in enumerate(spec.inputs):
-        segment = 0
-        run: list[Any] = []
-        for piece in plan["pieces"][one.name]:
-            if size + piece[5] > most and size:
-                if run:
-                    tasks[-1].append((number, segment, run))
-                    segment, run = segment + 1, []
-                tasks.append([])
-                size = 0
-            run.append(piece)
-            size += piece[5]
-        if run:
-            tasks[-1].append((number, segment, run))
-    return tasks
+        runs: dict[int, list[Any]] = {}
+        for piece in _cut_to_shares(one, plan["pieces"][one.name], done, size):
+            # A piece that cannot be cut goes where most of it belongs.
+            runs.setdefault(int((done + piece[5] / 2) // size), []).append(piece)
+            done += piece[5]
+        for segment, (task, run) in enumerate(runs.items()):
+            tasks.setdefault(task, []).append((number, segment, run))
+    return [tasks[task] for task in sorted(tasks)] or [[]]
+
+
+def _cut_to_shares(one: InputSpec, pieces: list[Any], done: int, size: float) -> Iterator[Any]:
+    """Pieces that are counted in rows, cut where the share of a task ends."""
+    if one.location.format not in _COUNTED_IN_ROWS:
+        yield from pieces
+        return
+    for whole in _joined(pieces):
+        piece = whole
+        while True:
+            room = size - done % size
+            if room < _SLIVER * size:
+                room += size
+            if piece[5] <= room + _SLIVER * size or piece[2] - piece[1] == 1:
+                break
+            part, piece = _cut(piece, room / piece[5])
+            yield part
+            done += part[5]
+        yield piece
+        done += piece[5]
+
+
+def _joined(pieces: list[Any]) -> list[Any]:
+    """Pieces of a file that follow one another as one: Parquet is decoded from a group's start."""
+    found: list[Any] = []
+    for path, first, last, line, next_line, size, position in pieces:
+        before = found[-1] if found else None
+        if before is not None and before[0] == path and before[2] == first:
+            found[-1] = [*before[:2], last, before[3], next_line, before[5] + size, before[6]]
+        else:
+            found.append([path, first, last, line, next_line, size, position])
+    return found
+
+
+def _cut(piece: Any, share: float) -> tuple[Any, Any]:
+    """A share of the rows of a piece, at least one, and the rest, at least one."""
+    path, first, last, line, next_line, size, position = piece
+    rows = min(max(1, round((last - first) * share)), last - first - 1)
+    part = max(1, round(size * rows / (last - first)))
+    return (
+        [path, first, first + rows, line, line + rows, part, position],
+        [path, first + rows, last, line + rows, next_line, max(1, size - part), position + rows],
+    )
 
 
 @dataclass(frozen=True)

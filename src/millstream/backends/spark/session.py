@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import socket
 import threading
 from pathlib import Path
 from typing import Any
@@ -68,6 +69,8 @@ def start_session(master: str, checkpoint: Path, partitions: int, *, ui: bool = 
         # The exchange decides how many partitions there are; nobody may merge them.
         "spark.sql.adaptive.enabled": "false",
         "spark.python.worker.reuse": "true",
+        # Over TCP, a small message to a worker waits 40 ms for an acknowledgement.
+        "spark.python.unix.domain.socket.enabled": str(hasattr(socket, "AF_UNIX")).lower(),
         # Blobs stay on this machine for a moment; compressing them takes longer than that.
         "spark.shuffle.compress": "false",
         "spark.shuffle.spill.compress": "false",
