@@ -39,7 +39,7 @@ from millstream.backends.spark.points import reached
 from millstream.backends.spark.session import DEFAULT_MASTER, abandon, start_session
 from millstream.backends.spark.spec import InputSpec, SourceSpec, spec_to_json
 from millstream.backends.spark.wire import SCHEMA, message_of
-from millstream.backends.spark.worker import Turn, run_stage
+from millstream.backends.spark.worker import TURN, Turn, run_stage
 from millstream.calculus.functions import Rstream
 from millstream.calculus.graph import Input
 from millstream.calculus.text import render
@@ -192,6 +192,13 @@ class SparkRun:
             frames.append(session.readStream.format(NAME).option("spec", text).load())
         return functools.reduce(lambda one, other: one.union(other), frames)
 
+    def _staged(self, frame: Any) -> Any:
+        """What the chain of stages makes of what the inputs say."""
+        for stage in range(len(self.layout.stages)):
+            frame = frame.repartitionById(self.settings.partitions, "part")
+            frame = frame.mapInArrow(run_stage(self.shared, stage), SCHEMA)
+        return frame
+
     def _query(self, spec: SourceSpec) -> None:
         from py4j.protocol import Py4JJavaError
         from pyspark.errors import PySparkException, StreamingQueryException
@@ -199,7 +206,7 @@ class SparkRun:
         self.ended = time.perf_counter()
         self.shared = self.session.sparkContext.broadcast(self.description)
         writer = (
-            self._frame(spec)
+            self._staged(self._frame(spec))
             .writeStream.foreachBatch(self._batch)
             .option("checkpointLocation", str(self.checkpoint.folder / "spark"))
         )
@@ -237,7 +244,7 @@ class SparkRun:
         if has_native and not self.job.is_following and not self.was_stopped:
             self.known = tuple(replace(k, is_silent=True) for k in self.known)
             nothing = self.session.createDataFrame([], SCHEMA)
-            self._advance(nothing, self.last["batch"])
+            self._advance(self._staged(nothing), self.last["batch"])
 
     def _told(self, error: Exception) -> MillstreamError:
         """Spark's errors are pages long; the last Python error in them is the reason."""
@@ -275,12 +282,10 @@ class SparkRun:
             raise
 
     def _advance(self, frame: Any, number: int) -> None:
-        """Chain the stages, gather what they have done, and deliver it."""
+        """Run the stages, gather what they have done, and deliver it."""
         version = self.last["version"] + 1
         turn = Turn(version, self.known, self._is_kept())
-        for stage in range(len(self.layout.stages)):
-            frame = frame.repartitionById(self.settings.partitions, "part")
-            frame = frame.mapInArrow(run_stage(self.shared, stage, turn), SCHEMA)
+        self.session.sparkContext.setLocalProperty(TURN, turn.written())
         messages = [message_of(bytes(row.message)) for row in frame.collect()]
         if any(m.get("seq", self.last["sources"]) != self.last["sources"] for m in messages):
             raise DamagedState("Spark's notes of what has been read are not those of this job")

@@ -7,8 +7,9 @@ missed versions runs them again.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,8 @@ from millstream.plan.batch import Batch
 from millstream.state.codec import DamagedState, encode
 from millstream.state.records import read_record
 
+#: The property of a Spark job that tells its turn.
+TURN = "millstream.turn"
 #: What came to a bucket: a parcel, and the time before which its rows are late.
 Arrival = tuple[Parcel, int | None]
 
@@ -36,6 +39,14 @@ class Turn:
     version: int
     known: tuple[Known, ...]
     is_kept: bool  # whether the state after it is written whole
+
+    def written(self) -> str:
+        return json.dumps([self.version, [astuple(one) for one in self.known], self.is_kept])
+
+    @staticmethod
+    def read(text: str) -> Turn:
+        version, known, is_kept = json.loads(text)
+        return Turn(version, tuple(Known(*one) for one in known), is_kept)
 
 
 @dataclass
@@ -265,14 +276,20 @@ def parsed(name: str) -> tuple[int, int, int, str]:
     return int(version), int(partition), int(of), kind
 
 
-def run_stage(description: Any, stage: int, turn: Turn) -> Any:
-    """What Spark's `mapInArrow` calls for a stage; the description is a broadcast."""
+def run_stage(description: Any, stage: int) -> Any:
+    """What Spark's `mapInArrow` calls for a stage; the description is a broadcast.
+
+    Which batch it is, is a property of the job, so that the plan is the same for all batches.
+    """
 
     def run(batches: Iterator[Any]) -> Iterator[Any]:
         from pyspark import TaskContext
 
         context = TaskContext.get()
         assert context is not None
+        told = context.getLocalProperty(TURN)
+        assert told is not None
+        turn = Turn.read(told)
         reached("before-tasks", turn.version)
         task = StageTask(memory_for(description.value), stage, turn, context.partitionId())
         yield record_batch(task.run(row for batch in batches for row in rows_of(batch)))
