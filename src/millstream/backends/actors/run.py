@@ -2,12 +2,14 @@
 
 The translation is the one of the thesis' figure 7.1: a tree and the address that its results
 go to become actors. All events of one instant are sent at once; the next instant begins when
-no message is on its way any more.
+no message is on its way any more. Those who wait are woken at their instants, up to the last
+event: there time ends.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from millstream.algebra import Stream, Table, nodes
@@ -21,7 +23,6 @@ from millstream.calculus.functions import Columns, Filter, FlatMap, Map, Opaque
 from millstream.calculus.types import START_OF_TIME, TIME_COLUMN, Row, Schema, Value
 from millstream.environment.items import Item
 from millstream.environment.scalars import evaluate
-from millstream.errors import PlanError
 from millstream.trace import Record
 
 #: For each input its events: times and rows, in order of time.
@@ -39,10 +40,11 @@ def run_actors(
     results: dict[str, list[tuple[int, Row]]] = {name: [] for name in outputs}
     for name, one in outputs.items():
         made.collect(one, results[name])
-    instants = sorted({t for some in events.values() for t, _ in some} | {START_OF_TIME})
-    for instant in instants:
+    times = sorted({t for some in events.values() for t, _ in some} | {START_OF_TIME})
+    for instant in made.instants(times):
         if instant == START_OF_TIME:
             made.begin()
+        made.system.wake(instant)
         for name, some in events.items():
             for row in (row for time, row in some if time == instant):
                 made.feed(name, Item(instant, row))
@@ -64,6 +66,13 @@ class _Actors:
             self.stream(one.node, out)
         else:
             self.table(one.node, out)
+
+    def instants(self, times: list[int]) -> Iterator[int]:
+        """The instants at which something comes or somebody wakes, until time ends."""
+        for time in times:
+            while (waking := self.system.next_waking()) is not None and waking < time:
+                yield waking
+            yield time
 
     def begin(self) -> None:
         for address, row in self.first:
@@ -96,8 +105,12 @@ class _Actors:
                 self.table(node.table, live)
             case nodes.Reduce():
                 self._reduce(node, out)
+            case nodes.Settled():
+                places = [node.schema.index(n) for n in node.by]
+                key = partial(_columns, places)
+                self.stream(node.parent, create(acting.settled(key, node.micros, out)))
             case _:
-                raise PlanError(f"{type(node).__name__} needs a clock, which actors do not have")
+                raise AssertionError(node)
 
     def _reduce(self, node: nodes.Reduce, out: Address) -> None:
         group, schema, names = node.group, node.table.schema, node.schema.names
@@ -176,6 +189,10 @@ def row_function(
 
 def _row(columns: Columns, names: dict[str, Value]) -> Row:
     return tuple(evaluate(c.term, names) for c in columns)
+
+
+def _columns(places: list[int], row: Row) -> Row:
+    return tuple(row[p] for p in places)
 
 
 def _live(item: Item) -> list[Row]:
