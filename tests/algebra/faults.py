@@ -7,7 +7,7 @@ from typing import Any
 
 import millstream
 from millstream import algebra
-from millstream.algebra import Group
+from millstream.algebra import Group, call
 
 vessels = algebra.table(
     "vessels", key="mmsi", mmsi="integer", berth="text", draught="number", arrived="boolean"
@@ -66,4 +66,38 @@ FAULTS: dict[str, Callable[[], object]] = {
     "two inputs of one name": lambda: millstream.compile_flow(
         out=tides.inner_join(algebra.table("tides", key="id", id="integer", low="number"))
     ),
+    "group that fails": lambda: vessels.reduce(
+        Group(
+            empty={"n": 0},
+            combine=lambda a, b: {"n": a.n // (b.n - b.n)},
+            inverse=lambda a: a,
+            lift=lambda r: {"n": r.mmsi},
+        )
+    ),
+    "group without fields": lambda: vessels.reduce(
+        Group(
+            empty=0,
+            combine=lambda a, b: a + b,
+            inverse=lambda a: -a,
+            lift=lambda r: r.mmsi,
+        )
+    ),
+    "group without an inverse": lambda: vessels.reduce(
+        Group(
+            empty={"most": 0},
+            combine=lambda a, b: {"most": call("greatest", a.most, b.most)},
+            inverse=lambda a: {"most": -a.most},
+            lift=lambda r: {"most": r.mmsi},
+        )
+    ),
+    "group that does not commute": lambda: vessels.reduce(
+        Group(
+            empty={"n": 0},
+            combine=lambda a, b: {"n": a.n - b.n},
+            inverse=lambda a: {"n": a.n},
+            lift=lambda r: {"n": r.mmsi},
+        )
+    ),
+    "no function": lambda: xs.map(3),  # type: ignore[arg-type]
+    "value for a row": lambda: xs.map(lambda r: r.x * 2),
 }

@@ -9,10 +9,21 @@ event: there time ends.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from millstream.algebra import Stream, Table, nodes
+from millstream.algebra import (
+    Group,
+    Stream,
+    Table,
+    average,
+    maximum,
+    minimum,
+    nodes,
+    product,
+    total,
+)
 from millstream.algebra.nodes import StreamNode, TableNode
 from millstream.algebra.reducing import combine_terms
 from millstream.algebra.rowwise import given_row
@@ -23,7 +34,7 @@ from millstream.calculus.functions import Columns, Filter, FlatMap, Map, Opaque
 from millstream.calculus.types import START_OF_TIME, TIME_COLUMN, Row, Schema, Value
 from millstream.environment.items import Item
 from millstream.environment.scalars import evaluate
-from millstream.trace import Record
+from millstream.trace import Record, RowFunction, Untraceable, trace_row, trace_term
 
 #: For each input its events: times and rows, in order of time.
 Events = Mapping[str, list[tuple[int, Row]]]
@@ -113,7 +124,8 @@ class _Actors:
                 raise AssertionError(node)
 
     def _reduce(self, node: nodes.Reduce, out: Address) -> None:
-        group, schema, names = node.group, node.table.schema, node.schema.names
+        schema, names = node.table.schema, node.schema.names
+        group = on_values(node.group, schema)
 
         def lift(row: Row) -> Any:
             return group.lifted(given_row(schema, row[:-1]))
@@ -161,6 +173,33 @@ class _Actors:
         self.table(node.right, self.system.create(acting.tagged(RIGHT, join)))
 
 
+# --- groups on rows, where nulls are what they are to terms -------------------------------
+
+_READY = {"sum": total, "avg": average, "min": minimum, "max": maximum}
+
+
+def on_values(group: Group, schema: Schema) -> Group:
+    """A group whose callables of a row are evaluated as terms, if they can be traced."""
+    if group.parts is not None:
+        return product(**{n: on_values(one, schema) for n, one in group.parts.items()})
+    for measure in group.measures:
+        if measure.of is not None:
+            return _READY[measure.function](_evaluated(measure.of, schema))
+    if group.lift is None or group.measures:
+        return group
+    try:
+        columns = trace_row(group.lift, schema)
+    except Untraceable:
+        return group
+    return replace(group, lift=lambda row: {
+        c.name: evaluate(c.term, vars(row)) for c in columns})  # fmt: skip
+
+
+def _evaluated(function: RowFunction, schema: Schema) -> Callable[[Record], Value]:
+    term = trace_term(function, schema)
+    return lambda row: evaluate(term, vars(row))
+
+
 # --- functions of rows -----------------------------------------------------------------------
 
 
@@ -205,7 +244,8 @@ def _as_updates(node: nodes.ToTable) -> Callable[[Item], list[Row]]:
     deleted = None if node.deleted is None else given.index(node.deleted)
 
     def rows(item: Item) -> list[Row]:
-        is_deleted = deleted is not None and item.row[deleted] is True
+        # What is not known to be deleted is not, and the changelog says what was said.
+        is_deleted = False if deleted is None else item.row[deleted]
         return [(*(item.row[p] for p in places), is_deleted)]
 
     return rows
