@@ -9,7 +9,7 @@ import pytest
 import millstream
 from millstream import algebra
 from millstream.algebra import Group, Table, call, if_
-from millstream.backends.actors.run import run_actors
+from millstream.backends.actors.run import Events, run_actors
 from millstream.calculus.functions import Aggregate, Fold, OpaqueFold
 from millstream.errors import UsageError
 
@@ -175,6 +175,6 @@ def test_functions_of_the_calculus_work_on_the_values_that_laws_are_tried_on(eng
     )
     expected = [(1, 4), (4, 13), (5, 9), (6, 0)]
     assert expected == results(rows().reduce(group), engine)
-    events = {"rows": [(e["_time"], (e["k"], e["x"], e["gone"])) for e in EVENTS]}
+    events: Events = {"rows": [(e["_time"], (e["k"], e["x"], e["gone"])) for e in EVENTS]}
     acted = run_actors({"out": rows().reduce(group)}, events)["out"]
     assert dict(expected)[6] == acted[-1][1][0]
