@@ -39,8 +39,8 @@ from millstream.calculus.types import (
 from millstream.connectors.chunks import Reader, Rejected, Writer
 from millstream.connectors.layout import refuse_weights
 from millstream.connectors.location import Location, parse_location
-from millstream.errors import UsageError, listing, suggest
-from millstream.languages import Translation, translate, translate_file
+from millstream.errors import Fault, UsageError, listing, suggest
+from millstream.languages import Expected, Translation, translate, translate_file
 from millstream.source import Source
 
 #: An input: a file or pattern, a location, or rows as dictionaries with `_time`.
@@ -97,13 +97,36 @@ class Compiled:
     sources: Mapping[str, Location] = field(default_factory=dict)
     sinks: Mapping[str, Location] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    #: What is odd in the text, and what will be if inputs do not have it.
+    oddities: tuple[Fault, ...] = ()
+    expected: tuple[Expected, ...] = ()
 
     @staticmethod
     def of(translation: Translation, name: str, base: Path) -> Compiled:
         """A program whose text may say where its data is, seen from a folder."""
         sources = {n: parse_location(text, base) for n, text in translation.sources.items()}
         sinks = {n: parse_location(text, base) for n, text in translation.sinks.items()}
-        return Compiled(translation.program, name, base, sources, sinks, translation.notes)
+        return Compiled(
+            translation.program, name, base, sources, sinks, translation.notes,
+            translation.warnings, translation.expected,
+        )  # fmt: skip
+
+    def warnings(self, inputs: Mapping[str, InputGiven] | None = None) -> list[Fault]:
+        """What is odd, though it can be run; also in inputs, as far as they are there."""
+        from millstream.connectors.expected import unmet
+
+        given = dict(self.sources) | dict(inputs or {})
+        by_name = {one.name: one for one in self.program.inputs}
+
+        def opened(name: str) -> Reader | None:
+            source = self._input(by_name[name], given)
+            if isinstance(source, Iterator):
+                return None  # its rows come once, and the run needs them
+            if isinstance(source, (str, Path, Location)) and not _location(source).is_at_hand:
+                return None
+            return _reader(by_name[name], source, None)
+
+        return [*self.oddities, *unmet(self.expected, opened)]
 
     def run(
         self,

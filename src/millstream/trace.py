@@ -10,6 +10,7 @@ callable as it is.
 from __future__ import annotations
 
 import dis
+import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
@@ -17,8 +18,9 @@ from millstream.calculus.check import Scope, check
 from millstream.calculus.functions import Assign, Columns
 from millstream.calculus.syntax import Apply, Constant, Expression, Name, VariableName
 from millstream.calculus.terms import Term
-from millstream.calculus.types import BOOLEAN, INTEGER, NUMBER, TEXT, Schema, Type
-from millstream.errors import CheckError, MillstreamError, listing, suggest
+from millstream.calculus.types import BOOLEAN, INTEGER, NUMBER, TEXT, Schema, Type, Value
+from millstream.environment.scalars import evaluate
+from millstream.errors import CheckError, MillstreamError, UsageError, listing, suggest
 
 #: A callable from a row, whose columns are attributes and items.
 RowFunction = Callable[..., object]
@@ -72,10 +74,18 @@ _BINARY = {
 
 def _binary(function: str, *, is_reflected: bool) -> Callable[[Traced, object], Traced]:
     def operator(self: Traced, other: object) -> Traced:
+        if other is None and function in ("==", "!="):
+            return _is_none(self, is_equal=function == "==")
         pair = (self.expression, expression_of(other))
         return Traced(Apply(function, pair[::-1] if is_reflected else pair))
 
     return operator
+
+
+def _is_none(value: Traced, *, is_equal: bool) -> Traced:
+    """Python's `== None` asks whether there is a value; `==` of the calculus never says so."""
+    is_null = Apply("is_null", (value.expression,))
+    return Traced(is_null if is_equal else Apply("not", (is_null,)))
 
 
 for _name, _function in _BINARY.items():
@@ -91,8 +101,25 @@ for _name, _function in {"neg": "neg", "abs": "abs", "invert": "not"}.items():
 
 
 def call(function: str, *args: object) -> Any:  # its operators are made at run time
-    """A scalar function of the calculus inside a lambda: `call("upper", r.symbol)`."""
+    """A scalar function of the calculus inside a lambda: `call("upper", r.symbol)`.
+
+    Of plain values it is the value itself, so that a lambda means the same whether it is
+    traced or called.
+    """
+    if args and not any(isinstance(one, Traced) for one in args):
+        return _value_of(function, args)
     return Traced(Apply(function, tuple(expression_of(a) for a in args)))
+
+
+def _value_of(function: str, args: tuple[object, ...]) -> Value:
+    """A null may stand for a value of any type, so the others are asked for theirs."""
+    given = [expression_of(a) for a in args]
+    types = [e.type for e in given if isinstance(e, Constant) and e.type is not None]
+    likely = types[0] if types else NUMBER
+    typed = tuple(
+        Constant(None, likely) if isinstance(e, Constant) and e.type is None else e for e in given
+    )
+    return evaluate(check(Apply(function, typed), Scope(Schema())), {})
 
 
 def if_(condition: object, then: object, otherwise: object) -> Any:
@@ -175,6 +202,10 @@ def _called(function: Callable[[Any], object], schema: Schema) -> object:
 
 def called_with(function: RowFunction, *notes: object) -> object:
     """What the callable makes of rows and records that take notes."""
+    if not callable(function):
+        raise UsageError(f"expected a lambda or a function, got {function!r}")
+    if not inspect.isroutine(function):
+        raise Untraceable("only functions of Python can be traced")
     names = {step.opname for step in dis.get_instructions(function)}
     if any(name == "IS_OP" or name.endswith("_NONE") for name in names):
         raise Untraceable("`is` looks at objects, which columns are not yet; use is_null")
@@ -201,6 +232,6 @@ def trace_row(function: Callable[[Any], object], schema: Schema) -> Columns:
     """The columns of a lambda that gives a dictionary."""
     result = _called(function, schema)
     if not isinstance(result, Mapping):
-        raise Untraceable("expected a dictionary of columns")
+        raise Untraceable('it does not give a dictionary of columns, such as {"x": ..}')
     scope = Scope(schema)
     return tuple(Assign(str(n), check(expression_of(v), scope)) for n, v in result.items())

@@ -147,3 +147,11 @@ def test_terms_are_accepted_in_place_of_lambdas(engine: str) -> None:
 def test_flows_and_the_algebra_are_not_mixed() -> None:
     with pytest.raises(UsageError, match="not with both"):
         millstream.compile_flow(a=rows(), b=millstream.stream("xs", x="number"))
+
+
+@ENGINES
+def test_comparing_with_none_asks_whether_there_is_a_value(engine: str) -> None:
+    nothing = updates().filter(lambda r: r.x == None)  # noqa: E711 - what people write
+    something = updates().filter(lambda r: r.x != None)  # noqa: E711
+    assert [3, 3] == [time for time, *_ in run(nothing, EVENTS, engine)]
+    assert [1, 2, 2] == [time for time, *_ in run(something, EVENTS, engine)]

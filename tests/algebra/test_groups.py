@@ -8,7 +8,8 @@ import pytest
 
 import millstream
 from millstream import algebra
-from millstream.algebra import Group, Table, if_
+from millstream.algebra import Group, Table, call, if_
+from millstream.backends.actors.run import Events, run_actors
 from millstream.calculus.functions import Aggregate, Fold, OpaqueFold
 from millstream.errors import UsageError
 
@@ -152,3 +153,28 @@ def test_a_group_that_minds_the_order_is_refused() -> None:
     )
     with pytest.raises(UsageError, match="this is not a group"):
         last.check_laws()
+
+
+@ENGINES
+def test_a_product_may_hold_products(engine: str) -> None:
+    extremes = algebra.product(
+        low=algebra.minimum(lambda r: r.x), high=algebra.maximum(lambda r: r.x)
+    )
+    made = rows().reduce(n=algebra.count(), x=extremes)
+    assert ("n", "x_low", "x_high") == made.schema.names
+    assert [(1, 1, 4, 4), (2, 2, 1, 4), (3, 3, 1, 4), (4, 3, 4, 9)] == results(made, engine)[:4]
+
+
+@ENGINES
+def test_functions_of_the_calculus_work_on_the_values_that_laws_are_tried_on(engine: str) -> None:
+    group = Group(
+        empty={"sum": 0},
+        combine=lambda a, b: {"sum": call("coalesce", a.sum + b.sum, 0)},
+        inverse=lambda a: {"sum": call("neg", a.sum)},
+        lift=lambda r: {"sum": if_(r.x > 3, call("coalesce", r.x, 0), 0)},
+    )
+    expected = [(1, 4), (4, 13), (5, 9), (6, 0)]
+    assert expected == results(rows().reduce(group), engine)
+    events: Events = {"rows": [(e["_time"], (e["k"], e["x"], e["gone"])) for e in EVENTS]}
+    acted = run_actors({"out": rows().reduce(group)}, events)["out"]
+    assert dict(expected)[6] == acted[-1][1][0]

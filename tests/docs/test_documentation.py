@@ -49,6 +49,21 @@ def test_the_commands_of_the_first_program_run(
     assert "IBM,300,2" in capsys.readouterr().out
 
 
+def test_the_rules_of_the_readme_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    section = README.partition("## Rules")[2].partition("\n## ")[0]
+    for name, first in re.findall(r"In\s`([\w.]+)`:\n\n    (.*)\n", section):
+        (tmp_path / name).write_text(block_with(section, first))
+    monkeypatch.chdir(tmp_path)
+    for line in block_with(section, "millstream check").splitlines():
+        assert 0 == main(shlex.split(line)[1:]), line
+    told = capsys.readouterr()
+    assert "warning" not in told.err
+    for words in ("restricted", "lifted", "reason changed", "clearance = 0.4 m"):
+        assert words in told.out
+
+
 def test_the_python_of_the_readme_runs(
     first_program: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

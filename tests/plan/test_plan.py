@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from millstream.backends.local.run import plan_for
 from millstream.calculus.text import load
-from millstream.plan.stages import side_by_side, stages_of
+from millstream.plan.stages import all_together, side_by_side, stages_of
 from millstream.plan.steps import Plan
 from millstream.source import Source
 
@@ -142,3 +142,21 @@ def test_what_only_grows_is_a_stream_without_a_key() -> None:
     inputs = "output out; input a(k text, x integer);"
     assert [None] == keys(planned(inputs + grows))
     assert [("x",)] == keys(planned(inputs + shrinks))
+
+
+def test_all_stages_together_see_all_rows_of_the_inputs_of_the_program() -> None:
+    plan = planned("""
+    output out;
+    input s(k text, j text, v integer), t(j text, w integer);
+    (ws, $ws) <- Rows[1 by k](s, $ws);
+    (wt, $wt) <- Rows[1 by j](t, $wt);
+    (gs, $gs) <- Aggregate[by j; n = count()](ws, $gs);
+    (m) <- Map[j2 = j, n](gs);
+    (pairs, $a, $b) <- Join[on j2 = j](m, wt, $a, $b);
+    (out, $out) <- Aggregate[by w; n = sum(n)](pairs, $out);
+    """)
+    stages = stages_of(plan)
+    together = all_together(stages, plan)
+    assert len(stages) > 2
+    assert {("s", ()), ("t", ())} == set(together.keys)
+    assert plan.steps == together.steps

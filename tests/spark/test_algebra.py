@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+import millstream
+from millstream import algebra
 from millstream.algebra import program_of
 from millstream.api import Compiled
 from millstream.backends.reference.feed import Event
+from millstream.backends.spark.layout import layout_of
+from millstream.optimiser.optimise import optimise
 from tests.algebra import generate
 from tests.laws.runs import Collector, on_reference
 from tests.spark.written import written
 
 pytestmark = pytest.mark.spark
+
+PORT = Path(__file__).parents[2] / "examples" / "rules" / "port" / "port.rules"
 
 
 @settings(
@@ -41,3 +48,31 @@ def test_generated_expressions_give_what_the_reference_gives(
         batch_bytes=300,
     )  # fmt: skip
     assert expected == {q: c.rows for q, c in collectors.items()}
+
+
+def test_constants_are_there_from_the_beginning_on_spark_too(spark: Any, tmp_path: Path) -> None:
+    xs = algebra.stream("xs", x="integer")
+    names = algebra.key_by(algebra.now({"x": 1, "name": "one"}, {"x": 3, "name": "three"}), "x")
+    job = millstream.compile_flow(
+        started=algebra.start_with(xs, {"x": 7}, {"x": None}),
+        same=algebra.never(x="integer").merge(xs),
+        named=algebra.key_by(xs.map(lambda r: {"k": r.x % 2, "x": r.x}), "k").foreign_join(
+            names, on="x"
+        ),
+    )
+    (tmp_path / "xs.csv").write_text("_time,x\n" + "".join(f"{n},{n % 4}\n" for n in range(1, 9)))
+    given = {"xs": tmp_path / "xs.csv"}
+    finished = job.run(given, engine="spark", session=spark, partitions=2, buckets=4)
+    expected = job.run(given, engine="reference")
+    for output in ("started", "same", "named"):
+        assert expected.rows(output) and expected.rows(output) == finished.rows(output)
+
+
+def test_a_port_is_one_stage_on_spark(spark: Any) -> None:
+    """Its key changes some thirty times, and every stage costs every batch its time."""
+    job = millstream.compile(PORT)
+    assert 1 == len(layout_of(optimise(job.program)).stages)
+    finished = job.run(engine="spark", session=spark, partitions=2, buckets=4, batch_bytes=300)
+    expected = job.run(engine="reference")
+    for output in ("status", "warnings"):
+        assert expected.rows(output) and expected.rows(output) == finished.rows(output)

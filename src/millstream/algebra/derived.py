@@ -307,15 +307,15 @@ def _latest_of_both(xs: Stream, ys: Stream, is_sent: Callable[[Any, Any], Any]) 
 
 
 def _truth(value: Any) -> Any:
-    return call("coalesce", value, False) if isinstance(value, Traced) else value is True
+    return call("coalesce", value, False)
 
 
 def _not(value: Any) -> Any:
-    return call("not", value) if isinstance(value, Traced) else not value
+    return call("not", value)
 
 
 def _is_null(value: Any) -> Any:
-    return call("is_null", value) if isinstance(value, Traced) else value is None
+    return call("is_null", value)
 
 
 def _same(one: Any, other: Any) -> Any:

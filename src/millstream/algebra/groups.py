@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from millstream.calculus.types import Value
-from millstream.errors import UsageError
+from millstream.errors import MillstreamError, UsageError
 from millstream.trace import Record, RowFunction
 
 #: How often each value is there; a mapping without zeros.
@@ -84,13 +84,24 @@ class Group:
         """Try the laws on generated values; a `UsageError` shows values that break one."""
         values = [_generated(self.empty, random.Random(seed + n)) for n in range(_TRIED)]
         for one, other, third in zip(values, values[1:], values[2:], strict=False):
-            for law, left, right in self._laws(one, other, third):
+            for law, left, right in self._tried(one, other, third):
                 if not _is_same(left, right):
                     raise UsageError(
                         f"this is not a group: {law} does not hold: {_shown(left)} is not "
                         f"{_shown(right)}",
                         hint=f"with x = {_shown(one)}, y = {_shown(other)}, z = {_shown(third)}",
                     )
+
+    def _tried(self, x: Any, y: Any, z: Any) -> Iterator[tuple[str, Any, Any]]:
+        try:
+            yield from self._laws(x, y, z)
+        except MillstreamError:
+            raise
+        except Exception as error:
+            raise UsageError(
+                f"this is not a group: it fails with {type(error).__name__}: {error}",
+                hint=f"with x = {_shown(x)}, y = {_shown(y)}, z = {_shown(z)}",
+            ) from error
 
     def _laws(self, x: Any, y: Any, z: Any) -> Iterator[tuple[str, Any, Any]]:
         combine, inverse = self.combined, self.inverted

@@ -39,10 +39,17 @@ class Part:
 def parts_of(group: Group, table: TableNode) -> tuple[Part, ...]:
     if group.parts is None:
         return (Part(group, {n: n for n in _result(group, table).names}),)
-    return tuple(
-        Part(one, part_columns(name, _result(one, table).names))
-        for name, one in group.parts.items()
-    )
+    return tuple(_parts(group, table))
+
+
+def _parts(group: Group, table: TableNode) -> Iterator[Part]:
+    """The parts of a product; those of a product in it are named by both."""
+    assert group.parts is not None
+    for name, one in group.parts.items():
+        inner = parts_of(one, table)
+        columns = part_columns(name, tuple(c for part in inner for c in part.columns.values()))
+        for part in inner:
+            yield Part(part.group, {old: columns[new] for old, new in part.columns.items()})
 
 
 def result_schema(group: Group, table: TableNode) -> Schema:
@@ -57,8 +64,6 @@ def result_schema(group: Group, table: TableNode) -> Schema:
 
 
 def _result(group: Group, table: TableNode) -> Schema:
-    if group.parts is not None:
-        raise UsageError("a product of products is not supported", hint="name all groups at once")
     if group.measures:
         found = [(m.column, aggregation(m, table)) for m in group.measures]
         return Schema(tuple(Field(name, a.result_type()) for name, a in found))
@@ -92,6 +97,11 @@ def aggregation(measure: Measure, table: TableNode) -> Aggregation:
 
 
 def group_fields(group: Group) -> Schema:
+    if not isinstance(group.empty, Mapping):
+        raise UsageError(
+            f"the empty value of a group must be a dictionary of fields, got {group.empty!r}",
+            hint='write Group(empty={"total": 0}, ...)',
+        )
     return schema_of_values(group.empty, {})
 
 
@@ -188,9 +198,10 @@ def combine_terms(
     values = _mapping(made, "combine")
     for name in values:
         if name not in fields:
+            near = suggest(name, fields.names) or ""
             raise UsageError(
                 f'combine gives a field "{name}" that is not in the initial state',
-                hint=f"there are: {listing(fields.names)}. {suggest(name, fields.names) or ''}",
+                hint=f"there are: {listing(fields.names)}. {near}".strip(),
             )
     scope = Scope(row, variables={variable: fields})
     return {

@@ -80,6 +80,8 @@ def _additive(name: str) -> Rule:
             return Signature(args, TIME)
         if name == "-" and left == right == TIME:
             return Signature(args, DURATION)
+        if name == "+" and left == right == TEXT:
+            return "cannot add texts; join them with ||"
         verb = "add" if name == "+" else "subtract"
         return f"cannot {verb} {_spoken(args)}"
 

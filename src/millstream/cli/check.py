@@ -6,14 +6,19 @@ import argparse
 
 from millstream import api
 from millstream.calculus.graph import Program
-from millstream.cli.show import print_json
+from millstream.calculus.windows import Window
+from millstream.cli.show import print_json, print_warnings
 from millstream.errors import Fault, ProgramError
-from millstream.plan.state_kept import operators_behind, state_kept
+from millstream.plan.state_kept import Kept, operators_behind, state_kept
+
+#: Of so many operators with state nobody wants to read one by one.
+_MUCH = 12
 
 
 def run(arguments: argparse.Namespace) -> int:
     if arguments.format == "text":
         compiled = api.compile(arguments.file)
+        print_warnings(compiled.warnings())
         print(_praise(compiled))
         for line in _state(compiled.program):
             print(line)
@@ -54,12 +59,27 @@ def _state(program: Program) -> list[str]:
         behind = operators_behind(program, output)
         mine = [k for k in kept if k.operator.id in behind]
         lines.append(f"{output} keeps {'' if mine else 'no state'}".rstrip())
-        for one in mine:
-            place = one.operator.origin.place if one.operator.origin else one.operator.id
-            again = told.setdefault(one.operator.id, output)
-            shared = "" if again == output else f" (shared with {again})"
-            name = one.operator.function.name
-            lines.append(f"  {name}: {one.words}; {one.growth.value}{shared}   [{place}]")
+        lines += _of_output(output, mine, told)
+    return lines
+
+
+def _of_output(output: str, kept: list[Kept], told: dict[str, str]) -> list[str]:
+    """What an output keeps; if there is much, only the rows of inputs, for all else is theirs."""
+    others = {told[one.operator.id] for one in kept if one.operator.id in told}
+    is_much = len(kept) > _MUCH
+    lines = [f"  what {other} keeps" for other in sorted(others) if is_much]
+    unsaid = 0
+    for one in kept:
+        again = told.setdefault(one.operator.id, output)
+        if is_much and (again != output or not isinstance(one.operator.function, Window)):
+            unsaid += again == output
+            continue
+        place = one.operator.origin.place if one.operator.origin else one.operator.id
+        shared = "" if again == output else f" (shared with {again})"
+        name = one.operator.function.name
+        lines.append(f"  {name}: {one.words}; {one.growth.value}{shared}   [{place}]")
+    if unsaid:
+        lines.append(f"  and joins and sums of these, by {_counted(unsaid, 'operator')}")
     return lines
 
 

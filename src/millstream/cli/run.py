@@ -16,7 +16,7 @@ from typing import Any
 
 from millstream import api
 from millstream.backends.job import Report, never
-from millstream.cli.show import JsonWriter, TableWriter, in_words
+from millstream.cli.show import JsonWriter, TableWriter, in_words, print_warnings
 from millstream.connectors.address import masked
 from millstream.connectors.location import Location, parse_location
 from millstream.errors import UsageError, listing
@@ -37,8 +37,9 @@ def run(arguments: argparse.Namespace) -> int:
     options = _engine_options(arguments, engine)
     if arguments.follow and engine == "reference":
         raise UsageError("the reference cannot follow", hint="use --engine local")
-    progress = Progress(arguments.progress, engine)
     outputs = _outputs(compiled, arguments)
+    print_warnings(compiled.warnings(named(arguments.in_, "--in")))
+    progress = Progress(arguments.progress, engine)
     finished = compiled.run(
         named(arguments.in_, "--in"),
         outputs,

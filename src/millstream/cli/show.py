@@ -9,6 +9,7 @@ from typing import Any, TextIO
 
 from millstream.calculus.instants import render_time
 from millstream.calculus.types import TIME_COLUMN, WEIGHT_COLUMN, Kind, QueueType, Value
+from millstream.errors import Fault
 from millstream.plan.batch import Batch
 
 SHOWN_ROWS = 20
@@ -33,6 +34,12 @@ def print_table(records: Sequence[dict[str, Any]], file: TextIO | None = None) -
 def print_json(records: Sequence[dict[str, Any]]) -> None:
     """A list of flat objects."""
     print(json.dumps(list(records), indent=2, ensure_ascii=False))
+
+
+def print_warnings(faults: Sequence[Fault]) -> None:
+    """What is odd, though it does not keep anything from running."""
+    for fault in faults:
+        print(f"warning: {fault.render()}", file=sys.stderr)
 
 
 def _is_number(value: Any) -> bool:

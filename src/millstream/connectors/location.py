@@ -69,6 +69,12 @@ class Location:
     idle: int | None = None
 
     @property
+    def is_at_hand(self) -> bool:
+        """Whether this is files, which can be read twice."""
+        elsewhere = (self.generator, self.database, self.native)
+        return self.path is not None and elsewhere == (None, None, None)
+
+    @property
     def is_pattern(self) -> bool:
         """Whether this may stand for several files."""
         path = self.path

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from millstream.calculus.graph import Program
-from millstream.errors import ParseError, UsageError, listing
+from millstream.errors import Fault, ParseError, UsageError, listing
 from millstream.source import Source
 
 LANGUAGES: dict[str, str] = {
@@ -30,16 +30,29 @@ FILE_LANGUAGES: dict[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
+class Expected:
+    """A text that should stand in some columns of inputs, and what to say if it does not."""
+
+    value: str
+    #: Pairs of an input and a column.
+    columns: tuple[tuple[str, str], ...]
+    fault: Fault
+
+
+@dataclass(frozen=True, slots=True)
 class Translation:
     """A verified program, and the locations that its text gives inputs and outputs.
 
-    `notes` say what became of the text on the way, for `explain`.
+    `notes` say what became of the text on the way, for `explain`; `warnings` what is odd
+    in it; `expected` what will be odd if the inputs do not have it.
     """
 
     program: Program
     sources: Mapping[str, str] = field(default_factory=dict)
     sinks: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    warnings: tuple[Fault, ...] = ()
+    expected: tuple[Expected, ...] = ()
 
 
 def translate(source: Source, language: str) -> Translation:

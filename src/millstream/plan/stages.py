@@ -69,11 +69,16 @@ def stages_of(plan: Plan, *, is_distributed: bool = False) -> tuple[Stage, ...]:
     """
     types = plan.program.queue_types()
     growing = _growing(plan)
+    # The rows of a constant have an order, which they keep only if they stay together.
+    constant = {one.name for one in plan.program.inputs if one.values is not None}
     places: dict[str, _Place] = {}
     drafts: list[_Draft] = []
     for number, step in enumerate(plan.steps):
-        wanted = {
-            q: _wanted(step, q, types, growing, is_distributed=is_distributed) for q in step.inputs
+        wanted: dict[str, Key] = {
+            q: ()
+            if is_distributed and q in constant
+            else _wanted(step, q, types, growing, is_distributed=is_distributed)
+            for q in step.inputs
         }
         entering = {q: frozenset(types[q].schema.names) for q in step.inputs}
         stage = _joined(step, wanted, places, drafts)
@@ -121,6 +126,15 @@ def side_by_side(stages: tuple[Stage, ...], plan: Plan) -> tuple[Stage, ...]:
         steps = sorted((step for s in together for step in s.steps), key=order.__getitem__)
         merged.append(Stage(tuple(k for s in together for k in _kept_by(s)), tuple(steps)))
     return tuple(merged)
+
+
+def all_together(stages: tuple[Stage, ...], plan: Plan) -> Stage:
+    """All stages as one that sees all rows in one place."""
+    made = {q for stage in stages for step in stage.steps for q in step.outputs}
+    entering = [q for stage in stages for q in stage.inputs if q not in made]
+    order = {step: number for number, step in enumerate(plan.steps)}
+    steps = sorted((step for s in stages for step in s.steps), key=order.__getitem__)
+    return Stage(tuple((q, ()) for q in dict.fromkeys(entering)), tuple(steps))
 
 
 def _kept_by(stage: Stage) -> tuple[tuple[str, Key], ...]:

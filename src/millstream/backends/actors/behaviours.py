@@ -13,7 +13,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from millstream.algebra.groups import Group
-from millstream.backends.actors.system import Action, Address, Become, Behaviour, Message, Send
+from millstream.backends.actors.system import (
+    Action,
+    Address,
+    Awake,
+    Become,
+    Behaviour,
+    Message,
+    Send,
+    Wake,
+)
 from millstream.calculus.types import Row
 from millstream.environment.items import Item
 
@@ -93,6 +102,35 @@ def collected(keep: Callable[[Item], None]) -> Behaviour:
         return (Become(behaviour),)
 
     return behaviour
+
+
+def settled(by: Callable[[Row], Row], micros: int, out: Address) -> Behaviour:
+    """`debounce`: rows wait, each key its latest, until nothing has come for a while.
+
+    Of a row and the end of a wait at one instant either may be heard of first: the one
+    that waited is sent by whichever it is.
+    """
+
+    def sent(waited: Item) -> Send:
+        return Send(out, Item(waited.time + micros, waited.row))
+
+    def state(waiting: Mapping[Row, Item]) -> Behaviour:
+        def behaviour(message: Message) -> tuple[Action, ...]:
+            if isinstance(message, Awake):
+                due = {k: w for k, w in waiting.items() if w.time + micros == message.at}
+                others = {k: w for k, w in waiting.items() if k not in due}
+                return (Become(state(others)), *map(sent, due.values()))
+            assert isinstance(message, Item)
+            key = by(message.row)
+            before = waiting.get(key)
+            is_due = before is not None and message.time - before.time == micros
+            told = (sent(before),) if before is not None and is_due else ()
+            later = Wake(message.time + micros)
+            return (Become(state({**waiting, key: message})), later, *told)
+
+        return behaviour
+
+    return state({})
 
 
 # --- tables of one input -----------------------------------------------------------------

@@ -2,15 +2,28 @@
 
 The translation is the one of the thesis' figure 7.1: a tree and the address that its results
 go to become actors. All events of one instant are sent at once; the next instant begins when
-no message is on its way any more.
+no message is on its way any more. Those who wait are woken at their instants, up to the last
+event: there time ends.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from millstream.algebra import Stream, Table, nodes
+from millstream.algebra import (
+    Group,
+    Stream,
+    Table,
+    average,
+    maximum,
+    minimum,
+    nodes,
+    product,
+    total,
+)
 from millstream.algebra.nodes import StreamNode, TableNode
 from millstream.algebra.reducing import combine_terms
 from millstream.algebra.rowwise import given_row
@@ -21,8 +34,7 @@ from millstream.calculus.functions import Columns, Filter, FlatMap, Map, Opaque
 from millstream.calculus.types import START_OF_TIME, TIME_COLUMN, Row, Schema, Value
 from millstream.environment.items import Item
 from millstream.environment.scalars import evaluate
-from millstream.errors import PlanError
-from millstream.trace import Record
+from millstream.trace import Record, RowFunction, Untraceable, trace_row, trace_term
 
 #: For each input its events: times and rows, in order of time.
 Events = Mapping[str, list[tuple[int, Row]]]
@@ -39,10 +51,11 @@ def run_actors(
     results: dict[str, list[tuple[int, Row]]] = {name: [] for name in outputs}
     for name, one in outputs.items():
         made.collect(one, results[name])
-    instants = sorted({t for some in events.values() for t, _ in some} | {START_OF_TIME})
-    for instant in instants:
+    times = sorted({t for some in events.values() for t, _ in some} | {START_OF_TIME})
+    for instant in made.instants(times):
         if instant == START_OF_TIME:
             made.begin()
+        made.system.wake(instant)
         for name, some in events.items():
             for row in (row for time, row in some if time == instant):
                 made.feed(name, Item(instant, row))
@@ -64,6 +77,13 @@ class _Actors:
             self.stream(one.node, out)
         else:
             self.table(one.node, out)
+
+    def instants(self, times: list[int]) -> Iterator[int]:
+        """The instants at which something comes or somebody wakes, until time ends."""
+        for time in times:
+            while (waking := self.system.next_waking()) is not None and waking < time:
+                yield waking
+            yield time
 
     def begin(self) -> None:
         for address, row in self.first:
@@ -96,11 +116,16 @@ class _Actors:
                 self.table(node.table, live)
             case nodes.Reduce():
                 self._reduce(node, out)
+            case nodes.Settled():
+                places = [node.schema.index(n) for n in node.by]
+                key = partial(_columns, places)
+                self.stream(node.parent, create(acting.settled(key, node.micros, out)))
             case _:
-                raise PlanError(f"{type(node).__name__} needs a clock, which actors do not have")
+                raise AssertionError(node)
 
     def _reduce(self, node: nodes.Reduce, out: Address) -> None:
-        group, schema, names = node.group, node.table.schema, node.schema.names
+        schema, names = node.table.schema, node.schema.names
+        group = on_values(node.group, schema)
 
         def lift(row: Row) -> Any:
             return group.lifted(given_row(schema, row[:-1]))
@@ -148,6 +173,33 @@ class _Actors:
         self.table(node.right, self.system.create(acting.tagged(RIGHT, join)))
 
 
+# --- groups on rows, where nulls are what they are to terms -------------------------------
+
+_READY = {"sum": total, "avg": average, "min": minimum, "max": maximum}
+
+
+def on_values(group: Group, schema: Schema) -> Group:
+    """A group whose callables of a row are evaluated as terms, if they can be traced."""
+    if group.parts is not None:
+        return product(**{n: on_values(one, schema) for n, one in group.parts.items()})
+    for measure in group.measures:
+        if measure.of is not None:
+            return _READY[measure.function](_evaluated(measure.of, schema))
+    if group.lift is None or group.measures:
+        return group
+    try:
+        columns = trace_row(group.lift, schema)
+    except Untraceable:
+        return group
+    return replace(group, lift=lambda row: {
+        c.name: evaluate(c.term, vars(row)) for c in columns})  # fmt: skip
+
+
+def _evaluated(function: RowFunction, schema: Schema) -> Callable[[Record], Value]:
+    term = trace_term(function, schema)
+    return lambda row: evaluate(term, vars(row))
+
+
 # --- functions of rows -----------------------------------------------------------------------
 
 
@@ -178,6 +230,10 @@ def _row(columns: Columns, names: dict[str, Value]) -> Row:
     return tuple(evaluate(c.term, names) for c in columns)
 
 
+def _columns(places: list[int], row: Row) -> Row:
+    return tuple(row[p] for p in places)
+
+
 def _live(item: Item) -> list[Row]:
     return [] if item.row[-1] is True else [item.row[:-1]]
 
@@ -188,7 +244,8 @@ def _as_updates(node: nodes.ToTable) -> Callable[[Item], list[Row]]:
     deleted = None if node.deleted is None else given.index(node.deleted)
 
     def rows(item: Item) -> list[Row]:
-        is_deleted = deleted is not None and item.row[deleted] is True
+        # What is not known to be deleted is not, and the changelog says what was said.
+        is_deleted = False if deleted is None else item.row[deleted]
         return [(*(item.row[p] for p in places), is_deleted)]
 
     return rows

@@ -5,8 +5,8 @@ A part that is already wrong is None, and nothing further is said of what contai
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from millstream.calculus.judging import Shown
@@ -71,6 +71,8 @@ class Checker:
     lost: frozenset[str] = frozenset()
     #: Which entity's rows a condition is about, where it is not the subject's.
     only: str | None = None
+    #: The lines on which names are defined, perhaps only after their use.
+    later: Mapping[str, int] = field(default_factory=dict)
 
     def fail(self, message: str, span: Span | None, hint: str | None = None) -> None:
         fault = Fault(message, span, hint)
@@ -165,6 +167,9 @@ class Checker:
         if word.name not in self.lost:
             known = [*members, *self.domain.names, *self.domain.entities]
             hint = suggest(word.name, known) or "define it first: name = expression"
+            if word.name in self.later:
+                hint = f"it is defined on line {self.later[word.name]}, and known from there on"
+                hint += " inside its block"
             self.fail(f'unknown name "{word.name}"', word.span, hint)
         return None
 
@@ -213,14 +218,18 @@ class Checker:
 
     def arithmetic(self, operator: str, left: _Side, right: _Side) -> Typed | None:
         (one_text, one), (other_text, other) = left, right
-        if operator == "-" and isinstance(one, Moment) and isinstance(other, Moment):
-            return quantity(_seconds(one, other), SECONDS)
+        moved = _moved(operator, one, other)
+        if moved is not None:
+            return moved
         for text, side in (left, right):
             if not isinstance(side, Quantity):
                 self.fail(f"cannot {_VERBS[operator]} {side.spoken}", text.span,
                           "only numbers can be calculated with")  # fmt: skip
                 return None
         assert isinstance(one, Quantity) and isinstance(other, Quantity)
+        if operator == "/" and other.constant == 0:
+            self.fail("this divides by zero", _over(one_text, other_text))
+            return None
         if operator in ("*", "/"):
             return _product(operator, one, other)
         if one.unit.dimension != other.unit.dimension:
@@ -243,7 +252,7 @@ class Checker:
                 terms = (one.in_unit(unit).term, other.in_unit(unit).term)
                 return truth(operator, terms, logic.compared(one.linear, operator, other.linear))
             case Moment(), Moment():
-                difference = quantity(_seconds(one, other), SECONDS)
+                difference = _seconds(one, other)
                 zero = logic.Linear()
                 formula = logic.compared(difference.linear, operator, zero)
                 return truth(operator, (difference.term, _ZERO), formula)
@@ -324,9 +333,31 @@ def _base(unit: Unit) -> Unit:
     return Unit("K", unit.dimension)
 
 
-def _seconds(one: Moment, other: Moment) -> Call:
+def _seconds(one: Moment, other: Moment) -> Quantity:
+    """How much later the one is than the other."""
     difference = Call("-", (one.term, other.term), DURATION)
-    return Call("seconds", (difference,), NUMBER)
+    found = quantity(Call("seconds", (difference,), NUMBER), SECONDS)
+    for moment, operator in ((one, "+"), (other, "-")):
+        if moment.shift is not None:
+            found = _sum(operator, found, moment.shift)
+    return found
+
+
+def _moved(operator: str, one: Typed, other: Typed) -> Quantity | Moment | None:
+    """What comes of points in time: the time between two, or a point later or earlier."""
+    match operator, one, other:
+        case "-", Moment(), Moment():
+            return _seconds(one, other)
+        case ("+", Quantity(), Moment()) if one.unit.dimension == SECONDS.dimension:
+            return _shifted(other, "+", one)
+        case (("+" | "-"), Moment(), Quantity()) if other.unit.dimension == SECONDS.dimension:
+            return _shifted(one, operator, other)
+    return None
+
+
+def _shifted(moment: Moment, operator: str, by: Quantity) -> Moment:
+    before = moment.shift or constant(Fraction(0), SECONDS)
+    return replace(moment, shift=_sum(operator, before, by.in_unit(SECONDS)))
 
 
 def _same_truth(one: Truthful, other: Truthful) -> Call:

@@ -139,3 +139,10 @@ class Domain:
                 for member in column.members:
                     found.setdefault(member, []).append(ColumnPath(entity.name, name))
         return found
+
+    def words(self) -> dict[str, str]:
+        """What the names of entities and of members are: no expression can have them."""
+        found = dict.fromkeys(self.entities, "an entity of the domain")
+        for name, places in self.members().items():
+            found[name] = f"a value of {places[0]}"
+        return found

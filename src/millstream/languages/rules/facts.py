@@ -52,7 +52,7 @@ class Facts:
         names = list(wanted)
         self._need_all(names)
         self.kept = self._identity() | frozenset(names)
-        flow = self._present(self._table(self.domain.entities[self.domain.subject]))
+        flow = self._table(self.domain.entities[self.domain.subject])
         steps = list(self._steps())
         for number, (step, entity) in enumerate(steps):
             later = (self._used(*other) for other in steps[number + 1 :])
@@ -161,22 +161,34 @@ class Facts:
             Input(entity.input, QueueType(schema, is_relation), time, entity.slack,
                   self.wiring.span, entity.is_once, is_log=not is_relation)
         )  # fmt: skip
-        if not is_relation:
-            flow = self.wiring.add(_window(entity), flow, name=f"{entity.name}_latest")
         prefixed = {f"{entity.name}.{c}": c for c in names}
-        self.tables[entity.name] = self.wiring.columns(flow, prefixed, f"{entity.name}_table")
-        return self.tables[entity.name]
+        name = f"{entity.name}_table"
+        can_leave = entity.name == self.domain.subject and self.domain.departed is not None
+        if can_leave and not is_relation and entity.keep is None:
+            flow = self._until_departure(self.wiring.columns(flow, prefixed, name), entity)
+        else:
+            if not is_relation:
+                flow = self.wiring.add(_window(entity), flow, name=f"{entity.name}_latest")
+            flow = self.wiring.columns(flow, prefixed, name)
+            if can_leave:
+                stays = Call("not", (self._has_departed(),), BOOLEAN)
+                flow = self.wiring.add(Filter(stays), flow, name=f"{entity.name}_present")
+        self.tables[entity.name] = flow
+        return flow
 
-    def _present(self, flow: Flow) -> Flow:
-        """The subjects that have not departed."""
-        if self.domain.departed is None:
-            return flow
+    def _until_departure(self, flow: Flow, subject: Entity) -> Flow:
+        """The latest row of each subject; of those who have departed, nothing is kept."""
+        columns = tuple(Assign(n, flow.column(n)) for n in flow.schema.names)
+        name = f"{subject.name}_present"
+        told = Map((*columns, Assign(_DEPARTED, self._has_departed())))
+        latest = Latest((f"{subject.name}.{subject.key}",), _DEPARTED)
+        held = self.wiring.add(latest, self.wiring.add(told, flow, name=name), name=name)
+        return self.wiring.columns(held, {n: n for n in flow.schema.names}, name)
+
+    def _has_departed(self) -> Term:
+        assert self.domain.departed is not None
         gone = self._condition(self.domain.departed, None)
-        surely = Call("coalesce", (gone, Literal(False, BOOLEAN)), BOOLEAN)
-        stays = Call("not", (surely,), BOOLEAN)
-        name = f"{self.domain.subject}_present"
-        self.tables[self.domain.subject] = self.wiring.add(Filter(stays), flow, name=name)
-        return self.tables[self.domain.subject]
+        return Call("coalesce", (gone, Literal(False, BOOLEAN)), BOOLEAN)
 
     def _condition(self, expression: Expression, only: str | None) -> Term:
         faults: list[Fault] = []
@@ -263,6 +275,9 @@ class Facts:
             table = self.wiring.columns(table, narrow, name)
         return self.wiring.left_join(flow, table, on, name, keep)
 
+
+#: The column that says that a subject has departed: all others are called `entity.column`.
+_DEPARTED = "departed"
 
 Step = Callable[[Flow, Entity, frozenset[str]], Flow]
 

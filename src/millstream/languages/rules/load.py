@@ -7,13 +7,13 @@ from pathlib import Path
 
 from millstream.errors import CheckError, Fault, ParseError, UnitError
 from millstream.languages import Translation
-from millstream.languages.rules.ast import Named, Rules
+from millstream.languages.rules.ast import Named, Rules, Text
 from millstream.languages.rules.check import Checker, UnitFault
 from millstream.languages.rules.domain import Domain
 from millstream.languages.rules.domain_file import load_domain
 from millstream.languages.rules.read import domain_named, read_rules
-from millstream.languages.rules.reduce import Reduced, faults_of, reduced
-from millstream.languages.rules.resolve import Node, Resolver, rules_in
+from millstream.languages.rules.reduce import Reduced, faults_of, idle, reduced
+from millstream.languages.rules.resolve import Node, Resolver, expected_places, rules_in
 from millstream.languages.rules.translate import sources_of, translate
 from millstream.source import Source, Span
 
@@ -27,6 +27,8 @@ class Checked:
     reduced: Reduced
     folder: Path
     span: Span | None = None
+    warnings: tuple[Fault, ...] = ()
+    places: tuple[Text, ...] = ()
 
 
 def load(source: Source) -> Translation:
@@ -37,7 +39,10 @@ def load(source: Source) -> Translation:
 def translated(checked: Checked) -> Translation:
     program = translate(checked.domain, checked.reduced.requirements, checked.span)
     sources = sources_of(checked.domain, program, checked.folder)
-    return Translation(program, sources, notes=checked.reduced.notes)
+    return Translation(
+        program, sources, notes=checked.reduced.notes, warnings=checked.warnings,
+        expected=expected_places(checked.domain, checked.places),
+    )  # fmt: skip
 
 
 def check_text(source: Source) -> Checked:
@@ -46,7 +51,7 @@ def check_text(source: Source) -> Checked:
     name, span = domain_named(source)
     domain = load_domain(name, folder, span)
     faults: list[Fault] = []
-    read = read_rules(source, faults, domain.names)
+    read = read_rules(source, faults, domain.names, domain.words())
     is_syntax = bool(faults)
     whole = Span(source, 0, 0)
     checked = _checked(read.rules, domain, faults, read.lost, read.definitions, folder, whole)
@@ -73,7 +78,9 @@ def _checked(
     folder: Path,
     span: Span | None,
 ) -> Checked | None:
-    resolver = Resolver(domain, Checker(domain, faults, lost))
+    spans = {d.name: d.span for d in definitions if d.span is not None}
+    later = {name: s.source.line_and_column(s.start)[0] for name, s in spans.items()}
+    resolver = Resolver(domain, Checker(domain, faults, lost, later=later))
     resolver.definitions(definitions)
     nodes = resolver.nodes(rules.statements)
     found = list(rules_in(nodes))
@@ -82,7 +89,8 @@ def _checked(
     faults += faults_of(found)
     if faults:
         return None
-    return Checked(domain, nodes, reduced(found), folder, span)
+    places = tuple(resolver.places)
+    return Checked(domain, nodes, reduced(found), folder, span, tuple(idle(found)), places)
 
 
 def _error(faults: list[Fault], *, is_syntax: bool) -> ParseError | CheckError:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from types import MappingProxyType
 from typing import NoReturn
 
 from millstream.errors import Fault, suggest
@@ -32,6 +33,8 @@ from millstream.languages.rules.units import is_unit
 from millstream.source import Source, Span
 
 _Part = Callable[[], Expression]
+#: What people write for our operators, in small letters.
+_MEANT = {"and": "and", "or": "or", "not": "not", "is": "==", "equals": "=="}
 _COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 
 
@@ -48,9 +51,14 @@ class Read:
     definitions: tuple[Named, ...] = ()
 
 
-def read_rules(source: Source, faults: list[Fault], names: Mapping[str, Named]) -> Read:
-    """The tree of a text; `names` are those that the domain defines."""
-    reader = _Reader(split_lines(source, faults), faults, dict(names))
+def read_rules(
+    source: Source,
+    faults: list[Fault],
+    names: Mapping[str, Named],
+    taken: Mapping[str, str] = MappingProxyType({}),
+) -> Read:
+    """The tree of a text; `names` are those that the domain defines, `taken` its others."""
+    reader = _Reader(split_lines(source, faults), faults, dict(names), taken)
     statements = reader.block(-1, top=True)
     rules = Rules(tuple(statements), reader.domain)
     return Read(rules, frozenset(reader.lost), tuple(reader.definitions))
@@ -87,6 +95,8 @@ class _Reader:
     lines: list[Line]
     faults: list[Fault]
     names: dict[str, Named]
+    #: What other names of the domain are.
+    taken: Mapping[str, str]
     lost: set[str] = field(default_factory=set)
     definitions: list[Named] = field(default_factory=list)
     domain: str = Rules(()).domain
@@ -176,9 +186,12 @@ class _Reader:
             words.fail(f"expected a statement, got {first}", first.span, hint)
         words.advance()
         value = words.whole()
+        if first.value in self.taken:
+            words.fail(f'"{first.value}" is {self.taken[first.value]}', first.span,
+                       "choose another name")  # fmt: skip
         if first.value in self.names:
             words.fail(f'"{first.value}" is already defined', first.span)
-        self.names[first.value] = Named(first.value, value)
+        self.names[first.value] = Named(first.value, value, first.span)
         self.definitions.append(self.names[first.value])
 
 
@@ -233,11 +246,20 @@ class _Words:
         if token.value in FOREIGN:
             self.fail(f"unexpected {token}", token.span, f'write "{FOREIGN[token.value]}"')
         hint = None
-        if token.value == "=":
+        meant = _MEANT.get(token.value.lower())
+        if meant is not None and token.kind == "name":
+            hint = f'write "{meant}"'
+        elif token.kind == "name" and self.at > 1 and self.is_after_unit():
+            hint = "a unit is one word, such as nmi, degC or delta_degC, or a quotient such as m/s"
+        elif token.value == "=":
             hint = "write == to compare"
         elif token.value == ":":
             hint = "only when and location open a block"
         self.fail(f"unexpected {token}", token.span, hint)
+
+    def is_after_unit(self) -> bool:
+        number, word = self.line.tokens[self.at - 2 : self.at]
+        return number.kind == "number" and word.kind == "name"
 
     def whole(self) -> Expression:
         found = self.expression()
@@ -358,7 +380,8 @@ class _Words:
         value = Fraction(first.value)
         unit = ""
         last = first.span
-        if self.token is not None and self.token.kind == "name" and not self.is_word(self.at):
+        # No name can follow a number, so a word that does is a unit, whatever else it is.
+        if self.token is not None and self.token.kind == "name" and self.token.value not in WORDS:
             unit, last = self.factor()
             while self.is_factor():
                 operator = self.advance().value

@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from millstream.calculus.judging import Requirement
+from millstream.calculus.terms import columns_read
 from millstream.errors import Fault
 from millstream.languages.rules import logic
 from millstream.languages.rules.resolve import Node, Rule
@@ -80,6 +81,10 @@ def _never_fires(rule: Rule) -> Fault | None:
                 f"it stands inside line {others[-1].place}: {others[-1].spoken}" if others else None
             )
             return Fault("this can never be true, so what is inside never applies", node.span, hint)
+    if _is_constant(rule):
+        # `require false` closes a place; without conditions it would close all of them.
+        is_closed = rule.formula == logic.Always(False) and not rule.above
+        return Fault("this requirement can never be met", rule.node.span) if is_closed else None
     if rule.conditions and logic.implies(logic.All(rule.conditions), rule.formula):
         return Fault(
             "this requirement can never fail, because its conditions already say so",
@@ -91,6 +96,19 @@ def _never_fires(rule: Rule) -> Fault | None:
     if rule.formula == logic.Always(True):
         return Fault("this requirement can never fail", rule.node.span)
     return None
+
+
+def _is_constant(rule: Rule) -> bool:
+    return not columns_read(rule.node.condition.term)
+
+
+def idle(rules: Iterable[Rule]) -> list[Fault]:
+    """Requirements that are true whatever comes: odd, but they do no harm."""
+    return [
+        Fault("this requirement can never fail", rule.node.span)
+        for rule in rules
+        if _is_constant(rule) and rule.formula == logic.Always(True)
+    ]
 
 
 def _clash(above: Node, node: Node) -> bool:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from functools import reduce
 from pathlib import Path
 
 from millstream.calculus.judging import Requirement, Shown
 from millstream.calculus.terms import Call, Column, Literal, Term
 from millstream.calculus.types import BOOLEAN, TEXT
-from millstream.errors import listing, suggest
+from millstream.errors import Fault, listing, suggest
+from millstream.languages import Expected
 from millstream.languages.rules import logic
 from millstream.languages.rules.ast import Location, Named, Require, Statement, Text, When, written
 from millstream.languages.rules.check import Checker
-from millstream.languages.rules.domain import Domain
+from millstream.languages.rules.domain import ColumnPath, Domain, Entity
 from millstream.languages.rules.typed import Truthful
 from millstream.source import Span
 
@@ -96,6 +97,8 @@ class Resolver:
 
     domain: Domain
     checker: Checker
+    #: The locations that are named.
+    places: list[Text] = field(default_factory=list)
 
     def nodes(self, statements: tuple[Statement, ...]) -> tuple[Node, ...]:
         found = [self.node(one) for one in statements]
@@ -137,13 +140,13 @@ class Resolver:
         if not self.domain.locations:
             self.checker.fail("this domain has no locations", span)
             return None
+        self.places += names
         known = known_locations(self.domain)
         for name in names:
             if known is not None and name.value not in known:
                 near = suggest(name.value, known) or ""
                 hint = f"there are: {listing(known)}. {near}".strip()
-                self.checker.fail(f'no {_located(self.domain)} is at "{name.value}"', name.span,
-                                  hint)  # fmt: skip
+                self.checker.fail(_nobody_at(self.domain, name), name.span, hint)
         tests = [(str(p), n.value) for n in names for p in self.domain.locations]
         formula = tuple(logic.Member(path, name) for path, name in tests)
         terms: list[Term] = [
@@ -162,13 +165,38 @@ def _located(domain: Domain) -> str:
     return domain.subject
 
 
+def _nobody_at(domain: Domain, name: Text) -> str:
+    return f'no {_located(domain)} is at "{name.value}"'
+
+
+def expected_places(domain: Domain, names: Iterable[Text]) -> tuple[Expected, ...]:
+    """The locations that are named, to be looked for in the inputs when they are known."""
+    columns = tuple(
+        (entity.input, column)
+        for path in domain.locations
+        for entity, column in _owners(domain, path)
+        if entity.name != domain.subject and column is not None
+    )
+    if len(set(columns)) < len(domain.locations):
+        return ()  # a subject may be at a place that nothing else tells of
+    distinct = {name.value: name for name in reversed(list(names))}
+    return tuple(
+        Expected(name.value, columns, Fault(_nobody_at(domain, name), name.span))
+        for name in reversed(distinct.values())
+    )
+
+
+def _owners(domain: Domain, path: ColumnPath) -> list[tuple[Entity, str | None]]:
+    """The entities whose rows tell which locations there are, and by which column."""
+    linked = [e for e in domain.entities.values() if e.of == path]
+    return [(e, e.key) for e in linked] or [(domain.entities[path.entity], path.column)]
+
+
 def known_locations(domain: Domain) -> list[str] | None:
     """All names of locations, if the domain says in which files they stand."""
     found: list[str] = []
     for path in domain.locations:
-        linked = [e for e in domain.entities.values() if e.of == path]
-        owners = [(e, e.key) for e in linked] or [(domain.entities[path.entity], path.column)]
-        for entity, column in owners:
+        for entity, column in _owners(domain, path):
             values = _values(domain.folder, entity.source, column)
             if values is None:
                 return None

@@ -82,9 +82,10 @@ class Wordy:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A point in time."""
+    """A point in time, perhaps some seconds after what the term gives."""
 
     term: Term
+    shift: Quantity | None = None
 
     @property
     def spoken(self) -> str:

@@ -50,9 +50,18 @@ _AMBIGUOUS = {
     "tons": "a ton is 907 kg here and 1016 kg there: write tonnes for 1000 kg",
     "C": "C is the coulomb: write degC for degrees Celsius",
     "F": "F is the farad: write degF for degrees Fahrenheit",
+    "M": "M could be molar or nautical miles: write nmi for nautical miles",
+    "dwt": "dwt could be a pennyweight or deadweight: write tonne for 1000 kg",
+    "barrel": "barrels differ by what is in them: write oil_barrel for 159 liters",
+    "barrels": "barrels differ by what is in them: write oil_barrel for 159 liters",
+    "bbl": "barrels differ by what is in them: write oil_barrel for 159 liters",
+    "gallon": "gallons differ: write US_liquid_gallon or imperial_gallon",
+    "gallons": "gallons differ: write US_liquid_gallon or imperial_gallon",
+    "dB": "decibels are no multiples of anything: write the ratio as a plain number",
 }
 _SYNONYMS = {"NM": "nautical_mile", "%": "percent", "°": "degree", "º": "degree",
-             "metre": "meter", "metres": "meter"}  # fmt: skip
+             "metre": "meter", "metres": "meter", "Celsius": "degC", "Fahrenheit": "degF",
+             "Kelvin": "kelvin"}  # fmt: skip
 
 _FACTOR = re.compile(r"\s*([*/·])?\s*([^\W\d][\w]*|°C|°F|°|%)\s*(?:(?:\^|\*\*)\s*(-?\d+)|([²³]))?")
 

@@ -1,0 +1,125 @@
+"""What people write: closed places, times that are moved, names like units, odd requirements."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import millstream
+from millstream.calculus.types import Value
+from millstream.cli.main import main
+from millstream.languages.rules.units import UnknownUnitError, parse_unit
+
+ENGINES = pytest.mark.parametrize("engine", ["reference", "local"])
+HOUR = 3_600_000_000
+Rows = list[dict[str, Value]]
+
+
+def vessel(mmsi: int, **values: Value) -> dict[str, Value]:
+    given: dict[str, Value] = {
+        "_time": 1, "mmsi": mmsi, "name": "N", "departed": False,
+        "destination": "A", "draught": 5.0, "eta": 5 * HOUR,
+    }  # fmt: skip
+    return given | values
+
+
+def statuses(text: str, engine: str, **inputs: Rows) -> dict[Any, Any]:
+    job = millstream.compile(text=text, language="rules")
+    found = job.run({n: inputs[n] for n in job.program.input_names}, engine=engine)
+    rows = [row for row in found.rows("status") if row["_weight"] == 1]
+    return {row["mmsi"]: row["status"] for row in rows}
+
+
+@ENGINES
+def test_a_place_is_closed_by_requiring_what_is_false(engine: str) -> None:
+    text = (
+        'location "A": require false\nlocation "B":\n    when vessel.draught > 9 m: require false\n'
+    )
+    vessels = [vessel(1), vessel(2, destination="B"), vessel(3, destination="B", draught=10.0)]
+    berths: Rows = [{"_time": 0, "name": name, "basin": "C", "depth": 9.0} for name in ("A", "B")]
+    expected = {1: "restricted", 2: "allowed", 3: "restricted"}
+    assert expected == statuses(text, engine, vessels=vessels, berths=berths)
+
+
+@ENGINES
+def test_points_in_time_can_be_moved(engine: str) -> None:
+    text = (
+        "slack = 90 minutes\n"
+        "require vessel.eta + slack >= vessel.due and vessel.due > vessel.eta - 1 h\n"
+        "require 1 h + vessel.eta - vessel.due <= 3 h\n"
+    )
+    domain = 'extends = "port"\n[entity.vessel.columns]\ndue = "time"\n'
+    vessels = [
+        vessel(n, due=due * HOUR // 2) for n, due in ((1, 10), (2, 13), (3, 14), (4, 8), (5, 5))
+    ]
+    expected = {1: "allowed", 2: "allowed", 3: "restricted", 4: "restricted", 5: "restricted"}
+    assert expected == _in_domain(domain, text, engine, vessels)
+
+
+def _in_domain(domain: str, text: str, engine: str, vessels: Rows) -> dict[Any, Any]:
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "own.toml").write_text(domain)
+        path = Path(folder) / "own.rules"
+        path.write_text(f'domain "own.toml"\n{text}')
+        rows = millstream.compile(path).run({"vessels": vessels}, engine=engine).rows("status")
+    return {row["mmsi"]: row["status"] for row in rows}
+
+
+def test_a_word_after_a_number_is_a_unit_whatever_else_it_is() -> None:
+    text = "m = vessel.draught\nrequire m < 20 m\nrequire 3 m < m * 2\n"
+    vessels = [vessel(1), vessel(2, draught=21.0), vessel(3, draught=1.0)]
+    expected = {1: "allowed", 2: "restricted", 3: "restricted"}
+    assert expected == statuses(text, "reference", vessels=vessels)
+
+
+@pytest.mark.parametrize("name", ["dwt", "gallon", "barrel", "M", "dB", "ton", "nm"])
+def test_units_that_mislead_are_refused(name: str) -> None:
+    with pytest.raises(UnknownUnitError, match="ambiguous"):
+        parse_unit(name)
+
+
+@pytest.mark.parametrize(("one", "other"), [("Celsius", "degC"), ("Fahrenheit", "degF")])
+def test_temperatures_may_have_the_names_of_their_inventors(one: str, other: str) -> None:
+    first, second = parse_unit(one), parse_unit(other)
+    assert (first.factor, first.offset) == (second.factor, second.offset)
+
+
+def test_what_can_never_fail_is_a_warning(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "port.rules"
+    path.write_text("require true\nrequire vessel.draught < 9 m\n")
+    assert 0 == main(["check", str(path)])
+    assert "port.rules:1:1: this requirement can never fail" in capsys.readouterr().err
+
+
+def test_a_location_that_no_berth_has_is_told_before_a_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "port.rules"
+    path.write_text('location "Kade", "Basin 1", "Kadde":\n    require vessel.draught < 9 m\n')
+    (tmp_path / "vessels.csv").write_text(
+        "_time,mmsi,name,draught,destination,departed\n1,7,N,10,Kade,false\n"
+    )
+    assert 0 == main(["check", str(path)])  # no berths yet, so nothing is missed
+    assert "" == capsys.readouterr().err
+    (tmp_path / "berths.csv").write_text("_time,name,basin\n0,Kade,Basin 1\n0,Quay,\n")
+    out = ["--out", "status=-", "--out", f"warnings={tmp_path}/warnings.csv"]
+    assert 0 == main(["run", str(path), "--engine", "reference", *out])
+    told = capsys.readouterr()
+    assert "warning: " in told.err and ':1:29: no berth is at "Kadde"' in told.err
+    assert 'there are: Basin 1, Kade, Quay. Did you mean "Kade"?' in told.err
+    assert 1 == told.err.count("warning:")
+    assert "restricted" in told.out
+
+
+def test_nothing_is_kept_of_those_who_have_departed() -> None:
+    from millstream.calculus.functions import Latest
+
+    job = millstream.compile(text="require vessel.draught < 9 m\n", language="rules")
+    latest = [op.function for op in job.program.operators if isinstance(op.function, Latest)]
+    assert [Latest(("vessel.mmsi",), "departed")] == latest
