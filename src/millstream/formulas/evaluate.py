@@ -184,9 +184,11 @@ def _liftable(operand: Operand, context: Context) -> Scalar | Array:
 
 def _applied(function: Callable[..., Scalar], values: list[Scalar]) -> Scalar:
     try:
-        return function(*values)
+        value = function(*values)
     except Raised as raised:
         return raised.error
+    # An array has no empty elements: what an IF takes from an empty cell is a zero in it.
+    return 0.0 if value is None else value
 
 
 def _getter(operand: Scalar | Array) -> Callable[[int, int], Scalar]:
