@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from millstream.formulas.arrays import MAX_ARRAY, Area, Array, Cells, Operand, Union
 from millstream.formulas.dates import OFFSET_1904
 from millstream.formulas.operators import BINARY, UNARY, add_or_zero
-from millstream.formulas.registry import SCALAR_KINDS, Spec
+from millstream.formulas.registry import LEFT_OUT, SCALAR_KINDS, Spec
 from millstream.formulas.syntax import (
     Binary,
     Call,
@@ -356,6 +356,9 @@ def call(found: Spec, nodes: tuple[Node, ...], context: Context) -> Operand:
     kinds = list(found.kinds_for(len(nodes)))
     operands: list[Any] = []
     for kind, node in zip(kinds, nodes, strict=True):
+        if found.defaults is not None and isinstance(node, Literal) and node.value is None:
+            operands.append(LEFT_OUT)
+            continue
         inside = context.as_array() if kind == "a" else context
         try:
             is_scalar = kind in SCALAR_KINDS
@@ -379,7 +382,10 @@ def call(found: Spec, nodes: tuple[Node, ...], context: Context) -> Operand:
 
 
 def _invoked(found: Spec, kinds: list[str], values: list[Any], context: Context) -> Any:
-    arguments = [_coerced(k, v, context) for k, v in zip(kinds, values, strict=True)]
+    arguments = [
+        _coerced(k, v, context) if v is not LEFT_OUT else found.defaults[n]  # type: ignore[index]
+        for n, (k, v) in enumerate(zip(kinds, values, strict=True))
+    ]
     if found.wants_context:
         arguments.insert(0, context)
     result = found.call(*arguments)

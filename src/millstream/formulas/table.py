@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from millstream.errors import suggest
 from millstream.formulas.distributions import DISTRIBUTIONS
+from millstream.formulas.functions_arrays import ARRAYS
 from millstream.formulas.functions_convert import CONVERSIONS
 from millstream.formulas.functions_criteria import CRITERIA
 from millstream.formulas.functions_date import DATES
@@ -26,6 +27,7 @@ FAMILIES: dict[str, Family] = {
     "text": TEXT,
     "date and time": DATES,
     "lookup": LOOKUP,
+    "arrays": ARRAYS,
     "financial": FINANCIAL,
     "distributions": DISTRIBUTIONS,
     "regression": REGRESSION,
