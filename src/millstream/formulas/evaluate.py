@@ -120,6 +120,8 @@ def one_value(operand: Operand, context: Context) -> Scalar:
         return operand.at(0, 0) if operand.rows else fail(VALUE)
     if isinstance(operand, Union):
         fail(VALUE)
+    if operand is not None and not isinstance(operand, (float, str, bool)):
+        fail(ErrorValue("#CALC!"))  # a function, which no cell can hold
     return operand
 
 
@@ -323,6 +325,7 @@ def _areas(operand: Operand) -> tuple[Area, ...]:
 
 
 def _call(node: Call, context: Context) -> Operand:
+    from millstream.formulas.lambdas import call_of
     from millstream.formulas.table import FUNCTIONS, SPECIAL, why_unknown
 
     special = SPECIAL.get(node.function)
@@ -330,6 +333,9 @@ def _call(node: Call, context: Context) -> Operand:
         return special(context, node.arguments)
     found = FUNCTIONS.get(node.function)
     if found is None:
+        own = _own_function(node.function, context)
+        if own is not None:
+            return call_of(own, node.arguments, context)
         raise Unsupported(why_unknown(node.function))
     kept = _kept_aggregate(node, context)
     if kept is not None:
@@ -337,6 +343,18 @@ def _call(node: Call, context: Context) -> Operand:
     if not found.accepts(len(node.arguments)):
         raise Unsupported(f"{node.function} does not take {len(node.arguments)} arguments")
     return call(found, node.arguments, context)
+
+
+def _own_function(name: str, context: Context) -> Any:
+    """A function that LET or a defined name has given a name to, or None."""
+    from millstream.formulas.lambdas import Lambda
+
+    folded = name.casefold()
+    is_local = any(folded == known for known, _ in context.locals)
+    if not is_local and context.names.defined(folded, context.sheet) is None:
+        return None
+    found: Any = _name(Name(folded, context.sheet), context)
+    return found if isinstance(found, Lambda) else None
 
 
 def _kept_aggregate(node: Call, context: Context) -> tuple[Scalar] | None:

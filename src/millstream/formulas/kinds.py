@@ -54,6 +54,7 @@ _TEXTS_OF_NUMBERS = frozenset({
 _NUMBERS_OF_LOOKUPS = frozenset({
     "MATCH", "XMATCH", "MDETERM", "MINVERSE", "MMULT", "MUNIT", "SEQUENCE",
 })  # fmt: skip
+_OF_TEXT = ("text", "complex numbers")
 #: What they give are values of their first argument.
 _PARTS_OF_THE_FIRST = frozenset({
     "CHOOSECOLS", "CHOOSEROWS", "DROP", "INDEX", "SINGLE", "SORT", "SORTBY", "TAKE", "TOCOL",
@@ -138,6 +139,14 @@ def _call_kinds(function: str, arguments: tuple[Node, ...], lookup: Lookup) -> K
             return kinds_of(arguments[0], lookup) | ONLY_ERROR
         case "LET" if len(arguments) % 2 and len(arguments) >= 3:
             return kinds_of(arguments[-1], _with_names(arguments[:-1], lookup)) | ONLY_ERROR
+        case "LAMBDA" if arguments:
+            return kinds_of(arguments[-1], lookup) | ONLY_ERROR
+        case "BYCOL" | "BYROW" | "MAKEARRAY" | "MAP":
+            return kinds_of(arguments[-1], lookup) | ONLY_ERROR
+        case "REDUCE" | "SCAN":
+            return _union((arguments[0], arguments[-1]), lookup) | ONLY_ERROR
+        case "LAMBDA.CALL":
+            return kinds_of(arguments[0], lookup) | ONLY_ERROR
     return _table_kinds(function)
 
 
@@ -162,12 +171,14 @@ def _table_kinds(function: str) -> Kinds:
         return BOOLEAN_OR_ERROR
     if function in _NUMBERS_OF_TEXT | _NUMBERS_OF_LOOKUPS | _NUMBERS_OF_REFERENCES:
         return NUMBER_OR_ERROR
-    if function in _TEXTS_OF_NUMBERS or function in FAMILIES["text"]:
+    if function in ("IMABS", "IMAGINARY", "IMARGUMENT", "IMREAL"):
+        return NUMBER_OR_ERROR
+    if function in _TEXTS_OF_NUMBERS or any(function in FAMILIES[f] for f in _OF_TEXT):
         return TEXT_OR_ERROR
     if function in FAMILIES["information"]:
         return BOOLEAN_OR_ERROR if function.startswith("IS") else NUMBER_OR_ERROR
     families = ("mathematics", "statistics", "financial", "distributions", "regression",
-                "conversions", "significance")  # fmt: skip
+                "conversions", "significance", "securities")  # fmt: skip
     if function in DATES or any(function in FAMILIES[f] for f in families):
         return NUMBER_OR_ERROR
     if function in FAMILIES["conditions"] and function != "DGET":

@@ -298,7 +298,7 @@ def _hyperlink(context: Context, nodes: tuple[Node, ...]) -> Operand:
     return one_value(evaluate(nodes[-1], context), context)
 
 
-SPECIAL: dict[str, Special] = {
+CHOOSING: dict[str, Special] = {
     "AREAS": _areas,
     "CHOOSE": _choose,
     "COLUMN": _column,

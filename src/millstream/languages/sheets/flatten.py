@@ -34,18 +34,16 @@ from millstream.formulas.syntax import (
     Cell,
     Group,
     Literal,
-    Name,
     Node,
     Range,
     WindowOf,
-    children,
     rebuilt,
-    shifted,
 )
-from millstream.formulas.table import STREAM_FUNCTIONS, is_known, why_unknown
+from millstream.formulas.table import STREAM_FUNCTIONS
 from millstream.formulas.values import Scalar
 from millstream.formulas.workbook import Workbook, address_of, key_of, place_of
 from millstream.languages.sheets.elementwise import windows_of_formulas
+from millstream.languages.sheets.names import check_functions, without_names
 from millstream.languages.sheets.order import ordered
 from millstream.languages.sheets.windows import check_windows
 
@@ -128,8 +126,9 @@ class _Flattener:
         try:
             if formula.refused:
                 raise Unsupported(formula.refused)
-            tree = self._named(self.workbook.tree(sheet, home), *place_of(home))
-            self._check_functions(tree)
+            tree = self.workbook.tree(sheet, home)
+            tree = without_names(tree, self.workbook, sheet, *place_of(home))
+            check_functions(tree)
             if formula.array is None:
                 self.rules[address] = self._rule(tree, address)
             else:
@@ -150,41 +149,6 @@ class _Flattener:
     def _fail(self, address: Address, fault: Fault) -> None:
         self.broken.setdefault(address, fault)
         self.faults.append(fault)
-
-    # --- names and functions ---
-
-    def _named(
-        self, node: Node, row: int, column: int,
-        opened: tuple[str, ...] = (), hiding: tuple[str, ...] = (),
-    ) -> Node:  # fmt: skip
-        """The formula with defined names replaced by what they stand for."""
-        match node:
-            case Name(name, _) if name.casefold() in hiding:
-                return node
-            case Name(name, sheet):
-                found = self.workbook.defined(name, sheet)
-                if found is None:
-                    return node
-                folded = name.casefold()
-                if folded in opened:
-                    circle = " -> ".join((*opened, folded))
-                    raise Unsupported(f"the defined name {name} is defined by itself: {circle}")
-                moved = shifted(found, row - 1, column - 1)
-                return Group(self._named(moved, row, column, (*opened, folded)))
-            case Call("LET", arguments):
-                # What LET itself gives a name to hides a defined name.
-                own = tuple(a.name.casefold() for a in arguments[:-1:2] if isinstance(a, Name))
-                return rebuilt(node, lambda n: self._named(n, row, column, opened, (*hiding, *own)))
-            case _:
-                return rebuilt(node, lambda n: self._named(n, row, column, opened, hiding))
-
-    def _check_functions(self, node: Node) -> None:
-        waiting = [node]
-        while waiting:
-            one = waiting.pop()
-            if isinstance(one, Call) and not is_known(one.function):
-                raise Unsupported(why_unknown(one.function))
-            waiting.extend(children(one))
 
     # --- rules ---
 
