@@ -19,8 +19,8 @@ from millstream.calculus.sheets import (
 )
 from millstream.calculus.types import BOOLEAN, NUMBER, TEXT, Type
 from millstream.calculus.types import Kind as ColumnKind
-from millstream.formulas.kinds import ANY, Kind, Kinds, kind_of, kinds_of
-from millstream.formulas.syntax import Cell, Range, WindowOf
+from millstream.formulas.kinds import ANY, Kind, Kinds, Reference, kind_of, kinds_of
+from millstream.formulas.syntax import Cell, Name, Range, WindowOf
 from millstream.formulas.values import Scalar
 
 _OF_COLUMNS: dict[ColumnKind, Kinds] = {
@@ -60,7 +60,9 @@ def _kinds(
             return found[address] | {Kind.EMPTY}
         return frozenset((kind_of(constants(address)),))
 
-    def lookup(node: Cell | Range | WindowOf) -> Kinds:
+    def lookup(node: Reference) -> Kinds:
+        if isinstance(node, Name):
+            return ANY | {Kind.EMPTY}
         if isinstance(node, WindowOf):
             node = node.cell
         if isinstance(node, Cell):

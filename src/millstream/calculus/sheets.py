@@ -7,7 +7,7 @@ and values, a formula ticks when something it refers to ticks, and keeps its val
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -122,6 +122,24 @@ class SheetCell:
                 return (trigger,)
             case _:
                 return ()
+
+
+def tick_atoms(cells: Iterable[SheetCell]) -> dict[Address, frozenset[object]]:
+    """What makes each cell tick: inputs, and selections. Cells with the same tick together.
+
+    The cells stand in an order in which they can be computed.
+    """
+    found: dict[Address, frozenset[object]] = {}
+    for cell in cells:
+        if isinstance(cell.rule, Fed):
+            found[cell.address] = frozenset((cell.rule.input,))
+        elif isinstance(cell.rule, Selected):
+            found[cell.address] = frozenset((cell.address,))
+        else:
+            found[cell.address] = frozenset[object]().union(
+                *(found.get(a, frozenset()) for a in cell.causes)
+            )
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """`millstream run --watch`: a worksheet in the terminal, with the live values of one key.
 
 The rows of that key run through the sheet in order of time; cells that have just changed are
-highlighted, and a window is shown as its size and a small curve.
+highlighted, and a window is shown as its size and a small curve. The labels beside them, which
+the program does not need, are read from the workbook again.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -29,11 +31,15 @@ from millstream.errors import UsageError
 from millstream.formulas.constant_cells import ConstantCells
 from millstream.formulas.syntax import column_name
 from millstream.formulas.values import Scalar, general
+from millstream.formulas.workbook import place_of
 from millstream.kernels.sheet_machine import SheetMachine, SheetState
+from millstream.languages.sheets.read import read_workbook
 
 _BARS = "▁▂▃▄▅▆▇█"
 _CURVE = 12
 _FRAMES_PER_SECOND = 10
+#: How far from the cells of a sheet labels are looked for.
+_LABELS_ABOVE, _LABELS_LEFT = 3, 2
 
 
 def watch(compiled: api.Compiled, arguments: argparse.Namespace, inputs: dict[str, str]) -> int:
@@ -44,7 +50,9 @@ def watch(compiled: api.Compiled, arguments: argparse.Namespace, inputs: dict[st
 
 def replay(compiled: api.Compiled, inputs: Mapping[str, api.InputGiven], key: str | None) -> None:
     """Show the inputs of one key running through the first sheet that reads streams directly."""
-    view = _View(*_sheet(compiled.program))
+    op, names = _sheet(compiled.program)
+    assert isinstance(op.function, Sheet)
+    view = _View(op.function, names, labels=_labels(op))
     events = list(_events(compiled, view, inputs, key))
     if not events:
         of_key = f' of the key "{key}"' if key else ""
@@ -65,14 +73,27 @@ def replay(compiled: api.Compiled, inputs: Mapping[str, api.InputGiven], key: st
         live.update(view.drawn(key))
 
 
-def _sheet(program: Program) -> tuple[Sheet, tuple[str, ...]]:
+def _sheet(program: Program) -> tuple[Operator, tuple[str, ...]]:
     """The first sheet whose inputs are inputs of the program, and their names."""
     for op in program.operators:
         if isinstance(op.function, Sheet):
             sources = [_source(program, queue) for queue in op.inputs]
             if all(s is not None for s in sources):
-                return op.function, tuple(s for s in sources if s is not None)
+                return op, tuple(s for s in sources if s is not None)
     raise UsageError("there is no sheet to watch", hint="--watch shows a sheet that reads streams")
+
+
+def _labels(op: Operator) -> dict[Address, str]:
+    """The texts in the workbook that a sheet was made of, if it is still there."""
+    if op.origin is None or not Path(op.origin.source.name).is_file():
+        return {}
+    workbook = read_workbook(Path(op.origin.source.name))
+    return {
+        (name, *place_of(key)): value
+        for name, sheet in workbook.sheets.items()
+        for key, value in sheet.constants.items()
+        if type(value) is str
+    }
 
 
 def _source(program: Program, queue: str) -> str | None:
@@ -121,6 +142,7 @@ class _View:
 
     sheet: Sheet
     inputs: tuple[str, ...]
+    labels: Mapping[Address, str] = field(default_factory=dict)
     state: SheetState = field(default_factory=SheetState)
     ticked: set[Address] = field(default_factory=set)
     rows: int = 0
@@ -140,6 +162,7 @@ class _View:
         places = [c.address for c in self.sheet.cells if c.address[0] != HIDDEN_SHEET]
         sheet = places[0][0]
         shown = {a for a in (*places, *self.constants) if a[0] == sheet}
+        shown |= self._labels_near(shown)
         fed = {c.address for c in self.sheet.cells if isinstance(c.rule, Fed)}
         columns = range(min(a[2] for a in shown), max(a[2] for a in shown) + 1)
         title = (
@@ -154,6 +177,18 @@ class _View:
             table.add_row(str(row), *cells)
         return table
 
+    def _labels_near(self, shown: set[Address]) -> set[Address]:
+        """Labels above, left of and between the cells that are drawn."""
+        rows, columns = [a[1] for a in shown], [a[2] for a in shown]
+        sheet = next(iter(shown))[0]
+        return {
+            (name, row, column)
+            for name, row, column in self.labels
+            if name == sheet
+            and min(rows) - _LABELS_ABOVE <= row <= max(rows)
+            and min(columns) - _LABELS_LEFT <= column <= max(columns) + 1
+        }
+
     def _cell(self, address: Address, fed: set[Address]) -> Text:
         style = "cyan" if address in fed else ""
         if address in self.ticked:
@@ -162,7 +197,9 @@ class _View:
             return Text(_curve(list(self.state.windows[address].contents().values())), style)
         if address in self.state.values:
             return Text(_shown(self.state.values[address]), style)
-        return Text(_shown(self.constants.get(address)), "dim")
+        if address in fed:
+            return Text("")
+        return Text(_shown(self.constants.get(address, self.labels.get(address))), "dim")
 
 
 def _shown(value: Any) -> str:

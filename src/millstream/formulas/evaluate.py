@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from millstream.formulas.arrays import MAX_ARRAY, Area, Array, Cells, Operand, Union
 from millstream.formulas.dates import OFFSET_1904
 from millstream.formulas.operators import BINARY, UNARY, add_or_zero
-from millstream.formulas.registry import SCALAR_KINDS, Spec
+from millstream.formulas.registry import LEFT_OUT, SCALAR_KINDS, Spec
 from millstream.formulas.syntax import (
     Binary,
     Call,
@@ -120,6 +120,8 @@ def one_value(operand: Operand, context: Context) -> Scalar:
         return operand.at(0, 0) if operand.rows else fail(VALUE)
     if isinstance(operand, Union):
         fail(VALUE)
+    if operand is not None and not isinstance(operand, (float, str, bool)):
+        fail(ErrorValue("#CALC!"))  # a function, which no cell can hold
     return operand
 
 
@@ -184,9 +186,11 @@ def _liftable(operand: Operand, context: Context) -> Scalar | Array:
 
 def _applied(function: Callable[..., Scalar], values: list[Scalar]) -> Scalar:
     try:
-        return function(*values)
+        value = function(*values)
     except Raised as raised:
         return raised.error
+    # An array has no empty elements: what an IF takes from an empty cell is a zero in it.
+    return 0.0 if value is None else value
 
 
 def _getter(operand: Scalar | Array) -> Callable[[int, int], Scalar]:
@@ -321,6 +325,7 @@ def _areas(operand: Operand) -> tuple[Area, ...]:
 
 
 def _call(node: Call, context: Context) -> Operand:
+    from millstream.formulas.lambdas import call_of
     from millstream.formulas.table import FUNCTIONS, SPECIAL, why_unknown
 
     special = SPECIAL.get(node.function)
@@ -328,6 +333,9 @@ def _call(node: Call, context: Context) -> Operand:
         return special(context, node.arguments)
     found = FUNCTIONS.get(node.function)
     if found is None:
+        own = _own_function(node.function, context)
+        if own is not None:
+            return call_of(own, node.arguments, context)
         raise Unsupported(why_unknown(node.function))
     kept = _kept_aggregate(node, context)
     if kept is not None:
@@ -335,6 +343,18 @@ def _call(node: Call, context: Context) -> Operand:
     if not found.accepts(len(node.arguments)):
         raise Unsupported(f"{node.function} does not take {len(node.arguments)} arguments")
     return call(found, node.arguments, context)
+
+
+def _own_function(name: str, context: Context) -> Any:
+    """A function that LET or a defined name has given a name to, or None."""
+    from millstream.formulas.lambdas import Lambda
+
+    folded = name.casefold()
+    is_local = any(folded == known for known, _ in context.locals)
+    if not is_local and context.names.defined(folded, context.sheet) is None:
+        return None
+    found: Any = _name(Name(folded, context.sheet), context)
+    return found if isinstance(found, Lambda) else None
 
 
 def _kept_aggregate(node: Call, context: Context) -> tuple[Scalar] | None:
@@ -354,6 +374,9 @@ def call(found: Spec, nodes: tuple[Node, ...], context: Context) -> Operand:
     kinds = list(found.kinds_for(len(nodes)))
     operands: list[Any] = []
     for kind, node in zip(kinds, nodes, strict=True):
+        if found.defaults is not None and isinstance(node, Literal) and node.value is None:
+            operands.append(LEFT_OUT)
+            continue
         inside = context.as_array() if kind == "a" else context
         try:
             is_scalar = kind in SCALAR_KINDS
@@ -377,7 +400,10 @@ def call(found: Spec, nodes: tuple[Node, ...], context: Context) -> Operand:
 
 
 def _invoked(found: Spec, kinds: list[str], values: list[Any], context: Context) -> Any:
-    arguments = [_coerced(k, v, context) for k, v in zip(kinds, values, strict=True)]
+    arguments = [
+        _coerced(k, v, context) if v is not LEFT_OUT else found.defaults[n]  # type: ignore[index]
+        for n, (k, v) in enumerate(zip(kinds, values, strict=True))
+    ]
     if found.wants_context:
         arguments.insert(0, context)
     result = found.call(*arguments)

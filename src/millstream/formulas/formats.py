@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from millstream.formulas.dates import LAST_DAY, OFFSET_1904, date_of, weekday_of
 from millstream.formulas.numerals import DAYS, MONTHS, number_in_text
-from millstream.formulas.values import VALUE, Raised, Scalar, checked, general, round_to_15
+from millstream.formulas.values import VALUE, Raised, Scalar, checked, round_to_15
 
 _PART = re.compile(
     r"""
@@ -139,7 +139,7 @@ def _render(parts: list[Part], number: float, *, uses_1904: bool) -> str:
         return _moment(parts, number + (OFFSET_1904 if uses_1904 else 0))
     if "general" in kinds or kinds == {"text"}:
         return "".join(
-            general(number) if p.kind in ("general", "text") else _literal(p) for p in parts
+            general_format(number) if p.kind in ("general", "text") else _literal(p) for p in parts
         )
     if "slash" in kinds and "digit" in kinds:
         return _fraction(parts, number)
@@ -149,6 +149,24 @@ def _render(parts: list[Part], number: float, *, uses_1904: bool) -> str:
 
 
 # --- numbers ----------------------------------------------------------------------------
+
+
+def general_format(number: float) -> str:
+    """A number in the General format of a wide cell: it has room for eleven characters."""
+    sign, size = ("-", -number) if number < 0 else ("", number)
+    power = int(f"{size:.14e}".partition("e")[2]) if size else 0
+    places = 9 if -5 < power < 0 else 12
+    text = _short(format_fixed(size, places, has_commas=False)) if abs(power) <= 10 else ""
+    if power >= 0 and len(text) > 11:
+        text = _short(format_fixed(size, max(0, 9 - power), has_commas=False))
+    if text and len(text) <= 11:
+        return sign + text
+    digits, _, exponent = f"{size:.5e}".partition("e")
+    return f"{sign}{_short(digits)}E{exponent}"
+
+
+def _short(digits: str) -> str:
+    return digits.rstrip("0").rstrip(".") if "." in digits else digits
 
 
 def format_fixed(number: float, places: int, *, has_commas: bool) -> str:

@@ -1,10 +1,10 @@
-"""Lookups and references: MATCH, INDEX, VLOOKUP, XLOOKUP and the shapes of arrays."""
+"""Lookups and references: MATCH, INDEX, VLOOKUP, XLOOKUP; matrices."""
 
 from __future__ import annotations
 
 import re
 
-from millstream.formulas.arrays import Area, Array, Operand, Table, Union, column_of
+from millstream.formulas.arrays import Area, Array, Operand, Table, Union
 from millstream.formulas.functions_criteria import cells_of, table
 from millstream.formulas.gather import has_wildcards, wildcard
 from millstream.formulas.registry import Family, spec
@@ -17,7 +17,6 @@ from millstream.formulas.values import (
     ErrorValue,
     Raised,
     Scalar,
-    checked,
     compare,
     fail,
     folded,
@@ -277,75 +276,7 @@ def address(
     return f"{quoted}!{text}"
 
 
-# --- shapes -----------------------------------------------------------------------------
-
-
-def transpose(operand: Operand) -> Array:
-    return Array(tuple(zip(*table(operand).to_array().rows, strict=True)))
-
-
-def unique(operand: Operand, by_column: Scalar = False, once: Scalar = False) -> Array:  # noqa: FBT002
-    rows = table(operand).to_array().rows
-    if by_column:
-        rows = tuple(zip(*rows, strict=True))
-    keys = [tuple(folded(v) if type(v) is str else v for v in row) for row in rows]
-    kept = [
-        row
-        for n, row in enumerate(rows)
-        if (keys.count(keys[n]) == 1 if once else keys.index(keys[n]) == n)
-    ]
-    if not kept:
-        fail(VALUE)
-    return Array(tuple(zip(*kept, strict=True)) if by_column else tuple(kept))
-
-
-def sort(
-    operand: Operand,
-    place: float = 1.0,
-    order: float = 1.0,
-    by_column: Scalar = False,  # noqa: FBT002
-) -> Array:
-    from functools import cmp_to_key
-
-    rows = table(operand).to_array().rows
-    if by_column:
-        rows = tuple(zip(*rows, strict=True))
-    n = int(place) - 1
-    if not 0 <= n < len(rows[0]) or order not in (1, -1):
-        fail(VALUE)
-
-    def by_place(a: tuple[Scalar, ...], b: tuple[Scalar, ...]) -> int:
-        return int(order) * compare(a[n], b[n])
-
-    there = [r for r in rows if r[n] is not None]
-    ordered = sorted(there, key=cmp_to_key(by_place))
-    ordered += [r for r in rows if r[n] is None]
-    return Array(tuple(zip(*ordered, strict=True)) if by_column else tuple(ordered))
-
-
-def filtered(operand: Operand, include: Operand, empty: Operand = None) -> Operand:
-    rows, flags = table(operand).to_array().rows, table(include).to_array()
-    if flags.width == 1 and flags.height == len(rows):
-        kept = tuple(r for r, f in zip(rows, flags.values(), strict=True) if _is_true(f))
-    elif flags.height == 1 and flags.width == len(rows[0]):
-        places = [n for n, f in enumerate(flags.values()) if _is_true(f)]
-        kept = tuple(tuple(r[n] for n in places) for r in rows) if places else ()
-    else:
-        fail(VALUE)
-    if kept:
-        return Array(kept)
-    return empty if empty is not None else fail(ErrorValue("#CALC!"))
-
-
-def _is_true(value: Scalar) -> bool:
-    return to_boolean(checked(value))
-
-
-def sequence(rows: float, columns: float = 1.0, start: float = 1.0, step: float = 1.0) -> Array:
-    r, c = int(rows), int(columns)
-    if r < 1 or c < 1 or r * c > MAX_ROW:
-        fail(VALUE)
-    return Array(tuple(tuple(start + step * (i * c + j) for j in range(c)) for i in range(r)))
+# --- matrices ---------------------------------------------------------------------------
 
 
 def matrix(operand: Operand) -> list[list[float]]:
@@ -418,101 +349,9 @@ def identity(size: float) -> Array:
     return Array(tuple(tuple(float(i == j) for j in range(n)) for i in range(n)))
 
 
-def to_column(operand: Operand) -> Array:
-    return column_of(tuple(table(operand).to_array().values()))
-
-
-def to_row(operand: Operand) -> Array:
-    return Array((tuple(table(operand).to_array().values()),))
-
-
-def stacked(*operands: Operand) -> Array:
-    tables = [table(o).to_array() for o in operands]
-    width = max(t.width for t in tables)
-    rows = (r + (NA,) * (width - len(r)) for t in tables for r in t.rows)
-    return Array(tuple(rows))
-
-
-def beside(*operands: Operand) -> Array:
-    return transpose(stacked(*(transpose(o) for o in operands)))
-
-
-def take(operand: Operand, rows: Scalar, columns: Scalar = None) -> Array:
-    found = table(operand).to_array().rows
-
-    def cut(count: Scalar, length: int) -> slice:
-        if count is None:
-            return slice(0, length)
-        n = int(to_number(count))
-        if n == 0:
-            fail(ErrorValue("#CALC!"))
-        return slice(0, n) if n > 0 else slice(max(0, length + n), length)
-
-    kept = found[cut(rows, len(found))]
-    return Array(tuple(r[cut(columns, len(r))] for r in kept))
-
-
-def drop(operand: Operand, rows: Scalar, columns: Scalar = None) -> Array:
-    found = table(operand).to_array().rows
-
-    def rest(count: Scalar, length: int) -> slice:
-        n = 0 if count is None else int(to_number(count))
-        if abs(n) >= length:
-            fail(ErrorValue("#CALC!"))
-        return slice(n, length) if n >= 0 else slice(0, length + n)
-
-    kept = found[rest(rows, len(found))]
-    return Array(tuple(r[rest(columns, len(r))] for r in kept))
-
-
-def _chosen_lines(rows: tuple[tuple[Scalar, ...], ...], numbers: tuple[Operand, ...]) -> list[int]:
-    found = []
-    for operand in numbers:
-        for value in table(operand).to_array().values():
-            n = int(to_number(value))
-            if n == 0 or abs(n) > len(rows):
-                fail(VALUE)
-            found.append(n - 1 if n > 0 else len(rows) + n)
-    return found
-
-
-def choose_rows(operand: Operand, *numbers: Operand) -> Array:
-    rows = table(operand).to_array().rows
-    return Array(tuple(rows[n] for n in _chosen_lines(rows, numbers)))
-
-
-def choose_columns(operand: Operand, *numbers: Operand) -> Array:
-    return transpose(choose_rows(transpose(operand), *numbers))
-
-
-def sort_by(operand: Operand, *keys: Operand) -> Array:
-    """By several lines of keys, each with its order: the last is sorted by first."""
-    from functools import cmp_to_key
-
-    rows = list(table(operand).to_array().rows)
-    order = list(range(len(rows)))
-    pairs = [(list(table(k).to_array().values()), d) for k, d in zip(
-        keys[::2], (*keys[1::2], 1.0), strict=False)]  # fmt: skip
-    for values, direction in reversed(pairs):
-        sign = int(to_number(table(direction).at(0, 0)))
-        if len(values) != len(rows) or sign not in (1, -1):
-            fail(VALUE)
-
-        def by_key(a: int, b: int, values: list[Scalar] = values, sign: int = sign) -> int:
-            return sign * compare(values[a], values[b])
-
-        order.sort(key=cmp_to_key(by_key))
-    return Array(tuple(rows[n] for n in order))
-
-
 LOOKUP: Family = {
-    "ADDRESS": spec("n n n? b? v?", address),
-    "CHOOSECOLS": spec("a a+", choose_columns),
-    "CHOOSEROWS": spec("a a+", choose_rows),
-    "DROP": spec("a v v?", drop),
-    "FILTER": spec("a a r?", filtered),
+    "ADDRESS": spec("n n n? b? v?", address, fills_in=True),
     "HLOOKUP": spec("v r n b?", hlookup),
-    "HSTACK": spec("a+", beside),
     "INDEX": spec("a n? n? n?", index),
     "LOOKUP": spec("v a a?", lookup),
     "MATCH": spec("v r n?", match),
@@ -520,16 +359,7 @@ LOOKUP: Family = {
     "MINVERSE": spec("a", inverse),
     "MMULT": spec("a a", multiply),
     "MUNIT": spec("n", identity),
-    "SEQUENCE": spec("n n? n? n?", sequence),
-    "SORT": spec("a n? n? b?", sort),
-    "SORTBY": spec("a a+", sort_by),
-    "TAKE": spec("a v v?", take),
-    "TOCOL": spec("a", to_column),
-    "TOROW": spec("a", to_row),
-    "TRANSPOSE": spec("a", transpose),
-    "UNIQUE": spec("a b? b?", unique),
     "VLOOKUP": spec("v r n b?", vlookup),
-    "VSTACK": spec("a+", stacked),
-    "XLOOKUP": spec("v a a r? n? n?", xlookup),
-    "XMATCH": spec("v a n? n?", xmatch),
+    "XLOOKUP": spec("v a a r? n? n?", xlookup, fills_in=True),
+    "XMATCH": spec("v a n? n?", xmatch, fills_in=True),
 }

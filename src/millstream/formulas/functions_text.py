@@ -217,42 +217,69 @@ def number_of(given: Scalar) -> float:
     return 1.0 if given is True else 0.0
 
 
-def _around(text: str, mark: Operand, which: float) -> tuple[str, str] | None:
+def _pattern(marks: Operand, *, is_folded: bool) -> re.Pattern[str]:
+    words = [to_text(v) for v in scalars(marks)]
+    # Of two marks that begin at the same place the longer one counts.
+    words = sorted(filter(None, words), key=len, reverse=True)
+    flags = re.IGNORECASE if is_folded else re.NOFLAG
+    return re.compile("|".join(map(re.escape, words)) or "(?!)", flags)
+
+
+def _around(
+    text: str, mark: Operand, which: float, mode: float, end: float
+) -> tuple[str, str] | None:
     """What stands before and after an occurrence of a mark, counted from the end if negative."""
-    marks = [to_text(v) for v in scalars(mark)]
-    if which == 0:
+    if which == 0 or abs(which) > max(len(text), 1):
         fail(VALUE)
-    pattern = re.compile("|".join(re.escape(m) for m in marks if m) or "(?!)")
-    found = list(pattern.finditer(text))
+    if all(to_text(v) == "" for v in scalars(mark)):
+        return ("", text) if which > 0 else (text, "")
+    found = [m.span() for m in _pattern(mark, is_folded=bool(mode)).finditer(text)]
+    if end:
+        found = [*found, (len(text), len(text))] if which > 0 else [(0, 0), *found]
     place = int(which) - 1 if which > 0 else len(found) + int(which)
     if not 0 <= place < len(found):
         return None
-    return text[: found[place].start()], text[found[place].end() :]
+    return text[: found[place][0]], text[found[place][1] :]
 
 
-def text_before(text: str, mark: Operand, which: float = 1.0, *more: Scalar) -> Scalar:
-    found = _around(text, mark, which)
-    return found[0] if found else _if_not_found(more)
+def text_before(
+    text: str, mark: Operand, which: float = 1.0, mode: float = 0.0, end: float = 0.0,
+    otherwise: Scalar = NA,
+) -> Scalar:  # fmt: skip
+    found = _around(text, mark, which, mode, end)
+    return found[0] if found else otherwise
 
 
-def text_after(text: str, mark: Operand, which: float = 1.0, *more: Scalar) -> Scalar:
-    found = _around(text, mark, which)
-    return found[1] if found else _if_not_found(more)
+def text_after(
+    text: str, mark: Operand, which: float = 1.0, mode: float = 0.0, end: float = 0.0,
+    otherwise: Scalar = NA,
+) -> Scalar:  # fmt: skip
+    found = _around(text, mark, which, mode, end)
+    return found[1] if found else otherwise
 
 
-def _if_not_found(more: tuple[Scalar, ...]) -> Scalar:
-    return more[2] if len(more) > 2 and more[2] is not None else fail(NA)
+def text_split(
+    text: str,
+    columns: Operand = None,
+    rows: Operand = None,
+    ignore_empty: Scalar = False,  # noqa: FBT002
+    mode: float = 0.0,
+    pad: Scalar = NA,
+) -> Array:
+    if columns is None and rows is None:
+        fail(VALUE)
 
-
-def text_split(text: str, columns: Operand, rows: Operand = None) -> Array:
     def cut(whole: str, marks: Operand) -> list[str]:
-        words = [to_text(v) for v in scalars(marks) if v not in (None, "")]
-        return re.split("|".join(map(re.escape, words)), whole) if words else [whole]
+        if marks is None:
+            return [whole]
+        words = _pattern(marks, is_folded=bool(mode)).split(whole)
+        return [w for w in words if w] if ignore_empty else words
 
-    lines = cut(text, rows) if rows is not None else [text]
-    table = [cut(line, columns) for line in lines]
-    width = max(map(len, table))
-    return Array(tuple(tuple(r + [NA] * (width - len(r))) for r in table))
+    table = [cut(line, columns) for line in cut(text, rows)]
+    width = max(map(len, table), default=0)
+    if not width:
+        fail(ErrorValue("#CALC!"))
+    return Array(tuple((*r, *[pad] * (width - len(r))) for r in table))
 
 
 def exact(a: str, b: str) -> bool:
@@ -302,10 +329,10 @@ TEXT: Family = {
     "SUBSTITUTE": spec("t t t n?", substitute),
     "T": spec("v", text_of),
     "TEXT": spec("v t", as_text, wants_context=True),
-    "TEXTAFTER": spec("t r n? v? v? v?", text_after),
-    "TEXTBEFORE": spec("t r n? v? v? v?", text_before),
+    "TEXTAFTER": spec("t r n? n? n? e?", text_after, fills_in=True),
+    "TEXTBEFORE": spec("t r n? n? n? e?", text_before, fills_in=True),
     "TEXTJOIN": spec("r b r+", text_join),
-    "TEXTSPLIT": spec("t r r?", text_split),
+    "TEXTSPLIT": spec("t r? r? b? n? e?", text_split, fills_in=True),
     "TRIM": spec("t", trim),
     "UNICHAR": spec("n", unicode_character),
     "UNICODE": spec("t", unicode_number),

@@ -13,6 +13,7 @@ from millstream.formulas.syntax import (
     Constants,
     Group,
     Literal,
+    Name,
     Node,
     Range,
     Unary,
@@ -37,8 +38,9 @@ TEXT_OR_ERROR: Kinds = frozenset((Kind.TEXT, Kind.ERROR))
 BOOLEAN_OR_ERROR: Kinds = frozenset((Kind.BOOLEAN, Kind.ERROR))
 ONLY_ERROR: Kinds = frozenset((Kind.ERROR,))
 
+Reference = Cell | Range | WindowOf | Name
 #: Kinds of the cells that a reference names.
-Lookup = Callable[[Cell | Range | WindowOf], Kinds]
+Lookup = Callable[[Reference], Kinds]
 
 _COMPARISONS = ("=", "<>", "<", ">", "<=", ">=")
 _NUMBERS_OF_TEXT = frozenset({
@@ -51,6 +53,12 @@ _TEXTS_OF_NUMBERS = frozenset({
 })  # fmt: skip
 _NUMBERS_OF_LOOKUPS = frozenset({
     "MATCH", "XMATCH", "MDETERM", "MINVERSE", "MMULT", "MUNIT", "SEQUENCE",
+})  # fmt: skip
+_OF_TEXT = ("text", "complex numbers")
+#: What they give are values of their first argument.
+_PARTS_OF_THE_FIRST = frozenset({
+    "CHOOSECOLS", "CHOOSEROWS", "DROP", "INDEX", "SINGLE", "SORT", "SORTBY", "TAKE", "TOCOL",
+    "TOROW", "TRANSPOSE", "UNIQUE",
 })  # fmt: skip
 _NUMBERS_OF_REFERENCES = frozenset({"ROW", "COLUMN", "ROWS", "COLUMNS", "AREAS", "SHEET", "SHEETS"})
 
@@ -72,7 +80,7 @@ def kinds_of(node: Node, lookup: Lookup) -> Kinds:
             return frozenset((kind_of(value),))
         case Constants(rows):
             return frozenset(kind_of(v) for row in rows for v in row)
-        case Cell() | Range() | WindowOf():
+        case Cell() | Range() | WindowOf() | Name():
             return lookup(node)
         case Group(inner):
             return kinds_of(inner, lookup)
@@ -84,8 +92,6 @@ def kinds_of(node: Node, lookup: Lookup) -> Kinds:
             return _operator_kinds(operator, node, lookup)
         case Call(function, arguments):
             return _call_kinds(function, arguments, lookup)
-        case _:
-            return ANY
 
 
 def _operator_kinds(operator: str, node: Binary, lookup: Lookup) -> Kinds:
@@ -112,19 +118,52 @@ def _call_kinds(function: str, arguments: tuple[Node, ...], lookup: Lookup) -> K
             first, second = (kinds_of(a, lookup) for a in arguments)
             kept = first - {Kind.ERROR} if function == "IFERROR" else first
             return kept | second
-        case "CHOOSE" | "IFS" | "SWITCH":
+        case "CHOOSE":
             return _union(arguments[1:], lookup) | ONLY_ERROR
-        case "INDEX":
-            return kinds_of(arguments[0], lookup) | ONLY_ERROR
+        case "IFS":
+            return _union(arguments[1::2], lookup) | ONLY_ERROR
+        case "SWITCH":
+            otherwise = arguments[-1:] if len(arguments) % 2 == 0 else ()
+            return _union((*arguments[2::2], *otherwise), lookup) | ONLY_ERROR
+        case "FILTER":
+            return _union(arguments[::2], lookup) | ONLY_ERROR
+        case "HSTACK" | "VSTACK":
+            return _union(arguments, lookup) | ONLY_ERROR
         case "VLOOKUP" | "HLOOKUP":
             return kinds_of(arguments[1], lookup) | ONLY_ERROR
         case "LOOKUP":
             return kinds_of(arguments[-1], lookup) | ONLY_ERROR
         case "XLOOKUP":
             return _union(arguments[2:4], lookup) | ONLY_ERROR
-        case "SINGLE":
+        case _ if function in _PARTS_OF_THE_FIRST:
+            return kinds_of(arguments[0], lookup) | ONLY_ERROR
+        case "LET" if len(arguments) % 2 and len(arguments) >= 3:
+            return kinds_of(arguments[-1], _with_names(arguments[:-1], lookup)) | ONLY_ERROR
+        case "LAMBDA" if arguments:
+            return kinds_of(arguments[-1], lookup) | ONLY_ERROR
+        case "BYCOL" | "BYROW" | "MAKEARRAY" | "MAP":
+            return kinds_of(arguments[-1], lookup) | ONLY_ERROR
+        case "REDUCE" | "SCAN":
+            return _union((arguments[0], arguments[-1]), lookup) | ONLY_ERROR
+        case "LAMBDA.CALL":
             return kinds_of(arguments[0], lookup) | ONLY_ERROR
     return _table_kinds(function)
+
+
+def _with_names(bound: tuple[Node, ...], lookup: Lookup) -> Lookup:
+    """As `lookup`, and what LET has given names to."""
+    known: dict[str, Kinds] = {}
+
+    def with_names(node: Reference) -> Kinds:
+        if not isinstance(node, Name):
+            return lookup(node)
+        found = known.get(node.name.casefold())
+        return lookup(node) if found is None else found
+
+    for name, value in zip(bound[::2], bound[1::2], strict=True):
+        if isinstance(name, Name):
+            known[name.name.casefold()] = kinds_of(value, with_names)
+    return with_names
 
 
 def _table_kinds(function: str) -> Kinds:
@@ -132,12 +171,14 @@ def _table_kinds(function: str) -> Kinds:
         return BOOLEAN_OR_ERROR
     if function in _NUMBERS_OF_TEXT | _NUMBERS_OF_LOOKUPS | _NUMBERS_OF_REFERENCES:
         return NUMBER_OR_ERROR
-    if function in _TEXTS_OF_NUMBERS or function in FAMILIES["text"]:
+    if function in ("IMABS", "IMAGINARY", "IMARGUMENT", "IMREAL"):
+        return NUMBER_OR_ERROR
+    if function in _TEXTS_OF_NUMBERS or any(function in FAMILIES[f] for f in _OF_TEXT):
         return TEXT_OR_ERROR
     if function in FAMILIES["information"]:
         return BOOLEAN_OR_ERROR if function.startswith("IS") else NUMBER_OR_ERROR
     families = ("mathematics", "statistics", "financial", "distributions", "regression",
-                "conversions")  # fmt: skip
+                "conversions", "significance", "securities")  # fmt: skip
     if function in DATES or any(function in FAMILIES[f] for f in families):
         return NUMBER_OR_ERROR
     if function in FAMILIES["conditions"] and function != "DGET":

@@ -157,6 +157,8 @@ class _Parser:
             elif token.kind == "operator" and token.text == ":" and floor < _RANGE:
                 self.advance()
                 left = _range(left, self.expression(_RANGE))
+            elif isinstance(left, Cell) and self.accept("#"):
+                left = Call("ANCHORARRAY", (left,))
             elif self.is_intersection(left) and floor < _INTERSECTION:
                 left = Binary(" ", left, self.expression(_INTERSECTION))
             else:
@@ -197,13 +199,19 @@ class _Parser:
             case "table":
                 return self.structured(token)
             case "name":
-                return self.word(token, self.origin.sheet)
+                return self.applied(self.word(token, self.origin.sheet))
         if token.text == "(":
-            return self.group()
+            return self.applied(self.group())
         if token.text == "{":
             return self.constants()
         self.position -= 1
         self.fail(f'expected a value, got "{token.text}"' if token.text else "expected a value")
+
+    def applied(self, node: Node) -> Node:
+        """`LAMBDA(x,x+1)(2)`: a function that is applied where it is made."""
+        while self.token.kind == "operator" and self.token.text == "(" and not self.token.has_space:
+            node = Call("LAMBDA.CALL", (node, *self.arguments()))
+        return node
 
     def group(self) -> Node:
         inner = self.expression(0)
@@ -224,17 +232,21 @@ class _Parser:
         name = token.text.upper()
         for prefix in ("_XLFN.", "_XLWS.", "_XLUDF."):
             name = name.removeprefix(prefix)
+        return Call(name, self.arguments())
+
+    def arguments(self) -> tuple[Node, ...]:
+        """What stands in the parentheses of a call."""
         self.expect("(")
         arguments: list[Node] = []
         if self.accept(")"):
-            return Call(name, ())
+            return ()
         while True:
             is_left_out = self.token.kind == "operator" and self.token.text in (",", ")")
             arguments.append(Literal(None) if is_left_out else self.expression(0))
             if not self.accept(","):
                 break
         self.expect(")")
-        return Call(name, tuple(arguments))
+        return tuple(arguments)
 
     def constants(self) -> Node:
         rows: list[tuple[Scalar, ...]] = []

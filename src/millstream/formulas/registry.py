@@ -9,6 +9,7 @@ a group that repeats.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -21,7 +22,8 @@ class Spec:
     """One function: the kinds of its parameters and what it computes.
 
     `gives_date`: the result is a date in the 1900 system. `wants_context`: the call takes
-    the `Context` first.
+    the `Context` first. `defaults`: what stands for arguments that are left out between
+    others, `SORT(A1:A9,,-1)`; older functions take those for zero, FALSE or no text.
     """
 
     kinds: tuple[str, ...]
@@ -30,6 +32,7 @@ class Spec:
     call: Callable[..., Any]
     gives_date: bool = False
     wants_context: bool = False
+    defaults: tuple[Any, ...] | None = None
 
     def accepts(self, count: int) -> bool:
         if count < self.least:
@@ -45,13 +48,24 @@ class Spec:
             yield self.repeated[number % len(self.repeated)]
 
 
+#: Stands for an argument that has been left out between others.
+LEFT_OUT = object()
+
+
 def spec(
-    kinds: str, call: Callable[..., Any], *, gives_date: bool = False, wants_context: bool = False
-) -> Spec:
+    kinds: str, call: Callable[..., Any], *, gives_date: bool = False, wants_context: bool = False,
+    fills_in: bool = False,
+) -> Spec:  # fmt: skip
+    """A function; one that `fills_in` has its defaults for arguments that are left out."""
     words = kinds.split()
     repeated = tuple(w[0] for w in words if w.endswith("+"))
     least = sum(1 for w in words if not w.endswith("?"))
-    return Spec(tuple(w[0] for w in words), repeated, least, call, gives_date, wants_context)
+    defaults = None
+    if fills_in:
+        parameters = inspect.signature(call).parameters.values()
+        defaults = tuple(None if p.default is p.empty else p.default for p in parameters)
+    return Spec(tuple(w[0] for w in words), repeated, least, call, gives_date, wants_context,
+                defaults)  # fmt: skip
 
 
 Family = dict[str, Spec]

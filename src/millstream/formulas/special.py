@@ -126,22 +126,48 @@ def _picked_columns(which: Array, choices: list[Operand]) -> Array | None:
 
 
 def _ifs(context: Context, nodes: tuple[Node, ...]) -> Operand:
-    if len(nodes) % 2:
+    if len(nodes) % 2 or not nodes:
         raise Unsupported("IFS takes pairs of a condition and a value")
-    for condition, value in zip(nodes[::2], nodes[1::2], strict=True):
-        if to_boolean(one_value(evaluate(condition, context), context)):
-            return evaluate(value, context)
+    for place in range(0, len(nodes), 2):
+        condition = _plain(evaluate(nodes[place], context), context)
+        if isinstance(condition, Array):
+            return _lifted_choice(_first_true, condition, nodes[place + 1 :], context)
+        if to_boolean(condition):
+            return evaluate(nodes[place + 1], context)
     fail(NA)
 
 
 def _switch(context: Context, nodes: tuple[Node, ...]) -> Operand:
     _count("SWITCH", nodes, 3, None)
-    value = one_value(evaluate(nodes[0], context), context)
+    value = _plain(evaluate(nodes[0], context), context)
+    if isinstance(value, Array):
+        return _lifted_choice(_first_equal, value, nodes[1:], context)
     rest = nodes[1:]
     for case, result in zip(rest[::2], rest[1::2], strict=False):
         if compare(value, one_value(evaluate(case, context), context)) == 0:
             return evaluate(result, context)
     return evaluate(rest[-1], context) if len(rest) % 2 else fail(NA)
+
+
+def _lifted_choice(
+    choose: Callable[..., Scalar], first: Array, nodes: tuple[Node, ...], context: Context
+) -> Operand:
+    """A choice for each element of an array: all arguments are evaluated."""
+    return lifted(choose, (first, *(_or_error(n, context) for n in nodes)), context)
+
+
+def _first_true(*values: Scalar) -> Scalar:
+    for condition, value in zip(values[::2], values[1::2], strict=True):
+        if to_boolean(condition):
+            return value
+    fail(NA)
+
+
+def _first_equal(value: Scalar, *rest: Scalar) -> Scalar:
+    for case, result in zip(rest[::2], rest[1::2], strict=False):
+        if compare(value, case) == 0:
+            return result
+    return rest[-1] if len(rest) % 2 else fail(NA)
 
 
 def _let(context: Context, nodes: tuple[Node, ...]) -> Operand:
@@ -272,7 +298,7 @@ def _hyperlink(context: Context, nodes: tuple[Node, ...]) -> Operand:
     return one_value(evaluate(nodes[-1], context), context)
 
 
-SPECIAL: dict[str, Special] = {
+CHOOSING: dict[str, Special] = {
     "AREAS": _areas,
     "CHOOSE": _choose,
     "COLUMN": _column,

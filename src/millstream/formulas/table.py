@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from millstream.errors import suggest
 from millstream.formulas.distributions import DISTRIBUTIONS
+from millstream.formulas.functions_arrays import ARRAYS
+from millstream.formulas.functions_bonds import BONDS
+from millstream.formulas.functions_complex import COMPLEX
 from millstream.formulas.functions_convert import CONVERSIONS
 from millstream.formulas.functions_criteria import CRITERIA
 from millstream.formulas.functions_date import DATES
@@ -14,8 +17,9 @@ from millstream.formulas.functions_regression import REGRESSION
 from millstream.formulas.functions_significance import SIGNIFICANCE
 from millstream.formulas.functions_statistics import STATISTICS
 from millstream.formulas.functions_text import TEXT
+from millstream.formulas.lambdas import LAMBDAS
 from millstream.formulas.registry import Family
-from millstream.formulas.special import INFORMATION, LOGIC, SPECIAL
+from millstream.formulas.special import CHOOSING, INFORMATION, LOGIC
 
 FAMILIES: dict[str, Family] = {
     "mathematics": MATH,
@@ -26,12 +30,17 @@ FAMILIES: dict[str, Family] = {
     "text": TEXT,
     "date and time": DATES,
     "lookup": LOOKUP,
+    "arrays": ARRAYS,
     "financial": FINANCIAL,
+    "securities": BONDS,
     "distributions": DISTRIBUTIONS,
     "regression": REGRESSION,
     "significance": SIGNIFICANCE,
     "conversions": CONVERSIONS,
+    "complex numbers": COMPLEX,
 }
+
+SPECIAL = CHOOSING | LAMBDAS
 
 FUNCTIONS: Family = {name: found for family in FAMILIES.values() for name, found in family.items()}
 

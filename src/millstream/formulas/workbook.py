@@ -12,11 +12,22 @@ from dataclasses import dataclass, field
 from millstream.errors import MillstreamError
 from millstream.formulas.parser import Origin, parse_formula
 from millstream.formulas.structured import Table, resolve_table
-from millstream.formulas.syntax import MAX_COLUMN, Node, column_name, shifted
-from millstream.formulas.values import Scalar
+from millstream.formulas.syntax import (
+    MAX_COLUMN,
+    Call,
+    Cell,
+    Literal,
+    Node,
+    Range,
+    column_name,
+    rebuilt,
+    shifted,
+)
+from millstream.formulas.values import REF, Scalar
 
 _STRIDE = MAX_COLUMN + 1
 _KEPT_TREES = 200_000
+_ANCHOR = "ANCHORARRAY"
 
 
 def key_of(row: int, column: int) -> int:
@@ -167,9 +178,22 @@ class Workbook:
             first_row, first_column = place_of(formula.shared_with)
             shared = self.tree(sheet, formula.shared_with)
             return shifted(shared, row - first_row, column - first_column)
-        return parse_formula(
+        tree = parse_formula(
             formula.text, Origin(self.file, sheet, address_of(row, column), row), self
         )
+        return self._with_spills(tree) if "#" in formula.text or _ANCHOR in formula.text else tree
+
+    def _with_spills(self, node: Node) -> Node:
+        """`A1#`, which files call ANCHORARRAY: the cells that the formula in A1 fills."""
+        if isinstance(node, Call) and node.function == _ANCHOR and len(node.arguments) == 1:
+            cell = node.arguments[0]
+            if isinstance(cell, Cell):
+                formula = self.sheets[cell.sheet].formulas.get(key_of(cell.row, cell.column))
+                if formula is None or formula.array is None:
+                    return Literal(REF)
+                top, left, bottom, right = formula.array
+                return Range(Cell(cell.sheet, top, left), Cell(cell.sheet, bottom, right))
+        return rebuilt(node, self._with_spills)
 
     def defined(self, name: str, sheet: str) -> Node | None:
         """What a defined name stands for on a worksheet, or None."""

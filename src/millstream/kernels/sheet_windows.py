@@ -12,12 +12,11 @@ from dataclasses import dataclass, field
 from millstream.calculus.sheets import (
     Address,
     CountWindow,
-    Fed,
-    Selected,
     Sheet,
     SheetCell,
     TimeWindow,
     Windows,
+    tick_atoms,
 )
 from millstream.kernels.loops_sums import CELL
 from millstream.kernels.loops_tree import NODE
@@ -318,26 +317,11 @@ def by_level(sheet: Sheet) -> tuple[list[SheetCell], dict[Address, int]]:
     return order, levels
 
 
-def tick_atoms(sheet: Sheet) -> dict[Address, frozenset[object]]:
-    """What makes each cell tick: inputs, and selections. Cells with the same tick together."""
-    found: dict[Address, frozenset[object]] = {}
-    for cell in sheet.cells:
-        if isinstance(cell.rule, Fed):
-            found[cell.address] = frozenset((cell.rule.input,))
-        elif isinstance(cell.rule, Selected):
-            found[cell.address] = frozenset((cell.address,))
-        else:
-            found[cell.address] = frozenset[object]().union(
-                *(found.get(a, frozenset()) for a in cell.causes)
-            )
-    return found
-
-
 def grouped(
     sheet: Sheet, levels: dict[Address, int]
 ) -> tuple[list[Group], dict[Address, tuple[Group, int]]]:
     """The groups, and for each window its group and its column there."""
-    atoms = tick_atoms(sheet)
+    atoms = tick_atoms(sheet.cells)
     groups: list[Group] = []
     open_groups: dict[object, Group] = {}
     places: dict[Address, tuple[Group, int]] = {}

@@ -39,6 +39,8 @@ _AGGREGATE = (
     "=RANK({a},{w},1)", "=PERCENTILE({w},{a})", "=LARGE({w},{a})", '=COUNTIFS({w},"<=2")',
     '=SUMIFS({u},{w},">=1")', "=INDEX({u},MATCH(LARGE({w},1),{w},0))", '=COUNTIF({t},"b")',
     '=SUMIF({t},"A",{u})', "=COUNTA({t})", "=INDEX({t},1)", "=SUM({w})/COUNT({u})",
+    "=SUMPRODUCT(({w}>0)*{u})", "=SUM(IF({w}>1,{u},0))", "=MAX({w}*2-{u})", "=AVERAGE(ABS({w}))",
+    '=SUMPRODUCT(({t}="a")*{u})', "=SUMPRODUCT(--({w}>{a}),{w})", "=COUNT(1/{w})",
 )  # fmt: skip
 #: Windows of texts, which always are there; dead ones are left out.
 _TEXTS = {"F1": "=WINDOW(C2,2)", "F2": "=WINDOWROWS(C2,3)", "F3": "=WINDOW(C2,2,B1)"}

@@ -22,27 +22,28 @@ from millstream.calculus.sheets import (
     SheetCell,
     TimeWindow,
     Windows,
+    address_text,
 )
 from millstream.errors import Fault, MillstreamError
 from millstream.formulas.evaluate import Context, Unsupported, value_of
 from millstream.formulas.precedents import areas_of
 from millstream.formulas.recalculate import Recalculation
+from millstream.formulas.render import render_formula, render_scalar
 from millstream.formulas.syntax import (
     Call,
     Cell,
     Group,
     Literal,
-    Name,
     Node,
     Range,
     WindowOf,
-    children,
     rebuilt,
-    shifted,
 )
-from millstream.formulas.table import STREAM_FUNCTIONS, is_known, why_unknown
+from millstream.formulas.table import STREAM_FUNCTIONS
 from millstream.formulas.values import Scalar
 from millstream.formulas.workbook import Workbook, address_of, key_of, place_of
+from millstream.languages.sheets.elementwise import windows_of_formulas
+from millstream.languages.sheets.names import check_functions, without_names
 from millstream.languages.sheets.order import ordered
 from millstream.languages.sheets.windows import check_windows
 
@@ -92,7 +93,10 @@ class _Flattener:
     faults: list[Fault] = field(default_factory=list)
     waiting: list[Address] = field(default_factory=list)
     seen: set[Address] = field(default_factory=set)
-    hidden: int = 0
+    #: For cells that no worksheet has: the cell in which their formula stands, and the formula.
+    hidden: dict[Address, tuple[Address, Node | None]] = field(default_factory=dict)
+    #: Formulas that must be constant, with what for and where.
+    fixed: list[tuple[Node, str, Address]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.static = Recalculation(self.workbook)
@@ -122,8 +126,9 @@ class _Flattener:
         try:
             if formula.refused:
                 raise Unsupported(formula.refused)
-            tree = self._named(self.workbook.tree(sheet, home), *place_of(home), ())
-            self._check_functions(tree)
+            tree = self.workbook.tree(sheet, home)
+            tree = without_names(tree, self.workbook, sheet, *place_of(home))
+            check_functions(tree)
             if formula.array is None:
                 self.rules[address] = self._rule(tree, address)
             else:
@@ -133,7 +138,7 @@ class _Flattener:
                 self.rules[address] = Computed(node, True, (row - top, column - left))
         except Unsupported as reason:
             macros = "; the macros of a workbook are not run" if self.workbook.has_macros else ""
-            self._fail(address, Fault(f"{reason}{macros}", place=self.place(address)))
+            self._fail(address, Fault(f"{reason}{macros}", place=self._shown(address)))
         except MillstreamError as error:
             self._fail(address, error.faults[0])
 
@@ -144,34 +149,6 @@ class _Flattener:
     def _fail(self, address: Address, fault: Fault) -> None:
         self.broken.setdefault(address, fault)
         self.faults.append(fault)
-
-    # --- names and functions ---
-
-    def _named(self, node: Node, row: int, column: int, opened: tuple[str, ...]) -> Node:
-        """The formula with defined names replaced by what they stand for."""
-        match node:
-            case Name(name, sheet):
-                found = self.workbook.defined(name, sheet)
-                if found is None:
-                    return node
-                folded = name.casefold()
-                if folded in opened:
-                    circle = " -> ".join((*opened, folded))
-                    raise Unsupported(f"the defined name {name} is defined by itself: {circle}")
-                moved = shifted(found, row - 1, column - 1)
-                return Group(self._named(moved, row, column, (*opened, folded)))
-            case Call("LET", _):
-                return node
-            case _:
-                return rebuilt(node, lambda n: self._named(n, row, column, opened))
-
-    def _check_functions(self, node: Node) -> None:
-        waiting = [node]
-        while waiting:
-            one = waiting.pop()
-            if isinstance(one, Call) and not is_known(one.function):
-                raise Unsupported(why_unknown(one.function))
-            waiting.extend(children(one))
 
     # --- rules ---
 
@@ -192,16 +169,28 @@ class _Flattener:
         return rebuilt(node, lambda n: self._without_streams(n, home))
 
     def _hidden_cell(self, node: Node, home: Address) -> Cell:
-        self.hidden += 1
-        address = (HIDDEN_SHEET, self.hidden, 1)
+        address = self._new_cell(home, node)
         self.rules[address] = self._rule(node, address)
-        return Cell(HIDDEN_SHEET, self.hidden, 1)
+        return Cell(*address)
+
+    def _new_cell(self, home: Address, node: Node | None = None) -> Address:
+        """A cell that no worksheet has, for a part of the formula in another one."""
+        address = (HIDDEN_SHEET, len(self.hidden) + 1, 1)
+        self.hidden[address] = (self._home(home), node)
+        return address
+
+    def _home(self, address: Address) -> Address:
+        """The cell of a worksheet in which a formula stands."""
+        return self.hidden[address][0] if address in self.hidden else address
 
     def _stream_rule(self, call: Call, home: Address) -> Rule:
         least, most = _ARGUMENTS[call.function]
         if not least <= len(call.arguments) <= most:
             raise Unsupported(f"{call.function} takes other arguments: {_USAGE[call.function]}")
         arguments = call.arguments
+        if isinstance(arguments[0], Range):
+            raise Unsupported(f"{call.function} takes one cell, not a range: "
+                              f"{_USAGE[call.function]}")  # fmt: skip
         source = self._as_cell(arguments[0], home)
         if call.function == "SELECT":
             return Selected(source, self._as_cell(arguments[1], home))
@@ -211,8 +200,14 @@ class _Flattener:
         trigger = self._as_cell(arguments[2], home) if len(arguments) == 3 else source
         amount = self._constant(arguments[1], call.function, home)
         if type(amount) is not float or amount <= 0:
-            raise Unsupported(f"the second argument of {call.function} must be a positive number")
+            unit = "seconds" if call.function == "WINDOW" else "values"
+            raise Unsupported(
+                f"the second argument of {call.function}, the number of {unit}, must be positive; "
+                f"it is {render_scalar(amount) if amount is not None else 'empty'}"
+            )
         if call.function == "WINDOWROWS":
+            if amount < 1:
+                raise Unsupported("WINDOWROWS must keep at least one value")
             return CountWindow(source, int(amount), trigger)
         return TimeWindow(source, round(amount * 1_000_000), trigger)
 
@@ -228,19 +223,30 @@ class _Flattener:
         return address
 
     def _constant(self, node: Node, function: str, home: Address) -> Scalar:
-        for sheet, top, left, bottom, right in areas_of(node, self.workbook):
-            if any(
-                s == sheet and top <= r <= bottom and left <= c <= right for s, r, c in self.inputs
-            ):
-                raise Unsupported(f"{function} needs a constant here, not a cell that is fed")
-        sheet, row, column = (
-            home if home[0] != HIDDEN_SHEET else (next(iter(self.workbook.sheets)), 1, 1)
-        )
+        self.fixed.append((node, function, home))
+        sheet, row, column = self._home(home)
+        for area in areas_of(node, self.workbook):
+            for address in self._cells_in(*area):
+                if address in self.inputs:
+                    raise Unsupported(self._not_fixed(function, address))
+                self.visit(address)
         context = Context(self.static, self.workbook, sheet, row, column,
                           uses_1904=self.workbook.uses_1904)  # fmt: skip
         if isinstance(node, Literal):
             return node.value
         return value_of(node, context)
+
+    def _not_fixed(self, function: str, address: Address) -> str:
+        what = "the initial value" if function == "PRE" else "the second argument"
+        return f"{what} of {function} must be constant, but {address_text(address)} changes"
+
+    def _check_fixed(self, changing: Mapping[Address, None]) -> None:
+        for node, function, home in self.fixed:
+            for area in areas_of(node, self.workbook):
+                for address in self._cells_in(*area):
+                    if address in changing and address not in self.inputs:
+                        message = self._not_fixed(function, address)
+                        self._fail(home, Fault(message, place=self._shown(home)))
 
     def _mention(self, home: Address, node: Node) -> None:
         found: list[Address] = []
@@ -270,6 +276,7 @@ class _Flattener:
 
     def flattened(self) -> Flattened:
         changing = self._changing()
+        self._check_fixed(changing)
         constants: dict[Address, Scalar] = {}
         still = [
             SheetCell(a, r, tuple(self.mentions.get(a, ())))
@@ -290,15 +297,22 @@ class _Flattener:
             if isinstance(rule, Computed):
                 rule = Computed(with_windows(rule.formula, windows), rule.is_array, rule.element)
             cells.append(SheetCell(address, rule, refers))
-        for address, fault in check_windows(cells, windows, self._shown):
-            self._fail(address, fault)
         order, circles = ordered(cells, self._shown)
         for address, fault in circles:
             self._fail(address, fault)
+        for address, fault in check_windows(order, self._shown, self._named_window):
+            self._fail(address, fault)
+        if not self.faults:
+            order, _ = ordered(windows_of_formulas(order, self._new_cell), self._shown)
         return Flattened(tuple(order), constants, tuple(self.faults), self.broken)
 
     def _shown(self, address: Address) -> str:
-        return self.place(address) if address[0] != HIDDEN_SHEET else self.workbook.file
+        return self.place(self._home(address))
+
+    def _named_window(self, address: Address) -> str:
+        """What to call a window: the cell that holds it, or how it is written."""
+        _, node = self.hidden.get(address, (address, None))
+        return address_text(address) if node is None else render_formula(node)
 
     def _changing(self) -> dict[Address, None]:
         """The cells that a stream can reach, and those that are made by stream functions."""

@@ -9,7 +9,9 @@
 The first row names the columns, in any order. `type` is needed for inputs only; `role` is
 `partition` (the partitioning key), `time` (the event time; then the cell may be left out)
 or nothing. A row `firing` in `direction` with `instant` in `attribute` computes the sheet
-once per instant. What a row with anything else in it means nobody knows, and it is told.
+once per instant. Capitals and spaces around words do not matter, as nowhere in a workbook:
+`trades` is the stream that another row calls `Trades`. What a row with anything else in it
+means nobody knows, and it is told.
 """
 
 from __future__ import annotations
@@ -125,8 +127,8 @@ class _Reader:
         if not binding.cell:
             self._fail(row, f'the attribute "{binding.attribute}" needs a cell')
             return
-        one = self.outputs.setdefault(stream, OutputBinding(stream))
-        self.outputs[stream] = one.with_cell(binding)
+        one = self.outputs.setdefault(stream.casefold(), OutputBinding(stream))
+        self.outputs[stream.casefold()] = one.with_cell(binding)
 
     def _input(self, row: int, stream: str, binding: Binding, kind: str, role: str) -> None:
         type_ = TYPES_BY_NAME.get(kind.casefold() or ("time" if role == "time" else ""))
@@ -137,5 +139,5 @@ class _Reader:
         if not binding.cell and not role:
             self._fail(row, f'the attribute "{binding.attribute}" needs a cell')
             return
-        one = self.inputs.setdefault(stream, InputBinding(stream))
-        self.inputs[stream] = one.with_cell(binding, type_, role)
+        one = self.inputs.setdefault(stream.casefold(), InputBinding(stream))
+        self.inputs[stream.casefold()] = one.with_cell(binding, type_, role)

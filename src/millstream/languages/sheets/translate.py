@@ -34,6 +34,7 @@ from millstream.languages.sheets.bindings import Binding, Bindings, InputBinding
 from millstream.languages.sheets.flatten import Flattened, flatten
 from millstream.languages.sheets.read import read_workbook
 from millstream.languages.sheets.streams import bindings_in, has_streams
+from millstream.source import Source, Span
 
 _ADDRESS = re.compile(r"(?:(?:'((?:[^']|'')+)'|([^!']+))!)?\$?([A-Za-z]{1,3})\$?([1-9]\d{0,6})")
 #: More constants than this in one operator would make programs unwieldy.
@@ -105,7 +106,8 @@ class _Translator:
         names = [one.stream for one in self.bindings.inputs]
         state = tuple(f"waiting {n}" for n in names)
         state += tuple(variable_name(c) for c in sheet.stateful())
-        operator = Operator(sheet, tuple(names), tuple(outputs), state, state)
+        origin = Span(Source(self.workbook.file, ""), 0, 0)
+        operator = Operator(sheet, tuple(names), tuple(outputs), state, state, origin)
         inputs = tuple(
             Input(one.stream, QueueType(one.columns), one.time, one.slack)
             for one in self.bindings.inputs

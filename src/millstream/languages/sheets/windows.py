@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from millstream.calculus.sheets import (
     Address,
@@ -12,91 +12,99 @@ from millstream.calculus.sheets import (
     Selected,
     SheetCell,
     TimeWindow,
-    address_text,
+    Windows,
+    tick_atoms,
 )
 from millstream.errors import Fault
 from millstream.formulas.syntax import Call, Group, Node, Range, WindowOf, children
-from millstream.formulas.table import FUNCTIONS
-
-#: Functions of arrays that give arrays.
-_GIVE_ARRAYS = frozenset({
-    "FILTER", "FREQUENCY", "HSTACK", "MINVERSE", "MMULT", "MODE.MULT", "SORT", "TAKE",
-    "TEXTSPLIT", "TOCOL", "TOROW", "TRANSPOSE", "UNIQUE", "VSTACK",
-})  # fmt: skip
+from millstream.languages.sheets.elementwise import aggregates, is_elementwise, takes_formulas
 
 Found = Iterator[tuple[Address, Fault]]
 
+_ONLY = "windows flow only into aggregations"
+_HINT = "a window can only be given to functions such as SUM, COUNT, AVERAGE or INDEX"
+
 
 def check_windows(
-    cells: Sequence[SheetCell], windows: set[Address], shown: Callable[[Address], str]
+    cells: Sequence[SheetCell], shown: Callable[[Address], str], named: Callable[[Address], str]
 ) -> Found:
-    """A fault for each window that flows elsewhere."""
-    by_address = {c.address: c for c in cells}
+    """A fault for each window that flows elsewhere.
+
+    `shown` says where a cell stands, `named` what to call a window.
+    """
+    checker = _Checker(cells, named)
     for cell in cells:
+        for message, hint in checker.misuses(cell):
+            yield cell.address, Fault(message, hint=hint, place=shown(cell.address))
+
+
+class _Checker:
+    """What is known of the windows among the cells."""
+
+    def __init__(self, cells: Sequence[SheetCell], named: Callable[[Address], str]) -> None:
+        self.windows = {c.address: c.rule for c in cells if isinstance(c.rule, Windows)}
+        self.atoms = tick_atoms(cells)
+        self.named = named
+
+    def misuses(self, cell: SheetCell) -> Iterator[tuple[str, str]]:
         match cell.rule:
             case Computed(formula, _, _):
-                for message in _misuses(formula, by_address):
-                    yield cell.address, _fault(message, shown(cell.address))
-                for window in _in_ranges(formula, windows):
-                    message = f"a range holds the window {address_text(window)}"
-                    yield cell.address, _fault(message, shown(cell.address))
-            case TimeWindow(source, _, _) | CountWindow(source, _, _) if source in windows:
-                yield cell.address, _fault("a window of a window", shown(cell.address))
-            case Previous(source, _, _) | Selected(source, _) if source in windows:
-                message = f"the window {address_text(source)} cannot be kept or selected"
-                yield cell.address, _fault(message, shown(cell.address))
+                yield from self._in_formula(formula)
+                for window in _in_ranges(formula, self.windows):
+                    yield f"a range holds the window {self.named(window)}: {_ONLY}", _HINT
+            case TimeWindow(source, _, _) | CountWindow(source, _, _) if source in self.windows:
+                yield f"a window of the window {self.named(source)}: {_ONLY}", _HINT
+            case Previous(source, _, _) | Selected(source, _) if source in self.windows:
+                name = self.named(source)
+                yield f"the window {name} cannot be kept or selected: {_ONLY}", _HINT
             case _:
-                continue
+                return
+
+    def _in_formula(
+        self, node: Node, owner: tuple[Call, int] | None = None, *, is_bare: bool = True
+    ) -> Iterator[tuple[str, str]]:
+        """Misuses in a part of a formula.
+
+        `owner` is the call, and which of its arguments, whose value the part goes into, value
+        by value; the part is bare where it is the argument itself.
+        """
+        if isinstance(node, WindowOf):
+            name = self.named((node.cell.sheet, node.cell.row, node.cell.column))
+            if owner is None:
+                yield f"the window {name}: {_ONLY}", _HINT
+            elif not aggregates(*owner):
+                yield f"{owner[0].function} of the window {name}: {_ONLY}", _HINT
+            elif not is_bare and not takes_formulas(owner[0]):
+                yield (f"{owner[0].function} takes the window {name} as it is, not a formula of it",
+                       "give the formula a cell of its own, and that a WINDOW")  # fmt: skip
+            return
+        if isinstance(node, Call) and node.function == "SUMPRODUCT":
+            yield from self._of_different_ticks(node)
+        if is_elementwise(node) and owner is not None and aggregates(*owner):
+            is_still_bare = is_bare and isinstance(node, Group)
+            for child in children(node):
+                yield from self._in_formula(child, owner, is_bare=is_still_bare)
+        elif isinstance(node, Call):
+            for number, argument in enumerate(node.arguments):
+                yield from self._in_formula(argument, (node, number))
+        else:
+            for child in children(node):
+                yield from self._in_formula(child)
+
+    def _of_different_ticks(self, call: Call) -> Iterator[tuple[str, str]]:
+        triggers: dict[frozenset[object], Address] = {}
+        for argument in call.arguments:
+            if isinstance(argument, WindowOf):
+                window = (argument.cell.sheet, argument.cell.row, argument.cell.column)
+                trigger = self.windows[window].trigger
+                triggers.setdefault(self.atoms.get(trigger, frozenset()), window)
+        if len(triggers) > 1:
+            names = " and ".join(self.named(w) for w in triggers.values())
+            yield (f"SUMPRODUCT needs windows that change at the same ticks; {names} do not",
+                   "give both windows the same trigger, as their third argument")  # fmt: skip
 
 
-def _fault(message: str, place: str) -> Fault:
-    hint = "a window can only be given to functions such as SUM, COUNT, AVERAGE or INDEX"
-    return Fault(f"{message}: windows flow only into aggregations", hint=hint, place=place)
-
-
-def _misuses(
-    node: Node, cells: dict[Address, SheetCell], call: Call | None = None, index: int = 0
-) -> Iterator[str]:
-    if isinstance(node, WindowOf):
-        name = address_text((node.cell.sheet, node.cell.row, node.cell.column))
-        if call is None or not _aggregates(call, index):
-            where = f"{call.function} of the window {name}" if call else f"the window {name}"
-            yield where
-        return
-    if isinstance(node, Call):
-        if node.function == "SUMPRODUCT":
-            yield from _different_triggers(node, cells)
-        for number, argument in enumerate(node.arguments):
-            yield from _misuses(argument, cells, node, number)
-        return
-    inside = call if isinstance(node, Group) else None
-    for child in children(node):
-        yield from _misuses(child, cells, inside, index)
-
-
-def _aggregates(call: Call, index: int) -> bool:
-    found = FUNCTIONS.get(call.function)
-    if found is None:
-        return call.function == "ROWS"
-    if call.function in _GIVE_ARRAYS:
-        return False
-    kinds = list(found.kinds_for(len(call.arguments)))
-    return kinds[index] in ("r", "a")
-
-
-def _different_triggers(call: Call, cells: dict[Address, SheetCell]) -> Iterator[str]:
-    triggers = set()
-    for argument in call.arguments:
-        if isinstance(argument, WindowOf):
-            cell = argument.cell
-            rule = cells[cell.sheet, cell.row, cell.column].rule
-            assert isinstance(rule, (TimeWindow, CountWindow))
-            triggers.add(rule.trigger)
-    if len(triggers) > 1:
-        yield "SUMPRODUCT of windows with different triggers"
-
-
-def _in_ranges(node: Node, windows: set[Address]) -> Iterator[Address]:
+def _in_ranges(node: Node, windows: Iterable[Address]) -> Iterator[Address]:
     if isinstance(node, Range):
         for sheet, row, column in windows:
             if (

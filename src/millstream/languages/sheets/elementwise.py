@@ -1,0 +1,208 @@
+"""Formulas over all values of windows: `SUMPRODUCT((WINDOW(A2,60)="EU")*WINDOW(B2,60))`.
+
+Where all windows of such a formula take in and drop values at the same ticks, the formula of
+the windows is the window of the formula: it is computed once, when a tuple comes, and the
+aggregate of it is kept up to date like any other. Otherwise it is computed anew for all
+values of the windows whenever it is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from millstream.calculus.sheets import (
+    Address,
+    Computed,
+    CountWindow,
+    Rule,
+    SheetCell,
+    TimeWindow,
+    Windows,
+    tick_atoms,
+)
+from millstream.formulas.registry import SCALAR_KINDS
+from millstream.formulas.syntax import (
+    Binary,
+    Call,
+    Cell,
+    Group,
+    Literal,
+    Node,
+    Unary,
+    WindowOf,
+    children,
+    rebuilt,
+)
+from millstream.formulas.table import FAMILIES, FUNCTIONS
+
+#: Functions of arrays that give arrays.
+_GIVE_ARRAYS = frozenset({
+    "CHOOSECOLS", "CHOOSEROWS", "DROP", "EXPAND", "FILTER", "FREQUENCY", "HSTACK", "MINVERSE",
+    "MMULT", "MODE.MULT", "SORT", "SORTBY", "TAKE", "TEXTSPLIT", "TOCOL", "TOROW", "TRANSPOSE",
+    "UNIQUE", "VSTACK", "WRAPCOLS", "WRAPROWS",
+})  # fmt: skip
+#: These take cells or windows as they are; Excel refuses a formula there, too.
+_WANT_REFERENCES = frozenset({
+    *FAMILIES["conditions"], "COUNTBLANK", "RANK", "RANK.AVG", "RANK.EQ", "SUBTOTAL", "AGGREGATE",
+})  # fmt: skip
+_CHOOSING = frozenset({"IF", "IFERROR", "IFNA"})
+
+
+def aggregates(call: Call, index: int) -> bool:
+    """Does a function make one value of the many of an argument?"""
+    found = FUNCTIONS.get(call.function)
+    if found is None:
+        return call.function == "ROWS"
+    if call.function in _GIVE_ARRAYS or not found.accepts(len(call.arguments)):
+        return False
+    return list(found.kinds_for(len(call.arguments)))[index] in ("r", "a")
+
+
+def takes_formulas(call: Call) -> bool:
+    """May an argument be a formula over the values of a window, and not only the window?"""
+    return call.function not in _WANT_REFERENCES and call.function != "ROWS"
+
+
+def is_elementwise(node: Node) -> bool:
+    """Is a formula applied to each value on its own, its parts taken for granted?"""
+    match node:
+        case Group() | Unary():
+            return True
+        case Binary(operator, _, _):
+            return operator not in (":", " ", ",")
+        case Call(function, arguments):
+            if function in _CHOOSING:
+                return True
+            found = FUNCTIONS.get(function)
+            return (
+                found is not None
+                and found.accepts(len(arguments))
+                and bool(arguments)
+                and all(kind in SCALAR_KINDS for kind in found.kinds_for(len(arguments)))
+            )
+        case _:
+            return False
+
+
+def windows_of_formulas(
+    cells: Sequence[SheetCell], hidden: Callable[[Address], Address]
+) -> list[SheetCell]:
+    """The cells, in an order of computation, with formulas over windows made windows.
+
+    `hidden` gives the address of a new cell, made for another one.
+    """
+    lifting = _Lifting(list(cells), hidden)
+    return lifting.lifted()
+
+
+@dataclass
+class _Lifting:
+    """Mutable: the new cells, and which window stands for which formula."""
+
+    cells: list[SheetCell]
+    hidden: Callable[[Address], Address]
+    new: list[SheetCell] = field(default_factory=list)
+    made: dict[object, Address] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.rules: dict[Address, Rule] = {c.address: c.rule for c in self.cells}
+        self.atoms = tick_atoms(self.cells)
+
+    def lifted(self) -> list[SheetCell]:
+        if not any(isinstance(c.rule, Windows) for c in self.cells):
+            return self.cells
+        kept = [self._cell(cell) for cell in self.cells]
+        return kept + self.new
+
+    def _cell(self, cell: SheetCell) -> SheetCell:
+        rule = cell.rule
+        if not isinstance(rule, Computed):
+            return cell
+        formula = self._replaced(rule.formula, cell.address)
+        if formula == rule.formula:
+            return cell
+        before, after = _windows_in(rule.formula), _windows_in(formula)
+        refers = [a for a in cell.refers_to if a not in before or a in after]
+        refers += [a for a in after if a not in refers]
+        return replace(cell, rule=replace(rule, formula=formula), refers_to=tuple(sorted(refers)))
+
+    def _replaced(self, node: Node, home: Address) -> Node:
+        if isinstance(node, Call) and takes_formulas(node):
+            arguments = tuple(
+                self._argument(a, home) if aggregates(node, n) else self._replaced(a, home)
+                for n, a in enumerate(node.arguments)
+            )
+            return Call(node.function, arguments)
+        return rebuilt(node, lambda n: self._replaced(n, home))
+
+    def _argument(self, node: Node, home: Address) -> Node:
+        inner = node
+        while isinstance(inner, Group):
+            inner = inner.inner
+        windows = _windows_in(inner)
+        if isinstance(inner, WindowOf) or not windows:
+            return inner if windows else self._replaced(node, home)
+        if not self._is_fixed_over_windows(inner) or not self._tick_together(windows):
+            return self._replaced(node, home)
+        return WindowOf(_as_cell(self._window(inner, windows, home)))
+
+    def _is_fixed_over_windows(self, node: Node) -> bool:
+        """Only windows of it change, and it is applied to each of their values."""
+        match node:
+            case WindowOf() | Literal():
+                return True
+            case Cell(sheet, row, column):
+                return (sheet, row, column) not in self.rules
+            case _:
+                return is_elementwise(node) and all(
+                    self._is_fixed_over_windows(child) for child in children(node)
+                )
+
+    def _tick_together(self, windows: list[Address]) -> bool:
+        return len({self._ticks(w) for w in windows}) == 1
+
+    def _ticks(self, window: Address) -> object:
+        rule = self.rules[window]
+        assert isinstance(rule, (TimeWindow, CountWindow))
+        length = rule.length if isinstance(rule, TimeWindow) else rule.count
+        none: frozenset[object] = frozenset()
+        return (type(rule), length, self.atoms.get(rule.trigger, none),
+                self.atoms.get(rule.source, none))  # fmt: skip
+
+    def _window(self, node: Node, windows: list[Address], home: Address) -> Address:
+        rule = self.rules[windows[0]]
+        assert isinstance(rule, (TimeWindow, CountWindow))
+        # The parentheses keep Excel from taking a small difference for zero: it is not the
+        # last operation of the formula it stands in.
+        formula = Group(self._of_sources(node))
+        key = (formula, self._ticks(windows[0]))
+        if key not in self.made:
+            source, window = self.hidden(home), self.hidden(home)
+            sources = sorted({self._source(w) for w in windows})
+            changing = tuple(a for a in sources if a in self.rules)
+            self.new.append(SheetCell(source, Computed(formula), changing))
+            self.new.append(SheetCell(window, replace(rule, source=source)))
+            self.made[key] = window
+        return self.made[key]
+
+    def _source(self, window: Address) -> Address:
+        rule = self.rules[window]
+        assert isinstance(rule, (TimeWindow, CountWindow))
+        return rule.source
+
+    def _of_sources(self, node: Node) -> Node:
+        if isinstance(node, WindowOf):
+            cell = node.cell
+            return _as_cell(self._source((cell.sheet, cell.row, cell.column)))
+        return rebuilt(node, self._of_sources)
+
+
+def _as_cell(address: Address) -> Cell:
+    return Cell(*address)
+
+
+def _windows_in(node: Node) -> list[Address]:
+    if isinstance(node, WindowOf):
+        return [(node.cell.sheet, node.cell.row, node.cell.column)]
+    return list(dict.fromkeys(a for child in children(node) for a in _windows_in(child)))
