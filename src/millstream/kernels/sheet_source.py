@@ -5,6 +5,7 @@ from __future__ import annotations
 from millstream.formulas.kinds import Kind
 from millstream.kernels.sheet_operands import EMPTY, Operand
 from millstream.kernels.sheet_paths import Compilation, Path
+from millstream.kernels.sheet_plain import PlainPath
 
 _WINDOW_NAMES = (
     "BASE", "CAPACITY", "END", "FIRST", "SEEN", "STATUSES", "TIME", "VALUES", "add_product",
@@ -26,7 +27,7 @@ def source_of(whole: Compilation) -> str:
     """A module with `run` and its `SIGNATURE`."""
     body = _body(whole)
     parameters, types = _parameters(whole)
-    used = sorted({name for path in whole.paths for name in path.lines.used})
+    used = sorted({name for path in _forms(whole) for name in path.lines.used})
     constants = _constants(whole)
     is_apart = len(whole.groups) > _MAX_INLINED
     return "\n".join(
@@ -89,9 +90,15 @@ def _constants(whole: Compilation) -> list[str]:
     """The tables that lookups search."""
     return [
         f"{name} = np.array({list(values)!r})"
-        for path in whole.paths
+        for path in _forms(whole)
         for values, name in path.lines.constants.items()
     ]
+
+
+def _forms(whole: Compilation) -> list[Path]:
+    """All paths, and their plain forms."""
+    plain = [path.plain_form for path in whole.paths if path.plain_form is not None]
+    return [*whole.paths, *plain]
 
 
 def _path_lines(whole: Compilation, path: Path) -> list[str]:
@@ -102,9 +109,28 @@ def _path_lines(whole: Compilation, path: Path) -> list[str]:
         lines.append("    return r")
         lines.append(f"if not has_room(wides, {sum(g.sum_count for g in path.groups)}):")
         lines.append("    return r")
-    lines += path.loads
-    lines += path.lines.lines
-    lines += path.stores()
+    plain = path.plain_form
+    if plain is not None:
+        lines.append("done = 0")
+        lines += _plain_lines(plain)
+    return [*lines, *path.loads, *path.lines.lines, *_endings(path)] or ["pass"]
+
+
+def _plain_lines(plain: PlainPath) -> list[str]:
+    """What is tried first; it goes on to the next tuple if all was well."""
+    deeper = "    " * (plain.lines.depth + 1)
+    return [
+        *plain.loads,
+        f"if ({' | '.join(dict.fromkeys(plain.guards)) or 0}) == 0:",
+        *(f"    {line}" for line in plain.lines.lines),
+        *(f"{deeper}{line}" for line in _endings(plain)),
+        f"{deeper}continue",
+    ]
+
+
+def _endings(path: Path) -> list[str]:
+    """When all cells are computed: what is kept, and what leaves."""
+    lines = path.stores()
     for output, tick, found in path.sent:
         lines.append(f"if {tick}:")
         lines.append(f"    n = sent[{output}]")
@@ -113,7 +139,7 @@ def _path_lines(whole: Compilation, path: Path) -> list[str]:
             lines.append(f"    o{output}_{place}[n] = {operand.value}")
             lines.append(f"    o{output}_{place}s[n] = {_sent_status(operand)}")
         lines.append(f"    sent[{output}] = n + 1")
-    return lines or ["pass"]
+    return lines
 
 
 def _sent_status(operand: Operand) -> str:
