@@ -8,19 +8,6 @@ from millstream.plan.batch import Array
 
 
 @tight
-def merge_two(left: Array, right: Array, which: Array, place: Array, time: Array) -> None:
-    """The order of two inputs with rising times; of equal times the left one comes first."""
-    i = j = 0
-    for n in range(which.size):
-        if j == right.size or (i < left.size and left[i] <= right[j]):
-            which[n], place[n], time[n] = 0, i, left[i]
-            i += 1
-        else:
-            which[n], place[n], time[n] = 1, j, right[j]
-            j += 1
-
-
-@tight
 def firings(
     which: Array, place: Array, keys: Array, time: Array, latest: Array, inputs: int,
     found: Array, first: Array,

@@ -275,11 +275,19 @@ class Path:
 
     def _fed(self, address: Address, number: int, column: str) -> Operand:
         value, status = self.lines.fresh()
-        index = self.whole.input_types[number].schema.index(column)
-        name = f"i{number}_{index}"
-        place = f"p{number}" if self.whole.sheet.fires_per_instant else "i"
-        self.lines.add(f"{value}, {status} = {name}[{place}], np.int64({name}s[{place}])")
+        read = self.read(number, column)
+        self.lines.add(f"{value}, {status} = {read[0]}, np.int64({read[1]})")
         return replace(self.whole.kinds[address], value=value, status=status)
+
+    def read(self, number: int, column: str) -> tuple[str, str]:
+        """A value of a tuple and its status; texts are numbered by their codes."""
+        schema = self.whole.input_types[number].schema
+        name = f"i{number}_{schema.index(column)}"
+        place = f"p{number}" if self.whole.sheet.fires_per_instant else "i"
+        value = f"{name}[{place}]"
+        if schema[column].kind is ColumnKind.TEXT:
+            value = f"float({name}n[np.uint64({value})])"
+        return value, f"{name}s[{place}]"
 
     def _under(self, cell: SheetCell, tick: str, make: Callable[[], Operand]) -> None:
         """Compute a cell if it ticks; otherwise it stays what it was."""

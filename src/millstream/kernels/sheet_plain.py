@@ -317,9 +317,9 @@ class PlainPath(Path):
 
     def _fed(self, address: Address, number: int, column: str) -> Operand:
         value, _ = self.lines.fresh()
-        index = self.whole.input_types[number].schema.index(column)
-        self.lines.add(f"{value} = i{number}_{index}[i]")
-        self.guards.append(f"i{number}_{index}s[i]")
+        read, status = self.read(number, column)
+        self.lines.add(f"{value} = {read}")
+        self.guards.append(status)
         return self._known(address, value)
 
     def _under(self, cell: SheetCell, tick: str, make: Callable[[], Operand]) -> None:
