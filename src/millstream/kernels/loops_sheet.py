@@ -45,6 +45,27 @@ def missing_codes(codes: Array, known: Array, found: Array) -> int:
 
 
 @tight
+def integer_codes(values: Array, known: Array, codes: Array, found: Array) -> int:
+    """Integers as codes of themselves; those of which nothing is known (-1) are marked by -2.
+
+    Returns how many these are, or -1 if an integer has no place in `known`.
+    """
+    count = 0
+    for n in range(values.size):
+        value = values[n]
+        if value < 0 or value >= known.size:
+            for k in range(count):
+                known[found[k]] = -1
+            return -1
+        codes[n] = value
+        if known[value] == -1:
+            known[value] = -2
+            found[count] = value
+            count += 1
+    return count
+
+
+@tight
 def used_codes(codes: Array, numbers: Array, found: Array) -> int:
     """Number the codes anew in order of their first use; `numbers` is -1 everywhere."""
     count = 0

@@ -14,7 +14,7 @@ from millstream.formulas.dates import OFFSET_1904
 from millstream.formulas.values import folded
 from millstream.kernels.interning import Interner
 from millstream.kernels.loops import frozen
-from millstream.kernels.loops_sheet import missing_codes, used_codes
+from millstream.kernels.loops_sheet import integer_codes, missing_codes, used_codes
 from millstream.kernels.sheet import merged_order
 from millstream.kernels.sheet_operands import EMPTY, FIRST_ERROR, Texts
 from millstream.plan.batch import Array, Batch, Vector
@@ -23,6 +23,8 @@ from millstream.plan.lateness import is_sorted
 _NUM = FIRST_ERROR + 5
 _MICROS_PER_DAY = 86_400_000_000
 _DAYS_TO_1970 = 25_569
+#: Integers below are looked up in a table, which grows from one size to the other.
+_FEW, _MANY = 1 << 12, 1 << 20
 
 
 class Zeros:
@@ -120,29 +122,54 @@ def _is_same(one: Any, other: Any) -> bool:
 
 
 class KeyIds:
-    """Mutable: the numbers of keys. Those of texts are found once per word of a dictionary."""
+    """Mutable: the numbers of keys, found once per word of a dictionary or small integer."""
 
     def __init__(self, interner: Interner) -> None:
         self.interner = interner
         self.known: dict[int, Known] = {}
         self.themselves = np.zeros(0, np.int64)
+        #: The numbers of integers; -1 where nothing is known.
+        self.integers = np.full(_FEW, -1, np.int64)
 
     def of(self, number: int, vector: Vector) -> list[Array]:
         """A code for each row, and for each code the number of the key."""
-        if not vector.is_text or vector.values.null_count:
-            ids = self.interner.ids([vector], len(vector))
-            if self.interner.bound > len(self.themselves):
-                self.themselves = np.arange(2 * self.interner.bound, dtype=np.int64)
-            return [ids.astype(np.int32), self.themselves]
-        known = self.known.setdefault(number, Known())
-        type_ = vector.type
-        codes, numbers, _ = known.of(
-            encoded(vector), lambda words: self.interner.ids([Vector(type_, words)], len(words))
-        )
-        return [codes, numbers]
+        if vector.is_text and not vector.values.null_count:
+            codes, numbers, _ = self.known.setdefault(number, Known()).of(
+                encoded(vector), lambda words: self._ids(Vector(vector.type, words))
+            )
+            return [codes, numbers]
+        if vector.type.kind is Kind.INTEGER and vector.valid is None and len(vector):
+            integers = self._integers(vector)
+            if integers is not None:
+                return [integers, self.integers]
+        ids = self._ids(vector)
+        if self.interner.bound > len(self.themselves):
+            self.themselves = np.arange(2 * self.interner.bound, dtype=np.int64)
+        return [ids.astype(np.int32), self.themselves]
+
+    def _ids(self, vector: Vector) -> Array:
+        return self.interner.ids([vector], len(vector))
+
+    def _integers(self, vector: Vector) -> Array | None:
+        """Integers as their own codes, if they are small enough."""
+        values, codes = vector.values, np.empty(len(vector), np.int32)
+        missing = np.empty(len(self.integers), np.int64)
+        count = integer_codes(frozen(values), self.integers, codes, missing)
+        if count < 0:
+            largest = int(values.max())
+            if int(values.min()) < 0 or not len(self.integers) <= largest < _MANY:
+                return None
+            more = np.full(2 * largest - len(self.integers), -1, np.int64)
+            self.integers = np.concatenate([self.integers, more])
+            return self._integers(vector)
+        if count:
+            found = missing[:count]
+            self.integers[found] = self._ids(Vector(vector.type, found))
+        return codes
 
     def forget(self) -> None:
         self.known.clear()
+        self.integers.fill(-1)
 
 
 class TextNumbers:

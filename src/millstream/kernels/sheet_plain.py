@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import NoReturn
 
-from millstream.calculus.sheets import Address, SheetCell
+from millstream.calculus.sheets import Address, Previous, SheetCell
 from millstream.formulas.kinds import Kind
 from millstream.formulas.rounding import same_number
 from millstream.formulas.syntax import Binary, Call, Group, Node, Unary
@@ -57,14 +57,25 @@ class PlainFormulas(Formulas):
         self.finite: list[str] = []
         #: Values that may be infinite or NaN.
         self.unchecked: set[str] = set()
+        #: The same once they were checked, and places in tables, if that is so in any case.
+        self.checked: dict[str, str] = {}
         self.places: dict[tuple[str, str], str] = {}
+        #: How many conditions there are for what is generated now.
+        self.depth = 0
 
     def root(self, node: Node) -> Operand:
+        """The value of a cell, which may still be infinite or NaN."""
+        result = self._loose(node)
+        if isinstance(node, Binary) and node.operator in ("+", "-"):
+            self.lines.used.add("or_zero")
+            return self._computed(f"or_zero({result.value}, {self._last_left.value})")
+        if result.is_sure or not result.may_be_empty:
+            return replace(result, is_reference=False, may_be_empty=False)
         return self._without_status(super().root(node))
 
     def operand(self, node: Node) -> Operand:
         """A value that is sure, apart from constants that are empty or errors."""
-        return self._sure(self._loose(node))
+        return self.sure(self._loose(node))
 
     def _without_status(self, found: Operand) -> Operand:
         if found.status.isdigit():
@@ -72,12 +83,17 @@ class PlainFormulas(Formulas):
         self.checks.append(f"({found.status} == 0)")
         return replace(found, status="0", may_be_empty=False)
 
-    def _sure(self, found: Operand) -> Operand:
+    def sure(self, found: Operand) -> Operand:
+        """What must be finite from here on."""
         if found.value not in self.unchecked:
             return found
-        value, _ = self.lines.fresh()
-        self.lines.add(f"{value} = {found.value} + 0.0")
-        self.finite.append(value)
+        value = self.checked.get(found.value)
+        if value is None:
+            value, _ = self.lines.fresh()
+            self.lines.add(f"{value} = {found.value} + 0.0")
+            self.finite.append(value)
+            if not self.depth:
+                self.checked[found.value] = value
         return replace(found, value=value)
 
     def taken_checks(self) -> str:
@@ -93,7 +109,9 @@ class PlainFormulas(Formulas):
         """Something with its own conditions."""
         outer = self.checks, self.finite
         self.checks, self.finite = [], []
+        self.depth += 1
         made = make()
+        self.depth -= 1
         taken = self.taken_checks()
         self.checks, self.finite = outer
         return made, taken
@@ -126,7 +144,7 @@ class PlainFormulas(Formulas):
         if not (_is_number(a) and _is_number(b)) or (operator == "/" and _is_zero(b)):
             _give_up()
         if operator == "/":
-            b = self._sure(b)
+            b = self.sure(b)
             if not _is_written(b):
                 self.checks.append(f"({b.value} != 0.0)")
         result = self._computed(f"{a.value} {operator} {b.value}")
@@ -245,7 +263,7 @@ class PlainFormulas(Formulas):
             self.lines.used.add(function)
             found, _ = self.lines.fresh()
             self.lines.add(f"{found} = {function}({wanted.value}, {name})")
-            if not self.lines.depth:
+            if not self.depth:
                 self.places[wanted.value, function + name] = found
         return found
 
@@ -294,8 +312,22 @@ class PlainPath(Path):
         self.guards: list[str] = []
 
     def finish(self) -> None:
+        kept = [a for a in self.whole.slots.cells if a in self.ticks and a in self.locals]
+        for address in kept:
+            self.locals[address] = self.plain.sure(self.locals[address])
+        # Whatever is remembered or leaves must be checked before anything is written.
+        for cell in self.whole.cells:
+            if isinstance(cell.rule, Previous) and self.ticks.get(cell.rule.trigger):
+                self.cell_or_constant(cell.rule.source)
+        for columns in self.whole.sheet.outputs:
+            if self._any(tuple(c.address for c in columns)):
+                for column in columns:
+                    self.cell_or_constant(column.address)
         self._checkpoint()
         super().finish()
+
+    def cell_or_constant(self, address: Address) -> Operand:
+        return self.plain.sure(super().cell_or_constant(address))
 
     def _checkpoint(self) -> None:
         """From here on only if everything so far was right."""
@@ -336,7 +368,7 @@ class PlainPath(Path):
         self.lines.add(f"{value}, {right} = {before.value}, True")
         self.lines.add(f"if {name}:")
         self.lines.depth += 1
-        made, checks = self.plain.apart(make)
+        made, checks = self.plain.apart(lambda: self.plain.sure(make()))
         self.lines.add(f"{value} = {self._checked(made).value}")
         if checks:
             self.lines.add(f"{right} = {checks}")
@@ -351,7 +383,11 @@ class PlainPath(Path):
 
     def _windowed(self, cell: SheetCell, source: Address, trigger: Address) -> None:
         moved = len(self.moved)
-        if self.ticks.get(source) or self.ticks.get(trigger):
+        group = self.whole.windows[cell.address][0]
+        if group not in self.moved and (self.ticks.get(source) or self.ticks.get(trigger)):
+            # What has entered a window cannot be taken back.
+            for address in group.columns if self.ticks.get(source) else ():
+                self.cell_or_constant(address)
             self._checkpoint()
         super()._windowed(cell, source, trigger)
         if len(self.moved) > moved:
