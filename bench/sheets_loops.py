@@ -138,7 +138,7 @@ def pong(games: Any, xs: Any, ys: Any, vxs: Any, vys: Any) -> Any:
         way, reach = hit - paddles[g], 1.5 * steps
         paddles[g] += way if abs(way) <= reach else np.sign(way) * reach
         there = min(max(paddles[g], 6.0), 54.0)
-        is_caught = abs(hit - there) <= 6
+        is_caught = abs(hit - there) <= 6 + 2.6e-15  # a sheet compares fifteen digits
         scores[g] += is_caught
         sent[0, n], sent[1, n] = g, rounded(there, 1e4)
         sent[2, n], sent[3, n] = is_caught, scores[g]

@@ -8,19 +8,6 @@ from millstream.plan.batch import Array
 
 
 @tight
-def merge_two(left: Array, right: Array, which: Array, place: Array, time: Array) -> None:
-    """The order of two inputs with rising times; of equal times the left one comes first."""
-    i = j = 0
-    for n in range(which.size):
-        if j == right.size or (i < left.size and left[i] <= right[j]):
-            which[n], place[n], time[n] = 0, i, left[i]
-            i += 1
-        else:
-            which[n], place[n], time[n] = 1, j, right[j]
-            j += 1
-
-
-@tight
 def firings(
     which: Array, place: Array, keys: Array, time: Array, latest: Array, inputs: int,
     found: Array, first: Array,
@@ -53,6 +40,27 @@ def missing_codes(codes: Array, known: Array, found: Array) -> int:
         if known[code] == -1:
             known[code] = -2
             found[count] = code
+            count += 1
+    return count
+
+
+@tight
+def integer_codes(values: Array, known: Array, codes: Array, found: Array) -> int:
+    """Integers as codes of themselves; those of which nothing is known (-1) are marked by -2.
+
+    Returns how many these are, or -1 if an integer has no place in `known`.
+    """
+    count = 0
+    for n in range(values.size):
+        value = values[n]
+        if value < 0 or value >= known.size:
+            for k in range(count):
+                known[found[k]] = -1
+            return -1
+        codes[n] = value
+        if known[value] == -1:
+            known[value] = -2
+            found[count] = value
             count += 1
     return count
 

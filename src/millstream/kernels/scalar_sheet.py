@@ -11,6 +11,8 @@ import math
 from typing import Any
 
 import numpy as np
+from numba import types
+from numba.extending import intrinsic
 
 from millstream.compiled import inlined
 from millstream.formulas import rounding
@@ -28,6 +30,20 @@ _modulo: Any = inlined(rounding.modulo)
 same: Any = inlined(rounding.same_number)
 
 _VANISHING = 2.0**-50
+
+
+def _define_pick(typing_context: Any, is_first: Any, a: Any, b: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        chosen = builder.select(*args)
+        chosen.set_metadata("unpredictable", builder.module.add_metadata([]))
+        return chosen
+
+    return types.float64(types.boolean, types.float64, types.float64), generate
+
+
+#: `a if is_first else b`, never as a branch: which way one goes depends on the data, and a wrong
+#: guess costs more than both sides. LLVM makes branches of choices unless told otherwise.
+pick: Any = intrinsic(_define_pick)
 
 
 @inlined
@@ -60,7 +76,7 @@ def subtract(a: Any, s: Any, b: Any, t: Any) -> Any:
 @inlined
 def or_zero(v: Any, a: Any) -> Any:
     """What is all but nothing beside an operand is zero."""
-    return 0.0 if abs(v) < _VANISHING * abs(a) else v
+    return pick(abs(v) < _VANISHING * abs(a), 0.0, v)
 
 
 @inlined
@@ -112,6 +128,13 @@ def compared(a: Any, s: Any, b: Any, t: Any) -> Any:
     if same(a, b):
         return 0, error
     return (-1 if a < b else 1), error
+
+
+@inlined
+def nearness(a: Any, b: Any) -> Any:
+    """How far apart two finite numbers may be to be the same, as in `same`."""
+    x, y = abs(a), abs(b)
+    return 2.0**-51 * pick(x > y, x, y)
 
 
 @inlined
@@ -178,6 +201,28 @@ def rounded_up_at(x: Any, s: Any, scale: Any, is_fraction: Any) -> Any:
 @inlined
 def rounded_down_at(x: Any, s: Any, scale: Any, is_fraction: Any) -> Any:
     return checked(_cut_scaled(x, scale, is_fraction, 0.0), first_error(s, 0))
+
+
+@inlined
+def plain_rounded(x: Any, scale: Any, is_fraction: Any) -> Any:
+    """`round_scaled` of a finite number, in floats throughout."""
+    size = abs(x) * scale if is_fraction else abs(x) / scale
+    if not size < 2.0**52:
+        return x
+    near = 2.0**-50 * size if size < 2.0**47 else 0.0
+    whole = np.floor(size + near + 0.5)
+    return math.copysign(whole / scale if is_fraction else whole * scale, x) + 0.0
+
+
+@inlined
+def plain_modulo(x: Any, divisor: Any) -> Any:
+    """`modulo` in floats throughout."""
+    return x - divisor * np.floor(x / divisor) + 0.0
+
+
+@inlined
+def plain_sign(x: Any) -> Any:
+    return pick(x == 0.0, 0.0, math.copysign(1.0, x))
 
 
 @inlined
@@ -274,6 +319,22 @@ def approximate_place(x: Any, keys: Array) -> Any:
         else:
             high = middle - 1
     return best
+
+
+@inlined
+def place_among(x: Any, bounds: Array) -> Any:
+    """Where the last bound up to x stands, of rising ones; no branch depends on x."""
+    count = 0
+    if bounds.size <= 16:
+        for n in range(bounds.size):
+            count += bounds[n] <= x
+        return count - 1
+    left = bounds.size
+    while left > 1:
+        half = left // 2
+        count += half if bounds[count + half - 1] <= x else 0
+        left -= half
+    return count - 1 + (bounds[count] <= x)
 
 
 @inlined

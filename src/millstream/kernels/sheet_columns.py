@@ -14,7 +14,7 @@ from millstream.formulas.dates import OFFSET_1904
 from millstream.formulas.values import folded
 from millstream.kernels.interning import Interner
 from millstream.kernels.loops import frozen
-from millstream.kernels.loops_sheet import merge_two, missing_codes, used_codes
+from millstream.kernels.loops_sheet import integer_codes, missing_codes, used_codes
 from millstream.kernels.sheet import merged_order
 from millstream.kernels.sheet_operands import EMPTY, FIRST_ERROR, Texts
 from millstream.plan.batch import Array, Batch, Vector
@@ -23,11 +23,25 @@ from millstream.plan.lateness import is_sorted
 _NUM = FIRST_ERROR + 5
 _MICROS_PER_DAY = 86_400_000_000
 _DAYS_TO_1970 = 25_569
+#: Integers below are looked up in a table, which grows from one size to the other.
+_FEW, _MANY = 1 << 12, 1 << 20
 
 
-def number_column(vector: Vector, *, uses_1904: bool) -> list[Array]:
+class Zeros:
+    """Mutable: zeros for whoever only reads them, as many as were ever asked for."""
+
+    def __init__(self) -> None:
+        self.zeros = np.zeros(0, np.int8)
+
+    def first(self, count: int) -> Array:
+        if count > len(self.zeros):
+            self.zeros = np.zeros(max(count, 2 * len(self.zeros)), np.int8)
+        return self.zeros[:count]
+
+
+def number_column(vector: Vector, zeros: Zeros, *, uses_1904: bool) -> list[Array]:
     """A column without texts as doubles and statuses."""
-    statuses = np.zeros(len(vector), np.int8)
+    statuses = zeros.first(len(vector))
     match vector.type.kind:
         case Kind.TIME:
             values = vector.values / _MICROS_PER_DAY + _DAYS_TO_1970
@@ -40,12 +54,12 @@ def number_column(vector: Vector, *, uses_1904: bool) -> list[Array]:
             # The sum is finite if all are, unless they are huge; then each is looked at.
             if not np.isfinite(values.sum()):
                 strange = ~np.isfinite(values)
-                statuses[strange] = _NUM
+                statuses = np.where(strange, np.int8(_NUM), statuses)
                 values = np.where(strange, 0.0, values)
         case _:
             values = vector.values.astype(np.float64)
     if vector.valid is not None:
-        statuses[~vector.valid] = EMPTY
+        statuses = np.where(vector.valid, statuses, np.int8(EMPTY))
         values = np.where(vector.valid, values, 0.0)
     return [values, statuses]
 
@@ -62,32 +76,35 @@ class Known:
 
     def __init__(self) -> None:
         self.dictionary: Any = None
-        self.numbers = np.zeros(0, np.int64)
+        self.numbers = np.zeros(1, np.int64)
+        #: How many words nothing is known of.
+        self.left = 0
 
-    def of(self, array: Any, find: Callable[[Any], Array]) -> tuple[Array, Array]:
-        """For each row its number, and which rows are null; `find` gives numbers of words.
+    def of(self, array: Any, find: Callable[[Any], Array]) -> tuple[Array, Array, Array]:
+        """For each row its code, for each code its number, and which rows are null.
 
-        Only words that are used are asked for: a dictionary may have many more.
+        `find` gives numbers of words. Only words that are used are asked for: a dictionary may
+        have many more. The code of what is null comes after all others and has the number zero.
         """
         dictionary = array.dictionary
         if not _is_same(dictionary, self.dictionary):
             self.dictionary = dictionary
-            self.numbers = np.full(max(1, len(dictionary)), -1, np.int64)
+            self.left = len(dictionary)
+            self.numbers = np.full(self.left + 1, -1, np.int64)
+            self.numbers[-1] = 0
         indices = array.indices
         nulls = np.zeros(0, np.bool_)
         if indices.null_count:
             nulls = np.asarray(pc.is_null(indices).to_numpy(zero_copy_only=False))
-            indices = pc.fill_null(indices, 0)
-            # A null is numbered as if it were the first word; whoever asks sees that it is null.
-        codes = np.asarray(indices.to_numpy(zero_copy_only=False), np.int64)
-        if not len(dictionary):
-            return np.zeros(len(codes), np.int64), nulls
-        missing = np.empty(len(self.numbers), np.int64)
-        count = missing_codes(frozen(codes), self.numbers, missing)
-        if count:
-            words = dictionary.take(pa.array(missing[:count]))
-            self.numbers[missing[:count]] = find(words)
-        return self.numbers.take(codes), nulls
+            indices = pc.fill_null(indices.cast(pa.int32()), len(dictionary))
+        codes = np.asarray(indices.to_numpy(zero_copy_only=False), np.int32)
+        if self.left:
+            missing = np.empty(self.left, np.int64)
+            count = missing_codes(frozen(codes), self.numbers, missing)
+            if count:
+                self.numbers[missing[:count]] = find(dictionary.take(pa.array(missing[:count])))
+                self.left -= count
+        return codes, self.numbers, nulls
 
     def forget(self) -> None:
         self.dictionary = None
@@ -105,23 +122,54 @@ def _is_same(one: Any, other: Any) -> bool:
 
 
 class KeyIds:
-    """Mutable: the numbers of keys. Those of texts are found once per word of a dictionary."""
+    """Mutable: the numbers of keys, found once per word of a dictionary or small integer."""
 
     def __init__(self, interner: Interner) -> None:
         self.interner = interner
         self.known: dict[int, Known] = {}
+        self.themselves = np.zeros(0, np.int64)
+        #: The numbers of integers; -1 where nothing is known.
+        self.integers = np.full(_FEW, -1, np.int64)
 
-    def of(self, number: int, vector: Vector) -> Array:
-        if not vector.is_text or vector.values.null_count:
-            return self.interner.ids([vector], len(vector))
-        known = self.known.setdefault(number, Known())
-        type_ = vector.type
-        return known.of(
-            encoded(vector), lambda words: self.interner.ids([Vector(type_, words)], len(words))
-        )[0]
+    def of(self, number: int, vector: Vector) -> list[Array]:
+        """A code for each row, and for each code the number of the key."""
+        if vector.is_text and not vector.values.null_count:
+            codes, numbers, _ = self.known.setdefault(number, Known()).of(
+                encoded(vector), lambda words: self._ids(Vector(vector.type, words))
+            )
+            return [codes, numbers]
+        if vector.type.kind is Kind.INTEGER and vector.valid is None and len(vector):
+            integers = self._integers(vector)
+            if integers is not None:
+                return [integers, self.integers]
+        ids = self._ids(vector)
+        if self.interner.bound > len(self.themselves):
+            self.themselves = np.arange(2 * self.interner.bound, dtype=np.int64)
+        return [ids.astype(np.int32), self.themselves]
+
+    def _ids(self, vector: Vector) -> Array:
+        return self.interner.ids([vector], len(vector))
+
+    def _integers(self, vector: Vector) -> Array | None:
+        """Integers as their own codes, if they are small enough."""
+        values, codes = vector.values, np.empty(len(vector), np.int32)
+        missing = np.empty(len(self.integers), np.int64)
+        count = integer_codes(frozen(values), self.integers, codes, missing)
+        if count < 0:
+            largest = int(values.max())
+            if int(values.min()) < 0 or not len(self.integers) <= largest < _MANY:
+                return None
+            more = np.full(2 * largest - len(self.integers), -1, np.int64)
+            self.integers = np.concatenate([self.integers, more])
+            return self._integers(vector)
+        if count:
+            found = missing[:count]
+            self.integers[found] = self._ids(Vector(vector.type, found))
+        return codes
 
     def forget(self) -> None:
         self.known.clear()
+        self.integers.fill(-1)
 
 
 class TextNumbers:
@@ -133,15 +181,16 @@ class TextNumbers:
         self.folded = np.zeros(0, np.int64)
         self.lengths = np.zeros(0, np.int64)
         self.by_fold: dict[str, int] = {}
+        self.words: Any = pa.array([], pa.string())
 
-    def column(self, place: object, vector: Vector) -> list[Array]:
-        numbers, nulls = self.known.setdefault(place, Known()).of(encoded(vector), self._find)
-        statuses = np.zeros(len(numbers), np.int8)
-        values = numbers.astype(np.float64)
+    def column(self, place: object, vector: Vector, zeros: Zeros) -> list[Array]:
+        """A code for each row, the numbers of texts by their codes, and statuses."""
+        found = self.known.setdefault(place, Known()).of(encoded(vector), self._find)
+        codes, numbers, nulls = found
+        statuses = zeros.first(len(codes))
         if len(nulls):
-            statuses[nulls] = EMPTY
-            values[nulls] = 0.0
-        return [values, statuses]
+            statuses = np.where(nulls, np.int8(EMPTY), statuses)
+        return [codes, numbers, statuses]
 
     def _find(self, words: Any) -> Array:
         return np.array(
@@ -167,36 +216,40 @@ class TextNumbers:
         self.texts.numbers = {t: n for n, t in enumerate(self.texts.texts)}
         self.known.clear()
         self.by_fold.clear()
+        self.words = pa.array([], pa.string())
         self.folded = np.zeros(0, np.int64)
         self.lengths = np.zeros(0, np.int64)
 
-    def vector(self, type_: Type, codes: Array, missing: Array) -> Vector:
-        """A column of texts, with a dictionary of those that are used."""
-        numbers = np.full(len(self.texts.texts), -1, np.int64)
-        found = np.empty(len(self.texts.texts), np.int64)
-        count = used_codes(codes, numbers, found)
-        words = [self.texts.texts[n] for n in found[:count].tolist()]
-        indices = pa.array(codes.astype(np.int32), mask=missing if missing.any() else None)
-        return Vector(type_, pa.DictionaryArray.from_arrays(indices, pa.array(words, pa.string())))
+    def vector(self, type_: Type, codes: Array, missing: Array | None) -> Vector:
+        """A column of texts: with a dictionary of all, or if these are many of those in use."""
+        texts = self.texts.texts
+        if len(texts) <= len(codes):
+            if len(self.words) != len(texts):
+                self.words = pa.array(texts, pa.string())
+            words = self.words
+        else:
+            numbers = np.full(len(texts), -1, np.int64)
+            found = np.empty(len(texts), np.int64)
+            count = used_codes(codes, numbers, found)
+            words = pa.array([texts[n] for n in found[:count].tolist()], pa.string())
+        indices = pa.array(codes, mask=missing)
+        return Vector(type_, pa.DictionaryArray.from_arrays(indices, words, safe=False))
 
 
 def in_order(inputs: tuple[Batch, ...]) -> tuple[Array, Array, Array]:
     """For the tuples of all inputs in order: of which input, at which place, at which time."""
-    if len(inputs) == 1:
-        count = len(inputs[0])
-        return np.zeros(count, np.int64), np.arange(count, dtype=np.int64), inputs[0].time
-    if len(inputs) == 2 and all(is_sorted(b.time) for b in inputs):
-        count = len(inputs[0]) + len(inputs[1])
-        which, place, time = (np.empty(count, np.int64) for _ in range(3))
-        merge_two(frozen(inputs[0].time), frozen(inputs[1].time), which, place, time)
-        return which, place, time
     which, place = merged_order(inputs)
     return which, place, merged([b.time for b in inputs], which, place)
 
 
+def rising(batch: Batch) -> Batch:
+    """In order of time, and where times are equal as it was."""
+    if is_sorted(batch.time):
+        return batch
+    return batch.take(np.argsort(batch.time, kind="stable"))
+
+
 def merged(arrays: list[Any], which: Array, place: Array) -> Array:
     """Values of several inputs in their common order."""
-    if len(arrays) == 1:
-        return np.asarray(arrays[0])
     starts = np.cumsum([0, *(len(a) for a in arrays[:-1])])
     return np.concatenate(arrays).take(starts.take(which) + place)

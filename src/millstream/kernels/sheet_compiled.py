@@ -19,7 +19,15 @@ from millstream.kernels.loops import FREE, TOP, frozen, padded
 from millstream.kernels.loops_sheet import firings, mark_texts, renumber_texts
 from millstream.kernels.loops_sums import LIMBS
 from millstream.kernels.loops_window import CAPACITY, compact
-from millstream.kernels.sheet_columns import KeyIds, TextNumbers, in_order, merged, number_column
+from millstream.kernels.sheet_columns import (
+    KeyIds,
+    TextNumbers,
+    Zeros,
+    in_order,
+    merged,
+    number_column,
+    rising,
+)
 from millstream.kernels.sheet_operands import (
     ABSENT,
     FIRST_ERROR,
@@ -33,6 +41,7 @@ from millstream.kernels.sheet_report import commented, phases, storage
 from millstream.kernels.sheet_source import (
     fed_columns,
     group_places,
+    is_whole,
     output_kinds,
     places,
     source_of,
@@ -41,6 +50,10 @@ from millstream.plan.batch import Array, Batch, Vector
 
 #: Texts are swept when there are so many more than twice what was left of them before.
 _SWEPT = 4096
+_NOTHING = np.zeros(0, np.int64)
+_DTYPES: dict[Kind, Any] = {
+    Kind.NUMBER: np.float64, Kind.TEXT: np.int32, Kind.BOOLEAN: np.bool_,
+}  # fmt: skip
 _COLUMN_TYPES = {
     Kind.NUMBER: ColumnKind.NUMBER, Kind.TEXT: ColumnKind.TEXT, Kind.BOOLEAN: ColumnKind.BOOLEAN,
 }  # fmt: skip
@@ -66,6 +79,7 @@ class CompiledSheetKernel:
         key_types = [input_types[0].schema[function.keys[0]]] if function.keys else []
         self.keys = Interner(key_types)
         self.key_ids = KeyIds(self.keys)
+        self.zeros = Zeros()
         self.counted: Counter[str] = Counter()
         self._reset()
         #: Texts that the loop itself names; and how many there were after the last sweep.
@@ -103,77 +117,84 @@ class CompiledSheetKernel:
     # --- a round ---
 
     def process(self, inputs: tuple[Batch, ...], round_: Round) -> tuple[Batch, ...]:
-        which, place, time = in_order(inputs)
-        keys = self._keys(inputs, which, place)
+        if len(inputs) > 1:
+            inputs = tuple(rising(b) for b in inputs)
         is_ranked = all(b.rank is not None for b in inputs)
-        ranks = merged([b.rank for b in inputs], which, place) if is_ranked else None
-        if self.function.fires_per_instant:
-            which, place, first = self._instants(which, place, keys, time)
-            keys, time = keys.take(first), time.take(first)
-            ranks = None if ranks is None else ranks.take(first)
-        count = len(which)
+        columns, count = self._arriving(inputs, is_ranked=is_ranked)
         self._make_room(self.keys.bound if self.function.keys else 1)
-        columns: list[Array] = []
-        for number, batch in enumerate(inputs):
-            for index in self.columns[number]:
-                columns += self._column((number, index), batch.columns[index])
         self.texts.look_up()
-        outputs: list[Array] = []
-        for kinds in self.kinds:
-            outputs.append(np.empty(count, np.int64))
-            for _ in kinds:
-                outputs += [np.empty(count, np.float64), np.empty(count, np.int8)]
+        made = [self._empty(n, count, is_ranked=is_ranked) for n in range(len(self.kinds))]
         sent = np.zeros(len(self.kinds), np.int64)
-        ordered = tuple(frozen(a) for a in (which, place, keys, time))
-        self._run(ordered, sent, columns, outputs)
-        batches = self._batches(time, ranks, sent, outputs)
+        self._run(sent, columns, [a for arrays in made for a in arrays])
+        batches = tuple(self._batch(n, inputs[0], int(sent[n]), made[n]) for n in range(len(made)))
         if len(self.texts.texts.texts) > 2 * self.kept_texts + _SWEPT:
             self._sweep()
         return batches
 
-    def _run(
-        self, ordered: tuple[Array, ...], sent: Array, columns: list[Array], outputs: list[Array]
-    ) -> None:
+    def _arriving(self, inputs: tuple[Batch, ...], *, is_ranked: bool) -> tuple[list[Array], int]:
+        """What the loop reads of its inputs, and how many tuples or instants there are."""
+        columns: list[Array] = []
+        count = sum(len(b) for b in inputs)
+        is_instant = self.function.fires_per_instant
+        if is_instant:
+            columns = self._instants(inputs, is_ranked=is_ranked)
+            count = len(columns[1])
+        for number, batch in enumerate(inputs):
+            if not is_instant:
+                columns += [batch.time, _NOTHING if batch.rank is None else batch.rank]
+                if self.function.keys:
+                    columns += self._keys(number, batch)
+            for index in self.columns[number]:
+                columns += self._column((number, index), batch.columns[index])
+        return columns, count
+
+    def _empty(self, number: int, count: int, *, is_ranked: bool) -> list[Array]:
+        """The columns of an output, as the loop writes them."""
+        arrays: list[Array] = []
+        if not is_whole(self.whole, number):
+            ranks = count if is_ranked else 0
+            arrays = [np.empty(count, np.int64), np.empty(ranks, np.int64)]
+        for kind in self.kinds[number]:
+            arrays += [np.empty(count, _DTYPES[kind]), np.zeros(count, np.int8)]
+        return arrays
+
+    def _run(self, sent: Array, columns: list[Array], outputs: list[Array]) -> None:
         """Run the loop, making room wherever it asks for it."""
         run = compiled(self.loop)
-        start, count = 0, len(ordered[0])
-        while start < count:
-            reached = run(
-                start, *ordered, frozen(self.texts.folded),
-                frozen(self.texts.lengths),
-                self.K, self.K.view(np.float64), *self.wides,
-                self.pool, self.pool.view(np.float64), self.used,
-                sent, *self.memory, *map(frozen, columns), *outputs,
-            )  # fmt: skip
-            if reached < count:
-                self._grow()
-            start = reached
+        at = np.zeros(len(self.input_types), np.int64)
+        read = [frozen(c) for c in columns]
+        while not run(
+            at, frozen(self.texts.folded), frozen(self.texts.lengths),
+            self.K, self.K.view(np.float64), *self.wides,
+            self.pool, self.pool.view(np.float64), self.used,
+            sent, *self.memory, *read, *outputs,
+        ):  # fmt: skip
+            self._grow()
 
-    def _keys(self, inputs: tuple[Batch, ...], which: Array, place: Array) -> Array:
-        if not self.function.keys:
-            return np.zeros(len(which), np.int64)
-        ids = [
-            self.key_ids.of(number, batch.column(name))
-            for number, (batch, name) in enumerate(zip(inputs, self.function.keys, strict=True))
-        ]
-        return merged(ids, which, place)
+    def _keys(self, number: int, batch: Batch) -> list[Array]:
+        return self.key_ids.of(number, batch.column(self.function.keys[number]))
 
-    def _instants(
-        self, which: Array, place: Array, keys: Array, time: Array
-    ) -> tuple[Array, Array, Array]:
-        """Tuples of one instant and key together: places by input, and the first of each."""
-        inputs, count = len(self.input_types), len(which)
+    def _instants(self, inputs: tuple[Batch, ...], *, is_ranked: bool) -> list[Array]:
+        """Tuples of one instant and key together: places by input, keys, times and ranks."""
+        which, place, time = in_order(inputs)
+        keys = np.zeros(len(time), np.int64)
+        if self.function.keys:
+            found = [self._keys(n, b) for n, b in enumerate(inputs)]
+            keys = merged([numbers.take(codes) for codes, numbers in found], which, place)
+        ranks = merged([b.rank for b in inputs], which, place) if is_ranked else _NOTHING
         latest = np.full(self.keys.bound if self.function.keys else 1, -1, np.int64)
-        found, first = np.empty(count * inputs, np.int64), np.empty(count, np.int64)
+        places, first = np.empty(len(time) * len(inputs), np.int64), np.empty(len(time), np.int64)
         ordered = (frozen(which), frozen(place), frozen(keys), frozen(time))
-        made = firings(*ordered, latest, inputs, found, first)
-        return np.zeros(made, np.int64), found[: made * inputs], first[:made]
+        made = firings(*ordered, latest, len(inputs), places, first)
+        first = first[:made]
+        ranks = ranks.take(first) if is_ranked else ranks
+        return [places[: made * len(inputs)], keys.take(first), time.take(first), ranks]
 
     def _column(self, place: object, vector: Vector) -> list[Array]:
-        """A column as doubles and statuses."""
+        """A column as doubles and statuses, or as codes of texts."""
         if vector.is_text:
-            return self.texts.column(place, vector)
-        return number_column(vector, uses_1904=self.function.uses_1904)
+            return self.texts.column(place, vector, self.zeros)
+        return number_column(vector, self.zeros, uses_1904=self.function.uses_1904)
 
     # --- room ---
 
@@ -249,42 +270,37 @@ class CompiledSheetKernel:
 
     # --- what leaves ---
 
-    def _batches(
-        self, time: Array, ranks: Array | None, sent: Array, outputs: list[Array]
-    ) -> tuple[Batch, ...]:
-        batches = []
-        position = 0
-        for number, type_ in enumerate(self.output_types):
-            count = int(sent[number])
-            rows = outputs[position][:count]
-            position += 1
-            vectors = []
-            for column, kind in zip(self.function.outputs[number], self.kinds[number], strict=True):
-                values, statuses = (a[:count] for a in outputs[position : position + 2])
-                position += 2
+    def _batch(self, number: int, first: Batch, count: int, made: list[Array]) -> Batch:
+        """What leaves by an output, as the loop has written it."""
+        if is_whole(self.whole, number):
+            time, rank = first.time, first.rank
+        else:
+            time, rank = made[0][:count], made[1][:count] if made[1].size else None
+            made = made[2:]
+        vectors = []
+        columns = zip(self.function.outputs[number], self.kinds[number], strict=True)
+        for n, (column, kind) in enumerate(columns):
+            values, statuses = (a[:count] for a in made[2 * n : 2 * n + 2])
+            worst = int(statuses.max(initial=OK))
+            if worst >= ZERO:
                 self._count_faults(column, kind, statuses)
-                vectors.append(self._vector(column.type, kind, values, statuses))
-            rank = None if ranks is None else ranks.take(rows)
-            batches.append(Batch(type_, time.take(rows), tuple(vectors), None, rank))
-        return tuple(batches)
+            vectors.append(self._vector(column.type, values, statuses if worst else None))
+        return Batch(self.output_types[number], time, tuple(vectors), None, rank)
 
-    def _vector(self, type_: Type, kind: Kind, values: Array, statuses: Array) -> Vector:
+    def _vector(self, type_: Type, values: Array, statuses: Array | None) -> Vector:
+        """A column of what was written; all of it is there if there are no statuses."""
         if type_.kind is ColumnKind.TEXT:
-            codes = values.astype(np.int64)
-            missing = statuses != OK
-            if missing.any():
+            codes = values.astype(np.int32, copy=False)
+            missing = None
+            if statuses is not None:
                 codes[statuses == ZERO] = self.zero
-                missing &= statuses != ZERO
+                missing = (statuses != OK) & (statuses != ZERO)
             return self.texts.vector(type_, codes, missing)
-        valid = statuses == OK
-        mask = None if valid.all() else valid
-        if type_.kind is ColumnKind.BOOLEAN:
-            return Vector(type_, values != 0.0, mask)
-        return Vector(type_, values, mask)
+        valid = None if statuses is None else statuses == OK
+        dtype = np.bool_ if type_.kind is ColumnKind.BOOLEAN else np.float64
+        return Vector(type_, values.astype(dtype, copy=False), valid)
 
     def _count_faults(self, column: Any, kind: Kind, statuses: Array) -> None:
-        if not len(statuses) or int(statuses.max()) < ZERO:
-            return
         place = address_text(column.address)
         for status, count in enumerate(np.bincount(statuses, minlength=1).tolist()):
             if count and status >= FIRST_ERROR:

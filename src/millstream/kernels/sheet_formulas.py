@@ -163,12 +163,15 @@ class Formulas:
             raise NotCompiled("a comparison of different kinds")
         if kind is TEXT and operator not in ("=", "<>"):
             raise NotCompiled("an order of texts")
+        if kind is not NUMBER:
+            self._no_zero(a, b)
+        return self.compared(kind, operator, a, b)
+
+    def compared(self, kind: Kind, operator: str, a: Operand, b: Operand) -> Operand:
         function = "compared" if kind is NUMBER else "compared_plainly"
         arguments = [a.value, a.status, b.value, b.status]
         if kind is TEXT:
             arguments = [self._folded(a), a.status, self._folded(b), b.status]
-        if kind is not NUMBER:
-            self._no_zero(a, b)
         self.lines.used.add(function)
         order, status = self.lines.fresh()
         self.lines.add(f"{order}, {status} = {function}({', '.join(arguments)})")
@@ -204,7 +207,7 @@ class Formulas:
         if function in _TWO_NUMBERS and len(arguments) == 2:
             a, b = (self.number(self.operand(n)) for n in arguments)
             return self.lines.call(NUMBER, _TWO_NUMBERS[function], *pair(a), *pair(b))
-        if function in _FOLDS:
+        if function in FOLDS:
             return self._fold(function, arguments)
         raise NotCompiled(f"the function {function}")
 
@@ -217,19 +220,29 @@ class Formulas:
 
     def if_(self, arguments: tuple[Node, ...]) -> Operand:
         condition = self.number(self.operand(arguments[0]))
-        then = (
-            self.operand(arguments[1]) if len(arguments) > 1 else constant(True, self.around.texts)
-        )
-        other = (
-            self.operand(arguments[2]) if len(arguments) > 2 else constant(False, self.around.texts)
-        )
-        kind = self._common(then, other)
-        chosen = self.lines.call(kind, "choose", *pair(condition), *pair(then), *pair(other))
+        texts = self.around.texts
+        then, other = constant(True, texts), constant(False, texts)
+        if len(arguments) > 1:
+            then = self.branch(condition, "== 0.0", lambda: self.side(arguments[1]))
+        if len(arguments) > 2:
+            other = self.branch(condition, "!= 0.0", lambda: self.side(arguments[2]))
+        chosen = self.choice(condition, then, other)
         return replace(
             chosen,
+            kind=self._common(then, other),
             shows_zero=then.shows_zero or other.shows_zero,
             may_be_empty=then.may_be_empty or other.may_be_empty,
         )
+
+    def side(self, node: Node) -> Operand:
+        return self.operand(node)
+
+    def branch(self, condition: Operand, test: str, make: Callable[[], Operand]) -> Operand:
+        """One side of IF, which is not taken if the condition meets the test."""
+        return make()
+
+    def choice(self, condition: Operand, then: Operand, other: Operand) -> Operand:
+        return self.lines.call(then.kind, "choose", *pair(condition), *pair(then), *pair(other))
 
     def _common(self, a: Operand, b: Operand) -> Kind:
         if a.is_left_out or b.is_left_out:
@@ -292,7 +305,7 @@ class Formulas:
             yield operand
 
     def _fold(self, function: str, arguments: tuple[Node, ...]) -> Operand:
-        start, step, finish = _FOLDS[function]
+        start, step, finish = FOLDS[function]
         total, status = self.lines.fresh()
         count, _ = self.lines.fresh()
         self.lines.add(f"{total} = {start}")
@@ -392,16 +405,16 @@ class Formulas:
             raise NotCompiled("VLOOKUP of other kinds")
         if type(index.value) is not float or not 1 <= index.value <= len(rows[0]):
             raise NotCompiled("VLOOKUP of another column")
-        keys = self.lines.array(tuple(r[0] for r in rows))
+        keys = tuple(r[0] for r in rows)
         results = self.lines.array(tuple(r[int(index.value) - 1] for r in rows))
-        place = self._place(wanted, keys, is_near=self._is_near(arguments, 3))
+        place = self.place(wanted, keys, is_near=self._is_near(arguments, 3))
         return self._taken(wanted, place, f"{results}[max({place}, 0)]")
 
-    def _place(self, wanted: Operand, keys: str, *, is_near: bool) -> str:
+    def place(self, wanted: Operand, keys: tuple[float, ...], *, is_near: bool) -> str:
         function = "approximate_place" if is_near else "exact_place"
         self.lines.used.add(function)
         place, _ = self.lines.fresh()
-        self.lines.add(f"{place} = {function}({wanted.value}, {keys})")
+        self.lines.add(f"{place} = {function}({wanted.value}, {self.lines.array(keys)})")
         return place
 
     def _taken(self, wanted: Operand, place: str, result: str) -> Operand:
@@ -422,7 +435,7 @@ class Formulas:
         value = mode.value if isinstance(mode, Literal) else None
         if type(value) is not float or value < 0:
             raise NotCompiled("MATCH with this mode")
-        place = self._place(wanted, self.lines.array(tuple(line)), is_near=value > 0)
+        place = self.place(wanted, tuple(line), is_near=value > 0)
         return self._taken(wanted, place, f"float({place} + 1)")
 
     def index(self, arguments: tuple[Node, ...]) -> Operand:
@@ -470,7 +483,7 @@ def shape_of(node: Node) -> tuple[int, int]:
 
 
 #: Start, what one value does, and what comes last.
-_FOLDS: dict[str, tuple[str, str, tuple[str, ...]]] = {
+FOLDS: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "SUM": ("0.0", "{t} += {v}", ()),
     "COUNT": ("0.0", "", ("{t} = float({n})",)),
     "COUNTA": ("0.0", "", ("{t} = float({n})",)),

@@ -7,7 +7,9 @@ needs, or that are needed before they are computed, are kept between tuples.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from millstream.calculus.sheets import (
     Address,
@@ -28,6 +30,9 @@ from millstream.kernels.sheet_formulas import Formulas
 from millstream.kernels.sheet_large import Memory, Step, steps_of
 from millstream.kernels.sheet_operands import Lines, NotCompiled, Operand, Texts, constant
 from millstream.kernels.sheet_windows import Group, by_level, grouped
+
+if TYPE_CHECKING:
+    from millstream.kernels.sheet_plain import PlainPath
 
 _OF_COLUMNS = {ColumnKind.TEXT: Kind.TEXT, ColumnKind.BOOLEAN: Kind.BOOLEAN}
 #: Larger sheets take minutes to compile; they are walked.
@@ -85,6 +90,17 @@ class Compilation:
             path.generate()
         if sum(path.statements for path in self.paths) > LARGE:
             self._generate_large(levels)
+        elif not self.sheet.fires_per_instant:
+            self._generate_plain()
+
+    def _generate_plain(self) -> None:
+        from millstream.kernels.sheet_plain import plain_path
+
+        for number in range(len(self.paths)):
+            plain = plain_path(self, number)
+            if plain is not None:
+                careful = self.paths[number] = Path(self, number, plain)
+                careful.generate()
 
     def _generate_large(self, levels: dict[Address, int]) -> None:
         from millstream.kernels.sheet_paths_large import large_paths
@@ -132,9 +148,11 @@ class Compilation:
 class Path:
     """Mutable: the statements for a tuple of one input. Number -1 is for finding kinds."""
 
-    def __init__(self, whole: Compilation, number: int) -> None:
+    def __init__(self, whole: Compilation, number: int, plain: PlainPath | None = None) -> None:
         self.whole = whole
         self.number = number
+        #: What is tried before; its statements for windows are compiled into the loop.
+        self.plain_form = plain
         self.texts = whole.texts
         self.lines = Lines(f"P{number}C")
         self.sent: list[tuple[int, str, list[Operand]]] = []
@@ -257,15 +275,22 @@ class Path:
 
     def _fed(self, address: Address, number: int, column: str) -> Operand:
         value, status = self.lines.fresh()
-        index = self.whole.input_types[number].schema.index(column)
-        name = f"i{number}_{index}"
-        place = f"p{number}" if self.whole.sheet.fires_per_instant else "i"
-        self.lines.add(f"{value}, {status} = {name}[{place}], np.int64({name}s[{place}])")
+        read = self.read(number, column)
+        self.lines.add(f"{value}, {status} = {read[0]}, np.int64({read[1]})")
         return replace(self.whole.kinds[address], value=value, status=status)
 
-    def _under(self, cell: SheetCell, tick: str, make: object) -> None:
+    def read(self, number: int, column: str) -> tuple[str, str]:
+        """A value of a tuple and its status; texts are numbered by their codes."""
+        schema = self.whole.input_types[number].schema
+        name = f"i{number}_{schema.index(column)}"
+        place = f"p{number}" if self.whole.sheet.fires_per_instant else "i"
+        value = f"{name}[{place}]"
+        if schema[column].kind is ColumnKind.TEXT:
+            value = f"float({name}n[np.uint64({value})])"
+        return value, f"{name}s[{place}]"
+
+    def _under(self, cell: SheetCell, tick: str, make: Callable[[], Operand]) -> None:
         """Compute a cell if it ticks; otherwise it stays what it was."""
-        assert callable(make)
         if tick == "True":
             self.ticks[cell.address] = tick
             self.locals[cell.address] = make()
@@ -304,15 +329,17 @@ class Path:
         )
         values = ", ".join(o.value for o in found)
         g, head = group.number, "row, floats, pool, numbers, wides, folded"
-        if comes == tick:
+        # The plain form may have come so far.
+        before = f"done < {len(self.moved)} and " if self.plain_form else ""
+        if comes == tick and not self.plain_form:
             self.lines.add(f"if {tick}:")
             self.lines.add(f"    push_{g}({head}, used, t, {limit}, {statuses}, {values})")
             return
         if comes:
-            self.lines.add(f"if {comes}:")
+            self.lines.add(f"if {before}({comes}):")
             self.lines.add(f"    append_{g}(row, pool, numbers, used, t, {statuses}, {values})")
         if tick:
-            self.lines.add(f"if {tick}:")
+            self.lines.add(f"if {before}({tick}):")
             self.lines.add(f"    advance_{g}({head}, {limit})")
 
     def _selected(self, cell: SheetCell, source: Address, condition: Address) -> None:

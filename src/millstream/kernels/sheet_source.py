@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from millstream.calculus.types import Kind as ColumnKind
 from millstream.formulas.kinds import Kind
 from millstream.kernels.sheet_operands import EMPTY, Operand
 from millstream.kernels.sheet_paths import Compilation, Path
+from millstream.kernels.sheet_plain import PlainPath
 
 _WINDOW_NAMES = (
     "BASE", "CAPACITY", "END", "FIRST", "SEEN", "STATUSES", "TIME", "VALUES", "add_product",
@@ -26,13 +28,13 @@ def source_of(whole: Compilation) -> str:
     """A module with `run` and its `SIGNATURE`."""
     body = _body(whole)
     parameters, types = _parameters(whole)
-    used = sorted({name for path in whole.paths for name in path.lines.used})
+    used = sorted({name for path in _forms(whole) for name in path.lines.used})
     constants = _constants(whole)
     is_apart = len(whole.groups) > _MAX_INLINED
     return "\n".join(
         [
             "import numpy as np",
-            "from numba import boolean, float64, int8, int64, types",
+            "from numba import boolean, float64, int8, int32, int64, types",
             "from millstream.compiled import apart, inlined",
             f"from millstream.kernels.loops_tree import {', '.join(_TREE_NAMES)}",
             f"from millstream.kernels.loops_window import {', '.join(_WINDOW_NAMES)}",
@@ -45,35 +47,70 @@ def source_of(whole: Compilation) -> str:
             "",
             *_types(),
             f"SIGNATURE = int64({', '.join(types)})",
+            "ONE = np.uint64(1)",
             "",
             "",
             *(line for g in whole.groups for line in g.functions(is_apart=is_apart)),
             *(function for path in whole.paths for function in path.functions),
             f"def run({', '.join(parameters)}):",
             "    wides = Wides(limbs, free, counters)",
-            "    for r in range(start, which.size):",
-            "        k, t = keys[r], time[r]",
-            "        row, floats = K[k], KF[k]",
-            *(f"        {line}" for line in body),
-            "    return which.size",
+            *(f"    n{n} = np.uint64(sent[{n}])" for n in range(len(whole.sheet.outputs))),
+            *(f"    {line}" for line in body),
+            *(f"    {line}" for line in _leaving(whole, is_done=True)),
             "",
         ]
     )
 
 
 def _body(whole: Compilation) -> list[str]:
-    """What one tuple runs, or one instant of one key."""
-    body: list[str] = []
+    """The loop over all tuples, or over all instants of all keys."""
+    count = len(whole.input_types)
     if whole.sheet.fires_per_instant:
-        count = len(whole.input_types)
+        lines = ["k, t = keys[r], time[r]", "row, floats = K[k], KF[k]"]
         for n in range(count):
-            body += [f"p{n} = place[r * {count} + {n}]", f"a{n} = p{n} >= 0"]
-        return body + _path_lines(whole, whole.paths[0])
-    for number, path in enumerate(whole.paths):
-        body.append(f"{'if' if number == 0 else 'elif'} which[r] == {number}:")
-        body.append("    i = place[r]")
-        body += [f"    {line}" for line in _path_lines(whole, path)]
-    return body
+            lines += [f"p{n} = place[r * {count} + {n}]", f"a{n} = p{n} >= 0"]
+        lines += _path_lines(whole, whole.paths[0], "r")
+        return ["for r in range(at[0], time.size):", *_deeper(lines)]
+    lines = [f"q{n}, e{n} = np.uint64(at[{n}]), np.uint64(time{n}.size)" for n in range(count)]
+    if count == 1:
+        return [*lines, "while q0 < e0:", *_deeper(_arrival(whole, whole.paths[0]))]
+    any_left = " or ".join(f"q{n} < e{n}" for n in range(count))
+    return [*lines, f"while {any_left}:", *_deeper(_merging(whole))]
+
+
+def _deeper(lines: list[str]) -> list[str]:
+    return [f"    {line}" for line in lines]
+
+
+def _merging(whole: Compilation) -> list[str]:
+    """The earliest of the next tuples of all inputs; of equal times that of the first input."""
+    lines = ["which, t = -1, np.int64(0)"]
+    for n in range(len(whole.paths)):
+        earlier = "" if n == 0 else f" and (which < 0 or time{n}[q{n}] < t)"
+        lines += [f"if q{n} < e{n}{earlier}:", f"    which, t = {n}, time{n}[q{n}]"]
+    for n, path in enumerate(whole.paths):
+        lines += [f"{'if' if n == 0 else 'elif'} which == {n}:", *_deeper(_arrival(whole, path))]
+    return lines
+
+
+def _arrival(whole: Compilation, path: Path) -> list[str]:
+    n = path.number
+    key = f"np.uint64(key{n}n[np.uint64(key{n}[i])])" if whole.sheet.keys else "0"
+    return [
+        f"i = q{n}",
+        f"q{n} += ONE",
+        f"t = time{n}[i]",
+        f"row, floats = K[{key}], KF[{key}]",
+        *_path_lines(whole, path, "i"),
+    ]
+
+
+def _leaving(whole: Compilation, *, is_done: bool) -> list[str]:
+    """Tell how far the loop has come, and whether that was all."""
+    lines = [f"sent[{n}] = n{n}" for n in range(len(whole.sheet.outputs))]
+    if not whole.sheet.fires_per_instant:
+        lines += [f"at[{n}] = q{n}" for n in range(len(whole.input_types))]
+    return [*lines, f"return {is_done:d}"]
 
 
 def _types() -> list[str]:
@@ -81,6 +118,7 @@ def _types() -> list[str]:
         "READ_F = types.Array(float64, 1, 'C', readonly=True)",
         "READ_I = types.Array(int64, 1, 'C', readonly=True)",
         "READ_S = types.Array(int8, 1, 'C', readonly=True)",
+        "READ_C = types.Array(int32, 1, 'C', readonly=True)",
         "",
     ]
 
@@ -89,31 +127,77 @@ def _constants(whole: Compilation) -> list[str]:
     """The tables that lookups search."""
     return [
         f"{name} = np.array({list(values)!r})"
-        for path in whole.paths
+        for path in _forms(whole)
         for values, name in path.lines.constants.items()
     ]
 
 
-def _path_lines(whole: Compilation, path: Path) -> list[str]:
+def _forms(whole: Compilation) -> list[Path]:
+    """All paths, and their plain forms."""
+    plain = [path.plain_form for path in whole.paths if path.plain_form is not None]
+    return [*whole.paths, *plain]
+
+
+def _path_lines(whole: Compilation, path: Path, place: str) -> list[str]:
     lines: list[str] = []
     if path.groups:
         wanted = " + ".join(f"room_wanted(row, G{g.number}, E{g.number})" for g in path.groups)
-        lines.append(f"if used[0] + {wanted} > pool.size:")
-        lines.append("    return r")
-        lines.append(f"if not has_room(wides, {sum(g.sum_count for g in path.groups)}):")
-        lines.append("    return r")
-    lines += path.loads
-    lines += path.lines.lines
-    lines += path.stores()
+        sums = sum(g.sum_count for g in path.groups)
+        again = f"at[0] = {place}" if whole.sheet.fires_per_instant else f"q{path.number} = i"
+        lines.append(f"if used[0] + {wanted} > pool.size or not has_room(wides, {sums}):")
+        lines += _deeper([again, *_leaving(whole, is_done=False)])
+    plain = path.plain_form
+    if plain is not None:
+        lines.append("done = 0")
+        lines += _plain_lines(whole, plain)
+    careful = [*path.loads, *path.lines.lines, *_endings(whole, path)]
+    return [*lines, *careful] or ["pass"]
+
+
+def _plain_lines(whole: Compilation, plain: PlainPath) -> list[str]:
+    """What is tried first; it goes on to the next tuple if all was well."""
+    deeper = "    " * (plain.lines.depth + 1)
+    return [
+        *plain.loads,
+        f"if ({' | '.join(dict.fromkeys(plain.guards)) or 0}) == 0:",
+        *(f"    {line}" for line in plain.lines.lines),
+        *(f"{deeper}{line}" for line in _endings(whole, plain)),
+        f"{deeper}continue",
+    ]
+
+
+#: How a value is written into a column of an output.
+_WRITTEN = {Kind.NUMBER: "{v}", Kind.TEXT: "np.int32({v})", Kind.BOOLEAN: "{v} != 0.0"}
+
+
+def _endings(whole: Compilation, path: Path) -> list[str]:
+    """When all cells are computed: what is kept, and what leaves."""
+    lines = path.stores()
+    kinds = output_kinds(whole)
+    is_instant = whole.sheet.fires_per_instant
+    rank = "rank[r]" if is_instant else f"rank{path.number}[i]"
     for output, tick, found in path.sent:
-        lines.append(f"if {tick}:")
-        lines.append(f"    n = sent[{output}]")
-        lines.append(f"    o{output}_row[n] = r")
-        for place, operand in enumerate(found):
-            lines.append(f"    o{output}_{place}[n] = {operand.value}")
-            lines.append(f"    o{output}_{place}s[n] = {_sent_status(operand)}")
-        lines.append(f"    sent[{output}] = n + 1")
-    return lines or ["pass"]
+        sent = []
+        if not is_whole(whole, output):
+            has_rank = f"o{output}_rank.size != 0"
+            sent += [f"o{output}_time[n{output}] = t", f"if {has_rank}:",
+                     f"    o{output}_rank[n{output}] = {rank}"]  # fmt: skip
+        for place, (operand, kind) in enumerate(zip(found, kinds[output], strict=True)):
+            value = _WRITTEN[kind].format(v=operand.value)
+            sent.append(f"o{output}_{place}[n{output}] = {value}")
+            status = _sent_status(operand)
+            if status != "0":  # zeros are there already
+                sent.append(f"o{output}_{place}s[n{output}] = {status}")
+        sent.append(f"n{output} += ONE")
+        lines += sent if tick == "True" else [f"if {tick}:", *_deeper(sent)]
+    return lines
+
+
+def is_whole(whole: Compilation, output: int) -> bool:
+    """Does every tuple of the only input make an output tuple?"""
+    if whole.sheet.fires_per_instant or len(whole.paths) > 1:
+        return False
+    return any(number == output and tick == "True" for number, tick, _ in whole.paths[0].sent)
 
 
 def _sent_status(operand: Operand) -> str:
@@ -123,22 +207,34 @@ def _sent_status(operand: Operand) -> str:
     return operand.status
 
 
+_COLUMNS = {Kind.NUMBER: "float64[::1]", Kind.TEXT: "int32[::1]", Kind.BOOLEAN: "boolean[::1]"}
+
+
 def _parameters(whole: Compilation) -> tuple[list[str], list[str]]:
     pairs = [
-        ("start", "int64"), ("which", "READ_I"), ("place", "READ_I"), ("keys", "READ_I"),
-        ("time", "READ_I"), ("folded", "READ_I"), ("lengths", "READ_I"),
+        ("at", "int64[::1]"), ("folded", "READ_I"), ("lengths", "READ_I"),
         ("K", "int64[:, ::1]"), ("KF", "float64[:, ::1]"),
         ("limbs", "int64[:, ::1]"), ("free", "int64[::1]"), ("counters", "int64[::1]"),
         ("pool", "int64[::1]"), ("numbers", "float64[::1]"), ("used", "int64[::1]"),
         ("sent", "int64[::1]"), ("T", "float64[::1]"), ("U", "int64[::1]"),
     ]  # fmt: skip
-    for number, _ in enumerate(whole.input_types):
+    if whole.sheet.fires_per_instant:
+        pairs += [(name, "READ_I") for name in ("place", "keys", "time", "rank")]
+    for number, type_ in enumerate(whole.input_types):
+        if not whole.sheet.fires_per_instant:
+            pairs += [(f"time{number}", "READ_I"), (f"rank{number}", "READ_I")]
+            if whole.sheet.keys:
+                pairs += [(f"key{number}", "READ_C"), (f"key{number}n", "READ_I")]
         for index in fed_columns(whole, number):
-            pairs += [(f"i{number}_{index}", "READ_F"), (f"i{number}_{index}s", "READ_S")]
-    for number, columns in enumerate(whole.sheet.outputs):
-        pairs.append((f"o{number}_row", "int64[::1]"))
-        for place in range(len(columns)):
-            pairs += [(f"o{number}_{place}", "float64[::1]"), (f"o{number}_{place}s", "int8[::1]")]
+            name = f"i{number}_{index}"
+            is_text = type_.schema.fields[index].type.kind is ColumnKind.TEXT
+            pairs += [(name, "READ_C"), (f"{name}n", "READ_I")] if is_text else [(name, "READ_F")]
+            pairs.append((f"{name}s", "READ_S"))
+    for number, kinds in enumerate(output_kinds(whole)):
+        if not is_whole(whole, number):
+            pairs += [(f"o{number}_time", "int64[::1]"), (f"o{number}_rank", "int64[::1]")]
+        for place, kind in enumerate(kinds):
+            pairs += [(f"o{number}_{place}", _COLUMNS[kind]), (f"o{number}_{place}s", "int8[::1]")]
     return [name for name, _ in pairs], [type_ for _, type_ in pairs]
 
 

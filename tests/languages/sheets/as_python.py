@@ -19,7 +19,7 @@ os.environ["NUMBA_DISABLE_JIT"] = "1"
 import numpy as np
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
-from millstream.kernels import loops_sums, sheet_compiled, sheet_paths
+from millstream.kernels import loops_sums, scalar_sheet, sheet_compiled, sheet_paths
 from tests.languages.sheets.generate import sheets, tuples
 from tests.languages.sheets.laws import CUTS, agree
 
@@ -55,6 +55,8 @@ def main(count: int, number: int, *, is_large: bool) -> None:
         sheet_paths.LARGE = -1
     loops_sums.bits_of_float = lambda v: np.int64(struct.unpack("q", struct.pack("d", v))[0])
     loops_sums.float_of_bits = lambda b: struct.unpack("d", struct.pack("q", int(b)))[0]
+    scalars: Any = scalar_sheet
+    scalars.pick = lambda is_first, a, b: a if is_first else b
     kernels_of_sheets: Any = sheet_compiled
     kernels_of_sheets.compiled = interpreted
     kernels_of_sheets.Interner = Keys

@@ -116,3 +116,18 @@ def test_texts_that_nothing_holds_are_forgotten() -> None:
     assert [r[0] for r in rows] == [texts[0], *texts[:-1]]
     assert [n for n, r in enumerate(rows) if r[1]] == [7]
     assert len(kernel.texts.texts.texts) < 6_000
+
+
+def test_keys_that_are_integers_are_told_apart_whatever_their_size() -> None:
+    from millstream.calculus.types import INTEGER
+    from millstream.kernels.interning import Interner
+    from millstream.kernels.sheet_columns import KeyIds
+    from millstream.plan.batch import Vector
+
+    keys = KeyIds(Interner([INTEGER]))
+    found: dict[int, int] = {}
+    for some in ([3, 1, 3], [5000, 3, 0], [-1, 5000], [1 << 40, 1], [100_000, 1 << 40, -1]):
+        codes, numbers = keys.of(0, Vector(INTEGER, np.array(some, np.int64)))
+        for key, number in zip(some, numbers[codes].tolist(), strict=True):
+            assert found.setdefault(key, number) == number
+    assert len(set(found.values())) == len(found)
