@@ -274,6 +274,8 @@ _TABLE: tuple[Scalar, ...] = (
     Scalar("starts_with", _fixed(TEXT, TEXT, result=BOOLEAN), "starts_with(text, prefix)"),
     Scalar("ends_with", _fixed(TEXT, TEXT, result=BOOLEAN), "ends_with(text, suffix)"),
     Scalar("contains", _fixed(TEXT, TEXT, result=BOOLEAN), "contains(text, part)"),
+    Scalar("position", _fixed(TEXT, TEXT, result=INTEGER),
+           "position(text, part): from 1, 0 if it is not there"),
     Scalar("replace", _fixed(TEXT, TEXT, TEXT, result=TEXT), "replace(text, old, new)"),
     Scalar("like", _fixed(TEXT, TEXT, result=BOOLEAN), "like(text, pattern): % and _"),
     Scalar("number", _cast(NUMBER, _ALL - {Kind.TIME, Kind.DURATION}), "number(a)"),

@@ -290,6 +290,7 @@ _STRICT: dict[str, Callable[..., Any]] = {
     "starts_with": str.startswith,
     "ends_with": str.endswith,
     "contains": lambda text, part: part in text,
+    "position": lambda text, part: text.find(part) + 1,
     "replace": lambda text, old, new: text.replace(old, new) if old else text,
     "like": _like,
     "seconds": lambda duration: duration / 1_000_000,

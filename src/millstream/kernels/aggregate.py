@@ -41,7 +41,12 @@ class AggregateKernel:
             np.array(self.layout.sums, np.int64),
             np.array(self.layout.outputs, np.int64).reshape(-1, 2),
             keeps_empty=not function.by,
+            tells_old=True,
         )
+
+    def tell_only_news(self) -> None:
+        """Say what comes and not what goes, where nobody looks at what goes."""
+        self.recipe = self.recipe._replace(tells_old=False)
 
     def process(self, inputs: tuple[Batch, ...], round_: Round) -> tuple[Batch, ...]:
         (batch,) = inputs
@@ -58,11 +63,14 @@ class AggregateKernel:
             values_of(batch, self.schema, self.layout),
             nodes,
         )
-        told = self._empty_told(2 * len(batch))
+        return (self._told_of(changes),)
+
+    def _told_of(self, changes: Changes) -> Batch:
+        told = self._empty_told((1 + self.recipe.tells_old) * len(changes.time))
         size = self._loop(changes, told)
         out = self._batch(told, size)
-        self._release(groups, nodes)
-        return (out,)
+        self._release(changes.groups, changes.nodes)
+        return out
 
     def _loop(self, changes: Changes, told: Told) -> int:
         """Run the changes through the loop; how many are told."""

@@ -54,11 +54,16 @@ class Changes(NamedTuple):
 
 
 class Recipe(NamedTuple):
-    """How columns are summed and outputs made, see `accumulators.Layout`."""
+    """How columns are summed and outputs made, see `accumulators.Layout`.
+
+    `keeps_empty` says whether a group without rows has a row in the output, `tells_old`
+    whether rows that go are told or only those that come.
+    """
 
     sums: Array
     outputs: Array
     keeps_empty: bool
+    tells_old: bool
 
 
 class Kept(NamedTuple):
@@ -177,7 +182,8 @@ def _conclude(told: Told, size: Any, group: Any, recipe: Recipe, kept: Kept) -> 
     was_present = header[group, IS_PRESENT] == 1
     is_present = header[group, ROWS] > 0 or recipe.keeps_empty
     header[group, IS_PRESENT] = 1 if is_present else 0
-    if was_present:
+    start = size
+    if was_present and recipe.tells_old:
         _copy_told(told, size, group, groups)
         told.groups[size], told.weight[size] = group, -1
         size += 1
@@ -187,7 +193,7 @@ def _conclude(told: Told, size: Any, group: Any, recipe: Recipe, kept: Kept) -> 
         return size
     is_new = _keep_told(told, size, group, groups)
     if was_present and not is_new:
-        return size - 1
+        return start
     _count_faults(told, size, group, recipe, groups)
     told.groups[size], told.weight[size] = group, 1
     return size + 1

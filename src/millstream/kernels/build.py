@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
-from millstream.calculus.functions import Aggregate, Distinct, Filter, Join, Judge
+from millstream.calculus.functions import (
+    Aggregate,
+    Distinct,
+    Filter,
+    Function,
+    Istream,
+    Join,
+    Judge,
+    Map,
+    Range,
+)
 from millstream.calculus.graph import Operator, Program
 from millstream.calculus.sheets import Sheet
+from millstream.kernels.aggregate import AggregateKernel
 from millstream.kernels.fallback import FallbackKernel
 from millstream.kernels.judge_code import why_not as why_not_judge
 from millstream.kernels.kernel import Kernel
+from millstream.kernels.now_join import NowJoinKernel
 from millstream.kernels.relational_table import KERNELS
 from millstream.kernels.rows import RowKernel
 from millstream.kernels.rows import why_not as why_not_rows
 from millstream.kernels.sheet_build import sheet_kernel
 from millstream.kernels.table_join import TableJoinKernel
 from millstream.kernels.tostream import DifferenceKernel
+from millstream.kernels.window_aggregate import WindowAggregateKernel
 from millstream.plan.steps import ROW_FUNCTIONS, Plan, Step
 from millstream.plan.unique import is_table_join, unique_keys
 
@@ -22,6 +35,8 @@ def why_not(program: Program, operators: tuple[Operator, ...]) -> str | None:
     """Why these operators cannot run as one compiled step, or None if they can."""
     if all(isinstance(op.function, ROW_FUNCTIONS) for op in operators):
         return _why_not_rows(program, operators)
+    if windowed(operators) is not None:
+        return None
     if len(operators) > 1:
         names = ", ".join(dict.fromkeys(op.function.name for op in operators))
         return f"a cycle or a shared variable ties {names} together"
@@ -40,6 +55,17 @@ def _why_not_rows(program: Program, operators: tuple[Operator, ...]) -> str | No
     return why_not_rows(operators, inputs, program.variables)
 
 
+def windowed(operators: tuple[Operator, ...]) -> Range | None:
+    """The window of two operators, if what reads it has a kernel that takes in both."""
+    match [op.function for op in operators]:
+        case [Range(length=int(), slide=None) as window, Aggregate()]:
+            return window
+        case [Range(length=0, slide=None) as window, Join(where=None)]:
+            return window
+        case _:
+            return None
+
+
 def build_kernel(plan: Plan, step: Step) -> Kernel:
     """The kernel of a step; a fallback where nothing can be compiled."""
     types = plan.program.queue_types()
@@ -56,6 +82,9 @@ def build_kernel(plan: Plan, step: Step) -> Kernel:
         )
     if step.is_row_step:
         return RowKernel(step.operators, inputs, step.outputs, plan.program.variables)
+    window = windowed(step.operators)
+    if window is not None:
+        return _windowed_kernel(plan, step, window)
     (op,) = step.operators
     if isinstance(op.function, Sheet):
         return sheet_kernel(op.function, tuple(t for _, t in inputs), len(step.outputs))
@@ -68,7 +97,36 @@ def build_kernel(plan: Plan, step: Step) -> Kernel:
     )
     if isinstance(kernel, DifferenceKernel):
         kernel.input_is_net = _is_net(plan.program, op.inputs[0])
+    if isinstance(kernel, AggregateKernel) and _only_comes(plan.program, op.outputs[0], Filter):
+        kernel.tell_only_news()
     return kernel
+
+
+def _windowed_kernel(plan: Plan, step: Step, window: Range) -> Kernel:
+    """The kernel of a window and of what reads it."""
+    types = plan.program.queue_types()
+    first, op = step.operators
+    kernel: WindowAggregateKernel | NowJoinKernel
+    if isinstance(op.function, Join):
+        stream, relation = (types[q] for q in step.inputs)
+        side = op.inputs.index(first.outputs[0])
+        kernel = NowJoinKernel(op.function, stream, relation, side)
+        is_seen = not _only_comes(plan.program, op.outputs[0], Filter, Map)
+    else:
+        assert isinstance(op.function, Aggregate)
+        kernel = WindowAggregateKernel(window, op.function, types[step.inputs[0]])
+        is_seen = not _only_comes(plan.program, op.outputs[0], Filter)
+    if not is_seen:
+        kernel.tell_only_news()
+    return kernel
+
+
+def _only_comes(program: Program, queue: str, *between: type[Function]) -> bool:
+    """Whether a queue goes to an Istream, through nothing but some row functions."""
+    readers = {name: op for name, (op, _) in program.consumers().items()}
+    while (reader := readers.get(queue)) is not None and isinstance(reader.function, between):
+        (queue,) = reader.outputs
+    return reader is not None and isinstance(reader.function, Istream)
 
 
 def _is_net(program: Program, queue: str) -> bool:

@@ -11,9 +11,10 @@ from millstream.calculus.types import INTEGER, QueueType, Schema
 from millstream.errors import PlanError
 from millstream.kernels import join_loop
 from millstream.kernels.interning import Interner, named, part
-from millstream.kernels.join_loop import KEY_EXTRA, KEY_ROWS, ROW_EXTRA, ROWS, Keys, Pairs
+from millstream.kernels.join_loop import Pairs
 from millstream.kernels.kernel import Round, State
 from millstream.kernels.loops import dead_ids, frozen, padded
+from millstream.kernels.loops_join import KEY_EXTRA, KEY_ROWS, ROW_EXTRA, ROWS, Keys, Side
 from millstream.plan.batch import Array, Batch, Vector, empty_batch
 
 #: Which pairs, given as rows of the output, satisfy the condition of a join.
@@ -42,7 +43,7 @@ class JoinSide:
         self.rest = tuple(n for n in schema.names if n not in keys)
         self.rows = Interner((INTEGER, *(schema[n] for n in self.rest)), ROW_EXTRA)
 
-    def changes(self, batch: Batch, interner: Interner) -> join_loop.Side:
+    def changes(self, batch: Batch, interner: Interner) -> Side:
         """What the loop needs to know of the changes; those with no partner are left out."""
         if not self.nulls_match:
             has_null = null_keys(batch, self.keys)
@@ -52,7 +53,7 @@ class JoinSide:
         rest = [batch.column(n) for n in self.rest]
         rows = self.rows.ids([numbers, *rest], len(batch))
         assert batch.weight is not None
-        return join_loop.Side(
+        return Side(
             self.number,
             frozen(batch.time),
             rows,
@@ -110,7 +111,7 @@ class JoinKernel:
         self._release(left, right)
         return (out,)
 
-    def _loop(self, left: join_loop.Side, right: join_loop.Side) -> tuple[Pairs, int]:
+    def _loop(self, left: Side, right: Side) -> tuple[Pairs, int]:
         cursor = np.zeros(join_loop.CURSOR, np.int64)
         keys = Keys(self.keys.table.records, self.keys.codec.width)
         room = 2 * (len(left.time) + len(right.time)) + 64
@@ -128,7 +129,7 @@ class JoinKernel:
             return batch
         return batch.take(np.flatnonzero(self.condition(batch)))
 
-    def _release(self, left: join_loop.Side, right: join_loop.Side) -> None:
+    def _release(self, left: Side, right: Side) -> None:
         used = np.concatenate([left.records[left.rows, 0], right.records[right.rows, 0]])
         self.left.release(left.rows)
         self.right.release(right.rows)

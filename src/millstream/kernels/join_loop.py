@@ -11,20 +11,19 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from millstream.compiled import inlined, tight
-from millstream.kernels.loops import FAR, NEAR, prefetch
-from millstream.kernels.loops import NEXT as SOON
+from millstream.kernels.loops_join import (
+    BEFORE,
+    FIRST,
+    IS_TOUCHED,
+    KEY_ROWS,
+    NEXT,
+    ROWS,
+    Keys,
+    Side,
+    apply_changes,
+    settle,
+)
 from millstream.plan.batch import Array
-
-#: What is kept with each row after its words: how often it is present, how often it was
-#: before this instant, its neighbours in the list of its key (links: number plus one, or
-#: zero), and whether this instant has changed it.
-ROWS, BEFORE, NEXT, PREVIOUS, IS_TOUCHED = range(5)
-ROW_EXTRA = 5
-
-#: What is kept with each key after its words: how many rows are in its lists, and links
-#: to the first row of each side.
-KEY_ROWS, FIRST = 0, 1
-KEY_EXTRA = 3
 
 #: Where the loop stands: the next change of each side; the instant, whether it has been
 #: begun, and how many rows of each side it touches; which of these rows is being told
@@ -35,104 +34,11 @@ TELLING, IS_ENTERED, LINK, SIZE = range(6, 10)
 CURSOR = 10
 
 
-class Side(NamedTuple):
-    """The changes of one side; `touched` is room for the rows one instant changes.
-
-    `records` has the rows by number, the number of their key first; `extra` is where in
-    a record the words named above begin.
-    """
-
-    number: int
-    time: Array
-    rows: Array
-    weight: Array
-    touched: Array
-    records: Array
-    extra: int
-
-
-class Keys(NamedTuple):
-    records: Array
-    extra: int
-
-
 class Pairs(NamedTuple):
     time: Array
     left: Array
     right: Array
     weight: Array
-
-
-@inlined
-def _link(row: Any, side: Side, keys: Keys) -> None:
-    records, extra = side.records, side.extra
-    key, first = records[row, 0], keys.extra + FIRST + side.number
-    following = keys.records[key, first]
-    records[row, extra + NEXT] = following
-    records[row, extra + PREVIOUS] = 0
-    if following != 0:
-        records[following - 1, extra + PREVIOUS] = row + 1
-    keys.records[key, first] = row + 1
-    keys.records[key, keys.extra + KEY_ROWS] += 1
-
-
-@inlined
-def _unlink(row: Any, side: Side, keys: Keys) -> None:
-    records, extra = side.records, side.extra
-    key = records[row, 0]
-    following, previous = records[row, extra + NEXT], records[row, extra + PREVIOUS]
-    if following != 0:
-        records[following - 1, extra + PREVIOUS] = previous
-    if previous != 0:
-        records[previous - 1, extra + NEXT] = following
-    else:
-        keys.records[key, keys.extra + FIRST + side.number] = following
-    keys.records[key, keys.extra + KEY_ROWS] -= 1
-
-
-@inlined
-def _prefetch(side: Side, other: Side, i: Any, keys: Keys) -> None:
-    """Ask for what later changes of a side will need."""
-    records, rows = side.records, side.rows
-    if i + FAR < rows.size:
-        prefetch(records, rows[i + FAR])
-        row = rows[i + NEAR]
-        prefetch(keys.records, records[row, 0])
-        prefetch(records, records[row, side.extra + NEXT] - 1)
-        prefetch(records, records[row, side.extra + PREVIOUS] - 1)
-        key, first = records[rows[i + SOON], 0], keys.extra + FIRST
-        prefetch(records, keys.records[key, first + side.number] - 1)
-        prefetch(other.records, keys.records[key, first + other.number] - 1)
-
-
-@inlined
-def _apply(side: Side, other: Side, start: Any, now: Any, keys: Keys) -> Any:
-    """Apply the changes of an instant; where they end, and how many rows they touch."""
-    records, extra = side.records, side.extra
-    count, i = 0, start
-    while i < side.time.size and side.time[i] == now:
-        _prefetch(side, other, i, keys)
-        row = side.rows[i]
-        if records[row, extra + IS_TOUCHED] == 0:
-            records[row, extra + IS_TOUCHED] = 1
-            records[row, extra + BEFORE] = records[row, extra + ROWS]
-            side.touched[count] = row
-            count += 1
-            if records[row, extra + ROWS] == 0:
-                _link(row, side, keys)
-        records[row, extra + ROWS] += side.weight[i]
-        i += 1
-    return i, count
-
-
-@inlined
-def _settle(side: Side, count: Any, keys: Keys) -> None:
-    """Take the rows that are gone out of their lists."""
-    for k in range(count):
-        row = side.touched[k]
-        side.records[row, side.extra + IS_TOUCHED] = 0
-        if side.records[row, side.extra + ROWS] == 0:
-            _unlink(row, side, keys)
 
 
 @inlined
@@ -172,8 +78,8 @@ def _begin(left: Side, right: Side, keys: Keys, cursor: Array) -> Any:
         cursor[NOW] = left.time[i]
     else:
         cursor[NOW] = right.time[j]
-    cursor[AT_LEFT], cursor[TOUCHED_LEFT] = _apply(left, right, i, cursor[NOW], keys)
-    cursor[AT_RIGHT], cursor[TOUCHED_RIGHT] = _apply(right, left, j, cursor[NOW], keys)
+    cursor[AT_LEFT], cursor[TOUCHED_LEFT] = apply_changes(left, right, i, cursor[NOW], keys)
+    cursor[AT_RIGHT], cursor[TOUCHED_RIGHT] = apply_changes(right, left, j, cursor[NOW], keys)
     cursor[IS_BEGUN] = 1
     cursor[TELLING] = 0
     return True
@@ -209,8 +115,8 @@ def join_changes(left: Side, right: Side, keys: Keys, cursor: Array, pairs: Pair
             if not _tell(cursor[TELLING] - cursor[TOUCHED_LEFT], right, left, keys, work):
                 return False
             cursor[TELLING] += 1
-        _settle(left, cursor[TOUCHED_LEFT], keys)
-        _settle(right, cursor[TOUCHED_RIGHT], keys)
+        settle(left, cursor[TOUCHED_LEFT], keys)
+        settle(right, cursor[TOUCHED_RIGHT], keys)
         cursor[IS_BEGUN] = 0
 
 
@@ -275,7 +181,7 @@ def _begin_lookup(left: Side, asked: Asked, keys: Keys, cursor: Array) -> Any:
         cursor[NOW] = left.time[i]
     else:
         cursor[NOW] = asked.time[j]
-    cursor[AT_LEFT], cursor[TOUCHED_LEFT] = _apply(left, left, i, cursor[NOW], keys)
+    cursor[AT_LEFT], cursor[TOUCHED_LEFT] = apply_changes(left, left, i, cursor[NOW], keys)
     cursor[AT_RIGHT], cursor[TOUCHED_RIGHT] = _apply_keys(asked, j, cursor[NOW], keys)
     cursor[IS_BEGUN], cursor[TELLING] = 1, 0
     return True
@@ -334,7 +240,7 @@ def lookup_changes(left: Side, asked: Asked, keys: Keys, cursor: Array, answers:
                     return False
                 _answer_key(key, left, keys, cursor, answers)
             cursor[TELLING] += 1
-        _settle(left, touched, keys)
+        settle(left, touched, keys)
         for k in range(cursor[TOUCHED_RIGHT]):
             keys.records[asked.touched[k], keys.extra + KEY_IS_TOUCHED] = 0
         cursor[IS_BEGUN] = 0

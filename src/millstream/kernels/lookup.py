@@ -9,9 +9,10 @@ from millstream.calculus.types import BOOLEAN, QueueType
 from millstream.kernels import join_loop
 from millstream.kernels.interning import Interner, named, part
 from millstream.kernels.join import JoinSide, null_keys
-from millstream.kernels.join_loop import KEY_ROWS, LOOKUP_KEY_EXTRA, Answers, Asked, Keys
+from millstream.kernels.join_loop import LOOKUP_KEY_EXTRA, Answers, Asked
 from millstream.kernels.kernel import Round, State
 from millstream.kernels.loops import dead_ids, frozen, padded
+from millstream.kernels.loops_join import KEY_ROWS, Keys, Side
 from millstream.kernels.merge import merged_by_time
 from millstream.plan.batch import Array, Batch, Vector, empty_batch
 
@@ -57,7 +58,7 @@ class LookupKernel:
         answer = Vector(BOOLEAN, np.zeros(len(batch), np.bool_))
         return Batch(self.type, batch.time, (*batch.columns, answer), batch.weight)
 
-    def _loop(self, left: join_loop.Side, asked: Asked) -> tuple[Answers, int]:
+    def _loop(self, left: Side, asked: Asked) -> tuple[Answers, int]:
         cursor = np.zeros(join_loop.CURSOR, np.int64)
         # The right side may have made the table of keys grow.
         keys = Keys(self.keys.table.records, self.keys.codec.width)
@@ -73,7 +74,7 @@ class LookupKernel:
         found = Vector(BOOLEAN, answers.found.astype(np.bool_))
         return Batch(self.type, answers.time, (*columns, found), answers.weight)
 
-    def _release(self, left: join_loop.Side, ids: Array) -> None:
+    def _release(self, left: Side, ids: Array) -> None:
         used = np.concatenate([left.records[left.rows, 0], ids])
         self.left.release(left.rows)
         column = self.keys.codec.width + KEY_ROWS

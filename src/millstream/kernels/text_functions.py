@@ -140,6 +140,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "starts_with": str.startswith,
     "ends_with": str.endswith,
     "contains": lambda text, part: part in text,
+    "position": lambda text, part: text.find(part) + 1,
     "replace": _replace,
     "like": _like,
     "==": lambda a, b: a == b,

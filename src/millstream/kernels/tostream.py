@@ -17,6 +17,10 @@ from millstream.kernels.merge import Stateless
 from millstream.plan.batch import Array, Batch, empty_batch
 
 
+def _all_of(weight: Array, sign: int) -> bool:
+    return bool((np.sign(weight) == sign).all())
+
+
 class DifferenceKernel(Stateless):
     """Istream and Dstream: the insertions, or the deletions, of each instant.
 
@@ -34,7 +38,7 @@ class DifferenceKernel(Stateless):
     def process(self, inputs: tuple[Batch, ...], round_: Round) -> tuple[Batch, ...]:
         batch = inputs[0]
         assert batch.weight is not None
-        if self.input_is_net:
+        if self.input_is_net and not _all_of(batch.weight, self.sign):
             batch = batch.take(np.flatnonzero(np.sign(batch.weight) == self.sign))
         net = consolidate(batch)
         if self.input_is_net:

@@ -18,6 +18,12 @@ from millstream.plan.batch import Array, Batch
 _WRAP = 1 << 64
 
 
+def ends_of(time: Array, length: int) -> Array:
+    """When rows leave; the sum fits, but the length alone may not, so it may wrap."""
+    while_ = np.uint64((length + 1) % _WRAP)
+    return (time.view(np.uint64) + while_).view(np.int64)
+
+
 class RangeKernel:
     """Mutable: holds the rows that are present and will leave."""
 
@@ -41,13 +47,11 @@ class RangeKernel:
         gone = self.present.pop(self.present.count_until(due)) if len(self.present) else None
         if gone is None or not len(gone):
             return (come,)
-        return (merged_by_time([self._changes(gone, self._ends(gone.time), -1), come], self.type),)
-
-    def _ends(self, time: Array) -> Array:
-        """When rows leave; the sum fits, but the length alone may not, so it may wrap."""
-        assert self.length is not None
-        while_ = np.uint64((self.length + 1) % _WRAP)
-        return (time.view(np.uint64) + while_).view(np.int64)
+        return (
+            merged_by_time(
+                [self._changes(gone, ends_of(gone.time, self.length), -1), come], self.type
+            ),
+        )
 
     def _changes(self, batch: Batch, time: Array, weight: int) -> Batch:
         return Batch(self.type, time, batch.columns, np.full(len(batch), weight, np.int64))

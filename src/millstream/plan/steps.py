@@ -1,7 +1,8 @@
 """The plan: steps in the order in which they run, grouped into stages.
 
 A *step* is a set of operators that one kernel runs. Row functions that follow each other
-are one step. Operators that share a variable, and cycles, always lie inside one step,
+are one step, and so are a window and its reader where a kernel takes in both. Operators
+that share a variable, and cycles, always lie inside one step,
 with everything on the paths between them. A *stage* is a run of steps that can be
 partitioned by one key, so that partitions need not talk to each other.
 """
@@ -11,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from millstream.calculus.functions import Duplicate, Filter, FlatMap, Fold, Map
+from millstream.calculus.functions import Duplicate, Filter, FlatMap, Fold, Map, Range
 from millstream.calculus.graph import Operator, Program, in_dependency_order
 from millstream.plan.lower import lower
 
@@ -61,7 +62,7 @@ def make_plan(program: Program, why_not: Capability, *, ranks_all: bool = False)
     """
     lowered = lower(program)
     groups = _inseparable(lowered)
-    fused = _fuse(lowered, groups, why_not)
+    fused = _fuse_windows(lowered, _fuse(lowered, groups, why_not), why_not)
     steps = tuple(_step(lowered, ops, why_not) for ops in _ordered(lowered, fused))
     ranked = frozenset(lowered.queue_types()) if ranks_all else _ranked(steps)
     return Plan(lowered, steps, ranked)
@@ -136,6 +137,24 @@ def _fuse(
             feeder[:] = together
             home.update({op.id: feeder for op in group})
     return list({id(g): g for g in home.values()}.values())
+
+
+def _fuse_windows(
+    program: Program, groups: list[list[Operator]], why_not: Capability
+) -> list[list[Operator]]:
+    """Join each window with what reads it, where one kernel can do the work of both."""
+    readers = program.consumers()
+    alone = {group[0].id: group for group in groups if len(group) == 1}
+    for window in [op for (op,) in alone.values() if isinstance(op.function, Range)]:
+        reader = readers.get(window.outputs[0])
+        if reader is None or reader[0].id not in alone:
+            continue
+        pair = (window, reader[0])
+        if why_not(program, pair) is None:
+            alone[reader[0].id][:] = pair
+            groups.remove(alone.pop(window.id))
+            del alone[reader[0].id]
+    return groups
 
 
 def _in_order(program: Program, ops: Iterable[Operator]) -> list[Operator]:

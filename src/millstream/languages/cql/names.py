@@ -44,8 +44,8 @@ FUNCTIONS: dict[str, str] = {
     "iff": "if",
 }  # fmt: skip
 
-#: Functions that are written in terms of others.
-SHORTHANDS = ("nullif", "concat", "date_trunc", "extract", "cast")
+#: Functions with a grammar of their own.
+GRAMMATICAL = ("extract", "cast", "position", "trim", "substring", "if")
 
 #: Aggregates, and what they are called in the calculus or, made of others, in `spread`.
 AGGREGATES: dict[str, str] = {
@@ -64,4 +64,4 @@ AGGREGATES: dict[str, str] = {
 }
 
 #: What may be extracted from a time.
-TIME_PARTS = ("year", "month", "day", "hour", "minute", "second")
+TIME_PARTS = ("year", "month", "day", "hour", "minute", "second", "epoch")

@@ -34,14 +34,16 @@ from millstream.languages.cql.ast import (
     With,
 )
 from millstream.languages.cql.lift import Lifted, lift_windows
-from millstream.languages.cql.names import AGGREGATES, FUNCTIONS, SHORTHANDS
+from millstream.languages.cql.names import AGGREGATES, FUNCTIONS, GRAMMATICAL
 from millstream.languages.cql.read_terms import CALL, Node, TermReader
+from millstream.languages.cql.shorthands import SHORTHANDS
 from millstream.languages.cql.tokens import Stop, Token, span_of_token
 from millstream.source import Source, Span
 
-#: Functions with a grammar of their own, which sqlglot reads.
-_KNOWN_TO_SQL = frozenset({"cast", "extract", "substring", "trim", "if"})
-_OURS = (frozenset(FUNCTIONS) | frozenset(AGGREGATES) | frozenset(SHORTHANDS)) - _KNOWN_TO_SQL
+#: Functions whose names sqlglot shall have no ideas about.
+_OURS = (frozenset(FUNCTIONS) | frozenset(AGGREGATES) | frozenset(SHORTHANDS)).difference(
+    GRAMMATICAL
+)
 
 _SELECT_CLAUSES = frozenset(
     {

@@ -30,6 +30,7 @@ from millstream.languages.cql.names import (
     TIME_PARTS,
     TYPES,
 )
+from millstream.languages.cql.shorthands import SHORTHANDS
 from millstream.languages.cql.tokens import UNITS, Stop
 from millstream.source import Source, Span
 
@@ -42,14 +43,45 @@ CALL = "call "
 _BINARY: dict[type[Any], str] = {
     exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.IntDiv: "div", exp.Mod: "%",
     exp.EQ: "==", exp.NEQ: "!=", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",
-    exp.And: "and", exp.Or: "or", exp.DPipe: "||", exp.Like: "like",
+    exp.And: "and", exp.Or: "or", exp.DPipe: "||",
 }  # fmt: skip
+
+#: What is read of each node. Whatever else sqlglot has found in it is a fault, so that
+#: nothing that was written is ever passed over: in this way `NOT` comes before `LIKE`.
+_PARTS: dict[type[Any], frozenset[str]] = {
+    exp.Column: frozenset({"this", "table", "db"}),
+    exp.Identifier: frozenset({"this", "quoted"}),
+    exp.Literal: frozenset({"this", "is_string"}),
+    exp.Between: frozenset({"this", "low", "high"}),
+    exp.In: frozenset({"this", "query", "expressions"}),
+    exp.Case: frozenset({"this", "ifs", "default"}),
+    exp.If: frozenset({"this", "true", "false"}),
+    exp.Cast: frozenset({"this", "to"}),
+    exp.Interval: frozenset({"this", "unit"}),
+    exp.Substring: frozenset({"this", "start", "length"}),
+    exp.Trim: frozenset({"this", "expression", "position"}),
+    exp.Coalesce: frozenset({"this", "expressions"}),
+    exp.Anonymous: frozenset({"this", "expressions"}),
+    exp.StrPosition: frozenset({"this", "substr"}),
+    exp.Like: frozenset({"this", "expression", "negate"}),
+    exp.ILike: frozenset({"this", "expression", "negate"}),
+}
+#: The last two are not written: how sqlglot's own dialects divide and concatenate.
+_USUAL_PARTS = frozenset({"this", "expression", "typed", "safe"})
 
 #: Operators that may stand before ALL and ANY.
 _COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
-#: Powers of ten beyond these are of no use to 64-bit floating point numbers.
-MOST_DIGITS = 15
 _QUANTIFIED = "such as x >= ALL (SELECT ...)"
+
+#: What to write instead of what is not there.
+_INSTEAD: dict[type[Any], str] = {
+    exp.Escape: "% and _ cannot be escaped; use contains, starts_with or ends_with",
+    exp.Window: "use a window in the FROM clause, and GROUP BY",
+    exp.Tuple: "compare the values one by one",
+    exp.RegexpLike: "use LIKE, contains, starts_with or ends_with",
+    exp.SimilarTo: "use LIKE, contains, starts_with or ends_with",
+    exp.Bracket: "a window stands in the FROM clause, after the name of a stream",
+}
 
 
 class TermReader:
@@ -81,7 +113,14 @@ class TermReader:
             exp.Between: self.between,
             exp.In: self.membership,
             exp.Exists: lambda node, span: Membership(None, self.query(node.this), span),
-            exp.Is: self.is_null,
+            exp.Is: self.is_,
+            exp.NullSafeEQ: self.same,
+            exp.NullSafeNEQ: lambda node, span: self.negated(self.same(node, span), span),
+            exp.Like: self.like,
+            exp.ILike: self.like,
+            exp.StrPosition: lambda node, span: self.apply(
+                "position", [node.this, node.args["substr"]], span
+            ),
             exp.Case: self.case,
             exp.If: self.if_,
             exp.Cast: self.cast,
@@ -117,9 +156,11 @@ class TermReader:
         if name is not None and isinstance(node.expression, (exp.All, exp.Any)):
             return self.quantified(node, name, span)
         if name is not None:
+            self.check_parts(node, span)
             return self.apply(name, [node.this, node.expression], span)
         read = self.tables.get(type(node))
         if read is not None:
+            self.check_parts(node, span)
             return read(node, span)
         if isinstance(node, (exp.Subquery, exp.Select, exp.SetOperation)):
             return Scalar(self.query(node), span)
@@ -130,8 +171,17 @@ class TermReader:
             return Apply(self.written(node), (), span)
         return self.unsupported(node, span)
 
+    def check_parts(self, node: Node, span: Span) -> None:
+        """Nothing that sqlglot has found in a node may be left unread."""
+        parts = _PARTS.get(type(node), _USUAL_PARTS)
+        for name, value in node.args.items():
+            if value and name not in parts:
+                shown = name.rstrip("_").upper().replace("_", " ")
+                self.fail(f"{shown} is not part of CQL here", span)
+
     def unsupported(self, node: Node, span: Span) -> Expression:
-        self.fail(f"this is not part of CQL: {node.key.upper()}", span)
+        hint = _INSTEAD.get(type(node))
+        self.fail(f"this is not part of CQL: {node.key.upper()}", span, hint)
         raise AssertionError
 
     def apply(self, name: str, args: Iterable[Node], span: Span) -> Apply:
@@ -187,10 +237,39 @@ class TermReader:
             return Apply(Word("not", span), (Membership(operand, query, span),), span)
         return Quantified(operand, operator, is_all, query, span)
 
-    def is_null(self, node: Node, span: Span) -> Expression:
-        if not isinstance(node.expression, exp.Null):
-            self.fail("IS can only be followed by NULL or NOT NULL", span)
-        return self.apply("is_null", [node.this], span)
+    def like(self, node: Node, span: Span) -> Expression:
+        """`LIKE`, `ILIKE` for letters of any case, and both with `NOT` before them."""
+        if isinstance(node.expression, (exp.All, exp.Any)):
+            self.fail("ALL and ANY stand after a comparison", span, _QUANTIFIED)
+        sides = [self.term(node.this), self.term(node.expression)]
+        if isinstance(node, exp.ILike):
+            sides = [Apply(Word("lower", one.span), (one,), one.span) for one in sides]
+        found = Apply(Word("like", span), tuple(sides), span)
+        return self.negated(found, span) if node.args.get("negate") else found
+
+    def negated(self, term: Expression, span: Span) -> Expression:
+        return Apply(Word("not", span), (term,), span)
+
+    def is_(self, node: Node, span: Span) -> Expression:
+        """`IS NULL`, `IS TRUE`, `IS FALSE`: none of them is ever null."""
+        asked = node.expression
+        if isinstance(asked, exp.Null):
+            return self.apply("is_null", [node.this], span)
+        if not isinstance(asked, exp.Boolean):
+            self.fail("IS is followed by NULL, TRUE, FALSE or DISTINCT FROM", span)
+        operand = self.term(node.this)
+        compared = operand if asked.this else self.negated(operand, span)
+        return Apply(Word("coalesce", span), (compared, Constant(False, BOOLEAN, span)), span)
+
+    def same(self, node: Node, span: Span) -> Expression:
+        """`IS NOT DISTINCT FROM`: nulls are the same as each other and as nothing else."""
+        one, other = self.term(node.this), self.term(node.expression)
+
+        def apply(name: str, *args: Expression) -> Expression:
+            return Apply(Word(name, span), args, span)
+
+        equal = apply("coalesce", apply("==", one, other), Constant(False, BOOLEAN, span))
+        return apply("if", apply("is_null", one), apply("is_null", other), equal)
 
     def case(self, node: Node, span: Span) -> Expression:
         default = node.args.get("default")
@@ -212,9 +291,12 @@ class TermReader:
 
     def cast(self, node: Node, span: Span) -> Expression:
         name = node.to.sql().lower().split("(")[0]
+        is_text = isinstance(node.this, exp.Literal) and node.this.is_string
+        if name == "date" and is_text:
+            name = "timestamp"  # a day is its first instant
         if name not in TYPES:
             self.fail(f'unknown type "{name}"', span, f"types are: {listing(SHOWN_TYPES)}")
-        if TYPES[name] == TIME and isinstance(node.this, exp.Literal) and node.this.is_string:
+        if TYPES[name] == TIME and is_text:
             moment = parse_time(str(node.this.this))
             if moment is None:
                 self.fail(f"{node.this.this!r} is not a time", span,
@@ -233,6 +315,10 @@ class TermReader:
 
     def extract(self, node: Node, span: Span) -> Expression:
         part = str(node.this.this).lower()
+        if part == "epoch":
+            micros = self.apply("integer", [node.expression], span)
+            million = Constant(1_000_000, INTEGER, span)
+            return Apply(Word("/", span), (micros, million), span)
         if part not in TIME_PARTS:
             near = suggest(part, TIME_PARTS)
             hint = f"parts of a time are: {listing(TIME_PARTS)}. {near or ''}".strip()
@@ -266,45 +352,11 @@ class TermReader:
             return self.total(word, args, span)
         if name in ("all", "any", "some"):
             self.fail("ALL and ANY take a query in parentheses", span)
-        if name == "nullif" and len(args) == 2:
-            same = self.apply("==", args, span)
-            null = Constant(None, None, span)
-            return Apply(Word("if", span), (same, null, self.term(args[0])), span)
-        if name == "concat" and args:
-            found = self.term(args[0])
-            for one in args[1:]:
-                found = Apply(Word("||", span), (found, self.term(one)), span)
-            return found
-        if name == "round" and len(args) == 2:
-            return self.rounded(args, span)
-        if name == "date_trunc" and len(args) == 2:
-            return self.date_trunc(args, span)
+        shorthand = SHORTHANDS.get(name)
+        if shorthand is not None:
+            return shorthand.read(self, word, args, span)
         known = Word(FUNCTIONS.get(name, word.name), word.span)
         return Apply(known, tuple(self.term(a) for a in args), span)
-
-    def date_trunc(self, args: list[Node], span: Span) -> Expression:
-        unit = str(args[0].this).lower()
-        if unit not in UNITS:
-            self.fail(f'unknown unit of time "{unit}"', self.span(args[0]),
-                      f"units are: {listing(UNITS, 40)}")  # fmt: skip
-        step = Constant(UNITS[unit], DURATION, self.span(args[0]))
-        return Apply(Word("floor_time", span), (self.term(args[1]), step), span)
-
-    def rounded(self, args: list[Node], span: Span) -> Expression:
-        """`ROUND(x, n)`: to n digits after the point, or before it if n is negative."""
-        digits = self.term(args[1])
-        sign = 1
-        if isinstance(digits, Apply) and digits.function.name == "neg":
-            sign, (digits,) = -1, digits.args
-        number = digits.value if isinstance(digits, Constant) else None
-        if not isinstance(number, int) or isinstance(number, bool) or number > MOST_DIGITS:
-            self.fail(f"ROUND takes a number of digits from -{MOST_DIGITS} to {MOST_DIGITS}",
-                      self.span(args[1]))  # fmt: skip
-        assert isinstance(number, int)
-        scale = Constant(float(10**number), NUMBER, span)
-        there, back = ("*", "/") if sign > 0 else ("/", "*")
-        scaled = Apply(Word(there, span), (self.term(args[0]), scale), span)
-        return Apply(Word(back, span), (Apply(Word("round", span), (scaled,), span), scale), span)
 
     def filtered(self, node: Node, span: Span) -> Expression:
         total = self.term(node.this)

@@ -21,8 +21,9 @@ from millstream.languages.cql.ast import (
     Total,
     Word,
 )
-from millstream.languages.cql.names import AGGREGATES, FUNCTIONS, SHORTHANDS
+from millstream.languages.cql.names import AGGREGATES, FUNCTIONS, GRAMMATICAL
 from millstream.languages.cql.scope import Names
+from millstream.languages.cql.shorthands import SHORTHANDS
 from millstream.languages.cql.tokens import Stop
 
 #: What to write for a part of an expression, or None to write it as it is.
@@ -148,7 +149,7 @@ def _unknown_function(word: Word) -> Fault:
     if word.name.lower() in ("istream", "dstream", "rstream"):
         message = f"{word.name} stands around a whole query or a whole select list"
         return Fault(message, word.span)
-    known = [*FUNCTIONS, *SHORTHANDS, *AGGREGATES]
+    known = list(dict.fromkeys([*FUNCTIONS, *SHORTHANDS, *GRAMMATICAL, *AGGREGATES]))
     near = suggest(word.name.lower(), known)
     hint = near or f"functions are: {listing(known, 80)}"
     return Fault(f'unknown function "{word.name}"', word.span, hint)

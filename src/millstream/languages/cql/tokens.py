@@ -20,11 +20,11 @@ Token = Any
 
 #: Microseconds in each unit of time, by every name it goes by.
 UNITS: dict[str, int] = {
-    **dict.fromkeys(("microsecond", "microseconds", "us"), 1),
-    **dict.fromkeys(("millisecond", "milliseconds", "ms"), 1_000),
-    **dict.fromkeys(("second", "seconds", "sec", "s"), 1_000_000),
-    **dict.fromkeys(("minute", "minutes", "min"), 60_000_000),
-    **dict.fromkeys(("hour", "hours", "h"), 3_600_000_000),
+    **dict.fromkeys(("microsecond", "microseconds", "usec", "us"), 1),
+    **dict.fromkeys(("millisecond", "milliseconds", "msec", "ms"), 1_000),
+    **dict.fromkeys(("second", "seconds", "sec", "secs", "s"), 1_000_000),
+    **dict.fromkeys(("minute", "minutes", "min", "mins"), 60_000_000),
+    **dict.fromkeys(("hour", "hours", "hr", "hrs", "h"), 3_600_000_000),
     **dict.fromkeys(("day", "days", "d"), 86_400_000_000),
 }
 _SHOWN_UNITS = ("microseconds", "milliseconds", "seconds", "minutes", "hours", "days")
