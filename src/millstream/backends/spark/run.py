@@ -36,6 +36,7 @@ from millstream.backends.spark.manifest import (
     write_manifest,
 )
 from millstream.backends.spark.points import reached
+from millstream.backends.spark.scratch import scratch_folder
 from millstream.backends.spark.session import DEFAULT_MASTER, abandon, start_session
 from millstream.backends.spark.spec import InputSpec, SourceSpec, spec_to_json
 from millstream.backends.spark.wire import SCHEMA, message_of
@@ -95,7 +96,7 @@ def run(
 
     A Spark session that is given is used and left running.
     """
-    folder = Path(checkpoint or tempfile.mkdtemp(prefix="millstream-")).resolve()
+    folder = Path(checkpoint or tempfile.mkdtemp(dir=scratch_folder())).resolve()
     settings = Settings(
         master, partitions or os.cpu_count() or 2, buckets, batch_bytes, snapshot_every, ui
     )

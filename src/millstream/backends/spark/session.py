@@ -16,6 +16,7 @@ from typing import Any
 
 from millstream.backends.spark.archive import java_options
 from millstream.backends.spark.java import find_java, java_environment
+from millstream.backends.spark.scratch import has_room_for_sockets, scratch_folder
 
 DEFAULT_MASTER = "local[*,4]"
 
@@ -39,23 +40,30 @@ _PLAIN_FILES = "FileSystemBasedCheckpointFileManager"
 _QUICK = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 
 
+def _flag(is_on: bool) -> str:  # noqa: FBT001 - that is what it is
+    return str(is_on).lower()
+
+
 def start_session(master: str, checkpoint: Path, partitions: int, *, ui: bool = False) -> Any:
     """A Spark session for one job; one that runs already is used as it is."""
     java = find_java()
     os.environ.update(java_environment(java))
     from pyspark.sql import SparkSession
 
+    scratch = scratch_folder()
     log = checkpoint / "spark.log"
     configuration = checkpoint / "log4j2.properties"
     configuration.write_text(_LOGGING.format(path=log))
     settings = {
         "spark.app.name": "millstream",
-        "spark.ui.enabled": str(ui).lower(),
+        "spark.ui.enabled": _flag(ui),
+        "spark.local.dir": str(scratch),
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.extraJavaOptions": " ".join(
             [
                 f"-Dlog4j2.configurationFile=file:{configuration}",
+                f"-Djava.io.tmpdir={scratch}",
                 *_SILENT,
                 *_QUICK,
                 *java_options(java),
@@ -70,7 +78,9 @@ def start_session(master: str, checkpoint: Path, partitions: int, *, ui: bool = 
         "spark.sql.adaptive.enabled": "false",
         "spark.python.worker.reuse": "true",
         # Over TCP, a small message to a worker waits 40 ms for an acknowledgement.
-        "spark.python.unix.domain.socket.enabled": str(hasattr(socket, "AF_UNIX")).lower(),
+        "spark.python.unix.domain.socket.enabled": _flag(
+            hasattr(socket, "AF_UNIX") and has_room_for_sockets(scratch)
+        ),
         # Blobs stay on this machine for a moment; compressing them takes longer than that.
         "spark.shuffle.compress": "false",
         "spark.shuffle.spill.compress": "false",
