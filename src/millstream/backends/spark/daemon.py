@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import gc
 import importlib
-from collections.abc import Callable
-from typing import Any
 
 #: Arrow loads pandas when it first makes an array.
 _LOADED = (
@@ -41,24 +39,11 @@ def load_before_forking() -> None:
     gc.freeze()
 
 
-def quiet(worker: Callable[..., int]) -> Callable[..., int]:
-    """A worker that ends without a word when Spark has hung up: there is no one to tell."""
-
-    def run(*arguments: Any) -> int:
-        try:
-            return worker(*arguments)
-        except (BrokenPipeError, ConnectionResetError):
-            return 1
-
-    return run
-
-
 def main() -> None:
-    from pyspark import daemon
+    from pyspark.daemon import manager
 
     load_before_forking()
-    daemon.worker = quiet(daemon.worker)
-    daemon.manager()
+    manager()
 
 
 if __name__ == "__main__":

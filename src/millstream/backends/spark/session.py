@@ -11,12 +11,14 @@ import os
 import signal
 import socket
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from millstream.backends.spark.archive import java_options
-from millstream.backends.spark.java import find_java, java_environment
+from millstream.backends.spark.java import Java, find_java, java_environment
 from millstream.backends.spark.scratch import has_room_for_sockets, scratch_folder
+from millstream.errors import SetupError
 
 DEFAULT_MASTER = "local[*,4]"
 
@@ -90,6 +92,7 @@ def start_session(master: str, checkpoint: Path, partitions: int, *, ui: bool = 
         "spark.sql.streaming.checkpointFileManagerClass": f"{_CHECKPOINTS}.{_PLAIN_FILES}",
         "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
     }
+    _launch(java, {"spark.master": master, **settings}, log)
     builder = SparkSession.builder.master(master)
     for name, value in settings.items():
         builder = builder.config(name, value)
@@ -102,6 +105,29 @@ def start_session(master: str, checkpoint: Path, partitions: int, *, ui: bool = 
     # It writes what is raised inside a batch to standard error; we tell it ourselves.
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     return session
+
+
+def _launch(java: Java, settings: Mapping[str, str], log: Path) -> None:
+    """Start Java, unless it runs already. What it and Spark's processes say goes to the log."""
+    from pyspark import SparkConf, SparkContext
+    from pyspark.errors import PySparkRuntimeError
+    from pyspark.java_gateway import launch_gateway
+
+    if SparkContext._gateway is not None:  # noqa: SLF001 - nobody else knows it
+        return
+    conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
+    with log.open("ab") as file:
+        try:
+            gateway: Any = launch_gateway(  # type: ignore[no-untyped-call]
+                conf, {"stdout": file, "stderr": file}
+            )
+        except PySparkRuntimeError:
+            words = log.read_text(errors="replace").splitlines()
+            reason = f": {words[-1]}" if words else ""
+            raise SetupError(
+                f'the Java in "{java.home}" did not start{reason}', hint=f"its log is {log}"
+            ) from None
+    SparkContext._ensure_initialized(gateway=gateway)  # noqa: SLF001 - there is no other way
 
 
 def abandon(session: Any) -> None:

@@ -7,7 +7,6 @@ where it is used.
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -58,8 +57,6 @@ class BatchReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         from millstream.state.files import LocalFiles
 
         if self._planner is None:
-            # Spark ends this process by hanging up: that is no fault to be told.
-            signal.signal(signal.SIGPIPE, signal.SIG_DFL)
             spec = spec_from_json(self.text)
             self._planner = Planner(spec, LocalFiles(spec.checkpoint))
         return self._planner
