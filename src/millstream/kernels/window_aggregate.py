@@ -80,11 +80,16 @@ class Waiting:
 
     def restore(self, state: State) -> None:
         self._parts.clear()
-        like = self.nothing._asdict().items()
-        arrays = (
-            np.array(state[name], empty.dtype).reshape(-1, *empty.shape[1:]) for name, empty in like
+        count = len(state["time"])
+        self.push(
+            Counted(
+                *(
+                    # There may be no columns at all, so the rows are counted elsewhere.
+                    np.array(state[name], empty.dtype).reshape(count, *empty.shape[1:])
+                    for name, empty in self.nothing._asdict().items()
+                )
+            )
         )
-        self.push(Counted(*arrays))
 
 
 @inlined

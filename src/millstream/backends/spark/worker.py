@@ -10,11 +10,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import astuple, dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from millstream.backends.job import rejected_changes
+from millstream.backends.spark.aside import Aside
 from millstream.backends.spark.buckets import parts
 from millstream.backends.spark.claims import Claims
 from millstream.backends.spark.clock import Clock, Known, segment_of
@@ -97,10 +99,14 @@ class StageTask:
             for name, made in self._advance(state, arrivals.get(bucket, []), clock).items():
                 self._send(name, made, bucket)
         reached("mid-task", self.turn.version)
-        delta = self._write_delta(group, {b: arrivals.get(b, []) for b in buckets}, clock)
+        # To make a file durable is to wait: the delta is written beside the results.
+        writing = Aside()
+        delta = self._write_delta(group, {b: arrivals.get(b, []) for b in buckets}, clock, writing)
         snapshot = self._write_snapshot(group, buckets) if self.turn.is_kept else None
+        sent = list(self._sent(group, clock, delta, snapshot))
+        writing.wait()
         reached("after-state", self.turn.version)
-        yield from self._sent(group, clock, delta, snapshot)
+        yield from sent
 
     def _clock(self, messages: list[Message]) -> Clock:
         told = [s for m in messages for s in m.get("segments", ())]
@@ -251,14 +257,17 @@ class StageTask:
         of = self.memory.description.partitions
         return f"{self.folder}/{version:09}.{group}of{of}.{kind}"
 
-    def _write_delta(self, group: int, arrivals: dict[int, list[Arrival]], clock: Clock) -> int:
+    def _write_delta(
+        self, group: int, arrivals: dict[int, list[Arrival]], clock: Clock, writing: Aside
+    ) -> int:
         """One file for all buckets: what came. Answers the bytes behind it."""
         buckets = {
             bucket: [[parcel.written(), bound] for parcel, bound in came]
             for bucket, came in arrivals.items()
         }
         data = encode({"mark": clock.mark, "ticks": clock.ticks, "buckets": buckets})
-        self.memory.files.write(self._name(self.turn.version, group, "delta"), data)
+        name = self._name(self.turn.version, group, "delta")
+        writing.start(partial(self.memory.files.write, name, data))
         apart = (p.size for came in arrivals.values() for p, _ in came)
         return len(data) + sum(apart)
 
