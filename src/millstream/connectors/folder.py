@@ -126,7 +126,7 @@ class FolderWriter:
     def write_batch(self, number: int, batch: Batch) -> None:
         if number < self._next:
             return
-        staging = _Staging(self._parts, self._folder, self._type)
+        staging = _Staging(self._parts, self._folder, self._type, self._name)
         try:
             if len(batch):
                 staging.write(number, batch)
@@ -157,7 +157,7 @@ class FolderWriter:
             self.write_batch(self._next, batch)
             return
         if self._whole is None:
-            self._whole = _Staging(self._parts, self._folder, self._type)
+            self._whole = _Staging(self._parts, self._folder, self._type, self._name)
         if len(batch):
             self._whole.add(batch)
 
@@ -167,7 +167,9 @@ class FolderWriter:
         try:
             if self._record is None and not self._is_following:
                 self.open(_new_job(), fresh=True)
-                self._publish(self._whole or _Staging(self._parts, self._folder, self._type))
+                self._publish(
+                    self._whole or _Staging(self._parts, self._folder, self._type, self._name)
+                )
         except BaseException:
             self.abort()
             raise
@@ -261,9 +263,10 @@ class FolderWriter:
 class _Staging:
     """Mutable: parts under hidden names, complete on disk before the first is published."""
 
-    def __init__(self, location: Location, folder: Path, type_: QueueType) -> None:
+    def __init__(self, location: Location, folder: Path, type_: QueueType, name: str) -> None:
         self._location = location
         self._folder = folder
+        self._name = name
         self._type = type_
         self._writer: QueueWriter | None = None
         self._rows = 0
@@ -273,7 +276,7 @@ class _Staging:
         """A part of its own."""
         # Some programs take names with a dot for others, but none takes this ending.
         path = self._folder / f".part-{number:09}.{self._location.format.value}.tmp"
-        self._writer = open_writer(replace(self._location, path=path), self._type)
+        self._writer = open_writer(replace(self._location, path=path), self._type, self._name)
         self._staged.append(path)
         self._writer.write(batch)
         self._rows = len(batch)

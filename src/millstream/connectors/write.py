@@ -176,9 +176,9 @@ class RejectedWriter:
         self._table.abort()
 
 
-def open_writer(location: Location, type_: QueueType) -> QueueWriter:
+def open_writer(location: Location, type_: QueueType, name: str | None = None) -> QueueWriter:
     """A writer for the items of a queue of this type; late rows are written so too."""
-    return QueueWriter(_open_table(location, fields_of(type_)))
+    return QueueWriter(_open_table(location, fields_of(type_), name))
 
 
 def fields_of(type_: QueueType) -> list[Field]:
@@ -206,8 +206,8 @@ def open_rejected_writer(location: Location) -> RejectedWriter:
     return RejectedWriter(_open_table(location, REJECTED_FIELDS))
 
 
-def _open_table(location: Location, fields: Sequence[Field]) -> Table:
-    sink = _sink(location)
+def _open_table(location: Location, fields: Sequence[Field], name: str | None = None) -> Table:
+    sink = _sink(location, name)
     try:
         return _table(location, sink, [f.name for f in fields], fields)
     except BaseException:
@@ -224,7 +224,8 @@ def _table(location: Location, sink: Sink, names: Sequence[str], fields: Sequenc
     return TextTable(sink, b"", lambda columns: jsonl_lines(names, columns, times))
 
 
-def _sink(location: Location) -> Sink:
+def _sink(location: Location, name: str | None = None) -> Sink:
+    """A file is called by its own name in messages, or by that of what it is a part of."""
     if location.format is Format.GENERATOR:
         raise UsageError("a generator cannot be written to", place=location.text)
     if location.path is None:
@@ -233,4 +234,4 @@ def _sink(location: Location) -> Sink:
         raise UsageError("rejected rows cannot go to a database", hint="give them a file")
     if location.is_pattern or location.is_folder:
         raise UsageError("an output must be one file", place=location.text)
-    return FileSink(location.path, location.name_of(location.path))
+    return FileSink(location.path, name or location.name_of(location.path))
