@@ -23,6 +23,7 @@ from millstream.environment.judging import outcome, verdict
 from millstream.kernels.judge import JudgeKernel
 from millstream.kernels.judge_code import why_not
 from millstream.kernels.kernel import Round
+from millstream.kernels.loops_judge import SKIP
 from millstream.kernels.rounds import NO_TICKS
 from millstream.plan.batch import batch_of
 
@@ -131,3 +132,42 @@ def test_changes_that_do_not_change_a_verdict_are_not_told() -> None:
 def test_what_the_machine_cannot_compute_is_said() -> None:
     odd = Call("like", (column("s"), Literal("a%", TEXT)), BOOLEAN)
     assert "like" in (why_not(Judge(("k",), (Requirement("1", "", None, odd),))) or "")
+
+
+def test_rows_of_many_places_are_judged_as_if_each_were_alone() -> None:
+    """With many places rows are taken in another order, and most rules are skipped in a block."""
+    places = [f"berth {n}" for n in range(20)]
+
+    def at(place: str) -> Term:
+        tests = (Call("==", (column(c), Literal(place, TEXT)), BOOLEAN) for c in ("s", "t"))
+        return Call("or", tuple(tests), BOOLEAN)
+
+    deep = Call(">", (column("x"), Literal(1.0, NUMBER)), BOOLEAN)
+    shared = Call("+", (column("x"), column("y")), NUMBER)
+    shown = (Shown("x", "m", column("x")), Shown("sum", "m", shared))
+    requirements = [
+        Requirement(
+            str(n),
+            "a sum",
+            Call("and", (at(place), deep), BOOLEAN) if n % 2 else at(place),
+            Call(
+                "<",
+                (Literal(float(n), NUMBER), shared) if n % 3 else (shared, column("y")),
+                BOOLEAN,
+            ),
+            shown,
+            (Shown("s", "", column("s")),),
+        )
+        for n, place in enumerate(places)
+    ]
+    judge = Judge(("k",), tuple(requirements))
+    rows: list[Row] = [
+        (n, None if n % 31 == 0 else float(n % 7), float(n % 5), None, None,
+         None if n % 97 == 0 else places[n * 7 % 20], places[n % 3] if n % 2 else None, None, None)
+        for n in range(2000)
+    ]  # fmt: skip
+    kernel = JudgeKernel(judge, (TYPE,), 1)
+    assert kernel.sorted_by is not None and (kernel.code.operation == SKIP).any()
+    batch = batch_of(TYPE, list(range(len(rows))), rows, [1] * len(rows))
+    (made,) = kernel.process((batch,), Round(len(rows), NO_TICKS))
+    assert [defined(judge, row) for row in rows] == made.rows()

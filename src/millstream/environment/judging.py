@@ -61,8 +61,12 @@ def places_of(ones: Sequence[Requirement]) -> str:
 
 def failure(one: Requirement, names: Names) -> str:
     """A requirement that fails, and the values that fail it."""
-    values = ", ".join(f"{s.label} = {shown_value(s, names)}" for s in one.shown)
-    return f"line {one.place}: {one.text}" + (f", but {values}" if values else "")
+    return failure_of(one, [f"{s.label} = {shown_value(s, names)}" for s in one.shown])
+
+
+def failure_of(one: Requirement, values: Sequence[str]) -> str:
+    """A requirement that fails, and the values that fail it, in words already."""
+    return f"line {one.place}: {one.text}" + (f", but {', '.join(values)}" if values else "")
 
 
 def doubts(ones: Sequence[Requirement], names: Names) -> str:

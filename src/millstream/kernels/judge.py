@@ -16,10 +16,10 @@ from millstream.calculus.judging import ALLOWED, RESTRICTED, UNDECIDED, Judge
 from millstream.calculus.terms import Call, Column, Term
 from millstream.calculus.types import TEXT, Kind, QueueType
 from millstream.kernels.consolidate import consolidate
-from millstream.kernels.judge_code import allocated, code_of
+from millstream.kernels.judge_code import allocated, code_of, with_skips
 from millstream.kernels.judge_words import Speech
 from millstream.kernels.kernel import Round
-from millstream.kernels.loops_judge import FALSE, judge_rows
+from millstream.kernels.loops_judge import BLOCK, FALSE, judge_rows
 from millstream.kernels.merge import Stateless
 from millstream.plan.batch import Array, Batch, Vector, empty_batch
 
@@ -38,7 +38,8 @@ class JudgeKernel(Stateless):
         self.numbers, self.truths, self.texts = made.numbers, made.truths, made.texts
         self.crossed = frozenset(made.crossed)
         self.known = pa.array(list(made.texts), pa.string())
-        self.code, self.registers, self.bank = allocated(made.instructions)
+        self.code, self.registers, self.bank = allocated(with_skips(made.instructions))
+        self.sorted_by = made.most_compared()
         self.speech = Speech(function, input_types[0].schema)
 
     def process(self, inputs: tuple[Batch, ...], round_: Round) -> tuple[Batch, ...]:
@@ -47,8 +48,9 @@ class JudgeKernel(Stateless):
         if not len(batch):
             nothing = empty_batch(self.type)
             return (Batch(self.type, nothing.time, nothing.columns, nothing.weight, batch.rank),)
+        columns = self._columns(batch)
         row, requirement, outcome = judge_rows(
-            self.code, *self._columns(batch), self.registers, self.bank
+            self.code, *columns, self._order(columns[0]), self.registers, self.bank
         )
         words = self._words(batch, row, requirement, outcome)
         made = Batch(self.type, batch.time, (*kept, *words), batch.weight, batch.rank)
@@ -93,6 +95,14 @@ class JudgeKernel(Stateless):
             case _:
                 raise AssertionError(term)
 
+    def _order(self, numbers: Array) -> Array:
+        """Rows of one place together: then most blocks have nothing to do with most places."""
+        rows = numbers.shape[1]
+        if self.sorted_by is None or rows <= BLOCK:
+            return np.arange(rows)
+        order: Array = np.argsort(numbers[self.sorted_by], kind="stable")
+        return order
+
     # --- out of it ---
 
     def _words(
@@ -109,7 +119,12 @@ class JudgeKernel(Stateless):
         is_restricted = np.zeros(len(batch), np.bool_)
         is_restricted[row[outcome == FALSE]] = True
         status[rows] = np.where(is_restricted[rows], 1, 2)
-        values = [batch.column(n).take(rows).to_list() for n in self.speech.read]
+        # Conditions are looked at only where it is not known whether they hold.
+        wanted = None if (status[rows] == 2).any() else self.speech.shown_columns
+        values = [
+            batch.column(name).take(rows).to_list() if wanted is None or n in wanted else ()
+            for n, name in enumerate(self.speech.read)
+        ]
         numbers, outcomes = requirement.tolist(), outcome.tolist()
         for n, (place, start, end) in enumerate(zip(rows.tolist(), starts.tolist(), ends,
                                                     strict=True)):  # fmt: skip

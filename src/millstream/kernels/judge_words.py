@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from millstream.calculus.base import columns_read_by
-from millstream.calculus.judging import Judge
+from millstream.calculus.judging import Judge, Shown
+from millstream.calculus.terms import Column
 from millstream.calculus.types import Schema, Value
-from millstream.environment.judging import doubts, failure, places_of
+from millstream.environment.judging import doubts, failure_of, places_of, shown_value
 
 _MOST_REMEMBERED = 1 << 18
 
@@ -30,6 +31,15 @@ class Pattern:
     places: str
 
 
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """A value that is shown, with the place of its column if it is just that."""
+
+    number: int
+    shown: Shown
+    column: int | None
+
+
 class Speech:
     """Mutable: what has been said before, by what it depends on."""
 
@@ -41,6 +51,17 @@ class Speech:
         self.read = tuple(n for n in schema.names if n in wanted)
         place = {name: n for n, name in enumerate(self.read)}
         self.shown = [tuple(sorted(place[name] for name in names)) for names in shown]
+        self.shown_columns = frozenset(c for columns in self.shown for c in columns)
+        different = {
+            s: n for n, s in enumerate({s for one in judge.requirements for s in one.shown})
+        }
+        self.spoken = [
+            [Spoken(different[s], s, place[s.term.name] if isinstance(s.term, Column) else None)
+             for s in one.shown]
+            for one in judge.requirements
+        ]  # fmt: skip
+        #: A column has few values that fail, and most of them stay.
+        self.values: dict[tuple[int, Value], str] = {}
         self.patterns: dict[tuple[int, ...], Pattern] = {}
         self.whole: dict[tuple[Value, ...], str] = {}
         self.said: dict[tuple[Value, ...], str] = {}
@@ -75,11 +96,28 @@ class Speech:
         key = (number, *values)
         found = self.said.get(key)
         if found is None:
-            names = dict(zip((self.read[c] for c in self.shown[number]), values, strict=True))
-            found = failure(self.requirements[number], names)
+            words = [self._value(one, number, values, columns, row) for one in self.spoken[number]]
+            found = failure_of(self.requirements[number], words)
             if len(self.said) >= _MOST_REMEMBERED:
                 self.said.clear()
             self.said[key] = found
+        return found
+
+    def _value(
+        self, one: Spoken, number: int, values: tuple[Value, ...], columns: Columns, row: int
+    ) -> str:
+        if one.column is None:
+            names = dict(zip((self.read[c] for c in self.shown[number]), values, strict=True))
+            return f"{one.shown.label} = {shown_value(one.shown, names)}"
+        value = columns[one.column][row]
+        key = (one.number, value)
+        found = self.values.get(key)
+        if found is None:
+            names = {self.read[one.column]: value}
+            found = f"{one.shown.label} = {shown_value(one.shown, names)}"
+            if len(self.values) >= _MOST_REMEMBERED:
+                self.values.clear()
+            self.values[key] = found
         return found
 
     def doubts(self, undecided: list[int], columns: Columns, row: int) -> tuple[str, str]:

@@ -6,6 +6,10 @@ minute to compile and be no faster, because each instruction here works on a who
 Numbers live in one bank of registers, each with a mask; truth in another, one byte per
 value: 0 false, 1 not known, 2 true. So `and` is the least, `or` the greatest and `not` is
 2 - x, which is Kleene's logic.
+
+Most rules are about few rows: those bound for one berth. Where a condition is false for a
+whole block, what only its requirement needs is skipped; so rows had better come in an
+order that puts those of one place together.
 """
 
 from __future__ import annotations
@@ -20,7 +24,8 @@ from millstream.plan.batch import Array
 BLOCK = 512
 
 (LOAD, LOAD_TRUTH, CONSTANT, TRUTH, ADD, SUBTRACT, MULTIPLY, DIVIDE, NEGATE, ABSOLUTE,
- EQUAL, UNEQUAL, LESS, AT_MOST, AND, OR, NOT, IS_NULL, JUDGE) = range(19)  # fmt: skip
+ EQUAL, UNEQUAL, LESS, AT_MOST, IS, IS_NOT, BELOW, ABOVE, UP_TO, FROM,
+ AND, OR, NOT, IS_NULL, SKIP, JUDGE) = range(26)  # fmt: skip
 
 FALSE, UNKNOWN, TRUE = 0, 1, 2
 
@@ -98,6 +103,29 @@ def _comparison(
 
 
 @tight
+def _against(operation: int, x: Array, xv: Array, y: float, z: Array, size: int) -> None:
+    """Comparisons with a constant, which is a number."""
+    if operation == IS:
+        for j in range(size):
+            z[j] = (2 * (x[j] == y)) if xv[j] else 1
+    elif operation == IS_NOT:
+        for j in range(size):
+            z[j] = (2 * (x[j] != y)) if xv[j] else 1
+    elif operation == BELOW:
+        for j in range(size):
+            z[j] = (2 * (x[j] < y)) if xv[j] else 1
+    elif operation == ABOVE:
+        for j in range(size):
+            z[j] = (2 * ((x[j] > y) | (x[j] != x[j]))) if xv[j] else 1
+    elif operation == UP_TO:
+        for j in range(size):
+            z[j] = (2 * (x[j] <= y)) if xv[j] else 1
+    elif operation == FROM:
+        for j in range(size):
+            z[j] = (2 * ((x[j] >= y) | (x[j] != x[j]))) if xv[j] else 1
+
+
+@tight
 def _logic(operation: int, x: Array, y: Array, z: Array, size: int) -> None:
     if operation == AND:
         for j in range(size):
@@ -117,6 +145,15 @@ def _missing(xv: Array, z: Array, size: int) -> None:
 
 
 @tight
+def _is_false(x: Array, size: int) -> bool:
+    """Whether something is false for a whole block."""
+    top = np.uint8(0)
+    for j in range(size):
+        top |= x[j]
+    return bool(top == 0)
+
+
+@tight
 def _unmet(when: Array, holds: Array, size: int) -> int:
     """How many rows of a block do not meet a requirement for certain."""
     count = 0
@@ -127,13 +164,13 @@ def _unmet(when: Array, holds: Array, size: int) -> int:
 
 @tight
 def _noted(
-    when: Array, holds: Array, start: int, size: int, requirement: int, found: Found, used: int
+    when: Array, holds: Array, block: Array, size: int, requirement: int, found: Found, used: int
 ) -> int:
     """Note the rows of a block that do not meet a requirement for certain."""
     for j in range(size):
         outcome = max(2 - when[j], holds[j])
         if outcome != 2:
-            found.row[used] = start + j
+            found.row[used] = block[j]
             found.requirement[used] = requirement
             found.outcome[used] = outcome
             used += 1
@@ -151,10 +188,10 @@ def _larger(found: Found, used: int, room: int) -> Found:
 
 @compiled
 def judge_rows(
-    code: Code, columns: Array, there: Array, truths: Array, registers: int, bank: int
+    code: Code, columns: Array, there: Array, truths: Array, order: Array, registers: int, bank: int
 ) -> Found:
-    """Run the code on all rows: columns of numbers with masks, and columns of truth."""
-    rows = max(columns.shape[1], truths.shape[1])
+    """Run the code on all rows in an order: columns of numbers with masks, and of truth."""
+    rows = len(order)
     number = np.empty((registers, BLOCK), np.float64)
     mask = np.empty((registers, BLOCK), np.bool_)
     truth = np.empty((bank, BLOCK), np.uint8)
@@ -162,16 +199,21 @@ def judge_rows(
     used = 0
     for start in range(0, rows, BLOCK):
         size = min(BLOCK, rows - start)
-        for n in range(len(code.operation)):
+        block = order[start : start + size]
+        n = 0
+        while n < len(code.operation):
             operation = code.operation[n]
             a, b, c = code.first[n], code.second[n], code.target[n]
+            n += 1
             if operation == LOAD:
-                number[c, :size] = columns[a, start : start + size]
-                mask[c, :size] = there[a, start : start + size]
+                for j in range(size):
+                    number[c, j] = columns[a, block[j]]
+                    mask[c, j] = there[a, block[j]]
             elif operation == LOAD_TRUTH:
-                truth[c, :size] = truths[a, start : start + size]
+                for j in range(size):
+                    truth[c, j] = truths[a, block[j]]
             elif operation == CONSTANT:
-                number[c, :size] = code.constant[n]
+                number[c, :size] = code.constant[n - 1]
                 mask[c, :size] = b == 1
             elif operation == TRUTH:
                 truth[c, :size] = a
@@ -180,14 +222,19 @@ def judge_rows(
                             number[c], mask[c], size)  # fmt: skip
             elif operation <= AT_MOST:
                 _comparison(operation, number[a], mask[a], number[b], mask[b], truth[c], size)
+            elif operation <= FROM:
+                _against(operation, number[a], mask[a], code.constant[n - 1], truth[c], size)
             elif operation <= NOT:
                 _logic(operation, truth[a], truth[b], truth[c], size)
             elif operation == IS_NULL:
                 _missing(mask[a], truth[c], size)
+            elif operation == SKIP:
+                if _is_false(truth[a], size):
+                    n = c
             else:
                 count = _unmet(truth[a], truth[b], size)
                 if used + count > len(found.row):
                     found = _larger(found, used, 2 * (used + count))
                 if count:
-                    used = _noted(truth[a], truth[b], start, size, c, found, used)
+                    used = _noted(truth[a], truth[b], block, size, c, found, used)
     return Found(found.row[:used], found.requirement[:used], found.outcome[:used])

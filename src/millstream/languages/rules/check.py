@@ -188,6 +188,10 @@ class Checker:
             what = "abs" if operator == "abs" else "a minus sign"
             self.fail(f"{what} needs a number, but this is {typed.spoken}", value.span)
             return None
+        # A number such as -5 degC is one token; all else turns a scale upside down.
+        if typed.unit.offset and typed.constant is None:
+            self.misuse("abs" if operator == "abs" else "a minus sign", value, typed)
+            return None
         plain = typed.in_unit(_base(typed.unit)) if typed.unit.offset else typed
         if plain.constant is not None:
             sign = abs(plain.constant) if operator == "abs" else -plain.constant
@@ -231,6 +235,10 @@ class Checker:
             self.fail("this divides by zero", _over(one_text, other_text))
             return None
         if operator in ("*", "/"):
+            for text, side in (left, right):
+                if isinstance(side, Quantity) and side.unit.offset:
+                    self.misuse("a product" if operator == "*" else "a quotient", text, side)
+                    return None
             return _product(operator, one, other)
         if one.unit.dimension != other.unit.dimension:
             self.clash(_VERBS[operator], one_text, other_text, one, other)
@@ -239,7 +247,16 @@ class Checker:
             self.fail("cannot add two temperatures", _over(one_text, other_text),
                       "add a difference, in K or delta_degC")  # fmt: skip
             return None
+        if operator == "-" and other.unit.offset and one.unit.is_difference:
+            self.fail("cannot subtract a temperature from a difference of temperatures",
+                      _over(one_text, other_text))  # fmt: skip
+            return None
         return _sum(operator, one, other)
+
+    def misuse(self, what: str, text: Expression, side: Quantity) -> None:
+        """The zero of a scale of temperature means nothing, so neither do its multiples."""
+        message = f"{what} needs a difference, but this is a point on a scale ({side.unit.label})"
+        self.fail(message, text.span, f"subtract one: {written(text)} - 0 {side.unit.label}")
 
     def comparison(self, operator: str, left: _Side, right: _Side) -> Typed | None:
         (one_text, one), (other_text, other) = left, right
@@ -248,6 +265,12 @@ class Checker:
                 if one.unit.dimension != other.unit.dimension:
                     self.clash("compare", one_text, other_text, one, other)
                     return None
+                for this, that in ((one, other), (other, one)):
+                    if this.unit.is_difference and that.unit.offset:
+                        hint = f"differences are in K or {that.unit.without_offset().label}"
+                        self.fail("cannot compare a difference of temperatures with a temperature",
+                                  _over(one_text, other_text), hint)  # fmt: skip
+                        return None
                 unit = other.unit if one.constant is not None else one.unit
                 terms = (one.in_unit(unit).term, other.in_unit(unit).term)
                 return truth(operator, terms, logic.compared(one.linear, operator, other.linear))

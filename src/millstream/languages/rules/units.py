@@ -96,6 +96,11 @@ class Unit:
         label = f"delta_{self.label}" if self.offset else self.label
         return Unit(label, self.dimension, self.factor)
 
+    @property
+    def is_difference(self) -> bool:
+        """Whether this can only be the difference of two points on a scale."""
+        return self.label.startswith("delta_")
+
     def in_base(self, value: Fraction) -> Fraction:
         return value * self.factor + self.offset
 
