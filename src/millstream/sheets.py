@@ -19,13 +19,13 @@ from pathlib import Path
 from millstream.calculus.sheets import Address, Fed, Windows
 from millstream.errors import CheckError, RunError, UsageError, listing, suggest
 from millstream.formulas.recalculate import Recalculation
-from millstream.formulas.syntax import MAX_COLUMN, MAX_ROW, column_number
+from millstream.formulas.syntax import MAX_COLUMN, MAX_ROW, Cell, column_number
 from millstream.formulas.values import ErrorValue, Scalar
 from millstream.formulas.workbook import Workbook, key_of, place_of
 from millstream.kernels.sheet_machine import SheetMachine, SheetState
 from millstream.languages.sheets.flatten import Flattened, flatten
 from millstream.languages.sheets.read import read_workbook
-from millstream.languages.sheets.streams import input_cells
+from millstream.languages.sheets.streams import first_sheet, input_cells
 
 _ADDRESS = re.compile(r"\$?([A-Za-z]{1,3})\$?([1-9]\d{0,6})")
 
@@ -128,7 +128,7 @@ class Sheet:
     def _address(self, cell: str) -> Address:
         sheet_name, mark, rest = cell.rpartition("!")
         if not mark:
-            sheet = next(iter(self._workbook.sheets))
+            sheet = first_sheet(self._workbook)
         else:
             wanted = sheet_name.strip("'").replace("''", "'")
             found = self._workbook.sheet_name(wanted)
@@ -140,9 +140,15 @@ class Sheet:
                     hint=f"it has: {names}. {near or ''}".strip(),
                 )
             sheet = found
-        match = _ADDRESS.fullmatch(rest)
+        match = _ADDRESS.fullmatch(rest.strip())
         if match is None:
-            raise UsageError(f'"{cell}" is no address of a cell', hint='write "B3" or "Sheet2!B3"')
+            named = self._workbook.defined(rest.strip(), sheet)
+            if isinstance(named, Cell):
+                return named.sheet, named.row, named.column
+            raise UsageError(
+                f'"{cell}" is no address of a cell, nor the name of one',
+                hint='write "B3" or "Sheet2!B3"',
+            )
         row, column = int(match[2]), column_number(match[1])
         if row > MAX_ROW or column > MAX_COLUMN:
             raise UsageError(f'"{cell}" lies outside a worksheet')

@@ -239,7 +239,7 @@ class Figure:
     ) -> None:
         """No aggregate is kept."""
 
-    def places(self, area: Area) -> None:
+    def index(self, area: Area, *, is_to_last: bool = True) -> None:
         """Values change: nothing is kept."""
 
     def is_formula(self, sheet: str, row: int, column: int) -> bool:

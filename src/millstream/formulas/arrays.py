@@ -6,11 +6,14 @@ XFD1048576 must not make a column a million cells long.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from millstream.formulas.values import NUM, Raised, Scalar
+
+if TYPE_CHECKING:
+    from millstream.formulas.indexes import AreaIndex
 
 #: No formula may build an array larger than this.
 MAX_ARRAY = 5_000_000
@@ -40,8 +43,11 @@ class Cells(Protocol):
         """An aggregate of a window that is kept up to date, in a tuple of one, or None."""
         ...
 
-    def places(self, area: Area) -> Mapping[tuple[type, Scalar], int] | None:
-        """Where each value of a row or column stands first, if that is known; texts folded."""
+    def index(self, area: Area, *, is_to_last: bool = True) -> AreaIndex | None:
+        """Where values stand in an area that does not change, if that is known.
+
+        Whoever only wants to walk through it says that it need not last.
+        """
         ...
 
     def is_formula(self, sheet: str, row: int, column: int) -> bool: ...
@@ -109,6 +115,10 @@ class Area:
         return self.cells.value(self.sheet, self.top + row, self.left + column)
 
     def given(self) -> Iterator[Scalar]:
+        index = self.cells.index(self, is_to_last=False)
+        if index is not None:
+            yield from index.values
+            return
         for row, column in self.cells.filled(self):
             value = self.cells.value(self.sheet, row, column)
             if value is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from millstream.formulas.arrays import Area, Array
+from millstream.formulas.indexes import AreaIndex, Indexes
 from millstream.formulas.syntax import Node
 from millstream.formulas.values import Scalar
 from millstream.formulas.workbook import Worksheet, key_of
@@ -22,6 +23,7 @@ class ConstantCells:
         places: Iterable[tuple[str, int, int]],
     ) -> None:
         self.sheets: dict[str, Worksheet] = {}
+        self.indexes = Indexes()
         for (sheet, row, column), value in constants.items():
             self._sheet(sheet).constants[key_of(row, column)] = value
         for sheet, row, column in places:
@@ -52,8 +54,9 @@ class ConstantCells:
     ) -> None:
         """No aggregate is kept."""
 
-    def places(self, area: Area) -> None:
-        """Values change: nothing is kept."""
+    def index(self, area: Area, *, is_to_last: bool = True) -> AreaIndex | None:
+        """For areas in which all cells are constant; whoever keeps the others knows which."""
+        return self.indexes.index(area, is_to_last=is_to_last)
 
     def is_formula(self, sheet: str, row: int, column: int) -> bool:
         return False

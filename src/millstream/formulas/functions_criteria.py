@@ -46,6 +46,9 @@ def cells_of(values: Table, *, with_empty: bool) -> Iterator[tuple[int, int, Sca
 
 def count_if(operand: Operand, wanted: Scalar) -> float:
     values, matches = table(operand), criterion(wanted)
+    near = _candidates(values, wanted)
+    if near is not None:
+        return float(sum(1 for _, _, v in near if matches(v)))
     if isinstance(values, Area) and matches(None):
         there = [v for _, _, v in cells_of(values, with_empty=False) if v is not None]
         empty = values.height * values.width - len(there)
@@ -58,13 +61,29 @@ def _matching(conditions: tuple[Operand, ...]) -> Iterator[tuple[int, int]]:
     tables = [table(o) for o in conditions[::2]]
     if len({(t.height, t.width) for t in tables}) > 1:
         fail(VALUE)
-    matchers = [criterion(_one(c)) for c in conditions[1::2]]
+    criteria = [_one(c) for c in conditions[1::2]]
+    matchers = [criterion(c) for c in criteria]
+    near = [(n, _candidates(t, c)) for n, (t, c) in enumerate(zip(tables, criteria, strict=True))]
+    known = [(n, places) for n, places in near if places is not None]
+    if known:
+        best, places = min(known, key=lambda pair: len(pair[1]))
+        others = [n for n in range(len(tables)) if n != best]
+        for i, j, value in places:
+            if matchers[best](value) and all(matchers[n](tables[n].at(i, j)) for n in others):
+                yield i, j
+        return
     # One that no empty cell meets is looked at first: an area then need not be walked whole.
     order = sorted(range(len(tables)), key=lambda n: matchers[n](None))
     first, *others = order
     for i, j, value in cells_of(tables[first], with_empty=matchers[first](None)):
         if matchers[first](value) and all(matchers[n](tables[n].at(i, j)) for n in others):
             yield i, j
+
+
+def _candidates(values: Table, wanted: Scalar) -> list[tuple[int, int, Scalar]] | None:
+    """The cells that can meet a criterion, where an index tells; they come row by row."""
+    index = values.cells.index(values) if isinstance(values, Area) else None
+    return None if index is None else index.candidates(wanted)
 
 
 def _one(value: Operand) -> Scalar:

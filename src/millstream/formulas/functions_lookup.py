@@ -31,7 +31,8 @@ from millstream.formulas.values import (
 def _line(values: Table) -> list[Scalar]:
     if values.height > 1 and values.width > 1:
         fail(NA)
-    return list(values.to_array().values())
+    index = values.cells.index(values) if isinstance(values, Area) else None
+    return list(values.to_array().values()) if index is None else index.line
 
 
 def exact_place(wanted: Scalar, values: Table, *, wildcards: bool) -> int | None:
@@ -46,9 +47,9 @@ def exact_place(wanted: Scalar, values: Table, *, wildcards: bool) -> int | None
         wanted = 0.0
     kind = type(wanted)
     if pattern is None and isinstance(values, Area):
-        places = values.cells.places(values)
-        if places is not None:
-            return places.get((kind, lowered if lowered is not None else wanted))
+        index = values.cells.index(values)
+        if index is not None:
+            return index.first(wanted)
     for i, j, value in cells_of(values, with_empty=False):
         if type(value) is not kind:
             continue
@@ -130,7 +131,7 @@ def _looked_up(
     else:
         keys = values.part(0, 0, values.height, 1)
     if is_near:
-        found: int | None = approximate_place(wanted, list(keys.to_array().values()))
+        found: int | None = approximate_place(wanted, _line(keys))
     else:
         found = exact_place(wanted, keys, wildcards=True)
     if found is None:

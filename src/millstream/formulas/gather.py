@@ -137,6 +137,40 @@ def criterion(value: Scalar) -> Matcher:
     return lambda v: type(v) is kind and holds(compare(v, wanted))
 
 
+def equality_keys(value: Scalar) -> list[object] | None:
+    """What a cell that meets a criterion has one of (`value_keys`); None if it asks for more.
+
+    Numbers that are the same to the eye may differ a little: they have one of two keys.
+    """
+    if value is None:
+        value = 0.0
+    if type(value) is str:
+        text = value.removeprefix("=")
+        if not text or text[0] in "<>=" or has_wildcards(text):
+            return None
+        value = _typed(text)
+    if type(value) is float:
+        near = 2.0**-50 * abs(value)
+        return list({_bucket(value - near), _bucket(value), _bucket(value + near)})
+    if type(value) is str:
+        return [folded(value)]
+    return [value] if type(value) is bool else None
+
+
+def value_keys(value: Scalar) -> list[object]:
+    """How a value in a cell can be asked for by a criterion of equality."""
+    if type(value) is float:
+        return [_bucket(value)]
+    if type(value) is not str:
+        return [value] if type(value) is bool else []
+    number = number_in_text(value)
+    return [folded(value)] if number is None else [folded(value), _bucket(number)]
+
+
+def _bucket(number: float) -> tuple[str, float]:
+    return "number", float(f"{number:.12g}")
+
+
 def _typed(text: str) -> Scalar:
     if text.upper() in ("TRUE", "FALSE"):
         return text.upper() == "TRUE"

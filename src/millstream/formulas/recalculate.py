@@ -8,20 +8,19 @@ really needs it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from millstream.errors import CheckError, MillstreamError
 from millstream.formulas.arrays import Area, Array
 from millstream.formulas.evaluate import Context, Unsupported, array_of, value_of
+from millstream.formulas.indexes import AreaIndex, Indexes
 from millstream.formulas.precedents import areas_of
 from millstream.formulas.syntax import Call, Node, children
-from millstream.formulas.values import NA, Scalar, folded
+from millstream.formulas.values import NA, Scalar
 from millstream.formulas.workbook import Workbook, key_of, place_of
 
 _Key = tuple[str, int]
-#: Shorter rows and columns are searched, not indexed.
-_SHORT = 64
 
 
 class Circular(MillstreamError):
@@ -36,7 +35,7 @@ class Recalculation:
         self.computed: dict[_Key, Scalar | MillstreamError] = {}
         self.arrays: dict[_Key, Array] = {}
         self.open: set[_Key] = set()
-        self.indexed: dict[tuple[str, int, int, int, int], dict[tuple[type, Scalar], int]] = {}
+        self.indexes = Indexes()
         self.ready: set[tuple[str, int, int, int, int]] = set()
 
     # --- what formulas ask ---
@@ -77,20 +76,9 @@ class Recalculation:
     ) -> None:
         """No aggregate is kept."""
 
-    def places(self, area: Area) -> Mapping[tuple[type, Scalar], int] | None:
-        """Long columns that many lookups search are indexed once."""
-        if area.height * area.width <= _SHORT:
-            return None
-        key = (area.sheet, area.top, area.left, area.bottom, area.right)
-        found = self.indexed.get(key)
-        if found is None:
-            found = self.indexed[key] = {}
-            for row, column in self.filled(area):
-                value = self.value(area.sheet, row, column)
-                text = folded(value) if type(value) is str else value
-                place = max(row - area.top, column - area.left)
-                found.setdefault((type(value), text), place)
-        return found
+    def index(self, area: Area, *, is_to_last: bool = True) -> AreaIndex | None:
+        """Long columns that many formulas search are indexed once."""
+        return self.indexes.index(area, is_to_last=is_to_last)
 
     def is_formula(self, sheet: str, row: int, column: int) -> bool:
         worksheet, key = self.workbook.sheets[sheet], key_of(row, column)

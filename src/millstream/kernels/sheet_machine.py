@@ -8,7 +8,7 @@ that ticks and values depend only on the new inputs and on this state.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from millstream.calculus.sheets import (
@@ -23,6 +23,7 @@ from millstream.calculus.sheets import (
 )
 from millstream.formulas.arrays import Area, Array, Cells, window_of
 from millstream.formulas.evaluate import Context, Names, array_of, value_of
+from millstream.formulas.indexes import AreaIndex
 from millstream.formulas.values import NA, Scalar
 from millstream.kernels.window_summary import WindowSummary
 
@@ -103,6 +104,8 @@ class LiveCells:
     def __init__(self, static: Cells, changing: frozenset[Address]) -> None:
         self.static = static
         self.changing = changing
+        #: Which areas hold nothing that changes, as far as was asked.
+        self.fixed: dict[tuple[str, int, int, int, int], bool] = {}
         self.state = SheetState()
 
     def value(self, sheet: str, row: int, column: int) -> Scalar:
@@ -133,8 +136,22 @@ class LiveCells:
         buffer = self.state.windows.get((sheet, row, column))
         return None if buffer is None else buffer.summarised().aggregate(function, arguments)
 
-    def places(self, area: Area) -> None:
-        """Values change: nothing is kept."""
+    def index(self, area: Area, *, is_to_last: bool = True) -> AreaIndex | None:
+        """Tables of constants are searched quickly; where values change nothing is kept."""
+        if area.height * area.width == 1:
+            return None
+        key = (area.sheet, area.top, area.left, area.bottom, area.right)
+        is_fixed = self.fixed.get(key)
+        if is_fixed is None:
+            is_fixed = self.fixed[key] = not any(
+                sheet == area.sheet
+                and area.top <= row <= area.bottom
+                and area.left <= column <= area.right
+                for sheet, row, column in self.changing
+            )
+        if not is_fixed:
+            return None
+        return self.static.index(replace(area, cells=self.static), is_to_last=is_to_last)
 
     def is_formula(self, sheet: str, row: int, column: int) -> bool:
         return self.static.is_formula(sheet, row, column)

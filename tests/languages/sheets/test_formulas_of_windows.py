@@ -130,6 +130,26 @@ def test_capitals_and_spaces_do_not_matter_in_bindings(tmp_path: Path) -> None:
     assert [(6.0, 3.0)] == [(r["v"], r["w"]) for r in found]
 
 
+def test_bindings_may_come_first_use_names_and_other_words(tmp_path: Path) -> None:
+    rows = [
+        ("T", "in", "price", "Price", "float", ""),
+        ("T", "in", "who", "A2", "String", "key"),
+        ("T", "in", "ts", None, "timestamp", "time"),
+        ("O", "out", "v", "C2"),
+    ]
+    path = save(tmp_path / "b.xlsx", bound(rows, {"C2": "=Price*2"}))
+    book = openpyxl.load_workbook(path)
+    book.defined_names["Price"] = DefinedName("Price", attr_text="S!$B$2")
+    book.move_sheet("streams", -1)
+    book.save(path)
+    found = millstream.compile(path).run({"T": [{"ts": 1, "price": 3.0, "who": "a"}]}).rows("O")
+    assert [6.0] == [r["v"] for r in found]
+    sheet = millstream.sheets.load(path)
+    sheet.set("B2", 4)
+    sheet.compute(1)
+    assert (8.0, True) == sheet.get("C2")
+
+
 @pytest.mark.parametrize("engine", ["reference", "local"])
 def test_let_sees_defined_names_and_hides_them(tmp_path: Path, engine: str) -> None:
     rows = [*INPUT, ("O", "output", "v", "E1")]

@@ -28,10 +28,24 @@ STREAMS = "streams"
 _HEADS = ("stream", "direction", "attribute", "cell", "type", "role")
 _DIRECTIONS = ("input", "output", "firing")
 _ROLES = ("", "partition", "time")
+#: Other words that people write.
+_SAME_TYPES = {
+    "string": "text", "str": "text", "float": "number", "double": "number", "numeric": "number",
+    "decimal": "number", "int": "integer", "bool": "boolean", "logical": "boolean",
+    "date": "time", "datetime": "time", "timestamp": "time",
+}  # fmt: skip
+_SAME_DIRECTIONS = {"in": "input", "out": "output"}
+_SAME_ROLES = {"key": "partition", "partition key": "partition"}
 
 
 def has_streams(workbook: Workbook) -> bool:
     return workbook.sheet_name(STREAMS) is not None
+
+
+def first_sheet(workbook: Workbook) -> str:
+    """The worksheet of addresses that name none: the first that holds no bindings."""
+    names = list(workbook.sheets)
+    return next((n for n in names if n.casefold() != STREAMS), names[0])
 
 
 def input_cells(workbook: Workbook) -> Iterator[str]:
@@ -98,6 +112,7 @@ class _Reader:
 
     def _row(self, row: int, texts: dict[str, str]) -> None:
         direction, role = texts["direction"].casefold(), texts.get("role", "").casefold()
+        direction, role = _SAME_DIRECTIONS.get(direction, direction), _SAME_ROLES.get(role, role)
         if direction not in _DIRECTIONS:
             near = suggest(direction, _DIRECTIONS) or f"it is one of: {listing(_DIRECTIONS)}"
             self._fail(row, f'unknown direction "{texts["direction"]}"', near)
@@ -131,7 +146,8 @@ class _Reader:
         self.outputs[stream.casefold()] = one.with_cell(binding)
 
     def _input(self, row: int, stream: str, binding: Binding, kind: str, role: str) -> None:
-        type_ = TYPES_BY_NAME.get(kind.casefold() or ("time" if role == "time" else ""))
+        word = kind.casefold() or ("time" if role == "time" else "")
+        type_ = TYPES_BY_NAME.get(_SAME_TYPES.get(word, word))
         if type_ is None:
             hint = f"types are: {listing(TYPES_BY_NAME)}"
             self._fail(row, f'"{binding.attribute}" of {stream} needs a type, got "{kind}"', hint)

@@ -27,13 +27,13 @@ from millstream.errors import CheckError, Fault, listing, suggest
 from millstream.formulas.kinds import Kinds, kind_of
 from millstream.formulas.precedents import areas_of
 from millstream.formulas.recalculate import Recalculation
-from millstream.formulas.syntax import MAX_COLUMN, MAX_ROW, column_number
+from millstream.formulas.syntax import MAX_COLUMN, MAX_ROW, Cell, column_number
 from millstream.formulas.values import Scalar
 from millstream.formulas.workbook import Workbook, key_of
 from millstream.languages.sheets.bindings import Binding, Bindings, InputBinding
 from millstream.languages.sheets.flatten import Flattened, flatten
 from millstream.languages.sheets.read import read_workbook
-from millstream.languages.sheets.streams import bindings_in, has_streams
+from millstream.languages.sheets.streams import bindings_in, first_sheet, has_streams
 from millstream.source import Source, Span
 
 _ADDRESS = re.compile(r"(?:(?:'((?:[^']|'')+)'|([^!']+))!)?\$?([A-Za-z]{1,3})\$?([1-9]\d{0,6})")
@@ -122,8 +122,11 @@ class _Translator:
     def _address(self, binding: Binding) -> Address | None:
         found = _ADDRESS.fullmatch(binding.cell.strip())
         if found is None:
-            self._fail(f'"{binding.cell}" is no address of a cell', binding.place,
-                       "write B3 or Sheet2!B3")  # fmt: skip
+            named = self.workbook.defined(binding.cell.strip(), self._first_sheet())
+            if isinstance(named, Cell):
+                return named.sheet, named.row, named.column
+            self._fail(f'"{binding.cell}" is no address of a cell, nor the name of one',
+                       binding.place, "write B3 or Sheet2!B3")  # fmt: skip
             return None
         quoted, plain, letters, digits = found.groups()
         wanted = (quoted or plain or "").replace("''", "'")
@@ -141,7 +144,7 @@ class _Translator:
         return sheet, row, column
 
     def _first_sheet(self) -> str:
-        return next(iter(self.workbook.sheets))
+        return first_sheet(self.workbook)
 
     def _inputs(self) -> dict[Address, Fed]:
         found: dict[Address, Fed] = {}
