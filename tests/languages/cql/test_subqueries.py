@@ -174,7 +174,10 @@ def test_columns_of_one_name_get_their_source_in_front() -> None:
          "is not inside an aggregate"),
         ("SELECT 1 FROM trades AS t WHERE price > (SELECT SUM(u.price * t.price) FROM trades u);",
          "cannot read columns of the outer query"),
-        ("SELECT SUM((SELECT MAX(price) FROM trades)) FROM trades;", "cannot stand here"),
+        (
+            "SELECT COUNT(*) FROM trades GROUP BY symbol IN (SELECT symbol FROM trades);",
+            "cannot stand here",
+        ),
         ("SELECT price + ALL (SELECT price FROM trades) FROM trades;", "after a comparison"),
         ("SELECT price > ALL (1, 2) FROM trades;", "take a query in parentheses"),
         ("SELECT upper(symbol) FILTER (WHERE price > 1) FROM trades;", "after an aggregate"),
@@ -190,3 +193,22 @@ def test_columns_of_one_name_get_their_source_in_front() -> None:
 )  # fmt: skip
 def test_what_cannot_be_asked_is_told(text: str, expected: str) -> None:
     assert expected in complaint(text)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_subquery_may_stand_inside_an_aggregate(engine: str) -> None:
+    text = """SELECT Rstream(
+      SUM(CASE WHEN price > (SELECT AVG(price) FROM trades [Range 5 us]) THEN volume ELSE 0 END)
+        AS s,
+      COUNT(*) FILTER (WHERE EXISTS (SELECT * FROM trades AS u
+        WHERE u.symbol = t.symbol AND u.price < t.price)) AS n)
+    FROM trades [Range 5 us] AS t;"""
+    assert [(1, 0, 0), (2, 2, 0), (3, 9, 1)] == asked(text, engine)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_subquery_may_stand_in_the_condition_of_an_inner_join(engine: str) -> None:
+    text = """SELECT Istream(t.symbol, u.price AS p) FROM trades [Now] AS t
+    JOIN trades [Range 5 us] AS u ON t.symbol = u.symbol
+      AND u.price < (SELECT MAX(price) FROM trades [Range 5 us]);"""
+    assert [(3, "a", 1.0)] == asked(text, engine)

@@ -23,7 +23,7 @@ from millstream.languages.cql.build import Builder, Flow
 from millstream.languages.cql.joins import with_columns
 from millstream.languages.cql.scope import Names
 from millstream.languages.cql.spread import SPREADS, reading, spread
-from millstream.languages.cql.terms import term_of
+from millstream.languages.cql.terms import Replacing, nothing, term_of
 from millstream.languages.cql.tokens import Stop
 from millstream.source import Span
 
@@ -89,20 +89,31 @@ class Grouping:
     span: Span
 
     def group(
-        self, flow: Flow, keys: Sequence[Expression], wanted: Mapping[Total, str | None]
+        self,
+        flow: Flow,
+        keys: Sequence[Expression],
+        wanted: Mapping[Total, str | None],
+        replacing: Replacing = nothing,
     ) -> Grouped:
-        """Group a flow; `wanted` has the aggregates, with the names they should have."""
+        """Group a flow; `wanted` has the aggregates, with the names they should have.
+
+        `replacing` says what to write for the subqueries inside aggregates.
+        """
         schema = flow.schema
         terms = [term_of(k, self.names, schema, self.faults) for k in keys]
         flow, named = with_columns(self.builder, flow, terms, self.prefix, self.span)
         by = tuple(dict.fromkeys(named))
-        plans, totals = self.planned(wanted, schema, by)
+        plans, totals = self.planned(wanted, schema, by, replacing)
         grouped = self.aggregated(flow, by, plans)
         found = tuple(zip(terms, named, strict=True))
         return Grouped(grouped, found, totals, self.names, schema, self.faults)
 
     def planned(
-        self, wanted: Mapping[Total, str | None], schema: Schema, taken: Sequence[str] = ()
+        self,
+        wanted: Mapping[Total, str | None],
+        schema: Schema,
+        taken: Sequence[str] = (),
+        replacing: Replacing = nothing,
     ) -> tuple[list[Planned], dict[Total, syntax.Expression]]:
         """What must be kept for aggregates over some columns, and how to read each of them."""
         names = set(taken)
@@ -111,7 +122,7 @@ class Grouping:
         for total, name in wanted.items():
             is_free = name is not None and name not in names
             used = name if name and is_free else self.builder.hidden(total.function.name)
-            plans.append(self._plan(total, used, schema))
+            plans.append(self._plan(total, used, schema, replacing))
             columns = [one.name for one in plans[-1].aggregations]
             names.update(columns)
             totals[total] = reading(total, columns)
@@ -126,8 +137,8 @@ class Grouping:
             grouped = self._joined(grouped, flow, list(by), plan)
         return grouped
 
-    def _plan(self, total: Total, name: str, schema: Schema) -> Planned:
-        term = self._argument(total, schema)
+    def _plan(self, total: Total, name: str, schema: Schema, replacing: Replacing) -> Planned:
+        term = self._argument(total, schema, replacing)
         if term is None:
             return Planned((Aggregation(name, "count"),))
         value = None
@@ -144,11 +155,11 @@ class Grouping:
             raise Stop from None
         return Planned((found,), value)
 
-    def _argument(self, total: Total, schema: Schema) -> Term | None:
+    def _argument(self, total: Total, schema: Schema, replacing: Replacing) -> Term | None:
         """What is aggregated: null where FILTER is not true; None to count all rows."""
         term: Term | None = None
         if total.arg is not None:
-            term = term_of(total.arg, self.names, schema, self.faults)
+            term = term_of(total.arg, self.names, schema, self.faults, replacing=replacing)
         if total.function.name in SPREADS:
             assert term is not None
             if not term.type.is_numeric:
@@ -159,7 +170,9 @@ class Grouping:
                 term = Call("number", (term,), NUMBER, term.span)
         if total.where is None:
             return term
-        condition = term_of(total.where, self.names, schema, self.faults, wanted=BOOLEAN)
+        condition = term_of(
+            total.where, self.names, schema, self.faults, wanted=BOOLEAN, replacing=replacing
+        )
         counted = Literal(True, BOOLEAN) if term is None else term
         null = Literal(None, counted.type)
         return Call("if", (condition, counted, null), counted.type, total.span)

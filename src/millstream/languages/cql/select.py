@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from millstream.calculus.functions import Assign, Distinct, Filter, Map, Top
@@ -15,6 +15,7 @@ from millstream.languages.cql.ast import (
     Constant,
     Expression,
     Item,
+    JoinKind,
     Limit,
     Membership,
     Ordering,
@@ -36,6 +37,7 @@ from millstream.languages.cql.terms import (
     mapped,
     nothing,
     term_of,
+    tied_by_and,
 )
 from millstream.languages.cql.tokens import Stop
 
@@ -49,6 +51,24 @@ class Wanted:
 
     name: str
     term: Term
+
+
+def _as_where(
+    parts: Sequence[Part], where: list[Expression]
+) -> tuple[Sequence[Part], list[Expression]]:
+    """Conditions with subqueries of inner joins are conditions of WHERE."""
+    if any(part.joined.kind is not JoinKind.INNER for part in parts):
+        return parts, where
+    kept: list[Part] = []
+    for part in parts:
+        on = conjuncts(part.joined.on)
+        where = [*where, *(c for c in on if asks(c))]
+        plain = [c for c in on if not asks(c)]
+        joined = (
+            replace(part.joined, on=tied_by_and(plain)) if len(plain) < len(on) else part.joined
+        )
+        kept.append(replace(part, joined=joined))
+    return kept, where
 
 
 class SelectTranslator:
@@ -91,6 +111,7 @@ class SelectTranslator:
 
     def selected(self, parts: Sequence[Part], where: list[Expression]) -> tuple[Flow, Names]:
         """The joined sources with only the rows that WHERE wants."""
+        parts, where = _as_where(parts, where)
         asking = [c for c in where if asks(c)]
         plain = [c for c in where if not asks(c)]
         assembly = Assembly(self.builder, self.prefix, self.faults, self.query.span)
@@ -155,7 +176,10 @@ class SelectTranslator:
             return None
         grouping = Grouping(self.builder, self.prefix, self.faults, names, query.span)
         keys = [self.group_key(k, names) for k in query.group_by]
-        return grouping.group(flow, keys, self.totals())
+        wanted = self.totals()
+        inside = [part for t in wanted for part in (t.arg, t.where) if part is not None]
+        flow, replacing = self.questions.answered(flow, names, inside, nothing)
+        return grouping.group(flow, keys, wanted, replacing)
 
     def group_key(self, key: Expression, names: Names) -> Expression:
         """GROUP BY may name a column of the select list, or number it."""

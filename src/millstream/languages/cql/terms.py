@@ -72,6 +72,17 @@ def conjuncts(expression: Expression | None) -> list[Expression]:
     return [expression]
 
 
+def tied_by_and(expressions: Iterable[Expression]) -> Expression | None:
+    """The opposite of `conjuncts`."""
+    found: Expression | None = None
+    for one in expressions:
+        if found is None:
+            found = one
+        else:
+            found = Apply(Word("and", one.span), (found, one), found.span.to(one.span))
+    return found
+
+
 def all_of(terms: Iterable[Term]) -> Term | None:
     """The terms tied together by `and`; None if there are none."""
     found: Term | None = None
@@ -140,7 +151,10 @@ def _written(
             faults.append(Fault(f"the aggregate {name} cannot stand here", span, hint))
             return None
         case Membership() | Scalar() | Quantified():
-            hint = "it can stand in WHERE, in HAVING and in a select list, outside of aggregates"
+            hint = (
+                "it can stand in WHERE, in HAVING, in a select list, in aggregates and "
+                "in the ON of inner joins"
+            )
             faults.append(Fault("a subquery cannot stand here", expression.span, hint))
             return None
 
