@@ -28,7 +28,7 @@ NUMBER = Kind.NUMBER
 _PLAIN_OPERATORS = ("+", "-", "*", "/")
 #: How numbers are compared that may be next to each other, in one comparison: a choice by the
 #: outcome of one is made without a branch, and which way a branch goes cannot be foreseen.
-_NEAR = {
+NEAR = {
     "=": "abs({a} - {b}) <= nearness({a}, {b})", "<>": "abs({a} - {b}) > nearness({a}, {b})",
     "<": "{b} - {a} > nearness({a}, {b})", ">": "{a} - {b} > nearness({a}, {b})",
     "<=": "{a} - {b} <= nearness({a}, {b})", ">=": "{b} - {a} <= nearness({a}, {b})",
@@ -52,8 +52,10 @@ class PlainFormulas(Formulas):
         self.finite: list[str] = []
         #: Values that may be infinite or NaN.
         self.unchecked: set[str] = set()
-        #: The same once they were checked, and places in tables, if that is so in any case.
-        self.checked: dict[str, str] = {}
+        #: Those that were checked, those without a sign of zero, and places in tables, if that
+        #: is so in any case.
+        self.checked: set[str] = set()
+        self.unsigned: dict[str, str] = {}
         self.places: dict[tuple[str, str], str] = {}
         #: How many conditions there are for what is generated now.
         self.depth = 0
@@ -80,15 +82,23 @@ class PlainFormulas(Formulas):
 
     def sure(self, found: Operand) -> Operand:
         """What must be finite from here on."""
+        if found.value in self.unchecked and found.value not in self.checked:
+            self.finite.append(found.value)
+            if not self.depth:
+                self.checked.add(found.value)
+        return found
+
+    def settled(self, found: Operand) -> Operand:
+        """What is kept or leaves: finite, and zero without a sign."""
+        self.sure(found)
         if found.value not in self.unchecked:
             return found
-        value = self.checked.get(found.value)
+        value = self.unsigned.get(found.value)
         if value is None:
             value, _ = self.lines.fresh()
             self.lines.add(f"{value} = {found.value} + 0.0")
-            self.finite.append(value)
             if not self.depth:
-                self.checked[found.value] = value
+                self.unsigned[found.value] = value
         return replace(found, value=value)
 
     def taken_checks(self) -> str:
@@ -153,7 +163,7 @@ class PlainFormulas(Formulas):
             give_up()
         if kind is NUMBER and not (_is_zero(a) or _is_zero(b)):
             self.lines.used.add("nearness")
-            test = _NEAR[operator].format(a=a.value, b=b.value)
+            test = NEAR[operator].format(a=a.value, b=b.value)
         else:
             # Beside zero nothing is next to anything else.
             x, y = (self._folded(a), self._folded(b)) if kind is Kind.TEXT else (a.value, b.value)
@@ -248,7 +258,7 @@ class PlainFormulas(Formulas):
     def place(self, wanted: Operand, keys: tuple[float, ...], *, is_near: bool) -> str:
         """Where a number stands in a table, looked for once."""
         if is_near and list(keys) == sorted(keys):
-            name = self.lines.array(tuple(map(_first_not_below, keys)))
+            name = self.lines.array(tuple(map(first_not_below, keys)))
             function = "place_among"
         else:
             name = self.lines.array(keys)
@@ -287,7 +297,7 @@ def _is_zero(operand: Operand) -> bool:
     return _is_written(operand) and float(operand.value) == 0.0
 
 
-def _first_not_below(key: float) -> float:
+def first_not_below(key: float) -> float:
     """The least number for which a key is not larger: the key, or one next to it."""
     low, high = key - abs(key) * 2.0**-40 - 2.0**-1000, key
     while (middle := low + (high - low) / 2) not in (low, high):

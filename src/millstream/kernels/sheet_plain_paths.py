@@ -9,7 +9,7 @@ from millstream.calculus.sheets import Address, Previous, Selected, SheetCell, W
 from millstream.formulas.kinds import Kind
 from millstream.formulas.values import ErrorValue, Scalar
 from millstream.kernels.sheet_large import Bundle, offsets
-from millstream.kernels.sheet_operands import ABSENT, NotCompiled, Operand, constant
+from millstream.kernels.sheet_operands import NotCompiled, Operand
 from millstream.kernels.sheet_paths import Compilation, Path
 from millstream.kernels.sheet_paths_large import HEAD, LargePath
 from millstream.kernels.sheet_plain import PlainFormulas, give_up
@@ -32,7 +32,7 @@ class PlainPath(Path):
     def finish(self) -> None:
         kept = [a for a in self.whole.slots.cells if a in self.ticks and a in self.locals]
         for address in kept:
-            self.locals[address] = self.plain.sure(self.locals[address])
+            self.locals[address] = self.plain.settled(self.locals[address])
         # Whatever is remembered or leaves must be checked before anything is written.
         for cell in self.whole.cells:
             if isinstance(cell.rule, Previous) and self.ticks.get(cell.rule.trigger):
@@ -45,7 +45,7 @@ class PlainPath(Path):
         super().finish()
 
     def cell_or_constant(self, address: Address) -> Operand:
-        return self.plain.sure(super().cell_or_constant(address))
+        return self.plain.settled(super().cell_or_constant(address))
 
     def _checkpoint(self) -> None:
         """From here on only if everything so far was right."""
@@ -86,7 +86,7 @@ class PlainPath(Path):
         self.lines.add(f"{value}, {right} = {before.value}, True")
         self.lines.add(f"if {name}:")
         self.lines.depth += 1
-        made, checks = self.plain.apart(lambda: self.plain.sure(make()))
+        made, checks = self.plain.apart(lambda: self.plain.settled(make()))
         self.lines.add(f"{value} = {self._checked(made).value}")
         if checks:
             self.lines.add(f"{right} = {checks}")
@@ -113,16 +113,9 @@ class PlainPath(Path):
 
     def _previous(self, address: Address, initial: Scalar) -> Operand:
         slot = self.whole.slots.previous[address]
-        first = constant(initial, self.texts)
         value, _ = self.lines.fresh()
-        status = f"row[{2 * slot + 1}]"
-        held = f"floats[{2 * slot}]"
-        if first.is_sure:
-            self.lines.add(f"{value} = {first.value} if {status} == {ABSENT} else {held}")
-            self.guards.append(f"({status} & ~{ABSENT})")
-        else:
-            self.lines.add(f"{value} = {held}")
-            self.guards.append(status)
+        self.lines.add(f"{value} = floats[{2 * slot}]")
+        self.guards.append(f"row[{2 * slot + 1}]")
         return self._known(address, value)
 
 
@@ -170,7 +163,7 @@ class PlainLargePath(PlainPath, LargePath):
         return kept
 
     def _keep(self, place: Operand, made: Operand) -> None:
-        self.lines.add(f"{place.value} = {self.plain.sure(self._checked(made)).value}")
+        self.lines.add(f"{place.value} = {self.plain.settled(self._checked(made)).value}")
         checks = self.plain.taken_checks()
         if checks:
             self.lines.add(f"ok = ok & {checks}")
