@@ -2,8 +2,8 @@
 
 Each gets the columns of its inputs as arrays, texts as numbers in a dictionary, and fills all
 columns of its output, `sent`, which is there already: to touch fresh memory would take longer
-than the fastest of these loops. Keys are numbers below `KEYS`, so that state lies in plain arrays. Sums
-of windows are plain floats, which drift; those of the sheets are exact.
+than the fastest of these loops. Keys are numbers below `KEYS`, so that state lies in plain
+arrays. Sums of windows are plain floats, which drift; those of the sheets are exact.
 """
 
 from __future__ import annotations
