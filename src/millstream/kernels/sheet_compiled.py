@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from millstream.calculus.sheets import Sheet, address_text
+from millstream.calculus.sheets import Previous, Sheet, address_text
 from millstream.calculus.types import Kind as ColumnKind
 from millstream.calculus.types import QueueType, Type
 from millstream.formulas.kinds import Kind
@@ -204,6 +204,14 @@ class CompiledSheetKernel:
             return
         self.K = padded(self.K, max(keys, 2 * before))
         self.K[before:, 1 : 2 * self.whole.slots.count : 2] = ABSENT
+        # What PRE gives at first is there from the start.
+        for address, slot in self.whole.slots.previous.items():
+            rule = self.whole.by_address[address].rule
+            assert isinstance(rule, Previous)
+            first = constant(rule.initial, self.texts.texts)
+            if first.is_sure:
+                self.K.view(np.float64)[before:, 2 * slot] = float(first.value)
+                self.K[before:, 2 * slot + 1] = OK
 
     def _grow(self) -> None:
         """The loop has stopped for want of room: for windows, or for wide sums."""

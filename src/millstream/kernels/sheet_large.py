@@ -232,6 +232,30 @@ def moving(node: Node) -> Node:
             return rebuilt(node, moving)
 
 
+def offsets(cell: SheetCell) -> list[tuple[Address, int]]:
+    """The references of a formula that move with its row, and how many rows lie between."""
+    assert isinstance(cell.rule, Computed)
+    found: list[tuple[Address, int]] = []
+
+    def look(node: Node) -> None:
+        match node:
+            case Cell(sheet, row, column, False, _):
+                found.append(((sheet, row, column), row - cell.address[1]))
+            case Range(first, last):
+                rows = range(first.row, last.row + 1)
+                columns = range(first.column, last.column + 1)
+                if not first.row_fixed:
+                    found.extend(
+                        ((first.sheet, r, c), r - cell.address[1]) for r in rows for c in columns
+                    )
+            case _:
+                for child in children(node):
+                    look(child)
+
+    look(cell.rule.formula)
+    return found
+
+
 def pieces(blocks: list[list[str]]) -> list[list[str]]:
     """Blocks of statements put together to functions of a fair size."""
     found: list[list[str]] = []

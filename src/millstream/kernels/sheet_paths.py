@@ -32,7 +32,7 @@ from millstream.kernels.sheet_operands import Lines, NotCompiled, Operand, Texts
 from millstream.kernels.sheet_windows import Group, by_level, grouped
 
 if TYPE_CHECKING:
-    from millstream.kernels.sheet_plain import PlainPath
+    from millstream.kernels.sheet_plain_paths import PlainPath
 
 _OF_COLUMNS = {ColumnKind.TEXT: Kind.TEXT, ColumnKind.BOOLEAN: Kind.BOOLEAN}
 #: Larger sheets take minutes to compile; they are walked.
@@ -90,16 +90,16 @@ class Compilation:
             path.generate()
         if sum(path.statements for path in self.paths) > LARGE:
             self._generate_large(levels)
-        elif not self.sheet.fires_per_instant:
+        if not self.sheet.fires_per_instant:
             self._generate_plain()
 
     def _generate_plain(self) -> None:
-        from millstream.kernels.sheet_plain import plain_path
+        from millstream.kernels.sheet_plain_paths import plain_path
 
-        for number in range(len(self.paths)):
-            plain = plain_path(self, number)
+        for number, path in enumerate(self.paths):
+            plain = plain_path(self, path)
             if plain is not None:
-                careful = self.paths[number] = Path(self, number, plain)
+                careful = self.paths[number] = type(path)(self, number, plain)
                 careful.generate()
 
     def _generate_large(self, levels: dict[Address, int]) -> None:

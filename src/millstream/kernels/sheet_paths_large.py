@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from millstream.calculus.sheets import Address, Computed, SheetCell, Windows
 from millstream.formulas.kinds import Kind
@@ -10,17 +11,21 @@ from millstream.kernels.sheet_large import MOVING, Bundle, moving, pieces
 from millstream.kernels.sheet_operands import NotCompiled, Operand, constant
 from millstream.kernels.sheet_paths import Compilation, Path
 
-_HEAD = "T, U, row, floats, pool, numbers, wides, folded, lengths"
+if TYPE_CHECKING:
+    from millstream.kernels.sheet_plain_paths import PlainPath
+
+HEAD = "T, U, row, floats, pool, numbers, wides, folded, lengths"
 
 
 class LargePath(Path):
     """Mutable: as a path, but what is not conditional is put into functions of its own."""
 
-    def __init__(self, whole: Compilation, number: int) -> None:
-        super().__init__(whole, number)
+    def __init__(self, whole: Compilation, number: int, plain: PlainPath | None = None) -> None:
+        super().__init__(whole, number, plain)
         assert whole.memory is not None
         self.memory = whole.memory
         self.functions: list[str] = []
+        self.part_name = "part"
         self.blocks: list[list[str]] = []
         self.rows = 1
 
@@ -83,10 +88,13 @@ class LargePath(Path):
         made = self.locals.get(cell.address)
         if made is not None and cell.address in self.ticks and not isinstance(cell.rule, Windows):
             kept = self._in_memory(cell.address, made)
-            self.lines.add(f"{kept.value}, {kept.status} = {made.value}, {made.status}")
+            self._keep(kept, made)
             self.locals[cell.address] = kept
         if is_formula:
             self._take(start)
+
+    def _keep(self, place: Operand, made: Operand) -> None:
+        self.lines.add(f"{place.value}, {place.status} = {made.value}, {made.status}")
 
     def _take(self, start: int) -> None:
         self.blocks.append(self.lines.lines[start:])
@@ -95,11 +103,13 @@ class LargePath(Path):
     def _cut(self) -> None:
         """What has been gathered becomes functions, which are called here."""
         for lines in pieces(self.blocks):
-            name = f"part_{self.number}_{len(self.functions)}"
-            body = [f"    {line}" for line in lines]
-            self.functions.append("\n".join(["@apart", f"def {name}({_HEAD}):", *body, "", ""]))
-            self.lines.add(f"{name}({_HEAD})")
+            name = f"{self.part_name}_{self.number}_{len(self.functions)}"
+            self._function(name, [f"    {line}" for line in lines])
         self.blocks = []
+
+    def _function(self, name: str, body: list[str]) -> None:
+        self.functions.append("\n".join(["@apart", f"def {name}({HEAD}):", *body, "", ""]))
+        self.lines.add(f"{name}({HEAD})")
 
     def _bundle(self, bundle: Bundle) -> None:
         by_address = {c.address: c for c in bundle.cells}
@@ -132,6 +142,7 @@ class LargePath(Path):
         try:
             for cell in bundle.first:
                 self._row(cell)
+            self._end_row(bundle)
         except NotCompiled:
             del self.lines.lines[start:]
             return False
@@ -145,7 +156,10 @@ class LargePath(Path):
         assert isinstance(cell.rule, Computed)
         made = self.formulas.root(moving(cell.rule.formula))
         place = self.memory.place(cell.address)
-        self.lines.add(f"T[{place} + j], U[{place} + j] = {made.value}, {made.status}")
+        self._keep(Operand(made.kind, f"T[{place} + j]", f"U[{place} + j]"), made)
+
+    def _end_row(self, bundle: Bundle) -> None:
+        """What comes after each row."""
 
     @property
     def statements(self) -> int:

@@ -14,26 +14,21 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import NoReturn
 
-from millstream.calculus.sheets import Address, Previous, SheetCell
 from millstream.formulas.kinds import Kind
 from millstream.formulas.rounding import same_number
 from millstream.formulas.syntax import Binary, Call, Group, Node, Unary
-from millstream.formulas.values import Scalar
-from millstream.kernels.sheet_formulas import FOLDS, Formulas
+from millstream.kernels.sheet_formulas import FOLDS, Formulas, Surroundings
 from millstream.kernels.sheet_operands import (
-    ABSENT,
     EMPTY,
     NotCompiled,
     Operand,
-    constant,
 )
-from millstream.kernels.sheet_paths import Compilation, Path
 
 NUMBER = Kind.NUMBER
 _PLAIN_OPERATORS = ("+", "-", "*", "/")
 #: How numbers are compared that may be next to each other, in one comparison: a choice by the
 #: outcome of one is made without a branch, and which way a branch goes cannot be foreseen.
-_NEAR = {
+NEAR = {
     "=": "abs({a} - {b}) <= nearness({a}, {b})", "<>": "abs({a} - {b}) > nearness({a}, {b})",
     "<": "{b} - {a} > nearness({a}, {b})", ">": "{a} - {b} > nearness({a}, {b})",
     "<=": "{a} - {b} <= nearness({a}, {b})", ">=": "{b} - {a} <= nearness({a}, {b})",
@@ -50,15 +45,17 @@ _IMPORTED = ("plain_modulo", "plain_sign")
 class PlainFormulas(Formulas):
     """Generates statements without statuses, and the checks that must hold for them."""
 
-    def __init__(self, around: Path) -> None:
+    def __init__(self, around: Surroundings) -> None:
         super().__init__(around)
         #: Conditions for what was generated so far, and numbers that must be finite.
         self.checks: list[str] = []
         self.finite: list[str] = []
         #: Values that may be infinite or NaN.
         self.unchecked: set[str] = set()
-        #: The same once they were checked, and places in tables, if that is so in any case.
-        self.checked: dict[str, str] = {}
+        #: Those that were checked, those without a sign of zero, and places in tables, if that
+        #: is so in any case.
+        self.checked: set[str] = set()
+        self.unsigned: dict[str, str] = {}
         self.places: dict[tuple[str, str], str] = {}
         #: How many conditions there are for what is generated now.
         self.depth = 0
@@ -85,15 +82,23 @@ class PlainFormulas(Formulas):
 
     def sure(self, found: Operand) -> Operand:
         """What must be finite from here on."""
+        if found.value in self.unchecked and found.value not in self.checked:
+            self.finite.append(found.value)
+            if not self.depth:
+                self.checked.add(found.value)
+        return found
+
+    def settled(self, found: Operand) -> Operand:
+        """What is kept or leaves: finite, and zero without a sign."""
+        self.sure(found)
         if found.value not in self.unchecked:
             return found
-        value = self.checked.get(found.value)
+        value = self.unsigned.get(found.value)
         if value is None:
             value, _ = self.lines.fresh()
             self.lines.add(f"{value} = {found.value} + 0.0")
-            self.finite.append(value)
             if not self.depth:
-                self.checked[found.value] = value
+                self.unsigned[found.value] = value
         return replace(found, value=value)
 
     def taken_checks(self) -> str:
@@ -124,7 +129,7 @@ class PlainFormulas(Formulas):
             case Unary("-", inner):
                 a = self.number(self._loose(inner))
                 if not _is_number(a):
-                    _give_up()
+                    give_up()
                 return self._computed(f"-{a.value}")
             case Binary(operator, left, right) if operator in _PLAIN_OPERATORS:
                 return self._arithmetic(operator, left, right)
@@ -142,7 +147,7 @@ class PlainFormulas(Formulas):
     def _arithmetic(self, operator: str, left: Node, right: Node) -> Operand:
         a, b = self.number(self._loose(left)), self.number(self._loose(right))
         if not (_is_number(a) and _is_number(b)) or (operator == "/" and _is_zero(b)):
-            _give_up()
+            give_up()
         if operator == "/":
             b = self.sure(b)
             if not _is_written(b):
@@ -155,10 +160,10 @@ class PlainFormulas(Formulas):
 
     def compared(self, kind: Kind, operator: str, a: Operand, b: Operand) -> Operand:
         if not (_is_number(a) and _is_number(b)):
-            _give_up()
+            give_up()
         if kind is NUMBER and not (_is_zero(a) or _is_zero(b)):
             self.lines.used.add("nearness")
-            test = _NEAR[operator].format(a=a.value, b=b.value)
+            test = NEAR[operator].format(a=a.value, b=b.value)
         else:
             # Beside zero nothing is next to anything else.
             x, y = (self._folded(a), self._folded(b)) if kind is Kind.TEXT else (a.value, b.value)
@@ -225,7 +230,7 @@ class PlainFormulas(Formulas):
         if function in ("COUNT", "COUNTA"):
             return Operand(NUMBER, f"{len(found)}.0", may_be_empty=False)
         if not found:
-            _give_up()
+            give_up()
         self.lines.used.add("pick")
         total, _ = self.lines.fresh()
         is_truth = function in ("AND", "OR")
@@ -241,7 +246,7 @@ class PlainFormulas(Formulas):
 
     def _counts(self, function: str, operand: Operand) -> bool:
         if not _is_number(operand):
-            _give_up()
+            give_up()
         is_empty = not operand.is_sure
         if not operand.is_reference:
             return not (is_empty and function == "PRODUCT")
@@ -253,7 +258,7 @@ class PlainFormulas(Formulas):
     def place(self, wanted: Operand, keys: tuple[float, ...], *, is_near: bool) -> str:
         """Where a number stands in a table, looked for once."""
         if is_near and list(keys) == sorted(keys):
-            name = self.lines.array(tuple(map(_first_not_below, keys)))
+            name = self.lines.array(tuple(map(first_not_below, keys)))
             function = "place_among"
         else:
             name = self.lines.array(keys)
@@ -275,7 +280,7 @@ _STEPS = {
 }  # fmt: skip
 
 
-def _give_up() -> NoReturn:
+def give_up() -> NoReturn:
     raise NotCompiled("a constant that is always an error has no plain form")
 
 
@@ -292,127 +297,9 @@ def _is_zero(operand: Operand) -> bool:
     return _is_written(operand) and float(operand.value) == 0.0
 
 
-def _first_not_below(key: float) -> float:
+def first_not_below(key: float) -> float:
     """The least number for which a key is not larger: the key, or one next to it."""
     low, high = key - abs(key) * 2.0**-40 - 2.0**-1000, key
     while (middle := low + (high - low) / 2) not in (low, high):
         low, high = (low, middle) if same_number(key, middle) else (middle, high)
     return high
-
-
-class PlainPath(Path):
-    """Mutable: the plain statements for a tuple of one input."""
-
-    def __init__(self, whole: Compilation, number: int) -> None:
-        super().__init__(whole, number)
-        self.lines.prefix = f"Q{number}C"
-        self.plain = PlainFormulas(self)
-        self.formulas = self.plain
-        #: Statuses that must all be zero before anything is computed.
-        self.guards: list[str] = []
-
-    def finish(self) -> None:
-        kept = [a for a in self.whole.slots.cells if a in self.ticks and a in self.locals]
-        for address in kept:
-            self.locals[address] = self.plain.sure(self.locals[address])
-        # Whatever is remembered or leaves must be checked before anything is written.
-        for cell in self.whole.cells:
-            if isinstance(cell.rule, Previous) and self.ticks.get(cell.rule.trigger):
-                self.cell_or_constant(cell.rule.source)
-        for columns in self.whole.sheet.outputs:
-            if self._any(tuple(c.address for c in columns)):
-                for column in columns:
-                    self.cell_or_constant(column.address)
-        self._checkpoint()
-        super().finish()
-
-    def cell_or_constant(self, address: Address) -> Operand:
-        return self.plain.sure(super().cell_or_constant(address))
-
-    def _checkpoint(self) -> None:
-        """From here on only if everything so far was right."""
-        checks = self.plain.taken_checks()
-        if checks:
-            self.lines.add(f"if {checks}:")
-            self.lines.depth += 1
-
-    def _loaded(self, address: Address) -> Operand:
-        slot = self.whole.slots.cell(address)
-        value, _ = self.lines.fresh()
-        self.loads.append(f"{value} = floats[{2 * slot}]")
-        self.guards.append(f"row[{2 * slot + 1}]")
-        return self._known(address, value)
-
-    def _known(self, address: Address, value: str) -> Operand:
-        known = self.whole.kinds[address]
-        return replace(known, value=value, status="0", may_be_empty=False)
-
-    def _fed(self, address: Address, number: int, column: str) -> Operand:
-        value, _ = self.lines.fresh()
-        read, status = self.read(number, column)
-        self.lines.add(f"{value} = {read}")
-        self.guards.append(status)
-        return self._known(address, value)
-
-    def _under(self, cell: SheetCell, tick: str, make: Callable[[], Operand]) -> None:
-        if tick == "True":
-            self.ticks[cell.address] = tick
-            self.locals[cell.address] = self._checked(make())
-            return
-        before = self.cell(cell.address)
-        assert before is not None
-        value, right = self.lines.fresh()
-        name = f"k{value}"
-        self.lines.add(f"{name} = {tick}")
-        self.ticks[cell.address] = name
-        self.lines.add(f"{value}, {right} = {before.value}, True")
-        self.lines.add(f"if {name}:")
-        self.lines.depth += 1
-        made, checks = self.plain.apart(lambda: self.plain.sure(make()))
-        self.lines.add(f"{value} = {self._checked(made).value}")
-        if checks:
-            self.lines.add(f"{right} = {checks}")
-            self.plain.checks.append(right)
-        self.lines.depth -= 1
-        self.locals[cell.address] = self._known(cell.address, value)
-
-    def _checked(self, made: Operand) -> Operand:
-        if not made.is_sure:
-            _give_up()
-        return made
-
-    def _windowed(self, cell: SheetCell, source: Address, trigger: Address) -> None:
-        moved = len(self.moved)
-        group = self.whole.windows[cell.address][0]
-        if group not in self.moved and (self.ticks.get(source) or self.ticks.get(trigger)):
-            # What has entered a window cannot be taken back.
-            for address in group.columns if self.ticks.get(source) else ():
-                self.cell_or_constant(address)
-            self._checkpoint()
-        super()._windowed(cell, source, trigger)
-        if len(self.moved) > moved:
-            self.lines.add(f"done = {len(self.moved)}")
-
-    def _previous(self, address: Address, initial: Scalar) -> Operand:
-        slot = self.whole.slots.previous[address]
-        first = constant(initial, self.texts)
-        value, _ = self.lines.fresh()
-        status = f"row[{2 * slot + 1}]"
-        held = f"floats[{2 * slot}]"
-        if first.is_sure:
-            self.lines.add(f"{value} = {first.value} if {status} == {ABSENT} else {held}")
-            self.guards.append(f"({status} & ~{ABSENT})")
-        else:
-            self.lines.add(f"{value} = {held}")
-            self.guards.append(status)
-        return self._known(address, value)
-
-
-def plain_path(whole: Compilation, number: int) -> PlainPath | None:
-    """The plain form of a path, if it has one."""
-    path = PlainPath(whole, number)
-    try:
-        path.generate()
-    except NotCompiled:
-        return None
-    return path

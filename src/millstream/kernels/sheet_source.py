@@ -6,7 +6,7 @@ from millstream.calculus.types import Kind as ColumnKind
 from millstream.formulas.kinds import Kind
 from millstream.kernels.sheet_operands import EMPTY, Operand
 from millstream.kernels.sheet_paths import Compilation, Path
-from millstream.kernels.sheet_plain import PlainPath
+from millstream.kernels.sheet_plain_paths import PlainPath
 
 _WINDOW_NAMES = (
     "BASE", "CAPACITY", "END", "FIRST", "SEEN", "STATUSES", "TIME", "VALUES", "add_product",
@@ -51,7 +51,7 @@ def source_of(whole: Compilation) -> str:
             "",
             "",
             *(line for g in whole.groups for line in g.functions(is_apart=is_apart)),
-            *(function for path in whole.paths for function in path.functions),
+            *(function for path in _forms(whole) for function in path.functions),
             f"def run({', '.join(parameters)}):",
             "    wides = Wides(limbs, free, counters)",
             *(f"    n{n} = np.uint64(sent[{n}])" for n in range(len(whole.sheet.outputs))),

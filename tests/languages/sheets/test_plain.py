@@ -1,0 +1,61 @@
+"""What is computed without statuses is what the careful functions give."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from millstream.formulas import rounding
+from millstream.kernels import scalar_sheet
+from millstream.kernels.sheet_plain import NEAR, first_not_below
+
+NUMBERS = [
+    0.0, 1.0, -1.0, 0.5, 2.5, -2.5, 1.005, 1e15, 1e16, -1e300, 1e-300, 4.35, 60.0,
+    math.nextafter(60.0, 0.0), 60.0 * (1 + 2**-51), 0.1 + 0.2, 0.3, 2.0**47, 2.0**52,
+]  # fmt: skip
+SAID: dict[str, Callable[[float, float], bool]] = {
+    "=": rounding.same_number,
+    "<>": lambda a, b: not rounding.same_number(a, b),
+    "<": lambda a, b: a < b and not rounding.same_number(a, b),
+    ">": lambda a, b: a > b and not rounding.same_number(a, b),
+    "<=": lambda a, b: a < b or rounding.same_number(a, b),
+    ">=": lambda a, b: a > b or rounding.same_number(a, b),
+}
+
+
+def nearness(a: float, b: float) -> float:
+    return 2.0**-51 * max(abs(a), abs(b))
+
+
+@pytest.mark.parametrize("operator", SAID)
+def test_one_comparison_says_what_comparing_fifteen_digits_says(operator: str) -> None:
+    test = NEAR[operator].format(a="a", b="b")
+    for a in NUMBERS:
+        for b in NUMBERS:
+            found = eval(test, {"a": a, "b": b, "nearness": nearness})  # noqa: S307  ours
+            assert SAID[operator](a, b) == found, (a, b)
+
+
+@pytest.mark.parametrize("places", [-3, 0, 2, 6])
+def test_plain_rounding_is_rounding(places: int) -> None:
+    rounded: Any = scalar_sheet.plain_rounded
+    scale = 10.0 ** abs(places)
+    for x in [*NUMBERS, *np.random.default_rng(1).normal(0, 1000, 1000).tolist()]:
+        expected = rounding.round_scaled(x, scale, places >= 0)
+        assert expected == rounded.py_func(x, scale, places >= 0)
+
+
+@pytest.mark.parametrize("size", [1, 7, 16, 17, 100])
+def test_a_place_among_bounds_is_that_of_the_last_key_that_is_not_larger(size: int) -> None:
+    random = np.random.default_rng(size)
+    keys = np.sort(random.integers(-50, 50, size) / 4)
+    bounds = np.array([first_not_below(k) for k in keys.tolist()])
+    among: Any = scalar_sheet.place_among
+    near = [math.nextafter(k, way) for k in keys.tolist() for way in (-1e9, 1e9)]
+    for x in [*keys.tolist(), *near, *random.uniform(-20, 20, 200).tolist()]:
+        below = [n for n, k in enumerate(keys.tolist()) if k < x or rounding.same_number(k, x)]
+        assert max(below, default=-1) == among.py_func(x, bounds)
