@@ -50,7 +50,8 @@ def every(column: str) -> list[Aggregation]:
     return [
         Aggregation(f"{function}_{column}", function, Column(column, type_))
         for function, kinds in AGGREGATIONS.items()
-        if type_.kind in kinds
+        # Variances of any floats are right to nearly all digits only: see test_variance.
+        if type_.kind in kinds and not function.startswith("var")
     ]
 
 

@@ -27,7 +27,8 @@ AGGREGATIONS = tuple(
     fn.Aggregation(f"{function}_{name}", function, Column(name, SCHEMA[name]))
     for name in SCHEMA.names
     for function, kinds in fn.AGGREGATIONS.items()
-    if SCHEMA[name].kind in kinds
+    # Variances of any floats are right to nearly all digits only: see test_variance.
+    if SCHEMA[name].kind in kinds and not function.startswith("var")
 )
 
 

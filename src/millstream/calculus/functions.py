@@ -297,10 +297,15 @@ class Aggregation:
             raise FunctionFault(f"{self.function} cannot aggregate a {self.term.type}")
         if self.function == "count":
             return INTEGER
+        if self.function in ("variance", "var_pop") and self.term.type != NUMBER:
+            raise FunctionFault(f"{self.function} cannot aggregate a {self.term.type}")
         if self.function == "avg" and self.term.type.kind is Kind.INTEGER:
             return NUMBER
         return self.term.type
 
+
+#: Variances are of values less than this in size; of others they are NaN.
+SQUARABLE = 2.0**450
 
 AGGREGATIONS: dict[str, frozenset[Kind]] = {
     "sum": frozenset({Kind.NUMBER, Kind.INTEGER, Kind.DURATION}),
@@ -308,6 +313,9 @@ AGGREGATIONS: dict[str, frozenset[Kind]] = {
     "avg": frozenset({Kind.NUMBER, Kind.INTEGER}),
     "min": frozenset(Kind) - {Kind.BOOLEAN},
     "max": frozenset(Kind) - {Kind.BOOLEAN},
+    # Of a sample, which of one value is null, and of all there is.
+    "variance": frozenset({Kind.NUMBER}),
+    "var_pop": frozenset({Kind.NUMBER}),
 }
 
 
@@ -493,8 +501,8 @@ FUNCTIONS: dict[str, type[Function]] = {
 }  # fmt: skip
 
 __all__ = [
-    "AGGREGATIONS", "FUNCTIONS", "Aggregate", "Aggregation", "Assign", "Branch", "Columns",
-    "Distinct", "Dstream", "Duplicate", "Facts", "Filter", "FlatMap", "Fold", "Function",
+    "AGGREGATIONS", "FUNCTIONS", "SQUARABLE", "Aggregate", "Aggregation", "Assign", "Branch",
+    "Columns", "Distinct", "Dstream", "Duplicate", "Facts", "Filter", "FlatMap", "Fold", "Function",
     "FunctionFault", "Istream", "Join", "Judge", "Latest", "Lookup", "Map", "Merge", "Now",
     "Opaque", "OpaqueFold", "Range", "RoundRobinJoin", "RoundRobinSplit", "Rows", "Rstream",
     "ToStream", "Top", "Update", "Window", "schema_of",

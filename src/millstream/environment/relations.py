@@ -13,6 +13,7 @@ from functools import cmp_to_key
 from typing import Any
 
 from millstream.calculus.functions import (
+    SQUARABLE,
     Aggregate,
     Aggregation,
     Distinct,
@@ -199,6 +200,8 @@ def _aggregate_of(one: Aggregation, bag: Bag, schema: Schema, faults: Counter[st
         return _extreme(there, one.function) if there else None
     if how_many <= 0:
         return None
+    if one.function in ("variance", "var_pop"):
+        return _spread(values, how_many, 1 if one.function == "variance" else 0)
     total = _exact_sum(values)
     if one.function == "avg":
         return canonical(float_of(total) / how_many)
@@ -208,6 +211,18 @@ def _aggregate_of(one: Aggregation, bag: Bag, schema: Schema, faults: Counter[st
         return int(total)
     faults[f"{one.term.type} overflow in {one.name}"] += 1
     return None
+
+
+def _spread(values: list[tuple[Any, int]], how_many: int, less: int) -> Value:
+    """The variance, exact up to its last division."""
+    if how_many <= less:
+        return None
+    if not all(abs(v) < SQUARABLE for v, _ in values):
+        return canonical(float("nan"))
+    total = sum(Fraction(v) * count for v, count in values)
+    squares = sum(Fraction(v) * Fraction(v) * count for v, count in values)
+    upper = how_many * squares - total * total
+    return canonical(float_of(upper) / (how_many * (how_many - less)))
 
 
 def _extreme(values: list[Any], which: str) -> Value:

@@ -23,43 +23,58 @@ from millstream.plan.batch import Array, Batch
 
 #: How an output comes about, in the order the loop asks.
 COUNT_ROWS, COUNT_VALUES, SUM_NUMBERS, SUM_INTEGERS, MEAN_NUMBERS, MEAN_INTEGERS, EXTREME = range(7)
+VARIANCE_OF_SAMPLE, VARIANCE_OF_ALL = 7, 8
 
 #: What of a column is summed.
-NO_SUM, NUMBER_SUM, INTEGER_SUM = range(3)
+NO_SUM, NUMBER_SUM, INTEGER_SUM, SQUARE_SUM, REST_SUM = range(5)
+
+
+_VARIANCES = {"variance": VARIANCE_OF_SAMPLE, "var_pop": VARIANCE_OF_ALL}
 
 
 @dataclass(frozen=True)
 class Layout:
     """Which columns have cells, which extremes there are, and how outputs are made.
 
-    `outputs` has, for each aggregation, how it comes about and the number of the cell or
-    of the extreme it looks at.
+    `outputs` has, for each aggregation, how it comes about, the number of the cell or of
+    the extreme it looks at, and for variances that of the cell of the squares; the cell
+    after it has what is left when squares are rounded.
     """
 
     cells: tuple[str, ...]
     sums: tuple[int, ...]
     extremes: tuple[tuple[str, str, Type], ...]
-    outputs: tuple[tuple[int, int], ...]
+    outputs: tuple[tuple[int, int, int], ...]
 
 
 def lay_out(aggregations: Sequence[Aggregation]) -> Layout:
-    cells: dict[str, int] = {}
+    cells: dict[tuple[str, int], int] = {}
     extremes: list[tuple[str, str, Type]] = []
-    outputs: list[tuple[int, int]] = []
+    outputs: list[tuple[int, int, int]] = []
+
+    def cell(name: str, sum_: int) -> int:
+        """The number of a cell; the squares of a column have cells of their own."""
+        key = name, sum_ if sum_ in (SQUARE_SUM, REST_SUM) else NO_SUM
+        cells[key] = max(cells.get(key, NO_SUM), sum_)
+        return list(cells).index(key)
+
     for one in aggregations:
         column = _column(one)
         if column is None:
-            outputs.append((COUNT_ROWS, 0))
+            outputs.append((COUNT_ROWS, 0, 0))
         elif one.function in ("min", "max"):
             wanted = (one.function, column.name, column.type)
             if wanted not in extremes:
                 extremes.append(wanted)
-            outputs.append((EXTREME, extremes.index(wanted)))
+            outputs.append((EXTREME, extremes.index(wanted), 0))
+        elif one.function in _VARIANCES:
+            parts = [cell(column.name, s) for s in (NUMBER_SUM, SQUARE_SUM, REST_SUM)]
+            outputs.append((_VARIANCES[one.function], parts[0], parts[1]))
         else:
-            how = _how(one.function, column.type.kind)
-            cells[column.name] = max(cells.get(column.name, NO_SUM), how[1])
-            outputs.append((how[0], list(cells).index(column.name)))
-    return Layout(tuple(cells), tuple(cells.values()), tuple(extremes), tuple(outputs))
+            how, sum_ = _how(one.function, column.type.kind)
+            outputs.append((how, cell(column.name, sum_), 0))
+    names = tuple(name for name, _ in cells)
+    return Layout(names, tuple(cells.values()), tuple(extremes), tuple(outputs))
 
 
 def _column(one: Aggregation) -> Column | None:

@@ -39,7 +39,7 @@ class AggregateKernel:
         self.overflows = np.zeros(len(function.aggregations), np.int64)
         self.recipe = Recipe(
             np.array(self.layout.sums, np.int64),
-            np.array(self.layout.outputs, np.int64).reshape(-1, 2),
+            np.array(self.layout.outputs, np.int64).reshape(-1, 3),
             keeps_empty=not function.by,
             tells_old=True,
         )
@@ -108,7 +108,7 @@ class AggregateKernel:
         return Batch(self.type, told.time[:size], columns, told.weight[:size])
 
     def _output(self, number: int, words: Array, valid: Array) -> Vector:
-        how, which = self.layout.outputs[number]
+        how, which, _ = self.layout.outputs[number]
         if how == EXTREME:
             return self.extremes.vector(which, words, valid)
         type_ = self.function.aggregations[number].result_type()

@@ -17,8 +17,12 @@ from millstream.kernels.accumulators import (
     MEAN_INTEGERS,
     MEAN_NUMBERS,
     NUMBER_SUM,
+    REST_SUM,
     ROWS,
+    SQUARE_SUM,
     SUM_INTEGERS,
+    VARIANCE_OF_ALL,
+    VARIANCE_OF_SAMPLE,
     Groups,
     Values,
 )
@@ -32,11 +36,16 @@ from millstream.kernels.loops_sums import (
     Wides,
     add_integer,
     add_number,
+    add_rest,
+    add_square,
     clear_sum,
     fits_integer,
     has_room,
     integer_sum_as_float,
+    is_finite,
     number_sum,
+    sum_in_two,
+    variance_of,
 )
 from millstream.plan.batch import Array
 
@@ -128,6 +137,29 @@ def _tell_cell(told: Told, at: Any, how: Any, of: Any, kept: Kept) -> None:
 
 
 @inlined
+def _tell_variance(told: Told, at: Any, less: Any, of: Any, kept: Kept) -> None:
+    row, output = at
+    group, which, squares = of
+    groups = kept.groups
+    one, other = groups.cells[group, which], groups.cells[group, squares]
+    third = groups.cells[group, squares + 1]
+    count = one[COUNT]
+    told.valid[row, output] = count > less
+    if count == 0:
+        clear_sum(one, kept.wides)
+        clear_sum(other, kept.wides)
+        clear_sum(third, kept.wides)
+    elif count > less:
+        value = np.nan
+        if is_finite(one) and is_finite(other):
+            total = sum_in_two(one, groups.floats[group, which], kept.wides)
+            total_square = sum_in_two(other, groups.floats[group, squares], kept.wides)
+            rests = sum_in_two(third, groups.floats[group, squares + 1], kept.wides)
+            value = variance_of(total, total_square, rests, count, less)
+        _put_float(told, row, output, value)
+
+
+@inlined
 def _tell(told: Told, row: Any, group: Any, recipe: Recipe, kept: Kept) -> None:
     """Write the outputs of a group as they are now."""
     for output in range(recipe.outputs.shape[0]):
@@ -141,6 +173,10 @@ def _tell(told: Told, row: Any, group: Any, recipe: Recipe, kept: Kept) -> None:
             told.valid[row, output] = root != 0
             if root != 0:
                 told.words[row, output] = kept.heaps.nodes[root - 1, VALUE]
+        elif how >= VARIANCE_OF_SAMPLE:
+            less = VARIANCE_OF_ALL - how
+            squares = recipe.outputs[output, 2]
+            _tell_variance(told, (row, output), less, (group, which, squares), kept)
         else:
             _tell_cell(told, (row, output), how, (group, which), kept)
 
@@ -210,6 +246,12 @@ def _take_in(changes: Changes, i: Any, sums: Array, kept: Kept) -> None:
             if sums[c] == NUMBER_SUM:
                 value = values.floats[i, c]
                 add_number(cells[group, c], floats[group, c], value, weight, kept.wides)
+            elif sums[c] == SQUARE_SUM:
+                value = values.floats[i, c]
+                add_square(cells[group, c], floats[group, c], value, weight, kept.wides)
+            elif sums[c] == REST_SUM:
+                value = values.floats[i, c]
+                add_rest(cells[group, c], floats[group, c], value, weight, kept.wides)
             elif sums[c] == INTEGER_SUM:
                 add_integer(cells[group, c], values.words[i, c], weight)
 

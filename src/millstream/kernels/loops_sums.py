@@ -17,6 +17,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
+from millstream.calculus.functions import SQUARABLE
 from millstream.compiled import inlined, tight
 from millstream.kernels.loops import FREE, TOP
 from millstream.plan.batch import Array
@@ -45,6 +46,7 @@ _FRACTION = np.int64((1 << 52) - 1)
 _TOP_BIT = np.int64(1 << 52)
 _INF_BITS = np.int64(0x7FF0000000000000)
 _LARGE = 2.0**1000
+_SPLIT = 134217729.0  # 2^27 + 1
 _U32 = np.uint64(32)
 _UMASK = np.uint64(0xFFFFFFFF)
 
@@ -283,6 +285,99 @@ def number_sum(cell: Array, floats: Array, wides: Wides) -> Any:
     if cell[WIDE] != 0:
         return narrow(cell, wides) + 0.0
     return floats[HI] + 0.0
+
+
+@inlined
+def is_finite(cell: Array) -> Any:
+    """Whether no value of a cell of floats is infinite or NaN."""
+    return cell[NANS] == 0 and cell[PLUS_INF] == 0 and cell[MINUS_INF] == 0
+
+
+@tight
+def sum_in_two(cell: Array, floats: Array, wides: Wides) -> Any:
+    """A sum of finite floats in twice their digits: the nearest float, and what is left."""
+    if cell[WIDE] == 0:
+        return floats[HI], floats[LO]
+    limbs, slot = wides.limbs, cell[WIDE]
+    hi = wide_round(limbs, slot)
+    if not abs(hi) < _LARGE:
+        return hi, 0.0
+    wide_add(limbs, slot, bits_of_float(hi), 0, -1)
+    lo = wide_round(limbs, slot)
+    wide_add(limbs, slot, bits_of_float(hi), 0, 1)
+    return hi, lo
+
+
+@inlined
+def two_product(a: Any, b: Any) -> Any:
+    """The rounded product and its exact error."""
+    product = a * b
+    x = a * _SPLIT
+    x = x - (x - a)
+    y = b * _SPLIT
+    y = y - (y - b)
+    p, q = a - x, b - y
+    return product, ((x * y - product) + x * q + p * y) + p * q
+
+
+@inlined
+def add_square(cell: Array, floats: Array, value: Any, weight: Any, wides: Wides) -> None:
+    """Add weight * value^2, rounded; a huge value counts as an infinity."""
+    if abs(value) < SQUARABLE:
+        add_number(cell, floats, value * value, weight, wides)
+    else:
+        cell[NANS if value != value else PLUS_INF] += weight
+
+
+@inlined
+def add_rest(cell: Array, floats: Array, value: Any, weight: Any, wides: Wides) -> None:
+    """Add weight times what the rounding of value^2 leaves; nothing for a huge value."""
+    if abs(value) < SQUARABLE:
+        _, rest = two_product(value, value)
+        add_number(cell, floats, rest, weight, wides)
+
+
+@inlined
+def spread_of(s_hi: Any, s_lo: Any, q_hi: Any, q_lo: Any, n: Any, less: Any, is_root: Any) -> Any:
+    """The variance from the sum and the sum of squares, or its root.
+
+    It is (n * squares - sum * sum) / (n * (n - less)), the upper part in twice the digits.
+    """
+    a, b = two_product(n, q_hi)
+    b += n * q_lo
+    c, d = two_product(s_hi, s_hi)
+    d += 2.0 * s_hi * s_lo
+    upper, rest = two_sum(a, -c)
+    value = max(upper + (rest + (b - d)), 0.0) / (n * (n - less))
+    return np.sqrt(value) if is_root else value
+
+
+@inlined
+def _add_to_three(three: Any, value: Any) -> Any:
+    """A number more in a sum of three floats, each far less than the one before."""
+    first, error = two_sum(three[0], value)
+    second, error = two_sum(three[1], error)
+    return first, second, three[2] + error
+
+
+@tight
+def variance_of(total: Any, squares: Any, rests: Any, count: Any, less: Any) -> Any:
+    """(n * squares - total^2) / (n * (n - less)), the upper part in three times the digits.
+
+    All sums are exact and given in two floats; the squares are those that are rounded and
+    what that leaves. Where values are large and differ little nearly all of the upper part
+    cancels out.
+    """
+    n = float(count)
+    three = (0.0, 0.0, 0.0)
+    for part in (squares[0], squares[1], rests[0], rests[1]):
+        product, rest = two_product(n, part)
+        three = _add_to_three(_add_to_three(three, product), rest)
+    for one, other, times in ((0, 0, -1.0), (0, 1, -2.0), (1, 1, -1.0)):
+        product, rest = two_product(total[one], total[other])
+        three = _add_to_three(_add_to_three(three, times * product), times * rest)
+    upper = three[0] + (three[1] + three[2])
+    return max(upper, 0.0) / (n * (n - less))
 
 
 @inlined

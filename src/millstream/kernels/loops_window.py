@@ -26,6 +26,8 @@ from millstream.kernels.loops_sums import (
     _add_once,
     _add_slowly,
     narrow,
+    spread_of,
+    two_product,
     two_sum,
 )
 from millstream.plan.batch import Array
@@ -48,7 +50,6 @@ same: Any = inlined(rounding.same_number)
 
 _EMPTY, _FIRST_ERROR = 2, 10
 _DIV0, _VALUE, _REF, _NUM, _NA = 11, 12, 13, 15, 16
-_SPLIT = 134217729.0  # 2^27 + 1
 _SPLITTABLE = 2.0**500
 
 
@@ -132,14 +133,10 @@ def _add_carefully(row: Array, floats: Array, at: int, value: Any, wides: Wides)
 @inlined
 def add_square(row: Array, floats: Array, at: int, value: Any, sign: Any, wides: Wides) -> None:
     """Add or take away a square as two numbers whose sum it is exactly, unless it is huge."""
-    square = value * value
     if not abs(value) < _SPLITTABLE:
         row[at + 4] += np.int64(sign)  # counted as an infinity
         return
-    high = value * _SPLIT
-    high = high - (high - value)
-    low = value - high
-    rest = ((high * high - square) + 2.0 * high * low) + low * low
+    square, rest = two_product(value, value)
     add_to_sum(row, floats, at, sign * square, wides)
     if rest != 0.0:
         add_to_sum(row, floats, at, sign * rest, wides)
@@ -230,28 +227,6 @@ def window_spread(
     if value - value != 0.0:
         return 0.0, _NUM
     return value, 0
-
-
-@inlined
-def _two_product(a: Any, b: Any) -> Any:
-    product = a * b
-    x = a * _SPLIT
-    x = x - (x - a)
-    y = b * _SPLIT
-    y = y - (y - b)
-    p, q = a - x, b - y
-    return product, ((x * y - product) + x * q + p * y) + p * q
-
-
-@inlined
-def spread_of(s_hi: Any, s_lo: Any, q_hi: Any, q_lo: Any, n: Any, less: Any, is_root: Any) -> Any:
-    a, b = _two_product(n, q_hi)
-    b += n * q_lo
-    c, d = _two_product(s_hi, s_hi)
-    d += 2.0 * s_hi * s_lo
-    upper, rest = two_sum(a, -c)
-    value = max(upper + (rest + (b - d)), 0.0) / (n * (n - less))
-    return np.sqrt(value) if is_root else value
 
 
 # --- least and greatest -----------------------------------------------------------------

@@ -22,7 +22,7 @@ from millstream.languages.cql.ast import Apply, Constant, Expression, Reference,
 from millstream.languages.cql.build import Builder, Flow
 from millstream.languages.cql.joins import with_columns
 from millstream.languages.cql.scope import Names
-from millstream.languages.cql.spread import SPREADS, reading, spread
+from millstream.languages.cql.spread import SPREADS, reading
 from millstream.languages.cql.terms import Replacing, nothing, term_of
 from millstream.languages.cql.tokens import Stop
 from millstream.source import Span
@@ -123,9 +123,9 @@ class Grouping:
             is_free = name is not None and name not in names
             used = name if name and is_free else self.builder.hidden(total.function.name)
             plans.append(self._plan(total, used, schema, replacing))
-            columns = [one.name for one in plans[-1].aggregations]
-            names.update(columns)
-            totals[total] = reading(total, columns)
+            (made,) = plans[-1].aggregations
+            names.add(made.name)
+            totals[total] = reading(total, made.name)
         return plans, totals
 
     def aggregated(self, flow: Flow, by: Sequence[str], plans: Sequence[Planned]) -> Flow:
@@ -145,9 +145,8 @@ class Grouping:
         if total.is_distinct and total.function.name not in ("min", "max"):
             value = Assign(self.builder.hidden("value"), term)
             term = Column(value.name, term.type, term.span)
-        if total.function.name in SPREADS:
-            return Planned(spread(name, term), value)
-        found = Aggregation(name, total.function.name, term)
+        function, _ = SPREADS.get(total.function.name, (total.function.name, False))
+        found = Aggregation(name, function, term)
         try:
             found.result_type()
         except FunctionFault as fault:

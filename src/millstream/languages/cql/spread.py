@@ -1,47 +1,21 @@
-"""Variances and standard deviations: made of the number, the sum and the sum of squares."""
+"""Variances and standard deviations: which aggregate each is of, and how it is read."""
 
 from __future__ import annotations
 
 from millstream.calculus import syntax
-from millstream.calculus.functions import Aggregation
-from millstream.calculus.terms import Call, Term
-from millstream.calculus.types import INTEGER, NUMBER
 from millstream.languages.cql.ast import Total
 
-#: The aggregates that are made here, and whether each is of a sample and has a root.
-SPREADS: dict[str, tuple[bool, bool]] = {
-    "variance": (True, False),
-    "var_pop": (False, False),
-    "stddev": (True, True),
-    "stddev_pop": (False, True),
+#: The aggregates that are read here: what each is called in the calculus, has it a root.
+SPREADS: dict[str, tuple[str, bool]] = {
+    "variance": ("variance", False),
+    "var_pop": ("var_pop", False),
+    "stddev": ("variance", True),
+    "stddev_pop": ("var_pop", True),
 }
 
 
-def spread(name: str, term: Term) -> tuple[Aggregation, ...]:
-    """What must be kept of a term, under names that begin with `name`."""
-    square = Call("*", (term, term), NUMBER, term.span)
-    return (
-        Aggregation(f"{name}.n", "count", term),
-        Aggregation(f"{name}.sum", "sum", term),
-        Aggregation(f"{name}.squares", "sum", square),
-    )
-
-
-def reading(total: Total, columns: list[str]) -> syntax.Expression:
-    """How to read an aggregate from the columns that were made for it."""
-    span = total.span
-    if total.function.name not in SPREADS:
-        return syntax.Name(columns[-1], span)
-    is_sample, has_root = SPREADS[total.function.name]
-    n, total_sum, squares = (syntax.Name(c, span) for c in columns)
-
-    def apply(function: str, *args: syntax.Expression) -> syntax.Expression:
-        return syntax.Apply(function, args, span)
-
-    mean_square = apply("/", apply("*", total_sum, total_sum), n)
-    least = syntax.Constant(1 if is_sample else 0, INTEGER, span)
-    # Rounding may leave a little less than nothing.
-    mean = apply("/", apply("-", squares, mean_square), apply("-", n, least))
-    variance = apply("greatest", syntax.Constant(0.0, NUMBER, span), mean)
-    value = apply("sqrt", variance) if has_root else variance
-    return apply("if", apply(">", n, least), value, syntax.Constant(None, NUMBER, span))
+def reading(total: Total, column: str) -> syntax.Expression:
+    """How to read an aggregate from the column that was made for it."""
+    read = syntax.Name(column, total.span)
+    _, has_root = SPREADS.get(total.function.name, ("", False))
+    return syntax.Apply("sqrt", (read,), total.span) if has_root else read
