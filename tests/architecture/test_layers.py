@@ -27,6 +27,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("api",),
     ("flow", "rules"),
     ("server", "cli"),
+    ("__main__",),
 )
 LEVELS = {part: level for level, row in enumerate(LAYERS) for part in row}
 #: `explain` is a call of the API that knows the engines; the API loads it when asked.
