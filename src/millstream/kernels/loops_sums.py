@@ -376,8 +376,9 @@ def variance_of(total: Any, squares: Any, rests: Any, count: Any, less: Any) -> 
     for one, other, times in ((0, 0, -1.0), (0, 1, -2.0), (1, 1, -1.0)):
         product, rest = two_product(total[one], total[other])
         three = _add_to_three(_add_to_three(three, times * product), times * rest)
-    upper = three[0] + (three[1] + three[2])
-    return max(upper, 0.0) / (n * (n - less))
+    # The first two may cancel out, and then the third counts.
+    upper, rest = two_sum(three[0], three[1])
+    return max(upper + (rest + three[2]), 0.0) / (n * (n - less))
 
 
 @inlined
