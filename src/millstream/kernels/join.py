@@ -31,6 +31,11 @@ def null_keys(batch: Batch, names: Sequence[str]) -> Array | None:
     return found
 
 
+def release_keys(keys: Interner, used: Array) -> None:
+    """Forget those keys among the used ones that have no rows any more."""
+    keys.release(dead_ids(used, keys.table.records, keys.codec.width + KEY_ROWS))
+
+
 class JoinSide:
     """Mutable. The rows of one side: the number of the key, then the other columns."""
 
@@ -133,8 +138,7 @@ class JoinKernel:
         used = np.concatenate([left.records[left.rows, 0], right.records[right.rows, 0]])
         self.left.release(left.rows)
         self.right.release(right.rows)
-        column = self.keys.codec.width + KEY_ROWS
-        self.keys.release(dead_ids(used, self.keys.table.records, column))
+        release_keys(self.keys, used)
 
     def snapshot(self) -> State:
         return {

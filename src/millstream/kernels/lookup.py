@@ -8,11 +8,11 @@ from millstream.calculus.functions import Lookup
 from millstream.calculus.types import BOOLEAN, QueueType
 from millstream.kernels import join_loop
 from millstream.kernels.interning import Interner, named, part
-from millstream.kernels.join import JoinSide, null_keys
+from millstream.kernels.join import JoinSide, null_keys, release_keys
 from millstream.kernels.join_loop import LOOKUP_KEY_EXTRA, Answers, Asked
 from millstream.kernels.kernel import Round, State
-from millstream.kernels.loops import dead_ids, frozen, padded
-from millstream.kernels.loops_join import KEY_ROWS, Keys, Side
+from millstream.kernels.loops import frozen, padded
+from millstream.kernels.loops_join import Keys, Side
 from millstream.kernels.merge import merged_by_time
 from millstream.plan.batch import Array, Batch, Vector, empty_batch
 
@@ -77,8 +77,7 @@ class LookupKernel:
     def _release(self, left: Side, ids: Array) -> None:
         used = np.concatenate([left.records[left.rows, 0], ids])
         self.left.release(left.rows)
-        column = self.keys.codec.width + KEY_ROWS
-        self.keys.release(dead_ids(used, self.keys.table.records, column))
+        release_keys(self.keys, used)
 
     def snapshot(self) -> State:
         return {

@@ -12,10 +12,10 @@ from millstream.calculus.functions import Join
 from millstream.calculus.types import QueueType
 from millstream.kernels import now_join_loop as loop
 from millstream.kernels.interning import Interner, named, part
-from millstream.kernels.join import JoinSide, null_keys
+from millstream.kernels.join import JoinSide, null_keys, release_keys
 from millstream.kernels.kernel import Round, State
-from millstream.kernels.loops import dead_ids, frozen, padded
-from millstream.kernels.loops_join import KEY_EXTRA, KEY_ROWS, Keys, Side
+from millstream.kernels.loops import frozen, padded
+from millstream.kernels.loops_join import KEY_EXTRA, Keys, Side
 from millstream.kernels.merge import without_rank
 from millstream.kernels.now_join_loop import Visitors, Visits
 from millstream.kernels.rowstore import restored_batch, stored_batch
@@ -98,8 +98,7 @@ class NowJoinKernel:
         """Forget rows that are gone, and keys without rows; those of visitors have none."""
         used = np.concatenate([ids, side.records[side.rows, 0]])
         self.side.release(side.rows)
-        column = self.keys.codec.width + KEY_ROWS
-        self.keys.release(dead_ids(used, self.keys.table.records, column))
+        release_keys(self.keys, used)
 
     def snapshot(self) -> State:
         return {
