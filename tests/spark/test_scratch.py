@@ -57,21 +57,3 @@ def test_what_a_killed_process_has_left_is_removed_by_the_next(tmp_path: Path) -
 def test_a_socket_needs_a_short_path(length: int) -> None:
     folder = Path(tempfile.gettempdir()) / ("x" * length)
     assert has_room_for_sockets(folder) == (length == 10)
-
-
-@pytest.mark.spark
-def test_a_java_that_does_not_start_is_told_with_its_own_words(tmp_path: Path) -> None:
-    (tmp_path / "job.brook").write_text("output out; input in(n integer); (out) <- Map[n](in);")
-    (tmp_path / "in.csv").write_text("_time,n\n1,1\n")
-    answer = subprocess.run(
-        [sys.executable, "-m", "millstream.cli.main", "run", "job.brook", "--in", "in=in.csv"],
-        env={**os.environ, "PYSPARK_SUBMIT_ARGS": "--driver-memory 1k pyspark-shell"},
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert 1 == answer.returncode
-    assert "did not start: Too small maximum heap" in answer.stderr.splitlines()[0]
-    assert "heap" not in answer.stdout

@@ -18,7 +18,7 @@ from typing import Any
 from millstream.backends.spark.archive import java_options
 from millstream.backends.spark.java import Java, find_java, java_environment
 from millstream.backends.spark.scratch import has_room_for_sockets, scratch_folder
-from millstream.errors import SetupError
+from millstream.errors import RunError, SetupError
 
 DEFAULT_MASTER = "local[*,4]"
 
@@ -50,6 +50,7 @@ def start_session(master: str, checkpoint: Path, partitions: int, *, ui: bool = 
     """A Spark session for one job; one that runs already is used as it is."""
     java = find_java()
     os.environ.update(java_environment(java))
+    from py4j.protocol import Py4JJavaError
     from pyspark.sql import SparkSession
 
     scratch = scratch_folder()
@@ -98,7 +99,11 @@ def start_session(master: str, checkpoint: Path, partitions: int, *, ui: bool = 
         builder = builder.config(name, value)
     # Spark takes Ctrl-C for itself and cancels all jobs; whoever had it before gets it back.
     handler = signal.getsignal(signal.SIGINT)
-    session = builder.getOrCreate()
+    try:
+        session = builder.getOrCreate()
+    except Py4JJavaError as error:
+        reason = str(error.java_exception.getMessage()).splitlines()[0]
+        raise RunError(f"Spark did not start: {reason}", hint=f"its log is {log}") from None
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, handler)
     session.sparkContext.setLogLevel("WARN")
