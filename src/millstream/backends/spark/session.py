@@ -50,9 +50,6 @@ def start_session(master: str, checkpoint: Path, partitions: int, *, ui: bool = 
     """A Spark session for one job; one that runs already is used as it is."""
     java = find_java()
     os.environ.update(java_environment(java))
-    from py4j.protocol import Py4JJavaError
-    from pyspark.sql import SparkSession
-
     scratch = scratch_folder()
     log = checkpoint / "spark.log"
     configuration = checkpoint / "log4j2.properties"
@@ -94,6 +91,17 @@ def start_session(master: str, checkpoint: Path, partitions: int, *, ui: bool = 
         "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
     }
     _launch(java, {"spark.master": master, **settings}, log)
+    session = _started(master, settings, log)
+    session.sparkContext.setLogLevel("WARN")
+    # It writes what is raised inside a batch to standard error; we tell it ourselves.
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    return session
+
+
+def _started(master: str, settings: Mapping[str, str], log: Path) -> Any:
+    from py4j.protocol import Py4JJavaError
+    from pyspark.sql import SparkSession
+
     builder = SparkSession.builder.master(master)
     for name, value in settings.items():
         builder = builder.config(name, value)
@@ -106,9 +114,6 @@ def start_session(master: str, checkpoint: Path, partitions: int, *, ui: bool = 
         raise RunError(f"Spark did not start: {reason}", hint=f"its log is {log}") from None
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, handler)
-    session.sparkContext.setLogLevel("WARN")
-    # It writes what is raised inside a batch to standard error; we tell it ourselves.
-    logging.getLogger("py4j").setLevel(logging.CRITICAL)
     return session
 
 
