@@ -26,7 +26,6 @@ from millstream.kernels.loops_sums import (
     _add_once,
     _add_slowly,
     narrow,
-    spread_of,
     two_product,
     two_sum,
 )
@@ -132,14 +131,20 @@ def _add_carefully(row: Array, floats: Array, at: int, value: Any, wides: Wides)
 
 @inlined
 def add_square(row: Array, floats: Array, at: int, value: Any, sign: Any, wides: Wides) -> None:
-    """Add or take away a square as two numbers whose sum it is exactly, unless it is huge."""
-    if not abs(value) < _SPLITTABLE:
-        row[at + 4] += np.int64(sign)  # counted as an infinity
+    """Add or take away a square, rounded; of a huge value it is counted as an infinity."""
+    if not abs(value) < rounding.SQUARABLE:
+        row[at + 4] += np.int64(sign)
         return
-    square, rest = two_product(value, value)
-    add_to_sum(row, floats, at, sign * square, wides)
-    if rest != 0.0:
-        add_to_sum(row, floats, at, sign * rest, wides)
+    add_to_sum(row, floats, at, sign * (value * value), wides)
+
+
+@inlined
+def add_rest(row: Array, floats: Array, at: int, value: Any, sign: Any, wides: Wides) -> None:
+    """Add or take away what the rounding of a square has left out."""
+    if abs(value) < rounding.SQUARABLE:
+        _, rest = two_product(value, value)
+        if rest != 0.0:
+            add_to_sum(row, floats, at, sign * rest, wides)
 
 
 @inlined
@@ -202,31 +207,6 @@ def window_average(
     if numbers == 0:
         return 0.0, _DIV0
     return value / numbers + 0.0, 0
-
-
-@tight
-def window_spread(
-    row: Array, floats: Array, sums: int, squares: int, error: Any, numbers: Any, less: int,
-    is_root: int, wides: Wides,
-) -> Any:  # fmt: skip
-    """The variance, or its root; `less` is one for that of a sample.
-
-    It is (n * squares - sum * sum) / (n * (n - less)), the upper part in twice the digits.
-    """
-    if error != 0:
-        return 0.0, error
-    if numbers <= less:
-        return 0.0, _DIV0
-    if row[squares + 4] != 0:
-        return 0.0, _NUM
-    s_hi = sum_of(row, floats, sums, wides)
-    q_hi = sum_of(row, floats, squares, wides)
-    s_lo = floats[sums + LO] if row[sums + WIDE] == 0 else 0.0
-    q_lo = floats[squares + LO] if row[squares + WIDE] == 0 else 0.0
-    value = spread_of(s_hi, s_lo, q_hi, q_lo, float(numbers), float(less), is_root)
-    if value - value != 0.0:
-        return 0.0, _NUM
-    return value, 0
 
 
 # --- least and greatest -----------------------------------------------------------------

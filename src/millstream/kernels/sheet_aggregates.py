@@ -173,10 +173,10 @@ class Aggregates:
         )
 
     def _spread(self, window: Seen, less: int, is_root: int) -> Operand:
-        sums = window.group.sum(("number", (window.column,)))
-        squares = window.group.sum(("square", (window.column,)))
+        kinds = ("number", "square", "rest", "scratch")
+        places = ", ".join(window.group.sum((kind, (window.column,))) for kind in kinds)
         return self._made(
-            f"window_spread(row, floats, {sums}, {squares}, {window.error}, {window.numbers}, "
+            f"window_spread(row, floats, ({places}), {window.error}, {window.numbers}, "
             f"{less}, {is_root}, wides)"
         )
 

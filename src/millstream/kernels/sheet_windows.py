@@ -28,7 +28,8 @@ _MAX_COLUMNS = 8
 #: What generated functions are given: the row of the key in both forms, the pool likewise.
 _HEAD = "row, floats, pool, numbers, wides, folded"
 
-#: What enters a sum: a number, its square, products, numbers that meet a condition.
+#: What enters a sum: a number, its square and what rounding left out of that, products;
+#: nothing if it is only to compute with.
 Summand = tuple[str, tuple[int, ...]]
 
 
@@ -272,8 +273,10 @@ def _added(place: str, summand: Summand, sign: int) -> list[str]:
     if kind == "number":
         value = f"{'-' if sign < 0 else ''}v{columns[0]}"
         call = f"add_to_sum({where}, {value}, wides)"
-    elif kind == "square":
-        call = f"add_square({where}, v{columns[0]}, {sign}.0, wides)"
+    elif kind in ("square", "rest"):
+        call = f"add_{kind}({where}, v{columns[0]}, {sign}.0, wides)"
+    elif kind == "scratch":
+        return []
     else:
         value = " * ".join(f"v{c}" for c in columns)
         call = f"add_product({where}, {value}, {sign}.0, wides)"
