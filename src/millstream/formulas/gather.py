@@ -130,7 +130,7 @@ def criterion(value: Scalar) -> Matcher:
     if operator in ("", "=", "<>"):
         matches = _matching_text(rest, is_plain=operator == "")
         return (lambda v: not matches(v)) if operator == "<>" else matches
-    wanted = _typed(rest)
+    wanted = typed(rest)
     kind, holds = type(wanted), _COMPARISONS[operator]
     if rest == "":
         return lambda _value: False
@@ -148,7 +148,7 @@ def equality_keys(value: Scalar) -> list[object] | None:
         text = value.removeprefix("=")
         if not text or text[0] in "<>=" or has_wildcards(text):
             return None
-        value = _typed(text)
+        value = typed(text)
     if type(value) is float:
         near = 2.0**-50 * abs(value)
         return list({_bucket(value - near), _bucket(value), _bucket(value + near)})
@@ -171,7 +171,8 @@ def _bucket(number: float) -> tuple[str, float]:
     return "number", float(f"{number:.12g}")
 
 
-def _typed(text: str) -> Scalar:
+def typed(text: str) -> Scalar:
+    """What is written in a criterion: a boolean, an error, a number, or else a text."""
     if text.upper() in ("TRUE", "FALSE"):
         return text.upper() == "TRUE"
     error = ERRORS_BY_NAME.get(text.upper())
@@ -201,7 +202,7 @@ def _matching_text(text: str, *, is_plain: bool) -> Matcher:
         if is_plain:
             return lambda v: v is None or v == ""
         return lambda v: v is None
-    wanted = _typed(text)
+    wanted = typed(text)
     if type(wanted) is not str:
         return _equal(wanted)
     if has_wildcards(text):

@@ -273,24 +273,6 @@ def window_index(
 
 
 @tight
-def window_product(
-    row: Array, pool: Array, floats: Array, group: int, stride: int, column: int, error: Any
-) -> Any:
-    """From the oldest to the newest, as the reference multiplies: not kept, but computed."""
-    if error != 0:
-        return 0.0, error
-    product, count = 1.0, 0
-    for position in range(row[group + FIRST], row[group + SEEN]):
-        at = place_of(row, group, stride, position)
-        if (pool[at + STATUSES] >> (8 * column)) & 0xFF == 0:
-            product *= floats[at + VALUES + column]
-            count += 1
-    if product - product != 0.0:
-        return 0.0, _NUM
-    return (product + 0.0 if count else 0.0), 0
-
-
-@tight
 def first_error_of(row: Array, pool: Array, group: int, stride: int, columns: int) -> Any:
     """The first error of several columns, of which `columns` has a bit per byte."""
     for position in range(row[group + FIRST], row[group + SEEN]):
@@ -300,61 +282,6 @@ def first_error_of(row: Array, pool: Array, group: int, stride: int, columns: in
             if (columns >> (8 * n)) & 1 and status >= _FIRST_ERROR:
                 return status
     return 0
-
-
-@tight
-def window_match_below(
-    row: Array, pool: Array, floats: Array, group: int, stride: int, column: int, x: Any,
-    status: Any,
-) -> Any:  # fmt: skip
-    """MATCH with mode 1: by halving, as if the numbers rose; what is no number is passed over."""
-    if status >= _FIRST_ERROR:
-        return 0.0, status
-    first = row[group + FIRST]
-    low, high, best = 0, row[group + SEEN] - first - 1, -1
-    while low <= high:
-        middle = (low + high) // 2
-        probe = middle
-        while probe <= high and _status(row, pool, group, stride, column, first + probe) != 0:
-            probe += 1
-        if probe > high:
-            high = middle - 1
-            continue
-        value = floats[place_of(row, group, stride, first + probe) + VALUES + column]
-        if value <= x or same(value, x):
-            best = probe
-            low = probe + 1
-        else:
-            high = middle - 1
-    return (float(best + 1), 0) if best >= 0 else (0.0, _NA)
-
-
-@tight
-def window_match_above(
-    row: Array, pool: Array, floats: Array, group: int, stride: int, column: int, x: Any,
-    status: Any,
-) -> Any:  # fmt: skip
-    """MATCH with mode -1: the last of the numbers that are not smaller, from the oldest on."""
-    if status >= _FIRST_ERROR:
-        return 0.0, status
-    first, best, is_equal = row[group + FIRST], -1, False
-    for n in range(row[group + SEEN] - first):
-        if _status(row, pool, group, stride, column, first + n) != 0:
-            continue
-        value = floats[place_of(row, group, stride, first + n) + VALUES + column]
-        if same(value, x):
-            if not is_equal:
-                best, is_equal = n, True
-        elif value < x:
-            break
-        else:
-            best, is_equal = n, False
-    return (float(best + 1), 0) if best >= 0 else (0.0, _NA)
-
-
-@inlined
-def _status(row: Array, pool: Array, group: int, stride: int, column: int, position: Any) -> Any:
-    return (pool[place_of(row, group, stride, position) + STATUSES] >> (8 * column)) & 0xFF
 
 
 @tight

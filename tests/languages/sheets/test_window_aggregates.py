@@ -2,43 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
 import random
-import re
-from collections.abc import Sequence
+import subprocess
+import sys
+import time
 from typing import Any
 
 import pytest
 
-from millstream.backends.reference.feed import Event
 from millstream.calculus.graph import Program
-from millstream.calculus.types import NUMBER, TEXT, Schema
+from millstream.kernels.kernel import Round
 from millstream.kernels.sheet_build import sheet_kernel
-from millstream.languages.sheets.bindings import Binding, Bindings, InputBinding, OutputBinding
-from millstream.languages.sheets.translate import translate_workbook
-from tests.languages.sheets.books import workbook
+from millstream.plan.batch import batch_of
 from tests.languages.sheets.laws import agree
-
-COLUMNS = Schema.of(x=NUMBER, y=NUMBER, s=TEXT)
-_WINDOWS = re.compile(r"\b[XYS]\b")
-Row = tuple[float | None, float | None, str | None]
-
-
-def sheet(formulas: Sequence[str], window: str = "WINDOW({},0.00004)", **cells: Any) -> Program:
-    """One row of cells; X, Y and S stand for the windows of the columns."""
-    windows = {f"G{n}": "=" + window.format(c) for n, c in enumerate(("A1", "B1", "C1"), 1)}
-    shown = {f"D{n}": f for n, f in enumerate(formulas, 1)}
-    named = {cell: _WINDOWS.sub(lambda m: f"G{'XYS'.index(m[0]) + 1}", f)
-             for cell, f in shown.items()}  # fmt: skip
-    bindings = Bindings(
-        (InputBinding("In", (Binding("x", "A1"), Binding("y", "B1"), Binding("s", "C1")),
-                      columns=COLUMNS),),
-        (OutputBinding("Out", tuple(Binding(f"o{n}", cell) for n, cell in enumerate(shown))),),
-    )  # fmt: skip
-    return translate_workbook(workbook({**windows, **named, **cells}), bindings)
-
-
-def events(rows: Sequence[Row], step: int = 1) -> dict[str, list[Event]]:
-    return {"In": [Event(n * step, row, 1) for n, row in enumerate(rows)]}
+from tests.languages.sheets.long_windows import KEPT, Row, events, rows, sheet
+from tests.languages.sheets.test_kernels import NO_TICKS
+from tests.languages.sheets.test_laws import ROOT
 
 
 def is_compiled(program: Program) -> bool:
@@ -47,14 +27,14 @@ def is_compiled(program: Program) -> bool:
     return "walked" not in kernel.source.splitlines()[0]
 
 
-SPREADS = ["=STDEV(X)", "=STDEVP(X)", "=VAR(X)", "=VAR.P(X)", "=SUM(X)", "=SUMSQ(X)"]
+@pytest.mark.parametrize("formula", KEPT)
+def test_an_aggregate_of_windows_is_compiled(formula: str) -> None:
+    assert is_compiled(sheet([formula]))
 
 
 @pytest.mark.slow
-def test_spreads_agree_to_the_last_digit() -> None:
-    """Also of percentages (a case that was found), of constants, and where nearly all cancels."""
-    program = sheet(SPREADS)
-    assert is_compiled(program)
+def test_aggregates_agree_to_the_last_digit() -> None:
+    """Of random numbers, of percentages (a case that was found), and where nearly all cancels."""
     found: list[Row] = [(v, None, None) for v in (-0.02, -0.01, None, -0.02)]
     generator = random.Random(5)
     for mean, spread in ((0.0, 1.0), (1e9, 1e-3), (3.25, 0.0), (1e-200, 1e-201), (1e8, 1.0)):
@@ -62,4 +42,41 @@ def test_spreads_agree_to_the_last_digit() -> None:
         values[30] = generator.choice([1e-300, 1e100, 1e150, 2.0**449, -(2.0**450)])
         found += [(v, None, None) for v in values]
     found += [(generator.choice([0.1, 0.2, 100.3, 1e16, 1e-20]), None, None) for _ in range(60)]
-    agree(program, events(found), [3, 50])
+    agree(sheet(KEPT), events(found + rows(7, 200)), [3, 50])
+
+
+def test_statements_for_a_tuple_hardly_depend_on_the_length_of_windows() -> None:
+    """Windows that are sixteen times as long: those of trees have four more levels to go down."""
+    command = [sys.executable, "-m", "tests.languages.sheets.count_steps", "32", "512"]
+    done = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, timeout=1800, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    counted = [line.split("\t") for line in done.stdout.splitlines()]
+    assert KEPT == [formula for formula, _, _ in counted]
+    longer = {f: float(long) / float(short) for f, short, long in counted}
+    assert {} == {formula: ratio for formula, ratio in longer.items() if ratio > 2.5}
+
+
+@pytest.mark.slow
+def test_windows_of_a_hundred_thousand_values_cost_little_more_than_of_a_thousand() -> None:
+    """All aggregates together: what is not in the caches of the processor costs some more."""
+    seconds = {length: seconds_for(length, 5_000) for length in (1_000, 100_000)}
+    assert seconds[100_000] < 6 * seconds[1_000]
+
+
+def seconds_for(length: int, count: int) -> float:
+    """The time that the last tuples take, once the windows are full; the least of some."""
+    program = sheet(KEPT)
+    operator, type_ = program.operators[0], program.queue_types()["In"]
+    kernel: Any = sheet_kernel(operator.function, (type_,), 1)  # type: ignore[arg-type]
+    start = 2 * length
+    given = events(rows(3, start + 3 * count, is_tame=True), length)["In"]
+    cuts = [0, start, *(start + n * count for n in (1, 2, 3))]
+    found = []
+    for part in itertools.starmap(slice, itertools.pairwise(cuts)):
+        batch = batch_of(type_, [e.time for e in given[part]], [e.row for e in given[part]])
+        before = time.thread_time()
+        kernel.process((batch,), Round(0, NO_TICKS))
+        found.append(time.thread_time() - before)
+    return min(found[1:])
