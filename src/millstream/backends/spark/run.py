@@ -25,7 +25,7 @@ from millstream.backends.spark.aside import Aside
 from millstream.backends.spark.checkpoint import REBUILD, Checkpoint
 from millstream.backends.spark.clock import Known
 from millstream.backends.spark.delivery import Delivery
-from millstream.backends.spark.layout import Description, Layout, fingerprint, layout_of
+from millstream.backends.spark.layout import Description, Layout, layout_for
 from millstream.backends.spark.manifest import (
     Manifest,
     first_manifest,
@@ -121,10 +121,13 @@ class SparkRun:
         self.progress = progress
         self.settings = settings
         self.checkpoint = Checkpoint(folder)
-        self.layout: Layout = layout_of(job.program)
-        self.description = Description(
-            job.program, str(folder), settings.buckets, settings.partitions, uuid.uuid4().hex
+        self.layout: Layout = layout_for(
+            job.program, settings.partitions, settings.buckets, self.checkpoint.made_by()
         )
+        self.description = Description(
+            job.program, str(folder), settings.buckets, settings.partitions, uuid.uuid4().hex,
+            self.layout.is_together,
+        )  # fmt: skip
         self.report = Report.for_program(job.program)
         self.delivery = Delivery(job, self.layout, self.checkpoint.files, self.report)
         self.last: Manifest = first_manifest(job.program)
@@ -140,7 +143,7 @@ class SparkRun:
         self.ended = time.perf_counter()
 
     def to_the_end(self, *, rebuild: bool) -> Report:
-        identity = fingerprint(self.job.program, self.settings.buckets)
+        identity = self.layout.fingerprint(self.job.program, self.settings.buckets)
         self.checkpoint.open(identity, render(self.job.program), rebuild=rebuild)
         try:
             self._take_up()
