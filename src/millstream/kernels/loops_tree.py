@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from millstream.compiled import inlined, tight
-from millstream.kernels.loops_peaks import greatest_same, least_same
-from millstream.kernels.loops_window import FIRST, SEEN, STATUSES, place_of
+from millstream.kernels.loops_window import place_of
 from millstream.plan.batch import Array
 
 LEFT, RIGHT, SIZE = range(3)
@@ -324,20 +323,3 @@ def window_mode(row: Array, pool: Array, floats: Array, tree: Any, modes: Any, e
     if found == 0 or floats[_at(row, modes, found) + modes[4]] > -2.0:
         return 0.0, _NA
     return floats[_at(row, modes, found) + tree[4]], 0
-
-
-@tight
-def window_count_equal(
-    row: Array, pool: Array, floats: Array, tree: Any, group: int, stride: int, column: int,
-    x: Any, status: Any,
-) -> Any:  # fmt: skip
-    """COUNTIF of a number that is the same as far as Excel compares; or of an error."""
-    if status >= 10:
-        count = 0
-        for position in range(row[group + FIRST], row[group + SEEN]):
-            statuses = pool[place_of(row, group, stride, position) + STATUSES]
-            if (statuses >> (8 * column)) & 0xFF == status:
-                count += 1
-        return float(count)
-    above = tree_count(row, pool, floats, tree, np.nextafter(greatest_same(x), np.inf))
-    return float(above - tree_count(row, pool, floats, tree, least_same(x)))

@@ -1,7 +1,9 @@
 """COUNTIF, SUMIFS, MAXIFS and their kin over windows.
 
 Where criteria do not change it is known of each element when it enters whether it meets all of
-them; what is counted, added up or the greatest is then kept as for a window of its own.
+them; what is counted, added up or the greatest is then kept as for a window of its own. Where
+one is computed, `">"&B2`, the whole window is looked at, but to count by one criterion a tree of
+the numbers suffices.
 """
 
 from __future__ import annotations
@@ -14,6 +16,15 @@ from millstream.formulas.kinds import Kind
 from millstream.formulas.syntax import Binary, Cell, Literal, Node, WindowOf
 from millstream.formulas.syntax import Group as Parenthesis
 from millstream.formulas.values import ERRORS, ErrorValue, Scalar, to_text
+from millstream.kernels.loops_criteria import (
+    AT_LEAST,
+    AT_MOST,
+    EQUAL,
+    GREATER,
+    ITSELF,
+    LESS,
+    UNEQUAL,
+)
 from millstream.kernels.loops_sums import CELL
 from millstream.kernels.sheet_operands import (
     FIRST_ERROR,
@@ -22,7 +33,7 @@ from millstream.kernels.sheet_operands import (
     pair,
     written_number,
 )
-from millstream.kernels.sheet_windows import Condition, Conditions
+from millstream.kernels.sheet_windows import Condition, Conditions, Scan
 
 if TYPE_CHECKING:
     from millstream.kernels.sheet_aggregates import Aggregates, Seen
@@ -35,6 +46,9 @@ _CRITERION = re.compile(r"(<>|<=|>=|=|<|>)?(.*)", re.DOTALL)
 _ORDERS = {
     "<": "{v} < {c} and not same({v}, {c})", ">": "{v} > {c} and not same({v}, {c})",
     "<=": "({v} <= {c} or same({v}, {c}))", ">=": "({v} >= {c} or same({v}, {c}))",
+}  # fmt: skip
+_KINDS = {
+    "": EQUAL, "=": EQUAL, "<>": UNEQUAL, "<": LESS, ">": GREATER, "<=": AT_MOST, ">=": AT_LEAST,
 }  # fmt: skip
 _IS_EMPTY = "({s} == 1 or {s} == 2)"
 #: Names to be filled in when a condition is written out.
@@ -66,7 +80,7 @@ class Criteria:
         if all(self.is_constant(node) for _, node in criteria):
             found = (Condition(w.column, self._test(w, self._fixed(n))) for w, n in criteria)
             return self._constant(name, summed, tuple(dict.fromkeys(found)))
-        return self._computed(name, criteria)
+        return self._computed(name, summed, criteria)
 
     # --- criteria that do not change ---
 
@@ -178,14 +192,44 @@ class Criteria:
 
     # --- criteria that are computed ---
 
-    def _computed(self, name: str, criteria: list[tuple[Seen, Node]]) -> Operand:
-        window, wanted = criteria[0]
-        if len(criteria) > 1 or name != "COUNT":
-            raise NotCompiled(f"{name}IF with a criterion that is computed")
+    def _computed(self, name: str, summed: Seen, criteria: list[tuple[Seen, Node]]) -> Operand:
+        """One that counts asks the tree of numbers; all others look at the whole window."""
+        if name != "COUNT" and summed.source.kind is not NUMBER:
+            raise NotCompiled(f"{name}IF of a window that does not hold numbers")
+        conditions: list[Condition] = []
+        given: list[str] = []
+        for window, node in criteria:
+            if self.is_constant(node):
+                conditions.append(Condition(window.column, self._test(window, self._fixed(node))))
+                continue
+            bounds = self._bounds(window, node)
+            if len(criteria) == 1 and name == "COUNT":
+                return self.aggregates.made(
+                    f"window_count_met({window.tree}, {window.counts}, {window.column}, "
+                    f"{bounds}), 0"
+                )
+            names = ", ".join(f"{part}{len(given)}" for part in ("e", "l", "h", "n"))
+            given.append(bounds)
+            conditions.append(Condition(window.column, f"is_met({{s}}, {{v}}, {names})"))
+        found = summed.group.scan(Scan(name, tuple(conditions), summed.column, len(given)))
+        head = "row, floats, pool, numbers, wides, folded"
+        return self.aggregates.made(f"{found}({', '.join([head, *given])})")
+
+    def _bounds(self, window: Seen, node: Node) -> str:
+        """The names of what is known of a criterion before any value is seen."""
+        operator: Scalar = ""
+        wanted = node
+        while isinstance(wanted, Parenthesis):
+            wanted = wanted.inner
+        is_joined = False
+        if isinstance(wanted, Binary) and wanted.operator == "&" and self.is_constant(wanted.left):
+            is_joined = True
+            operator, wanted = self._fixed(wanted.left), wanted.right
         found = self.aggregates.operand(wanted)
-        if found.kind is not NUMBER or window.source.kind is not NUMBER:
-            raise NotCompiled(f"{name}IF with a criterion that is computed")
-        return self.aggregates.made(
-            f"window_count_equal({window.tree}, {window.place}, {window.column}, "
-            f"{', '.join(pair(found))}), 0"
-        )
+        is_number = found.kind is NUMBER and window.source.kind is NUMBER
+        if not is_number or type(operator) is not str or operator not in _KINDS:
+            raise NotCompiled("a criterion of this kind that is computed")
+        names = ", ".join(f"{part}{self.lines.fresh()[0]}" for part in ("e", "l", "h", "n"))
+        kind = _KINDS[operator] if is_joined else ITSELF
+        self.lines.add(f"{names} = criterion_bounds({kind}, {', '.join(pair(found))})")
+        return names

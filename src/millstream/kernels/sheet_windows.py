@@ -30,6 +30,23 @@ _MAX_COLUMNS = 8
 #: What generated functions are given: the row of the key in both forms, the pool likewise.
 _HEAD = "row, floats, pool, numbers, wides, folded"
 
+#: A sum to compute with.
+_SCRATCH = ("scratch", ())
+_ADDED = "add_to_sum(row, floats, {place}, found, wides)"
+#: What a scan does with each number, and what it gives in the end.
+_SCANNED = {
+    "COUNT": "pass", "SUM": _ADDED, "AVERAGE": _ADDED,
+    "MIN": "value = found if count == 0 or found < value else value",
+    "MAX": "value = found if count == 0 or found > value else value",
+}  # fmt: skip
+_RESULTS = {
+    "COUNT": "(float(met), 0)",
+    "SUM": "window_sum(row, floats, {place}, error, wides)",
+    "AVERAGE": "window_average(row, floats, {place}, error, count, wides)",
+    "MIN": "(value if error == 0 else 0.0, error)",
+    "MAX": "(value if error == 0 else 0.0, error)",
+}
+
 #: What enters a sum: a number, its square and what rounding left out of that, products;
 #: nothing if it is only to compute with.
 Summand = tuple[str, tuple[int, ...]]
@@ -52,6 +69,19 @@ class Condition:
 Conditions = tuple[Condition, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """COUNT, SUM, AVERAGE, MIN or MAX of what meets conditions, found by looking at it all.
+
+    Each of the `given` criteria that are computed is four arguments of the function for it.
+    """
+
+    name: str
+    conditions: Conditions
+    summed: int
+    given: int
+
+
 @dataclass
 class Group:
     """Mutable: windows that share their places, and what is asked of them."""
@@ -66,6 +96,7 @@ class Group:
     modes: list[int] = field(default_factory=list)
     products: list[int] = field(default_factory=list)
     peaks: list[tuple[int, int]] = field(default_factory=list)
+    scans: list[Scan] = field(default_factory=list)
 
     def sum(self, summand: Summand) -> str:
         """The name of the place of a sum in the rows."""
@@ -96,6 +127,11 @@ class Group:
     def peak(self, column: int, sign: int) -> str:
         """The tree of least values; of the greatest ones with a negative sign."""
         return f"P{self.number}_{_place(self.peaks, (column, sign))}"
+
+    def scan(self, scan: Scan) -> str:
+        """The function that looks at the whole window."""
+        self.sum(_SCRATCH)
+        return f"scan_{self.number}_{_place(self.scans, scan)}"
 
     def counts(self, column: int) -> str:
         return f"X{self.number}_{column}"
@@ -161,6 +197,8 @@ class Group:
         lines += self._advance() + self._append() + self._push(is_apart=is_apart)
         for n, (_, summed) in enumerate(self.conditional):
             lines += self._error_function(n) if summed >= 0 else []
+        for n in range(len(self.scans)):
+            lines += self._scan_function(n)
         return lines
 
     @property
@@ -248,6 +286,34 @@ class Group:
             "",
         ]
 
+    def _scan_function(self, number: int) -> list[str]:
+        g, scan, place = self.number, self.scans[number], self.sum(_SCRATCH)
+        test = _test(scan.conditions, "numbers[at + VALUES + {c}]", "((statuses >> {b}) & 0xFF)")
+        given = "".join(f", e{n}, l{n}, h{n}, n{n}" for n in range(scan.given))
+        return [
+            "@apart",
+            f"def scan_{g}_{number}({_HEAD}{given}):",
+            "    met, count, error, value = 0, 0, 0, 0.0",
+            f"    for position in range(row[G{g} + FIRST], row[G{g} + SEEN]):",
+            f"        at = place_of(row, G{g}, E{g}, position)",
+            "        statuses = pool[at + STATUSES]",
+            f"        if not ({test}):",
+            "            continue",
+            "        met += 1",
+            f"        status = (statuses >> {8 * scan.summed}) & 0xFF",
+            f"        found = numbers[at + VALUES + {scan.summed}]",
+            "        if status == 0:",
+            f"            {_SCANNED[scan.name].format(place=place)}",
+            "            count += 1",
+            "        elif status >= 10 and error == 0:",
+            "            error = status",
+            f"    result = {_RESULTS[scan.name].format(place=place)}",
+            f"    clear_sum(row[{place} : {place} + {CELL}], wides)",
+            "    return result",
+            "",
+            "",
+        ]
+
     def _change(self, name: str, sign: int) -> list[str]:
         g = self.number
         word = "SEEN" if sign > 0 else "FIRST"
@@ -331,6 +397,8 @@ def _test(conditions: Conditions, value: str = "v{c}", status: str = "s{c}") -> 
 
 def _added(place: str, summand: Summand, sign: int) -> list[str]:
     kind, columns = summand
+    if kind == "scratch":
+        return []
     test = " and ".join(f"s{c} == 0" for c in dict.fromkeys(columns))
     where = f"row, floats, {place}"
     if kind == "number":
@@ -338,8 +406,6 @@ def _added(place: str, summand: Summand, sign: int) -> list[str]:
         call = f"add_to_sum({where}, {value}, wides)"
     elif kind in ("square", "rest"):
         call = f"add_{kind}({where}, v{columns[0]}, {sign}.0, wides)"
-    elif kind == "scratch":
-        return []
     else:
         value = " * ".join(f"v{c}" for c in columns)
         call = f"add_product({where}, {value}, {sign}.0, wides)"

@@ -22,7 +22,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from millstream.kernels import loops_product, loops_sums, scalar_sheet, sheet_compiled, sheet_paths
 from tests.languages.sheets.generate import sheets, tuples
 from tests.languages.sheets.laws import CUTS, agree
-from tests.languages.sheets.long_windows import KEPT, events, rows, sheet
+from tests.languages.sheets.long_windows import KEPT, SCANNED, events, rows, sheet
 
 _PHASES = [Phase.generate, Phase.shrink]
 walked: dict[str, int] = {}
@@ -70,7 +70,7 @@ def main(count: int, number: int, *, is_large: bool) -> None:
         sheet_paths.LARGE = -1
     if "windows" in sys.argv:
         for n in range(count):
-            agree(sheet(KEPT), events(rows(number + n, 400)), [30])
+            agree(sheet(KEPT + SCANNED), events(rows(number + n, 400)), [30])
         print(f"{kernels[0]} rounds of compiled loops")  # noqa: T201
         return
 

@@ -26,9 +26,15 @@ KEPT = [
     "=STDEV(X)", "=STDEVP(X)", "=PRODUCT(X)", "=INDEX(X,1)", "=INDEX(X,COUNTA(X))",
     "=MATCH(B1,X,0)", "=MATCH(B1,X,1)", "=MATCH(B1,X,-1)", "=RANK(INDEX(X,1),X)", "=MODE(X)",
     "=SUMPRODUCT(X,Y)", "=SUMSQ(X)", '=COUNTIF(X,">1")', '=COUNTIFS(X,">1",Y,"<2",S,"a")',
-    "=COUNTIF(X,B1)", '=SUMIF(X,">1",Y)', '=SUMIFS(X,Y,"<>1",S,"b")', '=AVERAGEIF(S,"a",X)',
+    "=COUNTIF(X,B1)", '=COUNTIF(X,">"&B1/3)', '=COUNTIF(X,"<>"&B1)',
+    '=SUMIF(X,">1",Y)', '=SUMIFS(X,Y,"<>1",S,"b")', '=AVERAGEIF(S,"a",X)',
     '=AVERAGEIFS(Y,X,"<=2",Y,">-3")', '=MAXIFS(X,S,"<>a",Y,">0")', '=MINIFS(X,Y,"<1")',
     '=SUMIF(S,"",X)', '=COUNTIF(X,"")', '=COUNTIF(X,"<>2")',
+]  # fmt: skip
+#: What looks at the whole window, but is compiled.
+SCANNED = [
+    '=SUMIF(X,">"&B1)', '=AVERAGEIFS(X,Y,"<="&A1,S,"a")', '=MAXIFS(Y,X,"<>"&B1)',
+    "=MINIFS(X,Y,B1,X,A1)", '=COUNTIFS(X,">"&B1/3,Y,"<"&A1)',
 ]  # fmt: skip
 #: Numbers that meet each other, that vanish beside each other, and that products trip over.
 _TAME = (0.0, 1.0, 2.0, 3.0, -1.0, 0.5, 1.5, 100.25, 3.0, 1.0)

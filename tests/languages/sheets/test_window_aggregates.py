@@ -7,16 +7,19 @@ import random
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from millstream.calculus.graph import Program
+from millstream.formulas.values import round_to_15
 from millstream.kernels.kernel import Round
+from millstream.kernels.loops_criteria import fifteen_digits
 from millstream.kernels.sheet_build import sheet_kernel
 from millstream.plan.batch import batch_of
 from tests.languages.sheets.laws import agree
-from tests.languages.sheets.long_windows import KEPT, Row, events, rows, sheet
+from tests.languages.sheets.long_windows import KEPT, SCANNED, Row, events, rows, sheet
 from tests.languages.sheets.test_kernels import NO_TICKS
 from tests.languages.sheets.test_laws import ROOT
 
@@ -27,7 +30,7 @@ def is_compiled(program: Program) -> bool:
     return "walked" not in kernel.source.splitlines()[0]
 
 
-@pytest.mark.parametrize("formula", KEPT)
+@pytest.mark.parametrize("formula", KEPT + SCANNED)
 def test_an_aggregate_of_windows_is_compiled(formula: str) -> None:
     assert is_compiled(sheet([formula]))
 
@@ -42,7 +45,22 @@ def test_aggregates_agree_to_the_last_digit() -> None:
         values[30] = generator.choice([1e-300, 1e100, 1e150, 2.0**449, -(2.0**450)])
         found += [(v, None, None) for v in values]
     found += [(generator.choice([0.1, 0.2, 100.3, 1e16, 1e-20]), None, None) for _ in range(60)]
-    agree(sheet(KEPT), events(found + rows(7, 200)), [3, 50])
+    agree(sheet(KEPT + SCANNED), events(found + rows(7, 200)), [3, 50])
+
+
+def numbers_of_all_sizes() -> Iterator[float]:
+    generator = random.Random(9)
+    for _ in range(2_000):
+        yield generator.uniform(-1, 1) * 10.0 ** generator.randrange(-240, 240)
+        yield generator.randrange(10**6) / 10.0 ** generator.randrange(9)
+        # Half-way between two numbers of fifteen digits.
+        yield (generator.randrange(10**14, 10**15) + 0.5) / 2.0 ** generator.randrange(4)
+    yield from (0.0, -0.0, 1e15, 1e15 + 0.5, 999999999999999.9, 1e22, 1e23, 0.1 + 0.2, 5e-324)
+
+
+def test_numbers_in_criteria_have_fifteen_digits() -> None:
+    found = [(x, float(fifteen_digits(x))) for x in numbers_of_all_sizes()]
+    assert [(x, round_to_15(x)) for x, _ in found if x] == [(x, y) for x, y in found if x]
 
 
 def test_statements_for_a_tuple_hardly_depend_on_the_length_of_windows() -> None:
