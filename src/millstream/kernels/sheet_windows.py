@@ -21,7 +21,7 @@ from millstream.calculus.sheets import (
 )
 from millstream.kernels.loops_product import PRODUCT, PRODUCT_ROW
 from millstream.kernels.loops_sums import CELL
-from millstream.kernels.loops_tree import NODE
+from millstream.kernels.loops_tree import NODE, TREE_ROW
 from millstream.kernels.loops_window import COUNTS, GROUP, QUEUE, VALUES
 
 #: A byte of the word of statuses for each.
@@ -174,11 +174,11 @@ class Group:
             word += 1
         for n, column in enumerate(self.trees):
             lines.append(f"T{g}_{n} = ({start}, {self.stride}, {at}, {word}, {VALUES + column})")
-            at += 1
+            at += TREE_ROW
             word += NODE
         for n in range(len(self.modes)):
             lines.append(f"M{g}_{n} = ({start}, {self.stride}, {at}, {word}, {word + NODE})")
-            at += 1
+            at += TREE_ROW
             word += NODE + 1
         for n, column in enumerate(self.products):
             lines.append(f"R{g}_{n} = ({start}, {self.stride}, {at}, {word}, {column})")
