@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeGuard
 
 from millstream.calculus.sheets import Address
 from millstream.formulas.kinds import Kind
@@ -188,10 +188,10 @@ class Aggregates:
 
     def _tops_of(self, window: Seen, node: Node) -> str | None:
         """The queues in which LARGE or SMALL has found what is looked for in the same window."""
-        while isinstance(node, Parenthesis):
-            node = node.inner
         if isinstance(node, Cell):
             node = self.around.formula((node.sheet, node.row, node.column)) or node
+        while isinstance(node, Parenthesis) or _is_or_else(node):
+            node = node.inner if isinstance(node, Parenthesis) else node.arguments[0]
         if not (isinstance(node, Call) and node.function in _TOPS and len(node.arguments) == 2):
             return None
         source, which = node.arguments
@@ -240,6 +240,10 @@ class Aggregates:
             f"{error} = first_error_of(row, pool, {windows[0].place}, {which}) if {tests} else 0"
         )
         return self.made(f"window_sum(row, floats, {place}, {error}, wides)")
+
+
+def _is_or_else(node: Node) -> TypeGuard[Call]:
+    return isinstance(node, Call) and node.function in ("IFERROR", "IFNA")
 
 
 def _sum_place(window: Seen) -> str:

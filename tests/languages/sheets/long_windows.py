@@ -53,7 +53,7 @@ def sheet(formulas: Sequence[str], window: str = "WINDOW({},0.1)") -> Program:
                       columns=COLUMNS),),
         (OutputBinding("Out", tuple(Binding(f"o{n}", cell) for n, cell in enumerate(shown))),),
     )  # fmt: skip
-    more = {"H1": 3, "E1": "=SMALL(G2,2)"}
+    more = {"H1": 3, "E1": "=IFERROR(SMALL(G2,2),0)"}
     return translate_workbook(workbook({**windows, **shown, **more}), bindings)
 
 
