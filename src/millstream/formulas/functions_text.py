@@ -6,7 +6,8 @@ import re
 from typing import TYPE_CHECKING
 
 from millstream.formulas.arrays import Array, Operand
-from millstream.formulas.formats import format_fixed, formatted
+from millstream.formulas.format_numbers import format_fixed
+from millstream.formulas.formats import formatted
 from millstream.formulas.functions_math import rounded
 from millstream.formulas.gather import Tables, has_wildcards, scalars, wildcard
 from millstream.formulas.numerals import number_in_text
