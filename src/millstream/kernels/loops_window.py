@@ -354,21 +354,19 @@ def window_match_above(
     row: Array, pool: Array, floats: Array, group: int, stride: int, column: int, x: Any,
     status: Any,
 ) -> Any:  # fmt: skip
-    """MATCH with mode -1: the last of the numbers that are not smaller, from the oldest on."""
+    """MATCH with mode -1: the first that is equal, else the last before one that is smaller."""
     if status >= _FIRST_ERROR:
         return 0.0, status
-    first, best, is_equal = row[group + FIRST], -1, False
+    first, best = row[group + FIRST], -1
     for n in range(row[group + SEEN] - first):
         if _status(row, pool, group, stride, column, first + n) != 0:
             continue
         value = floats[place_of(row, group, stride, first + n) + VALUES + column]
         if same(value, x):
-            if not is_equal:
-                best, is_equal = n, True
-        elif value < x:
+            return float(n + 1), 0
+        if value < x:
             break
-        else:
-            best, is_equal = n, False
+        best = n
     return (float(best + 1), 0) if best >= 0 else (0.0, _NA)
 
 
