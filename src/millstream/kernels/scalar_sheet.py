@@ -46,6 +46,21 @@ def _define_pick(typing_context: Any, is_first: Any, a: Any, b: Any) -> Any:
 pick: Any = intrinsic(_define_pick)
 
 
+def _define_nothing_of(typing_context: Any, value: Any, rest: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        # One instruction where there is one that multiplies and adds: nothing is rounded here.
+        zero = args[0].type(0.0)
+        return builder.fadd(
+            builder.fmul(args[0], zero, flags=("contract",)), args[1], flags=("contract",)
+        )
+
+    return types.float64(types.float64, types.float64), generate
+
+
+#: `value * 0 + rest`: zero if both are finite, NaN if not.
+nothing_of: Any = intrinsic(_define_nothing_of)
+
+
 @inlined
 def first_error(s: Any, t: Any) -> Any:
     if s >= FIRST_ERROR:

@@ -28,7 +28,7 @@ _FEW, _MANY = 1 << 12, 1 << 20
 
 
 class Zeros:
-    """Mutable: zeros for whoever only reads them, as many as were ever asked for."""
+    """Mutable: zeros for whoever leaves them zero, as many as were ever asked for."""
 
     def __init__(self) -> None:
         self.zeros = np.zeros(0, np.int8)

@@ -33,6 +33,12 @@ NEAR = {
     "<": "{b} - {a} > nearness({a}, {b})", ">": "{a} - {b} > nearness({a}, {b})",
     "<=": "{a} - {b} <= nearness({a}, {b})", ">=": "{b} - {a} <= nearness({a}, {b})",
 }  # fmt: skip
+#: The same beside a constant: which numbers are taken for it is known.
+BESIDE = {
+    "=": "({a} >= {low}) & ({a} <= {high})", "<>": "({a} < {low}) | ({a} > {high})",
+    "<": "{a} < {low}", ">": "{a} > {high}", "<=": "{a} <= {high}", ">=": "{a} >= {low}",
+}  # fmt: skip
+_TURNED = {"=": "=", "<>": "<>", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
 _EXACT = {"=": "==", "<>": "!=", "<": "<", ">": ">", "<=": "<=", ">=": ">="}
 
 
@@ -104,8 +110,11 @@ class PlainFormulas(Formulas):
     def taken_checks(self) -> str:
         """All conditions so far as one; from here on there are none. Empty if there were none."""
         if self.finite:
-            # What is not finite, taken from itself, is NaN.
-            self.checks.append(f"({' + '.join(f'({v} - {v})' for v in self.finite)} == 0.0)")
+            total = "0.0"
+            for value in self.finite:
+                total = f"nothing_of({value}, {total})"
+            self.lines.used.add("nothing_of")
+            self.checks.append(f"({total} < 1.0)")
         taken = " & ".join(self.checks)
         self.checks, self.finite = [], []
         return taken
@@ -149,9 +158,8 @@ class PlainFormulas(Formulas):
         if not (_is_number(a) and _is_number(b)) or (operator == "/" and _is_zero(b)):
             give_up()
         if operator == "/":
+            # Dividing by zero gives no finite number, and is seen by that.
             b = self.sure(b)
-            if not _is_written(b):
-                self.checks.append(f"({b.value} != 0.0)")
         result = self._computed(f"{a.value} {operator} {b.value}")
         self._last_left = a
         return result
@@ -161,9 +169,10 @@ class PlainFormulas(Formulas):
     def compared(self, kind: Kind, operator: str, a: Operand, b: Operand) -> Operand:
         if not (_is_number(a) and _is_number(b)):
             give_up()
+        if kind is NUMBER and _is_written(a) and not _is_written(b):
+            a, b, operator = b, a, _TURNED[operator]
         if kind is NUMBER and not (_is_zero(a) or _is_zero(b)):
-            self.lines.used.add("nearness")
-            test = NEAR[operator].format(a=a.value, b=b.value)
+            test = self._compared_nearly(operator, a, b)
         else:
             # Beside zero nothing is next to anything else.
             x, y = (self._folded(a), self._folded(b)) if kind is Kind.TEXT else (a.value, b.value)
@@ -172,6 +181,13 @@ class PlainFormulas(Formulas):
         self.lines.used.add("pick")
         self.lines.add(f"{value} = pick({test}, 1.0, 0.0)")
         return Operand(Kind.BOOLEAN, value, may_be_empty=False)
+
+    def _compared_nearly(self, operator: str, a: Operand, b: Operand) -> str:
+        if _is_written(b) and not _is_written(a):
+            low, high = first_not_below(float(b.value)), last_not_above(float(b.value))
+            return BESIDE[operator].format(a=a.value, low=repr(low), high=repr(high))
+        self.lines.used.add("nearness")
+        return NEAR[operator].format(a=a.value, b=b.value)
 
     def _call(self, function: str, arguments: tuple[Node, ...]) -> Operand:
         if function == "IF":
@@ -303,3 +319,8 @@ def first_not_below(key: float) -> float:
     while (middle := low + (high - low) / 2) not in (low, high):
         low, high = (low, middle) if same_number(key, middle) else (middle, high)
     return high
+
+
+def last_not_above(key: float) -> float:
+    """The greatest number for which a key is not smaller."""
+    return -first_not_below(-key)

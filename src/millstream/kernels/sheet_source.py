@@ -55,11 +55,22 @@ def source_of(whole: Compilation) -> str:
             f"def run({', '.join(parameters)}):",
             "    wides = Wides(limbs, free, counters)",
             *(f"    n{n} = np.uint64(sent[{n}])" for n in range(len(whole.sheet.outputs))),
+            *(f"    {line}" for line in _variables(whole)),
             *(f"    {line}" for line in body),
             *(f"    {line}" for line in _leaving(whole, is_done=True)),
             "",
         ]
     )
+
+
+def _variables(whole: Compilation) -> list[str]:
+    """Where there are no keys: what is kept between tuples, as variables."""
+    slots = whole.slots
+    if not slots.are_variables:
+        return []
+    return ["row, floats = K[0], KF[0]",
+            *(f"{', '.join(slots.words(n))} = {', '.join(slots.in_row(n))}"
+              for n in range(slots.count))]  # fmt: skip
 
 
 def _body(whole: Compilation) -> list[str]:
@@ -95,14 +106,10 @@ def _merging(whole: Compilation) -> list[str]:
 
 def _arrival(whole: Compilation, path: Path) -> list[str]:
     n = path.number
-    key = f"np.uint64(key{n}n[np.uint64(key{n}[i])])" if whole.sheet.keys else "0"
-    return [
-        f"i = q{n}",
-        f"q{n} += ONE",
-        f"t = time{n}[i]",
-        f"row, floats = K[{key}], KF[{key}]",
-        *_path_lines(whole, path, "i"),
-    ]
+    lines = [f"i = q{n}", f"q{n} += ONE", f"t = time{n}[i]"]
+    if whole.sheet.keys:
+        lines += [f"k = np.uint64(key{n}n[np.uint64(key{n}[i])])", "row, floats = K[k], KF[k]"]
+    return [*lines, *_path_lines(whole, path, "i")]
 
 
 def _leaving(whole: Compilation, *, is_done: bool) -> list[str]:
@@ -110,6 +117,12 @@ def _leaving(whole: Compilation, *, is_done: bool) -> list[str]:
     lines = [f"sent[{n}] = n{n}" for n in range(len(whole.sheet.outputs))]
     if not whole.sheet.fires_per_instant:
         lines += [f"at[{n}] = q{n}" for n in range(len(whole.input_types))]
+    slots = whole.slots
+    if slots.are_variables:
+        lines += [
+            f"{', '.join(slots.in_row(n))} = {', '.join(slots.words(n))}"
+            for n in range(slots.count)
+        ]
     return [*lines, f"return {is_done:d}"]
 
 
@@ -182,12 +195,16 @@ def _endings(whole: Compilation, path: Path) -> list[str]:
             has_rank = f"o{output}_rank.size != 0"
             sent += [f"o{output}_time[n{output}] = t", f"if {has_rank}:",
                      f"    o{output}_rank[n{output}] = {rank}"]  # fmt: skip
+        statuses = []
         for place, (operand, kind) in enumerate(zip(found, kinds[output], strict=True)):
             value = _WRITTEN[kind].format(v=operand.value)
             sent.append(f"o{output}_{place}[n{output}] = {value}")
             status = _sent_status(operand)
             if status != "0":  # zeros are there already
                 sent.append(f"o{output}_{place}s[n{output}] = {status}")
+                statuses.append(status)
+        if statuses:
+            sent.append(f"sent[{len(kinds) + output}] |= {' | '.join(dict.fromkeys(statuses))}")
         sent.append(f"n{output} += ONE")
         lines += sent if tick == "True" else [f"if {tick}:", *_deeper(sent)]
     return lines
