@@ -95,6 +95,12 @@ def or_zero(v: Any, a: Any) -> Any:
 
 
 @inlined
+def or_zero_below(v: Any, least: Any) -> Any:
+    """The same beside a constant, where it is known how much must be left."""
+    return pick(abs(v) < least, 0.0, v)
+
+
+@inlined
 def multiply(a: Any, s: Any, b: Any, t: Any) -> Any:
     return checked(a * b, first_error(s, t))
 

@@ -36,7 +36,7 @@ from millstream.kernels.sheet_operands import (
     ZERO,
     constant,
 )
-from millstream.kernels.sheet_source import group_places, places
+from millstream.kernels.sheet_source import DONE, WANTS_KEYS, group_places, places
 from millstream.plan.batch import Array, Batch, Vector
 
 #: Texts are swept when there are so many more than twice what was left of them before.
@@ -126,7 +126,8 @@ class CompiledSheetKernel:
             if not is_instant:
                 columns += [batch.time, _NOTHING if batch.rank is None else batch.rank]
                 if self.function.keys:
-                    columns += self._keys(number, batch)
+                    key = batch.column(self.function.keys[number])
+                    columns += self.key_ids.at_first(number, key)
             for index in self.columns[number]:
                 columns += self._column((number, index), batch.columns[index])
         return columns, count
@@ -146,23 +147,37 @@ class CompiledSheetKernel:
         run = compiled(self.loop)
         at = np.zeros(len(self.input_types), np.int64)
         read = [frozen(c) for c in columns]
-        while not run(
+        while (why := run(
             at, frozen(self.texts.folded), frozen(self.texts.lengths),
             self.K, self.K.view(np.float64), *self.wides,
             self.pool, self.pool.view(np.float64), self.used,
             sent, *self.memory, *read, *outputs,
-        ):  # fmt: skip
-            self._grow()
+        )) != DONE:  # fmt: skip
+            if why == WANTS_KEYS:
+                self._learn_keys(columns, read)
+            else:
+                self._grow()
 
-    def _keys(self, number: int, batch: Batch) -> list[Array]:
-        return self.key_ids.of(number, batch.column(self.function.keys[number]))
+    def _learn_keys(self, columns: list[Array], read: list[Array]) -> None:
+        """The loop has met an integer that is no key yet: all of the round become keys.
+
+        The numbers of those that are known are known to stay.
+        """
+        lazy = [n + 1 for n, c in enumerate(columns[1:]) if c is self.key_ids.integers]
+        found = [self.key_ids.learnt(columns[n - 1]) for n in lazy]
+        for n, (codes, numbers) in zip(lazy, found, strict=True):
+            # The table may have moved to a larger one since.
+            table = numbers if numbers is self.key_ids.themselves else self.key_ids.integers
+            read[n - 1], read[n] = frozen(codes), frozen(table)
+        self._make_room(self.keys.bound)
 
     def _instants(self, inputs: tuple[Batch, ...], *, is_ranked: bool) -> list[Array]:
         """Tuples of one instant and key together: places by input, keys, times and ranks."""
         which, place, time = in_order(inputs)
         keys = np.zeros(len(time), np.int64)
         if self.function.keys:
-            found = [self._keys(n, b) for n, b in enumerate(inputs)]
+            keys_of = [b.column(k) for b, k in zip(inputs, self.function.keys, strict=True)]
+            found = [self.key_ids.of(n, key) for n, key in enumerate(keys_of)]
             keys = merged([numbers.take(codes) for codes, numbers in found], which, place)
         ranks = merged([b.rank for b in inputs], which, place) if is_ranked else _NOTHING
         latest = np.full(self.keys.bound if self.function.keys else 1, -1, np.int64)

@@ -309,6 +309,8 @@ class Path:
         value = f"{name}[{place}]"
         if schema[column].kind is ColumnKind.TEXT:
             value = f"float({name}n[np.uint64({value})])"
+        if schema[column].kind is ColumnKind.INTEGER:
+            value = f"float({value})"
         return value, f"{name}s[{place}]"
 
     def _under(self, cell: SheetCell, tick: str, make: Callable[[], Operand]) -> None:

@@ -10,6 +10,7 @@ back, all checks so far are made; the careful statements then leave out what was
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import NoReturn
@@ -63,6 +64,8 @@ class PlainFormulas(Formulas):
         self.checked: set[str] = set()
         self.unsigned: dict[str, str] = {}
         self.places: dict[tuple[str, str], str] = {}
+        #: Values of which it is known: a sum of two of them is never next to nothing.
+        self.never_negative: set[str] = set()
         #: How many conditions there are for what is generated now.
         self.depth = 0
 
@@ -70,8 +73,7 @@ class PlainFormulas(Formulas):
         """The value of a cell, which may still be infinite or NaN."""
         result = self._loose(node)
         if isinstance(node, Binary) and node.operator in ("+", "-"):
-            self.lines.used.add("or_zero")
-            return self._computed(f"or_zero({result.value}, {self._last_left.value})")
+            return self._or_zero(result, node.operator, *self._last)
         if result.is_sure or not result.may_be_empty:
             return replace(result, is_reference=False, may_be_empty=False)
         return self._without_status(super().root(node))
@@ -161,8 +163,34 @@ class PlainFormulas(Formulas):
             # Dividing by zero gives no finite number, and is seen by that.
             b = self.sure(b)
         result = self._computed(f"{a.value} {operator} {b.value}")
-        self._last_left = a
+        if self._is_never_negative(operator, a, b):
+            self.never_negative.add(result.value)
+        self._last = a, b
         return result
+
+    def _is_never_negative(self, operator: str, a: Operand, b: Operand) -> bool:
+        if operator == "*" and a.value == b.value:
+            return True
+        sides = (
+            float(o.value) >= 0.0 if _is_written(o) else o.value in self.never_negative
+            for o in (a, b)
+        )
+        return operator != "-" and all(sides)
+
+    def _or_zero(self, found: Operand, operator: str, a: Operand, b: Operand) -> Operand:
+        """The sum of two numbers: zero, if next to nothing is left of them."""
+        if found.value in self.never_negative:
+            return found
+        least = None
+        if _is_written(a):
+            least = 2.0**-50 * abs(float(a.value))
+        elif _is_written(b):
+            least = least_left(float(b.value) if operator == "+" else -float(b.value))
+        if least is not None:
+            self.lines.used.add("or_zero_below")
+            return self._computed(f"or_zero_below({found.value}, {least!r})")
+        self.lines.used.add("or_zero")
+        return self._computed(f"or_zero({found.value}, {a.value})")
 
     # --- comparisons and choices ---
 
@@ -324,3 +352,25 @@ def first_not_below(key: float) -> float:
 def last_not_above(key: float) -> float:
     """The greatest number for which a key is not smaller."""
     return -first_not_below(-key)
+
+
+def least_left(constant: float) -> float | None:
+    """What must be left of a number and a constant added to it, so that the sum is not zero.
+
+    A sum is zero if it is less than 2**-50 of the number. That happens only beside the constant,
+    where sums are exact, so that all of them can be looked at. None if it is not the same from
+    both sides, or too small a number.
+    """
+    if not 1e-290 < abs(constant) < 1e290:
+        return None if constant else 0.0
+    zero, left = 0.0, math.inf
+    for way in (math.inf, -math.inf):
+        x = -constant
+        for _ in range(32):
+            x = math.nextafter(x, way)
+            rest = abs(x + constant)
+            if rest < 2.0**-50 * abs(x):
+                zero = max(zero, rest)
+            else:
+                left = min(left, rest)
+    return left if zero < left else None

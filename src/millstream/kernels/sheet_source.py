@@ -20,6 +20,8 @@ _TREE_NAMES = (
     "tree_enter", "tree_leave", "window_count_equal", "window_kth", "window_match",
     "window_median", "window_mode", "window_percentile", "window_quartile", "window_rank",
 )  # fmt: skip
+#: Why a loop stops: for want of room, of numbers of keys, or because all is done.
+WANTS_ROOM, DONE, WANTS_KEYS = range(3)
 #: Few windows are compiled into the loop, which is fast; many would take minutes.
 _MAX_INLINED = 2
 
@@ -57,7 +59,7 @@ def source_of(whole: Compilation) -> str:
             *(f"    n{n} = np.uint64(sent[{n}])" for n in range(len(whole.sheet.outputs))),
             *(f"    {line}" for line in _variables(whole)),
             *(f"    {line}" for line in body),
-            *(f"    {line}" for line in _leaving(whole, is_done=True)),
+            *(f"    {line}" for line in _leaving(whole, DONE)),
             "",
         ]
     )
@@ -108,12 +110,21 @@ def _arrival(whole: Compilation, path: Path) -> list[str]:
     n = path.number
     lines = [f"i = q{n}", f"q{n} += ONE", f"t = time{n}[i]"]
     if whole.sheet.keys:
-        lines += [f"k = np.uint64(key{n}n[np.uint64(key{n}[i])])", "row, floats = K[k], KF[k]"]
+        lines.append(f"c = np.uint64(key{n}[i])")
+        if _has_integer_keys(whole, n):
+            lines += [f"if c >= np.uint64(key{n}n.size) or key{n}n[c] < 0:",
+                      *_deeper([f"q{n} = i", *_leaving(whole, WANTS_KEYS)])]  # fmt: skip
+        lines += [f"k = np.uint64(key{n}n[c])", "row, floats = K[k], KF[k]"]
     return [*lines, *_path_lines(whole, path, "i")]
 
 
-def _leaving(whole: Compilation, *, is_done: bool) -> list[str]:
-    """Tell how far the loop has come, and whether that was all."""
+def _has_integer_keys(whole: Compilation, number: int) -> bool:
+    type_ = whole.input_types[number].schema[whole.sheet.keys[number]]
+    return type_.kind is ColumnKind.INTEGER
+
+
+def _leaving(whole: Compilation, why: int) -> list[str]:
+    """Tell how far the loop has come, and why it stops."""
     lines = [f"sent[{n}] = n{n}" for n in range(len(whole.sheet.outputs))]
     if not whole.sheet.fires_per_instant:
         lines += [f"at[{n}] = q{n}" for n in range(len(whole.input_types))]
@@ -123,7 +134,7 @@ def _leaving(whole: Compilation, *, is_done: bool) -> list[str]:
             f"{', '.join(slots.in_row(n))} = {', '.join(slots.words(n))}"
             for n in range(slots.count)
         ]
-    return [*lines, f"return {is_done:d}"]
+    return [*lines, f"return {why}"]
 
 
 def _types() -> list[str]:
@@ -158,7 +169,7 @@ def _path_lines(whole: Compilation, path: Path, place: str) -> list[str]:
         sums = sum(g.sum_count for g in path.groups)
         again = f"at[0] = {place}" if whole.sheet.fires_per_instant else f"q{path.number} = i"
         lines.append(f"if used[0] + {wanted} > pool.size or not has_room(wides, {sums}):")
-        lines += _deeper([again, *_leaving(whole, is_done=False)])
+        lines += _deeper([again, *_leaving(whole, WANTS_ROOM)])
     plain = path.plain_form
     if plain is not None:
         lines.append("done = 0")
@@ -241,11 +252,15 @@ def _parameters(whole: Compilation) -> tuple[list[str], list[str]]:
         if not whole.sheet.fires_per_instant:
             pairs += [(f"time{number}", "READ_I"), (f"rank{number}", "READ_I")]
             if whole.sheet.keys:
-                pairs += [(f"key{number}", "READ_C"), (f"key{number}n", "READ_I")]
+                codes = "READ_I" if _has_integer_keys(whole, number) else "READ_C"
+                pairs += [(f"key{number}", codes), (f"key{number}n", "READ_I")]
         for index in fed_columns(whole, number):
             name = f"i{number}_{index}"
-            is_text = type_.schema.fields[index].type.kind is ColumnKind.TEXT
-            pairs += [(name, "READ_C"), (f"{name}n", "READ_I")] if is_text else [(name, "READ_F")]
+            fed = type_.schema.fields[index].type.kind
+            if fed is ColumnKind.TEXT:
+                pairs += [(name, "READ_C"), (f"{name}n", "READ_I")]
+            else:
+                pairs.append((name, "READ_I" if fed is ColumnKind.INTEGER else "READ_F"))
             pairs.append((f"{name}s", "READ_S"))
     for number, kinds in enumerate(output_kinds(whole)):
         if not is_whole(whole, number):
