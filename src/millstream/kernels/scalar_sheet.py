@@ -11,6 +11,7 @@ import math
 from typing import Any
 
 import numpy as np
+from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
@@ -44,6 +45,21 @@ def _define_pick(typing_context: Any, is_first: Any, a: Any, b: Any) -> Any:
 #: `a if is_first else b`, never as a branch: which way one goes depends on the data, and a wrong
 #: guess costs more than both sides. LLVM makes branches of choices unless told otherwise.
 pick: Any = intrinsic(_define_pick)
+
+
+def _define_likely(typing_context: Any, condition: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        bit = ir.IntType(1)
+        expect = builder.module.declare_intrinsic(
+            "llvm.expect", (bit,), ir.FunctionType(bit, (bit, bit))
+        )
+        return builder.call(expect, (args[0], bit(1)))
+
+    return types.boolean(types.boolean), generate
+
+
+#: A condition that nearly always holds: registers are given to what comes then.
+likely: Any = intrinsic(_define_likely)
 
 
 def _define_nothing_of(typing_context: Any, value: Any, rest: Any) -> Any:

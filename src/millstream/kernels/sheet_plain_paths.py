@@ -45,7 +45,7 @@ class PlainPath(Path):
         """From here on only if everything so far was right."""
         checks = self.plain.taken_checks()
         if checks:
-            self.lines.add(f"if {checks}:")
+            self.lines.add(f"if likely({checks}):")
             self.lines.depth += 1
 
     def _loaded(self, address: Address) -> Operand:

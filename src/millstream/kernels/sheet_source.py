@@ -30,7 +30,7 @@ def source_of(whole: Compilation) -> str:
     """A module with `run` and its `SIGNATURE`."""
     body = _body(whole)
     parameters, types = _parameters(whole)
-    used = sorted({name for path in _forms(whole) for name in path.lines.used})
+    used = sorted({"likely", *(name for path in _forms(whole) for name in path.lines.used)})
     constants = _constants(whole)
     is_apart = len(whole.groups) > _MAX_INLINED
     return "\n".join(
@@ -41,7 +41,7 @@ def source_of(whole: Compilation) -> str:
             f"from millstream.kernels.loops_tree import {', '.join(_TREE_NAMES)}",
             f"from millstream.kernels.loops_window import {', '.join(_WINDOW_NAMES)}",
             "from millstream.kernels.loops_sums import Wides, has_room",
-            *([f"from millstream.kernels.scalar_sheet import {', '.join(used)}"] if used else []),
+            f"from millstream.kernels.scalar_sheet import {', '.join(used)}",
             "",
             "MAKES_ARRAYS = False",
             *constants,
@@ -183,7 +183,7 @@ def _plain_lines(whole: Compilation, plain: PlainPath) -> list[str]:
     deeper = "    " * (plain.lines.depth + 1)
     return [
         *plain.loads,
-        f"if ({' | '.join(dict.fromkeys(plain.guards)) or 0}) == 0:",
+        f"if likely(({' | '.join(dict.fromkeys(plain.guards)) or 0}) == 0):",
         *(f"    {line}" for line in plain.lines.lines),
         *(f"{deeper}{line}" for line in _endings(whole, plain)),
         f"{deeper}continue",

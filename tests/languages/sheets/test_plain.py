@@ -61,7 +61,9 @@ def test_beside_a_constant_it_is_known_how_much_must_be_left_of_a_sum(constant: 
     # Of a number with few digits it is not the same on both sides.
     assert (least is None) == (constant in (1.0, -1.0, -0.25, 3.0, 1e-300))
     near = [-constant * (1 + n * 2.0**-54) for n in range(-200, 200)]
-    for x in [*NUMBERS, *near] if least is not None else []:
+    if least is None:
+        return
+    for x in [*NUMBERS, *near]:
         left = x + constant
         expected = 0.0 if abs(left) < 2.0**-50 * abs(x) else left
         assert expected == (0.0 if abs(left) < least else left), x
