@@ -57,6 +57,8 @@ def main(count: int, number: int, *, is_large: bool) -> None:
     loops_sums.float_of_bits = lambda b: struct.unpack("d", struct.pack("q", int(b)))[0]
     scalars: Any = scalar_sheet
     scalars.pick = lambda is_first, a, b: a if is_first else b
+    scalars.likely = lambda condition: condition
+    scalars.nothing_of = lambda value, rest: value * 0.0 + rest
     kernels_of_sheets: Any = sheet_compiled
     kernels_of_sheets.compiled = interpreted
     kernels_of_sheets.Interner = Keys
