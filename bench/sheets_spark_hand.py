@@ -24,7 +24,7 @@ from pyspark.sql.streaming.state import GroupStateTimeout
 
 import sheets_steps as steps
 from cql_spark_hand import session_for, streamed
-from spark_hand import whole
+from spark_hand import linked, whole
 
 __all__ = ["run", "session_for"]
 
@@ -149,6 +149,12 @@ JOBS: dict[str, Callable[[Any, Path], Any]] = {
 def run(session: Any, spec: Mapping[str, Any], rows: Path, folder: Path) -> Path:
     """Run a job, one file of each input a batch, into a Parquet folder."""
     out = folder / "out"
+    inputs = sorted(rows.iterdir())
+    if spec["files"] < len(list(inputs[0].iterdir())):
+        (folder / "input").mkdir()
+        for one in inputs:
+            linked(one, spec["files"], folder / "input" / one.name)
+        rows = folder / "input"
     writer = JOBS[spec["job"]](session, rows).writeStream.outputMode("append")
     writer = writer.option("checkpointLocation", str(folder / "checkpoint"))
     writer = writer.format("parquet").option("path", str(out))

@@ -104,5 +104,5 @@ def test_the_table_has_a_sheet_on_spark_beside_the_same_by_hand(
     monkeypatch.setattr(bench("spark_engine"), "REPEATS", 1)
     monkeypatch.setenv("MILLSTREAM_BENCH_SHEETS", "tax")
     (record,) = bench("sheets_spark").spark(0.004)
-    assert ("tax", 8_000, True) == tuple(record[name] for name in ("sheet", "rows", "is_equal"))
+    assert ("tax", 16_000, True) == tuple(record[name] for name in ("sheet", "rows", "is_equal"))
     assert record["rows_per_s"] > 0 and record["pyspark_rows_per_s"] > 0
