@@ -117,6 +117,22 @@ def test_a_location_that_no_berth_has_is_told_before_a_run(
     assert "restricted" in told.out
 
 
+@ENGINES
+def test_a_berth_without_a_basin_is_in_none_and_an_unknown_one_may_be_in_any(engine: str) -> None:
+    rule = 'location "Basin 1":\n    require vessel.draught < 9 m\n'
+    given: dict[str, Rows] = {
+        "vessels": [vessel(n, destination=to, draught=12.0)
+                    for n, to in enumerate(("Kade", "Quay", "Pier", None))],
+        "berths": [{"_time": 1, "name": "Kade", "basin": None},
+                   {"_time": 1, "name": "Quay", "basin": "Basin 1"}],
+    }  # fmt: skip
+    found = statuses(rule, engine, **given)
+    assert ["allowed", "restricted", "undecided", "undecided"] == [found[n] for n in range(4)]
+    # The column itself is not known, so what asks for it is not the same, and not dropped.
+    rule += 'when berth.basin == "Basin 1":\n    require vessel.draught < 9 m\n'
+    assert "undecided" == statuses(rule, engine, **given)[0]
+
+
 def test_nothing_is_kept_of_those_who_have_departed() -> None:
     from millstream.calculus.functions import Latest
 

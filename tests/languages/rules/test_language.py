@@ -149,6 +149,9 @@ def test_python_refuses_and_or_not_and_unknown_names() -> None:
         ("kg/m^3", "length^-3 mass", Fraction(1)), ("hPa", "length^-1 mass time^-2", Fraction(100)),
         ("km/h", "length time^-1", Fraction(5, 18)), ("m²", "length^2", Fraction(1)),
         ("degC", "temperature", Fraction(1)), ("%", "", Fraction(1, 100)),
+        ("cables", "length", Fraction(1852, 10)), ("fathom", "length", Fraction(18288, 10000)),
+        ("m2", "length^2", Fraction(1)), ("t/m3", "length^-3 mass", Fraction(1000)),
+        ("kn", "length time^-1", Fraction(1852, 3600)), ("°F", "temperature", Fraction(5, 9)),
     ],
 )  # fmt: skip
 def test_units_of_the_trade(text: str, dimension: str, factor: Fraction) -> None:
@@ -160,7 +163,9 @@ def test_angles_are_a_dimension() -> None:
     assert "angle" == str(parse_unit("degrees").dimension)
 
 
-@pytest.mark.parametrize("text", ["knotts", "nm", "ton", "m//s", "C", "furlongz"])
+@pytest.mark.parametrize(
+    "text", ["knotts", "nm", "ton", "m//s", "C", "furlongz", "s2", "mt", "GT", "fm"]
+)
 def test_what_is_no_unit_is_refused(text: str) -> None:
     with pytest.raises(UnknownUnitError):
         parse_unit(text)
