@@ -293,6 +293,20 @@ def test_an_unknown_vessel_is_told_with_near_misses(capsys: pytest.CaptureFixtur
     assert 'Did you mean "244660001"?' in capsys.readouterr().err
 
 
+def test_of_a_vessel_that_has_departed_that_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert 2 == main(["explain", str(PORT), "--vessel", "244660002"])
+    assert "error: vessel 244660002 has departed" in capsys.readouterr().err
+
+
+def test_another_name_of_a_field_is_shown_once_and_lines_are_counted() -> None:
+    found = checked("require availableTugs >= 2\nrequire tugs.available <= 9\n")
+    assert ["availableTugs"] == [s.label for s in found.reduced.requirements[0].shown]
+    vessel: Given = {"_time": 1, "mmsi": 7, "name": "A", "departed": False}
+    text = "require vessel.draught < 9 m\nrequire vessel.draught > 1 m\n"
+    run = millstream.compile(text=text, language="rules").run({"vessels": [vessel]})
+    assert "lines 1, 2: vessel.draught is not known" == run.rows("status")[0]["reasons"]
+
+
 def test_a_sensor_that_never_reported_leaves_rules_undecided() -> None:
     rule = "require tugs.available >= 1\n"
     vessel: Given = {"_time": 1, "mmsi": 7, "name": "A", "departed": False}

@@ -340,6 +340,8 @@ class Checker:
             if not (is_named or isinstance(part, Field)) or written(part) in seen:
                 continue
             seen.add(written(part))
+            if isinstance(part, Named) and isinstance(part.value, Field):
+                seen.add(written(part.value))  # another name of the same
             typed = self.typed(part)
             assert typed is not None
             unit = typed.unit.label if isinstance(typed, Quantity) else ""
