@@ -144,6 +144,13 @@ def total(*operands: Operand) -> float:
     return finite(sum_of(numbers(*operands), is_exact=has_window(*operands)))
 
 
+def percent_of(part: Operand, whole: Operand) -> float:
+    divisor = total(whole)
+    if divisor == 0:
+        fail(DIV0)
+    return total(part) / divisor
+
+
 def sum_of(values: list[float], *, is_exact: bool) -> float:
     """From left to right, as Excel adds; over a window exactly, rounded once.
 
@@ -523,6 +530,7 @@ MATH: Family = {
     "PI": spec("", lambda: math.pi),
     "POWER": spec("n n", power),
     "PRODUCT": spec("r+", product),
+    "PERCENTOF": spec("r r", percent_of),
     "QUOTIENT": spec("n n", quotient),
     "ROMAN": spec("n v?", roman),
     "ROUND": spec("n n", rounded),
