@@ -5,17 +5,15 @@ The first batches fill the tables one-to-one, the others update rows that are dr
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from rules_programs import compiled, drawn_column
-from spark_data import OUTPUT
+from spark_data import kept
 
 
 @dataclass(frozen=True)
@@ -31,19 +29,14 @@ class Updates:
     def folder(self) -> Path:
         """The files, which are written if they are not there yet."""
         name = f"rules-{self.program}-{self.rows_per_table}-{self.files}-{self.rows_per_file}"
-        folder = OUTPUT / "spark" / name
-        if not folder.exists():
-            unfinished = folder.with_name(f"{name}.{os.getpid()}")
-            inputs = compiled(self.program).inputs
-            for number in range(self.files):
-                for place, one in enumerate(inputs):
-                    path = unfinished / one.name / f"{number:06}.parquet"
-                    path.parent.mkdir(parents=True, exist_ok=True)
-                    batch = self.batch(number, place, one.type.schema, len(inputs))
-                    pq.write_table(pa.table(batch), path)
-                    os.utime(path, (number, number))  # Spark takes files by their age
-            unfinished.rename(folder)
-        return folder
+        return kept(name, (self.tables(number) for number in range(self.files)))
+
+    def tables(self, number: int) -> dict[str, Any]:
+        inputs = compiled(self.program).inputs
+        return {
+            one.name: pa.table(self.batch(number, place, one.type.schema, len(inputs)))
+            for place, one in enumerate(inputs)
+        }
 
     def batch(self, number: int, place: int, schema: Any, inputs: int) -> dict[str, Any]:
         generator = np.random.default_rng([number, place])
