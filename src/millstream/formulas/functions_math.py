@@ -415,8 +415,10 @@ def _digits_given(value: Scalar) -> str:
 def to_radix(radix: int) -> Callable[..., str]:
     half = (radix**10 if radix != 2 else 2**10) // 2
 
-    def convert(x: float, places: float | None = None) -> str:
-        n = whole(x)
+    def convert(value: Scalar, places: float | None = None) -> str:
+        if places is not None and not 1 <= whole(places) <= 10:
+            fail(NUM)  # whatever the number is
+        n = whole(to_number(value))
         if not -half <= n < half:
             fail(NUM)
         if n < 0:
@@ -424,7 +426,7 @@ def to_radix(radix: int) -> Callable[..., str]:
         text = digits_of(n, radix)
         if places is None:
             return text
-        if whole(places) < len(text) or places > 10:
+        if whole(places) < len(text):
             fail(NUM)
         return text.rjust(whole(places), "0")
 
@@ -521,9 +523,9 @@ MATH: Family = {
     "CEILING.PRECISE": spec("n n?", ceiling_math),
     "COMBIN": spec("n n", combinations),
     "COMBINA": spec("n n", combinations_repeated),
-    "DEC2BIN": spec("n n?", to_radix(2)),
-    "DEC2HEX": spec("n n?", to_radix(16)),
-    "DEC2OCT": spec("n n?", to_radix(8)),
+    "DEC2BIN": spec("v n?", to_radix(2)),
+    "DEC2HEX": spec("v n?", to_radix(16)),
+    "DEC2OCT": spec("v n?", to_radix(8)),
     "DECIMAL": spec("t n", decimal),
     "DELTA": spec("n n?", delta),
     "ERF": spec("n n?", error_function),

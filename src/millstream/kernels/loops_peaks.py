@@ -30,15 +30,15 @@ _FIRST_ERROR, _NA = 10, 16
 
 @inlined
 def _peak(row: Array, pool: Array, floats: Array, tree: Any, node: Any) -> Any:
-    """The least value from a node down; a tree is (group, stride, word, column, sign)."""
-    group, stride, word, column, sign = tree
+    """The least value from a node down; a tree is (group, stride, word, column)."""
+    group, stride, word, column = tree
     size, base = row[group + CAPACITY], row[group + BASE]
     if node < size:
         return floats[base + node * stride + word]
     at = base + (node - size) * stride
     if (pool[at + STATUSES] >> (8 * column)) & 0xFF != 0:
         return np.inf
-    return floats[at + VALUES + column] * sign
+    return floats[at + VALUES + column]
 
 
 @tight
@@ -190,24 +190,14 @@ def window_match_below(
 
 @tight
 def window_match_above(
-    row: Array, pool: Array, floats: Array, tree: Any, negated: Any, x: Any, status: Any
+    row: Array, pool: Array, floats: Array, tree: Any, x: Any, status: Any
 ) -> Any:
-    """MATCH with mode -1: the last of the numbers that are not smaller, from the oldest on.
-
-    If it is the one looked for, the first of those that stand there in a row. `negated` is the
-    tree of the numbers with the other sign.
-    """
+    """MATCH with mode -1: the first that is equal, else the last before one that is smaller."""
     if status >= _FIRST_ERROR:
         return 0.0, status
     first, end = row[tree[0] + FIRST], row[tree[0] + SEEN]
-    smaller = first_below(row, pool, floats, tree, first, end, least_same(x))
-    if smaller >= 0:
-        end = smaller
-    best = last_below(row, pool, floats, tree, first, end, np.inf)
-    if best < 0:
-        return 0.0, _NA
-    if same(_number(row, floats, tree, best), x):
-        greater = last_below(row, pool, floats, negated, first, best, -greatest_same(x))
-        start = greater + 1 if greater >= 0 else first
-        best = first_below(row, pool, floats, tree, start, best + 1, np.inf)
-    return float(best - first + 1), 0
+    beyond = np.nextafter(greatest_same(x), np.inf)
+    found = first_below(row, pool, floats, tree, first, end, beyond)
+    if found < 0 or not same(_number(row, floats, tree, found), x):
+        found = last_below(row, pool, floats, tree, first, found if found >= 0 else end, np.inf)
+    return (float(found - first + 1), 0) if found >= 0 else (0.0, _NA)

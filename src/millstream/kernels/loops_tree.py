@@ -200,9 +200,9 @@ def window_kth(
     if status >= 10 or error != 0:
         return 0.0, (status if status >= 10 else error)
     count = row[tree[2] + COUNT]
-    place = np.ceil(k)
-    if not 1.0 <= place <= count:
+    if not 1.0 <= k <= count:
         return 0.0, _NUM
+    place = np.ceil(k)
     index = count - np.int64(place) if is_largest else np.int64(place) - 1
     return tree_number(row, pool, floats, tree, index), 0
 

@@ -58,6 +58,8 @@ def run_by_python() -> None:
     loops_product.high_product = lambda a, b: np.uint64((int(a) * int(b)) >> 64)
     scalars: Any = scalar_sheet
     scalars.pick = lambda is_first, a, b: a if is_first else b
+    scalars.likely = lambda condition: condition
+    scalars.nothing_of = lambda value, rest: value * 0.0 + rest
     kernels_of_sheets: Any = sheet_compiled
     kernels_of_sheets.compiled = interpreted
     kernels_of_sheets.Interner = Keys
