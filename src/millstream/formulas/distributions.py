@@ -74,7 +74,7 @@ def normal_inverse(p: float, middle: float, deviation: float) -> float:
 def confidence(alpha: float, deviation: float, size: float) -> float:
     if deviation <= 0 or size < 1:
         fail(NUM)
-    return -_STANDARD.inv_cdf(_open(alpha) / 2) * deviation / math.sqrt(int(size))
+    return -_STANDARD.inv_cdf(_open(_open(alpha) / 2)) * deviation / math.sqrt(int(size))
 
 
 def confidence_t(alpha: float, deviation: float, size: float) -> float:
@@ -100,7 +100,7 @@ def z_test(operand: Operand, x: float, sigma: float | None = None) -> float:
 
 
 def _degrees(given: float) -> int:
-    return int(given) if given >= 1 else fail(NUM)
+    return int(given) if 1 <= given < 1e10 else fail(NUM)
 
 
 def t_right(x: float, degrees: float) -> float:
@@ -215,7 +215,7 @@ def gamma_distribution(x: float, alpha: float, beta: float, is_total: bool) -> f
 def gamma_inverse(p: float, alpha: float, beta: float) -> float:
     if not 0 <= p < 1 or alpha <= 0 or beta <= 0:
         fail(NUM)
-    return inverted(lambda x: gamma_tails(alpha, max(x, 0.0) / beta)[0], p, 0.0, 10.0)
+    return beta * inverted(lambda x: gamma_tails(alpha, max(x, 0.0))[0], p, 0.0, 10.0)
 
 
 def gamma(x: float) -> float:
@@ -328,8 +328,10 @@ def negative_binomial(failures: float, successes: float, p: float, is_total: boo
         fail(NUM)
     if is_total:
         return beta_share(s, f + 1, p)
-    if f + s < _COUNTED or p in (0, 1):
-        return math.comb(f + s - 1, s - 1) * p**s * (1 - p) ** f if p else 0.0
+    if p in (0, 1):
+        return float(p == 1 and f == 0)
+    if f + s < _COUNTED:
+        return math.comb(f + s - 1, s - 1) * p**s * (1 - p) ** f
     return binomial_density(s, f, p, 1 - p) * s / (f + s)
 
 
@@ -341,7 +343,7 @@ def hypergeometric(
     is_total: bool = False,  # noqa: FBT001, FBT002
 ) -> float:
     k, n, m, all_ = int(drawn), int(sample), int(marked), int(size)
-    if not 0 <= k <= min(n, m) or k < n + m - all_ or n > all_ or m > all_ or all_ <= 0:
+    if not 0 <= k <= min(n, m) or k < n + m - all_ or n > all_ or m > all_ or not 0 < all_ < 1e15:
         fail(NUM)
     if all_ < _COUNTED:
         whole = math.comb(all_, n)

@@ -25,19 +25,21 @@ def _stirling_rest(n: float) -> float:
 
 def deviance(x: float, middle: float) -> float:
     """The sum x log(x / middle) + middle - x, which all but vanishes where both are near."""
-    if middle <= 0:
+    if middle <= 0 or math.isinf(middle):
         return math.inf
+    if x <= 0:
+        return middle
     if abs(x - middle) >= 0.1 * (x + middle):
-        return x * math.log(x / middle) + middle - x
+        return x * (math.log(x) - math.log(middle)) + middle - x
     v = (x - middle) / (x + middle)
-    total, power, n = (x - middle) * v, 2 * x * v, 0
-    while True:
-        n += 1
+    total, power = (x - middle) * v, 2 * x * v
+    for n in range(1, 100):
         power *= v * v
         more = total + power / (2 * n + 1)
         if more == total:
-            return total
+            break
         total = more
+    return total
 
 
 def poisson_density(x: float, middle: float) -> float:
@@ -68,6 +70,8 @@ def gamma_tails(a: float, x: float) -> tuple[float, float]:
     """The regularised incomplete gamma functions P(a, x) and Q(a, x)."""
     if x <= 0:
         return 0.0, 1.0
+    if math.isinf(x):
+        return 1.0, 0.0
     if a > _LARGE:
         return _large_gamma(a, x)
     front = poisson_density(a, x)
