@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from millstream.formulas.arrays import Operand
 from millstream.formulas.gather import has_window, numbers
@@ -144,6 +144,13 @@ def total(*operands: Operand) -> float:
     return finite(sum_of(numbers(*operands), is_exact=has_window(*operands)))
 
 
+def percent_of(part: Operand, whole: Operand) -> float:
+    divisor = total(whole)
+    if divisor == 0:
+        fail(DIV0)
+    return total(part) / divisor
+
+
 def sum_of(values: list[float], *, is_exact: bool) -> float:
     """From left to right, as Excel adds; over a window exactly, rounded once.
 
@@ -161,8 +168,29 @@ def sum_of(values: list[float], *, is_exact: bool) -> float:
 
 
 def product(*operands: Operand) -> float:
+    """From left to right, as Excel multiplies; over a window exactly, rounded once."""
     found = [n for o in operands if o is not None for n in numbers(o)]
-    return finite(math.prod(found)) if found else 0.0
+    if not found:
+        return 0.0
+    return finite(exact_product(found) if has_window(*operands) else math.prod(found))
+
+
+def exact_product(values: list[float]) -> float:
+    """The nearest float to the product, or an infinity; zero has no sign."""
+    over, under = zip(*(v.as_integer_ratio() for v in values), strict=True)
+    scale: int = 1 << sum(u.bit_length() - 1 for u in under)
+    try:
+        return _product_in_halves(over) / scale + 0.0
+    except OverflowError:
+        return math.inf
+
+
+def _product_in_halves(values: Sequence[int]) -> int:
+    """Long numbers are multiplied by long ones, which is fast."""
+    if len(values) <= 8:
+        return math.prod(values)
+    middle = len(values) // 2
+    return _product_in_halves(values[:middle]) * _product_in_halves(values[middle:])
 
 
 def sum_of_squares(*operands: Operand) -> float:
@@ -538,6 +566,7 @@ MATH: Family = {
     "PI": spec("", lambda: math.pi),
     "POWER": spec("n n", power),
     "PRODUCT": spec("r+", product),
+    "PERCENTOF": spec("r r", percent_of),
     "QUOTIENT": spec("n n", quotient),
     "ROMAN": spec("n v?", roman),
     "ROUND": spec("n n", rounded),

@@ -21,6 +21,7 @@ from millstream.formulas.gather import (
 )
 from millstream.formulas.numerals import number_in_text
 from millstream.formulas.registry import Family, spec
+from millstream.formulas.rounding import SQUARABLE
 from millstream.formulas.values import (
     DIV0,
     NA,
@@ -124,16 +125,15 @@ def variance(values: list[float], *, is_sample: bool) -> float:
 
 
 def variance_of_window(values: list[float], *, is_sample: bool) -> float:
-    """From exact sums, so that what has left a window leaves no trace in it."""
+    """From exact sums, rounded once, so that what has left a window leaves no trace in it."""
     count = len(values)
     if count <= is_sample:
         fail(DIV0)
+    if not all(abs(v) < SQUARABLE for v in values):
+        fail(NUM)
     squares = sum(Fraction(v) ** 2 for v in values)
     upper = count * squares - sum(Fraction(v) for v in values) ** 2
-    try:
-        return float(upper) / (count * (count - is_sample))
-    except OverflowError:
-        fail(NUM)
+    return float(upper) / (count * (count - is_sample))
 
 
 def _spread(

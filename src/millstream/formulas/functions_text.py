@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from millstream.formulas.arrays import Array, Operand
 from millstream.formulas.format_numbers import format_fixed
@@ -291,6 +292,10 @@ def exact(a: str, b: str) -> bool:
     return a == b
 
 
+def encode_url(text: str) -> str:
+    return quote(text, safe="-_.")
+
+
 def phonetic(operand: Operand) -> str:
     return "".join(to_text(checked(v)) for v in scalars(operand) if type(v) is str)
 
@@ -309,6 +314,7 @@ TEXT: Family = {
     "CONCAT": spec("r+", concat),
     "CONCATENATE": spec("t+", concatenate),
     "DOLLAR": spec("n n?", dollar),
+    "ENCODEURL": spec("t", encode_url),
     "EXACT": spec("t t", exact),
     "FIND": spec("t t n?", find),
     "FINDB": spec("t t n?", find),
@@ -342,6 +348,7 @@ TEXT: Family = {
     "UNICHAR": spec("n", unicode_character),
     "UNICODE": spec("t", unicode_number),
     "UPPER": spec("t", upper),
+    "USDOLLAR": spec("n n?", dollar),
     "VALUE": spec("v", value),
     "VALUETOTEXT": spec("e n?", array_to_text),
 }

@@ -147,11 +147,11 @@ def criterion(value: Scalar) -> Matcher:
         matches = _matching_text(rest, is_plain=operator == "")
         if operator != "<>":
             return matches
-        if type(_typed(rest)) is float:
+        if type(typed(rest)) is float:
             # A text that reads like the number meets both "=1" and "<>1".
             return lambda v: type(v) is str or not matches(v)
         return lambda v: not matches(v)
-    wanted = _typed(rest)
+    wanted = typed(rest)
     kind, holds = type(wanted), _COMPARISONS[operator]
     if rest == "":
         return lambda _value: False
@@ -169,7 +169,7 @@ def equality_keys(value: Scalar) -> list[object] | None:
         text = value.removeprefix("=")
         if not text or text[0] in "<>=" or has_wildcards(text):
             return None
-        value = _typed(text)
+        value = typed(text)
     if type(value) is float:
         near = 2.0**-50 * abs(value)
         return list({_bucket(value - near), _bucket(value), _bucket(value + near)})
@@ -192,7 +192,8 @@ def _bucket(number: float) -> tuple[str, float]:
     return "number", float(f"{number:.12g}")
 
 
-def _typed(text: str) -> Scalar:
+def typed(text: str) -> Scalar:
+    """What is written in a criterion: a boolean, an error, a number, or else a text."""
     if text.upper() in ("TRUE", "FALSE"):
         return text.upper() == "TRUE"
     error = ERRORS_BY_NAME.get(text.upper())
@@ -222,7 +223,7 @@ def _matching_text(text: str, *, is_plain: bool) -> Matcher:
         if is_plain:
             return lambda v: v is None or v == ""
         return lambda v: v is None
-    wanted = _typed(text)
+    wanted = typed(text)
     if type(wanted) is not str:
         return _equal(wanted)
     if has_wildcards(text):
