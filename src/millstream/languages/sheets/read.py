@@ -146,7 +146,7 @@ class _Reader:
                 value = child.text
             elif tag == "is":
                 inline = child
-        if formula is not None:
+        if formula is not None and (formula.text or formula.get("t", "normal") != "normal"):
             self._formula(sheet, key, formula, shared)
         elif key in sheet.spilled:
             return  # a value that an array formula has put there
