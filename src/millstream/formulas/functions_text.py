@@ -313,6 +313,7 @@ TEXT: Family = {
     "CODE": spec("t", code),
     "CONCAT": spec("r+", concat),
     "CONCATENATE": spec("t+", concatenate),
+    "_LONGTEXT": spec("t+", concatenate),  # so Excel writes a text of more than 255 characters
     "DOLLAR": spec("n n?", dollar),
     "ENCODEURL": spec("t", encode_url),
     "EXACT": spec("t t", exact),

@@ -240,3 +240,9 @@ def test_a_table_may_hold_an_extension_that_is_called_table_too(tmp_path: Path) 
     )
     found = load(rewritten(tmp_path / "table.xlsx", "xl/tables/table1.xml", b"</table>", extension))
     assert (7.0, False) == found.get("D1")
+
+
+def test_a_formula_without_a_text_is_the_value_that_was_kept(tmp_path: Path) -> None:
+    path = save(tmp_path / "book.xlsx", {"A1": 5, "B1": "=A1+1"})
+    old, new = b'<c r="A1" t="n"><v>5</v>', b'<c r="A1" t="n"><f></f><v>5</v>'
+    assert (6.0, False) == load(rewritten(path, "xl/worksheets/sheet1.xml", old, new)).get("B1")

@@ -42,6 +42,7 @@ REFERENCES = [
     ("=ISBLANK(A2:B5)", False),
     ("=ISNONTEXT(A2:A5)", True),
     ("=A2:A5+1", "#VALUE!"),
+    ('=_xlfn._LONGTEXT("a long ","text")&"!"', "a long text!"),
     ("=T(B1:B3)", "x"),
     ("=T(A1:B1)", ""),
     ("=N(A2:A5)", 3.0),
