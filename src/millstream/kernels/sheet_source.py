@@ -21,6 +21,7 @@ _TREE_NAMES = (
 )  # fmt: skip
 _CRITERION_NAMES = ("criterion_bounds", "is_met", "window_count_met")
 _PEAK_NAMES = ("peaks_enter", "peaks_moved", "window_match_above", "window_match_below")
+_TOP_NAMES = ("tops_enter", "tops_leave", "window_match_top", "window_top")
 _PRODUCT_NAMES = ("product_enter", "product_leave", "window_product")
 #: Why a loop stops: for want of room, of numbers of keys, or because all is done.
 WANTS_ROOM, DONE, WANTS_KEYS = range(3)
@@ -44,6 +45,7 @@ def source_of(whole: Compilation) -> str:
             f"from millstream.kernels.loops_criteria import {', '.join(_CRITERION_NAMES)}",
             f"from millstream.kernels.loops_peaks import {', '.join(_PEAK_NAMES)}",
             f"from millstream.kernels.loops_product import {', '.join(_PRODUCT_NAMES)}",
+            f"from millstream.kernels.loops_tops import {', '.join(_TOP_NAMES)}",
             f"from millstream.kernels.loops_tree import {', '.join(_TREE_NAMES)}",
             f"from millstream.kernels.loops_window import {', '.join(_WINDOW_NAMES)}",
             "from millstream.kernels.loops_sums import Wides, clear_sum, has_room",

@@ -45,6 +45,7 @@ _AGGREGATE = (
     '=MAXIFS({w},{u},"<>1")', '=MINIFS({w},{w},">-2",{u},"<3")', '=COUNTIF({w},"<>")',
     '=AVERAGEIFS({w},{u},"<>2",{t},"<>b")', '=COUNTIF({t},"")', '=SUMIFS({w},{u},"=")',
     '=COUNTIFS({w},G2,{u},">="&G1)', '=COUNTIF({w},"<>0")', '=COUNTIF({w},"b")',
+    "=MATCH(LARGE({w},2),{w},0)", "=MATCH(SMALL({w},1),{u},0)", "=LARGE({w},G3)",
     '=COUNTIF({w},">"&{a})', '=SUMIF({w},"<="&{a},{u})', '=COUNTIFS({w},">0",{u},{a})',
     '=MAXIFS({w},{u},"<>"&{a},{t},"a")', '=COUNTIF({w},"="&{a})', "=AVERAGEIF({w},{a})",
     '=MINIFS({u},{w},">="&{a},{w},"<"&{b})', '=COUNTIF({w},"<>"&{a}/3)',
