@@ -31,14 +31,14 @@ def by_python(count: int, number: int, *more: str) -> None:
     assert "rounds of compiled loops" in done.stdout
 
 
-@pytest.mark.parametrize("more", [[], ["large"]])
+@pytest.mark.parametrize("more", [[], ["large"], ["alone"]])
 def test_compiled_loops_give_what_figure_4_says(more: list[str]) -> None:
     by_python(30, 1, *more)
 
 
 @pytest.mark.proof
 @pytest.mark.parametrize("number", range(2, 8))
-@pytest.mark.parametrize("more", [[], ["large"]])
+@pytest.mark.parametrize("more", [[], ["large"], ["alone"]])
 def test_compiled_loops_give_what_figure_4_says_on_many_sheets(
     number: int, more: list[str]
 ) -> None:
