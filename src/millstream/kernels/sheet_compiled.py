@@ -16,12 +16,11 @@ from millstream.kernels.cache import compiled
 from millstream.kernels.interning import Interner, named, part
 from millstream.kernels.kernel import Round, State
 from millstream.kernels.loops import FREE, TOP, frozen, padded
-from millstream.kernels.loops_sheet import firings, mark_texts, renumber_texts
+from millstream.kernels.loops_sheet import firings, mark_texts
 from millstream.kernels.loops_sums import LIMBS
 from millstream.kernels.loops_window import CAPACITY, compact
 from millstream.kernels.sheet_columns import (
     KeyIds,
-    TextNumbers,
     Zeros,
     in_order,
     merged,
@@ -46,6 +45,7 @@ from millstream.kernels.sheet_source import (
     places,
     source_of,
 )
+from millstream.kernels.sheet_texts import TextNumbers
 from millstream.plan.batch import Array, Batch, Vector
 
 #: Texts are swept when there are so many more than twice what was left of them before.
@@ -82,8 +82,9 @@ class CompiledSheetKernel:
         self.zeros = Zeros()
         self.counted: Counter[str] = Counter()
         self._reset()
-        #: Texts that the loop itself names; and how many there were after the last sweep.
-        self.fixed_texts = self.kept_texts = len(self.texts.texts.texts)
+        self.firsts = self._firsts()
+        #: Texts that the sheet itself names; and how many there were after the last sweep.
+        self.fixed_texts = self.kept_texts = self.texts.name_all(self.loop)
 
     def _check_outputs(self) -> None:
         for columns, kinds in zip(self.function.outputs, self.kinds, strict=True):
@@ -122,12 +123,11 @@ class CompiledSheetKernel:
         is_ranked = all(b.rank is not None for b in inputs)
         columns, count = self._arriving(inputs, is_ranked=is_ranked)
         self._make_room(self.keys.bound if self.function.keys else 1)
-        self.texts.look_up()
         made = [self._empty(n, count, is_ranked=is_ranked) for n in range(len(self.kinds))]
         sent = np.zeros(len(self.kinds), np.int64)
         self._run(sent, columns, [a for arrays in made for a in arrays])
         batches = tuple(self._batch(n, inputs[0], int(sent[n]), made[n]) for n in range(len(made)))
-        if len(self.texts.texts.texts) > 2 * self.kept_texts + _SWEPT:
+        if len(self.texts) > 2 * self.kept_texts + _SWEPT:
             self._sweep()
         return batches
 
@@ -204,14 +204,20 @@ class CompiledSheetKernel:
             return
         self.K = padded(self.K, max(keys, 2 * before))
         self.K[before:, 1 : 2 * self.whole.slots.count : 2] = ABSENT
-        # What PRE gives at first is there from the start.
+        for slot, value in self.firsts.items():
+            self.K.view(np.float64)[before:, 2 * slot] = value
+            self.K[before:, 2 * slot + 1] = OK
+
+    def _firsts(self) -> dict[int, float]:
+        """What PRE gives at first is there from the start."""
+        found = {}
         for address, slot in self.whole.slots.previous.items():
             rule = self.whole.by_address[address].rule
             assert isinstance(rule, Previous)
             first = constant(rule.initial, self.texts.texts)
             if first.is_sure:
-                self.K.view(np.float64)[before:, 2 * slot] = float(first.value)
-                self.K[before:, 2 * slot + 1] = OK
+                found[slot] = float(first.value)
+        return found
 
     def _grow(self) -> None:
         """The loop has stopped for want of room: for windows, or for wide sums."""
@@ -243,25 +249,17 @@ class CompiledSheetKernel:
 
     def _sweep(self) -> None:
         """Forget the texts that no cell and no window holds."""
-        live = np.zeros(len(self.texts.texts.texts), np.int8)
-        live[: self.fixed_texts] = 1
+        live = self.texts.pool.marks()
+        live[: self.fixed_texts] = True
         slots, columns = self._text_places()
         floats = self.K.view(np.float64)
         for slot in slots:
             held = self.K[:, 2 * slot + 1] == OK
-            live[floats[held, 2 * slot].astype(np.int64)] = 1
-        where = (self.K, self.pool, self.pool.view(np.float64))
+            live[floats[held, 2 * slot].astype(np.int64)] = True
         for place, stride, column in columns:
-            mark_texts(*where, place, stride, column, live)
-        new = np.cumsum(live, dtype=np.int64) - 1
-        for slot in slots:
-            held = self.K[:, 2 * slot + 1] == OK
-            floats[held, 2 * slot] = new[floats[held, 2 * slot].astype(np.int64)]
-        for place, stride, column in columns:
-            renumber_texts(*where, place, stride, column, new)
-        texts = self.texts.texts.texts
-        self.texts.replace([texts[n] for n in np.flatnonzero(live).tolist()])
-        self.kept_texts = len(self.texts.texts.texts)
+            mark_texts(self.K, self.pool, self.pool.view(np.float64), place, stride, column, live)
+        self.texts.sweep(live)
+        self.kept_texts = len(self.texts)
 
     def _text_places(self) -> tuple[list[int], list[tuple[int, int, int]]]:
         """Where texts are kept: slots of cells, and columns of windows."""
@@ -326,8 +324,8 @@ class CompiledSheetKernel:
         return {
             "rows": rows, "limbs": limbs.copy(), "free": free.copy(),
             "counters": counters.copy(), "pool": pool, "used": used,
-            "texts": list(self.texts.texts.texts),
             "counted": dict(self.counted), **named("keys.", self.keys.snapshot()),
+            **named("texts.", self.texts.snapshot()),
         }  # fmt: skip
 
     def restore(self, state: State) -> None:
@@ -335,8 +333,8 @@ class CompiledSheetKernel:
         self.K = np.array(state["rows"], np.int64).reshape(-1, self.K.shape[1])
         self.wides = tuple(np.array(state[n], np.int64) for n in ("limbs", "free", "counters"))  # type: ignore[assignment]
         self.pool, self.used = (np.array(state[n], np.int64) for n in ("pool", "used"))
-        self.texts.replace(state["texts"])
-        self.kept_texts = len(self.texts.texts.texts)
+        self.texts.restore(part(state, "texts."))
+        self.kept_texts = len(self.texts)
         self.key_ids.forget()
         self.counted = Counter(state["counted"])
         self.keys.restore(part(state, "keys."))
