@@ -10,7 +10,7 @@ from millstream.backends.job import Job, Report
 from millstream.backends.spark.checkpoint import Checkpoint
 from millstream.backends.spark.clock import Known
 from millstream.backends.spark.delivery import Delivery
-from millstream.backends.spark.layout import Description, layout_of
+from millstream.backends.spark.layout import Description
 from millstream.backends.spark.manifest import (
     first_manifest,
     known_in,
@@ -80,15 +80,18 @@ class Bench:
         snapshot_every: int = 20,
         is_following: bool = True,
         forgets: bool = False,
+        is_together: bool = False,
         clock: Callable[[], float] = lambda: 0.0,
     ) -> None:
         self.program = program
-        self.layout = layout_of(program)
         self.checkpoint = Checkpoint(checkpoint)
         self.files = LocalFiles(checkpoint)
         self.snapshot_every = snapshot_every
         self.forgets = forgets
-        self.description = Description(program, str(checkpoint), buckets, partitions, "test")
+        self.description = Description(
+            program, str(checkpoint), buckets, partitions, "test", is_together
+        )
+        self.layout = self.description.layout()
         self.memory = self._new_memory()
         self.sinks = {name: Kept() for name in program.outputs}
         self.late = {name: Kept() for name in program.input_names}

@@ -15,7 +15,7 @@ from millstream import algebra
 from millstream.algebra import program_of
 from millstream.api import Compiled
 from millstream.backends.reference.feed import Event
-from millstream.backends.spark.layout import layout_of
+from millstream.backends.spark.layout import layout_for
 from millstream.optimiser.optimise import optimise
 from tests.algebra import generate
 from tests.laws.runs import Collector, on_reference
@@ -44,7 +44,7 @@ def test_generated_expressions_give_what_the_reference_gives(
     locations = written(program, events, tmp_path_factory.mktemp("case"), random.Random(seed))
     collectors = {q: Collector() for q in program.outputs}
     Compiled(program).run(
-        locations, collectors, engine="spark", session=spark, partitions=2, buckets=4,
+        locations, collectors, engine="spark", session=spark, partitions=4, buckets=4,
         batch_bytes=300,
     )  # fmt: skip
     assert expected == {q: c.rows for q, c in collectors.items()}
@@ -71,7 +71,7 @@ def test_constants_are_there_from_the_beginning_on_spark_too(spark: Any, tmp_pat
 def test_a_port_is_one_stage_on_spark(spark: Any) -> None:
     """Its key changes some thirty times, and every stage costs every batch its time."""
     job = millstream.compile(PORT)
-    assert 1 == len(layout_of(optimise(job.program)).stages)
+    assert layout_for(optimise(job.program), 64, 4, None).is_together
     finished = job.run(engine="spark", session=spark, partitions=2, buckets=4, batch_bytes=300)
     expected = job.run(engine="reference")
     for output in ("status", "warnings"):

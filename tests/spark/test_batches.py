@@ -63,7 +63,7 @@ def check(program: Program, events: dict[str, list[Event]], folder: Path, seed: 
         program, locations, folder / "checkpoint", partitions=chance.randint(1, 3),
         batch_bytes=chance.choice((1, 100, 300, 10_000)), snapshot_every=chance.randint(1, 5),
         piece_bytes=chance.choice((1, 50, 4 << 20)),
-        is_following=False, forgets=chance.random() < 0.5,
+        is_following=False, forgets=chance.random() < 0.5, is_together=chance.random() < 0.2,
     )  # fmt: skip
     job.planner.freeze()
     while job.batch():

@@ -11,7 +11,7 @@ import pytest
 
 from millstream.backends.spark.checkpoint import KEPT_PLANS
 from millstream.backends.spark.claims import Claims
-from millstream.backends.spark.layout import fingerprint
+from millstream.backends.spark.layout import layout_of
 from millstream.backends.spark.planning import FILES_PER_LIST, plan_name
 from millstream.backends.spark.wire import Wire, record_batch, rows_of
 from millstream.calculus.text import load
@@ -167,4 +167,5 @@ def test_rows_survive_the_wire() -> None:
 
 def test_another_number_of_buckets_is_another_job() -> None:
     program = load(Source("test.brook", PROGRAM))
-    assert fingerprint(program, 4) != fingerprint(program, 8)
+    layout = layout_of(program)
+    assert layout.fingerprint(program, 4) != layout.fingerprint(program, 8)

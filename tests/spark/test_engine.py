@@ -43,7 +43,7 @@ def test_generated_programs_give_what_the_reference_gives(
     locations = written(program, events, folder, random.Random(seed))
     collectors = {q: Collector() for q in program.outputs}
     finished = Compiled(program).run(
-        locations, collectors, engine="spark", session=spark, partitions=2, buckets=4,
+        locations, collectors, engine="spark", session=spark, partitions=4, buckets=4,
         batch_bytes=300, optimise=False,
     )  # fmt: skip
     assert expected == {q: c.rows for q, c in collectors.items()}

@@ -314,6 +314,14 @@ def _binomial(k: int, n: int, p: float) -> float:
     return math.exp(log + k * math.log(p) + (n - k) * math.log1p(-p))
 
 
+def binomial_range(trials: float, p: float, first: float, last: float | None = None) -> float:
+    n, k = int(trials), int(first)
+    end = k if last is None else int(last)
+    if n < 0 or not 0 <= p <= 1 or not 0 <= k <= end <= n:
+        fail(NUM)
+    return min(1.0, math.fsum(_binomial(i, n, p) for i in range(k, end + 1)))
+
+
 def binomial_inverse(trials: float, p: float, alpha: float) -> float:
     n = int(trials)
     if n < 0 or not 0 <= p <= 1 or not 0 < alpha < 1:
@@ -373,6 +381,7 @@ DISTRIBUTIONS: Family = {
     "BETADIST": spec("n n n n? n?", beta_total),
     "BETAINV": spec("n n n n? n?", beta_inverse),
     "BINOM.DIST": spec("n n n b", binomial),
+    "BINOM.DIST.RANGE": spec("n n n n?", binomial_range),
     "BINOM.INV": spec("n n n", binomial_inverse),
     "BINOMDIST": spec("n n n b", binomial),
     "CHIDIST": spec("n n", chi_right),

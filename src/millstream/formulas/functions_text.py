@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from millstream.formulas.arrays import Array, Operand
-from millstream.formulas.formats import format_fixed, formatted
+from millstream.formulas.format_numbers import format_fixed
+from millstream.formulas.formats import formatted
 from millstream.formulas.functions_math import rounded
 from millstream.formulas.gather import Tables, has_wildcards, scalars, wildcard
 from millstream.formulas.numerals import number_in_text
@@ -286,6 +288,10 @@ def exact(a: str, b: str) -> bool:
     return a == b
 
 
+def encode_url(text: str) -> str:
+    return quote(text, safe="-_.")
+
+
 def phonetic(operand: Operand) -> str:
     return "".join(to_text(checked(v)) for v in scalars(operand) if type(v) is str)
 
@@ -304,6 +310,7 @@ TEXT: Family = {
     "CONCAT": spec("r+", concat),
     "CONCATENATE": spec("t+", concatenate),
     "DOLLAR": spec("n n?", dollar),
+    "ENCODEURL": spec("t", encode_url),
     "EXACT": spec("t t", exact),
     "FIND": spec("t t n?", find),
     "FINDB": spec("t t n?", find),
@@ -315,7 +322,7 @@ TEXT: Family = {
     "LOWER": spec("t", lower),
     "MID": spec("t n n", middle),
     "MIDB": spec("t n n", middle),
-    "N": spec("v", number_of),
+    "N": spec("f", number_of),
     "NUMBERVALUE": spec("t t? t?", number_value),
     "PHONETIC": spec("r", phonetic),
     "PROPER": spec("t", proper),
@@ -327,7 +334,7 @@ TEXT: Family = {
     "SEARCH": spec("t t n?", search),
     "SEARCHB": spec("t t n?", search),
     "SUBSTITUTE": spec("t t t n?", substitute),
-    "T": spec("v", text_of),
+    "T": spec("f", text_of),
     "TEXT": spec("v t", as_text, wants_context=True),
     "TEXTAFTER": spec("t r n? n? n? e?", text_after, fills_in=True),
     "TEXTBEFORE": spec("t r n? n? n? e?", text_before, fills_in=True),
@@ -337,6 +344,7 @@ TEXT: Family = {
     "UNICHAR": spec("n", unicode_character),
     "UNICODE": spec("t", unicode_number),
     "UPPER": spec("t", upper),
+    "USDOLLAR": spec("n n?", dollar),
     "VALUE": spec("v", value),
     "VALUETOTEXT": spec("e n?", array_to_text),
 }

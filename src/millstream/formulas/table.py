@@ -5,6 +5,7 @@ from __future__ import annotations
 from millstream.errors import suggest
 from millstream.formulas.distributions import DISTRIBUTIONS
 from millstream.formulas.functions_arrays import ARRAYS
+from millstream.formulas.functions_bessel import BESSEL
 from millstream.formulas.functions_bonds import BONDS
 from millstream.formulas.functions_complex import COMPLEX
 from millstream.formulas.functions_convert import CONVERSIONS
@@ -38,6 +39,7 @@ FAMILIES: dict[str, Family] = {
     "significance": SIGNIFICANCE,
     "conversions": CONVERSIONS,
     "complex numbers": COMPLEX,
+    "Bessel functions": BESSEL,
 }
 
 SPECIAL = CHOOSING | LAMBDAS

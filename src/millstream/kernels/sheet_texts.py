@@ -7,6 +7,7 @@ may cost a step of Python for each. Only texts that are not plain ASCII are look
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -27,9 +28,9 @@ from millstream.plan.batch import Array, Vector
 class TextNumbers:
     """Mutable: numbers stay what they are until `sweep` frees those no longer in use."""
 
-    def __init__(self) -> None:
-        #: What formulas name, while a sheet is compiled.
-        self.texts = Texts()
+    def __init__(self, named: Sequence[str] = ("",)) -> None:
+        #: What the sheet itself names; the first is the empty text.
+        self.texts = Texts(list(named), {text: n for n, text in enumerate(named)})
         self.pool = TextPool()
         self.known: dict[object, Known] = {}
         self.needs_folded = self.needs_lengths = False
@@ -49,7 +50,7 @@ class TextNumbers:
         return len(self.pool)
 
     def name_all(self, source: str) -> int:
-        """Formulas name no more texts: those they name are the first; how many there are."""
+        """The sheet names no more texts: theirs are the first numbers. How many there are."""
         codes = self._find(pa.array(self.texts.texts, pa.string()))
         assert codes.tolist() == list(range(len(codes)))
         self.needs_folded, self.needs_lengths = "folded[" in source, "lengths[" in source

@@ -342,3 +342,21 @@ def test_two_queries_of_one_file_share_its_streams() -> None:
 def test_bad_text_is_told_and_never_a_surprise(text: str) -> None:
     with contextlib.suppress(MillstreamError):
         load(Source("bad.cql", text))
+
+
+@pytest.mark.parametrize(
+    ("unreadable", "is_told"),
+    [
+        ("SELECT symbol FROM trades WHERE;", True),
+        ("CREATE OUTPUT o AS SELECT FROM trades;", True),
+        ("CREATE STREAM quotess (symbol;", False),
+        ("CREATE VIEW quotess AS SELECT symbol FROM trades WHERE;", False),
+        ("CRATE STREAM quotess (symbol TEXT);", False),
+    ],
+)
+def test_unknown_names_are_told_beside_what_can_have_defined_none(
+    unreadable: str, *, is_told: bool
+) -> None:
+    with pytest.raises(MillstreamError) as caught:
+        load(Source("test.cql", f"{TRADES}{unreadable}\nSELECT symbol FROM quotess;"))
+    assert is_told == ('unknown stream or relation "quotess"' in str(caught.value))

@@ -38,6 +38,14 @@ class Checkpoint:
         #: What sinks know the job by, in all its runs on this checkpoint.
         self.identity = ""
 
+    def made_by(self) -> str | None:
+        """The fingerprint of what has made it, if it is there and whole."""
+        try:
+            found = self._job()
+        except PlanError:
+            return None  # told when it is opened, unless it is to be rebuilt
+        return None if found is None else found["fingerprint"]
+
     def open(self, fingerprint: str, program: str, *, rebuild: bool) -> None:
         """Lock the folder; refuse one that another run uses or another program made."""
         self.folder.mkdir(parents=True, exist_ok=True)

@@ -7,7 +7,7 @@ travels.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from millstream.calculus.graph import Program
 from millstream.calculus.text import render
@@ -15,8 +15,10 @@ from millstream.kernels.build import why_not
 from millstream.plan.stages import Key, Stage, all_together, side_by_side, stages_of
 from millstream.plan.steps import Plan, make_plan
 
-#: A stage costs each batch some 0.05 to 0.1 s, however few rows it has. What changes its key
-#: more often than this (rules about a port: thirty times) is sooner done in one place.
+#: A stage costs each batch some 0.05 to 0.1 s, however few rows it has, and every row that goes
+#: on to the next one about what a kernel costs. What changes its key more often than this (rules
+#: about a port: thirty times), or more often than there are cores to share the work, is sooner
+#: done in one place.
 LONGEST_CHAIN = 8
 
 
@@ -30,13 +32,11 @@ class Description:
     partitions: int
     #: Tells one run from the next, so that no worker remembers what another run has done.
     run: str
+    is_together: bool = False
 
-
-def fingerprint(program: Program, buckets: int) -> str:
-    """What must not change if a checkpoint is to be continued."""
-    keys = [stage.keys for stage in layout_of(program).stages]
-    text = f"{render(program)}|{buckets}|{keys}"
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    def layout(self) -> Layout:
+        layout = layout_of(self.program)
+        return layout.together() if self.is_together else layout
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,19 @@ class Layout:
     queues: tuple[str, ...]
     #: Where each queue enters a stage.
     targets: dict[str, Target]
+    #: Whether what could be several stages is one, in one place.
+    is_together: bool = False
+
+    def fingerprint(self, program: Program, buckets: int) -> str:
+        """What must not change if a checkpoint is to be continued."""
+        keys = [stage.keys for stage in self.stages]
+        text = f"{render(program)}|{buckets}|{keys}"
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def together(self) -> Layout:
+        """The same in one place."""
+        one = _laid_out(self.plan, (all_together(self.stages, self.plan),))
+        return replace(one, is_together=True)
 
     @property
     def driver(self) -> int:
@@ -77,22 +90,35 @@ class Layout:
 
 
 def layout_of(program: Program) -> Layout:
+    """The program as a chain of stages."""
     plan = make_plan(program, why_not, ranks_all=True)
     stages = stages_of(plan, is_distributed=True)
     straight = tuple(q for q in program.outputs if q in program.input_names)
     if straight:
         # An input that is itself an output still has to wait for its time.
         stages = (*stages, Stage(tuple((q, None) for q in straight), ()))
-    stages = side_by_side(stages, plan)
-    if len(stages) > LONGEST_CHAIN:
-        stages = (all_together(stages, plan),)
+    return _laid_out(plan, side_by_side(stages, plan))
+
+
+def _laid_out(plan: Plan, stages: tuple[Stage, ...]) -> Layout:
     targets: dict[str, Target] = {}
     for number, stage in enumerate(stages):
         for queue, key in stage.keys:
             targets[queue] = Target(number, key)
-    types = plan.program.queue_types()
-    for one in program.inputs:
+    for one in plan.program.inputs:
         if one.type.is_relation and targets[one.name].key is None:
             # Equal rows must meet, so that a deletion finds what it deletes.
             targets[one.name] = Target(targets[one.name].stage, one.type.schema.names)
-    return Layout(plan, stages, tuple(sorted(types)), targets)
+    return Layout(plan, stages, tuple(sorted(plan.program.queue_types())), targets)
+
+
+def layout_for(program: Program, partitions: int, buckets: int, made_by: str | None) -> Layout:
+    """The layout that suits the number of cores, unless a checkpoint was made by the other."""
+    chain = layout_of(program)
+    together = chain.together()
+    is_too_long = len(chain.stages) > min(LONGEST_CHAIN, partitions)
+    layouts = (together, chain) if is_too_long else (chain, together)
+    for one in layouts:
+        if one.fingerprint(program, buckets) == made_by:
+            return one
+    return layouts[0]

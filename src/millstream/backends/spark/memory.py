@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from millstream.backends.spark.blobs import decode_batch, encode_batch
-from millstream.backends.spark.layout import Description, Layout, layout_of
+from millstream.backends.spark.layout import Description, Layout
 from millstream.backends.spark.order import in_order
 from millstream.calculus.types import QueueType
 from millstream.kernels.presence import Presence
@@ -123,7 +123,7 @@ def memory_for(description: Description) -> Memory:
     name = f"{description.checkpoint}|{description.run}"
     if name not in _memory:
         _memory.clear()
-        layout = layout_of(description.program)
+        layout = description.layout()
         files = LocalFiles(Path(description.checkpoint))
         types = layout.plan.program.queue_types()
         _memory[name] = Memory(description, layout, files, types)

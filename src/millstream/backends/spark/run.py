@@ -25,7 +25,7 @@ from millstream.backends.spark.aside import Aside
 from millstream.backends.spark.checkpoint import REBUILD, Checkpoint
 from millstream.backends.spark.clock import Known
 from millstream.backends.spark.delivery import Delivery
-from millstream.backends.spark.layout import Description, Layout, fingerprint, layout_of
+from millstream.backends.spark.layout import Description, Layout, layout_for
 from millstream.backends.spark.manifest import (
     Manifest,
     first_manifest,
@@ -76,6 +76,7 @@ class Settings:
     batch_bytes: int
     snapshot_every: int
     ui: bool = False
+    rebuild: bool = False
 
 
 def run(
@@ -98,10 +99,10 @@ def run(
     """
     folder = Path(checkpoint or tempfile.mkdtemp(dir=scratch_folder())).resolve()
     settings = Settings(
-        master, partitions or os.cpu_count() or 2, buckets, batch_bytes, snapshot_every, ui
+        master, partitions or os.cpu_count() or 2, buckets, batch_bytes, snapshot_every, ui, rebuild
     )
     try:
-        return SparkRun(job, progress, folder, settings, session).to_the_end(rebuild=rebuild)
+        return SparkRun(job, progress, folder, settings, session).to_the_end()
     finally:
         if checkpoint is None:
             shutil.rmtree(folder, ignore_errors=True)
@@ -121,10 +122,14 @@ class SparkRun:
         self.progress = progress
         self.settings = settings
         self.checkpoint = Checkpoint(folder)
-        self.layout: Layout = layout_of(job.program)
-        self.description = Description(
-            job.program, str(folder), settings.buckets, settings.partitions, uuid.uuid4().hex
+        made_by = None if settings.rebuild else self.checkpoint.made_by()
+        self.layout: Layout = layout_for(
+            job.program, settings.partitions, settings.buckets, made_by
         )
+        self.description = Description(
+            job.program, str(folder), settings.buckets, settings.partitions, uuid.uuid4().hex,
+            self.layout.is_together,
+        )  # fmt: skip
         self.report = Report.for_program(job.program)
         self.delivery = Delivery(job, self.layout, self.checkpoint.files, self.report)
         self.last: Manifest = first_manifest(job.program)
@@ -139,9 +144,9 @@ class SparkRun:
         self.fault: MillstreamError | None = None
         self.ended = time.perf_counter()
 
-    def to_the_end(self, *, rebuild: bool) -> Report:
-        identity = fingerprint(self.job.program, self.settings.buckets)
-        self.checkpoint.open(identity, render(self.job.program), rebuild=rebuild)
+    def to_the_end(self) -> Report:
+        identity = self.layout.fingerprint(self.job.program, self.settings.buckets)
+        self.checkpoint.open(identity, render(self.job.program), rebuild=self.settings.rebuild)
         try:
             self._take_up()
             spec = self._spec()

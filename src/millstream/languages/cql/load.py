@@ -10,4 +10,4 @@ from millstream.source import Source
 
 def load(source: Source) -> Translation:
     """The verified program of a text, or an error with every fault in it."""
-    return translate(*read_statements(source))
+    return translate(read_statements(source))

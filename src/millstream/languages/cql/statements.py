@@ -10,7 +10,7 @@ Each statement is read on its own, so that the faults of all are found at once.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from sqlglot import TokenType
 
@@ -35,16 +35,33 @@ _STARTS = ("create", "register", "query", "vquery", "table", "vtable", "source",
            "select", "with", "istream", "dstream", "rstream", "(")  # fmt: skip
 
 
-def read_statements(source: Source) -> tuple[tuple[Statement, ...], list[Fault]]:
-    """The statements of a text that can be read, and what is wrong with the others."""
+@dataclass(frozen=True)
+class Read:
+    """The statements of a text that can be read, and what is wrong with the others.
+
+    `has_lost_names`: some of the others may have defined what these ask for.
+    """
+
+    statements: tuple[Statement, ...]
+    faults: list[Fault]
+    has_lost_names: bool
+
+
+def read_statements(source: Source) -> Read:
     reader = _StatementReader(source)
     for part in _split(tokens_of(source)):
         try:
             reader.statement(part)
-        except Stop:
-            continue  # its fault is among those collected; the next statement is read too
+        except Stop:  # its fault is among those collected; the next statement is read too
+            reader.has_lost_names |= not _is_output(part)
     reader.finish()
-    return tuple(reader.statements), reader.faults
+    return Read(tuple(reader.statements), reader.faults, reader.has_lost_names)
+
+
+def _is_output(tokens: Sequence[Token]) -> bool:
+    """Is it a query whose result no other can ask for?"""
+    words = [token.text.lower() for token in tokens[:2]]
+    return words[0] in ("select", "with", "query") or words == ["create", "output"]
 
 
 def _split(tokens: Sequence[Token]) -> list[list[Token]]:
@@ -73,6 +90,7 @@ class _StatementReader:
         #: A `vquery` whose name a `vtable` must give, and its place.
         self.unnamed_view: tuple[Query, Span] | None = None
         self.unnamed = 0
+        self.has_lost_names = False
 
     def finish(self) -> None:
         if self.unnamed_view is not None:
@@ -104,6 +122,7 @@ class _StatementReader:
         hint = "write vquery NAME : ..., or vtable : register stream NAME (...); after it"
         self.faults.append(Fault("this view has no name", self.unnamed_view[1], hint))
         self.unnamed_view = None
+        self.has_lost_names = True
 
     # --- queries ---
 

@@ -57,6 +57,7 @@ from millstream.languages.cql.build import Builder, Flow
 from millstream.languages.cql.joins import Part
 from millstream.languages.cql.scope import Seen, Visible
 from millstream.languages.cql.select import SelectTranslator
+from millstream.languages.cql.statements import Read
 from millstream.languages.cql.tokens import Stop
 from millstream.source import Span
 
@@ -70,13 +71,14 @@ class Known:
     is_declared: bool
 
 
-def translate(statements: Sequence[Statement], unread: Sequence[Fault] = ()) -> Translation:
+def translate(read: Read) -> Translation:
     """The verified program of some statements, or an error with every fault.
 
-    `unread` is what is wrong with statements that could not be read; they may have
-    defined anything, so names that are not known are then no faults.
+    Where statements that could not be read may have defined anything, names that are not
+    known are no faults.
     """
-    translator = Translator(knows_all=not unread)
+    statements, unread = read.statements, read.faults
+    translator = Translator(knows_all=not read.has_lost_names)
     translator.later = [statement.name.name for statement in statements]
     for statement in statements:
         translator.statement(statement)
