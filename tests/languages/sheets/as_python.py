@@ -17,6 +17,7 @@ from typing import Any
 os.environ["NUMBA_DISABLE_JIT"] = "1"
 
 import numpy as np
+import pyarrow as pa
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from millstream.kernels import (
@@ -26,6 +27,7 @@ from millstream.kernels import (
     sheet_blocks,
     sheet_compiled,
     sheet_paths,
+    sheet_texts,
 )
 from tests.languages.sheets.generate import sheets, sheets_alone, tuples
 from tests.languages.sheets.laws import CUTS, agree
@@ -60,6 +62,34 @@ class Keys:
         return np.array([self.known.setdefault(r, len(self.known)) for r in rows], np.int64)
 
 
+class Pool:
+    """Texts by a plain dictionary, of which none is ever freed."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, int] = {}
+
+    def __len__(self) -> int:
+        return len(self.known)
+
+    @property
+    def top(self) -> int:
+        return len(self.known)
+
+    def codes(self, words: Any) -> Any:
+        words = words.to_pylist()
+        found = [-1 if w is None else self.known.setdefault(w, len(self.known)) for w in words]
+        return np.array(found, np.int64)
+
+    def everything(self) -> Any:
+        return pa.array(list(self.known), pa.string())
+
+    def gathered(self, codes: Any) -> Any:
+        return self.everything().take(pa.array(codes))
+
+    def live(self) -> Any:
+        return np.arange(len(self.known))
+
+
 def run_by_python() -> None:
     """From here on loops of sheets are run by Python: what it cannot run is replaced."""
     sheet_blocks.BLOCK = 2  # so that some have nothing strange in them, and there are several
@@ -73,6 +103,8 @@ def run_by_python() -> None:
     kernels_of_sheets: Any = sheet_compiled
     kernels_of_sheets.compiled = interpreted
     kernels_of_sheets.Interner = Keys
+    texts_of_sheets: Any = sheet_texts
+    texts_of_sheets.TextPool = Pool
     warnings.simplefilter("ignore", RuntimeWarning)  # overflows, which compiled code does not tell
 
 
