@@ -178,7 +178,12 @@ def _liftable(operand: Operand, context: Context) -> Scalar | Array:
     if isinstance(operand, Area):
         if operand.is_cell:
             return operand.at(0, 0)
-        return operand.to_array() if context.is_array else intersected(operand, context)
+        if context.is_array:
+            return operand.to_array()
+        try:
+            return intersected(operand, context)
+        except Raised as raised:
+            return raised.error  # a value like others, for functions such as ISERROR
     if isinstance(operand, Union):
         fail(VALUE)
     return operand
@@ -380,7 +385,10 @@ def call(found: Spec, nodes: tuple[Node, ...], context: Context) -> Operand:
         inside = context.as_array() if kind == "a" else context
         try:
             is_scalar = kind in SCALAR_KINDS
-            operands.append(_valued(node, inside) if is_scalar else evaluate(node, inside))
+            operand = _valued(node, inside) if is_scalar else evaluate(node, inside)
+            if kind == "f" and isinstance(operand, Area):
+                operand = operand.at(0, 0)
+            operands.append(operand)
         except Raised as raised:
             # Functions decide for themselves whether an error matters to them.
             operands.append(raised.error)
@@ -422,7 +430,7 @@ def _coerced(kind: str, value: Any, context: Context) -> Any:
             return to_boolean(value)
         case "d":
             return to_number(value) + (OFFSET_1904 if context.uses_1904 else 0)
-        case "v":
+        case "v" | "f":
             return checked(value)
         case _:
             return value

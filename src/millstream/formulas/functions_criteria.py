@@ -15,6 +15,7 @@ from millstream.formulas.functions_statistics import (
     smallest,
 )
 from millstream.formulas.gather import Matcher, criterion, has_window
+from millstream.formulas.numerals import number_in_text
 from millstream.formulas.registry import Family, spec
 from millstream.formulas.values import DIV0, NUM, VALUE, ErrorValue, Raised, Scalar, fail, finite
 
@@ -194,10 +195,11 @@ def _tests(criteria: Array, heads: list[str]) -> list[list[tuple[int, Matcher]]]
 
 
 def _record_criterion(value: Scalar) -> Matcher:
-    """A plain text means: begins with it."""
-    if type(value) is str and value and value[0] not in "<>=":
-        return criterion(f"{value}*")
-    return criterion(value)
+    """A plain text means: begins with it; one that reads like a number or TRUE means that."""
+    if type(value) is not str or not value or value[0] in "<>=":
+        return criterion(value)
+    is_typed = number_in_text(value) is not None or value.upper() in ("TRUE", "FALSE")
+    return criterion(value if is_typed else f"{value}*")
 
 
 def _database(function: Callable[..., float]) -> Callable[..., float]:
@@ -209,7 +211,7 @@ def _database(function: Callable[..., float]) -> Callable[..., float]:
 
 
 def _get(database: Operand, field: Scalar, criteria: Operand) -> Scalar:
-    values = _records(database, field, criteria)
+    values = [v for v in _records(database, field, criteria) if v not in (None, "")]
     if len(values) > 1:
         fail(NUM)
     return values[0] if values else fail(VALUE)

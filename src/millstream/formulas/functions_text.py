@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from millstream.formulas.arrays import Array, Operand
-from millstream.formulas.formats import format_fixed, formatted
+from millstream.formulas.format_numbers import format_fixed
+from millstream.formulas.formats import formatted
 from millstream.formulas.functions_math import rounded
 from millstream.formulas.gather import Tables, has_wildcards, scalars, wildcard
 from millstream.formulas.numerals import number_in_text
@@ -321,7 +322,7 @@ TEXT: Family = {
     "LOWER": spec("t", lower),
     "MID": spec("t n n", middle),
     "MIDB": spec("t n n", middle),
-    "N": spec("v", number_of),
+    "N": spec("f", number_of),
     "NUMBERVALUE": spec("t t? t?", number_value),
     "PHONETIC": spec("r", phonetic),
     "PROPER": spec("t", proper),
@@ -333,7 +334,7 @@ TEXT: Family = {
     "SEARCH": spec("t t n?", search),
     "SEARCHB": spec("t t n?", search),
     "SUBSTITUTE": spec("t t t n?", substitute),
-    "T": spec("v", text_of),
+    "T": spec("f", text_of),
     "TEXT": spec("v t", as_text, wants_context=True),
     "TEXTAFTER": spec("t r n? n? n? e?", text_after, fills_in=True),
     "TEXTBEFORE": spec("t r n? n? n? e?", text_before, fills_in=True),

@@ -202,6 +202,10 @@ class Workbook:
             self._names[folded, sheet] = self._defined(folded, sheet)
         return self._names[folded, sheet]
 
+    def known_names(self, sheet: str) -> list[str]:
+        """The names a worksheet can use, whatever they stand for."""
+        return [name for name, scope in self.names if scope in (None, sheet)] + list(self.tables)
+
     def _defined(self, folded: str, sheet: str) -> Node | None:
         text = self.names.get((folded, sheet))
         if text is None:

@@ -45,8 +45,8 @@ def missing_codes(codes: Array, known: Array, found: Array) -> int:
 
 
 @tight
-def integer_codes(values: Array, known: Array, codes: Array, found: Array) -> int:
-    """Integers as codes of themselves; those of which nothing is known (-1) are marked by -2.
+def missing_integers(values: Array, known: Array, found: Array) -> int:
+    """The integers of which nothing is known (-1), each once; they are marked by -2.
 
     Returns how many these are, or -1 if an integer has no place in `known`.
     """
@@ -57,7 +57,6 @@ def integer_codes(values: Array, known: Array, codes: Array, found: Array) -> in
             for k in range(count):
                 known[found[k]] = -1
             return -1
-        codes[n] = value
         if known[value] == -1:
             known[value] = -2
             found[count] = value

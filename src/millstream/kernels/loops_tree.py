@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from millstream.compiled import inlined, tight
-from millstream.kernels.loops_window import FIRST, SEEN, STATUSES, place_of, same
+from millstream.kernels.loops_window import place_of
 from millstream.plan.batch import Array
 
 LEFT, RIGHT, SIZE = range(3)
@@ -199,9 +199,9 @@ def window_kth(
     if status >= 10 or error != 0:
         return 0.0, (status if status >= 10 else error)
     count = _all(row, pool, tree)
-    place = np.ceil(k)
-    if not 1.0 <= place <= count:
+    if not 1.0 <= k <= count:
         return 0.0, _NUM
+    place = np.ceil(k)
     index = count - np.int64(place) if is_largest else np.int64(place) - 1
     return tree_number(row, pool, floats, tree, index), 0
 
@@ -277,45 +277,49 @@ def window_match(
 
 
 @tight
-def window_mode(row: Array, pool: Array, floats: Array, tree: Any, error: Any) -> Any:
-    """The number that stands there most often, of several the one that came first.
+def mode_enter(
+    row: Array, pool: Array, floats: Array, tree: Any, modes: Any, position: Any
+) -> None:
+    """A number has entered the tree of all numbers.
 
-    From one number to the next greater one: as many steps as there are different ones.
+    For each different number its first element stands in a second tree, `modes`, ordered by
+    how often the number is there, less than zero: the least of them, and of equal ones the
+    first, is the mode.
     """
-    if error != 0:
-        return 0.0, error
-    count, index, most = _all(row, pool, tree), np.int64(0), np.int64(1)
-    value, position = 0.0, np.int64(0)
-    while index < count:
-        number = tree_number(row, pool, floats, tree, index)
-        following = tree_count(row, pool, floats, tree, np.nextafter(number, np.inf))
-        if following - index >= max(most, 2):
-            first = tree_first(row, pool, floats, tree, number)
-            if following - index > most or first < position:
-                value, position, most = number, first, following - index
-        index = following
-    if most < 2:
-        return 0.0, _NA
-    return value, 0
+    value = floats[_at(row, tree, position + 1) + tree[4]]
+    first = tree_first(row, pool, floats, tree, value)
+    count = _at(row, modes, first + 1) + modes[4]
+    if first == position:
+        floats[count] = -1.0
+    else:
+        tree_leave(row, pool, floats, modes, first)
+        floats[count] -= 1.0
+    tree_enter(row, pool, floats, modes, first)
 
 
 @tight
-def window_count_equal(
-    row: Array, pool: Array, floats: Array, tree: Any, group: int, stride: int, column: int,
-    x: Any, status: Any,
-) -> Any:  # fmt: skip
-    """COUNTIF of a number that is the same as far as Excel compares; or of an error."""
-    if status >= 10:
-        count = 0
-        for position in range(row[group + FIRST], row[group + SEEN]):
-            statuses = pool[place_of(row, group, stride, position) + STATUSES]
-            if (statuses >> (8 * column)) & 0xFF == status:
-                count += 1
-        return float(count)
-    low, high = x, x
-    while low != 0.0 and same(np.nextafter(low, -np.inf), x):
-        low = np.nextafter(low, -np.inf)
-    while high != 0.0 and same(np.nextafter(high, np.inf), x):
-        high = np.nextafter(high, np.inf)
-    above = tree_count(row, pool, floats, tree, np.nextafter(high, np.inf))
-    return float(above - tree_count(row, pool, floats, tree, low))
+def mode_leave(
+    row: Array, pool: Array, floats: Array, tree: Any, modes: Any, position: Any
+) -> None:
+    """The oldest element has left the tree of all numbers: its number has another first one."""
+    here = _at(row, tree, position + 1)
+    tree_leave(row, pool, floats, modes, position)
+    count = floats[here + modes[4]]
+    if count < -1.0:
+        following = tree_first(row, pool, floats, tree, floats[here + tree[4]])
+        floats[_at(row, modes, following + 1) + modes[4]] = count + 1.0
+        tree_enter(row, pool, floats, modes, following)
+
+
+@tight
+def window_mode(row: Array, pool: Array, floats: Array, tree: Any, modes: Any, error: Any) -> Any:
+    """The number that stands there most often, of several the one that came first."""
+    if error != 0:
+        return 0.0, error
+    found, node = np.int64(0), row[modes[2]]
+    while node != 0:
+        found = node
+        node = pool[_at(row, modes, node) + modes[3] + LEFT]
+    if found == 0 or floats[_at(row, modes, found) + modes[4]] > -2.0:
+        return 0.0, _NA
+    return floats[_at(row, modes, found) + tree[4]], 0

@@ -11,6 +11,7 @@ import math
 from typing import Any
 
 import numpy as np
+from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
@@ -46,6 +47,36 @@ def _define_pick(typing_context: Any, is_first: Any, a: Any, b: Any) -> Any:
 pick: Any = intrinsic(_define_pick)
 
 
+def _define_likely(typing_context: Any, condition: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        bit = ir.IntType(1)
+        expect = builder.module.declare_intrinsic(
+            "llvm.expect", (bit,), ir.FunctionType(bit, (bit, bit))
+        )
+        return builder.call(expect, (args[0], bit(1)))
+
+    return types.boolean(types.boolean), generate
+
+
+#: A condition that nearly always holds: registers are given to what comes then.
+likely: Any = intrinsic(_define_likely)
+
+
+def _define_nothing_of(typing_context: Any, value: Any, rest: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        # One instruction where there is one that multiplies and adds: nothing is rounded here.
+        zero = args[0].type(0.0)
+        return builder.fadd(
+            builder.fmul(args[0], zero, flags=("contract",)), args[1], flags=("contract",)
+        )
+
+    return types.float64(types.float64, types.float64), generate
+
+
+#: `value * 0 + rest`: zero if both are finite, NaN if not.
+nothing_of: Any = intrinsic(_define_nothing_of)
+
+
 @inlined
 def first_error(s: Any, t: Any) -> Any:
     if s >= FIRST_ERROR:
@@ -77,6 +108,12 @@ def subtract(a: Any, s: Any, b: Any, t: Any) -> Any:
 def or_zero(v: Any, a: Any) -> Any:
     """What is all but nothing beside an operand is zero."""
     return pick(abs(v) < _VANISHING * abs(a), 0.0, v)
+
+
+@inlined
+def or_zero_below(v: Any, least: Any) -> Any:
+    """The same beside a constant, where it is known how much must be left."""
+    return pick(abs(v) < least, 0.0, v)
 
 
 @inlined
@@ -313,7 +350,11 @@ def approximate_place(x: Any, keys: Array) -> Any:
     low, high, best = 0, keys.size - 1, -1
     while low <= high:
         middle = (low + high) // 2
-        if same(keys[middle], x) or keys[middle] < x:
+        if same(keys[middle], x):
+            while middle + 1 < keys.size and same(keys[middle + 1], x):
+                middle += 1
+            return middle
+        if keys[middle] < x:
             best = middle
             low = middle + 1
         else:

@@ -9,12 +9,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from millstream.calculus.types import Kind, Type
+from millstream.calculus.types import INTEGER, Kind, Type
 from millstream.formulas.dates import OFFSET_1904
 from millstream.formulas.values import folded
 from millstream.kernels.interning import Interner
 from millstream.kernels.loops import frozen
-from millstream.kernels.loops_sheet import integer_codes, missing_codes, used_codes
+from millstream.kernels.loops_sheet import missing_codes, missing_integers, used_codes
 from millstream.kernels.sheet import merged_order
 from millstream.kernels.sheet_operands import EMPTY, FIRST_ERROR, Texts
 from millstream.plan.batch import Array, Batch, Vector
@@ -28,7 +28,7 @@ _FEW, _MANY = 1 << 12, 1 << 20
 
 
 class Zeros:
-    """Mutable: zeros for whoever only reads them, as many as were ever asked for."""
+    """Mutable: zeros for whoever leaves them zero, as many as were ever asked for."""
 
     def __init__(self) -> None:
         self.zeros = np.zeros(0, np.int8)
@@ -40,7 +40,7 @@ class Zeros:
 
 
 def number_column(vector: Vector, zeros: Zeros, *, uses_1904: bool) -> list[Array]:
-    """A column without texts as doubles and statuses."""
+    """A column without texts as doubles, or integers as they are, and statuses."""
     statuses = zeros.first(len(vector))
     match vector.type.kind:
         case Kind.TIME:
@@ -56,11 +56,13 @@ def number_column(vector: Vector, zeros: Zeros, *, uses_1904: bool) -> list[Arra
                 strange = ~np.isfinite(values)
                 statuses = np.where(strange, np.int8(_NUM), statuses)
                 values = np.where(strange, 0.0, values)
+        case Kind.INTEGER:
+            values = vector.values
         case _:
             values = vector.values.astype(np.float64)
     if vector.valid is not None:
         statuses = np.where(vector.valid, statuses, np.int8(EMPTY))
-        values = np.where(vector.valid, values, 0.0)
+        values = np.where(vector.valid, values, values.dtype.type(0))
     return [values, statuses]
 
 
@@ -133,39 +135,44 @@ class KeyIds:
 
     def of(self, number: int, vector: Vector) -> list[Array]:
         """A code for each row, and for each code the number of the key."""
+        codes, numbers = self.at_first(number, vector)
+        return self.learnt(codes) if numbers is self.integers else [codes, numbers]
+
+    def at_first(self, number: int, vector: Vector) -> list[Array]:
+        """The same, but nothing may be known of an integer: it has no place, or the number -1."""
+        is_integer = vector.type.kind is Kind.INTEGER
         if vector.is_text and not vector.values.null_count:
             codes, numbers, _ = self.known.setdefault(number, Known()).of(
                 encoded(vector), lambda words: self._ids(Vector(vector.type, words))
             )
             return [codes, numbers]
-        if vector.type.kind is Kind.INTEGER and vector.valid is None and len(vector):
-            integers = self._integers(vector)
-            if integers is not None:
-                return [integers, self.integers]
-        ids = self._ids(vector)
-        if self.interner.bound > len(self.themselves):
-            self.themselves = np.arange(2 * self.interner.bound, dtype=np.int64)
-        return [ids.astype(np.int32), self.themselves]
+        if is_integer and vector.valid is None:
+            return [vector.values, self.integers]
+        return self._themselves(self._ids(vector).astype(np.int64 if is_integer else np.int32))
 
-    def _ids(self, vector: Vector) -> Array:
-        return self.interner.ids([vector], len(vector))
-
-    def _integers(self, vector: Vector) -> Array | None:
-        """Integers as their own codes, if they are small enough."""
-        values, codes = vector.values, np.empty(len(vector), np.int32)
+    def learnt(self, values: Array) -> list[Array]:
+        """Integers as their own codes, if they are small enough, and their numbers."""
         missing = np.empty(len(self.integers), np.int64)
-        count = integer_codes(frozen(values), self.integers, codes, missing)
+        count = missing_integers(frozen(values), self.integers, missing)
         if count < 0:
             largest = int(values.max())
             if int(values.min()) < 0 or not len(self.integers) <= largest < _MANY:
-                return None
+                return self._themselves(self._ids(Vector(INTEGER, values)))
             more = np.full(2 * largest - len(self.integers), -1, np.int64)
             self.integers = np.concatenate([self.integers, more])
-            return self._integers(vector)
+            return self.learnt(values)
         if count:
             found = missing[:count]
-            self.integers[found] = self._ids(Vector(vector.type, found))
-        return codes
+            self.integers[found] = self._ids(Vector(INTEGER, found))
+        return [values, self.integers]
+
+    def _themselves(self, ids: Array) -> list[Array]:
+        if self.interner.bound > len(self.themselves):
+            self.themselves = np.arange(2 * self.interner.bound, dtype=np.int64)
+        return [ids, self.themselves]
+
+    def _ids(self, vector: Vector) -> Array:
+        return self.interner.ids([vector], len(vector))
 
     def forget(self) -> None:
         self.known.clear()

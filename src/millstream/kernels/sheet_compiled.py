@@ -28,24 +28,15 @@ from millstream.kernels.sheet_columns import (
     number_column,
     rising,
 )
+from millstream.kernels.sheet_generated import generated
 from millstream.kernels.sheet_operands import (
     ABSENT,
     FIRST_ERROR,
     OK,
     ZERO,
-    NotCompiled,
     constant,
 )
-from millstream.kernels.sheet_paths import Compilation
-from millstream.kernels.sheet_report import commented, phases, storage
-from millstream.kernels.sheet_source import (
-    fed_columns,
-    group_places,
-    is_whole,
-    output_kinds,
-    places,
-    source_of,
-)
+from millstream.kernels.sheet_source import DONE, WANTS_KEYS, group_places, places
 from millstream.plan.batch import Array, Batch, Vector
 
 #: Texts are swept when there are so many more than twice what was left of them before.
@@ -53,9 +44,6 @@ _SWEPT = 4096
 _NOTHING = np.zeros(0, np.int64)
 _DTYPES: dict[Kind, Any] = {
     Kind.NUMBER: np.float64, Kind.TEXT: np.int32, Kind.BOOLEAN: np.bool_,
-}  # fmt: skip
-_COLUMN_TYPES = {
-    Kind.NUMBER: ColumnKind.NUMBER, Kind.TEXT: ColumnKind.TEXT, Kind.BOOLEAN: ColumnKind.BOOLEAN,
 }  # fmt: skip
 
 
@@ -68,30 +56,22 @@ class CompiledSheetKernel:
         self.function = function
         self.input_types = input_types
         self.output_types = function.output_types(input_types, output_count)
+        made = generated(function, input_types)
+        self.whole, self.kinds, self.columns = made.whole, made.kinds, made.columns
+        self.loop, self.source, self.are_whole = made.loop, made.source, made.are_whole
         self.texts = TextNumbers()
+        self.texts.replace(list(made.texts))
         self.zero = self.texts.texts.number("0")
-        self.whole = Compilation(function, input_types, self.texts.texts)
-        self.kinds = output_kinds(self.whole)
-        self._check_outputs()
-        self.loop = source_of(self.whole)
-        self.source = commented(phases(function) + storage(self.whole)) + self.loop
-        self.columns = [fed_columns(self.whole, n) for n in range(len(input_types))]
         key_types = [input_types[0].schema[function.keys[0]]] if function.keys else []
         self.keys = Interner(key_types)
         self.key_ids = KeyIds(self.keys)
         self.zeros = Zeros()
+        #: The statuses of what leaves, for each column; zero, except while a batch is made.
+        self.statuses = [[Zeros() for _ in kinds] for kinds in self.kinds]
         self.counted: Counter[str] = Counter()
         self._reset()
         #: Texts that the loop itself names; and how many there were after the last sweep.
         self.fixed_texts = self.kept_texts = len(self.texts.texts.texts)
-
-    def _check_outputs(self) -> None:
-        for columns, kinds in zip(self.function.outputs, self.kinds, strict=True):
-            for column, kind in zip(columns, kinds, strict=True):
-                fixed = column.address not in self.whole.by_address
-                is_nothing = fixed and self.whole.fixed(column.address) is None
-                if _COLUMN_TYPES[kind] is not column.type.kind and not is_nothing:
-                    raise NotCompiled(f"{address_text(column.address)} holds several kinds")
 
     def _reset(self) -> None:
         self.K = np.zeros((0, max(1, places(self.whole)[1])), np.int64)
@@ -124,9 +104,12 @@ class CompiledSheetKernel:
         self._make_room(self.keys.bound if self.function.keys else 1)
         self.texts.look_up()
         made = [self._empty(n, count, is_ranked=is_ranked) for n in range(len(self.kinds))]
-        sent = np.zeros(len(self.kinds), np.int64)
-        self._run(sent, columns, [a for arrays in made for a in arrays])
-        batches = tuple(self._batch(n, inputs[0], int(sent[n]), made[n]) for n in range(len(made)))
+        sent = np.zeros((2, len(self.kinds)), np.int64)
+        self._run(sent.ravel(), columns, [a for arrays in made for a in arrays])
+        batches = tuple(
+            self._batch(n, inputs[0], int(count), made[n], is_odd=bool(statuses))
+            for n, (count, statuses) in enumerate(sent.T.tolist())
+        )
         if len(self.texts.texts.texts) > 2 * self.kept_texts + _SWEPT:
             self._sweep()
         return batches
@@ -143,7 +126,8 @@ class CompiledSheetKernel:
             if not is_instant:
                 columns += [batch.time, _NOTHING if batch.rank is None else batch.rank]
                 if self.function.keys:
-                    columns += self._keys(number, batch)
+                    key = batch.column(self.function.keys[number])
+                    columns += self.key_ids.at_first(number, key)
             for index in self.columns[number]:
                 columns += self._column((number, index), batch.columns[index])
         return columns, count
@@ -151,11 +135,11 @@ class CompiledSheetKernel:
     def _empty(self, number: int, count: int, *, is_ranked: bool) -> list[Array]:
         """The columns of an output, as the loop writes them."""
         arrays: list[Array] = []
-        if not is_whole(self.whole, number):
+        if not self.are_whole[number]:
             ranks = count if is_ranked else 0
             arrays = [np.empty(count, np.int64), np.empty(ranks, np.int64)]
-        for kind in self.kinds[number]:
-            arrays += [np.empty(count, _DTYPES[kind]), np.zeros(count, np.int8)]
+        for kind, zeros in zip(self.kinds[number], self.statuses[number], strict=True):
+            arrays += [np.empty(count, _DTYPES[kind]), zeros.first(count)]
         return arrays
 
     def _run(self, sent: Array, columns: list[Array], outputs: list[Array]) -> None:
@@ -163,23 +147,37 @@ class CompiledSheetKernel:
         run = compiled(self.loop)
         at = np.zeros(len(self.input_types), np.int64)
         read = [frozen(c) for c in columns]
-        while not run(
+        while (why := run(
             at, frozen(self.texts.folded), frozen(self.texts.lengths),
             self.K, self.K.view(np.float64), *self.wides,
             self.pool, self.pool.view(np.float64), self.used,
             sent, *self.memory, *read, *outputs,
-        ):  # fmt: skip
-            self._grow()
+        )) != DONE:  # fmt: skip
+            if why == WANTS_KEYS:
+                self._learn_keys(columns, read)
+            else:
+                self._grow()
 
-    def _keys(self, number: int, batch: Batch) -> list[Array]:
-        return self.key_ids.of(number, batch.column(self.function.keys[number]))
+    def _learn_keys(self, columns: list[Array], read: list[Array]) -> None:
+        """The loop has met an integer that is no key yet: all of the round become keys.
+
+        The numbers of those that are known are known to stay.
+        """
+        lazy = [n + 1 for n, c in enumerate(columns[1:]) if c is self.key_ids.integers]
+        found = [self.key_ids.learnt(columns[n - 1]) for n in lazy]
+        for n, (codes, numbers) in zip(lazy, found, strict=True):
+            # The table may have moved to a larger one since.
+            table = numbers if numbers is self.key_ids.themselves else self.key_ids.integers
+            read[n - 1], read[n] = frozen(codes), frozen(table)
+        self._make_room(self.keys.bound)
 
     def _instants(self, inputs: tuple[Batch, ...], *, is_ranked: bool) -> list[Array]:
         """Tuples of one instant and key together: places by input, keys, times and ranks."""
         which, place, time = in_order(inputs)
         keys = np.zeros(len(time), np.int64)
         if self.function.keys:
-            found = [self._keys(n, b) for n, b in enumerate(inputs)]
+            keys_of = [b.column(k) for b, k in zip(inputs, self.function.keys, strict=True)]
+            found = [self.key_ids.of(n, key) for n, key in enumerate(keys_of)]
             keys = merged([numbers.take(codes) for codes, numbers in found], which, place)
         ranks = merged([b.rank for b in inputs], which, place) if is_ranked else _NOTHING
         latest = np.full(self.keys.bound if self.function.keys else 1, -1, np.int64)
@@ -278,9 +276,11 @@ class CompiledSheetKernel:
 
     # --- what leaves ---
 
-    def _batch(self, number: int, first: Batch, count: int, made: list[Array]) -> Batch:
-        """What leaves by an output, as the loop has written it."""
-        if is_whole(self.whole, number):
+    def _batch(
+        self, number: int, first: Batch, count: int, made: list[Array], *, is_odd: bool
+    ) -> Batch:
+        """What leaves by an output, as the loop has written it; most often all of it is there."""
+        if self.are_whole[number]:
             time, rank = first.time, first.rank
         else:
             time, rank = made[0][:count], made[1][:count] if made[1].size else None
@@ -289,10 +289,12 @@ class CompiledSheetKernel:
         columns = zip(self.function.outputs[number], self.kinds[number], strict=True)
         for n, (column, kind) in enumerate(columns):
             values, statuses = (a[:count] for a in made[2 * n : 2 * n + 2])
-            worst = int(statuses.max(initial=OK))
+            worst = int(statuses.max(initial=OK)) if is_odd else OK
             if worst >= ZERO:
                 self._count_faults(column, kind, statuses)
             vectors.append(self._vector(column.type, values, statuses if worst else None))
+            if worst:
+                statuses.fill(OK)
         return Batch(self.output_types[number], time, tuple(vectors), None, rank)
 
     def _vector(self, type_: Type, values: Array, statuses: Array | None) -> Vector:

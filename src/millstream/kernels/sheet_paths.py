@@ -44,8 +44,12 @@ LARGE = 300
 
 @dataclass
 class Slots:
-    """Mutable: where cells are kept between tuples: two words each, value and status."""
+    """Mutable: where cells are kept between tuples: two words each, value and status.
 
+    Without keys they are variables, which are read before the loop and written after it.
+    """
+
+    are_variables: bool = False
     cells: dict[Address, int] = field(default_factory=dict)
     previous: dict[Address, int] = field(default_factory=dict)
 
@@ -57,6 +61,12 @@ class Slots:
         if address not in self.cells:
             self.cells[address] = self.count
         return self.cells[address]
+
+    def words(self, slot: int) -> tuple[str, str]:
+        return (f"f{slot}", f"g{slot}") if self.are_variables else self.in_row(slot)
+
+    def in_row(self, slot: int) -> tuple[str, str]:
+        return f"floats[{2 * slot}]", f"row[{2 * slot + 1}]"
 
 
 @dataclass
@@ -73,6 +83,7 @@ class Compilation:
     def __post_init__(self) -> None:
         if len(self.sheet.cells) > MAX_CELLS:
             raise NotCompiled(f"it has more than {MAX_CELLS:,} cells")
+        self.slots = self._no_slots()
         self.constants = dict(self.sheet.constants)
         self.by_address = {c.address: c for c in self.sheet.cells}
         self.cells, levels = by_level(self.sheet)
@@ -87,14 +98,17 @@ class Compilation:
             [Path(self, 0)] if self.sheet.fires_per_instant else [Path(self, n) for n in inputs]
         )
         for path in self.paths:
-            path.generate()
+            path.generate_if_small()
         if sum(path.statements for path in self.paths) > LARGE:
             self._generate_large(levels)
         if not self.sheet.fires_per_instant:
             self._generate_plain()
 
+    def _no_slots(self) -> Slots:
+        return Slots(not self.sheet.keys and not self.sheet.fires_per_instant)
+
     def _generate_plain(self) -> None:
-        from millstream.kernels.sheet_plain_paths import plain_path
+        from millstream.kernels.sheet_plain_large import plain_path
 
         for number, path in enumerate(self.paths):
             plain = plain_path(self, path)
@@ -105,7 +119,7 @@ class Compilation:
     def _generate_large(self, levels: dict[Address, int]) -> None:
         from millstream.kernels.sheet_paths_large import large_paths
 
-        self.slots = Slots()
+        self.slots = self._no_slots()
         self.memory = Memory.of([*self.by_address, *self.constants])
         self.steps = steps_of(self.cells, levels)
         self.paths = [*large_paths(self)]
@@ -187,7 +201,7 @@ class Path:
             return replace(known, value="0.0", status="s", may_be_empty=True)
         slot = self.whole.slots.cell(address)
         value, status = self.lines.fresh()
-        self.loads.append(f"{value}, {status} = floats[{2 * slot}], row[{2 * slot + 1}]")
+        self.loads.append(f"{value}, {status} = {', '.join(self.whole.slots.words(slot))}")
         return replace(known, value=value, status=status, may_be_empty=True)
 
     def window(self, address: Address) -> tuple[Group, int, Operand]:
@@ -229,6 +243,14 @@ class Path:
     def generate(self) -> None:
         for cell in self.whole.cells:
             self._cell(cell)
+        self.finish()
+
+    def generate_if_small(self) -> None:
+        """The same, but a large sheet is left alone as soon as it is seen to be one."""
+        for cell in self.whole.cells:
+            self._cell(cell)
+            if self.statements > LARGE:
+                return
         self.finish()
 
     @property
@@ -287,6 +309,8 @@ class Path:
         value = f"{name}[{place}]"
         if schema[column].kind is ColumnKind.TEXT:
             value = f"float({name}n[np.uint64({value})])"
+        if schema[column].kind is ColumnKind.INTEGER:
+            value = f"float({value})"
         return value, f"{name}s[{place}]"
 
     def _under(self, cell: SheetCell, tick: str, make: Callable[[], Operand]) -> None:
@@ -363,7 +387,7 @@ class Path:
         slot = slots.previous[address]
         first = constant(initial, self.texts)
         value, status = self.lines.fresh()
-        self.lines.add(f"{value}, {status} = floats[{2 * slot}], row[{2 * slot + 1}]")
+        self.lines.add(f"{value}, {status} = {', '.join(slots.words(slot))}")
         self.lines.add(f"if {status} == 1:")
         self.lines.add(f"    {value}, {status} = {first.value}, {first.status}")
         return replace(self.whole.kinds[address], value=value, status=status)
@@ -383,8 +407,10 @@ class Path:
                 self.fixed(rule.source) is None
             )
             status = "1" if is_nothing else source.status
-            self.lines.add(f"if {tick}:")
-            self.lines.add(f"    {_stored(slot, source.value, status)}")
+            if tick != "True":
+                self.lines.add(f"if {tick}:")
+            deeper = "" if tick == "True" else "    "
+            self.lines.add(f"{deeper}{self.stored(slot, source.value, status)}")
 
     def stores(self) -> list[str]:
         """Keep the cells that a later tuple will read; the others are temporaries."""
@@ -393,10 +419,9 @@ class Path:
             tick = self.ticks.get(address)
             if tick and address not in self.whole.windows:
                 found = self.locals[address]
-                store = _stored(slot, found.value, found.status)
+                store = self.stored(slot, found.value, found.status)
                 lines.append(store if tick == "True" else f"if {tick}: {store}")
         return lines
 
-
-def _stored(slot: int, value: str, status: str) -> str:
-    return f"floats[{2 * slot}], row[{2 * slot + 1}] = {value}, {status}"
+    def stored(self, slot: int, value: str, status: str) -> str:
+        return f"{', '.join(self.whole.slots.words(slot))} = {value}, {status}"

@@ -142,7 +142,6 @@ class LargePath(Path):
         try:
             for cell in bundle.first:
                 self._row(cell)
-            self._end_row(bundle)
         except NotCompiled:
             del self.lines.lines[start:]
             return False
@@ -157,9 +156,6 @@ class LargePath(Path):
         made = self.formulas.root(moving(cell.rule.formula))
         place = self.memory.place(cell.address)
         self._keep(Operand(made.kind, f"T[{place} + j]", f"U[{place} + j]"), made)
-
-    def _end_row(self, bundle: Bundle) -> None:
-        """What comes after each row."""
 
     @property
     def statements(self) -> int:

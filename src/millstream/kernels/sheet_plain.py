@@ -10,6 +10,7 @@ back, all checks so far are made; the careful statements then leave out what was
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import NoReturn
@@ -33,6 +34,12 @@ NEAR = {
     "<": "{b} - {a} > nearness({a}, {b})", ">": "{a} - {b} > nearness({a}, {b})",
     "<=": "{a} - {b} <= nearness({a}, {b})", ">=": "{b} - {a} <= nearness({a}, {b})",
 }  # fmt: skip
+#: The same beside a constant: which numbers are taken for it is known.
+BESIDE = {
+    "=": "({a} >= {low}) & ({a} <= {high})", "<>": "({a} < {low}) | ({a} > {high})",
+    "<": "{a} < {low}", ">": "{a} > {high}", "<=": "{a} <= {high}", ">=": "{a} >= {low}",
+}  # fmt: skip
+_TURNED = {"=": "=", "<>": "<>", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
 _EXACT = {"=": "==", "<>": "!=", "<": "<", ">": ">", "<=": "<=", ">=": ">="}
 
 
@@ -57,6 +64,8 @@ class PlainFormulas(Formulas):
         self.checked: set[str] = set()
         self.unsigned: dict[str, str] = {}
         self.places: dict[tuple[str, str], str] = {}
+        #: Values of which it is known: a sum of two of them is never next to nothing.
+        self.never_negative: set[str] = set()
         #: How many conditions there are for what is generated now.
         self.depth = 0
 
@@ -64,8 +73,7 @@ class PlainFormulas(Formulas):
         """The value of a cell, which may still be infinite or NaN."""
         result = self._loose(node)
         if isinstance(node, Binary) and node.operator in ("+", "-"):
-            self.lines.used.add("or_zero")
-            return self._computed(f"or_zero({result.value}, {self._last_left.value})")
+            return self._or_zero(result, node.operator, *self._last)
         if result.is_sure or not result.may_be_empty:
             return replace(result, is_reference=False, may_be_empty=False)
         return self._without_status(super().root(node))
@@ -104,8 +112,11 @@ class PlainFormulas(Formulas):
     def taken_checks(self) -> str:
         """All conditions so far as one; from here on there are none. Empty if there were none."""
         if self.finite:
-            # What is not finite, taken from itself, is NaN.
-            self.checks.append(f"({' + '.join(f'({v} - {v})' for v in self.finite)} == 0.0)")
+            total = "0.0"
+            for value in self.finite:
+                total = f"nothing_of({value}, {total})"
+            self.lines.used.add("nothing_of")
+            self.checks.append(f"({total} < 1.0)")
         taken = " & ".join(self.checks)
         self.checks, self.finite = [], []
         return taken
@@ -149,21 +160,47 @@ class PlainFormulas(Formulas):
         if not (_is_number(a) and _is_number(b)) or (operator == "/" and _is_zero(b)):
             give_up()
         if operator == "/":
+            # Dividing by zero gives no finite number, and is seen by that.
             b = self.sure(b)
-            if not _is_written(b):
-                self.checks.append(f"({b.value} != 0.0)")
         result = self._computed(f"{a.value} {operator} {b.value}")
-        self._last_left = a
+        if self._is_never_negative(operator, a, b):
+            self.never_negative.add(result.value)
+        self._last = a, b
         return result
+
+    def _is_never_negative(self, operator: str, a: Operand, b: Operand) -> bool:
+        if operator == "*" and a.value == b.value:
+            return True
+        sides = (
+            float(o.value) >= 0.0 if _is_written(o) else o.value in self.never_negative
+            for o in (a, b)
+        )
+        return operator != "-" and all(sides)
+
+    def _or_zero(self, found: Operand, operator: str, a: Operand, b: Operand) -> Operand:
+        """The sum of two numbers: zero, if next to nothing is left of them."""
+        if found.value in self.never_negative:
+            return found
+        least = None
+        if _is_written(a):
+            least = 2.0**-50 * abs(float(a.value))
+        elif _is_written(b):
+            least = least_left(float(b.value) if operator == "+" else -float(b.value))
+        if least is not None:
+            self.lines.used.add("or_zero_below")
+            return self._computed(f"or_zero_below({found.value}, {least!r})")
+        self.lines.used.add("or_zero")
+        return self._computed(f"or_zero({found.value}, {a.value})")
 
     # --- comparisons and choices ---
 
     def compared(self, kind: Kind, operator: str, a: Operand, b: Operand) -> Operand:
         if not (_is_number(a) and _is_number(b)):
             give_up()
+        if kind is NUMBER and _is_written(a) and not _is_written(b):
+            a, b, operator = b, a, _TURNED[operator]
         if kind is NUMBER and not (_is_zero(a) or _is_zero(b)):
-            self.lines.used.add("nearness")
-            test = NEAR[operator].format(a=a.value, b=b.value)
+            test = self._compared_nearly(operator, a, b)
         else:
             # Beside zero nothing is next to anything else.
             x, y = (self._folded(a), self._folded(b)) if kind is Kind.TEXT else (a.value, b.value)
@@ -172,6 +209,13 @@ class PlainFormulas(Formulas):
         self.lines.used.add("pick")
         self.lines.add(f"{value} = pick({test}, 1.0, 0.0)")
         return Operand(Kind.BOOLEAN, value, may_be_empty=False)
+
+    def _compared_nearly(self, operator: str, a: Operand, b: Operand) -> str:
+        if _is_written(b) and not _is_written(a):
+            low, high = first_not_below(float(b.value)), last_not_above(float(b.value))
+            return BESIDE[operator].format(a=a.value, low=repr(low), high=repr(high))
+        self.lines.used.add("nearness")
+        return NEAR[operator].format(a=a.value, b=b.value)
 
     def _call(self, function: str, arguments: tuple[Node, ...]) -> Operand:
         if function == "IF":
@@ -303,3 +347,30 @@ def first_not_below(key: float) -> float:
     while (middle := low + (high - low) / 2) not in (low, high):
         low, high = (low, middle) if same_number(key, middle) else (middle, high)
     return high
+
+
+def last_not_above(key: float) -> float:
+    """The greatest number for which a key is not smaller."""
+    return -first_not_below(-key)
+
+
+def least_left(constant: float) -> float | None:
+    """What must be left of a number and a constant added to it, so that the sum is not zero.
+
+    A sum is zero if it is less than 2**-50 of the number. That happens only beside the constant,
+    where sums are exact, so that all of them can be looked at. None if it is not the same from
+    both sides, or too small a number.
+    """
+    if not 1e-290 < abs(constant) < 1e290:
+        return None if constant else 0.0
+    zero, left = 0.0, math.inf
+    for way in (math.inf, -math.inf):
+        x = -constant
+        for _ in range(32):
+            x = math.nextafter(x, way)
+            rest = abs(x + constant)
+            if rest < 2.0**-50 * abs(x):
+                zero = max(zero, rest)
+            else:
+                left = min(left, rest)
+    return left if zero < left else None

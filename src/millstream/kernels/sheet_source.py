@@ -10,16 +10,20 @@ from millstream.kernels.sheet_plain_paths import PlainPath
 
 _WINDOW_NAMES = (
     "BASE", "CAPACITY", "END", "FIRST", "SEEN", "STATUSES", "TIME", "VALUES", "add_product",
-    "add_square", "add_to_sum", "count_odd", "error_in", "first_error_of", "has_left", "move",
-    "place_of", "queue_enter", "queue_leave", "room_wanted", "same", "window_average",
-    "window_extreme",
-    "window_given", "window_index", "window_match_above", "window_match_below", "window_numbers",
-    "window_product", "window_spread", "window_sum",
+    "add_rest", "add_square", "add_to_sum", "count_odd", "error_in", "first_error_of", "has_left",
+    "move", "place_of", "queue_enter", "queue_leave", "room_wanted", "same", "window_average",
+    "window_extreme", "window_given", "window_index", "window_numbers", "window_sum",
 )  # fmt: skip
 _TREE_NAMES = (
-    "tree_enter", "tree_leave", "window_count_equal", "window_kth", "window_match",
-    "window_median", "window_mode", "window_percentile", "window_quartile", "window_rank",
+    "mode_enter", "mode_leave", "tree_enter", "tree_leave", "window_kth",
+    "window_match", "window_median", "window_mode", "window_percentile", "window_quartile",
+    "window_rank",
 )  # fmt: skip
+_CRITERION_NAMES = ("criterion_bounds", "is_met", "window_count_met")
+_PEAK_NAMES = ("peaks_enter", "peaks_moved", "window_match_above", "window_match_below")
+_PRODUCT_NAMES = ("product_enter", "product_leave", "window_product")
+#: Why a loop stops: for want of room, of numbers of keys, or because all is done.
+WANTS_ROOM, DONE, WANTS_KEYS = range(3)
 #: Few windows are compiled into the loop, which is fast; many would take minutes.
 _MAX_INLINED = 2
 
@@ -28,7 +32,7 @@ def source_of(whole: Compilation) -> str:
     """A module with `run` and its `SIGNATURE`."""
     body = _body(whole)
     parameters, types = _parameters(whole)
-    used = sorted({name for path in _forms(whole) for name in path.lines.used})
+    used = sorted({"likely", *(name for path in _forms(whole) for name in path.lines.used)})
     constants = _constants(whole)
     is_apart = len(whole.groups) > _MAX_INLINED
     return "\n".join(
@@ -36,10 +40,14 @@ def source_of(whole: Compilation) -> str:
             "import numpy as np",
             "from numba import boolean, float64, int8, int32, int64, types",
             "from millstream.compiled import apart, inlined",
+            "from millstream.kernels.loops_spread import window_spread",
+            f"from millstream.kernels.loops_criteria import {', '.join(_CRITERION_NAMES)}",
+            f"from millstream.kernels.loops_peaks import {', '.join(_PEAK_NAMES)}",
+            f"from millstream.kernels.loops_product import {', '.join(_PRODUCT_NAMES)}",
             f"from millstream.kernels.loops_tree import {', '.join(_TREE_NAMES)}",
             f"from millstream.kernels.loops_window import {', '.join(_WINDOW_NAMES)}",
-            "from millstream.kernels.loops_sums import Wides, has_room",
-            *([f"from millstream.kernels.scalar_sheet import {', '.join(used)}"] if used else []),
+            "from millstream.kernels.loops_sums import Wides, clear_sum, has_room",
+            f"from millstream.kernels.scalar_sheet import {', '.join(used)}",
             "",
             "MAKES_ARRAYS = False",
             *constants,
@@ -55,11 +63,22 @@ def source_of(whole: Compilation) -> str:
             f"def run({', '.join(parameters)}):",
             "    wides = Wides(limbs, free, counters)",
             *(f"    n{n} = np.uint64(sent[{n}])" for n in range(len(whole.sheet.outputs))),
+            *(f"    {line}" for line in _variables(whole)),
             *(f"    {line}" for line in body),
-            *(f"    {line}" for line in _leaving(whole, is_done=True)),
+            *(f"    {line}" for line in _leaving(whole, DONE)),
             "",
         ]
     )
+
+
+def _variables(whole: Compilation) -> list[str]:
+    """Where there are no keys: what is kept between tuples, as variables."""
+    slots = whole.slots
+    if not slots.are_variables:
+        return []
+    return ["row, floats = K[0], KF[0]",
+            *(f"{', '.join(slots.words(n))} = {', '.join(slots.in_row(n))}"
+              for n in range(slots.count))]  # fmt: skip
 
 
 def _body(whole: Compilation) -> list[str]:
@@ -95,22 +114,33 @@ def _merging(whole: Compilation) -> list[str]:
 
 def _arrival(whole: Compilation, path: Path) -> list[str]:
     n = path.number
-    key = f"np.uint64(key{n}n[np.uint64(key{n}[i])])" if whole.sheet.keys else "0"
-    return [
-        f"i = q{n}",
-        f"q{n} += ONE",
-        f"t = time{n}[i]",
-        f"row, floats = K[{key}], KF[{key}]",
-        *_path_lines(whole, path, "i"),
-    ]
+    lines = [f"i = q{n}", f"q{n} += ONE", f"t = time{n}[i]"]
+    if whole.sheet.keys:
+        lines.append(f"c = np.uint64(key{n}[i])")
+        if _has_integer_keys(whole, n):
+            lines += [f"if c >= np.uint64(key{n}n.size) or key{n}n[c] < 0:",
+                      *_deeper([f"q{n} = i", *_leaving(whole, WANTS_KEYS)])]  # fmt: skip
+        lines += [f"k = np.uint64(key{n}n[c])", "row, floats = K[k], KF[k]"]
+    return [*lines, *_path_lines(whole, path, "i")]
 
 
-def _leaving(whole: Compilation, *, is_done: bool) -> list[str]:
-    """Tell how far the loop has come, and whether that was all."""
+def _has_integer_keys(whole: Compilation, number: int) -> bool:
+    type_ = whole.input_types[number].schema[whole.sheet.keys[number]]
+    return type_.kind is ColumnKind.INTEGER
+
+
+def _leaving(whole: Compilation, why: int) -> list[str]:
+    """Tell how far the loop has come, and why it stops."""
     lines = [f"sent[{n}] = n{n}" for n in range(len(whole.sheet.outputs))]
     if not whole.sheet.fires_per_instant:
         lines += [f"at[{n}] = q{n}" for n in range(len(whole.input_types))]
-    return [*lines, f"return {is_done:d}"]
+    slots = whole.slots
+    if slots.are_variables:
+        lines += [
+            f"{', '.join(slots.in_row(n))} = {', '.join(slots.words(n))}"
+            for n in range(slots.count)
+        ]
+    return [*lines, f"return {why}"]
 
 
 def _types() -> list[str]:
@@ -145,7 +175,7 @@ def _path_lines(whole: Compilation, path: Path, place: str) -> list[str]:
         sums = sum(g.sum_count for g in path.groups)
         again = f"at[0] = {place}" if whole.sheet.fires_per_instant else f"q{path.number} = i"
         lines.append(f"if used[0] + {wanted} > pool.size or not has_room(wides, {sums}):")
-        lines += _deeper([again, *_leaving(whole, is_done=False)])
+        lines += _deeper([again, *_leaving(whole, WANTS_ROOM)])
     plain = path.plain_form
     if plain is not None:
         lines.append("done = 0")
@@ -159,7 +189,7 @@ def _plain_lines(whole: Compilation, plain: PlainPath) -> list[str]:
     deeper = "    " * (plain.lines.depth + 1)
     return [
         *plain.loads,
-        f"if ({' | '.join(dict.fromkeys(plain.guards)) or 0}) == 0:",
+        f"if likely(({' | '.join(dict.fromkeys(plain.guards)) or 0}) == 0):",
         *(f"    {line}" for line in plain.lines.lines),
         *(f"{deeper}{line}" for line in _endings(whole, plain)),
         f"{deeper}continue",
@@ -182,12 +212,16 @@ def _endings(whole: Compilation, path: Path) -> list[str]:
             has_rank = f"o{output}_rank.size != 0"
             sent += [f"o{output}_time[n{output}] = t", f"if {has_rank}:",
                      f"    o{output}_rank[n{output}] = {rank}"]  # fmt: skip
+        statuses = []
         for place, (operand, kind) in enumerate(zip(found, kinds[output], strict=True)):
             value = _WRITTEN[kind].format(v=operand.value)
             sent.append(f"o{output}_{place}[n{output}] = {value}")
             status = _sent_status(operand)
             if status != "0":  # zeros are there already
                 sent.append(f"o{output}_{place}s[n{output}] = {status}")
+                statuses.append(status)
+        if statuses:
+            sent.append(f"sent[{len(kinds) + output}] |= {' | '.join(dict.fromkeys(statuses))}")
         sent.append(f"n{output} += ONE")
         lines += sent if tick == "True" else [f"if {tick}:", *_deeper(sent)]
     return lines
@@ -224,11 +258,15 @@ def _parameters(whole: Compilation) -> tuple[list[str], list[str]]:
         if not whole.sheet.fires_per_instant:
             pairs += [(f"time{number}", "READ_I"), (f"rank{number}", "READ_I")]
             if whole.sheet.keys:
-                pairs += [(f"key{number}", "READ_C"), (f"key{number}n", "READ_I")]
+                codes = "READ_I" if _has_integer_keys(whole, number) else "READ_C"
+                pairs += [(f"key{number}", codes), (f"key{number}n", "READ_I")]
         for index in fed_columns(whole, number):
             name = f"i{number}_{index}"
-            is_text = type_.schema.fields[index].type.kind is ColumnKind.TEXT
-            pairs += [(name, "READ_C"), (f"{name}n", "READ_I")] if is_text else [(name, "READ_F")]
+            fed = type_.schema.fields[index].type.kind
+            if fed is ColumnKind.TEXT:
+                pairs += [(name, "READ_C"), (f"{name}n", "READ_I")]
+            else:
+                pairs.append((name, "READ_I" if fed is ColumnKind.INTEGER else "READ_F"))
             pairs.append((f"{name}s", "READ_S"))
     for number, kinds in enumerate(output_kinds(whole)):
         if not is_whole(whole, number):

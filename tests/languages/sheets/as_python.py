@@ -1,6 +1,6 @@
 """Random sheets through the compiled kernel, its loop run by Python itself.
 
-    python -m tests.languages.sheets.as_python COUNT SEED [large]
+    python -m tests.languages.sheets.as_python COUNT SEED [large | windows]
 
 To compile a sheet takes seconds and its tuples microseconds; without the compiler hundreds of
 sheets are tried in a minute. It needs a process of its own, in which numba compiles nothing.
@@ -19,9 +19,10 @@ os.environ["NUMBA_DISABLE_JIT"] = "1"
 import numpy as np
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
-from millstream.kernels import loops_sums, scalar_sheet, sheet_compiled, sheet_paths
+from millstream.kernels import loops_product, loops_sums, scalar_sheet, sheet_compiled, sheet_paths
 from tests.languages.sheets.generate import sheets, tuples
 from tests.languages.sheets.laws import CUTS, agree
+from tests.languages.sheets.long_windows import KEPT, SCANNED, events, rows, sheet
 
 _PHASES = [Phase.generate, Phase.shrink]
 walked: dict[str, int] = {}
@@ -50,17 +51,30 @@ class Keys:
         return np.array([self.known.setdefault(r, len(self.known)) for r in rows], np.int64)
 
 
-def main(count: int, number: int, *, is_large: bool) -> None:
-    if is_large:  # every sheet as if it were large: cells in memory, loops over rows
-        sheet_paths.LARGE = -1
+def run_by_python() -> None:
+    """From here on loops of sheets are run by Python: what it cannot run is replaced."""
     loops_sums.bits_of_float = lambda v: np.int64(struct.unpack("q", struct.pack("d", v))[0])
     loops_sums.float_of_bits = lambda b: struct.unpack("d", struct.pack("q", int(b)))[0]
+    loops_product.high_product = lambda a, b: np.uint64((int(a) * int(b)) >> 64)
     scalars: Any = scalar_sheet
     scalars.pick = lambda is_first, a, b: a if is_first else b
+    scalars.likely = lambda condition: condition
+    scalars.nothing_of = lambda value, rest: value * 0.0 + rest
     kernels_of_sheets: Any = sheet_compiled
     kernels_of_sheets.compiled = interpreted
     kernels_of_sheets.Interner = Keys
     warnings.simplefilter("ignore", RuntimeWarning)  # overflows, which compiled code does not tell
+
+
+def main(count: int, number: int, *, is_large: bool) -> None:
+    run_by_python()
+    if is_large:  # every sheet as if it were large: cells in memory, loops over rows
+        sheet_paths.LARGE = -1
+    if "windows" in sys.argv:
+        for n in range(count):
+            agree(sheet(KEPT + SCANNED), events(rows(number + n, 400)), [30])
+        print(f"{kernels[0]} rounds of compiled loops")  # noqa: T201
+        return
 
     @seed(number)
     @settings(max_examples=count, deadline=None, database=None, phases=_PHASES,

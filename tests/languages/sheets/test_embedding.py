@@ -185,3 +185,17 @@ def test_cells_bound_by_the_workbook_are_absent_at_first(tmp_path: Path) -> None
     found = load(save(tmp_path / "bound.xlsx", cells))
     assert (None, False) == found.get("B1")
     assert found.is_absent("B1")
+
+
+def test_an_undefined_name_is_a_value_of_a_cell_as_in_excel(tmp_path: Path) -> None:
+    cells = {"A1": 1, "B1": "=A1+fee", "C1": "=IFERROR(fee,7)+A1"}
+    assert ("#NAME?", False) == sheet(tmp_path, cells).get("B1")
+    found = sheet(tmp_path, cells, "A1")
+    assert [("#NAME?", True)] == steps(found, (0.0, {"A1": 2}), read="B1")
+    assert (9.0, True) == found.get("C1")
+
+
+def test_characters_that_xml_cannot_hold_are_unescaped_in_formulas(tmp_path: Path) -> None:
+    found = sheet(tmp_path, {"A1": '="a_x005F_x000F_b"', "A2": '="tab_x0009_"'})
+    assert ("a_x000F_b", False) == found.get("A1")
+    assert ("tab\t", False) == found.get("A2")

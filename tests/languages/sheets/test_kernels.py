@@ -14,6 +14,7 @@ from millstream.calculus.sheets import Sheet
 from millstream.kernels.kernel import Round
 from millstream.kernels.sheet import SheetKernel
 from millstream.kernels.sheet_compiled import CompiledSheetKernel
+from millstream.kernels.sheet_operands import NotCompiled
 from millstream.plan.batch import Batch, batch_of
 from millstream.state.codec import decode, encode
 
@@ -131,3 +132,31 @@ def test_keys_that_are_integers_are_told_apart_whatever_their_size() -> None:
         for key, number in zip(some, numbers[codes].tolist(), strict=True):
             assert found.setdefault(key, number) == number
     assert len(set(found.values())) == len(found)
+
+
+def test_a_sheet_is_generated_once_and_only_for_itself() -> None:
+    """TRUE and 1 are equal in Python; sheets that differ in nothing else are two sheets."""
+    from dataclasses import replace
+
+    from millstream.calculus.sheets import Computed
+    from millstream.formulas.syntax import Binary, Literal
+    from millstream.kernels.sheet_generated import generated
+
+    found = program("average")
+    function = found.operators[0].function
+    assert isinstance(function, Sheet)
+    types = tuple(one.type for one in found.inputs)
+    assert generated(function, types) is generated(function, types)
+    last = function.cells[-1]
+    assert isinstance(last.rule, Computed)
+    one, true = (
+        replace(function, cells=(*function.cells[:-1], replace(last, rule=replace(
+            last.rule, formula=Binary("=", last.rule.formula, Literal(value))
+        ))))
+        for value in (1.0, True)
+    )  # fmt: skip
+    assert one == true
+    with pytest.raises(NotCompiled, match="different kinds"):
+        generated(true, types)
+    with pytest.raises(NotCompiled, match="several kinds"):
+        generated(one, types)

@@ -11,7 +11,7 @@ import pytest
 
 from millstream.formulas import rounding
 from millstream.kernels import scalar_sheet
-from millstream.kernels.sheet_plain import NEAR, first_not_below
+from millstream.kernels.sheet_plain import BESIDE, NEAR, first_not_below, last_not_above, least_left
 
 NUMBERS = [
     0.0, 1.0, -1.0, 0.5, 2.5, -2.5, 1.005, 1e15, 1e16, -1e300, 1e-300, 4.35, 60.0,
@@ -38,6 +38,35 @@ def test_one_comparison_says_what_comparing_fifteen_digits_says(operator: str) -
         for b in NUMBERS:
             found = eval(test, {"a": a, "b": b, "nearness": nearness})  # noqa: S307  ours
             assert SAID[operator](a, b) == found, (a, b)
+
+
+@pytest.mark.parametrize("operator", SAID)
+def test_beside_a_constant_it_is_known_which_numbers_are_taken_for_it(operator: str) -> None:
+    for constant in [c for c in NUMBERS if c]:
+        low, high = first_not_below(constant), last_not_above(constant)
+        test = BESIDE[operator].format(a="a", low="low", high="high")
+        near = [
+            low,
+            high,
+            *(math.nextafter(b, way) for b in (low, high) for way in (-1e308, 1e308)),
+        ]
+        for a in [*NUMBERS, *near]:
+            found = eval(test, {"a": a, "low": low, "high": high})  # noqa: S307  ours
+            assert SAID[operator](a, constant) == found, (a, constant)
+
+
+@pytest.mark.parametrize("constant", [1.0, -1.0, 0.01, -0.25, 0.1, 3.0, 1e15, 7e-9, 0.0, 1e-300])
+def test_beside_a_constant_it_is_known_how_much_must_be_left_of_a_sum(constant: float) -> None:
+    least = least_left(constant)
+    # Of a number with few digits it is not the same on both sides.
+    assert (least is None) == (constant in (1.0, -1.0, -0.25, 3.0, 1e-300))
+    near = [-constant * (1 + n * 2.0**-54) for n in range(-200, 200)]
+    if least is None:
+        return
+    for x in [*NUMBERS, *near]:
+        left = x + constant
+        expected = 0.0 if abs(left) < 2.0**-50 * abs(x) else left
+        assert expected == (0.0 if abs(left) < least else left), x
 
 
 @pytest.mark.parametrize("places", [-3, 0, 2, 6])

@@ -53,7 +53,8 @@ class SourceState:
         self.counts.late += len(late)
         self.counts.waiting += len(accepted)
         if len(accepted):
-            if not is_sorted(accepted.time):
+            # Without slack, whatever is out of order is late.
+            if self.input.slack and not is_sorted(accepted.time):
                 accepted = accepted.take(np.argsort(accepted.time, kind="stable"))
             self._pending.append(accepted)
         return chunk, late

@@ -155,7 +155,7 @@ class _Reader:
         self, sheet: Worksheet, key: int, element: Element, shared: dict[str, int]
     ) -> None:
         kind = element.get("t", "normal")
-        text = element.text or ""
+        text = _unescaped(element.text or "")
         if kind == "shared":
             number = element.get("si", "")
             if text:
