@@ -33,6 +33,7 @@ from millstream.kernels.sheet_operands import Lines, NotCompiled, Operand, Texts
 from millstream.kernels.sheet_windows import Group, by_level, grouped
 
 if TYPE_CHECKING:
+    from millstream.kernels.sheet_blocks import BlockPath
     from millstream.kernels.sheet_plain_paths import PlainPath
 
 _OF_COLUMNS = {ColumnKind.TEXT: Kind.TEXT, ColumnKind.BOOLEAN: Kind.BOOLEAN}
@@ -89,6 +90,8 @@ class Compilation:
         self.by_address = {c.address: c for c in self.sheet.cells}
         self.cells, levels = by_level(self.sheet)
         self.groups, self.windows = grouped(self.sheet, levels)
+        #: What is tried for many tuples at once.
+        self.block: BlockPath | None = None
         #: For large sheets.
         self.memory: Memory | None = None
         self.steps: list[Step] = []
@@ -109,6 +112,7 @@ class Compilation:
         return Slots(not self.sheet.keys and not self.sheet.fires_per_instant)
 
     def _generate_plain(self) -> None:
+        from millstream.kernels.sheet_blocks import block_path
         from millstream.kernels.sheet_plain_large import plain_path
 
         for number, path in enumerate(self.paths):
@@ -116,6 +120,7 @@ class Compilation:
             if plain is not None:
                 careful = self.paths[number] = type(path)(self, number, plain)
                 careful.generate()
+        self.block = block_path(self)
 
     def _generate_large(self, levels: dict[Address, int]) -> None:
         from millstream.kernels.sheet_paths_large import large_paths

@@ -95,6 +95,26 @@ def sheets(draw: st.DrawFn) -> Program:
 
 
 @st.composite
+def sheets_alone(draw: st.DrawFn) -> Program:
+    """A sheet over the first stream alone, without windows."""
+    cells: dict[str, Any] = {"G1": 0, "H1": 10, "G2": 1, "H2": 20, "G3": 2, "H3": 30}
+    scalars = ["B1", "C1"]
+    for n in range(1, draw(st.integers(2, 9))):
+        a, b, any_ = (draw(st.sampled_from(scalars)) for _ in range(3))
+        templates = _SCALAR + _STREAM if draw(st.booleans()) else _SCALAR
+        cells[f"D{n}"] = draw(st.sampled_from(templates)).format(a=a, b=b, any=any_)
+        scalars.append(f"D{n}")
+    shown = draw(st.lists(st.sampled_from([*scalars, "A1"]), min_size=1, max_size=5, unique=True))
+    keyed = draw(st.booleans())
+    bindings = Bindings(
+        (InputBinding("L", (Binding("k", "A1"), Binding("x", "B1"), Binding("y", "C1")),
+                      "k" if keyed else None, columns=LEFT),),
+        (OutputBinding("Out", tuple(Binding(f"o{n}", c) for n, c in enumerate(shown))),),
+    )  # fmt: skip
+    return translate_workbook(workbook(cells), bindings)
+
+
+@st.composite
 def tuples(draw: st.DrawFn) -> dict[str, list[Event]]:
     """Tuples of both streams, in order of time, with times that meet."""
     keys = st.sampled_from(["p", "q"])
