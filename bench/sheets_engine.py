@@ -1,30 +1,23 @@
-"""The paper's table 3, ours: sheets on the local engine beside hand-written numba loops.
+"""The paper's table 3, ours: sheets beside loops written by hand, on Spark and locally.
 
-Each sheet runs through the whole local engine, reading batches from memory and counting what
-it sends; the loop gets the same columns as arrays and writes all columns of the output into
-memory that is there already. The engine also plans, finds keys by their names, looks for late
-rows and for nulls, and compiles the sheet to a source at each run; the loop does not. Both
-take the best of several runs by processor time, after one that compiles. What both have sent
-is added up and compared.
+For Spark see `sheets_spark`. Locally each sheet runs through the whole engine, reading batches
+from memory and counting what it sends; the loop, in numba, gets the same columns as arrays and
+writes all columns of the output into memory that is there already. The engine also plans, finds
+keys by their names, looks for late rows and for nulls, and compiles the sheet to a source at
+each run; the loop does not. Both take the best of several runs by processor time, after one
+that compiles. What both have sent is added up and compared.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 import millstream
 import sheets_loops as loops
@@ -34,8 +27,9 @@ from millstream.calculus.graph import Program
 from millstream.calculus.types import Kind, QueueType
 from millstream.connectors.chunks import Chunk
 from millstream.plan.batch import Batch, Vector
+from sheets_data import ROOT, batch
+from sheets_spark import NAMES, cores, spark
 
-ROOT = Path(__file__).parents[1] / "examples" / "sheets"
 REPEATS = 3
 CHUNK = 1 << 18
 
@@ -76,38 +70,6 @@ class Counter:
 
 
 # --- data -------------------------------------------------------------------------------
-
-#: Where a sheet wants more than numbers between 1/16 and 256.
-VALUES: dict[tuple[str, str], Callable[[Any, int], Any]] = {
-    ("mandelbrot", "re"): lambda random, rows: random.uniform(-2.25, 0.75, rows),
-    ("mandelbrot", "im"): lambda random, rows: random.uniform(-1.25, 1.25, rows),
-    ("tax", "income"): lambda random, rows: random.integers(0, 600_000, rows).astype(float),
-    ("pong", "vx"): lambda random, rows: random.choice([-4.0, -2.0, 1.0, 3.0], rows),
-    ("pong", "vy"): lambda random, rows: random.choice([-3.0, -1.0, 0.0, 2.0], rows),
-    ("pong", "x"): lambda random, rows: random.integers(0, 101, rows).astype(float),
-    ("pong", "y"): lambda random, rows: random.integers(0, 61, rows).astype(float),
-    ("linearroad", "speed"): lambda random, rows: random.choice([0.0, 20.0, 45.0, 60.0], rows),
-}
-
-
-def column(sheet: str, type_: Any, random: Any, rows: int, name: str) -> Vector:
-    if type_.kind is Kind.TEXT:
-        words = pa.array([f"{name}{n}" for n in range(loops.KEYS)])
-        codes = pa.array(random.integers(0, loops.KEYS, rows).astype(np.int32))
-        return Vector(type_, pa.DictionaryArray.from_arrays(codes, words))
-    if type_.kind is Kind.INTEGER:
-        return Vector(type_, random.integers(0, loops.KEYS, rows))
-    make = VALUES.get((sheet, name))
-    values = random.integers(1, 4096, rows) / 16 if make is None else make(random, rows)
-    return Vector(type_, values)
-
-
-def batch(sheet: str, type_: QueueType, rows: int, seed: int) -> Batch:
-    """An event a millisecond on average."""
-    random = np.random.default_rng(seed)
-    times = np.sort(random.integers(0, rows * 1000, rows))
-    columns = tuple(column(sheet, f.type, random, rows, f.name) for f in type_.schema)
-    return Batch(type_, times, columns)
 
 
 def arrays(found: Batch, *names: str) -> list[Any]:
@@ -209,8 +171,6 @@ LOOPS: dict[str, Callable[[dict[str, Batch], Any], Any]] = {
     "mandelbrot": lambda i, sent: loops.mandelbrot(*arrays(i["Pixels"], "re", "im"), sent),
 }
 ROWS = {"vwap": 4_000_000, "twitter": 200_000, "mandelbrot": 600_000}
-NAMES = ("vwap", "twitter", "linearroad", "average", "kalman", "tax", "pong", "forecast",
-         "mandelbrot")  # fmt: skip
 
 
 def local(scale: float) -> list[Record]:
@@ -268,73 +228,10 @@ def recomputed(scale: float) -> list[Record]:
              "is_met": ratio >= 50}]  # fmt: skip
 
 
-# --- on Spark ---------------------------------------------------------------------------
-
-
-def on_spark(side: str, sheet: str, paths: dict[str, Path], master: str) -> float:
-    """Seconds of a warm run in a process of its own."""
-    with tempfile.TemporaryDirectory() as folder:
-        spec = {"side": side, "sheet": sheet, "master": master, "folder": folder,
-                "inputs": {name: str(path) for name, path in paths.items()}}  # fmt: skip
-        command = [sys.executable, str(Path(__file__).with_name("sheets_spark.py"))]
-        # Spark's workers find the modules of the hand-written side there.
-        paths_of_python = [str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
-        environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths_of_python)}
-        done = subprocess.run(  # noqa: S603  our own script
-            [*command, json.dumps(spec)], capture_output=True, text=True, check=False,
-            env=environment,
-        )  # fmt: skip
-    if done.returncode:
-        raise RuntimeError(done.stderr[-2000:])
-    return float(json.loads(done.stdout.splitlines()[-1])["seconds"])
-
-
-def files(sheet: str, rows: int, count: int, folder: Path) -> dict[str, Path]:
-    """The inputs of a sheet as Parquet, in so many files each."""
-    program = millstream.compile(ROOT / sheet).program
-    found = {}
-    for number, one in enumerate(program.inputs):
-        path = found[one.name] = folder / one.name
-        path.mkdir()
-        made = batch(sheet, one.type, rows // len(program.inputs), number)
-        names = [f.name for f in made.schema]
-        table = pa.table([made.time, *(c.to_arrow() for c in made.columns)], ["ts", *names])
-        size = -(-len(made) // count)
-        for n in range(count):
-            pq.write_table(table.slice(n * size, size), path / f"{n:03}.parquet")
-    return found
-
-
-def spark(scale: float) -> list[Record]:
-    """Sheets on Spark (local[2]) beside the same written by hand in PySpark."""
-    records: list[Record] = []
-    for sheet, rows, bar in (("vwap", 2_000_000, 5.0), ("mandelbrot", 400_000, 1.0)):
-        with tempfile.TemporaryDirectory() as folder:
-            count = max(2000, int(rows * scale))
-            paths = files(sheet, count, 4, Path(folder))
-            mine = on_spark("ours", sheet, paths, "local[2]")
-            theirs = on_spark("hand", sheet, paths, "local[2]")
-        records.append({"sheet": sheet, "rows": count, "rows_per_s": round(count / mine),
-                        "pyspark_rows_per_s": round(count / theirs),
-                        "ratio": round(theirs / mine, 2), "bar": bar,
-                        "is_met": theirs / mine >= bar})  # fmt: skip
-    return records
-
-
-def cores(scale: float) -> list[Record]:
-    """Mandelbrot on one core and on two."""
-    count = max(2000, int(2_000_000 * scale))
-    with tempfile.TemporaryDirectory() as folder:
-        paths = files("mandelbrot", count, 8, Path(folder))
-        one, two = (on_spark("ours", "mandelbrot", paths, f"local[{n}]") for n in (1, 2))
-    return [{"rows": count, "local[1]": round(count / one), "local[2]": round(count / two),
-             "ratio": round(one / two, 2), "bar": 1.7, "is_met": one / two >= 1.7}]  # fmt: skip
-
-
 BENCHMARKS = {
-    "sheets local": local,
-    "sheets windows": windows,
-    "sheets recomputed": recomputed,
-    "sheets spark": spark,
-    "sheets cores": cores,
+    "sheets_spark": spark,
+    "sheets_local": local,
+    "sheets_cores": cores,
+    "sheets_windows": windows,
+    "sheets_recomputed": recomputed,
 }

@@ -261,8 +261,11 @@ def compile(  # noqa: A001 - the word of the command line
 def _compile_project(folder: Path, shown: str) -> Compiled:
     from millstream.project.load import load_project
 
-    linked, sources, sinks = load_project(folder, shown)
-    return Compiled(linked.program, folder.resolve().name, folder, sources, sinks)
+    found = load_project(folder, shown)
+    return Compiled(
+        found.program, folder.resolve().name, folder, found.sources, found.sinks, found.notes,
+        found.warnings, found.expected,
+    )  # fmt: skip
 
 
 def _no_such_file(path: Path) -> UsageError:

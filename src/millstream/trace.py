@@ -10,8 +10,12 @@ callable as it is.
 from __future__ import annotations
 
 import dis
+import functools
 import inspect
+import sys
 from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import CodeType, FrameType
 from typing import Any, NoReturn
 
 from millstream.calculus.check import Scope, check
@@ -21,6 +25,11 @@ from millstream.calculus.terms import Term
 from millstream.calculus.types import BOOLEAN, INTEGER, NUMBER, TEXT, Schema, Type, Value
 from millstream.environment.scalars import evaluate
 from millstream.errors import CheckError, MillstreamError, UsageError, listing, suggest
+
+#: What a row is called that is a value and not a dictionary of columns.
+VALUE = "value"
+#: Code that may look at objects: our own, and what `isinstance` runs.
+_TRUSTED = (str(Path(__file__).parent), "<frozen ")
 
 #: A callable from a row, whose columns are attributes and items.
 RowFunction = Callable[..., object]
@@ -206,15 +215,37 @@ def called_with(function: RowFunction, *notes: object) -> object:
         raise UsageError(f"expected a lambda or a function, got {function!r}")
     if not inspect.isroutine(function):
         raise Untraceable("only functions of Python can be traced")
-    names = {step.opname for step in dis.get_instructions(function)}
-    if any(name == "IS_OP" or name.endswith("_NONE") for name in names):
-        raise Untraceable("`is` looks at objects, which columns are not yet; use is_null")
     try:
-        return function(*notes)
+        made, codes = _watched(function, notes)
     except MillstreamError:
         raise
     except Exception as error:
         raise Untraceable(str(error)) from error
+    if any(map(_looks_at_objects, codes)):
+        raise Untraceable("`is` looks at objects, which columns are not yet; use is_null")
+    return made
+
+
+def _watched(function: RowFunction, notes: tuple[object, ...]) -> tuple[object, set[CodeType]]:
+    """What a callable makes of its arguments, and what code was run for it."""
+    codes: set[CodeType] = set()
+
+    def watch(frame: FrameType, _event: str, _argument: object) -> None:
+        if not frame.f_code.co_filename.startswith(_TRUSTED):
+            codes.add(frame.f_code)
+
+    before = sys.getprofile()
+    sys.setprofile(watch)
+    try:
+        return function(*notes), codes
+    finally:
+        sys.setprofile(before)
+
+
+@functools.cache
+def _looks_at_objects(code: CodeType) -> bool:
+    names = {step.opname for step in dis.get_instructions(code)}
+    return any(name == "IS_OP" or name.endswith("_NONE") for name in names)
 
 
 def trace_term(
@@ -228,9 +259,14 @@ def trace_term(
     return check(result.expression, Scope(schema), wanted=wanted)
 
 
+def row_of(made: object) -> object:
+    """A traced value is a row of one column; what else is no row is left as it is."""
+    return {VALUE: made} if isinstance(made, Traced) else made
+
+
 def trace_row(function: Callable[[Any], object], schema: Schema) -> Columns:
-    """The columns of a lambda that gives a dictionary."""
-    result = _called(function, schema)
+    """The columns of a lambda that gives a dictionary, or one value."""
+    result = row_of(_called(function, schema))
     if not isinstance(result, Mapping):
         raise Untraceable('it does not give a dictionary of columns, such as {"x": ..}')
     scope = Scope(schema)

@@ -76,10 +76,10 @@ FAULTS: dict[str, Callable[[], object]] = {
     ),
     "group without fields": lambda: vessels.reduce(
         Group(
-            empty=0,
+            empty=[],
             combine=lambda a, b: a + b,
-            inverse=lambda a: -a,
-            lift=lambda r: r.mmsi,
+            inverse=lambda a: a[:0],
+            lift=lambda r: [r.mmsi],
         )
     ),
     "group without an inverse": lambda: vessels.reduce(
@@ -99,5 +99,5 @@ FAULTS: dict[str, Callable[[], object]] = {
         )
     ),
     "no function": lambda: xs.map(3),  # type: ignore[arg-type]
-    "value for a row": lambda: xs.map(lambda r: r.x * 2),
+    "list for a row": lambda: xs.map(lambda r: [r.x]),
 }

@@ -110,6 +110,53 @@ def test_derived_operators_on_callables_that_cannot_be_traced(engine: str) -> No
     assert [(1, 1), (2, 1)] == [r[:2] for r in run(taken, EVENTS, engine)]
 
 
+def _is_there(value: object) -> bool:
+    return value is not None
+
+
+@ENGINES
+def test_looking_at_objects_is_seen_wherever_it_is_done(engine: str) -> None:
+    """A column is never None while a lambda is traced, so what asks for that is kept as it is."""
+    events = [{"_time": n, "k": n, "x": x, "deleted": False} for n, x in enumerate((None, 1.0))]
+    skipped = algebra.skip_while(updates(), lambda r: r.x is None)
+    assert [(1, 1, 1.0, False)] == run(skipped, events, engine)
+    there = updates().map(lambda r: {"there": _is_there(r.x)}, there="boolean")
+    assert [(0, False), (1, True)] == run(there, events, engine)
+
+
+@ENGINES
+def test_a_value_is_a_row_of_one_column(engine: str) -> None:
+    events = [{"_time": n, "k": n % 2, "x": float(n), "deleted": False} for n in (1, 2, 3)]
+    xs = updates()
+    made: dict[str, tuple[Stream | Table, list[Any]]] = {
+        "map": (xs.map(lambda r: r.x + 1), [(1, 2.0), (2, 3.0), (3, 4.0)]),
+        "concat": (xs.map_concat(lambda r: [r.k, algebra.when(r.x > 2, r.k + 10)]),
+                   [(1, 1), (2, 0), (3, 1), (3, 11)]),
+        "opaque": (xs.map(lambda r: len(str(r.x)), size="integer"), [(1, 3), (2, 3), (3, 3)]),
+        "table": (rows().map(lambda r: r.x * 2).filter(lambda r: r.value < 6),
+                  [(1, 1, 1, 2.0), (2, 1, 0, 4.0), (3, -1, 1, 2.0)]),
+        "scan": (algebra.scan(xs, 0.0, lambda sum_, r: sum_ + r.x),
+                 [(1, 1.0), (2, 3.0), (3, 6.0)]),
+        "kept": (algebra.scan(xs, "", lambda all_, r: all_ + str(r.x)),
+                 [(1, "1.0"), (2, "1.02.0"), (3, "1.02.03.0")]),
+        "groups": (algebra.group_by(xs, lambda r: r.x > 1, 0, lambda n, _: n + 1),
+                   [(1, 1, False, 1), (2, 1, True, 1), (3, -1, True, 1), (3, 1, True, 2)]),
+        "now": (algebra.now(1.5).merge(xs.map(lambda r: r.x)).filter(lambda r: r.value > 1.7),
+                [(2, 2.0), (3, 3.0)]),
+    }  # fmt: skip
+    for name, (one, expected) in made.items():
+        assert (name, expected) == (name, run(one, events, engine))
+
+
+@ENGINES
+def test_a_window_speaks_after_each_row_also_when_nothing_has_changed(engine: str) -> None:
+    """Also when rows follow each other by a microsecond, and when they come at one instant."""
+    events = [{"_time": t, "k": 1, "x": 1.0, "deleted": False} for t in (1, 2, 3, 3, 7)]
+    made = algebra.window(updates(), 2, number=algebra.count(), sum=algebra.total(lambda r: r.x))
+    expected = [(1, 1, 1.0), (2, 2, 2.0), (3, 2, 2.0), (3, 2, 2.0), (7, 2, 2.0)]
+    assert expected == run(made, events, engine)
+
+
 def test_derived_operators_are_folds() -> None:
     made = algebra.distinct_until_changed(updates(), "x")
     functions = [type(op.function) for op in millstream.compile_flow(out=made).program.operators]

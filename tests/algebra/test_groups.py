@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -75,6 +76,18 @@ def test_a_group_of_ones_own_is_a_fold(engine: str) -> None:
     # The row b changes at 4, but neither its part nor the sum does.
     expected = [(1, 1), (2, 101), (3, 102), (5, 101), (6, 1), (7, 0)]
     assert expected == results(made, engine)
+
+
+@ENGINES
+def test_a_group_of_plain_values(engine: str) -> None:
+    lengths = Group(0, lambda a, b: a + b, lambda a: -a, lift=lambda r: call("length", r.k))
+    expected = [(1, 1), (2, 2), (3, 3), (5, 2), (6, 1), (7, 0)]
+    assert expected == results(rows().reduce(lengths), engine)
+    doubled = replace(lengths, finish=lambda a: a * 2)
+    both = [(t, n, 2 * n) for t, n in expected]
+    assert both == results(rows().reduce(one=lengths, two=doubled), engine)
+    with pytest.raises(UsageError, match="== empty does not hold"):
+        rows().reduce(Group(0, max, lambda a: -a, lift=lambda r: call("length", r.k)))
 
 
 @ENGINES

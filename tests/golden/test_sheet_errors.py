@@ -31,6 +31,7 @@ CASES: dict[str, tuple[dict[str, Any], Rows]] = {
     "volatile": ({"D1": "=B1*RAND()+NOW()"}, _IN + _OUT),
     "unknown_function": ({"D1": "=AVERGE(B1,1)"}, _IN + _OUT),
     "unknown_worksheet": ({"D1": "=Prices!A1*B1"}, _IN + _OUT),
+    "undefined_name": ({"D1": "=B1*rate+LET(y,2,y+fee)"}, _IN + _OUT),
     "syntax": ({"D1": "=SUM(B1,,(3)"}, _IN + _OUT),
     "output_of_an_empty_cell": ({"C1": "=B1"}, [*_IN, ("Out", "output", "y", "F9", "", "")]),
     "input_into_a_formula": ({"B1": "=2*3", "D1": "=B1"}, _IN + _OUT),

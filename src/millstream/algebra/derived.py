@@ -7,12 +7,15 @@ draws a timeline of each.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from millstream.algebra import nodes
 from millstream.algebra.columns import flag, kept, nothing, unlike
 from millstream.algebra.groups import Group
+from millstream.algebra.reducing import State
 from millstream.algebra.rowwise import micros
 from millstream.algebra.stream import Stream, Table, now, refuse_deleted
 from millstream.calculus.functions import Assign
@@ -34,16 +37,19 @@ def latest(xs: Stream) -> Table:
     return xs.to_table((), deleted=None)
 
 
-def scan(xs: Stream, initial: Mapping[str, Value], step: RowFunction, **columns: str) -> Stream:
-    """The state after each row: `scan(xs, {"n": 0}, lambda state, row: {"n": state.n + 1})`."""
+def scan(xs: Stream, initial: State, step: RowFunction, **columns: str) -> Stream:
+    """The state after each row: `scan(xs, {"n": 0}, lambda state, row: {"n": state.n + 1})`.
+
+    `scan(xs, 0, lambda n, row: n + 1)` calls its column `value`.
+    """
     return updates(latest(xs).combine_updates(initial, step, **columns))
 
 
 def key_by(xs: Stream, key: str | Iterable[str] | RowFunction) -> Table:
-    """The latest row of each key; a callable computes the columns of the key."""
+    """The latest row of each key; a callable computes the columns of the key, or `key`."""
     if not callable(key):
         return xs.to_table(key, deleted=None)
-    keys = xs.map(key)
+    keys = xs.map(_naming(key))
     clash = [n for n in keys.schema.names if n in xs.schema]
     if clash:
         raise UsageError(f'the stream already has a column "{clash[0]}"', hint="name it in `key`")
@@ -54,10 +60,19 @@ def key_by(xs: Stream, key: str | Iterable[str] | RowFunction) -> Table:
     return widened.to_table(keys.schema.names, deleted=None)
 
 
+def _naming(key: RowFunction) -> RowFunction:
+    @functools.wraps(key)
+    def call(row: Any) -> object:
+        made = key(row)
+        return {"key": made} if isinstance(made, Traced) else made
+
+    return call
+
+
 def group_by(
     xs: Stream,
     key: str | Iterable[str] | RowFunction,
-    initial: Mapping[str, Value],
+    initial: State,
     aggregate: RowFunction,
     **columns: str,
 ) -> Table:
@@ -113,13 +128,15 @@ def window(xs: Stream, size: int, group: Group | None = None, /, **groups: Group
 
     The row number n of the window (1 is the oldest) is in columns `x_n`; those that are not
     there yet are null, and `size` says how many there are. With groups, the window is
-    reduced instead, and may be long.
+    reduced instead, and may be long; rows of one instant then have one result, that of all.
     """
     _positive(size)
     if group is not None or groups:
-        place = unlike("place", xs.schema)
-        counted = _counted(xs, place, size)
-        return counted.to_table(place, deleted=None).reduce(group, **groups)
+        place, number = unlike("place", xs.schema), unlike("number", xs.schema)
+        counted = _counted(xs, place, number, size)
+        reduced = counted.to_table(place, deleted=None).reduce(group, **groups).node
+        assert isinstance(reduced, nodes.Reduce)
+        return Stream(replace(reduced, each=number))
     return _listed(xs, size, is_sliding=True)
 
 
@@ -149,16 +166,34 @@ def zip(xs: Stream, ys: Stream) -> Stream:  # noqa: A001 - the word of the thesi
 
 
 def with_latest_from(xs: Stream, ys: Stream) -> Stream:
-    """Each row with the latest one of another stream, if there is one."""
-    return _latest_of_both(xs, ys, lambda is_both, is_first: is_both & is_first)
+    """Each row with the latest one of another stream, if there is one.
+
+    At one instant the other stream comes first: its row counts from then on.
+    """
+    return _latest_of_both(
+        xs, ys, lambda is_both, is_first: is_both & is_first, is_second_first=True
+    )
 
 
 def sample(xs: Stream, ticks: Stream) -> Stream:
-    """The latest row of a stream whenever another has a row, if there is one."""
-    flags = {f.name: unlike(f.name, xs.schema) for f in ticks.schema}
-    renamed = ticks.map(tuple(Assign(flags[f.name], Column(f.name, f.type)) for f in ticks.schema))
-    both = _latest_of_both(xs, renamed, lambda is_both, is_first: is_both & _not(is_first))
-    return both.map(kept(xs.schema))
+    """The latest row whenever another stream has one, if it has not been sent already.
+
+    At one instant the tick comes last.
+    """
+    is_tick, is_new = unlike("is_tick", xs.schema), unlike("is_new", xs.schema)
+    is_sent = unlike("is_sent", xs.schema)
+    merged = xs.map((*kept(xs.schema), flag(is_tick, value=False))).merge(
+        ticks.map((*nothing(xs.schema), flag(is_tick, value=True)))
+    )
+
+    def combine(state: Any, row: Any) -> dict[str, Any]:
+        new = {n: if_(row[is_tick], state[n], row[n]) for n in xs.schema.names}
+        return new | {is_new: _not(row[is_tick]), is_sent: row[is_tick] & state[is_new]}
+
+    start = dict.fromkeys(xs.schema.names) | {is_new: False, is_sent: False}
+    known: dict[str, Any] = {f.name: f.type for f in xs.schema}
+    states = scan(merged, start, combine, **known)
+    return states.filter(lambda r: r[is_sent]).map(kept(xs.schema))
 
 
 def switch(control: Stream, column: str, **streams: Stream) -> Stream:
@@ -234,19 +269,17 @@ def _remembering(
     return states.filter(is_sent).map(kept(xs.schema))
 
 
-def _counted(xs: Stream, place: str, size: int) -> Stream:
-    """The rows with their position, from nought on and again after so many."""
-    start = dict.fromkeys(xs.schema.names) | {place: size - 1}
+def _counted(xs: Stream, place: str, number: str, size: int) -> Stream:
+    """The rows with their number, and their place: from nought on and again after so many."""
+    start = dict.fromkeys(xs.schema.names) | {place: size - 1, number: 0}
 
     def combine(state: Any, row: Any) -> dict[str, Any]:
-        return {n: row[n] for n in xs.schema.names} | {place: _next(state[place], size)}
+        following = if_(state[place] == size - 1, 0, state[place] + 1)
+        counted = {place: following, number: state[number] + 1}
+        return {n: row[n] for n in xs.schema.names} | counted
 
     known: dict[str, Any] = {f.name: f.type for f in xs.schema}
     return scan(xs, start, combine, **known)
-
-
-def _next(place: Any, size: int) -> Any:
-    return if_(place == size - 1, 0, place + 1)
 
 
 def _listed(xs: Stream, size: int, *, is_sliding: bool) -> Stream:
@@ -275,7 +308,10 @@ def _listed(xs: Stream, size: int, *, is_sliding: bool) -> Stream:
     return scan(xs, start, combine, **known)
 
 
-def _latest_of_both(xs: Stream, ys: Stream, is_sent: Callable[[Any, Any], Any]) -> Stream:
+def _latest_of_both(
+    xs: Stream, ys: Stream, is_sent: Callable[[Any, Any], Any], *, is_second_first: bool = False
+) -> Stream:
+    """The latest rows of both, where a function of (are both there, is it the first's) says so."""
     clash = [n for n in ys.schema.names if n in xs.schema]
     if clash:
         raise UsageError(
@@ -283,9 +319,9 @@ def _latest_of_both(xs: Stream, ys: Stream, is_sent: Callable[[Any, Any], Any]) 
         )
     both = Schema((*xs.schema.fields, *ys.schema.fields))
     first = unlike("is_first", both)
-    merged = xs.map((*kept(xs.schema), *nothing(ys.schema), flag(first, value=True))).merge(
-        ys.map((*nothing(xs.schema), *kept(ys.schema), flag(first, value=False)))
-    )
+    ones = xs.map((*kept(xs.schema), *nothing(ys.schema), flag(first, value=True)))
+    others = ys.map((*nothing(xs.schema), *kept(ys.schema), flag(first, value=False)))
+    merged = others.merge(ones) if is_second_first else ones.merge(others)
     has_x, has_y = unlike("has_x", both), unlike("has_y", both)
 
     def combine(state: Any, row: Any) -> dict[str, Any]:

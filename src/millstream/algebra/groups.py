@@ -18,12 +18,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from millstream.calculus.types import Value
 from millstream.errors import MillstreamError, UsageError
-from millstream.trace import Record, RowFunction
+from millstream.trace import VALUE, Record, RowFunction
 
 #: How often each value is there; a mapping without zeros.
 Bag = Mapping[Value, int]
@@ -52,9 +52,10 @@ class Group:
             inverse=lambda a: {"x": -a.x, "y": -a.y},
         )
 
-    Values are records of named fields. `lift` makes one of a row of the table; without it
-    the row has columns of these names. `finish` makes a row of the combined value; without
-    it the value is the row. Ready-made groups have `measures`, which say how engines compute
+    Values are records of named fields, or plain: `Group(0, lambda a, b: a + b, lambda a: -a)`
+    gives a column `value`. `lift` makes one of a row of the table; without it the row has
+    columns of these names. `finish` makes a row of the combined value; without it the value
+    is the row. Ready-made groups have `measures`, which say how engines compute
     them; a product has `parts`.
     """
 
@@ -115,6 +116,25 @@ class Group:
         )
         # Rows of a table have no order, so neither may what is made of them.
         yield "combine(x, y) == combine(y, x)", combine(x, y), combine(y, x)
+
+
+def recorded(group: Group) -> Group:
+    """The group with its values as records; plain ones get a field `value`."""
+    if not isinstance(group.empty, (bool, int, float, str)):
+        return group
+    lift, finish = group.lift, group.finish
+    return replace(
+        group,
+        empty={VALUE: group.empty},
+        combine=lambda a, b: {VALUE: group.combine(a[VALUE], b[VALUE])},
+        inverse=lambda a: {VALUE: group.inverse(a[VALUE])},
+        lift=None if lift is None else lambda row: {VALUE: lift(row)},
+        finish=None if finish is None else lambda a: _row_or_value(finish(a[VALUE])),
+    )
+
+
+def _row_or_value(made: Any) -> Any:
+    return made if isinstance(made, Mapping) else {VALUE: made}
 
 
 def _record(value: Any) -> Any:
@@ -238,6 +258,7 @@ def product(**groups: Group) -> Group:
     """
     if not groups:
         raise UsageError("a product needs at least one group", hint="write product(n=count())")
+    groups = {name: recorded(one) for name, one in groups.items()}
     return Group(
         empty=_Product({n: g.empty for n, g in groups.items()}),
         combine=lambda x, y: _Product({n: g.combined(x[n], y[n]) for n, g in groups.items()}),

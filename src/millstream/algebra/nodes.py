@@ -97,10 +97,14 @@ class UpdateStream(StreamNode):
 
 @dataclass(frozen=True, eq=False)
 class Reduce(StreamNode):
-    """All rows of a table combined, whenever that changes."""
+    """All rows of a table combined, whenever that changes.
+
+    With `each`, a column that numbers the updates of the table, after each of these.
+    """
 
     table: TableNode
     group: Group
+    each: str | None = None
 
 
 @dataclass(frozen=True, eq=False)

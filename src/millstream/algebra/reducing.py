@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,7 @@ from millstream.calculus.terms import Term
 from millstream.calculus.types import BOOLEAN, Field, Schema, Value
 from millstream.errors import UsageError, listing, suggest
 from millstream.trace import (
+    VALUE,
     Record,
     RowFunction,
     Untraceable,
@@ -25,6 +27,9 @@ from millstream.trace import (
     traced_columns,
     traced_variable,
 )
+
+#: What is kept and combined: fields by name, or one value.
+State = Mapping[str, Value] | Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,9 +171,11 @@ def _checked(values: Mapping[str, Any], scope: Scope) -> Iterator[Assign]:
 
 
 def combine_node(
-    table: TableNode, initial: Mapping[str, Value], combine: RowFunction, columns: Mapping[str, str]
+    table: TableNode, initial: State, combine: RowFunction, columns: Mapping[str, str]
 ) -> CombineUpdates:
     """The table of what updates add up to, checked."""
+    if not isinstance(initial, Mapping):
+        initial, combine = {VALUE: initial}, _on_value(combine)
     fields = schema_of_values(initial, columns)
     for name in fields.names:
         if name in table.key or (name == DELETED and can_delete(table)):
@@ -188,6 +195,16 @@ def combine_node(
         for f, v in zip(fields, initial.values(), strict=True)
     )
     return CombineUpdates(schema, table.key, table, fields, first, combine, is_opaque)
+
+
+def _on_value(combine: RowFunction) -> RowFunction:
+    """A function of a plain state as one of a state with a field."""
+
+    @functools.wraps(combine)
+    def call(state: Any, row: Any) -> dict[str, object]:
+        return {VALUE: combine(state[VALUE], row)}
+
+    return call
 
 
 def combine_terms(
@@ -210,6 +227,6 @@ def combine_terms(
 
 
 __all__ = [
-    "BOOLEAN", "Part", "aggregation", "combine_node", "combine_terms", "finish_columns",
+    "BOOLEAN", "Part", "State", "aggregation", "combine_node", "combine_terms", "finish_columns",
     "group_fields", "group_updates", "parts_of", "result_schema",
 ]  # fmt: skip

@@ -45,6 +45,7 @@ from millstream.trace import (
     Untraceable,
     called_with,
     expression_of,
+    row_of,
     trace_row,
     trace_term,
     traced_columns,
@@ -73,10 +74,10 @@ class When:
     """A row that is there only where a condition holds."""
 
     condition: object
-    row: Mapping[str, object]
+    row: object
 
 
-def when(condition: object, row: Mapping[str, object]) -> When:
+def when(condition: object, row: object) -> When:
     """A row of a `map_concat` that is there only where a condition holds."""
     return When(condition, row)
 
@@ -150,7 +151,7 @@ def _traced_branches(function: RowFunction, schema: Schema) -> tuple[Branch, ...
     scope = Scope(schema)
     branches = []
     for one in rows:
-        row = one.row if isinstance(one, When) else one
+        row = row_of(one.row if isinstance(one, When) else one)
         if not isinstance(row, Mapping):
             raise Untraceable("expected a list of dictionaries")
         condition = one.condition if isinstance(one, When) else None
@@ -175,8 +176,7 @@ def keeping(function: RowFunction, given: Schema, _: Schema) -> Adapted:
 
 def mapping(function: RowFunction, given: Schema, made: Schema) -> Adapted:
     def call(row: Row, _time: int) -> list[Row]:
-        result: Any = function(given_row(given, row))
-        return [tuple(result[n] for n in made.names)]
+        return [_made_row(function(given_row(given, row)), made)]
 
     return call
 
@@ -189,9 +189,16 @@ def flat_mapping(function: RowFunction, given: Schema, made: Schema) -> Adapted:
             for one in results
             if not isinstance(one, When) or one.condition
         ]
-        return [tuple(one[n] for n in made.names) for one in rows]
+        return [_made_row(one, made) for one in rows]
 
     return call
+
+
+def _made_row(result: Any, made: Schema) -> Row:
+    """A row as a dictionary, or the value of its only column."""
+    if len(made) == 1 and not isinstance(result, (Mapping, Record)):
+        return (result,)
+    return tuple(result[n] for n in made.names)
 
 
 def given_row(schema: Schema, row: Row) -> Record:

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from millstream.algebra import nodes
-from millstream.algebra.groups import Group
+from millstream.algebra.groups import Group, recorded
 from millstream.algebra.groups import product as product_of
 from millstream.algebra.nodes import DELETED
-from millstream.algebra.reducing import combine_node, result_schema
+from millstream.algebra.reducing import State, combine_node, result_schema
 from millstream.algebra.rowwise import (
     concat_function,
     filter_function,
@@ -29,7 +29,7 @@ from millstream.calculus.graph import Input
 from millstream.calculus.terms import Term, canonical
 from millstream.calculus.types import BOOLEAN, Field, Kind, QueueType, Schema, Value
 from millstream.errors import UsageError, listing, suggest
-from millstream.trace import RowFunction
+from millstream.trace import VALUE, RowFunction
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,8 @@ class Stream:
     def map(self, function: RowFunction | Columns, **columns: str) -> Stream:
         """One row for each row: `xs.map(lambda r: {"ukc": r.depth - r.draught})`.
 
-        `columns` are only needed for what cannot be traced.
+        A lambda that gives a value gives a column `value`. `columns` are only needed for what
+        cannot be traced.
         """
         made = map_function(function, self.schema, columns)
         return Stream(nodes.Rowwise(made.schema, self.node, made.function))
@@ -139,7 +140,8 @@ class Table:
     def map(self, function: RowFunction | Columns, **columns: str) -> Table:
         """Other values for each row: `t.map(lambda v: {"ukc": v.depth - v.draught})`.
 
-        It is the `map` of the changelog: keys stay as they are.
+        A lambda that gives a value gives a column `value`. It is the `map` of the changelog:
+        keys stay as they are.
         """
         made = table_map_function(function, self.node, columns)
         return Table(nodes.MapTable(made.schema, self.key, self.node, made.function))
@@ -194,15 +196,14 @@ class Table:
         """
         if (group is None) == (not groups):
             raise UsageError("reduce takes one group, or several by name")
-        chosen = group if group is not None else product_of(**groups)
+        chosen = recorded(group) if group is not None else product_of(**groups)
         return Stream(nodes.Reduce(result_schema(chosen, self.node), self.node, chosen))
 
-    def combine_updates(
-        self, initial: Mapping[str, Value], combine: RowFunction, **columns: str
-    ) -> Table:
+    def combine_updates(self, initial: State, combine: RowFunction, **columns: str) -> Table:
         """What the updates of each row have added up to.
 
             visits.combine_updates({"n": 0}, lambda state, row: {"n": state.n + 1})
+            visits.combine_updates(0, lambda n, row: n + 1)   # the column is called `value`
 
         The state is kept for each key, from `initial` on; a deletion forgets it. A null
         in `initial` needs its type in `columns`.
@@ -272,15 +273,17 @@ def table(
     return rows.to_table(key, deleted=deleted)
 
 
-def now(*rows: Mapping[str, Value], **columns: str) -> Stream:
+def now(*rows: State, **columns: str) -> Stream:
     """Some rows at the beginning of time: `now({"height": 0.0})`.
 
-    `columns` gives types where the first row does not show them.
+    `columns` gives types where the first row does not show them. A plain value is a row
+    with a column `value`.
     """
     if not rows:
         return never(**columns)
-    schema = schema_of_values(rows[0], columns)
-    return Stream(nodes.Now(schema, tuple(_row(r, schema) for r in rows)))
+    named = [r if isinstance(r, Mapping) else {VALUE: r} for r in rows]
+    schema = schema_of_values(named[0], columns)
+    return Stream(nodes.Now(schema, tuple(_row(r, schema) for r in named)))
 
 
 def never(**columns: str) -> Stream:

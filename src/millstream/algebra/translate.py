@@ -25,9 +25,11 @@ from millstream.calculus.functions import (
     Dstream,
     Filter,
     Istream,
+    Join,
     Latest,
     Map,
     Merge,
+    Now,
     Opaque,
     Rows,
 )
@@ -121,9 +123,7 @@ class Translator:
             case nodes.UpdateStream():
                 return self._update_stream(node)
             case nodes.Reduce():
-                relation = self.relation(node.table)
-                result = reduced(self.wiring, node, relation)
-                return add(Istream(), result, name="reduced")
+                return self._reduced(node)
             case nodes.Settled():
                 return self._settled(node)
             case _:
@@ -154,6 +154,21 @@ class Translator:
         is_live = Call("not", (is_true(DELETED),), BOOLEAN)
         live = self.wiring.add(Filter(is_live), updates.queue, name="live")
         return self.wiring.add(Map(kept(node.schema)), live, name="updates")
+
+    def _reduced(self, node: nodes.Reduce) -> Queue:
+        """What the result is where it changes; or for each update, which its number tells apart."""
+        add = self.wiring.add
+        result = reduced(self.wiring, node, self.relation(node.table))
+        if node.each is None:
+            return add(Istream(), result, name="reduced")
+        number = unlike("number", node.schema)
+        column = Column(node.each, node.table.schema[node.each])
+        given = self.updates(node.table).queue
+        numbers = add(Map((Assign(number, column),)), given, name="numbers")
+        present = add(Now(), numbers, name="present")
+        beside = add(Join(), present, result, name="beside")
+        each = add(Istream(), beside, name="each")
+        return add(Map(kept(node.schema)), each, name="reduced")
 
     def _settled(self, node: nodes.Settled) -> Queue:
         """A window of the last row, which a row leaves untouched by others at its end."""

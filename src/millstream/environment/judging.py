@@ -80,9 +80,13 @@ def doubts(ones: Sequence[Requirement], names: Names) -> str:
         for label in plain or [s.label for s in missing] or ["a value"]:
             waiting.setdefault(label, []).append(one.place)
     return "; ".join(
-        f"line {', '.join(dict.fromkeys(places))}: {label} is not known"
+        f"{_lines(list(dict.fromkeys(places)))}: {label} is not known"
         for label, places in waiting.items()
     )
+
+
+def _lines(places: list[str]) -> str:
+    return f"line{'s' if len(places) > 1 else ''} {', '.join(places)}"
 
 
 def _is_plain(term: Term) -> bool:

@@ -96,6 +96,14 @@ class Settled:
             return self.days - self.days_before
         return self.next - self.settlement
 
+    @property
+    def rest(self) -> float:
+        """The part of the period that is left, as prices see it.
+
+        It is one less what has passed, even where by the day count both are not a whole period.
+        """
+        return 1 - self.days_before / self.days
+
 
 def _settled(settlement: float, maturity: float, frequency: float, basis: float) -> Settled:
     first, last = day_number(settlement), day_number(maturity)
@@ -141,7 +149,7 @@ def coupon_days_after(
 def _price(bond: Settled, rate: float, yearly: float, redemption: float) -> float:
     coupon, count = 100 * rate / bond.frequency, bond.count
     accrued = coupon * bond.days_before / bond.days
-    rest, growth = bond.days_after / bond.days, 1 + yearly / bond.frequency
+    rest, growth = bond.rest, 1 + yearly / bond.frequency
     if growth <= 0:
         fail(NUM)
     if count == 1:
@@ -171,7 +179,7 @@ def bond_yield(
         coupon = rate / bond.frequency
         cost = paid / 100 + bond.days_before / bond.days * coupon
         gain = redemption / 100 + coupon - cost
-        return finite(gain / cost * bond.frequency * bond.days / bond.days_after)
+        return finite(gain / cost * bond.frequency / bond.rest)
     low, high = -0.999 * bond.frequency, 1.0
     while _price(bond, rate, high, redemption) > paid:
         high *= 2
@@ -196,7 +204,7 @@ def duration(
     if rate < 0 or yearly < 0:
         fail(NUM)
     coupon, count = 100 * rate / bond.frequency, bond.count
-    rest, growth = bond.days_after / bond.days, 1 + yearly / bond.frequency
+    rest, growth = bond.rest, 1 + yearly / bond.frequency
     flows = [
         (k + rest, (coupon + (100 if k == count - 1 else 0)) / growth ** (k + rest))
         for k in range(count)

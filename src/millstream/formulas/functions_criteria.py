@@ -15,6 +15,7 @@ from millstream.formulas.functions_statistics import (
     smallest,
 )
 from millstream.formulas.gather import Matcher, criterion, has_window
+from millstream.formulas.numerals import number_in_text
 from millstream.formulas.registry import Family, spec
 from millstream.formulas.values import DIV0, NUM, VALUE, ErrorValue, Raised, Scalar, fail, finite
 
@@ -194,10 +195,11 @@ def _tests(criteria: Array, heads: list[str]) -> list[list[tuple[int, Matcher]]]
 
 
 def _record_criterion(value: Scalar) -> Matcher:
-    """A plain text means: begins with it."""
-    if type(value) is str and value and value[0] not in "<>=":
-        return criterion(f"{value}*")
-    return criterion(value)
+    """A plain text means: begins with it; one that reads like a number or TRUE means that."""
+    if type(value) is not str or not value or value[0] in "<>=":
+        return criterion(value)
+    is_typed = number_in_text(value) is not None or value.upper() in ("TRUE", "FALSE")
+    return criterion(value if is_typed else f"{value}*")
 
 
 def _database(function: Callable[..., float]) -> Callable[..., float]:
@@ -209,7 +211,7 @@ def _database(function: Callable[..., float]) -> Callable[..., float]:
 
 
 def _get(database: Operand, field: Scalar, criteria: Operand) -> Scalar:
-    values = _records(database, field, criteria)
+    values = [v for v in _records(database, field, criteria) if v not in (None, "")]
     if len(values) > 1:
         fail(NUM)
     return values[0] if values else fail(VALUE)
@@ -232,18 +234,22 @@ _SUBTOTALS: dict[int, Callable[..., float]] = {
 def subtotal(which: float, *operands: Operand) -> float:
     number = int(which)
     found = _SUBTOTALS.get(number - 100 if number > 100 else number)
-    return found(*map(_without_subtotals, operands)) if found else fail(VALUE)
+    if found is None:
+        fail(VALUE)
+    # Rows that a filter hides never count; those hidden by hand do, up to 11.
+    return found(*(_counted(o, by_filter=number <= 100) for o in operands))
 
 
-def _without_subtotals(operand: Operand) -> Operand:
-    """An area without the cells that are subtotals themselves."""
+def _counted(operand: Operand, *, by_filter: bool, has_subtotals: bool = False) -> Operand:
+    """An area without rows that are hidden, and cells that are subtotals themselves."""
     if not isinstance(operand, Area):
         return operand
     cells, sheet = operand.cells, operand.sheet
     kept = (
         cells.value(sheet, row, column)
         for row, column in cells.filled(operand)
-        if not cells.is_subtotal(sheet, row, column)
+        if not cells.is_hidden(sheet, row, by_filter=by_filter)
+        and (has_subtotals or not cells.is_subtotal(sheet, row, column))
     )
     return Array(tuple((v,) for v in kept))
 
@@ -259,6 +265,9 @@ def aggregate(which: float, option: float, *operands: Operand) -> float:
     if not 0 <= option <= 7 or not 1 <= number <= 19:
         fail(VALUE)
     first = operands[0]
+    if int(option) != 4:
+        shows_hidden = int(option) in (0, 2, 6)
+        first = _counted(first, by_filter=shows_hidden, has_subtotals=int(option) > 3)
     if int(option) in (2, 3, 6, 7) and not isinstance(first, Union):
         kept = [v for v in table(first).values() if type(v) is not ErrorValue and v is not None]
         first = Array(tuple((v,) for v in kept))

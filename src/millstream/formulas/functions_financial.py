@@ -151,7 +151,7 @@ def rate(
     def balance(r: float) -> float:
         if abs(r) < 1e-12:
             return present + payment_ * count + future
-        growth = (1 + r) ** count
+        growth = _growth(r, count)
         paid = payment_ * (1 + r * (due != 0)) * (growth - 1) / r
         return float(present * growth + paid + future)
 
@@ -198,9 +198,11 @@ def dated_rate(flows: Operand, dates: Operand, guess: float = 0.1) -> float:
 
 def modified_rate(flows: Operand, finance: float, reinvest: float) -> float:
     values = numbers(flows)
-    if not any(v > 0 for v in values) or not any(v < 0 for v in values):
+    if not any(v < 0 for v in values):
         fail(DIV0)
     count = len(values) - 1
+    if count == 0:
+        fail(DIV0)
     gained = sum(v * (1 + reinvest) ** (count - n) for n, v in enumerate(values) if v > 0)
     paid = sum(v / (1 + finance) ** n for n, v in enumerate(values) if v < 0)
     return float((gained / -paid) ** (1 / count) - 1)
@@ -251,21 +253,30 @@ def fixed_declining(
     return value
 
 
+#: A depreciation over more periods is not computed.
+_MOST_PERIODS = 1_000_000
+
+
 def variable_declining(
     cost: float, salvage: float, life: float, start: float, end: float, factor: float = 2.0,
     no_switch: Scalar = False,  # noqa: FBT002
 ) -> float:  # fmt: skip
     if cost < 0 or salvage < 0 or life <= 0 or start < 0 or end < start or end > life:
         fail(NUM)
-    total = 0.0
-    book = cost
-    for number in range(math.ceil(end)):
+    if end > _MOST_PERIODS:
+        fail(NUM)
+    total, book, since = 0.0, cost, 0.0
+    # A start within a period makes the first one short: all others begin where it would.
+    until = start % 1 or 1.0
+    while since < end:
         amount = min(book * min(1.0, factor / life), max(0.0, book - salvage))
         if not no_switch:
-            amount = max(amount, (book - salvage) / (life - number) if book > salvage else 0.0)
-        part = max(0.0, min(end, number + 1) - max(start, number))
-        total += amount * part
+            amount = max(amount, (book - salvage) / (life - since) if book > salvage else 0.0)
+        amount *= min(until, end) - since
+        if since >= start:
+            total += amount
         book -= amount
+        since, until = until, until + 1
     return total
 
 
@@ -285,7 +296,7 @@ def nominal_rate(effective_: float, count: float) -> float:
 
 
 def equivalent_rate(count: float, present: float, future: float) -> float:
-    if count <= 0 or present <= 0:
+    if count <= 0 or present <= 0 or future < 0:
         fail(NUM)
     return float((future / present) ** (1 / count) - 1)
 

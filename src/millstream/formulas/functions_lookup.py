@@ -19,6 +19,7 @@ from millstream.formulas.values import (
     Scalar,
     compare,
     fail,
+    finite,
     folded,
     to_boolean,
     to_number,
@@ -64,11 +65,18 @@ def exact_place(wanted: Scalar, values: Table, *, wildcards: bool) -> int | None
     return None
 
 
-def approximate_place(wanted: Scalar, values: list[Scalar], *, descending: bool = False) -> int:
-    """Binary search for the last value up to the one wanted, among those of its type."""
+def approximate_place(wanted: Scalar, keys: Table) -> int:
+    """Binary search for the last value up to the one wanted, among those of its type.
+
+    The values need not be in order: many a workbook relies on what is found then. Where the
+    search meets the value wanted it goes on to the last of the equal ones that follow it. In a
+    window it halves on, since a window may hold any number of equal values.
+    """
     if wanted is None:
         wanted = 0.0
     kind = type(wanted)
+    values = _line(keys)
+    halves_on = isinstance(keys, Array) and keys.is_window
     low, high = 0, len(values) - 1
     best = -1
     while low <= high:
@@ -80,8 +88,8 @@ def approximate_place(wanted: Scalar, values: list[Scalar], *, descending: bool 
             high = middle - 1
             continue
         order = compare(values[probe], wanted)
-        if descending:
-            order = -order
+        if order == 0 and not halves_on:
+            return _last_of_run(keys, values, probe)
         if order <= 0:
             best = probe
             low = probe + 1
@@ -90,17 +98,31 @@ def approximate_place(wanted: Scalar, values: list[Scalar], *, descending: bool 
     return best if best >= 0 else fail(NA)
 
 
+def _last_of_run(keys: Table, values: list[Scalar], place: int) -> int:
+    index = keys.cells.index(keys) if isinstance(keys, Area) else None
+    if index is not None:
+        return index.ends_of_runs[place]
+    wanted, best = values[place], place
+    for later in range(place + 1, len(values)):
+        value = values[later]
+        if type(value) is type(wanted):
+            if compare(value, wanted) != 0:
+                break
+            best = later
+    return best
+
+
 def _descending_place(wanted: Scalar, values: list[Scalar]) -> int:
-    """MATCH with -1: the last of the values that are not smaller, from the start on."""
+    """MATCH with -1: the first that is equal, else the last before one that is smaller."""
     best = -1
     for place, value in enumerate(values):
         if type(value) is not type(wanted):
             continue
         order = compare(value, wanted)
+        if order == 0:
+            return place
         if order < 0:
             break
-        if order == 0 and best >= 0 and compare(values[best], wanted) == 0:
-            continue
         best = place
     return best if best >= 0 else fail(NA)
 
@@ -111,17 +133,24 @@ def match(wanted: Scalar, operand: Operand, mode: Scalar = 1.0) -> float:
     if kind == 0:
         place = exact_place(wanted, values, wildcards=True)
         return float(place + 1) if place is not None else fail(NA)
-    line = _line(values)
     if kind > 0:
-        return float(approximate_place(wanted, line) + 1)
-    return float(_descending_place(0.0 if wanted is None else wanted, line) + 1)
+        return float(approximate_place(wanted, values) + 1)
+    return float(_descending_place(0.0 if wanted is None else wanted, _line(values)) + 1)
+
+
+def _number_of_line(index: Scalar) -> int:
+    """Which column or row to take; what is no number is no column either, and no `#VALUE!`."""
+    try:
+        return int(to_number(index))
+    except Raised:
+        fail(REF)
 
 
 def _looked_up(
-    wanted: Scalar, operand: Operand, index: float, *, is_near: Scalar, by_row: bool
+    wanted: Scalar, operand: Operand, index: Scalar, *, is_near: Scalar, by_row: bool
 ) -> Scalar:
     values = table(operand)
-    place = int(index) - 1
+    place = _number_of_line(index) - 1
     if place < 0:
         fail(VALUE)
     if place >= (values.height if by_row else values.width):
@@ -131,7 +160,7 @@ def _looked_up(
     else:
         keys = values.part(0, 0, values.height, 1)
     if is_near:
-        found: int | None = approximate_place(wanted, _line(keys))
+        found: int | None = approximate_place(wanted, keys)
     else:
         found = exact_place(wanted, keys, wildcards=True)
     if found is None:
@@ -146,11 +175,11 @@ def _flag(value: Operand) -> bool:
     return to_boolean(value)
 
 
-def vlookup(wanted: Scalar, operand: Operand, index: float, near: Scalar = True) -> Scalar:  # noqa: FBT002
+def vlookup(wanted: Scalar, operand: Operand, index: Scalar, near: Scalar = True) -> Scalar:  # noqa: FBT002
     return _looked_up(wanted, operand, index, is_near=_flag(near), by_row=False)
 
 
-def hlookup(wanted: Scalar, operand: Operand, index: float, near: Scalar = True) -> Scalar:  # noqa: FBT002
+def hlookup(wanted: Scalar, operand: Operand, index: Scalar, near: Scalar = True) -> Scalar:  # noqa: FBT002
     return _looked_up(wanted, operand, index, is_near=_flag(near), by_row=True)
 
 
@@ -158,15 +187,15 @@ def lookup(wanted: Scalar, operand: Operand, results: Operand = None) -> Scalar:
     """The vector form, or the array form along the longer side."""
     values = table(operand)
     if results is not None:
-        place = approximate_place(wanted, _line(values))
+        place = approximate_place(wanted, values)
         target = table(results)
         if isinstance(target, Array) and place >= max(target.height, target.width):
             fail(NA)
         return target.at(0, place) if target.width > target.height else target.at(place, 0)
     if values.width > values.height:
-        keys = list(values.part(0, 0, 1, values.width).to_array().values())
+        keys = values.part(0, 0, 1, values.width)
         return values.at(values.height - 1, approximate_place(wanted, keys))
-    keys = list(values.part(0, 0, values.height, 1).to_array().values())
+    keys = values.part(0, 0, values.height, 1)
     return values.at(approximate_place(wanted, keys), values.width - 1)
 
 
@@ -264,8 +293,9 @@ def address(
     sheet: Scalar = None,
 ) -> str:
     r, c, kind = int(row), int(column), int(form)
-    if not 1 <= r <= MAX_ROW or not 1 <= c <= MAX_COLUMN or not 1 <= kind <= 4:
+    if not 1 <= r <= MAX_ROW or not 1 <= c <= MAX_COLUMN or not 1 <= kind <= 8:
         fail(VALUE)
+    kind -= 4 if kind > 4 else 0  # 5 to 8 mean the same again
     if is_a1:
         text = f"{'$' if kind in (1, 3) else ''}{column_name(c)}{'$' if kind in (1, 2) else ''}{r}"
     else:
@@ -273,7 +303,11 @@ def address(
     if sheet is None:
         return text
     name = to_text(sheet)
-    quoted = name if re.fullmatch(r"[^\W\d]\w*", name) else "'" + name.replace("'", "''") + "'"
+    quoted = (
+        name
+        if re.fullmatch(r"(\[[\w.]+\])?[^\W\d]\w*", name)
+        else "'" + name.replace("'", "''") + "'"
+    )
     return f"{quoted}!{text}"
 
 
@@ -298,7 +332,7 @@ def multiply(first: Operand, second: Operand) -> Array:
     columns = list(zip(*b, strict=True))
     return Array(
         tuple(
-            tuple(float(sum(x * y for x, y in zip(r, c, strict=True))) for c in columns) for r in a
+            tuple(finite(sum(x * y for x, y in zip(r, c, strict=True))) for c in columns) for r in a
         )
     )
 
@@ -340,7 +374,7 @@ def inverse(operand: Operand) -> Array:
     found, reduced = _reduced(wide)
     if abs(found) < 1e-300:
         fail(NUM)
-    return Array(tuple(tuple(v + 0.0 for v in r[size:]) for r in reduced))
+    return Array(tuple(tuple(finite(v) for v in r[size:]) for r in reduced))
 
 
 def identity(size: float) -> Array:
@@ -352,7 +386,7 @@ def identity(size: float) -> Array:
 
 LOOKUP: Family = {
     "ADDRESS": spec("n n n? b? v?", address, fills_in=True),
-    "HLOOKUP": spec("v r n b?", hlookup),
+    "HLOOKUP": spec("v r e b?", hlookup),
     "INDEX": spec("a n? n? n?", index),
     "LOOKUP": spec("v a a?", lookup),
     "MATCH": spec("v r n?", match),
@@ -360,7 +394,7 @@ LOOKUP: Family = {
     "MINVERSE": spec("a", inverse),
     "MMULT": spec("a a", multiply),
     "MUNIT": spec("n", identity),
-    "VLOOKUP": spec("v r n b?", vlookup),
+    "VLOOKUP": spec("v r e b?", vlookup),
     "XLOOKUP": spec("v a a r? n? n?", xlookup, fills_in=True),
     "XMATCH": spec("v a n? n?", xmatch, fills_in=True),
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from millstream.formulas.arrays import Operand
 from millstream.formulas.gather import has_window, numbers
@@ -168,8 +168,29 @@ def sum_of(values: list[float], *, is_exact: bool) -> float:
 
 
 def product(*operands: Operand) -> float:
+    """From left to right, as Excel multiplies; over a window exactly, rounded once."""
     found = [n for o in operands if o is not None for n in numbers(o)]
-    return finite(math.prod(found)) if found else 0.0
+    if not found:
+        return 0.0
+    return finite(exact_product(found) if has_window(*operands) else math.prod(found))
+
+
+def exact_product(values: list[float]) -> float:
+    """The nearest float to the product, or an infinity; zero has no sign."""
+    over, under = zip(*(v.as_integer_ratio() for v in values), strict=True)
+    scale: int = 1 << sum(u.bit_length() - 1 for u in under)
+    try:
+        return _product_in_halves(over) / scale + 0.0
+    except OverflowError:
+        return math.inf
+
+
+def _product_in_halves(values: Sequence[int]) -> int:
+    """Long numbers are multiplied by long ones, which is fast."""
+    if len(values) <= 8:
+        return math.prod(values)
+    middle = len(values) // 2
+    return _product_in_halves(values[:middle]) * _product_in_halves(values[middle:])
 
 
 def sum_of_squares(*operands: Operand) -> float:
@@ -214,25 +235,34 @@ def double_factorial(x: float) -> float:
     return finite(float(math.prod(range(n, 0, -2))))
 
 
+#: From twice as many there are more than 2^1024 ways to choose as many.
+_MOST_CHOSEN = 1024
+
+
 def combinations(n: float, k: float) -> float:
     n, k = whole(n), whole(k)
     if n < 0 or k < 0 or k > n:
         fail(NUM)
-    return _as_float(math.comb(n, k))
+    return _chosen(n, k)
+
+
+def _chosen(n: int, k: int) -> float:
+    """The ways to choose k of n; so many that they are no number are not counted."""
+    return _as_float(math.comb(n, k)) if min(k, n - k) <= _MOST_CHOSEN else fail(NUM)
 
 
 def combinations_repeated(n: float, k: float) -> float:
     n, k = whole(n), whole(k)
     if n < 0 or k < 0 or (n == 0 and k > 0):
         fail(NUM)
-    return _as_float(math.comb(n + k - 1, k)) if n + k else 1.0
+    return _chosen(n + k - 1, k) if n + k else 1.0
 
 
 def permutations(n: float, k: float) -> float:
     n, k = whole(n), whole(k)
     if n < 0 or k < 0 or k > n:
         fail(NUM)
-    return _as_float(math.perm(n, k))
+    return _as_float(math.perm(n, k)) if k <= _MOST_CHOSEN else fail(NUM)
 
 
 def permutations_repeated(n: float, k: float) -> float:
@@ -250,9 +280,12 @@ def _as_float(n: int) -> float:
 
 def multinomial(*operands: Operand) -> float:
     found = _naturals(operands)
-    result = math.factorial(sum(found))
+    result, chosen = 1, 0
     for n in found:
-        result //= math.factorial(n)
+        chosen += n
+        if min(n, chosen - n) > _MOST_CHOSEN:
+            fail(NUM)
+        result *= math.comb(chosen, n)
     return _as_float(result)
 
 
@@ -334,7 +367,8 @@ def arabic(text: str) -> float:
     sign = -1 if letters.startswith("-") else 1
     values = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
     found = [values[c] if c in values else fail(VALUE) for c in letters.removeprefix("-")]
-    result = sum(-a if a < b else a for a, b in zip(found, [*found[1:], 0], strict=True))
+    following = [*found[1:], 0][: len(found)]
+    result = sum(-a if a < b else a for a, b in zip(found, following, strict=True))
     return float(sign * result)
 
 
@@ -394,8 +428,10 @@ def _digits_given(value: Scalar) -> str:
 def to_radix(radix: int) -> Callable[..., str]:
     half = (radix**10 if radix != 2 else 2**10) // 2
 
-    def convert(x: float, places: float | None = None) -> str:
-        n = whole(x)
+    def convert(value: Scalar, places: float | None = None) -> str:
+        if places is not None and not 1 <= whole(places) <= 10:
+            fail(NUM)  # whatever the number is
+        n = whole(to_number(value))
         if not -half <= n < half:
             fail(NUM)
         if n < 0:
@@ -403,7 +439,7 @@ def to_radix(radix: int) -> Callable[..., str]:
         text = digits_of(n, radix)
         if places is None:
             return text
-        if whole(places) < len(text) or places > 10:
+        if whole(places) < len(text):
             fail(NUM)
         return text.rjust(whole(places), "0")
 
@@ -500,9 +536,9 @@ MATH: Family = {
     "CEILING.PRECISE": spec("n n?", ceiling_math),
     "COMBIN": spec("n n", combinations),
     "COMBINA": spec("n n", combinations_repeated),
-    "DEC2BIN": spec("n n?", to_radix(2)),
-    "DEC2HEX": spec("n n?", to_radix(16)),
-    "DEC2OCT": spec("n n?", to_radix(8)),
+    "DEC2BIN": spec("v n?", to_radix(2)),
+    "DEC2HEX": spec("v n?", to_radix(16)),
+    "DEC2OCT": spec("v n?", to_radix(8)),
     "DECIMAL": spec("t n", decimal),
     "DELTA": spec("n n?", delta),
     "ERF": spec("n n?", error_function),

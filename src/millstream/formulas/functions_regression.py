@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -33,17 +34,84 @@ def _xs(operand: Operand, ys: Matrix) -> Matrix:
     fail(REF)
 
 
-def _fitted(ys: Matrix, xs: Matrix, *, has_constant: bool) -> tuple[Matrix, Matrix, Matrix]:
-    """Coefficients (the constant last), the design, and the observations."""
-    ones = np.ones((len(xs), 1)) if has_constant else np.zeros((len(xs), 0))
-    design = np.hstack([xs, ones])
-    flat = ys.reshape(-1)
-    if len(flat) < design.shape[1]:
+#: A column of which less is left, once the others are taken out of it, is a sum of them.
+_REDUNDANT = 1e-13
+
+
+@dataclass(frozen=True, slots=True)
+class _Fit:
+    """A fit by least squares: `errors` times the spread of the residue are standard errors."""
+
+    coefficients: tuple[float, ...]
+    constant: float
+    errors: tuple[float, ...]
+    constant_error: float
+    residual: float
+    total: float
+    used: int
+    degrees: int
+
+
+def _fitted(ys: Matrix, xs: Matrix, *, has_constant: bool) -> _Fit:
+    """By orthogonal columns, in the longest floats there are.
+
+    The squares of the columns, which solving for the coefficients at once would need, keep only
+    half the digits: of Longley's famous data nothing would be left. As in Excel a column that is
+    a sum of others has the coefficient 0.
+    """
+    flat, columns = ys.reshape(-1).astype(np.longdouble), xs.astype(np.longdouble)
+    if len(flat) < columns.shape[1] + has_constant:
         fail(NUM)
-    found, *_ = np.linalg.lstsq(design, flat, rcond=None)
-    if not has_constant:
-        found = np.append(found, 0.0)
-    return found, design, flat
+    means = columns.mean(axis=0) * has_constant
+    middle = flat.mean() * has_constant
+    wanted = flat - middle
+    kept, basis, triangle = _orthogonal(columns - means)
+    parts = basis.T @ wanted
+    inverse = _inverse(triangle)
+    rest = wanted - basis @ parts
+    found, errors = np.zeros((2, columns.shape[1]), np.longdouble)
+    found[kept] = inverse @ parts
+    errors[kept] = np.sqrt((inverse**2).sum(axis=1))
+    leverage = means[kept] @ inverse
+    return _Fit(
+        tuple(map(float, found)), float(middle - means @ found), tuple(map(float, errors)),
+        float(np.sqrt(1 / np.longdouble(len(flat)) + leverage @ leverage)),
+        float(rest @ rest), float(wanted @ wanted), len(kept),
+        len(flat) - len(kept) - has_constant,
+    )  # fmt: skip
+
+
+def _orthogonal(columns: Matrix) -> tuple[list[int], Matrix, Matrix]:
+    """The columns that are no sum of those before, an orthonormal basis, and what leads to it."""
+    kept: list[int] = []
+    basis = np.zeros((len(columns), 0), np.longdouble)
+    triangle = np.zeros((columns.shape[1], columns.shape[1]), np.longdouble)
+    for number in range(columns.shape[1]):
+        rest = columns[:, number].copy()
+        size = np.sqrt(rest @ rest)
+        for _ in range(2):  # the second time takes out what rounding has left
+            parts = basis.T @ rest
+            rest -= basis @ parts
+            triangle[: len(kept), len(kept)] += parts
+        left = np.sqrt(rest @ rest)
+        if left <= _REDUNDANT * size:
+            triangle[:, len(kept)] = 0
+            continue
+        triangle[len(kept), len(kept)] = left
+        kept.append(number)
+        basis = np.hstack([basis, (rest / left).reshape(-1, 1)])
+    return kept, basis, triangle[: len(kept), : len(kept)]
+
+
+def _inverse(triangle: Matrix) -> Matrix:
+    """That of an upper triangle; numpy's own knows no long floats."""
+    size = len(triangle)
+    found = np.zeros((size, size), np.longdouble)
+    for row in range(size - 1, -1, -1):
+        rest = -triangle[row, row + 1 :] @ found[row + 1 :]
+        rest[row] += 1
+        found[row] = rest / triangle[row, row]
+    return found
 
 
 def linest(
@@ -58,26 +126,21 @@ def linest(
 
 def _table(ys: Matrix, xs: Matrix, constant: Scalar, statistics: Scalar) -> Array:
     has_constant = constant is not False
-    found, design, flat = _fitted(ys, xs, has_constant=has_constant)
+    fit = _fitted(ys, xs, has_constant=has_constant)
     # Excel gives the coefficients from the last variable to the first, then the constant.
-    first = (*(float(v) for v in found[-2::-1]), float(found[-1]))
+    first: tuple[Scalar, ...] = (*fit.coefficients[::-1], fit.constant)
     if not statistics:
         return Array((first,))
-    width = len(first)
-    rest = flat - design @ (found if has_constant else found[:-1])
-    middle = flat.mean() if has_constant else 0.0
-    residual, total = float(rest @ rest), float(((flat - middle) ** 2).sum())
-    degrees = len(flat) - design.shape[1]
-    variance = residual / degrees if degrees else 0.0
-    spread = np.sqrt(np.maximum(np.diag(np.linalg.pinv(design.T @ design)) * variance, 0.0))
-    errors: tuple[Scalar, ...] = tuple(float(v) for v in spread[: xs.shape[1]][::-1])
-    errors += (float(spread[-1]) if has_constant else NA,)
-    explained = total - residual
-    pad = (NA,) * (width - 2)
-    f_value: Scalar = explained / xs.shape[1] / variance if variance else NUM
+    variance = fit.residual / fit.degrees if fit.degrees else 0.0
+    spread = math.sqrt(variance)
+    errors: tuple[Scalar, ...] = tuple(e * spread for e in fit.errors[::-1])
+    errors += (fit.constant_error * spread if has_constant else NA,)
+    explained = fit.total - fit.residual
+    pad = (NA,) * (len(first) - 2)
+    f_value: Scalar = explained / fit.used / variance if variance and fit.used else NUM
     return Array((
-        first, errors, (explained / total if total else 1.0, math.sqrt(variance), *pad),
-        (f_value, float(degrees), *pad), (explained, residual, *pad),
+        first, errors, (explained / fit.total if fit.total else 1.0, spread, *pad),
+        (f_value, float(fit.degrees), *pad), (explained, fit.residual, *pad),
     ))  # fmt: skip
 
 
@@ -124,7 +187,7 @@ def _predicted(
     ys: Matrix, known_xs: Operand, new_xs: Operand, constant: Scalar, shape: Matrix
 ) -> Array:
     xs = _xs(known_xs, ys)
-    found, _, _ = _fitted(ys, xs, has_constant=constant is not False)
+    fit = _fitted(ys, xs, has_constant=constant is not False)
     if new_xs is None:
         new, is_row = xs, shape.shape[0] == 1
     else:
@@ -133,7 +196,7 @@ def _predicted(
         new = given.reshape(-1, 1) if xs.shape[1] == 1 else given
         if new.shape[1] != xs.shape[1]:
             fail(REF)
-    values = tuple(float(v) for v in new @ found[:-1] + found[-1])
+    values = tuple(float(v) for v in new @ np.array(fit.coefficients) + fit.constant)
     return Array((values,)) if is_row else Array(tuple((v,) for v in values))
 
 

@@ -16,10 +16,12 @@ from millstream.formulas.gather import (
     has_window,
     numbers,
     numbers_and_more,
+    plain_numbers,
     scalars,
 )
 from millstream.formulas.numerals import number_in_text
 from millstream.formulas.registry import Family, spec
+from millstream.formulas.rounding import SQUARABLE
 from millstream.formulas.values import (
     DIV0,
     NA,
@@ -31,7 +33,6 @@ from millstream.formulas.values import (
     checked,
     fail,
     finite,
-    to_number,
 )
 
 
@@ -123,16 +124,15 @@ def variance(values: list[float], *, is_sample: bool) -> float:
 
 
 def variance_of_window(values: list[float], *, is_sample: bool) -> float:
-    """From exact sums, so that what has left a window leaves no trace in it."""
+    """From exact sums, rounded once, so that what has left a window leaves no trace in it."""
     count = len(values)
     if count <= is_sample:
         fail(DIV0)
+    if not all(abs(v) < SQUARABLE for v in values):
+        fail(NUM)
     squares = sum(Fraction(v) ** 2 for v in values)
     upper = count * squares - sum(Fraction(v) for v in values) ** 2
-    try:
-        return float(upper) / (count * (count - is_sample))
-    except OverflowError:
-        fail(NUM)
+    return float(upper) / (count * (count - is_sample))
 
 
 def _spread(
@@ -220,15 +220,16 @@ def largest_of_all(*operands: Operand) -> float:
 
 
 def large(operand: Operand, k: float) -> float:
-    return _kth(sorted(numbers(operand), reverse=True), math.ceil(k))
+    return _kth(sorted(numbers(operand), reverse=True), k)
 
 
 def small(operand: Operand, k: float) -> float:
-    return _kth(sorted(numbers(operand)), math.ceil(k))
+    return _kth(sorted(numbers(operand)), k)
 
 
-def _kth(values: list[float], k: int) -> float:
-    return values[k - 1] if 1 <= k <= len(values) else fail(NUM)
+def _kth(values: list[float], k: float) -> float:
+    """The k-th value; a fraction counts as the next whole number, but one below 1 is none."""
+    return values[math.ceil(k) - 1] if 1 <= k <= len(values) else fail(NUM)
 
 
 def median_of(values: list[float]) -> float:
@@ -246,7 +247,7 @@ def median(*operands: Operand) -> float:
 
 
 def mode(*operands: Operand) -> float:
-    return _modes(numbers(*operands))[0]
+    return _modes(plain_numbers(*operands))[0]
 
 
 def _modes(values: list[float]) -> list[float]:
@@ -258,7 +259,7 @@ def _modes(values: list[float]) -> list[float]:
 
 
 def all_modes(*operands: Operand) -> Array:
-    return column_of(tuple(_modes(numbers(*operands))))
+    return column_of(tuple(_modes(plain_numbers(*operands))))
 
 
 def percentile_of(values: Ordered, share: float) -> float:
@@ -357,12 +358,12 @@ def pairs(first: Operand, second: Operand) -> tuple[list[float], list[float]]:
     one, other = list(scalars(first)), list(scalars(second))
     if len(one) != len(other):
         fail(NA)
+    for value in (*one, *other):
+        checked(value)  # an error matters, even beside an empty cell
     found = [
-        (checked(a), checked(b))
-        for a, b in zip(one, other, strict=True)
-        if type(a) in (float, ErrorValue) and type(b) in (float, ErrorValue)
+        (a, b) for a, b in zip(one, other, strict=True) if type(a) is float and type(b) is float
     ]
-    return [to_number(a) for a, _ in found], [to_number(b) for _, b in found]
+    return [a for a, _ in found], [b for _, b in found]
 
 
 def _products(xs: list[float], ys: list[float]) -> float:
@@ -438,11 +439,18 @@ def _over_pairs(function: Callable[[float, float], float]) -> Callable[[Operand,
     return apply
 
 
+def _is_one_text(operand: Operand) -> bool:
+    """Is it a text, be it in a cell? Among others a text counts as zero, alone it is an error."""
+    if isinstance(operand, Area) and operand.is_cell:
+        operand = operand.at(0, 0)
+    return type(operand) is str
+
+
 def product_sum(*operands: Operand) -> float:
     """SUMPRODUCT: what is no number counts as zero; shapes must agree."""
     tables: list[Table] = []
     for operand in operands:
-        if isinstance(operand, Union):
+        if isinstance(operand, Union) or _is_one_text(operand):
             fail(VALUE)
         tables.append(operand if isinstance(operand, (Array, Area)) else Array(((operand,),)))
     if len({(t.height, t.width) for t in tables}) > 1:

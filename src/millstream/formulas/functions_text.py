@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from millstream.formulas.arrays import Array, Operand
-from millstream.formulas.formats import format_fixed, formatted
+from millstream.formulas.format_numbers import format_fixed
+from millstream.formulas.formats import formatted
 from millstream.formulas.functions_math import rounded
 from millstream.formulas.gather import Tables, has_wildcards, scalars, wildcard
 from millstream.formulas.numerals import number_in_text
@@ -193,13 +194,17 @@ def number_value(text: str, decimal: str = ".", group: str = ",") -> float:
         raise Raised(VALUE) from None
 
 
+def _places(digits: float) -> int:
+    return int(digits) if digits < 128 else fail(VALUE)
+
+
 def fixed(number: float, digits: float = 2.0, without_commas: Scalar = False) -> str:  # noqa: FBT002
-    places = int(digits)
+    places = _places(digits)
     return format_fixed(rounded(number, places), max(0, places), has_commas=not without_commas)
 
 
 def dollar(number: float, digits: float = 2.0) -> str:
-    places = int(digits)
+    places = _places(digits)
     text = "$" + format_fixed(abs(rounded(number, places)), max(0, places), has_commas=True)
     return f"({text})" if number < 0 else text
 
@@ -308,6 +313,7 @@ TEXT: Family = {
     "CODE": spec("t", code),
     "CONCAT": spec("r+", concat),
     "CONCATENATE": spec("t+", concatenate),
+    "_LONGTEXT": spec("t+", concatenate),  # so Excel writes a text of more than 255 characters
     "DOLLAR": spec("n n?", dollar),
     "ENCODEURL": spec("t", encode_url),
     "EXACT": spec("t t", exact),
@@ -321,7 +327,7 @@ TEXT: Family = {
     "LOWER": spec("t", lower),
     "MID": spec("t n n", middle),
     "MIDB": spec("t n n", middle),
-    "N": spec("v", number_of),
+    "N": spec("f", number_of),
     "NUMBERVALUE": spec("t t? t?", number_value),
     "PHONETIC": spec("r", phonetic),
     "PROPER": spec("t", proper),
@@ -333,7 +339,7 @@ TEXT: Family = {
     "SEARCH": spec("t t n?", search),
     "SEARCHB": spec("t t n?", search),
     "SUBSTITUTE": spec("t t t n?", substitute),
-    "T": spec("v", text_of),
+    "T": spec("f", text_of),
     "TEXT": spec("v t", as_text, wants_context=True),
     "TEXTAFTER": spec("t r n? n? n? e?", text_after, fills_in=True),
     "TEXTBEFORE": spec("t r n? n? n? e?", text_before, fills_in=True),

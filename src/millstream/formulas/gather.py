@@ -14,10 +14,12 @@ from millstream.formulas.numerals import number_in_text
 from millstream.formulas.rounding import same_number
 from millstream.formulas.values import (
     ERRORS_BY_NAME,
+    VALUE,
     ErrorValue,
     Raised,
     Scalar,
     compare,
+    fail,
     folded,
     to_number,
 )
@@ -37,6 +39,20 @@ def numbers(*operands: Operand) -> list[float]:
                     raise Raised(value)
         else:
             found.append(to_number(operand))
+    return found
+
+
+def plain_numbers(*operands: Operand) -> list[float]:
+    """The numbers of some arguments, as MODE sees them: a single value must be a number."""
+    found: list[float] = []
+    for operand in operands:
+        if isinstance(operand, Tables) and not (isinstance(operand, Area) and operand.is_cell):
+            found += numbers(operand)
+            continue
+        value = operand.at(0, 0) if isinstance(operand, Area) else operand
+        if type(value) is ErrorValue:
+            raise Raised(value)
+        found.append(value if type(value) is float else fail(VALUE))
     return found
 
 
@@ -129,8 +145,13 @@ def criterion(value: Scalar) -> Matcher:
     operator, rest = found[1] or "", found[2]
     if operator in ("", "=", "<>"):
         matches = _matching_text(rest, is_plain=operator == "")
-        return (lambda v: not matches(v)) if operator == "<>" else matches
-    wanted = _typed(rest)
+        if operator != "<>":
+            return matches
+        if type(typed(rest)) is float:
+            # A text that reads like the number meets both "=1" and "<>1".
+            return lambda v: type(v) is str or not matches(v)
+        return lambda v: not matches(v)
+    wanted = typed(rest)
     kind, holds = type(wanted), _COMPARISONS[operator]
     if rest == "":
         return lambda _value: False
@@ -148,7 +169,7 @@ def equality_keys(value: Scalar) -> list[object] | None:
         text = value.removeprefix("=")
         if not text or text[0] in "<>=" or has_wildcards(text):
             return None
-        value = _typed(text)
+        value = typed(text)
     if type(value) is float:
         near = 2.0**-50 * abs(value)
         return list({_bucket(value - near), _bucket(value), _bucket(value + near)})
@@ -171,7 +192,8 @@ def _bucket(number: float) -> tuple[str, float]:
     return "number", float(f"{number:.12g}")
 
 
-def _typed(text: str) -> Scalar:
+def typed(text: str) -> Scalar:
+    """What is written in a criterion: a boolean, an error, a number, or else a text."""
     if text.upper() in ("TRUE", "FALSE"):
         return text.upper() == "TRUE"
     error = ERRORS_BY_NAME.get(text.upper())
@@ -201,7 +223,7 @@ def _matching_text(text: str, *, is_plain: bool) -> Matcher:
         if is_plain:
             return lambda v: v is None or v == ""
         return lambda v: v is None
-    wanted = _typed(text)
+    wanted = typed(text)
     if type(wanted) is not str:
         return _equal(wanted)
     if has_wildcards(text):

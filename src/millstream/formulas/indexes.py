@@ -6,7 +6,7 @@ from functools import cached_property
 
 from millstream.formulas.arrays import Area
 from millstream.formulas.gather import equality_keys, value_keys
-from millstream.formulas.values import Scalar, folded
+from millstream.formulas.values import ErrorValue, Scalar, compare, folded
 
 #: Shorter areas are searched, not indexed.
 _SHORT = 64
@@ -41,6 +41,24 @@ class AreaIndex:
     def line(self) -> list[Scalar]:
         """All values of a row or a column, empty ones too."""
         return list(self.area.to_array().values())
+
+    @cached_property
+    def ends_of_runs(self) -> list[int]:
+        """For every place of the line, the last of the equal values from there on.
+
+        What is of another kind than its neighbours, such as an empty cell, does not end a run.
+        """
+        line = self.line
+        ends = list(range(len(line)))
+        later: dict[type, int] = {}
+        for place in range(len(line) - 1, -1, -1):
+            value = line[place]
+            following = later.get(type(value))
+            if following is not None and type(value) is not ErrorValue:
+                if compare(value, line[following]) == 0:
+                    ends[place] = ends[following]
+            later[type(value)] = place
+        return ends
 
     @cached_property
     def _first(self) -> dict[tuple[type, Scalar], int]:

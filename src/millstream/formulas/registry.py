@@ -2,9 +2,9 @@
 
 The kinds of a function's parameters are written as words: `n` a number, `t` a text, `b` a
 boolean, `d` a date (a number in the 1900 system whatever the workbook uses), `v` any
-scalar, `e` a scalar that may be an error, `r` whatever is given (a reference stays one),
-`a` an array, evaluated as in an array formula. `?` ends an optional parameter, `+` one of
-a group that repeats.
+scalar, `f` any scalar, that of the first cell if it is a reference, `e` a scalar that may be
+an error, `r` whatever is given (a reference stays one), `a` an array, evaluated as in an
+array formula. `?` ends an optional parameter, `+` one of a group that repeats.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-SCALAR_KINDS = frozenset("ntbdve")
+SCALAR_KINDS = frozenset("ntbdvfe")
 
 
 @dataclass(frozen=True, slots=True)

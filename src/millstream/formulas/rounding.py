@@ -9,6 +9,8 @@ import math
 
 #: Numbers that differ by less than this, as a share, have the same fifteen digits.
 CLOSE = 2.0**-50
+#: Variances of windows are of numbers less than this in size.
+SQUARABLE = 2.0**450
 _WHOLE = 2.0**52
 #: Up to here a number has digits after the point that can be next to a half.
 _FINE = 2.0**47

@@ -338,22 +338,7 @@ def add_rest(cell: Array, floats: Array, value: Any, weight: Any, wides: Wides) 
 
 
 @inlined
-def spread_of(s_hi: Any, s_lo: Any, q_hi: Any, q_lo: Any, n: Any, less: Any, is_root: Any) -> Any:
-    """The variance from the sum and the sum of squares, or its root.
-
-    It is (n * squares - sum * sum) / (n * (n - less)), the upper part in twice the digits.
-    """
-    a, b = two_product(n, q_hi)
-    b += n * q_lo
-    c, d = two_product(s_hi, s_hi)
-    d += 2.0 * s_hi * s_lo
-    upper, rest = two_sum(a, -c)
-    value = max(upper + (rest + (b - d)), 0.0) / (n * (n - less))
-    return np.sqrt(value) if is_root else value
-
-
-@inlined
-def _add_to_three(three: Any, value: Any) -> Any:
+def add_to_three(three: Any, value: Any) -> Any:
     """A number more in a sum of three floats, each far less than the one before."""
     first, error = two_sum(three[0], value)
     second, error = two_sum(three[1], error)
@@ -372,10 +357,10 @@ def variance_of(total: Any, squares: Any, rests: Any, count: Any, less: Any) -> 
     three = (0.0, 0.0, 0.0)
     for part in (squares[0], squares[1], rests[0], rests[1]):
         product, rest = two_product(n, part)
-        three = _add_to_three(_add_to_three(three, product), rest)
+        three = add_to_three(add_to_three(three, product), rest)
     for one, other, times in ((0, 0, -1.0), (0, 1, -2.0), (1, 1, -1.0)):
         product, rest = two_product(total[one], total[other])
-        three = _add_to_three(_add_to_three(three, times * product), times * rest)
+        three = add_to_three(add_to_three(three, times * product), times * rest)
     # The first two may cancel out, and then the third counts.
     upper, rest = two_sum(three[0], three[1])
     return max(upper + (rest + three[2]), 0.0) / (n * (n - less))

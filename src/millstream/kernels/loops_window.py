@@ -26,7 +26,6 @@ from millstream.kernels.loops_sums import (
     _add_once,
     _add_slowly,
     narrow,
-    spread_of,
     two_product,
     two_sum,
 )
@@ -132,14 +131,20 @@ def _add_carefully(row: Array, floats: Array, at: int, value: Any, wides: Wides)
 
 @inlined
 def add_square(row: Array, floats: Array, at: int, value: Any, sign: Any, wides: Wides) -> None:
-    """Add or take away a square as two numbers whose sum it is exactly, unless it is huge."""
-    if not abs(value) < _SPLITTABLE:
-        row[at + 4] += np.int64(sign)  # counted as an infinity
+    """Add or take away a square, rounded; of a huge value it is counted as an infinity."""
+    if not abs(value) < rounding.SQUARABLE:
+        row[at + 4] += np.int64(sign)
         return
-    square, rest = two_product(value, value)
-    add_to_sum(row, floats, at, sign * square, wides)
-    if rest != 0.0:
-        add_to_sum(row, floats, at, sign * rest, wides)
+    add_to_sum(row, floats, at, sign * (value * value), wides)
+
+
+@inlined
+def add_rest(row: Array, floats: Array, at: int, value: Any, sign: Any, wides: Wides) -> None:
+    """Add or take away what the rounding of a square has left out."""
+    if abs(value) < rounding.SQUARABLE:
+        _, rest = two_product(value, value)
+        if rest != 0.0:
+            add_to_sum(row, floats, at, sign * rest, wides)
 
 
 @inlined
@@ -202,31 +207,6 @@ def window_average(
     if numbers == 0:
         return 0.0, _DIV0
     return value / numbers + 0.0, 0
-
-
-@tight
-def window_spread(
-    row: Array, floats: Array, sums: int, squares: int, error: Any, numbers: Any, less: int,
-    is_root: int, wides: Wides,
-) -> Any:  # fmt: skip
-    """The variance, or its root; `less` is one for that of a sample.
-
-    It is (n * squares - sum * sum) / (n * (n - less)), the upper part in twice the digits.
-    """
-    if error != 0:
-        return 0.0, error
-    if numbers <= less:
-        return 0.0, _DIV0
-    if row[squares + 4] != 0:
-        return 0.0, _NUM
-    s_hi = sum_of(row, floats, sums, wides)
-    q_hi = sum_of(row, floats, squares, wides)
-    s_lo = floats[sums + LO] if row[sums + WIDE] == 0 else 0.0
-    q_lo = floats[squares + LO] if row[squares + WIDE] == 0 else 0.0
-    value = spread_of(s_hi, s_lo, q_hi, q_lo, float(numbers), float(less), is_root)
-    if value - value != 0.0:
-        return 0.0, _NUM
-    return value, 0
 
 
 # --- least and greatest -----------------------------------------------------------------
@@ -293,24 +273,6 @@ def window_index(
 
 
 @tight
-def window_product(
-    row: Array, pool: Array, floats: Array, group: int, stride: int, column: int, error: Any
-) -> Any:
-    """From the oldest to the newest, as the reference multiplies: not kept, but computed."""
-    if error != 0:
-        return 0.0, error
-    product, count = 1.0, 0
-    for position in range(row[group + FIRST], row[group + SEEN]):
-        at = place_of(row, group, stride, position)
-        if (pool[at + STATUSES] >> (8 * column)) & 0xFF == 0:
-            product *= floats[at + VALUES + column]
-            count += 1
-    if product - product != 0.0:
-        return 0.0, _NUM
-    return (product + 0.0 if count else 0.0), 0
-
-
-@tight
 def first_error_of(row: Array, pool: Array, group: int, stride: int, columns: int) -> Any:
     """The first error of several columns, of which `columns` has a bit per byte."""
     for position in range(row[group + FIRST], row[group + SEEN]):
@@ -320,61 +282,6 @@ def first_error_of(row: Array, pool: Array, group: int, stride: int, columns: in
             if (columns >> (8 * n)) & 1 and status >= _FIRST_ERROR:
                 return status
     return 0
-
-
-@tight
-def window_match_below(
-    row: Array, pool: Array, floats: Array, group: int, stride: int, column: int, x: Any,
-    status: Any,
-) -> Any:  # fmt: skip
-    """MATCH with mode 1: by halving, as if the numbers rose; what is no number is passed over."""
-    if status >= _FIRST_ERROR:
-        return 0.0, status
-    first = row[group + FIRST]
-    low, high, best = 0, row[group + SEEN] - first - 1, -1
-    while low <= high:
-        middle = (low + high) // 2
-        probe = middle
-        while probe <= high and _status(row, pool, group, stride, column, first + probe) != 0:
-            probe += 1
-        if probe > high:
-            high = middle - 1
-            continue
-        value = floats[place_of(row, group, stride, first + probe) + VALUES + column]
-        if value <= x or same(value, x):
-            best = probe
-            low = probe + 1
-        else:
-            high = middle - 1
-    return (float(best + 1), 0) if best >= 0 else (0.0, _NA)
-
-
-@tight
-def window_match_above(
-    row: Array, pool: Array, floats: Array, group: int, stride: int, column: int, x: Any,
-    status: Any,
-) -> Any:  # fmt: skip
-    """MATCH with mode -1: the last of the numbers that are not smaller, from the oldest on."""
-    if status >= _FIRST_ERROR:
-        return 0.0, status
-    first, best, is_equal = row[group + FIRST], -1, False
-    for n in range(row[group + SEEN] - first):
-        if _status(row, pool, group, stride, column, first + n) != 0:
-            continue
-        value = floats[place_of(row, group, stride, first + n) + VALUES + column]
-        if same(value, x):
-            if not is_equal:
-                best, is_equal = n, True
-        elif value < x:
-            break
-        else:
-            best, is_equal = n, False
-    return (float(best + 1), 0) if best >= 0 else (0.0, _NA)
-
-
-@inlined
-def _status(row: Array, pool: Array, group: int, stride: int, column: int, position: Any) -> Any:
-    return (pool[place_of(row, group, stride, position) + STATUSES] >> (8 * column)) & 0xFF
 
 
 @tight

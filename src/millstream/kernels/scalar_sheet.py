@@ -348,7 +348,11 @@ def approximate_place(x: Any, keys: Array) -> Any:
     low, high, best = 0, keys.size - 1, -1
     while low <= high:
         middle = (low + high) // 2
-        if same(keys[middle], x) or keys[middle] < x:
+        if same(keys[middle], x):
+            while middle + 1 < keys.size and same(keys[middle + 1], x):
+                middle += 1
+            return middle
+        if keys[middle] < x:
             best = middle
             low = middle + 1
         else:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import re
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeGuard
 
 from millstream.calculus.sheets import Address
 from millstream.formulas.kinds import Kind
-from millstream.formulas.numerals import number_in_text
+from millstream.formulas.syntax import Call, Cell, Node, WindowOf
 from millstream.formulas.syntax import Group as Parenthesis
-from millstream.formulas.syntax import Literal, Node, WindowOf
-from millstream.kernels.loops_sums import CELL
+from millstream.formulas.values import Scalar
+from millstream.kernels.loops_tops import MOST
 from millstream.kernels.loops_window import ERRORS
+from millstream.kernels.sheet_criteria import FUNCTIONS as CRITERIA
+from millstream.kernels.sheet_criteria import Criteria
 from millstream.kernels.sheet_operands import (
     Lines,
     NotCompiled,
@@ -22,24 +24,28 @@ from millstream.kernels.sheet_operands import (
     pair,
     written_number,
 )
-from millstream.kernels.sheet_windows import Condition, Group
+from millstream.kernels.sheet_windows import Group
 
 NUMBER, TEXT = Kind.NUMBER, Kind.TEXT
 _SPREADS = {
     "VAR": (1, 0), "VAR.S": (1, 0), "VARP": (0, 0), "VAR.P": (0, 0),
     "STDEV": (1, 1), "STDEV.S": (1, 1), "STDEVP": (0, 1), "STDEV.P": (0, 1),
 }  # fmt: skip
-_CRITERION = re.compile(r"(<=|>=|=|<|>)?(.*)", re.DOTALL)
-_TESTS = {
-    "": "same({v}, {c})", "=": "same({v}, {c})",
-    "<": "{v} < {c} and not same({v}, {c})", ">": "{v} > {c} and not same({v}, {c})",
-    "<=": "{v} <= {c} or same({v}, {c})", ">=": "{v} >= {c} or same({v}, {c})",
-}  # fmt: skip
 
 
 class Surroundings(Protocol):
     lines: Lines
     texts: Texts
+
+    def cell(self, address: Address) -> Operand | None:
+        """A cell that changes, or None for a constant."""
+        ...
+
+    def fixed(self, address: Address) -> Scalar: ...
+
+    def formula(self, address: Address) -> Node | None:
+        """The formula of a cell that is computed."""
+        ...
 
     def window(self, address: Address) -> tuple[Group, int, Operand]:
         """The group of a window, its column there, and what its source holds."""
@@ -83,46 +89,55 @@ class Aggregates:
         self.around = around
         self.lines = around.lines
         self.operand = operand
+        self.criteria = Criteria(self)
 
     def call(self, function: str, arguments: tuple[Node, ...]) -> Operand:
         windows = [n for n in arguments if isinstance(n, WindowOf)]
         others = [n for n in arguments if not isinstance(n, WindowOf)]
         if function == "SUMPRODUCT" and not others:
-            return self._products([self._seen(n) for n in windows])
-        if function in ("COUNTIF", "SUMIF", "AVERAGEIF", "COUNTIFS", "SUMIFS", "AVERAGEIFS"):
-            return self._conditional(function, arguments)
+            return self._products([self.seen(n) for n in windows])
+        if function in CRITERIA:
+            return self.criteria.call(function, arguments)
         if len(windows) > 1:
             raise NotCompiled(f"{function} of several windows")
-        window = self._seen(windows[0])
+        window = self.seen(windows[0])
         if function == "INDEX" and arguments[0] is windows[0] and len(others) == 1:
             return self._index(window, others[0])
         if function == "MATCH" and len(arguments) > 1 and arguments[1] is windows[0]:
             return self._match(window, others)
         found = _SIMPLE.get(function)
         if function == "COUNTA" and not others:
-            return self._made(
+            return self.made(
                 f"float(window_given(row, G{window.group.number}, {window.counts})), 0"
             )
         if window.source.kind is not NUMBER:
             raise NotCompiled(f"{function} of a window that does not hold numbers")
         if found is not None and not others:
-            return self._made(found(window))
+            return self.made(found(window))
         if function in _SPREADS and not others:
             return self._spread(window, *_SPREADS[function])
         if function in ("RANK", "RANK.EQ") and arguments[1] is windows[0]:
             return self._rank(window, others)
+        if function in _TOPS and len(others) == 1 and arguments[0] is windows[0]:
+            count = self._few(others[0])
+            if count:
+                tops = window.group.top(window.column, _TOPS[function], count)
+                return self.made(
+                    f"window_top(row, pool, numbers, {tops}, {window.error}, {window.numbers}, "
+                    f"{count})"
+                )
         if function in _WITH_ONE and len(others) == 1 and arguments[0] is windows[0]:
-            return self._made(_WITH_ONE[function].format(
+            return self.made(_WITH_ONE[function].format(
                 w=window.tree, e=window.error, a=", ".join(pair(self._number(others[0])))
             ))  # fmt: skip
         raise NotCompiled(f"{function} of a window")
 
-    def _seen(self, node: Node) -> Seen:
+    def seen(self, node: Node) -> Seen:
         assert isinstance(node, WindowOf)
         cell = node.cell
         return Seen(*self.around.window((cell.sheet, cell.row, cell.column)))
 
-    def _made(self, call: str) -> Operand:
+    def made(self, call: str) -> Operand:
         value, status = self.lines.fresh()
         self.lines.add(f"{value}, {status} = {call}")
         return Operand(NUMBER, value, status, may_be_empty=False)
@@ -152,13 +167,39 @@ class Aggregates:
         if mode is None:
             raise NotCompiled("MATCH in a window with a mode that is computed")
         if mode == 0:
+            tops = self._tops_of(window, others[0])
+            if tops:
+                return self.made(
+                    f"window_match_top(row, pool, numbers, {tops}, {window.numbers}, "
+                    f"{', '.join(pair(wanted))})"
+                )
             first = f"row[G{window.group.number} + FIRST]"
-            return self._made(f"window_match({window.tree}, {first}, {', '.join(pair(wanted))})")
+            return self.made(f"window_match({window.tree}, {first}, {', '.join(pair(wanted))})")
+        tree = window.group.peak(window.column)
         near = "window_match_below" if mode > 0 else "window_match_above"
-        return self._made(
-            f"{near}(row, pool, numbers, {window.place}, {window.column}, "
-            f"{', '.join(pair(wanted))})"
-        )
+        return self.made(f"{near}(row, pool, numbers, {tree}, {', '.join(pair(wanted))})")
+
+    def _few(self, node: Node) -> int:
+        """A written number of values that is small; otherwise zero."""
+        found = self.criteria.constant_number(node)
+        return math.ceil(found) if found is not None and 1.0 <= found <= MOST else 0
+
+    def _tops_of(self, window: Seen, node: Node) -> str | None:
+        """The queues in which LARGE or SMALL has found what is looked for in the same window."""
+        if isinstance(node, Cell):
+            node = self.around.formula((node.sheet, node.row, node.column)) or node
+        while isinstance(node, Parenthesis) or _is_or_else(node):
+            node = node.inner if isinstance(node, Parenthesis) else node.arguments[0]
+        if not (isinstance(node, Call) and node.function in _TOPS and len(node.arguments) == 2):
+            return None
+        source, which = node.arguments
+        count = self._few(which)
+        if not isinstance(source, WindowOf) or not count:
+            return None
+        other = self.seen(source)
+        if other.group is not window.group or other.column != window.column:
+            return None
+        return window.group.top(window.column, _TOPS[node.function], count)
 
     def _rank(self, window: Seen, others: Sequence[Node]) -> Operand:
         x = self._number(others[0])
@@ -168,15 +209,15 @@ class Aggregates:
             if order is None:
                 raise NotCompiled("RANK with an order that is computed")
             rising = "1" if order else "0"
-        return self._made(
+        return self.made(
             f"window_rank({window.tree}, {window.error}, {', '.join(pair(x))}, {rising})"
         )
 
     def _spread(self, window: Seen, less: int, is_root: int) -> Operand:
-        sums = window.group.sum(("number", (window.column,)))
-        squares = window.group.sum(("square", (window.column,)))
-        return self._made(
-            f"window_spread(row, floats, {sums}, {squares}, {window.error}, {window.numbers}, "
+        kinds = ("number", "square", "rest", "scratch")
+        places = ", ".join(window.group.sum((kind, (window.column,))) for kind in kinds)
+        return self.made(
+            f"window_spread(row, floats, ({places}), {window.error}, {window.numbers}, "
             f"{less}, {is_root}, wides)"
         )
 
@@ -196,86 +237,19 @@ class Aggregates:
         self.lines.add(
             f"{error} = first_error_of(row, pool, {windows[0].place}, {which}) if {tests} else 0"
         )
-        return self._made(f"window_sum(row, floats, {place}, {error}, wides)")
-
-    # --- criteria ---
-
-    def _conditional(self, function: str, arguments: tuple[Node, ...]) -> Operand:
-        if function.endswith("S"):
-            if len(arguments) != (2 if function == "COUNTIFS" else 3):
-                raise NotCompiled(f"{function} with several criteria")
-            function = function[:-1]
-            if function != "COUNTIF":
-                arguments = (*arguments[1:], arguments[0])
-        tested, wanted, *more = arguments
-        if not isinstance(tested, WindowOf) or (more and not isinstance(more[0], WindowOf)):
-            raise NotCompiled(f"{function} of a window and something else")
-        window = self._seen(tested)
-        summed = self._seen(more[0]) if more else window
-        if summed.group is not window.group:
-            raise NotCompiled(f"{function} of windows of different ticks")
-        literal = wanted
-        while isinstance(literal, Parenthesis):
-            literal = literal.inner
-        if isinstance(literal, Literal):
-            return self._constant_criterion(function, window, summed, literal)
-        found = self.operand(wanted)
-        if function != "COUNTIF" or found.kind is not NUMBER or window.source.kind is not NUMBER:
-            raise NotCompiled(f"{function} with a criterion that is computed")
-        return self._made(
-            f"window_count_equal({window.tree}, {window.place}, {window.column}, "
-            f"{', '.join(pair(found))}), 0"
-        )
-
-    def _constant_criterion(
-        self, function: str, window: Seen, summed: Seen, literal: Literal
-    ) -> Operand:
-        condition = Condition(window.column, self._test(window, literal))
-        if function != "COUNTIF" and summed.source.kind is not NUMBER:
-            raise NotCompiled(f"{function} of a window that does not hold numbers")
-        if function == "COUNTIF":
-            place = window.group.matching(condition, -1)
-            return self._made(f"float(row[{place} + {CELL + 1}]), 0")
-        place = window.group.matching(condition, summed.column)
-        error, _ = self.lines.fresh()
-        self.lines.add(f"{error} = 0")
-        if summed.column != window.column:
-            # The error is that of the first value that meets the condition.
-            number = window.group.matching_number(condition, summed.column)
-            g = window.group.number
-            self.lines.add(f"if row[{place} + {CELL + 2}] != 0:")
-            self.lines.add(f"    {error} = error_{g}_{number}(row, pool, numbers, folded)")
-        if function == "SUMIF":
-            return self._made(f"window_sum(row, floats, {place}, {error}, wides)")
-        return self._made(
-            f"window_average(row, floats, {place}, {error}, row[{place} + {CELL}], wides)"
-        )
-
-    def _test(self, window: Seen, literal: Literal) -> str:
-        value = literal.value
-        if type(value) is float and window.source.kind is NUMBER:
-            return _TESTS[""].replace("{c}", repr(value))
-        if type(value) is not str:
-            raise NotCompiled("a criterion of this kind")
-        found = _CRITERION.fullmatch(value)
-        assert found is not None
-        operator, rest = found[1] or "", found[2]
-        number = number_in_text(rest) if rest else None
-        if window.source.kind is NUMBER and number is not None and value[:2] != "<>":
-            return _TESTS[operator].replace("{c}", repr(number))
-        is_plain = window.source.kind is TEXT and number is None and operator in ("", "=")
-        if not is_plain or not rest or any(c in rest for c in "*?~<>") or _is_word(rest):
-            raise NotCompiled(f"the criterion {value!r}")
-        code = self.around.texts.number(rest)
-        return f"folded[np.int64({{v}})] == folded[{code}]"
+        return self.made(f"window_sum(row, floats, {place}, {error}, wides)")
 
 
-def _is_word(text: str) -> bool:
-    return text.upper() in ("TRUE", "FALSE") or text.startswith("#")
+def _is_or_else(node: Node) -> TypeGuard[Call]:
+    return isinstance(node, Call) and node.function in ("IFERROR", "IFNA")
 
 
 def _sum_place(window: Seen) -> str:
     return window.group.sum(("number", (window.column,)))
+
+
+def _mode(window: Seen) -> str:
+    return f"window_mode(row, pool, numbers, {window.group.mode(window.column)}, {window.error})"
 
 
 def _extreme(window: Seen, sign: int) -> str:
@@ -295,14 +269,18 @@ _SIMPLE: dict[str, Callable[[Seen], str]] = {
     "MIN": lambda w: _extreme(w, 1),
     "MAX": lambda w: _extreme(w, -1),
     "MEDIAN": lambda w: f"window_median({w.tree}, {w.error})",
-    "MODE": lambda w: f"window_mode({w.tree}, {w.error})",
-    "MODE.SNGL": lambda w: f"window_mode({w.tree}, {w.error})",
-    "PRODUCT": lambda w: f"window_product(row, pool, numbers, {w.place}, {w.column}, {w.error})",
+    "MODE": _mode,
+    "MODE.SNGL": _mode,
+    "PRODUCT": lambda w: (
+        f"window_product(row, pool, {w.group.product(w.column)}, {w.error}, {w.numbers})"
+    ),
     "SUMSQ": lambda w: (
         f"window_sum(row, floats, {w.group.sum(('product', (w.column, w.column)))}, "
         f"{w.error}, wides)"
     ),
 }
+#: Whether the greatest or the least come first.
+_TOPS = {"LARGE": 1, "SMALL": -1}
 _WITH_ONE = {
     "LARGE": "window_kth({w}, {e}, {a}, 1)",
     "SMALL": "window_kth({w}, {e}, {a}, 0)",

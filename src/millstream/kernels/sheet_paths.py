@@ -25,6 +25,7 @@ from millstream.calculus.sheets import (
 from millstream.calculus.types import Kind as ColumnKind
 from millstream.calculus.types import QueueType
 from millstream.formulas.kinds import Kind
+from millstream.formulas.syntax import Node
 from millstream.formulas.values import ErrorValue, Scalar
 from millstream.kernels.sheet_formulas import Formulas
 from millstream.kernels.sheet_large import Memory, Step, steps_of
@@ -196,6 +197,10 @@ class Path:
 
     def fixed(self, address: Address) -> Scalar:
         return self.whole.fixed(address)
+
+    def formula(self, address: Address) -> Node | None:
+        cell = self.whole.by_address.get(address)
+        return cell.rule.formula if cell and isinstance(cell.rule, Computed) else None
 
     def _loaded(self, address: Address) -> Operand:
         """A cell as it was left by an earlier tuple, read before anything else happens."""

@@ -11,16 +11,19 @@ from millstream.kernels.sheet_plain_paths import PlainPath
 
 _WINDOW_NAMES = (
     "BASE", "CAPACITY", "END", "FIRST", "SEEN", "STATUSES", "TIME", "VALUES", "add_product",
-    "add_square", "add_to_sum", "count_odd", "error_in", "first_error_of", "has_left", "move",
-    "place_of", "queue_enter", "queue_leave", "room_wanted", "same", "window_average",
-    "window_extreme",
-    "window_given", "window_index", "window_match_above", "window_match_below", "window_numbers",
-    "window_product", "window_spread", "window_sum",
+    "add_rest", "add_square", "add_to_sum", "count_odd", "error_in", "first_error_of", "has_left",
+    "move", "place_of", "queue_enter", "queue_leave", "room_wanted", "same", "window_average",
+    "window_extreme", "window_given", "window_index", "window_numbers", "window_sum",
 )  # fmt: skip
 _TREE_NAMES = (
-    "tree_enter", "tree_leave", "window_count_equal", "window_kth", "window_match",
-    "window_median", "window_mode", "window_percentile", "window_quartile", "window_rank",
+    "mode_enter", "mode_leave", "tree_enter", "tree_leave", "window_kth",
+    "window_match", "window_median", "window_mode", "window_percentile", "window_quartile",
+    "window_rank",
 )  # fmt: skip
+_CRITERION_NAMES = ("criterion_bounds", "is_met", "window_count_met")
+_PEAK_NAMES = ("peaks_enter", "peaks_moved", "window_match_above", "window_match_below")
+_TOP_NAMES = ("tops_enter", "tops_leave", "window_match_top", "window_top")
+_PRODUCT_NAMES = ("product_enter", "product_leave", "window_product")
 #: Why a loop stops: for want of room, of numbers of keys, or because all is done.
 WANTS_ROOM, DONE, WANTS_KEYS = range(3)
 #: Few windows are compiled into the loop, which is fast; many would take minutes.
@@ -39,9 +42,14 @@ def source_of(whole: Compilation) -> str:
             "import numpy as np",
             "from numba import boolean, float64, int8, int32, int64, types",
             "from millstream.compiled import apart, inlined",
+            "from millstream.kernels.loops_spread import window_spread",
+            f"from millstream.kernels.loops_criteria import {', '.join(_CRITERION_NAMES)}",
+            f"from millstream.kernels.loops_peaks import {', '.join(_PEAK_NAMES)}",
+            f"from millstream.kernels.loops_product import {', '.join(_PRODUCT_NAMES)}",
+            f"from millstream.kernels.loops_tops import {', '.join(_TOP_NAMES)}",
             f"from millstream.kernels.loops_tree import {', '.join(_TREE_NAMES)}",
             f"from millstream.kernels.loops_window import {', '.join(_WINDOW_NAMES)}",
-            "from millstream.kernels.loops_sums import Wides, has_room",
+            "from millstream.kernels.loops_sums import Wides, clear_sum, has_room",
             f"from millstream.kernels.scalar_sheet import {', '.join(used)}",
             "",
             "MAKES_ARRAYS = False",

@@ -173,9 +173,10 @@ def _average(window: WindowSummary) -> tuple[Scalar]:
 
 
 def _kth(window: WindowSummary, k: Scalar, *, is_largest: bool) -> tuple[Scalar]:
-    place = math.ceil(to_number(k))
-    if not 1 <= place <= window.numbers:
+    wanted = to_number(k)
+    if not 1 <= wanted <= window.numbers:
         fail(NUM)
+    place = math.ceil(wanted)
     return (window.ordered()[-place if is_largest else place - 1],)
 
 

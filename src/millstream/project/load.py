@@ -2,22 +2,40 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from millstream.calculus.graph import Program
 from millstream.connectors.location import Format, Location, parse_location
 from millstream.connectors.settings import settings_of
 from millstream.errors import Fault, MillstreamError, ProgramError, UsageError
-from millstream.languages import Translation, read_source, translate
-from millstream.project.file import SHEET, ProjectFile, SinkTable, StreamTable, parse_project
-from millstream.project.link import Linked, link
+from millstream.languages import Expected, Translation, read_source, translate
+from millstream.project.file import (
+    SHEET,
+    NodeTable,
+    ProjectFile,
+    SinkTable,
+    StreamTable,
+    parse_project,
+)
+from millstream.project.link import link
 from millstream.project.sheets import add_sheets
 
 
-def load_project(
-    folder: Path, shown: str
-) -> tuple[Linked, dict[str, Location], dict[str, Location]]:
-    """The linked program, the location of each input and of each output that has a sink."""
+@dataclass(frozen=True, slots=True)
+class Project:
+    """The linked program, where its inputs and outputs are, and what its nodes say of it."""
+
+    program: Program
+    sources: dict[str, Location]
+    sinks: dict[str, Location]
+    notes: tuple[str, ...]
+    warnings: tuple[Fault, ...]
+    expected: tuple[Expected, ...]
+
+
+def load_project(folder: Path, shown: str) -> Project:
+    """All programs of a folder as one."""
     file = folder / "millstream.toml"
     if not file.exists():
         raise UsageError(f'the folder "{shown}" has no millstream.toml')
@@ -30,7 +48,25 @@ def load_project(
     for sink in project.sinks:
         queue = f"{sink.name}.out" if f"{sink.name}.out" in linked.program.outputs else sink.name
         sinks[queue] = _sink(sink, folder)
-    return linked, sources, sinks
+    said = [(node, translations[node.name]) for node in project.nodes]
+    return Project(
+        linked.program,
+        sources,
+        sinks,
+        tuple(f"{node.name}: {note}" for node, found in said for note in found.notes),
+        tuple(fault for _, found in said for fault in found.warnings),
+        tuple(e for node, found in said for e in _expected(node, found, linked.program)),
+    )
+
+
+def _expected(node: NodeTable, found: Translation, program: Program) -> list[Expected]:
+    """What a node expects of inputs of the project; what other nodes give is not known yet."""
+    columns = {(one.name, f.name) for one in program.inputs for f in one.type.schema}
+    renamed = [
+        replace(one, columns=tuple((node.inputs.get(i, i), column) for i, column in one.columns))
+        for one in found.expected
+    ]
+    return [one for one in renamed if columns.issuperset(one.columns)]
 
 
 def _translations(project: ProjectFile, folder: Path) -> dict[str, Translation]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from millstream.api import Compiled, InputGiven
@@ -67,19 +67,26 @@ def explain_situation(
     """Run what is known up to the end of the inputs, and evaluate each line for a subject."""
     path = Path(file)
     checked = check_text(read_source(path, str(file)))
-    return situation_of(checked, key, _facts(checked, path.parent, inputs or {}))
-
-
-def situation_of(checked: Checked, key: str, facts: list[dict[str, Value]]) -> Situation:
-    """How each line stands, given the facts of all subjects."""
-    subject = checked.domain.subject
-    column = f"{subject}.{checked.domain.entities[subject].key}"
-    by_key = {str(row[column]): row for row in facts}
+    by_key = _facts(checked, path.parent, inputs or {})
     if key not in by_key:
-        known = sorted(by_key)
-        hint = f"there are: {listing(known)}. {suggest(key, known) or ''}".strip()
-        raise UsageError(f"no {subject} {key} is there at the end of the inputs", hint=hint)
-    lines = tuple(_said(checked.nodes, by_key[key], 0, True))
+        forever = replace(checked, domain=replace(checked.domain, departed=None))
+        has_departed = key in _facts(forever, path.parent, inputs or {})
+        raise _absent(checked.domain.subject, key, sorted(by_key), has_departed=has_departed)
+    return situation_of(checked, key, by_key[key])
+
+
+def _absent(subject: str, key: str, known: list[str], *, has_departed: bool) -> UsageError:
+    if has_departed:
+        hint = f"there are: {listing(known)}" if known else None
+        return UsageError(f"{subject} {key} has departed", hint=hint)
+    hint = f"there are: {listing(known)}. {suggest(key, known) or ''}".strip()
+    return UsageError(f"no {subject} {key} is there at the end of the inputs", hint=hint)
+
+
+def situation_of(checked: Checked, key: str, facts: Mapping[str, Value]) -> Situation:
+    """How each line stands, given the facts of a subject."""
+    subject = checked.domain.subject
+    lines = tuple(_said(checked.nodes, facts, 0, True))
     outcomes = {s.outcome for s in lines if s.text.startswith("require")}
     status = RESTRICTED if "false" in outcomes else UNDECIDED if UNDECIDED in outcomes else ALLOWED
     return Situation(subject, key, status, lines)
@@ -87,8 +94,8 @@ def situation_of(checked: Checked, key: str, facts: list[dict[str, Value]]) -> S
 
 def _facts(
     checked: Checked, folder: Path, inputs: Mapping[str, InputGiven]
-) -> list[dict[str, Value]]:
-    """One row of facts for every subject that is there at the end."""
+) -> dict[str, dict[str, Value]]:
+    """One row of facts for every subject that is there at the end, by its key."""
     program = facts_program(checked.domain, (r.requirement() for r in rules_in(checked.nodes)))
     sources = sources_of(checked.domain, program, folder)
     located = {name: parse_location(text, folder) for name, text in sources.items()}
@@ -99,7 +106,9 @@ def _facts(
         assert isinstance(weight, int)
         rest = tuple((n, v) for n, v in row.items() if n not in (TIME_COLUMN, WEIGHT_COLUMN))
         counted[rest] += weight
-    return [dict(row) for row, count in counted.items() if count > 0]
+    subject = checked.domain.entities[checked.domain.subject]
+    found = [dict(row) for row, count in counted.items() if count > 0]
+    return {str(row[f"{subject.name}.{subject.key}"]): row for row in found}
 
 
 def _said(

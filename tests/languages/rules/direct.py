@@ -83,7 +83,7 @@ def _one(rows: Iterable[Row], **wanted: Any) -> Row | None:
 
 
 def _nearest(berth: Row | None, tables: Tables, kind: str) -> str | None:
-    if berth is None or None in (berth["x"], berth["y"]):
+    if berth is None or None in (berth.get("x"), berth.get("y")):
         return None
     near = [
         ((berth["x"] - s["x"]) ** 2 + (berth["y"] - s["y"]) ** 2, s["sensor"])
@@ -147,8 +147,11 @@ def outcomes(
             case When(condition, body):
                 yield from outcomes(body, facts, _both(applies, value(condition, facts)))
             case Location(names, body):
-                here = [value(Field("vessel", "destination"), facts),
-                        value(Field("berth", "basin"), facts)]  # fmt: skip
+                berth = facts["berth"]
+                basin = value(Field("berth", "basin"), facts)
+                if basin is None and berth is not None and berth.get("name") is not None:
+                    basin = "none"  # a berth that names no basin is in none
+                here = [value(Field("vessel", "destination"), facts), basin]
                 is_here = [None if h is None else h == n.value for n in names for h in here]
                 found = True if True in is_here else None if None in is_here else False
                 yield from outcomes(body, facts, _both(applies, found))

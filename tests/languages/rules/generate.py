@@ -49,7 +49,7 @@ def conditions() -> st.SearchStrategy[str]:
         st.builds(lambda r, n: f"tugs.available {r} {n}", relation, st.integers(0, 3)),
         st.builds(lambda r, k: f"vessel.kind {r} {k}", st.sampled_from(("==", "!=")),
                   st.sampled_from(("Barge", "Tanker"))),
-        st.just('vessel.destination == "west"'),
+        st.sampled_from(('vessel.destination == "west"', 'berth.basin == "north"')),
     )  # fmt: skip
     return st.recursive(
         leaf,
@@ -145,7 +145,7 @@ FIRST: dict[str, list[dict[str, Value]]] = {
 def _values(name: str, type_: Type) -> st.SearchStrategy[Value]:
     keys: dict[str, st.SearchStrategy[Value]] = {
         "id": st.integers(1, 2), "name": st.sampled_from(("east", "west")),
-        "sensor": st.sampled_from(("s", "t")), "basin": st.sampled_from(("north", "east")),
+        "sensor": st.sampled_from(("s", "t")), "basin": st.sampled_from(("north", "east", None)),
         "valid": st.sampled_from((0, 4, 8)), "gone": st.sampled_from((False, False, None, True)),
     }  # fmt: skip
     if name in keys:

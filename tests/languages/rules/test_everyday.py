@@ -117,6 +117,58 @@ def test_a_location_that_no_berth_has_is_told_before_a_run(
     assert "restricted" in told.out
 
 
+@ENGINES
+def test_a_berth_without_a_basin_is_in_none_and_an_unknown_one_may_be_in_any(engine: str) -> None:
+    rule = 'location "Basin 1":\n    require vessel.draught < 9 m\n'
+    given: dict[str, Rows] = {
+        "vessels": [vessel(n, destination=to, draught=12.0)
+                    for n, to in enumerate(("Kade", "Quay", "Pier", None))],
+        "berths": [{"_time": 1, "name": "Kade", "basin": None},
+                   {"_time": 1, "name": "Quay", "basin": "Basin 1"}],
+    }  # fmt: skip
+    found = statuses(rule, engine, **given)
+    assert ["allowed", "restricted", "undecided", "undecided"] == [found[n] for n in range(4)]
+    # The column itself is not known, so what asks for it is not the same, and not dropped.
+    rule += 'when berth.basin == "Basin 1":\n    require vessel.draught < 9 m\n'
+    assert "undecided" == statuses(rule, engine, **given)[0]
+
+
+def test_a_location_that_no_berth_has_is_told_in_projects_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "port.rules").write_text(
+        'location "Kadde":\n    require vessel.draught < 9 m\nrequire true\n'
+        "require vessel.draught < 30 m\nrequire vessel.draught < 40 m\n"
+    )
+    (tmp_path / "ships.csv").write_text(
+        "_time,mmsi,name,draught,destination,departed\n1,7,N,10,Kade,false\n"
+    )
+    (tmp_path / "quays.csv").write_text("_time,name,basin\n0,Kade,Basin 1\n")
+    project = tmp_path / "millstream.toml"
+    project.write_text(
+        '[stream.Ships]\nsource = "ships.csv"\n[stream.Quays]\nsource = "quays.csv"\n'
+        '[node.entry]\nrules = "port.rules"\ninputs.vessels = "Ships"\ninputs.berths = "Quays"\n'
+    )
+    assert 0 == main(["check", str(tmp_path)])
+    told = capsys.readouterr().err
+    assert ':1:10: no berth is at "Kadde"' in told and 'Did you mean "Kade"?' in told
+    assert ":3:1: this requirement can never fail" in told
+    assert 2 == told.count("warning:")
+    assert 0 == main(["explain", str(tmp_path)])
+    assert "# entry: dropped line 5" in capsys.readouterr().out
+    # What another program gives is not known before it runs.
+    (tmp_path / "quays.brook").write_text(
+        "output berths;\ninput Quays(name text, basin text);\n"
+        '(berths) <- Filter[name != ""](Quays);\n'
+    )
+    project.write_text(
+        project.read_text().replace('inputs.berths = "Quays"\n', "")
+        + '[node.quays]\nbrook = "quays.brook"\n'
+    )
+    assert 0 == main(["check", str(tmp_path)])
+    assert "no berth" not in capsys.readouterr().err
+
+
 def test_nothing_is_kept_of_those_who_have_departed() -> None:
     from millstream.calculus.functions import Latest
 

@@ -149,6 +149,9 @@ def test_python_refuses_and_or_not_and_unknown_names() -> None:
         ("kg/m^3", "length^-3 mass", Fraction(1)), ("hPa", "length^-1 mass time^-2", Fraction(100)),
         ("km/h", "length time^-1", Fraction(5, 18)), ("m²", "length^2", Fraction(1)),
         ("degC", "temperature", Fraction(1)), ("%", "", Fraction(1, 100)),
+        ("cables", "length", Fraction(1852, 10)), ("fathom", "length", Fraction(18288, 10000)),
+        ("m2", "length^2", Fraction(1)), ("t/m3", "length^-3 mass", Fraction(1000)),
+        ("kn", "length time^-1", Fraction(1852, 3600)), ("°F", "temperature", Fraction(5, 9)),
     ],
 )  # fmt: skip
 def test_units_of_the_trade(text: str, dimension: str, factor: Fraction) -> None:
@@ -160,7 +163,9 @@ def test_angles_are_a_dimension() -> None:
     assert "angle" == str(parse_unit("degrees").dimension)
 
 
-@pytest.mark.parametrize("text", ["knotts", "nm", "ton", "m//s", "C", "furlongz"])
+@pytest.mark.parametrize(
+    "text", ["knotts", "nm", "ton", "m//s", "C", "furlongz", "s2", "mt", "GT", "fm"]
+)
 def test_what_is_no_unit_is_refused(text: str) -> None:
     with pytest.raises(UnknownUnitError):
         parse_unit(text)
@@ -286,6 +291,20 @@ def test_a_vessel_without_destination_is_undecided(capsys: pytest.CaptureFixture
 def test_an_unknown_vessel_is_told_with_near_misses(capsys: pytest.CaptureFixture[str]) -> None:
     assert 2 == main(["explain", str(PORT), "--vessel", "24466001"])
     assert 'Did you mean "244660001"?' in capsys.readouterr().err
+
+
+def test_of_a_vessel_that_has_departed_that_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert 2 == main(["explain", str(PORT), "--vessel", "244660002"])
+    assert "error: vessel 244660002 has departed" in capsys.readouterr().err
+
+
+def test_another_name_of_a_field_is_shown_once_and_lines_are_counted() -> None:
+    found = checked("require availableTugs >= 2\nrequire tugs.available <= 9\n")
+    assert ["availableTugs"] == [s.label for s in found.reduced.requirements[0].shown]
+    vessel: Given = {"_time": 1, "mmsi": 7, "name": "A", "departed": False}
+    text = "require vessel.draught < 9 m\nrequire vessel.draught > 1 m\n"
+    run = millstream.compile(text=text, language="rules").run({"vessels": [vessel]})
+    assert "lines 1, 2: vessel.draught is not known" == run.rows("status")[0]["reasons"]
 
 
 def test_a_sensor_that_never_reported_leaves_rules_undecided() -> None:

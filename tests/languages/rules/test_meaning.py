@@ -31,6 +31,7 @@ ROWS = st.fixed_dictionaries(
         "vessel.draught": LENGTHS, "vessel.length": LENGTHS, "berth.depth": LENGTHS,
         "tide.height": LENGTHS, "wind.velocity": LENGTHS,
         "vessel.destination": st.sampled_from(("east", "west", None)),
+        "berth.name": st.sampled_from(("east", None)),
         "berth.basin": st.sampled_from(("north", "east", None)),
         "tugs.available": st.sampled_from((0, 1, 2, None)),
     }

@@ -1,6 +1,6 @@
 """Random sheets through the compiled kernel, its loop run by Python itself.
 
-    python -m tests.languages.sheets.as_python COUNT SEED [large | alone]
+    python -m tests.languages.sheets.as_python COUNT SEED [large | alone | windows]
 
 To compile a sheet takes seconds and its tuples microseconds; without the compiler hundreds of
 sheets are tried in a minute. It needs a process of its own, in which numba compiles nothing.
@@ -17,17 +17,21 @@ from typing import Any
 os.environ["NUMBA_DISABLE_JIT"] = "1"
 
 import numpy as np
+import pyarrow as pa
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from millstream.kernels import (
+    loops_product,
     loops_sums,
     scalar_sheet,
     sheet_blocks,
     sheet_compiled,
     sheet_paths,
+    sheet_texts,
 )
 from tests.languages.sheets.generate import sheets, sheets_alone, tuples
 from tests.languages.sheets.laws import CUTS, agree
+from tests.languages.sheets.long_windows import KEPT, SCANNED, events, rows, sheet
 
 _PHASES = [Phase.generate, Phase.shrink]
 walked: dict[str, int] = {}
@@ -58,12 +62,40 @@ class Keys:
         return np.array([self.known.setdefault(r, len(self.known)) for r in rows], np.int64)
 
 
-def main(count: int, number: int, manner: str) -> None:
-    if manner == "large":  # every sheet as if it were large: cells in memory, loops over rows
-        sheet_paths.LARGE = -1
+class Pool:
+    """Texts by a plain dictionary, of which none is ever freed."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, int] = {}
+
+    def __len__(self) -> int:
+        return len(self.known)
+
+    @property
+    def top(self) -> int:
+        return len(self.known)
+
+    def codes(self, words: Any) -> Any:
+        words = words.to_pylist()
+        found = [-1 if w is None else self.known.setdefault(w, len(self.known)) for w in words]
+        return np.array(found, np.int64)
+
+    def everything(self) -> Any:
+        return pa.array(list(self.known), pa.string())
+
+    def gathered(self, codes: Any) -> Any:
+        return self.everything().take(pa.array(codes))
+
+    def live(self) -> Any:
+        return np.arange(len(self.known))
+
+
+def run_by_python() -> None:
+    """From here on loops of sheets are run by Python: what it cannot run is replaced."""
     sheet_blocks.BLOCK = 2  # so that some have nothing strange in them, and there are several
     loops_sums.bits_of_float = lambda v: np.int64(struct.unpack("q", struct.pack("d", v))[0])
     loops_sums.float_of_bits = lambda b: struct.unpack("d", struct.pack("q", int(b)))[0]
+    loops_product.high_product = lambda a, b: np.uint64((int(a) * int(b)) >> 64)
     scalars: Any = scalar_sheet
     scalars.pick = lambda is_first, a, b: a if is_first else b
     scalars.likely = lambda condition: condition
@@ -71,7 +103,20 @@ def main(count: int, number: int, manner: str) -> None:
     kernels_of_sheets: Any = sheet_compiled
     kernels_of_sheets.compiled = interpreted
     kernels_of_sheets.Interner = Keys
+    texts_of_sheets: Any = sheet_texts
+    texts_of_sheets.TextPool = Pool
     warnings.simplefilter("ignore", RuntimeWarning)  # overflows, which compiled code does not tell
+
+
+def main(count: int, number: int, manner: str) -> None:
+    run_by_python()
+    if manner == "large":  # every sheet as if it were large: cells in memory, loops over rows
+        sheet_paths.LARGE = -1
+    if manner == "windows":
+        for n in range(count):
+            agree(sheet(KEPT + SCANNED), events(rows(number + n, 400)), [30])
+        print(f"{kernels[0]} rounds of compiled loops")  # noqa: T201
+        return
 
     @seed(number)
     @settings(max_examples=count, deadline=None, database=None, phases=_PHASES,

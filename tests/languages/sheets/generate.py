@@ -41,6 +41,14 @@ _AGGREGATE = (
     '=SUMIF({t},"A",{u})', "=COUNTA({t})", "=INDEX({t},1)", "=SUM({w})/COUNT({u})",
     "=SUMPRODUCT(({w}>0)*{u})", "=SUM(IF({w}>1,{u},0))", "=MAX({w}*2-{u})", "=AVERAGE(ABS({w}))",
     '=SUMPRODUCT(({t}="a")*{u})', "=SUMPRODUCT(--({w}>{a}),{w})", "=COUNT(1/{w})",
+    '=COUNTIFS({w},">0",{u},"<=2")', '=SUMIFS({u},{w},">0",{t},"a")', "=MODE.SNGL({w})",
+    '=MAXIFS({w},{u},"<>1")', '=MINIFS({w},{w},">-2",{u},"<3")', '=COUNTIF({w},"<>")',
+    '=AVERAGEIFS({w},{u},"<>2",{t},"<>b")', '=COUNTIF({t},"")', '=SUMIFS({w},{u},"=")',
+    '=COUNTIFS({w},G2,{u},">="&G1)', '=COUNTIF({w},"<>0")', '=COUNTIF({w},"b")',
+    "=MATCH(LARGE({w},2),{w},0)", "=MATCH(SMALL({w},1),{u},0)", "=LARGE({w},G3)",
+    '=COUNTIF({w},">"&{a})', '=SUMIF({w},"<="&{a},{u})', '=COUNTIFS({w},">0",{u},{a})',
+    '=MAXIFS({w},{u},"<>"&{a},{t},"a")', '=COUNTIF({w},"="&{a})', "=AVERAGEIF({w},{a})",
+    '=MINIFS({u},{w},">="&{a},{w},"<"&{b})', '=COUNTIF({w},"<>"&{a}/3)',
 )  # fmt: skip
 #: Windows of texts, which always are there; dead ones are left out.
 _TEXTS = {"F1": "=WINDOW(C2,2)", "F2": "=WINDOWROWS(C2,3)", "F3": "=WINDOW(C2,2,B1)"}

@@ -36,6 +36,10 @@ def test_compiled_loops_give_what_figure_4_says(more: list[str]) -> None:
     by_python(30, 1, *more)
 
 
+def test_aggregates_of_long_windows_give_what_the_reference_gives() -> None:
+    by_python(1, 1, "windows")
+
+
 @pytest.mark.proof
 @pytest.mark.parametrize("number", range(2, 8))
 @pytest.mark.parametrize("more", [[], ["large"], ["alone"]])

@@ -148,7 +148,9 @@ class Checker:
             return None
         if name.entity != self.only and (self.only or not self.domain.is_reachable(name.entity)):
             whose = self.only or self.domain.subject
-            self.fail(f"a {whose} has no {name.entity} of its own", name.span)
+            usable = [e for e in entities if self.domain.is_reachable(e)]
+            hint = f"there are: {listing([self.only] if self.only else usable)}"
+            self.fail(f"a {whose} has no {name.entity} of its own", name.span, hint)
             return None
         column = entity.columns[name.name]
         term = Column(f"{name.entity}.{name.name}", column.type, name.span)
@@ -338,6 +340,8 @@ class Checker:
             if not (is_named or isinstance(part, Field)) or written(part) in seen:
                 continue
             seen.add(written(part))
+            if isinstance(part, Named) and isinstance(part.value, Field):
+                seen.add(written(part.value))  # another name of the same
             typed = self.typed(part)
             assert typed is not None
             unit = typed.unit.label if isinstance(typed, Quantity) else ""

@@ -35,6 +35,15 @@ from millstream.source import Source, Span
 _Part = Callable[[], Expression]
 #: What people write for our operators, in small letters.
 _MEANT = {"and": "and", "or": "or", "not": "not", "is": "==", "equals": "=="}
+#: What else people write, and what to write instead.
+_ELSEWHERE = {
+    "if": "a condition comes first: when CONDITION: require ...",
+    "when": "a condition comes first: when CONDITION: require ...",
+    "unless": "a condition comes first: when not CONDITION: require ...",
+    "in": "write x == a or x == b",
+    "=": "write == to compare",
+    ":": "only when and location open a block",
+}
 _COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 
 
@@ -245,17 +254,20 @@ class _Words:
             return
         if token.value in FOREIGN:
             self.fail(f"unexpected {token}", token.span, f'write "{FOREIGN[token.value]}"')
-        hint = None
-        meant = _MEANT.get(token.value.lower())
-        if meant is not None and token.kind == "name":
-            hint = f'write "{meant}"'
-        elif token.kind == "name" and self.at > 1 and self.is_after_unit():
-            hint = "a unit is one word, such as nmi, degC or delta_degC, or a quotient such as m/s"
-        elif token.value == "=":
-            hint = "write == to compare"
-        elif token.value == ":":
-            hint = "only when and location open a block"
-        self.fail(f"unexpected {token}", token.span, hint)
+        self.fail(f"unexpected {token}", token.span, self.meant(token))
+
+    def meant(self, token: Token) -> str | None:
+        """What a word that cannot stand here may have been meant for."""
+        operator = _MEANT.get(token.value.lower())
+        if token.kind == "name" and operator is not None:
+            return f'write "{operator}"'
+        if token.kind == "name" and token.value in _ELSEWHERE:
+            return _ELSEWHERE[token.value]
+        if token.kind == "name" and self.at > 1 and self.is_after_unit():
+            return "a unit is one word, such as nmi, degC or delta_degC, or a quotient such as m/s"
+        if token.value in (",", ".") and self.at and self.line.tokens[self.at - 1].kind == "number":
+            return "a number is written 1.5"
+        return _ELSEWHERE.get(token.value)
 
     def is_after_unit(self) -> bool:
         number, word = self.line.tokens[self.at - 2 : self.at]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from millstream.calculus.judging import Requirement, Shown
 from millstream.calculus.terms import Call, Column, Literal, Term
-from millstream.calculus.types import BOOLEAN, TEXT
+from millstream.calculus.types import BOOLEAN, INTEGER, NUMBER, TEXT
 from millstream.errors import Fault, listing, suggest
 from millstream.languages import Expected
 from millstream.languages.rules import logic
@@ -82,6 +82,10 @@ def _all(terms: list[Term]) -> Term | None:
     return reduce(lambda one, other: Call("and", (one, other), BOOLEAN), terms)
 
 
+def _any(terms: list[Term]) -> Term:
+    return reduce(lambda one, other: Call("or", (one, other), BOOLEAN), terms)
+
+
 def rules_in(nodes: tuple[Node, ...], above: tuple[Node, ...] = ()) -> Iterator[Rule]:
     """All requirements of a tree, in order."""
     for node in nodes:
@@ -147,14 +151,31 @@ class Resolver:
                 near = suggest(name.value, known) or ""
                 hint = f"there are: {listing(known)}. {near}".strip()
                 self.checker.fail(_nobody_at(self.domain, name), name.span, hint)
-        tests = [(str(p), n.value) for n in names for p in self.domain.locations]
-        formula = tuple(logic.Member(path, name) for path, name in tests)
-        terms: list[Term] = [
-            Call("==", (Column(path, TEXT), Literal(name, TEXT)), BOOLEAN) for path, name in tests
-        ]
-        term = reduce(lambda one, other: Call("or", (one, other), BOOLEAN), terms)
+        places = [n.value for n in names]
+        tests = [self._located(path, places) for path in self.domain.locations]
+        formula = tuple(f for test in tests for f in test[1])
         whole = formula[0] if len(formula) == 1 else logic.Some(formula)
-        return Truthful(term, whole)
+        return Truthful(_any([term for term, _ in tests]), whole)
+
+    def _located(
+        self, path: ColumnPath, places: list[str]
+    ) -> tuple[Term, tuple[logic.Formula, ...]]:
+        """Whether a column names one of some places."""
+        name, column = str(path), Column(str(path), TEXT)
+        entity = self.domain.entities[path.entity]
+        term = _any([Call("==", (column, Literal(p, TEXT)), BOOLEAN) for p in places])
+        if entity.name == self.domain.subject or entity.key is None:
+            return term, tuple(logic.Member(name, p) for p in places)
+        # A berth that names no basin is in none; of a berth that is not known we cannot say.
+        key: Term = Column(f"{entity.name}.{entity.key}", entity.columns[entity.key].type)
+        if key.type == INTEGER:
+            key = Call("number", (key,), NUMBER)
+        is_told = Call("not", (Call("is_null", (column,), BOOLEAN),), BOOLEAN)
+        is_unknown = Call("is_null", (key,), BOOLEAN)
+        guard = Call("or", (is_told, is_unknown), BOOLEAN)
+        # So it is not what `berth.basin == ...` is, which nothing decides while it is null.
+        formula = tuple(logic.Member(f"location by {name}", p) for p in places)
+        return Call("and", (term, guard), BOOLEAN), formula
 
 
 def _located(domain: Domain) -> str:

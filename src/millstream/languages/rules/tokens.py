@@ -13,10 +13,10 @@ from millstream.errors import Fault
 from millstream.source import Source, Span
 
 _TOKEN = re.compile(
-    r"""(?P<number>(?:\d+\.\d+|\.\d+|\d+)(?:[eE][+-]?\d+)?)
+    r"""(?P<number>(?:\d+(?:_\d+)*(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?)
       | (?P<name>[^\W\d]\w*|°C|°F|°|%)
       | (?P<text>"[^"\n]*"|'[^'\n]*')
-      | (?P<operator>===|=<|=>|<>|&&|\|\||<=|>=|==|!=|\^|[-+*/²³·<>=!().,:])""",
+      | (?P<operator>===|=<|=>|<>|&&|\|\||≤|≥|≠|<=|>=|==|!=|\^|[-+*/²³·<>=!().,:])""",
     re.VERBOSE,
 )
 
@@ -27,7 +27,8 @@ KEYWORDS = frozenset({"require", "when", "location", "domain"})
 WORDS = frozenset({"and", "or", "not", "abs", "true", "false"}) | KEYWORDS
 
 #: Operators of other languages, and ours.
-FOREIGN = {"===": "==", "=<": "<=", "=>": ">=", "<>": "!=", "&&": "and", "||": "or", "!": "not"}
+FOREIGN = {"===": "==", "=<": "<=", "=>": ">=", "<>": "!=", "&&": "and", "||": "or", "!": "not",
+           "≤": "<=", "≥": ">=", "≠": "!="}  # fmt: skip
 _GOES_ON = frozenset({"+", "-", "*", "/", "<", "<=", ">", ">=", "==", "!=", "=", "(", ","}
                      | {"and", "or", "not"})  # fmt: skip
 

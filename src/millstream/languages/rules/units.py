@@ -35,13 +35,22 @@ _NAMES: dict[str, str] = {
 
 #: The units of the trade, for near misses and for listings.
 USUAL = (
-    "m", "cm", "mm", "km", "ft", "feet", "inch", "nmi", "mile", "meter", "meters",
-    "centimeter", "centimeters", "kilometer", "kilometers", "s", "second", "seconds", "min",
-    "minute", "minutes", "h", "hour", "hours", "d", "day", "days", "knot", "knots", "kt",
+    "m", "cm", "mm", "km", "ft", "feet", "inch", "fathom", "cable", "nmi", "mile", "meter",
+    "meters", "centimeter", "centimeters", "kilometer", "kilometers", "s", "second", "seconds",
+    "min", "minute", "minutes", "h", "hour", "hours", "d", "day", "days", "knot", "knots", "kt",
     "m/s", "km/h", "degree", "degrees", "deg", "radian", "radians", "kg", "g", "tonne",
     "tonnes", "degC", "degF", "K", "kelvin", "celsius", "bar", "mbar", "hPa", "kPa", "Pa",
     "percent", "liter", "liters", "m^2", "m^3", "newton", "kN", "kW",
 )  # fmt: skip
+
+_BEAUFORT = "Beaufort is a scale: write its bounds in knots or m/s"
+
+#: What is said in the trade as if it were a unit.
+_NO_UNITS = {
+    "GT": "gross tonnage has none: write a plain number",
+    "TEU": "it is a count: write a plain number",
+    "bft": _BEAUFORT, "Bft": _BEAUFORT, "beaufort": _BEAUFORT, "Beaufort": _BEAUFORT,
+}  # fmt: skip
 
 #: Names that mean one thing to pint and another on a bridge or on a quay.
 _AMBIGUOUS = {
@@ -52,6 +61,11 @@ _AMBIGUOUS = {
     "F": "F is the farad: write degF for degrees Fahrenheit",
     "M": "M could be molar or nautical miles: write nmi for nautical miles",
     "dwt": "dwt could be a pennyweight or deadweight: write tonne for 1000 kg",
+    "DWT": "DWT could be long tons or tonnes: write tonne for 1000 kg",
+    "mt": "mt could be thousandths of a tonne or metric tons: write tonne for 1000 kg",
+    "MT": "MT could be megatonnes or metric tons: write tonne for 1000 kg",
+    "fm": "fm could be femtometres or fathoms: write fathom for 6 feet",
+    "mb": "mb could be millibarns or millibars: write mbar",
     "barrel": "barrels differ by what is in them: write oil_barrel for 159 liters",
     "barrels": "barrels differ by what is in them: write oil_barrel for 159 liters",
     "bbl": "barrels differ by what is in them: write oil_barrel for 159 liters",
@@ -61,9 +75,18 @@ _AMBIGUOUS = {
 }
 _SYNONYMS = {"NM": "nautical_mile", "%": "percent", "°": "degree", "º": "degree",
              "metre": "meter", "metres": "meter", "Celsius": "degC", "Fahrenheit": "degF",
-             "Kelvin": "kelvin"}  # fmt: skip
+             "Kelvin": "kelvin", "pct": "percent"}  # fmt: skip
+
+#: Lengths at sea as multiples of others: pint has no cable, and the American surveyors' fathom.
+_AT_SEA: dict[str, tuple[int | Fraction, str]] = {"fathom": (6, "foot"), "fathoms": (6, "foot"),
+           "cable": (Fraction(1, 10), "nautical_mile"),
+           "cables": (Fraction(1, 10), "nautical_mile")}  # fmt: skip
 
 _FACTOR = re.compile(r"\s*([*/·])?\s*([^\W\d][\w]*|°C|°F|°|%)\s*(?:(?:\^|\*\*)\s*(-?\d+)|([²³]))?")
+
+
+#: `m2` is written for square metres.
+_SPELLED_POWER = re.compile(r"([^\W\d]+)([23])")
 
 
 class UnknownUnitError(Exception):
@@ -75,6 +98,7 @@ class UnknownUnitError(Exception):
 
 
 _NONE = Dimension()
+_LENGTH = Dimension((("length", 1),))
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +186,10 @@ def is_unit(name: str) -> bool:
     return True
 
 
+def _is_length(name: str) -> bool:
+    return is_unit(name) and parse_unit(name).dimension == _LENGTH
+
+
 def _power(one: Unit, power: int) -> Unit:
     if power == 1:
         return one
@@ -184,6 +212,14 @@ def _single(name: str) -> Unit:
 
     if name in _AMBIGUOUS:
         raise UnknownUnitError(f'the unit "{name}" is ambiguous', _AMBIGUOUS[name])
+    if name in _NO_UNITS:
+        raise UnknownUnitError(f'"{name}" is not a unit', _NO_UNITS[name])
+    if name in _AT_SEA:
+        times, other = _AT_SEA[name]
+        known = _single(other)
+        return Unit(name, known.dimension, known.factor * times)
+    if (spelled := _SPELLED_POWER.fullmatch(name)) and _is_length(spelled[1]):
+        return _power(_single(spelled[1]), int(spelled[2]))
     registry = _registry()
     try:
         unit = registry.parse_units(_SYNONYMS.get(name, name))

@@ -24,7 +24,7 @@ from millstream.calculus.sheets import (
     Windows,
     address_text,
 )
-from millstream.errors import Fault, MillstreamError
+from millstream.errors import Fault, MillstreamError, suggest
 from millstream.formulas.evaluate import Context, Unsupported, value_of
 from millstream.formulas.precedents import areas_of
 from millstream.formulas.recalculate import Recalculation
@@ -43,7 +43,7 @@ from millstream.formulas.table import STREAM_FUNCTIONS
 from millstream.formulas.values import Scalar
 from millstream.formulas.workbook import Workbook, address_of, key_of, place_of
 from millstream.languages.sheets.elementwise import windows_of_formulas
-from millstream.languages.sheets.names import check_functions, without_names
+from millstream.languages.sheets.names import check_functions, undefined_names, without_names
 from millstream.languages.sheets.order import ordered
 from millstream.languages.sheets.windows import check_windows
 
@@ -61,13 +61,15 @@ class Flattened:
     """The cells that can change, in an order in which they can be computed, and the rest.
 
     `faults` are those of the cells that were asked for; `broken` says which cells cannot be
-    computed, with the first reason.
+    computed, with the first reason. `undefined` are names without a meaning: to Excel they are
+    `#NAME?`, a value like others.
     """
 
     cells: tuple[SheetCell, ...]
     constants: dict[Address, Scalar]
     faults: tuple[Fault, ...]
     broken: dict[Address, Fault]
+    undefined: tuple[Fault, ...] = ()
 
 
 def flatten(
@@ -91,6 +93,7 @@ class _Flattener:
     mentions: dict[Address, list[Address]] = field(default_factory=dict)
     broken: dict[Address, Fault] = field(default_factory=dict)
     faults: list[Fault] = field(default_factory=list)
+    undefined: list[Fault] = field(default_factory=list)
     waiting: list[Address] = field(default_factory=list)
     seen: set[Address] = field(default_factory=set)
     #: For cells that no worksheet has: the cell in which their formula stands, and the formula.
@@ -129,6 +132,7 @@ class _Flattener:
             tree = self.workbook.tree(sheet, home)
             tree = without_names(tree, self.workbook, sheet, *place_of(home))
             check_functions(tree)
+            self._check_names(tree, address)
             if formula.array is None:
                 self.rules[address] = self._rule(tree, address)
             else:
@@ -141,6 +145,18 @@ class _Flattener:
             self._fail(address, Fault(f"{reason}{macros}", place=self._shown(address)))
         except MillstreamError as error:
             self._fail(address, error.faults[0])
+
+    def _check_names(self, tree: Node, address: Address) -> None:
+        for name in undefined_names(tree):
+            known = self.workbook.known_names(address[0])
+            what = "is broken, or links to another workbook" if name.casefold() in known else None
+            self.undefined.append(
+                Fault(
+                    f'the name "{name}" {what or "is not defined"}',
+                    place=self._shown(address),
+                    hint=None if what else suggest(name, known),
+                )
+            )
 
     def place(self, address: Address) -> str:
         sheet, row, column = address
@@ -304,7 +320,9 @@ class _Flattener:
             self._fail(address, fault)
         if not self.faults:
             order, _ = ordered(windows_of_formulas(order, self._new_cell), self._shown)
-        return Flattened(tuple(order), constants, tuple(self.faults), self.broken)
+        return Flattened(
+            tuple(order), constants, tuple(self.faults), self.broken, tuple(self.undefined)
+        )
 
     def _shown(self, address: Address) -> str:
         return self.place(self._home(address))

@@ -27,6 +27,20 @@ def check_functions(node: Node) -> None:
         waiting += [(child, own) for child in reversed(children(one))]
 
 
+def undefined_names(node: Node) -> list[str]:
+    """The names left in a formula without defined names: nothing gives them a meaning."""
+    found: dict[str, str] = {}
+    waiting: list[tuple[Node, frozenset[str]]] = [(node, frozenset())]
+    while waiting:
+        one, own = waiting.pop()
+        if isinstance(one, Name) and one.name.casefold() not in own:
+            found.setdefault(one.name.casefold(), one.name)
+        if isinstance(one, Call):
+            own |= bound_names(one)
+        waiting += [(child, own) for child in reversed(children(one))]
+    return list(found.values())
+
+
 def bound_names(call: Call) -> frozenset[str]:
     """What LET gives a name to, and the parameters of LAMBDA."""
     step = {"LET": 2, "LAMBDA": 1}.get(call.function)

@@ -81,7 +81,7 @@ class _Translator:
         self._check_keys()
         roots = [a for columns in outputs.values() for _, a in columns]
         flattened = flatten(self.workbook, inputs, roots)
-        self.faults += flattened.faults
+        self.faults += (*flattened.faults, *flattened.undefined)
         if self.faults:
             return None
         kinds = cell_kinds(flattened.cells, self._constant(flattened), self._column_type)

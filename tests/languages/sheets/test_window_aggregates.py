@@ -1,0 +1,100 @@
+"""Aggregates of windows to the last digit: the compiled ones give what the reference gives."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from millstream.calculus.graph import Program
+from millstream.formulas.values import round_to_15
+from millstream.kernels.kernel import Round
+from millstream.kernels.loops_criteria import fifteen_digits
+from millstream.kernels.sheet_build import sheet_kernel
+from millstream.plan.batch import batch_of
+from tests.languages.sheets.laws import agree
+from tests.languages.sheets.long_windows import KEPT, SCANNED, Row, events, rows, sheet
+from tests.languages.sheets.test_kernels import NO_TICKS
+from tests.languages.sheets.test_laws import ROOT
+
+
+def is_compiled(program: Program) -> bool:
+    operator, types = program.operators[0], program.queue_types()
+    kernel: Any = sheet_kernel(operator.function, tuple(types[q] for q in operator.inputs), 1)  # type: ignore[arg-type]
+    return "walked" not in kernel.source.splitlines()[0]
+
+
+@pytest.mark.parametrize("formula", KEPT + SCANNED)
+def test_an_aggregate_of_windows_is_compiled(formula: str) -> None:
+    assert is_compiled(sheet([formula]))
+
+
+@pytest.mark.slow
+def test_aggregates_agree_to_the_last_digit() -> None:
+    """Of random numbers, of percentages (a case that was found), and where nearly all cancels."""
+    found: list[Row] = [(v, None, None) for v in (-0.02, -0.01, None, -0.02)]
+    generator = random.Random(5)
+    for mean, spread in ((0.0, 1.0), (1e9, 1e-3), (3.25, 0.0), (1e-200, 1e-201), (1e8, 1.0)):
+        values = [mean + generator.gauss(0, spread) for _ in range(60)]
+        values[30] = generator.choice([1e-300, 1e100, 1e150, 2.0**449, -(2.0**450)])
+        found += [(v, None, None) for v in values]
+    found += [(generator.choice([0.1, 0.2, 100.3, 1e16, 1e-20]), None, None) for _ in range(60)]
+    agree(sheet(KEPT + SCANNED), events(found + rows(7, 200)), [3, 50])
+
+
+def numbers_of_all_sizes() -> Iterator[float]:
+    generator = random.Random(9)
+    for _ in range(2_000):
+        yield generator.uniform(-1, 1) * 10.0 ** generator.randrange(-240, 240)
+        yield generator.randrange(10**6) / 10.0 ** generator.randrange(9)
+        # Half-way between two numbers of fifteen digits.
+        yield (generator.randrange(10**14, 10**15) + 0.5) / 2.0 ** generator.randrange(4)
+    yield from (0.0, -0.0, 1e15, 1e15 + 0.5, 999999999999999.9, 1e22, 1e23, 0.1 + 0.2, 5e-324)
+
+
+def test_numbers_in_criteria_have_fifteen_digits() -> None:
+    found = [(x, float(fifteen_digits(x))) for x in numbers_of_all_sizes()]
+    assert [(x, round_to_15(x)) for x, _ in found if x] == [(x, y) for x, y in found if x]
+
+
+def test_statements_for_a_tuple_hardly_depend_on_the_length_of_windows() -> None:
+    """Windows that are sixteen times as long: those of trees have four more levels to go down."""
+    command = [sys.executable, "-m", "tests.languages.sheets.count_steps", "32", "512"]
+    done = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, timeout=1800, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    counted = [line.split("\t") for line in done.stdout.splitlines()]
+    assert KEPT == [formula for formula, _, _ in counted]
+    longer = {f: float(long) / float(short) for f, short, long in counted}
+    assert {} == {formula: ratio for formula, ratio in longer.items() if ratio > 2.5}
+
+
+@pytest.mark.slow
+def test_windows_of_a_hundred_thousand_values_cost_little_more_than_of_a_thousand() -> None:
+    """All aggregates together: what is not in the caches of the processor costs some more."""
+    seconds = {length: seconds_for(length, 5_000) for length in (1_000, 100_000)}
+    assert seconds[100_000] < 6 * seconds[1_000]
+
+
+def seconds_for(length: int, count: int) -> float:
+    """The time that the last tuples take, once the windows are full; the least of some."""
+    program = sheet(KEPT)
+    operator, type_ = program.operators[0], program.queue_types()["In"]
+    kernel: Any = sheet_kernel(operator.function, (type_,), 1)  # type: ignore[arg-type]
+    start = 2 * length
+    given = events(rows(3, start + 3 * count, is_tame=True), length)["In"]
+    cuts = [0, start, *(start + n * count for n in (1, 2, 3))]
+    found = []
+    for part in itertools.starmap(slice, itertools.pairwise(cuts)):
+        batch = batch_of(type_, [e.time for e in given[part]], [e.row for e in given[part]])
+        before = time.thread_time()
+        kernel.process((batch,), Round(0, NO_TICKS))
+        found.append(time.thread_time() - before)
+    return min(found[1:])
