@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 import millstream
 import sheets_loops as loops
@@ -130,8 +132,20 @@ def vwap(inputs: dict[str, Batch], sent: Any) -> Any:
     trades, quotes = inputs["Trades"], inputs["Quotes"]
     return loops.vwap(
         trades.time, *arrays(trades, "sym", "price", "vol"),
-        quotes.time, *arrays(quotes, "sym", "price", "seller"), sent,
+        quotes.time, *arrays(quotes, "sym", "price", "seller"), sent, sent_times(sent.shape[1]),
     )  # fmt: skip
+
+
+@cache
+def sent_times(count: int) -> Any:
+    """Memory for times that leave, touched once."""
+    return np.zeros(count, np.int64)
+
+
+def twitter(inputs: dict[str, Batch], sent: Any) -> Any:
+    tweets = inputs["Tweets"]
+    lengths = pc.utf8_length(tweets.column("text").values.dictionary).to_numpy()
+    return loops.twitter(tweets.time, *arrays(tweets, "lang", "text"), lengths, sent)
 
 
 def tax(inputs: dict[str, Batch], sent: Any) -> Any:
@@ -143,6 +157,7 @@ def tax(inputs: dict[str, Batch], sent: Any) -> Any:
 
 LOOPS: dict[str, Callable[[dict[str, Batch], Any], Any]] = {
     "vwap": vwap,
+    "twitter": twitter,
     "tax": tax,
     "kalman": lambda i, sent: loops.kalman(*arrays(i["Measurements"], "target", "position"), sent),
     "average": lambda i, sent: loops.average(*arrays(i["Readings"], "value"), sent),

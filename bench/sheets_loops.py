@@ -2,7 +2,8 @@
 
 Each gets the columns of its inputs as arrays, texts as numbers in a dictionary, and fills all
 columns of its output, `sent`, which is there already: to touch fresh memory would take longer
-than the fastest of these loops. Keys are numbers below `KEYS`, so that state lies in plain
+than the fastest of these loops. Times leave as they came, except where two inputs are merged.
+Keys are numbers below `KEYS`, so that state lies in plain
 arrays. Sums of windows are plain floats, which drift; those of the sheets are exact.
 """
 
@@ -37,7 +38,7 @@ def kalman(targets: Any, positions: Any, sent: Any) -> Any:
 @njit(cache=True)
 def vwap(
     times: Any, keys: Any, prices: Any, volumes: Any, other_times: Any, others: Any, asked: Any,
-    sellers: Any, sent: Any,
+    sellers: Any, sent: Any, sent_times: Any,
 ) -> Any:  # fmt: skip
     """Positions of each key's trades in a chain; what is older than five minutes is taken off."""
     following = np.full(times.size, -1, np.int64)
@@ -48,11 +49,11 @@ def vwap(
     while i < times.size or j < other_times.size:
         n = i + j
         if j < other_times.size and (i >= times.size or other_times[j] < times[i]):
-            k = others[j]
+            k, sent_times[n] = others[j], other_times[j]
             price[k], seller[k] = asked[j], sellers[j]
             j += 1
         else:
-            k = keys[i]
+            k, sent_times[n] = keys[i], times[i]
             if oldest[k] < 0:
                 oldest[k] = i
             else:
@@ -137,6 +138,71 @@ def pong(games: Any, xs: Any, ys: Any, vxs: Any, vys: Any, sent: Any) -> Any:
         scores[g] += is_caught
         sent[0, n], sent[1, n] = g, rounded(there, 1e4)
         sent[2, n], sent[3, n] = is_caught, scores[g]
+    return sent
+
+
+@njit(cache=True)
+def twitter(times: Any, languages: Any, texts: Any, lengths: Any, sent: Any) -> Any:
+    """Average lengths of five minutes by language, and the three greatest of all of those.
+
+    Equal averages are a chain. Only those are kept that three later ones do not exceed: others
+    are never again among the greatest.
+    """
+    size = times.size
+    following = np.full(size, -1, np.int64)
+    oldest, newest = np.full(KEYS, -1, np.int64), np.full(KEYS, -1, np.int64)
+    total, count = np.zeros(KEYS), np.zeros(KEYS)
+    value, exceeded, number = np.empty(size), np.empty(size, np.int64), np.empty(size, np.int64)
+    head, tail = np.full(size, -1, np.int64), np.full(size, -1, np.int64)
+    after = np.full(size, -1, np.int64)
+    best, held = np.empty(3, np.int64), 0
+    for n in range(size):
+        k, limit = languages[n], times[n] - 300_000_000
+        if oldest[k] < 0:
+            oldest[k] = n
+        else:
+            following[newest[k]] = n
+        newest[k] = n
+        total[k] += lengths[texts[n]]
+        count[k] += 1
+        while times[oldest[k]] <= limit:
+            total[k] -= lengths[texts[oldest[k]]]
+            count[k] -= 1
+            oldest[k] = following[oldest[k]]
+        x = total[k] / count[k]
+        left, is_new = 0, True
+        for p in range(held):
+            while number[p] > 0 and times[head[p]] <= limit:
+                head[p] = after[head[p]]
+                number[p] -= 1
+            more = exceeded[p] + (value[p] < x)
+            if more < 3 and number[p] > 0:
+                if value[p] == x:
+                    is_new, more = False, 0
+                    after[tail[p]] = n
+                    tail[p] = n
+                    number[p] += 1
+                value[left], exceeded[left], number[left] = value[p], more, number[p]
+                head[left], tail[left] = head[p], tail[p]
+                left += 1
+        if is_new:
+            value[left], exceeded[left], number[left] = x, 0, 1
+            head[left] = tail[left] = n
+            left += 1
+        held = left
+        best[:] = -1
+        for p in range(held):
+            for _ in range(min(number[p], 3)):
+                if best[0] < 0 or value[p] > value[best[0]]:
+                    best[0], best[1], best[2] = p, best[0], best[1]
+                elif best[1] < 0 or value[p] > value[best[1]]:
+                    best[1], best[2] = p, best[1]
+                elif best[2] < 0 or value[p] > value[best[2]]:
+                    best[2] = p
+        for place in range(3):
+            p = best[place]
+            sent[2 * place, n] = languages[head[p]] if p >= 0 else -1
+            sent[2 * place + 1, n] = value[p] if p >= 0 else 0.0
     return sent
 
 
