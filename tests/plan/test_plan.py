@@ -160,3 +160,20 @@ def test_all_stages_together_see_all_rows_of_the_inputs_of_the_program() -> None
     assert len(stages) > 2
     assert {("s", ()), ("t", ())} == set(together.keys)
     assert plan.steps == together.steps
+
+
+def distributed(tail: str) -> list[object]:
+    plan = planned(
+        "output out;" + IN + "(t, $t) <- Latest[by k](in, $t); (c, $c) <- Istream(t, $c);" + tail
+    )
+    return [next(iter(dict(s.keys).values())) for s in stages_of(plan, is_distributed=True)]
+
+
+def test_what_is_made_of_the_rows_of_an_instant_comes_out_in_their_order() -> None:
+    """The rows that a relation sets free are put into order by values, so by those they had."""
+    assert [("k",), ()] == distributed("(out) <- Map[x, k](c);")
+    assert [("k",), ()] == distributed("(f) <- Filter[x > 0.0](c); (out) <- Map[y = neg(x)](f);")
+    # Where the order is that of the key, or nobody sees it, nothing has to be together.
+    assert [("k",)] == distributed("(out) <- Map[k, y = neg(x)](c);")
+    assert [("k",)] == distributed("(out) <- Map[k, l, x, y = neg(x)](c);")
+    assert [("k",)] == distributed("(m) <- Map[x, k](c); (out, $n) <- Range[1 s](m, $n);")

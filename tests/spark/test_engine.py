@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+import millstream
 from millstream.api import Compiled
 from tests.examples.test_examples import example_folders, program_of, table
 from tests.generate import inputs_for, programs
@@ -48,3 +49,22 @@ def test_generated_programs_give_what_the_reference_gives(
     )  # fmt: skip
     assert expected == {q: c.rows for q, c in collectors.items()}
     assert expected_report.inputs == finished.report.inputs
+
+
+def test_what_is_made_of_the_rows_of_an_instant_is_in_their_order(
+    spark: Any, tmp_path: Path
+) -> None:
+    """A map turns the order of values round, and rows come from several places."""
+    compiled = millstream.compile(
+        text="output out; input rows(k integer, v integer);"
+        "(t, $t) <- Latest[by k](rows, $t); (c, $c) <- Istream(t, $c);"
+        "(out) <- Map[n = neg(k)](c);",
+        language="brook",
+    )
+    rows = "".join(f"{n // 8},{n % 16},{n}\n" for n in range(60))
+    (tmp_path / "rows.csv").write_text("_time,k,v\n" + rows)
+    given_ = {"rows": tmp_path / "rows.csv"}
+    found = compiled.run(
+        given_, engine="spark", session=spark, partitions=2, buckets=4, batch_bytes=100
+    )
+    assert compiled.run(given_, engine="reference").rows("out") == found.rows("out")

@@ -20,6 +20,7 @@ from millstream.kernels.loops import FREE, TOP, frozen, padded
 from millstream.kernels.loops_sheet import firings, mark_texts
 from millstream.kernels.loops_sums import LIMBS
 from millstream.kernels.loops_window import CAPACITY, compact
+from millstream.kernels.sheet_blocks import block_size
 from millstream.kernels.sheet_columns import (
     KeyIds,
     Zeros,
@@ -84,6 +85,7 @@ class CompiledSheetKernel:
         self.pool = np.zeros(1024, np.int64)
         self.used = np.zeros(1, np.int64)
         self.memory = self._memory()
+        self.block = np.empty(block_size(self.whole))
 
     def _memory(self) -> tuple[Array, Array]:
         """The cells of a large sheet while a tuple is computed; constants stay."""
@@ -163,7 +165,7 @@ class CompiledSheetKernel:
             at, frozen(self.texts.folded), frozen(self.texts.lengths),
             self.K, self.K.view(np.float64), *self.wides,
             self.pool, self.pool.view(np.float64), self.used,
-            sent, *self.memory, *read, *outputs,
+            sent, *self.memory, self.block, *read, *outputs,
         )) != DONE:  # fmt: skip
             if why == WANTS_KEYS:
                 self._learn_keys(columns, read)

@@ -24,6 +24,7 @@ from millstream.calculus.functions import (
 )
 from millstream.calculus.graph import Operator
 from millstream.calculus.types import QueueType
+from millstream.plan.order import blurred_queues
 from millstream.plan.steps import Plan, Step
 
 #: The columns by which rows must be together; () is all rows, None is as they come.
@@ -65,10 +66,12 @@ def stages_of(plan: Plan, *, is_distributed: bool = False) -> tuple[Stage, ...]:
 
     If partitions run in different places, items of one instant can be put back into
     their order by rank, or by their values where they come from a relation. What gives
-    several items one rank, or merges streams by input, must therefore see all rows.
+    several items one rank, merges streams by input, or makes other values of what comes
+    from a relation, must therefore see all rows.
     """
     types = plan.program.queue_types()
     growing = _growing(plan)
+    blurred = blurred_queues(plan.program) if is_distributed else frozenset()
     # The rows of a constant have an order, which they keep only if they stay together.
     constant = {one.name for one in plan.program.inputs if one.values is not None}
     places: dict[str, _Place] = {}
@@ -76,7 +79,7 @@ def stages_of(plan: Plan, *, is_distributed: bool = False) -> tuple[Stage, ...]:
     for number, step in enumerate(plan.steps):
         wanted: dict[str, Key] = {
             q: ()
-            if is_distributed and q in constant
+            if is_distributed and (q in constant or _makes(step, blurred))
             else _wanted(step, q, types, growing, is_distributed=is_distributed)
             for q in step.inputs
         }
@@ -233,6 +236,10 @@ def _wanted(
             for output in op.outputs:
                 kept[output] = kept[name] & facts.forwards
     return strictest
+
+
+def _makes(step: Step, queues: frozenset[str]) -> bool:
+    return any(not queues.isdisjoint(op.outputs) for op in step.operators)
 
 
 def _blurs_order(op: Operator, types: dict[str, QueueType]) -> bool:
