@@ -98,7 +98,9 @@ def measured(
         "files": files, "master": master, "options": options,
         "warm": str(warm.folder) if warm else None,
     }  # fmt: skip
-    environment = os.environ | {"PYTHONPATH": str(HERE)}  # Spark's workers need it too
+    # Spark's workers need it too. What was there before says which sources are measured.
+    paths = [str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
     if events:
         (folder / "events").mkdir()
         environment["PYSPARK_SUBMIT_ARGS"] = (

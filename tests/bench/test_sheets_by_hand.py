@@ -100,10 +100,11 @@ def test_answers_that_differ_are_told() -> None:
 
 @pytest.mark.spark
 def test_the_table_has_a_sheet_on_spark_beside_the_same_by_hand(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Taxes, which are written as column expressions of Spark."""
     monkeypatch.setattr(bench("spark_engine"), "REPEATS", 1)
+    monkeypatch.setattr(bench("sheets_data"), "OUTPUT", tmp_path)
     monkeypatch.setenv("MILLSTREAM_BENCH_SHEETS", "tax")
     (record,) = bench("sheets_spark").spark(0.004)
     assert ("tax", 16_000, True) == tuple(record[name] for name in ("sheet", "rows", "is_equal"))
