@@ -10,7 +10,7 @@ NO_VENV := setup: cannot make a virtual environment here; run "apt install pytho
 OLD_PYTHON := setup: $(PYTHON) is not Python 3.11 or newer; run "make PYTHON=/path/to/a/newer/python3 setup"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast test-spark proof lint types format golden bench clean
+.PHONY: help setup demo test test-fast test-spark proof compare lint types format golden bench clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -49,6 +49,9 @@ test-spark: setup  ## run the tests that start Spark
 
 proof: setup  ## run the long campaigns
 	@$(BIN)/pytest -m proof --hypothesis-profile searching
+
+compare: setup  ## compare with the values kept in workbooks: make compare FOLDER=...
+	@$(BIN)/python -m tests.languages.sheets.corpus '$(FOLDER)'
 
 lint: setup  ## check style and format
 	@$(BIN)/ruff check

@@ -5,16 +5,14 @@ All values are integers, so that sums are exact and answers can be compared for 
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from spark_data import OUTPUT, ROW_GROUP_ROWS
+from spark_data import kept
 
 STEP = 1_000  # microseconds between rows
 RELATION_ROWS = 100_000
@@ -37,20 +35,13 @@ class Rows:
     def folder(self) -> Path:
         """The files, which are written if they are not there yet."""
         name = f"cql-{self.query}-{self.rows}-{self.rows_per_file}"
-        folder = OUTPUT / "spark" / name
-        if not folder.exists():
-            unfinished = folder.with_name(f"{name}.{os.getpid()}")
-            for number in range(self.files):
-                for one, columns in self.batch(number).items():
-                    path = unfinished / one / f"{number:06}.parquet"
-                    path.parent.mkdir(parents=True, exist_ok=True)
-                    pq.write_table(pa.table(columns), path, row_group_size=ROW_GROUP_ROWS)
-                    os.utime(path, (number, number))  # Spark takes files by their age
-            if self.query == "c":
-                (unfinished / "r").mkdir()
-                pq.write_table(pa.table(relation()), unfinished / "r" / "r.parquet")
-            unfinished.rename(folder)
-        return folder
+        return kept(name, (self.tables(number) for number in range(self.files)))
+
+    def tables(self, number: int) -> dict[str, Any]:
+        found = {one: pa.table(columns) for one, columns in self.batch(number).items()}
+        if self.query == "c" and number == 0:
+            found["r"] = pa.table(relation())
+        return found
 
     def batch(self, number: int) -> dict[str, Columns]:
         generator = np.random.default_rng([ord(self.query), number])

@@ -104,6 +104,20 @@ RANGES = {
 }  # fmt: skip
 
 
+def drawn_column(name: str, rows: Array, generator: Any, *, is_moving: bool) -> Array:
+    """A column of updates of some rows."""
+    if name in RANGES:
+        values: Array = generator.uniform(*RANGES[name], len(rows))
+        return values
+    if name.endswith("_sensor"):
+        # A berth moves between two sensors, so that its updates change something.
+        return rows ^ generator.integers(0, 2 if is_moving else 1, len(rows))
+    if name == "is_inbound":
+        chosen: Array = generator.random(len(rows)) < 0.5
+        return chosen
+    return rows.astype(np.int64)  # keys, and references one-to-one
+
+
 @dataclass
 class Load:
     """Mutable: draws the batches of one measurement, the same ones for the same seed."""
@@ -142,14 +156,6 @@ class Load:
         type_ = self.program.inputs[number].type
         columns = []
         for field in type_.schema:
-            if field.name in RANGES:
-                values: Array = self.generator.uniform(*RANGES[field.name], len(rows))
-            elif field.name.endswith("_sensor"):
-                # A berth moves between two sensors, so that its updates change something.
-                values = rows ^ self.generator.integers(0, 2 if is_moving else 1, len(rows))
-            elif field.name == "is_inbound":
-                values = self.generator.random(len(rows)) < 0.5
-            else:
-                values = rows.astype(np.int64)  # keys, and references one-to-one
+            values = drawn_column(field.name, rows, self.generator, is_moving=is_moving)
             columns.append(Vector(field.type, values))
         return Batch(type_, times.astype(np.int64), tuple(columns))

@@ -1,7 +1,7 @@
-"""Program B as a skilled user of PySpark writes it: tables in DataFrames, kept by `foreachBatch`.
+"""Programs A to D as a skilled user of PySpark writes them: tables in DataFrames, `foreachBatch`.
 
-The three inputs are one query, so that every batch sees them together. A table takes the latest
-row of each key of a batch and keeps its other rows; its lineage is cut, else it would grow with
+All inputs are one query, so that every batch sees them together. A table takes the latest row
+of each key of a batch and keeps its other rows; its lineage is cut, else it would grow with
 every batch. What is written are the answers that a batch has changed. That is less than ours
 gives, which is every change at the instant at which it happens.
 """
@@ -18,37 +18,69 @@ from typing import Any
 from pyspark.sql import functions as F  # noqa: N812 - the name that everybody uses
 
 from cql_spark_hand import session_for, streamed
+from rules_programs import KNOTS
 
 __all__ = ["run", "session_for"]
 
-#: The key and the value of each input, as one schema: a kind, a key, a reference, a number.
-COLUMNS = {
-    "vessels": ("mmsi", "berth", "draught"),
-    "berths": ("berth_id", "tide_sensor", None),
-    "tides": ("id", None, "height"),
+#: The key of each table.
+KEYS = {
+    "vessels": "mmsi", "berths": "berth_id", "tides": "id", "winds": "id", "streams": "id",
+}  # fmt: skip
+#: The tables of each program in the order in which they are joined.
+TABLES = {
+    "A": ("vessels",),
+    "B": ("vessels", "berths", "tides"),
+    "C": ("vessels", "berths", "streams"),
+    "D": ("vessels", "berths", "streams", "winds", "tides"),
 }
+#: The column that refers to the rows of a table.
+REFERENCES = {
+    "berths": "berth", "tides": "tide_sensor", "winds": "wind_sensor", "streams": "stream_sensor",
+}  # fmt: skip
 
 
-def together(session: Any, rows: Path) -> Any:
-    """All inputs as one stream."""
-    parts = []
-    for kind, (key, reference, number) in COLUMNS.items():
-        parts.append(
-            streamed(session, rows / kind).select(
-                F.lit(kind).alias("kind"),
-                F.col("_time").alias("at"),
-                F.col(key).alias("key"),
-                (F.col(reference) if reference else F.lit(None).cast("long")).alias("reference"),
-                (F.col(number) if number else F.lit(None).cast("double")).alias("number"),
+def is_allowed(job: str) -> Any:
+    column = F.col
+    match job:
+        case "A":
+            return column("length") <= 100.0
+        case "B":
+            return column("draught") - column("height") <= 10.0
+        case "C":
+            outgoing = column("stream_direction") >= 180.0
+            deep = (column("draught") < 14.3) | ~outgoing | (column("rate") <= 1.0 * KNOTS)
+            return ~column("is_inbound") | (deep & ((column("draught") < 19.0) | ~outgoing))
+        case _:
+            return (
+                (column("rate") <= 1.0 * KNOTS)
+                & (column("stream_direction") < 90.0)
+                & (column("length") <= 100.0)
+                & (column("beam") < 30.0)
+                & (column("wind_direction") < 180.0)
+                & (column("velocity") < 30.0 * KNOTS)
+                & (column("height") < 3.0)
+                & (column("low_water") > 0.0)
             )
-        )
-    return reduce(lambda a, b: a.unionByName(b), parts)
+
+
+def together(session: Any, rows: Path, job: str) -> Any:
+    """All inputs as one stream; what one has not is null."""
+    parts = [
+        streamed(session, rows / table)
+        .withColumnRenamed(KEYS[table], "key")
+        .withColumnRenamed("_time", "at")
+        .withColumn("kind", F.lit(table))
+        for table in TABLES[job]
+    ]
+    return reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), parts)
 
 
 class Tables:
     """Mutable: the tables as of the last batch, and the answers that were given."""
 
-    def __init__(self, out: Path) -> None:
+    def __init__(self, job: str, columns: Mapping[str, list[str]], out: Path) -> None:
+        self.job = job
+        self.columns = columns
         self.out = out
         self.tables: dict[str, Any] = {}
         self.answers: Any = None
@@ -56,17 +88,17 @@ class Tables:
     def take(self, batch: Any, number: int) -> None:
         batch = batch.persist()
         old = [*self.tables.values(), self.answers]
-        for kind in COLUMNS:
+        for table, columns in self.columns.items():
             latest = (
-                batch.where(F.col("kind") == kind)
+                batch.where(F.col("kind") == table)
                 .groupBy("key")
-                .agg(F.max_by(F.struct("reference", "number"), "at").alias("row"))
-                .select("key", "row.reference", "row.number")
+                .agg(F.max_by(F.struct(*columns), "at").alias("row"))
+                .select("key", "row.*")
             )
-            if kind in self.tables:
-                others = self.tables[kind].join(latest, "key", "left_anti")
+            if table in self.tables:
+                others = self.tables[table].join(latest, "key", "left_anti")
                 latest = latest.unionByName(others)
-            self.tables[kind] = latest.localCheckpoint(eager=True)
+            self.tables[table] = latest.localCheckpoint(eager=True)
         answers = self.answered().localCheckpoint(eager=True)
         self.changed(answers, number).write.mode("append").parquet(str(self.out))
         self.answers = answers
@@ -76,11 +108,11 @@ class Tables:
         batch.unpersist()
 
     def answered(self) -> Any:
-        v, b, t = (self.tables[kind].alias(kind[0]) for kind in COLUMNS)
-        at_berth = v.join(b, F.col("v.reference") == F.col("b.key"))
-        known = at_berth.join(t, F.col("b.reference") == F.col("t.key"))
-        is_allowed = F.col("v.number") - F.col("t.number") <= 10.0
-        return known.select(F.col("v.key").alias("mmsi"), is_allowed.alias("ok"))
+        known = self.tables["vessels"].withColumnRenamed("key", "mmsi")
+        for table in TABLES[self.job][1:]:
+            other = self.tables[table].withColumnRenamed("key", REFERENCES[table])
+            known = known.join(other, REFERENCES[table])
+        return known.select("mmsi", is_allowed(self.job).alias("ok"))
 
     def changed(self, answers: Any, number: int) -> Any:
         if self.answers is None:
@@ -95,10 +127,18 @@ class Tables:
 
 def run(session: Any, spec: Mapping[str, Any], rows: Path, folder: Path) -> Path:
     """Run the job, one file of each input a batch, into a Parquet folder."""
-    out = folder / "out"
-    tables = Tables(out)
+    out, job = folder / "out", spec["job"]
+    columns = {
+        table: [
+            name
+            for name in session.read.parquet(str(rows / table)).columns
+            if name not in ("_time", KEYS[table])
+        ]
+        for table in TABLES[job]
+    }
+    tables = Tables(job, columns, out)
     query = (
-        together(session, rows)
+        together(session, rows, job)
         .writeStream.foreachBatch(tables.take)
         .option("checkpointLocation", str(folder / "checkpoint"))
         .trigger(availableNow=True)

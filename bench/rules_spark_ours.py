@@ -1,4 +1,4 @@
-"""Our side of the rules on Spark: program B in the algebra."""
+"""Our side of the rules on Spark: programs A to D in the algebra."""
 
 from __future__ import annotations
 
@@ -8,24 +8,17 @@ from typing import Any
 
 import millstream
 import spark_ours
-from millstream.algebra import table
-
-vessels = table("vessels", key="mmsi", mmsi="integer", berth="integer", draught="number")
-berths = table("berths", key="berth_id", berth_id="integer", tide_sensor="integer")
-tides = table("tides", key="id", id="integer", height="number")
-
-known = vessels.foreign_join(berths, on="berth").foreign_join(tides, on="tide_sensor")
-allowed = known.map(lambda r: {"ok": r.draught - r.height <= 10.0})
+from rules_programs import PROGRAMS
 
 session_for = spark_ours.session_for
 
 
 def run(session: Any, spec: Mapping[str, Any], rows: Path, folder: Path) -> Path:
-    """Run the program, one file of each input a batch, into a Parquet folder."""
+    """Run a program, one file of each input a batch, into a Parquet folder."""
     out = folder / "out"
     files = list(rows.glob("*/*.parquet"))
-    millstream.compile_flow(allowed=allowed).run(
-        {name: f"{rows / name}/*.parquet" for name in ("vessels", "berths", "tides")},
+    millstream.compile_flow(allowed=PROGRAMS[spec["job"]]()).run(
+        {place.name: f"{place}/*.parquet" for place in rows.iterdir()},
         {"allowed": f"{out}/"},
         engine="spark",
         session=session,

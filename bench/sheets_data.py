@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,13 +9,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 import millstream
 from millstream.calculus.types import Kind, QueueType
 from millstream.plan.batch import Batch, Vector
 from sheets_loops import KEYS
-from spark_data import OUTPUT, ROW_GROUP_ROWS
+from spark_data import kept
 
 ROOT = Path(__file__).parents[1] / "examples" / "sheets"
 STEP = 1_000  # microseconds between rows
@@ -81,17 +79,7 @@ class Rows:
     def folder(self) -> Path:
         """A folder per input, which is written if it is not there yet."""
         name = f"sheets-{self.sheet}-{self.rows}-{self.rows_per_file}-{self.step}"
-        folder = OUTPUT / "spark" / name
-        if not folder.exists():
-            unfinished = folder.with_name(f"{name}.{os.getpid()}")
-            for number in range(self.files):
-                for one, table in self.tables(number).items():
-                    path = unfinished / one / f"{number:06}.parquet"
-                    path.parent.mkdir(parents=True, exist_ok=True)
-                    pq.write_table(table, path, row_group_size=ROW_GROUP_ROWS)
-                    os.utime(path, (number, number))  # Spark takes files by their age
-            unfinished.rename(folder)
-        return folder
+        return kept(name, (self.tables(number) for number in range(self.files)))
 
     def tables(self, number: int) -> dict[str, Any]:
         """One file of each input; together they have the rows of a batch."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,24 @@ import pyarrow.parquet as pq
 OUTPUT = Path(__file__).parent / "output"
 #: Small enough for Spark to read one file with two tasks.
 ROW_GROUP_ROWS = 1 << 17
+
+
+def kept(name: str, batches: Iterable[dict[str, Any]]) -> Path:
+    """A folder of inputs, each with a file per batch, which is written if it is not there yet.
+
+    A batch is a table for each input. Spark takes files by their age.
+    """
+    folder = OUTPUT / "spark" / name
+    if not folder.exists():
+        unfinished = folder.with_name(f"{name}.{os.getpid()}")
+        for number, tables in enumerate(batches):
+            for one, table in tables.items():
+                path = unfinished / one / f"{number:06}.parquet"
+                path.parent.mkdir(parents=True, exist_ok=True)
+                pq.write_table(table, path, row_group_size=ROW_GROUP_ROWS)
+                os.utime(path, (number, number))
+        unfinished.rename(folder)
+    return folder
 
 
 @dataclass(frozen=True)
@@ -43,16 +62,7 @@ class Trades:
     def folder(self) -> Path:
         """The files, which are written if they are not there yet."""
         name = f"trades-{self.rows}-{self.rows_per_file}-{self.symbols}-{self.step}"
-        folder = OUTPUT / "spark" / name
-        if not folder.exists():
-            unfinished = folder.with_name(f"{name}.{os.getpid()}")
-            unfinished.mkdir(parents=True)
-            for number in range(self.files):
-                path = unfinished / f"{number:06}.parquet"
-                pq.write_table(self.table(number), path, row_group_size=ROW_GROUP_ROWS)
-                os.utime(path, (number, number))  # Spark takes files by their age
-            unfinished.rename(folder)
-        return folder
+        return kept(name, ({"": self.table(number)} for number in range(self.files)))
 
     def table(self, number: int) -> Any:
         count = self.rows_per_file

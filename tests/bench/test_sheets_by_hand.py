@@ -14,6 +14,8 @@ import pytest
 
 from millstream import api
 
+pytestmark = pytest.mark.slow
+
 KEYED = {"vwap": "sym", "linearroad": "segment", "kalman": "target", "pong": "game",
          "forecast": "location"}  # fmt: skip
 BATCHES = 3

@@ -248,6 +248,9 @@ class Figure:
     def sheet_names(self) -> list[str]:
         return self.constants.sheet_names()
 
+    def is_hidden(self, sheet: str, row: int, *, by_filter: bool) -> bool:
+        return False
+
     def is_subtotal(self, sheet: str, row: int, column: int) -> bool:
         return False
 

@@ -54,6 +54,10 @@ class Cells(Protocol):
 
     def sheet_names(self) -> list[str]: ...
 
+    def is_hidden(self, sheet: str, row: int, *, by_filter: bool) -> bool:
+        """Was a row hidden when the workbook was saved, or was it hidden by a filter?"""
+        ...
+
     def is_subtotal(self, sheet: str, row: int, column: int) -> bool:
         """Does a formula with SUBTOTAL stand there?"""
         ...

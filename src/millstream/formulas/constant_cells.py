@@ -64,6 +64,9 @@ class ConstantCells:
     def sheet_names(self) -> list[str]:
         return list(self.sheets)
 
+    def is_hidden(self, sheet: str, row: int, *, by_filter: bool) -> bool:
+        return False
+
     def is_subtotal(self, sheet: str, row: int, column: int) -> bool:
         return False
 

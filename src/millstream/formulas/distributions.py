@@ -9,68 +9,16 @@ from statistics import NormalDist
 from millstream.formulas.arrays import Operand
 from millstream.formulas.functions_statistics import mean, variance
 from millstream.formulas.gather import numbers
+from millstream.formulas.incomplete import (
+    beta_tails,
+    binomial_density,
+    gamma_tails,
+    poisson_density,
+)
 from millstream.formulas.registry import Family, spec
 from millstream.formulas.values import NUM, Raised, fail, finite
 
 _STANDARD = NormalDist()
-
-
-def lower_gamma(a: float, x: float) -> float:
-    """The regularised incomplete gamma function P(a, x)."""
-    if x <= 0:
-        return 0.0
-    scale = math.exp(-x + a * math.log(x) - math.lgamma(a))
-    if x < a + 1:
-        term = total = 1 / a
-        n = a
-        while abs(term) > abs(total) * 1e-17:
-            n += 1
-            term *= x / n
-            total += term
-        return total * scale
-    b, c = x + 1 - a, 1e300
-    d = 1 / b
-    h = d
-    for i in range(1, 10_000):
-        an = -i * (i - a)
-        b += 2
-        d = 1 / (an * d + b or 1e-300)
-        c = b + an / c or 1e-300
-        h *= d * c
-        if abs(d * c - 1) < 1e-16:
-            break
-    return 1 - scale * h
-
-
-def beta_share(a: float, b: float, x: float) -> float:
-    """The regularised incomplete beta function."""
-    if x <= 0:
-        return 0.0
-    if x >= 1:
-        return 1.0
-    front = math.exp(
-        math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x)
-        + b * math.log1p(-x)
-    )  # fmt: skip
-    if x < (a + 1) / (a + b + 2):
-        return front * _beta_fraction(a, b, x) / a
-    return 1 - front * _beta_fraction(b, a, 1 - x) / b
-
-
-def _beta_fraction(a: float, b: float, x: float) -> float:
-    c, d = 1.0, 1 / (1 - (a + b) * x / (a + 1) or 1e-300)
-    h = d
-    for m in range(1, 10_000):
-        for numerator in (
-            m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
-            -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1)),
-        ):
-            d = 1 / (1 + numerator * d or 1e-300)
-            c = 1 + numerator / c or 1e-300
-            h *= d * c
-        if abs(d * c - 1) < 1e-16:
-            break
-    return h
 
 
 def inverted(function: Callable[[float], float], p: float, low: float, high: float) -> float:
@@ -88,6 +36,11 @@ def inverted(function: Callable[[float], float], p: float, low: float, high: flo
         else:
             high = middle
     return (low + high) / 2
+
+
+def falling(function: Callable[[float], float], p: float, low: float, high: float) -> float:
+    """Where a decreasing function reaches p."""
+    return inverted(lambda x: -function(x), -p, low, high)
 
 
 def _open(p: float) -> float:
@@ -121,7 +74,7 @@ def normal_inverse(p: float, middle: float, deviation: float) -> float:
 def confidence(alpha: float, deviation: float, size: float) -> float:
     if deviation <= 0 or size < 1:
         fail(NUM)
-    return -_STANDARD.inv_cdf(_open(alpha) / 2) * deviation / math.sqrt(int(size))
+    return -_STANDARD.inv_cdf(_open(_open(alpha) / 2)) * deviation / math.sqrt(int(size))
 
 
 def confidence_t(alpha: float, deviation: float, size: float) -> float:
@@ -140,20 +93,24 @@ def log_normal(x: float, middle: float, deviation: float, is_total: bool = True)
 def z_test(operand: Operand, x: float, sigma: float | None = None) -> float:
     values = numbers(operand)
     spread = math.sqrt(variance(values, is_sample=True)) if sigma is None else sigma
-    return 1 - standard((mean(values) - x) / (spread / math.sqrt(len(values))))
+    return standard((x - mean(values)) / (spread / math.sqrt(len(values))))
 
 
 # --- Student, F, chi-square -------------------------------------------------------------
 
 
 def _degrees(given: float) -> int:
-    return int(given) if given >= 1 else fail(NUM)
+    return int(given) if 1 <= given < 1e10 else fail(NUM)
+
+
+def t_right(x: float, degrees: float) -> float:
+    n = _degrees(degrees)
+    tail = 0.5 * beta_tails(n / 2, 0.5, n / (n + x * x), x * x / (n + x * x))[0]
+    return tail if x > 0 else 1 - tail
 
 
 def t_left(x: float, degrees: float) -> float:
-    n = _degrees(degrees)
-    tail = 0.5 * beta_share(n / 2, 0.5, n / (n + x * x))
-    return 1 - tail if x > 0 else tail
+    return t_right(-x, degrees)
 
 
 def t_distribution(x: float, degrees: float, is_total: bool) -> float:  # noqa: FBT001
@@ -168,12 +125,14 @@ def t_distribution(x: float, degrees: float, is_total: bool) -> float:  # noqa: 
 def t_old(x: float, degrees: float, tails: float) -> float:
     if x < 0 or int(tails) not in (1, 2):
         fail(NUM)
-    return int(tails) * (1 - t_left(x, degrees))
+    return int(tails) * t_right(x, degrees)
 
 
 def t_inverse(p: float, degrees: float) -> float:
     n = _degrees(degrees)
-    return inverted(lambda x: t_left(x, n), _open(p), -10.0, 10.0)
+    if _open(p) > 0.5:
+        return -t_inverse(1 - p, n)
+    return -falling(lambda x: t_right(x, n), p, 0.0, 10.0) if p < 0.5 else 0.0
 
 
 def t_inverse_two(p: float, degrees: float) -> float:
@@ -190,7 +149,8 @@ def chi_left(x: float, degrees: float, is_total: bool = True) -> float:  # noqa:
 
 
 def chi_right(x: float, degrees: float) -> float:
-    return 1 - chi_left(x, degrees)
+    n = _degrees(degrees)
+    return gamma_tails(n / 2, x / 2)[1] if x >= 0 else fail(NUM)
 
 
 def chi_inverse(p: float, degrees: float) -> float:
@@ -199,16 +159,38 @@ def chi_inverse(p: float, degrees: float) -> float:
     return inverted(lambda x: chi_left(max(x, 0.0), degrees), p, 0.0, 10.0)
 
 
+def chi_inverse_right(p: float, degrees: float) -> float:
+    n = _degrees(degrees)
+    if p == 1:
+        return 0.0
+    return falling(lambda x: chi_right(x, n), _open(p), 0.0, 10.0)
+
+
 def f_left(x: float, one: float, two: float, is_total: bool = True) -> float:  # noqa: FBT001, FBT002
     a, b = _degrees(one), _degrees(two)
     if x < 0:
         fail(NUM)
-    share = beta_share(a / 2, b / 2, a * x / (a * x + b))
     if is_total:
-        return share
+        return _f_tails(x, a, b)[0]
     log_beta = math.lgamma(a / 2) + math.lgamma(b / 2) - math.lgamma((a + b) / 2)
     log = a / 2 * math.log(a / b) + (a / 2 - 1) * math.log(x) - log_beta
     return math.exp(log - (a + b) / 2 * math.log1p(a * x / b))
+
+
+def _f_tails(x: float, a: int, b: int) -> tuple[float, float]:
+    return beta_tails(a / 2, b / 2, a * x / (a * x + b), b / (a * x + b))
+
+
+def f_right(x: float, one: float, two: float) -> float:
+    a, b = _degrees(one), _degrees(two)
+    return _f_tails(x, a, b)[1] if x >= 0 else fail(NUM)
+
+
+def f_inverse_right(p: float, one: float, two: float) -> float:
+    a, b = _degrees(one), _degrees(two)
+    if p == 1:
+        return 0.0
+    return falling(lambda x: _f_tails(x, a, b)[1], _open(p), 0.0, 10.0)
 
 
 def f_inverse(p: float, one: float, two: float) -> float:
@@ -224,17 +206,16 @@ def gamma_distribution(x: float, alpha: float, beta: float, is_total: bool) -> f
     if x < 0 or alpha <= 0 or beta <= 0:
         fail(NUM)
     if is_total:
-        return lower_gamma(alpha, x / beta)
+        return gamma_tails(alpha, x / beta)[0]
     if x == 0:
         return 1 / beta if alpha == 1 else 0.0
-    log = (alpha - 1) * math.log(x) - x / beta - alpha * math.log(beta) - math.lgamma(alpha)
-    return math.exp(log)
+    return poisson_density(alpha, x / beta) * alpha / x
 
 
 def gamma_inverse(p: float, alpha: float, beta: float) -> float:
     if not 0 <= p < 1 or alpha <= 0 or beta <= 0:
         fail(NUM)
-    return inverted(lambda x: lower_gamma(alpha, max(x, 0.0) / beta), p, 0.0, 10.0)
+    return beta * inverted(lambda x: gamma_tails(alpha, max(x, 0.0))[0], p, 0.0, 10.0)
 
 
 def gamma(x: float) -> float:
@@ -246,6 +227,10 @@ def gamma(x: float) -> float:
 
 def log_gamma(x: float) -> float:
     return math.lgamma(x) if x > 0 else fail(NUM)
+
+
+def beta_share(a: float, b: float, x: float) -> float:
+    return beta_tails(a, b, x, 1 - x)[0]
 
 
 def beta_total(x: float, a: float, b: float, low: float = 0.0, high: float = 1.0) -> float:
@@ -283,35 +268,44 @@ def beta_inverse(p: float, a: float, b: float, low: float = 0.0, high: float = 1
 def exponential(x: float, rate: float, is_total: bool) -> float:  # noqa: FBT001
     if x < 0 or rate <= 0:
         fail(NUM)
-    return 1 - math.exp(-rate * x) if is_total else rate * math.exp(-rate * x)
+    return -math.expm1(-rate * x) if is_total else rate * math.exp(-rate * x)
 
 
 def weibull(x: float, alpha: float, beta: float, is_total: bool) -> float:  # noqa: FBT001
     if x < 0 or alpha <= 0 or beta <= 0:
         fail(NUM)
-    rest = math.exp(-((x / beta) ** alpha))
-    return 1 - rest if is_total else alpha / beta * (x / beta) ** (alpha - 1) * rest
+    power = (x / beta) ** alpha
+    if is_total:
+        return -math.expm1(-power)
+    return float(alpha / beta * (x / beta) ** (alpha - 1) * math.exp(-power))
 
 
 # --- counting ---------------------------------------------------------------------------
+
+
+#: Up to this, ways to choose are counted, which is exact.
+_COUNTED = 1000
 
 
 def binomial(successes: float, trials: float, p: float, is_total: bool) -> float:  # noqa: FBT001
     k, n = int(successes), int(trials)
     if k < 0 or k > n or not 0 <= p <= 1:
         fail(NUM)
-    if not is_total:
-        return _binomial(k, n, p)
-    return min(1.0, math.fsum(_binomial(i, n, p) for i in range(k + 1)))
+    return _binomial_total(k, n, p) if is_total else _binomial(k, n, p)
 
 
 def _binomial(k: int, n: int, p: float) -> float:
     if p in (0, 1):
         return float(k == (n if p else 0))
-    log = math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
-    if n < 1000:
+    if n < _COUNTED:
         return math.comb(n, k) * p**k * (1 - p) ** (n - k)
-    return math.exp(log + k * math.log(p) + (n - k) * math.log1p(-p))
+    return binomial_density(k, n - k, p, 1 - p)
+
+
+def _binomial_total(k: int, n: int, p: float) -> float:
+    if n < _COUNTED:
+        return min(1.0, math.fsum(_binomial(i, n, p) for i in range(k + 1)))
+    return 1.0 if k == n else beta_tails(k + 1.0, float(n - k), p, 1 - p)[1]
 
 
 def binomial_range(trials: float, p: float, first: float, last: float | None = None) -> float:
@@ -326,12 +320,14 @@ def binomial_inverse(trials: float, p: float, alpha: float) -> float:
     n = int(trials)
     if n < 0 or not 0 <= p <= 1 or not 0 < alpha < 1:
         fail(NUM)
-    total = 0.0
-    for k in range(n + 1):
-        total += _binomial(k, n, p)
-        if total >= alpha:
-            return float(k)
-    return float(n)
+    low, high = 0, n
+    while low < high:
+        middle = (low + high) // 2
+        if _binomial_total(middle, n, p) >= alpha:
+            high = middle
+        else:
+            low = middle + 1
+    return float(low)
 
 
 def negative_binomial(failures: float, successes: float, p: float, is_total: bool = False) -> float:  # noqa: FBT001, FBT002
@@ -340,7 +336,11 @@ def negative_binomial(failures: float, successes: float, p: float, is_total: boo
         fail(NUM)
     if is_total:
         return beta_share(s, f + 1, p)
-    return math.comb(f + s - 1, s - 1) * p**s * (1 - p) ** f
+    if p in (0, 1):
+        return float(p == 1 and f == 0)
+    if f + s < _COUNTED:
+        return math.comb(f + s - 1, s - 1) * p**s * (1 - p) ** f
+    return binomial_density(s, f, p, 1 - p) * s / (f + s)
 
 
 def hypergeometric(
@@ -351,20 +351,50 @@ def hypergeometric(
     is_total: bool = False,  # noqa: FBT001, FBT002
 ) -> float:
     k, n, m, all_ = int(drawn), int(sample), int(marked), int(size)
-    if not 0 <= k <= min(n, m) or k < n + m - all_ or n > all_ or m > all_ or all_ <= 0:
+    if not 0 <= k <= min(n, m) or k < n + m - all_ or n > all_ or m > all_ or not 0 < all_ < 1e15:
         fail(NUM)
-    whole = math.comb(all_, n)
-    low = k if not is_total else max(0, n + m - all_)
-    return sum(math.comb(m, i) * math.comb(all_ - m, n - i) for i in range(low, k + 1)) / whole
+    if all_ < _COUNTED:
+        whole = math.comb(all_, n)
+        low = k if not is_total else max(0, n + m - all_)
+        return sum(math.comb(m, i) * math.comb(all_ - m, n - i) for i in range(low, k + 1)) / whole
+    if n == all_:
+        return float(is_total or k == m)
+    density = _hypergeometric(k, n, m, all_)
+    return _hypergeometric_total(k, n, m, all_, density) if is_total else density
+
+
+def _hypergeometric(k: int, n: int, m: int, all_: int) -> float:
+    """How many of n are marked, as binomials of one share: it drops out."""
+    if n == 0:
+        return 1.0
+    p, q = n / all_, (all_ - n) / all_
+    marked = binomial_density(k, m - k, p, q)
+    others = binomial_density(n - k, all_ - m - n + k, p, q)
+    return marked * others / binomial_density(n, all_ - n, p, q)
+
+
+def _hypergeometric_total(k: int, n: int, m: int, all_: int, density: float) -> float:
+    """The sum of the densities up to k, or 1 less those above, from k on while they count."""
+    is_below = k * (all_ + 2) < (n + 1) * (m + 1)
+    total, term, i = (density if is_below else 0.0), density, k
+    while term > total * 1e-17 or not total:
+        if is_below:
+            term *= i * (all_ - m - n + i) / ((m - i + 1) * (n - i + 1))
+            i -= 1
+        else:
+            term *= (m - i) * (n - i) / ((i + 1) * (all_ - m - n + i + 1))
+            i += 1
+        if term == 0:
+            break
+        total += term
+    return total if is_below else 1 - total
 
 
 def poisson(x: float, middle: float, is_total: bool) -> float:  # noqa: FBT001
     k = int(x)
     if k < 0 or middle < 0:
         fail(NUM)
-    if is_total:
-        return 1 - lower_gamma(k + 1, middle)
-    return math.exp(k * math.log(middle) - middle - math.lgamma(k + 1)) if middle else float(k == 0)
+    return gamma_tails(k + 1.0, middle)[1] if is_total else poisson_density(k, middle)
 
 
 def fisher(x: float) -> float:
@@ -385,11 +415,11 @@ DISTRIBUTIONS: Family = {
     "BINOM.INV": spec("n n n", binomial_inverse),
     "BINOMDIST": spec("n n n b", binomial),
     "CHIDIST": spec("n n", chi_right),
-    "CHIINV": spec("n n", lambda p, n: chi_inverse(1 - p, n)),
+    "CHIINV": spec("n n", chi_inverse_right),
     "CHISQ.DIST": spec("n n b", chi_left),
     "CHISQ.DIST.RT": spec("n n", chi_right),
     "CHISQ.INV": spec("n n", chi_inverse),
-    "CHISQ.INV.RT": spec("n n", lambda p, n: chi_inverse(1 - p, n)),
+    "CHISQ.INV.RT": spec("n n", chi_inverse_right),
     "CONFIDENCE": spec("n n n", confidence),
     "CONFIDENCE.NORM": spec("n n n", confidence),
     "CONFIDENCE.T": spec("n n n", confidence_t),
@@ -397,11 +427,11 @@ DISTRIBUTIONS: Family = {
     "EXPON.DIST": spec("n n b", exponential),
     "EXPONDIST": spec("n n b", exponential),
     "F.DIST": spec("n n n b", f_left),
-    "F.DIST.RT": spec("n n n", lambda x, a, b: 1 - f_left(x, a, b)),
+    "F.DIST.RT": spec("n n n", f_right),
     "F.INV": spec("n n n", f_inverse),
-    "F.INV.RT": spec("n n n", lambda p, a, b: f_inverse(1 - p, a, b)),
-    "FDIST": spec("n n n", lambda x, a, b: 1 - f_left(x, a, b)),
-    "FINV": spec("n n n", lambda p, a, b: f_inverse(1 - p, a, b)),
+    "F.INV.RT": spec("n n n", f_inverse_right),
+    "FDIST": spec("n n n", f_right),
+    "FINV": spec("n n n", f_inverse_right),
     "FISHER": spec("n", fisher),
     "FISHERINV": spec("n", math.tanh),
     "GAMMA": spec("n", gamma),
@@ -433,7 +463,7 @@ DISTRIBUTIONS: Family = {
     "POISSON.DIST": spec("n n b", poisson),
     "T.DIST": spec("n n b", t_distribution),
     "T.DIST.2T": spec("n n", lambda x, n: t_old(x, n, 2.0)),
-    "T.DIST.RT": spec("n n", lambda x, n: 1 - t_left(x, n)),
+    "T.DIST.RT": spec("n n", t_right),
     "T.INV": spec("n n", t_inverse),
     "T.INV.2T": spec("n n", t_inverse_two),
     "TDIST": spec("n n n", t_old),

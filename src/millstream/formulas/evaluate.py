@@ -8,6 +8,7 @@ to each. Array constants always mean all their elements.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -31,6 +32,7 @@ from millstream.formulas.syntax import (
     shifted,
 )
 from millstream.formulas.values import (
+    DIV0,
     NA,
     NAME,
     NUM,
@@ -93,6 +95,8 @@ def array_of(node: Node, context: Context) -> Array:
         result = evaluate(node, context.as_array())
         if isinstance(result, Union):
             fail(VALUE)
+        if not isinstance(result, (Area, Array)):
+            result = one_value(result, context)
         array = as_table(result).to_array()
     except Raised as raised:
         return Array(((raised.error,),))
@@ -191,7 +195,10 @@ def _liftable(operand: Operand, context: Context) -> Scalar | Array:
 
 def _applied(function: Callable[..., Scalar], values: list[Scalar]) -> Scalar:
     try:
-        value = function(*values)
+        value: Any = function(*values)
+        if isinstance(value, (Area, Array)):
+            # There are no arrays of arrays: of each the first value stays.
+            value = value.at(0, 0) if value.height else fail(VALUE)
     except Raised as raised:
         return raised.error
     # An array has no empty elements: what an IF takes from an empty cell is a zero in it.
@@ -378,8 +385,9 @@ def call(found: Spec, nodes: tuple[Node, ...], context: Context) -> Operand:
     """Apply a function of the table to arguments that are still formulas."""
     kinds = list(found.kinds_for(len(nodes)))
     operands: list[Any] = []
-    for kind, node in zip(kinds, nodes, strict=True):
-        if found.defaults is not None and isinstance(node, Literal) and node.value is None:
+    for number, (kind, node) in enumerate(zip(kinds, nodes, strict=True)):
+        is_left_out = isinstance(node, Literal) and node.value is None
+        if is_left_out and found.defaults is not None and number >= found.least:
             operands.append(LEFT_OUT)
             continue
         inside = context.as_array() if kind == "a" else context
@@ -414,9 +422,17 @@ def _invoked(found: Spec, kinds: list[str], values: list[Any], context: Context)
     ]
     if found.wants_context:
         arguments.insert(0, context)
-    result = found.call(*arguments)
-    if found.gives_date and context.uses_1904 and type(result) is float:
-        return result - OFFSET_1904
+    try:
+        result = found.call(*arguments)
+    except ZeroDivisionError:
+        raise Raised(DIV0) from None
+    except ArithmeticError:
+        raise Raised(NUM) from None
+    if type(result) is float:
+        if not math.isfinite(result):
+            raise Raised(NUM)
+        if found.gives_date and context.uses_1904:
+            return result - OFFSET_1904
     return result
 
 

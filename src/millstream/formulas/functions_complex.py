@@ -91,13 +91,17 @@ def product(*operands: Operand) -> str:
     return _written(math.prod(found, start=1 + 0j), unit)
 
 
+def _or_zero(given: Scalar) -> Scalar:
+    return 0.0 if given is None else given
+
+
 def difference(first: Scalar, second: Scalar) -> str:
-    (a, b), unit = _all((first, second))
+    (a, b), unit = _all((_or_zero(first), _or_zero(second)))
     return _written(a - b, unit)
 
 
 def quotient(first: Scalar, second: Scalar) -> str:
-    (a, b), unit = _all((first, second))
+    (a, b), unit = _all((_or_zero(first), _or_zero(second)))
     return _written(a / b, unit) if b else fail(NUM)
 
 

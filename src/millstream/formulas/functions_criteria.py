@@ -234,18 +234,22 @@ _SUBTOTALS: dict[int, Callable[..., float]] = {
 def subtotal(which: float, *operands: Operand) -> float:
     number = int(which)
     found = _SUBTOTALS.get(number - 100 if number > 100 else number)
-    return found(*map(_without_subtotals, operands)) if found else fail(VALUE)
+    if found is None:
+        fail(VALUE)
+    # Rows that a filter hides never count; those hidden by hand do, up to 11.
+    return found(*(_counted(o, by_filter=number <= 100) for o in operands))
 
 
-def _without_subtotals(operand: Operand) -> Operand:
-    """An area without the cells that are subtotals themselves."""
+def _counted(operand: Operand, *, by_filter: bool, has_subtotals: bool = False) -> Operand:
+    """An area without rows that are hidden, and cells that are subtotals themselves."""
     if not isinstance(operand, Area):
         return operand
     cells, sheet = operand.cells, operand.sheet
     kept = (
         cells.value(sheet, row, column)
         for row, column in cells.filled(operand)
-        if not cells.is_subtotal(sheet, row, column)
+        if not cells.is_hidden(sheet, row, by_filter=by_filter)
+        and (has_subtotals or not cells.is_subtotal(sheet, row, column))
     )
     return Array(tuple((v,) for v in kept))
 
@@ -261,6 +265,9 @@ def aggregate(which: float, option: float, *operands: Operand) -> float:
     if not 0 <= option <= 7 or not 1 <= number <= 19:
         fail(VALUE)
     first = operands[0]
+    if int(option) != 4:
+        shows_hidden = int(option) in (0, 2, 6)
+        first = _counted(first, by_filter=shows_hidden, has_subtotals=int(option) > 3)
     if int(option) in (2, 3, 6, 7) and not isinstance(first, Union):
         kept = [v for v in table(first).values() if type(v) is not ErrorValue and v is not None]
         first = Array(tuple((v,) for v in kept))

@@ -267,6 +267,8 @@ def work_day_intl(
     if len(off) == 7:
         fail(VALUE)
     day, left = int(day_number(start)), abs(int(count))
+    if left > LAST_DAY:
+        fail(NUM)
     step = 1 if count >= 0 else -1
     while left:
         day += step

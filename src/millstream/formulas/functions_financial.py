@@ -151,7 +151,7 @@ def rate(
     def balance(r: float) -> float:
         if abs(r) < 1e-12:
             return present + payment_ * count + future
-        growth = (1 + r) ** count
+        growth = _growth(r, count)
         paid = payment_ * (1 + r * (due != 0)) * (growth - 1) / r
         return float(present * growth + paid + future)
 
@@ -253,11 +253,17 @@ def fixed_declining(
     return value
 
 
+#: A depreciation over more periods is not computed.
+_MOST_PERIODS = 1_000_000
+
+
 def variable_declining(
     cost: float, salvage: float, life: float, start: float, end: float, factor: float = 2.0,
     no_switch: Scalar = False,  # noqa: FBT002
 ) -> float:  # fmt: skip
     if cost < 0 or salvage < 0 or life <= 0 or start < 0 or end < start or end > life:
+        fail(NUM)
+    if end > _MOST_PERIODS:
         fail(NUM)
     total, book, since = 0.0, cost, 0.0
     # A start within a period makes the first one short: all others begin where it would.
@@ -290,7 +296,7 @@ def nominal_rate(effective_: float, count: float) -> float:
 
 
 def equivalent_rate(count: float, present: float, future: float) -> float:
-    if count <= 0 or present <= 0:
+    if count <= 0 or present <= 0 or future < 0:
         fail(NUM)
     return float((future / present) ** (1 / count) - 1)
 

@@ -19,6 +19,7 @@ from millstream.formulas.values import (
     Scalar,
     compare,
     fail,
+    finite,
     folded,
     to_boolean,
     to_number,
@@ -331,7 +332,7 @@ def multiply(first: Operand, second: Operand) -> Array:
     columns = list(zip(*b, strict=True))
     return Array(
         tuple(
-            tuple(float(sum(x * y for x, y in zip(r, c, strict=True))) for c in columns) for r in a
+            tuple(finite(sum(x * y for x, y in zip(r, c, strict=True))) for c in columns) for r in a
         )
     )
 
@@ -373,7 +374,7 @@ def inverse(operand: Operand) -> Array:
     found, reduced = _reduced(wide)
     if abs(found) < 1e-300:
         fail(NUM)
-    return Array(tuple(tuple(v + 0.0 for v in r[size:]) for r in reduced))
+    return Array(tuple(tuple(finite(v) for v in r[size:]) for r in reduced))
 
 
 def identity(size: float) -> Array:

@@ -235,25 +235,34 @@ def double_factorial(x: float) -> float:
     return finite(float(math.prod(range(n, 0, -2))))
 
 
+#: From twice as many there are more than 2^1024 ways to choose as many.
+_MOST_CHOSEN = 1024
+
+
 def combinations(n: float, k: float) -> float:
     n, k = whole(n), whole(k)
     if n < 0 or k < 0 or k > n:
         fail(NUM)
-    return _as_float(math.comb(n, k))
+    return _chosen(n, k)
+
+
+def _chosen(n: int, k: int) -> float:
+    """The ways to choose k of n; so many that they are no number are not counted."""
+    return _as_float(math.comb(n, k)) if min(k, n - k) <= _MOST_CHOSEN else fail(NUM)
 
 
 def combinations_repeated(n: float, k: float) -> float:
     n, k = whole(n), whole(k)
     if n < 0 or k < 0 or (n == 0 and k > 0):
         fail(NUM)
-    return _as_float(math.comb(n + k - 1, k)) if n + k else 1.0
+    return _chosen(n + k - 1, k) if n + k else 1.0
 
 
 def permutations(n: float, k: float) -> float:
     n, k = whole(n), whole(k)
     if n < 0 or k < 0 or k > n:
         fail(NUM)
-    return _as_float(math.perm(n, k))
+    return _as_float(math.perm(n, k)) if k <= _MOST_CHOSEN else fail(NUM)
 
 
 def permutations_repeated(n: float, k: float) -> float:
@@ -271,9 +280,12 @@ def _as_float(n: int) -> float:
 
 def multinomial(*operands: Operand) -> float:
     found = _naturals(operands)
-    result = math.factorial(sum(found))
+    result, chosen = 1, 0
     for n in found:
-        result //= math.factorial(n)
+        chosen += n
+        if min(n, chosen - n) > _MOST_CHOSEN:
+            fail(NUM)
+        result *= math.comb(chosen, n)
     return _as_float(result)
 
 
@@ -355,7 +367,8 @@ def arabic(text: str) -> float:
     sign = -1 if letters.startswith("-") else 1
     values = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
     found = [values[c] if c in values else fail(VALUE) for c in letters.removeprefix("-")]
-    result = sum(-a if a < b else a for a, b in zip(found, [*found[1:], 0], strict=True))
+    following = [*found[1:], 0][: len(found)]
+    result = sum(-a if a < b else a for a, b in zip(found, following, strict=True))
     return float(sign * result)
 
 

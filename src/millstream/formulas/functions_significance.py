@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 
 from millstream.formulas.arrays import Operand
-from millstream.formulas.distributions import beta_share, chi_right
+from millstream.formulas.distributions import chi_right
 from millstream.formulas.functions_criteria import table
 from millstream.formulas.functions_statistics import mean, pairs, variance
 from millstream.formulas.gather import numbers
+from millstream.formulas.incomplete import beta_tails
 from millstream.formulas.registry import Family, spec
-from millstream.formulas.values import DIV0, NA, NUM, fail, to_number
+from millstream.formulas.values import DIV0, NA, NUM, fail
 
 
 def t_test(first: Operand, second: Operand, tails: float, kind: float) -> float:
@@ -21,7 +22,8 @@ def t_test(first: Operand, second: Operand, tails: float, kind: float) -> float:
         t, degrees = _paired(first, second)
     else:
         t, degrees = _two_samples(numbers(first), numbers(second), is_equal=int(kind) == 2)
-    both = beta_share(degrees / 2, 0.5, degrees / (degrees + t * t))
+    away = degrees + t * t
+    both, _ = beta_tails(degrees / 2, 0.5, degrees / away, t * t / away)
     return both * int(tails) / 2
 
 
@@ -59,21 +61,20 @@ def f_test(first: Operand, second: Operand) -> float:
     if one == 0 or two == 0:
         fail(DIV0)
     m, n = len(xs) - 1, len(ys) - 1
-    right = beta_share(n / 2, m / 2, n / (n + m * one / two))
-    return 2 * min(right, 1 - right)
+    away = n + m * one / two
+    return 2 * min(beta_tails(n / 2, m / 2, n / away, m * one / two / away))
 
 
 def chi_test(actual: Operand, expected: Operand) -> float:
     found, wanted = table(actual), table(expected)
     rows, columns = found.height, found.width
-    if (rows, columns) != (wanted.height, wanted.width) or rows * columns == 1:
+    if rows * columns == 1:
         fail(NA)
     total = 0.0
-    for a, e in zip(found.values(), wanted.values(), strict=True):
-        expectation = to_number(e)
-        if expectation == 0:
+    for seen, likely in zip(*pairs(found, wanted), strict=True):
+        if likely == 0:
             fail(DIV0)
-        total += (to_number(a) - expectation) ** 2 / expectation
+        total += (seen - likely) ** 2 / likely
     degrees = (rows - 1) * (columns - 1) or max(rows, columns) - 1
     return chi_right(total, float(degrees))
 

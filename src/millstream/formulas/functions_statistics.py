@@ -33,7 +33,6 @@ from millstream.formulas.values import (
     checked,
     fail,
     finite,
-    to_number,
 )
 
 
@@ -359,12 +358,12 @@ def pairs(first: Operand, second: Operand) -> tuple[list[float], list[float]]:
     one, other = list(scalars(first)), list(scalars(second))
     if len(one) != len(other):
         fail(NA)
+    for value in (*one, *other):
+        checked(value)  # an error matters, even beside an empty cell
     found = [
-        (checked(a), checked(b))
-        for a, b in zip(one, other, strict=True)
-        if type(a) in (float, ErrorValue) and type(b) in (float, ErrorValue)
+        (a, b) for a, b in zip(one, other, strict=True) if type(a) is float and type(b) is float
     ]
-    return [to_number(a) for a, _ in found], [to_number(b) for _, b in found]
+    return [a for a, _ in found], [b for _, b in found]
 
 
 def _products(xs: list[float], ys: list[float]) -> float:

@@ -194,13 +194,17 @@ def number_value(text: str, decimal: str = ".", group: str = ",") -> float:
         raise Raised(VALUE) from None
 
 
+def _places(digits: float) -> int:
+    return int(digits) if digits < 128 else fail(VALUE)
+
+
 def fixed(number: float, digits: float = 2.0, without_commas: Scalar = False) -> str:  # noqa: FBT002
-    places = int(digits)
+    places = _places(digits)
     return format_fixed(rounded(number, places), max(0, places), has_commas=not without_commas)
 
 
 def dollar(number: float, digits: float = 2.0) -> str:
-    places = int(digits)
+    places = _places(digits)
     text = "$" + format_fixed(abs(rounded(number, places)), max(0, places), has_commas=True)
     return f"({text})" if number < 0 else text
 
@@ -309,6 +313,7 @@ TEXT: Family = {
     "CODE": spec("t", code),
     "CONCAT": spec("r+", concat),
     "CONCATENATE": spec("t+", concatenate),
+    "_LONGTEXT": spec("t+", concatenate),  # so Excel writes a text of more than 255 characters
     "DOLLAR": spec("n n?", dollar),
     "ENCODEURL": spec("t", encode_url),
     "EXACT": spec("t t", exact),

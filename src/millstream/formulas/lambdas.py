@@ -74,6 +74,8 @@ def call_of(function: Lambda, nodes: tuple[Node, ...], context: Context) -> Oper
 
 def _called(context: Context, nodes: tuple[Node, ...]) -> Operand:
     """`LAMBDA(x,x+1)(2)`, with the function as the first argument."""
+    if not nodes:
+        raise Unsupported("there is no function to call")
     return call_of(_function(nodes[0], context), nodes[1:], context)
 
 

@@ -87,11 +87,16 @@ class Recalculation:
     def sheet_names(self) -> list[str]:
         return list(self.workbook.sheets)
 
+    def is_hidden(self, sheet: str, row: int, *, by_filter: bool) -> bool:
+        worksheet = self.workbook.sheets[sheet]
+        return row in worksheet.hidden and (not by_filter or worksheet.is_filtered(row))
+
     def is_subtotal(self, sheet: str, row: int, column: int) -> bool:
         key = key_of(row, column)
         if key not in self.workbook.sheets[sheet].formulas:
             return False
-        return calls(self.workbook.tree(sheet, key), "SUBTOTAL")
+        tree = self.workbook.tree(sheet, key)
+        return calls(tree, "SUBTOTAL") or calls(tree, "AGGREGATE")
 
     # --- computing ---
 

@@ -65,6 +65,9 @@ class Worksheet:
     formulas: dict[int, Formula] = field(default_factory=dict)
     #: Cells that an array formula fills, with the cell it was entered in.
     spilled: dict[int, int] = field(default_factory=dict)
+    #: Rows that are not shown, and first and last row of the areas in which a filter hides rows.
+    hidden: set[int] = field(default_factory=set)
+    filters: list[tuple[int, int]] = field(default_factory=list)
     _columns: dict[int, list[int]] | None = None
 
     def __len__(self) -> int:
@@ -75,6 +78,9 @@ class Worksheet:
         if key not in self.constants:
             self.constants[key] = None
             self._columns = None
+
+    def is_filtered(self, row: int) -> bool:
+        return any(first <= row <= last for first, last in self.filters)
 
     def has(self, key: int) -> bool:
         return key in self.formulas or key in self.constants or key in self.spilled

@@ -56,6 +56,11 @@ class TextPool:
     def __len__(self) -> int:
         return int(self.texts.counters[LIVE])
 
+    @property
+    def top(self) -> int:
+        """All codes ever given are below this."""
+        return int(self.texts.counters[TOP])
+
     def codes(self, values: Any) -> Array:
         """The codes of an Arrow array of text, -1 for null."""
         if not pa.types.is_dictionary(values.type):
@@ -106,20 +111,26 @@ class TextPool:
 
     def array(self, codes: Array) -> Any:
         """The texts of codes as an Arrow array, dictionary-encoded if that is smaller."""
-        top = int(self.texts.counters[TOP])
-        if 0 < top <= len(codes):
+        if 0 < self.top <= len(codes):
             valid = codes >= 0
             indices = pa.array(codes.astype(np.int32), mask=None if valid.all() else ~valid)
-            return pa.DictionaryArray.from_arrays(indices, self._all(top))
-        return self._gathered(codes)
+            return pa.DictionaryArray.from_arrays(indices, self.everything())
+        return self.gathered(codes)
 
-    def _all(self, top: int) -> Any:
+    def everything(self) -> Any:
         """The texts of all codes. Until the next sweep their number only grows."""
         if self._dictionary is None or self._dictionary[0] != len(self):
-            self._dictionary = (len(self), self._gathered(np.arange(top)))
+            self._dictionary = (len(self), self.gathered(np.arange(self.top)))
         return self._dictionary[1]
 
-    def _gathered(self, codes: Array) -> Any:
+    def live(self) -> Array:
+        """The codes in use."""
+        is_live = np.ones(self.top, np.bool_)
+        is_live[self.texts.free[: self.texts.counters[FREE]]] = False
+        return np.flatnonzero(is_live)
+
+    def gathered(self, codes: Array) -> Any:
+        """The texts of codes as a plain Arrow array."""
         codes = frozen(codes)
         offsets = np.zeros(len(codes) + 1, np.int32)
         size = measure_texts(codes, self.texts.places, offsets)
@@ -141,7 +152,7 @@ class TextPool:
 
     def marks(self) -> Array:
         """A mark per code, all false, to be set for those in use."""
-        return np.zeros(int(self.texts.counters[TOP]), np.bool_)
+        return np.zeros(self.top, np.bool_)
 
     def sweep(self, is_live: Array) -> None:
         """Free the codes whose mark is false."""

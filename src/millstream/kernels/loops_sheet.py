@@ -89,15 +89,3 @@ def mark_texts(
             at = place_of(row, group, stride, position)
             if (pool[at + STATUSES] >> (8 * column)) & 0xFF == 0:
                 live[int(numbers[at + VALUES + column])] = 1
-
-
-@tight
-def renumber_texts(
-    rows: Array, pool: Array, numbers: Array, group: int, stride: int, column: int, new: Array
-) -> None:
-    for k in range(rows.shape[0]):
-        row = rows[k]
-        for position in range(row[group + FIRST], row[group + END]):
-            at = place_of(row, group, stride, position)
-            if (pool[at + STATUSES] >> (8 * column)) & 0xFF == 0:
-                numbers[at + VALUES + column] = new[int(numbers[at + VALUES + column])]

@@ -1,10 +1,11 @@
 """Compiled loops for the numbers of a window in order: a tree in the elements of the window.
 
 Each element has three words for it: the nodes below with smaller and with greater numbers, and
-how many nodes there are from it down. A node is the position of its element plus one, zero for
+how many of the smaller ones there are. A node is the position of its element plus one, zero for
 none. Nodes are ordered by number, equal ones by position; what stands higher has the greater
 mixed position (a treap), so that equal histories give equal trees, whose height is that of a
-random tree: some two logarithms of the size. Everything here goes down once.
+random tree: some two logarithms of the size. Everything here goes down once, and looks at no
+node beside its way: in a long window hardly any of them is in the caches of the processor.
 """
 
 from __future__ import annotations
@@ -17,8 +18,11 @@ from millstream.compiled import inlined, tight
 from millstream.kernels.loops_window import place_of
 from millstream.plan.batch import Array
 
-LEFT, RIGHT, SIZE = range(3)
+LEFT, RIGHT, SMALLER = range(3)
 NODE = 3
+#: The words in the row of a key: the node on top, and how many there are.
+TOP, COUNT = range(2)
+TREE_ROW = 2
 _MIX = np.int64(0x1E3779B97F4A7C15)
 _NUM, _NA = 15, 16
 
@@ -39,11 +43,6 @@ def _at(row: Array, tree: Any, node: Any) -> Any:
 
 
 @inlined
-def _size(row: Array, pool: Array, tree: Any, node: Any) -> Any:
-    return pool[_at(row, tree, node) + tree[3] + SIZE] if node != 0 else 0
-
-
-@inlined
 def _is_before(row: Array, floats: Array, tree: Any, node: Any, value: Any, other: Any) -> Any:
     """Does a node stand before the node `other`, whose number is `value`?"""
     mine = floats[_at(row, tree, node) + tree[4]]
@@ -52,45 +51,45 @@ def _is_before(row: Array, floats: Array, tree: Any, node: Any, value: Any, othe
 
 @tight
 def tree_enter(row: Array, pool: Array, floats: Array, tree: Any, position: Any) -> None:
-    """A tree is (group, stride, root, words, value word): places in rows and in elements."""
-    root, words = tree[2], tree[3]
+    """A tree is (group, stride, top, words, value word): places in rows and in elements."""
+    top, words = tree[2], tree[3]
     new = position + 1
     here = _at(row, tree, new)
     value, height = floats[here + tree[4]], _height(new)
-    # Down to where the new node belongs: all above have one more below them.
-    parent, side, node = np.int64(0), LEFT, row[root]
+    row[top + COUNT] += 1
+    # Down to where the new node belongs.
+    parent, side, node = np.int64(0), LEFT, row[top + TOP]
     while node != 0 and _height(node) >= height:
         at = _at(row, tree, node) + words
-        pool[at + SIZE] += 1
         parent = node
-        side = RIGHT if _is_before(row, floats, tree, node, value, new) else LEFT
+        if _is_before(row, floats, tree, node, value, new):
+            side = RIGHT
+        else:
+            side = LEFT
+            pool[at + SMALLER] += 1
         node = pool[at + side]
-    size = _size(row, pool, tree, node)
     before = _rank(row, pool, floats, tree, node, value, new)
     if parent == 0:
-        row[root] = new
+        row[top + TOP] = new
     else:
         pool[_at(row, tree, parent) + words + side] = new
-    pool[here + words + SIZE] = size + 1
+    pool[here + words + SMALLER] = before
     # What was there is split into smaller and greater ones, which hang below the new node.
     left, right = here + words + LEFT, here + words + RIGHT
     pool[left] = pool[right] = 0
     while node != 0:
         at = _at(row, tree, node) + words
         if _is_before(row, floats, tree, node, value, new):
-            smaller = _size(row, pool, tree, pool[at + LEFT])
             following = pool[at + RIGHT]
             pool[left] = node
-            pool[at + SIZE] = before
             left = at + RIGHT
-            before -= smaller + 1
+            before -= pool[at + SMALLER] + 1
         else:
             following = pool[at + LEFT]
             pool[right] = node
-            pool[at + SIZE] = size - before
+            pool[at + SMALLER] -= before
             right = at + LEFT
         node = following
-        size = _size(row, pool, tree, node)
     pool[left] = pool[right] = 0
 
 
@@ -103,7 +102,7 @@ def _rank(
     while node != 0:
         at = _at(row, tree, node) + tree[3]
         if _is_before(row, floats, tree, node, value, other):
-            count += 1 + _size(row, pool, tree, pool[at + LEFT])
+            count += 1 + pool[at + SMALLER]
             node = pool[at + RIGHT]
         else:
             node = pool[at + LEFT]
@@ -112,52 +111,59 @@ def _rank(
 
 @tight
 def tree_leave(row: Array, pool: Array, floats: Array, tree: Any, position: Any) -> None:
-    root, words = tree[2], tree[3]
+    top, words = tree[2], tree[3]
     gone = position + 1
     here = _at(row, tree, gone)
     value = floats[here + tree[4]]
-    parent, side, node = np.int64(0), LEFT, row[root]
+    row[top + COUNT] -= 1
+    parent, side, node = np.int64(0), LEFT, row[top + TOP]
     while node != gone:
         at = _at(row, tree, node) + words
-        pool[at + SIZE] -= 1
         parent = node
-        side = RIGHT if _is_before(row, floats, tree, node, value, gone) else LEFT
+        if _is_before(row, floats, tree, node, value, gone):
+            side = RIGHT
+        else:
+            side = LEFT
+            pool[at + SMALLER] -= 1
         node = pool[at + side]
     one, other = pool[here + words + LEFT], pool[here + words + RIGHT]
-    # The two sides become one: of their topmost nodes the higher one is above.
+    smaller = pool[here + words + SMALLER]
+    # The two sides become one: of their topmost nodes the higher one is above. `smaller` is how
+    # many there are from `one` down.
     while True:
         if one == 0 or other == 0:
-            top = one + other
+            higher = one + other
         else:
-            top = one if _height(one) >= _height(other) else other
+            higher = one if _height(one) >= _height(other) else other
         if parent == 0:
-            row[root] = top
+            row[top + TOP] = higher
         else:
-            pool[_at(row, tree, parent) + words + side] = top
+            pool[_at(row, tree, parent) + words + side] = higher
         if one == 0 or other == 0:
             return
-        at = _at(row, tree, top) + words
-        pool[at + SIZE] = _size(row, pool, tree, one) + _size(row, pool, tree, other)
-        parent = top
-        if top == one:
+        at = _at(row, tree, higher) + words
+        parent = higher
+        if higher == one:
+            smaller -= pool[at + SMALLER] + 1
             side, one = RIGHT, pool[at + RIGHT]
         else:
+            pool[at + SMALLER] += smaller
             side, other = LEFT, pool[at + LEFT]
 
 
 @tight
 def tree_count(row: Array, pool: Array, floats: Array, tree: Any, value: Any) -> Any:
     """How many numbers are less."""
-    return _rank(row, pool, floats, tree, row[tree[2]], value, np.int64(0))
+    return _rank(row, pool, floats, tree, row[tree[2] + TOP], value, np.int64(0))
 
 
 @tight
 def tree_number(row: Array, pool: Array, floats: Array, tree: Any, index: Any) -> Any:
     """The number at a place, from zero, in rising order; there is one."""
-    node = row[tree[2]]
+    node = row[tree[2] + TOP]
     while True:
         at = _at(row, tree, node)
-        smaller = _size(row, pool, tree, pool[at + tree[3] + LEFT])
+        smaller = pool[at + tree[3] + SMALLER]
         if index == smaller:
             return floats[at + tree[4]]
         if index < smaller:
@@ -170,7 +176,7 @@ def tree_number(row: Array, pool: Array, floats: Array, tree: Any, index: Any) -
 @tight
 def tree_first(row: Array, pool: Array, floats: Array, tree: Any, value: Any) -> Any:
     """The first position at which a number stands, or -1."""
-    found, node = np.int64(0), row[tree[2]]
+    found, node = np.int64(0), row[tree[2] + TOP]
     while node != 0:
         at = _at(row, tree, node)
         if floats[at + tree[4]] < value:
@@ -186,11 +192,6 @@ def tree_first(row: Array, pool: Array, floats: Array, tree: Any, value: Any) ->
 # --- aggregates -------------------------------------------------------------------------
 
 
-@inlined
-def _all(row: Array, pool: Array, tree: Any) -> Any:
-    return _size(row, pool, tree, row[tree[2]])
-
-
 @tight
 def window_kth(
     row: Array, pool: Array, floats: Array, tree: Any, error: Any, k: Any, status: Any,
@@ -198,7 +199,7 @@ def window_kth(
 ) -> Any:  # fmt: skip
     if status >= 10 or error != 0:
         return 0.0, (status if status >= 10 else error)
-    count = _all(row, pool, tree)
+    count = row[tree[2] + COUNT]
     if not 1.0 <= k <= count:
         return 0.0, _NUM
     place = np.ceil(k)
@@ -210,7 +211,7 @@ def window_kth(
 def window_median(row: Array, pool: Array, floats: Array, tree: Any, error: Any) -> Any:
     if error != 0:
         return 0.0, error
-    count = _all(row, pool, tree)
+    count = row[tree[2] + COUNT]
     if count == 0:
         return 0.0, _NUM
     upper = tree_number(row, pool, floats, tree, count // 2)
@@ -225,7 +226,7 @@ def window_percentile(
 ) -> Any:
     if status >= 10 or error != 0:
         return 0.0, (status if status >= 10 else error)
-    count = _all(row, pool, tree)
+    count = row[tree[2] + COUNT]
     if count == 0 or not 0.0 <= share <= 1.0:
         return 0.0, _NUM
     place = share * (count - 1)
@@ -260,7 +261,7 @@ def window_rank(
     if is_rising:
         return 1.0 + below, 0
     above = tree_count(row, pool, floats, tree, np.nextafter(x, np.inf))
-    return 1.0 + _all(row, pool, tree) - above, 0
+    return 1.0 + row[tree[2] + COUNT] - above, 0
 
 
 @tight
@@ -316,7 +317,7 @@ def window_mode(row: Array, pool: Array, floats: Array, tree: Any, modes: Any, e
     """The number that stands there most often, of several the one that came first."""
     if error != 0:
         return 0.0, error
-    found, node = np.int64(0), row[modes[2]]
+    found, node = np.int64(0), row[modes[2] + TOP]
     while node != 0:
         found = node
         node = pool[_at(row, modes, node) + modes[3] + LEFT]

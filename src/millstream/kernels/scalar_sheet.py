@@ -64,11 +64,10 @@ likely: Any = intrinsic(_define_likely)
 
 def _define_nothing_of(typing_context: Any, value: Any, rest: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        # One instruction where there is one that multiplies and adds: nothing is rounded here.
-        zero = args[0].type(0.0)
-        return builder.fadd(
-            builder.fmul(args[0], zero, flags=("contract",)), args[1], flags=("contract",)
-        )
+        # One instruction where there is one that multiplies and adds, and in any order: nothing
+        # is rounded here.
+        zero, flags = args[0].type(0.0), ("contract", "reassoc", "nsz")
+        return builder.fadd(builder.fmul(args[0], zero, flags=flags), args[1], flags=flags)
 
     return types.float64(types.float64, types.float64), generate
 
@@ -242,13 +241,12 @@ def rounded_down_at(x: Any, s: Any, scale: Any, is_fraction: Any) -> Any:
 
 @inlined
 def plain_rounded(x: Any, scale: Any, is_fraction: Any) -> Any:
-    """`round_scaled` of a finite number, in floats throughout."""
+    """`round_scaled` of a finite number, in floats throughout and without a branch."""
     size = abs(x) * scale if is_fraction else abs(x) / scale
-    if not size < 2.0**52:
-        return x
-    near = 2.0**-50 * size if size < 2.0**47 else 0.0
+    near = pick(size < 2.0**47, 2.0**-50 * size, 0.0)
     whole = np.floor(size + near + 0.5)
-    return math.copysign(whole / scale if is_fraction else whole * scale, x) + 0.0
+    result = math.copysign(whole / scale if is_fraction else whole * scale, x) + 0.0
+    return pick(size < 2.0**52, result, x)
 
 
 @inlined

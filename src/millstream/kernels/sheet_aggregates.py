@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeGuard
 
 from millstream.calculus.sheets import Address
 from millstream.formulas.kinds import Kind
-from millstream.formulas.syntax import Node, WindowOf
+from millstream.formulas.syntax import Call, Cell, Node, WindowOf
+from millstream.formulas.syntax import Group as Parenthesis
 from millstream.formulas.values import Scalar
+from millstream.kernels.loops_tops import MOST
 from millstream.kernels.loops_window import ERRORS
 from millstream.kernels.sheet_criteria import FUNCTIONS as CRITERIA
 from millstream.kernels.sheet_criteria import Criteria
@@ -39,6 +42,10 @@ class Surroundings(Protocol):
         ...
 
     def fixed(self, address: Address) -> Scalar: ...
+
+    def formula(self, address: Address) -> Node | None:
+        """The formula of a cell that is computed."""
+        ...
 
     def window(self, address: Address) -> tuple[Group, int, Operand]:
         """The group of a window, its column there, and what its source holds."""
@@ -111,6 +118,14 @@ class Aggregates:
             return self._spread(window, *_SPREADS[function])
         if function in ("RANK", "RANK.EQ") and arguments[1] is windows[0]:
             return self._rank(window, others)
+        if function in _TOPS and len(others) == 1 and arguments[0] is windows[0]:
+            count = self._few(others[0])
+            if count:
+                tops = window.group.top(window.column, _TOPS[function], count)
+                return self.made(
+                    f"window_top(row, pool, numbers, {tops}, {window.error}, {window.numbers}, "
+                    f"{count})"
+                )
         if function in _WITH_ONE and len(others) == 1 and arguments[0] is windows[0]:
             return self.made(_WITH_ONE[function].format(
                 w=window.tree, e=window.error, a=", ".join(pair(self._number(others[0])))
@@ -152,11 +167,39 @@ class Aggregates:
         if mode is None:
             raise NotCompiled("MATCH in a window with a mode that is computed")
         if mode == 0:
+            tops = self._tops_of(window, others[0])
+            if tops:
+                return self.made(
+                    f"window_match_top(row, pool, numbers, {tops}, {window.numbers}, "
+                    f"{', '.join(pair(wanted))})"
+                )
             first = f"row[G{window.group.number} + FIRST]"
             return self.made(f"window_match({window.tree}, {first}, {', '.join(pair(wanted))})")
         tree = window.group.peak(window.column)
         near = "window_match_below" if mode > 0 else "window_match_above"
         return self.made(f"{near}(row, pool, numbers, {tree}, {', '.join(pair(wanted))})")
+
+    def _few(self, node: Node) -> int:
+        """A written number of values that is small; otherwise zero."""
+        found = self.criteria.constant_number(node)
+        return math.ceil(found) if found is not None and 1.0 <= found <= MOST else 0
+
+    def _tops_of(self, window: Seen, node: Node) -> str | None:
+        """The queues in which LARGE or SMALL has found what is looked for in the same window."""
+        if isinstance(node, Cell):
+            node = self.around.formula((node.sheet, node.row, node.column)) or node
+        while isinstance(node, Parenthesis) or _is_or_else(node):
+            node = node.inner if isinstance(node, Parenthesis) else node.arguments[0]
+        if not (isinstance(node, Call) and node.function in _TOPS and len(node.arguments) == 2):
+            return None
+        source, which = node.arguments
+        count = self._few(which)
+        if not isinstance(source, WindowOf) or not count:
+            return None
+        other = self.seen(source)
+        if other.group is not window.group or other.column != window.column:
+            return None
+        return window.group.top(window.column, _TOPS[node.function], count)
 
     def _rank(self, window: Seen, others: Sequence[Node]) -> Operand:
         x = self._number(others[0])
@@ -197,6 +240,10 @@ class Aggregates:
         return self.made(f"window_sum(row, floats, {place}, {error}, wides)")
 
 
+def _is_or_else(node: Node) -> TypeGuard[Call]:
+    return isinstance(node, Call) and node.function in ("IFERROR", "IFNA")
+
+
 def _sum_place(window: Seen) -> str:
     return window.group.sum(("number", (window.column,)))
 
@@ -232,6 +279,8 @@ _SIMPLE: dict[str, Callable[[Seen], str]] = {
         f"{w.error}, wides)"
     ),
 }
+#: Whether the greatest or the least come first.
+_TOPS = {"LARGE": 1, "SMALL": -1}
 _WITH_ONE = {
     "LARGE": "window_kth({w}, {e}, {a}, 1)",
     "SMALL": "window_kth({w}, {e}, {a}, 0)",

@@ -9,14 +9,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from millstream.calculus.types import INTEGER, Kind, Type
+from millstream.calculus.types import INTEGER, Kind
 from millstream.formulas.dates import OFFSET_1904
-from millstream.formulas.values import folded
 from millstream.kernels.interning import Interner
 from millstream.kernels.loops import frozen
-from millstream.kernels.loops_sheet import missing_codes, missing_integers, used_codes
+from millstream.kernels.loops_sheet import missing_codes, missing_integers
 from millstream.kernels.sheet import merged_order
-from millstream.kernels.sheet_operands import EMPTY, FIRST_ERROR, Texts
+from millstream.kernels.sheet_operands import EMPTY, FIRST_ERROR
 from millstream.plan.batch import Array, Batch, Vector
 from millstream.plan.lateness import is_sorted
 
@@ -177,70 +176,6 @@ class KeyIds:
     def forget(self) -> None:
         self.known.clear()
         self.integers.fill(-1)
-
-
-class TextNumbers:
-    """Mutable: the dictionary of texts with what loops look up in it."""
-
-    def __init__(self) -> None:
-        self.texts = Texts()
-        self.known: dict[object, Known] = {}
-        self.folded = np.zeros(0, np.int64)
-        self.lengths = np.zeros(0, np.int64)
-        self.by_fold: dict[str, int] = {}
-        self.words: Any = pa.array([], pa.string())
-
-    def column(self, place: object, vector: Vector, zeros: Zeros) -> list[Array]:
-        """A code for each row, the numbers of texts by their codes, and statuses."""
-        found = self.known.setdefault(place, Known()).of(encoded(vector), self._find)
-        codes, numbers, nulls = found
-        statuses = zeros.first(len(codes))
-        if len(nulls):
-            statuses = np.where(nulls, np.int8(EMPTY), statuses)
-        return [codes, numbers, statuses]
-
-    def _find(self, words: Any) -> Array:
-        return np.array(
-            [0 if w is None else self.texts.number(w) for w in words.to_pylist()], np.int64
-        )
-
-    def look_up(self) -> None:
-        """For every text the number of the first one that differs only in case; its length."""
-        known = len(self.folded)
-        texts = self.texts.texts
-        if known == len(texts):
-            return
-        new = [
-            self.by_fold.setdefault(folded(text), known + n) for n, text in enumerate(texts[known:])
-        ]
-        self.folded = np.concatenate([self.folded, np.array(new, np.int64)])
-        lengths = [len(text.encode("utf-16-le")) // 2 for text in texts[known:]]
-        self.lengths = np.concatenate([self.lengths, np.array(lengths, np.int64)])
-
-    def replace(self, texts: list[str]) -> None:
-        """Another dictionary: all that was looked up is forgotten."""
-        self.texts.texts = list(texts)
-        self.texts.numbers = {t: n for n, t in enumerate(self.texts.texts)}
-        self.known.clear()
-        self.by_fold.clear()
-        self.words = pa.array([], pa.string())
-        self.folded = np.zeros(0, np.int64)
-        self.lengths = np.zeros(0, np.int64)
-
-    def vector(self, type_: Type, codes: Array, missing: Array | None) -> Vector:
-        """A column of texts: with a dictionary of all, or if these are many of those in use."""
-        texts = self.texts.texts
-        if len(texts) <= len(codes):
-            if len(self.words) != len(texts):
-                self.words = pa.array(texts, pa.string())
-            words = self.words
-        else:
-            numbers = np.full(len(texts), -1, np.int64)
-            found = np.empty(len(texts), np.int64)
-            count = used_codes(codes, numbers, found)
-            words = pa.array([texts[n] for n in found[:count].tolist()], pa.string())
-        indices = pa.array(codes, mask=missing)
-        return Vector(type_, pa.DictionaryArray.from_arrays(indices, words, safe=False))
 
 
 def in_order(inputs: tuple[Batch, ...]) -> tuple[Array, Array, Array]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,13 +17,14 @@ from millstream.kernels.cache import compiled
 from millstream.kernels.interning import Interner, named, part
 from millstream.kernels.kernel import Round, State
 from millstream.kernels.loops import FREE, TOP, frozen, padded
-from millstream.kernels.loops_sheet import firings, mark_texts, renumber_texts
+from millstream.kernels.loops_sheet import firings, mark_texts
 from millstream.kernels.loops_sums import LIMBS
 from millstream.kernels.loops_window import CAPACITY, compact
+from millstream.kernels.sheet_blocks import block_size
 from millstream.kernels.sheet_columns import (
     KeyIds,
-    TextNumbers,
     Zeros,
+    encoded,
     in_order,
     merged,
     number_column,
@@ -37,6 +39,7 @@ from millstream.kernels.sheet_operands import (
     constant,
 )
 from millstream.kernels.sheet_source import DONE, WANTS_KEYS, group_places, places
+from millstream.kernels.sheet_texts import TextNumbers
 from millstream.plan.batch import Array, Batch, Vector
 
 #: Texts are swept when there are so many more than twice what was left of them before.
@@ -59,8 +62,7 @@ class CompiledSheetKernel:
         made = generated(function, input_types)
         self.whole, self.kinds, self.columns = made.whole, made.kinds, made.columns
         self.loop, self.source, self.are_whole = made.loop, made.source, made.are_whole
-        self.texts = TextNumbers()
-        self.texts.replace(list(made.texts))
+        self.texts = TextNumbers(made.texts)
         self.zero = self.texts.texts.number("0")
         key_types = [input_types[0].schema[function.keys[0]]] if function.keys else []
         self.keys = Interner(key_types)
@@ -70,8 +72,9 @@ class CompiledSheetKernel:
         self.statuses = [[Zeros() for _ in kinds] for kinds in self.kinds]
         self.counted: Counter[str] = Counter()
         self._reset()
-        #: Texts that the loop itself names; and how many there were after the last sweep.
-        self.fixed_texts = self.kept_texts = len(self.texts.texts.texts)
+        self.firsts = self._firsts()
+        #: Texts that the sheet itself names; and how many there were after the last sweep.
+        self.fixed_texts = self.kept_texts = self.texts.name_all(self.loop)
 
     def _reset(self) -> None:
         self.K = np.zeros((0, max(1, places(self.whole)[1])), np.int64)
@@ -82,6 +85,7 @@ class CompiledSheetKernel:
         self.pool = np.zeros(1024, np.int64)
         self.used = np.zeros(1, np.int64)
         self.memory = self._memory()
+        self.block = np.empty(block_size(self.whole))
 
     def _memory(self) -> tuple[Array, Array]:
         """The cells of a large sheet while a tuple is computed; constants stay."""
@@ -102,7 +106,6 @@ class CompiledSheetKernel:
         is_ranked = all(b.rank is not None for b in inputs)
         columns, count = self._arriving(inputs, is_ranked=is_ranked)
         self._make_room(self.keys.bound if self.function.keys else 1)
-        self.texts.look_up()
         made = [self._empty(n, count, is_ranked=is_ranked) for n in range(len(self.kinds))]
         sent = np.zeros((2, len(self.kinds)), np.int64)
         self._run(sent.ravel(), columns, [a for arrays in made for a in arrays])
@@ -110,13 +113,14 @@ class CompiledSheetKernel:
             self._batch(n, inputs[0], int(count), made[n], is_odd=bool(statuses))
             for n, (count, statuses) in enumerate(sent.T.tolist())
         )
-        if len(self.texts.texts.texts) > 2 * self.kept_texts + _SWEPT:
+        if len(self.texts) > 2 * self.kept_texts + _SWEPT:
             self._sweep()
         return batches
 
     def _arriving(self, inputs: tuple[Batch, ...], *, is_ranked: bool) -> tuple[list[Array], int]:
         """What the loop reads of its inputs, and how many tuples or instants there are."""
         columns: list[Array] = []
+        inputs = tuple(self._encoded(n, b) for n, b in enumerate(inputs))
         count = sum(len(b) for b in inputs)
         is_instant = self.function.fires_per_instant
         if is_instant:
@@ -131,6 +135,16 @@ class CompiledSheetKernel:
             for index in self.columns[number]:
                 columns += self._column((number, index), batch.columns[index])
         return columns, count
+
+    def _encoded(self, number: int, batch: Batch) -> Batch:
+        """With codes for texts that are read: a column may be both the key and a cell."""
+        wanted = {batch.schema.names[n] for n in self.columns[number]}
+        wanted |= {self.function.keys[number]} if self.function.keys else set()
+        columns = tuple(
+            Vector(column.type, encoded(column)) if column.is_text and name in wanted else column
+            for name, column in zip(batch.schema.names, batch.columns, strict=True)
+        )
+        return replace(batch, columns=columns)
 
     def _empty(self, number: int, count: int, *, is_ranked: bool) -> list[Array]:
         """The columns of an output, as the loop writes them."""
@@ -151,7 +165,7 @@ class CompiledSheetKernel:
             at, frozen(self.texts.folded), frozen(self.texts.lengths),
             self.K, self.K.view(np.float64), *self.wides,
             self.pool, self.pool.view(np.float64), self.used,
-            sent, *self.memory, *read, *outputs,
+            sent, *self.memory, self.block, *read, *outputs,
         )) != DONE:  # fmt: skip
             if why == WANTS_KEYS:
                 self._learn_keys(columns, read)
@@ -202,14 +216,20 @@ class CompiledSheetKernel:
             return
         self.K = padded(self.K, max(keys, 2 * before))
         self.K[before:, 1 : 2 * self.whole.slots.count : 2] = ABSENT
-        # What PRE gives at first is there from the start.
+        for slot, value in self.firsts.items():
+            self.K.view(np.float64)[before:, 2 * slot] = value
+            self.K[before:, 2 * slot + 1] = OK
+
+    def _firsts(self) -> dict[int, float]:
+        """What PRE gives at first is there from the start."""
+        found = {}
         for address, slot in self.whole.slots.previous.items():
             rule = self.whole.by_address[address].rule
             assert isinstance(rule, Previous)
             first = constant(rule.initial, self.texts.texts)
             if first.is_sure:
-                self.K.view(np.float64)[before:, 2 * slot] = float(first.value)
-                self.K[before:, 2 * slot + 1] = OK
+                found[slot] = float(first.value)
+        return found
 
     def _grow(self) -> None:
         """The loop has stopped for want of room: for windows, or for wide sums."""
@@ -241,25 +261,17 @@ class CompiledSheetKernel:
 
     def _sweep(self) -> None:
         """Forget the texts that no cell and no window holds."""
-        live = np.zeros(len(self.texts.texts.texts), np.int8)
-        live[: self.fixed_texts] = 1
+        live = self.texts.pool.marks()
+        live[: self.fixed_texts] = True
         slots, columns = self._text_places()
         floats = self.K.view(np.float64)
         for slot in slots:
             held = self.K[:, 2 * slot + 1] == OK
-            live[floats[held, 2 * slot].astype(np.int64)] = 1
-        where = (self.K, self.pool, self.pool.view(np.float64))
+            live[floats[held, 2 * slot].astype(np.int64)] = True
         for place, stride, column in columns:
-            mark_texts(*where, place, stride, column, live)
-        new = np.cumsum(live, dtype=np.int64) - 1
-        for slot in slots:
-            held = self.K[:, 2 * slot + 1] == OK
-            floats[held, 2 * slot] = new[floats[held, 2 * slot].astype(np.int64)]
-        for place, stride, column in columns:
-            renumber_texts(*where, place, stride, column, new)
-        texts = self.texts.texts.texts
-        self.texts.replace([texts[n] for n in np.flatnonzero(live).tolist()])
-        self.kept_texts = len(self.texts.texts.texts)
+            mark_texts(self.K, self.pool, self.pool.view(np.float64), place, stride, column, live)
+        self.texts.sweep(live)
+        self.kept_texts = len(self.texts)
 
     def _text_places(self) -> tuple[list[int], list[tuple[int, int, int]]]:
         """Where texts are kept: slots of cells, and columns of windows."""
@@ -328,8 +340,8 @@ class CompiledSheetKernel:
         return {
             "rows": rows, "limbs": limbs.copy(), "free": free.copy(),
             "counters": counters.copy(), "pool": pool, "used": used,
-            "texts": list(self.texts.texts.texts),
             "counted": dict(self.counted), **named("keys.", self.keys.snapshot()),
+            **named("texts.", self.texts.snapshot()),
         }  # fmt: skip
 
     def restore(self, state: State) -> None:
@@ -337,8 +349,8 @@ class CompiledSheetKernel:
         self.K = np.array(state["rows"], np.int64).reshape(-1, self.K.shape[1])
         self.wides = tuple(np.array(state[n], np.int64) for n in ("limbs", "free", "counters"))  # type: ignore[assignment]
         self.pool, self.used = (np.array(state[n], np.int64) for n in ("pool", "used"))
-        self.texts.replace(state["texts"])
-        self.kept_texts = len(self.texts.texts.texts)
+        self.texts.restore(part(state, "texts."))
+        self.kept_texts = len(self.texts)
         self.key_ids.forget()
         self.counted = Counter(state["counted"])
         self.keys.restore(part(state, "keys."))

@@ -97,6 +97,11 @@ class Criteria:
             case _:
                 return written_number(node) is not None
 
+    def constant_number(self, node: Node) -> float | None:
+        """A number that never changes, written there or in a cell."""
+        found = self._fixed(node) if self.is_constant(node) else None
+        return found if type(found) is float else None
+
     def _fixed(self, node: Node) -> Scalar:
         """The value of a constant, as it is."""
         match node:

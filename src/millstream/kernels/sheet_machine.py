@@ -159,6 +159,9 @@ class LiveCells:
     def sheet_names(self) -> list[str]:
         return self.static.sheet_names()
 
+    def is_hidden(self, sheet: str, row: int, *, by_filter: bool) -> bool:
+        return self.static.is_hidden(sheet, row, by_filter=by_filter)
+
     def is_subtotal(self, sheet: str, row: int, column: int) -> bool:
         return self.static.is_subtotal(sheet, row, column)
 

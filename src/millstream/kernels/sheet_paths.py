@@ -25,6 +25,7 @@ from millstream.calculus.sheets import (
 from millstream.calculus.types import Kind as ColumnKind
 from millstream.calculus.types import QueueType
 from millstream.formulas.kinds import Kind
+from millstream.formulas.syntax import Node
 from millstream.formulas.values import ErrorValue, Scalar
 from millstream.kernels.sheet_formulas import Formulas
 from millstream.kernels.sheet_large import Memory, Step, steps_of
@@ -32,6 +33,7 @@ from millstream.kernels.sheet_operands import Lines, NotCompiled, Operand, Texts
 from millstream.kernels.sheet_windows import Group, by_level, grouped
 
 if TYPE_CHECKING:
+    from millstream.kernels.sheet_blocks import BlockPath
     from millstream.kernels.sheet_plain_paths import PlainPath
 
 _OF_COLUMNS = {ColumnKind.TEXT: Kind.TEXT, ColumnKind.BOOLEAN: Kind.BOOLEAN}
@@ -88,6 +90,8 @@ class Compilation:
         self.by_address = {c.address: c for c in self.sheet.cells}
         self.cells, levels = by_level(self.sheet)
         self.groups, self.windows = grouped(self.sheet, levels)
+        #: What is tried for many tuples at once.
+        self.block: BlockPath | None = None
         #: For large sheets.
         self.memory: Memory | None = None
         self.steps: list[Step] = []
@@ -108,6 +112,7 @@ class Compilation:
         return Slots(not self.sheet.keys and not self.sheet.fires_per_instant)
 
     def _generate_plain(self) -> None:
+        from millstream.kernels.sheet_blocks import block_path
         from millstream.kernels.sheet_plain_large import plain_path
 
         for number, path in enumerate(self.paths):
@@ -115,6 +120,7 @@ class Compilation:
             if plain is not None:
                 careful = self.paths[number] = type(path)(self, number, plain)
                 careful.generate()
+        self.block = block_path(self)
 
     def _generate_large(self, levels: dict[Address, int]) -> None:
         from millstream.kernels.sheet_paths_large import large_paths
@@ -191,6 +197,10 @@ class Path:
 
     def fixed(self, address: Address) -> Scalar:
         return self.whole.fixed(address)
+
+    def formula(self, address: Address) -> Node | None:
+        cell = self.whole.by_address.get(address)
+        return cell.rule.formula if cell and isinstance(cell.rule, Computed) else None
 
     def _loaded(self, address: Address) -> Operand:
         """A cell as it was left by an earlier tuple, read before anything else happens."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from millstream.calculus.types import Kind as ColumnKind
 from millstream.formulas.kinds import Kind
+from millstream.kernels.sheet_blocks import block_lines
 from millstream.kernels.sheet_operands import EMPTY, Operand
 from millstream.kernels.sheet_paths import Compilation, Path
 from millstream.kernels.sheet_plain_paths import PlainPath
@@ -21,6 +22,7 @@ _TREE_NAMES = (
 )  # fmt: skip
 _CRITERION_NAMES = ("criterion_bounds", "is_met", "window_count_met")
 _PEAK_NAMES = ("peaks_enter", "peaks_moved", "window_match_above", "window_match_below")
+_TOP_NAMES = ("tops_enter", "tops_leave", "window_match_top", "window_top")
 _PRODUCT_NAMES = ("product_enter", "product_leave", "window_product")
 #: Why a loop stops: for want of room, of numbers of keys, or because all is done.
 WANTS_ROOM, DONE, WANTS_KEYS = range(3)
@@ -44,6 +46,7 @@ def source_of(whole: Compilation) -> str:
             f"from millstream.kernels.loops_criteria import {', '.join(_CRITERION_NAMES)}",
             f"from millstream.kernels.loops_peaks import {', '.join(_PEAK_NAMES)}",
             f"from millstream.kernels.loops_product import {', '.join(_PRODUCT_NAMES)}",
+            f"from millstream.kernels.loops_tops import {', '.join(_TOP_NAMES)}",
             f"from millstream.kernels.loops_tree import {', '.join(_TREE_NAMES)}",
             f"from millstream.kernels.loops_window import {', '.join(_WINDOW_NAMES)}",
             "from millstream.kernels.loops_sums import Wides, clear_sum, has_room",
@@ -92,7 +95,9 @@ def _body(whole: Compilation) -> list[str]:
         return ["for r in range(at[0], time.size):", *_deeper(lines)]
     lines = [f"q{n}, e{n} = np.uint64(at[{n}]), np.uint64(time{n}.size)" for n in range(count)]
     if count == 1:
-        return [*lines, "while q0 < e0:", *_deeper(_arrival(whole, whole.paths[0]))]
+        block = block_lines(whole, output_kinds(whole))
+        single = ["while q0 < last:", *_deeper(_arrival(whole, whole.paths[0]))]
+        return [*lines, "while q0 < e0:", *_deeper([*block, *single])]
     any_left = " or ".join(f"q{n} < e{n}" for n in range(count))
     return [*lines, f"while {any_left}:", *_deeper(_merging(whole))]
 
@@ -165,7 +170,7 @@ def _constants(whole: Compilation) -> list[str]:
 def _forms(whole: Compilation) -> list[Path]:
     """All paths, and their plain forms."""
     plain = [path.plain_form for path in whole.paths if path.plain_form is not None]
-    return [*whole.paths, *plain]
+    return [*whole.paths, *plain, *([] if whole.block is None else [whole.block])]
 
 
 def _path_lines(whole: Compilation, path: Path, place: str) -> list[str]:
@@ -251,6 +256,7 @@ def _parameters(whole: Compilation) -> tuple[list[str], list[str]]:
         ("limbs", "int64[:, ::1]"), ("free", "int64[::1]"), ("counters", "int64[::1]"),
         ("pool", "int64[::1]"), ("numbers", "float64[::1]"), ("used", "int64[::1]"),
         ("sent", "int64[::1]"), ("T", "float64[::1]"), ("U", "int64[::1]"),
+        ("B", "float64[::1]"),
     ]  # fmt: skip
     if whole.sheet.fires_per_instant:
         pairs += [(name, "READ_I") for name in ("place", "keys", "time", "rank")]

@@ -21,7 +21,8 @@ from millstream.calculus.sheets import (
 )
 from millstream.kernels.loops_product import PRODUCT, PRODUCT_ROW
 from millstream.kernels.loops_sums import CELL
-from millstream.kernels.loops_tree import NODE
+from millstream.kernels.loops_tops import TOP_ROW
+from millstream.kernels.loops_tree import NODE, TREE_ROW
 from millstream.kernels.loops_window import COUNTS, GROUP, QUEUE, VALUES
 
 #: A byte of the word of statuses for each.
@@ -97,6 +98,8 @@ class Group:
     products: list[int] = field(default_factory=list)
     peaks: list[int] = field(default_factory=list)
     scans: list[Scan] = field(default_factory=list)
+    #: For columns and signs, how many of the first numbers are asked for.
+    tops: dict[tuple[int, int], int] = field(default_factory=dict)
 
     def sum(self, summand: Summand) -> str:
         """The name of the place of a sum in the rows."""
@@ -128,6 +131,11 @@ class Group:
         """The tree of least values."""
         return f"P{self.number}_{_place(self.peaks, column)}"
 
+    def top(self, column: int, sign: int, count: int) -> str:
+        """The queues of the greatest numbers; of the least with a negative sign."""
+        self.tops[column, sign] = max(count, self.tops.get((column, sign), 0))
+        return f"O{self.number}_{list(self.tops).index((column, sign))}"
+
     def scan(self, scan: Scan) -> str:
         """The function that looks at the whole window."""
         self.sum(_SCRATCH)
@@ -145,7 +153,7 @@ class Group:
     @property
     def stride(self) -> int:
         nodes = NODE * len(self.trees) + (NODE + 1) * len(self.modes)
-        kept = PRODUCT * len(self.products) + len(self.peaks)
+        kept = PRODUCT * len(self.products) + len(self.peaks) + sum(self.tops.values())
         return self.values_end + len(self.queues) + nodes + kept
 
     @property
@@ -174,11 +182,11 @@ class Group:
             word += 1
         for n, column in enumerate(self.trees):
             lines.append(f"T{g}_{n} = ({start}, {self.stride}, {at}, {word}, {VALUES + column})")
-            at += 1
+            at += TREE_ROW
             word += NODE
         for n in range(len(self.modes)):
             lines.append(f"M{g}_{n} = ({start}, {self.stride}, {at}, {word}, {word + NODE})")
-            at += 1
+            at += TREE_ROW
             word += NODE + 1
         for n, column in enumerate(self.products):
             lines.append(f"R{g}_{n} = ({start}, {self.stride}, {at}, {word}, {column})")
@@ -187,6 +195,12 @@ class Group:
         for n, column in enumerate(self.peaks):
             lines.append(f"P{g}_{n} = ({start}, {self.stride}, {word}, {column})")
             word += 1
+        for n, ((column, sign), levels) in enumerate(self.tops.items()):
+            where = f"{start}, {self.stride}, {at}, {word}, {column}, {sign}.0, {levels}"
+            lines.append(f"O{g}_{n} = ({where})")
+            pairs += [(at + TOP_ROW * level, word + level) for level in range(levels)]
+            at += TOP_ROW * levels
+            word += levels
         lines.append(f"QUEUES{g} = np.array({pairs!r}, np.int64).reshape(-1, 2)")
         return lines, at
 
@@ -356,6 +370,10 @@ class Group:
                 if sign > 0
                 else f"product_leave(row, pool, numbers, R{g}_{number}, position)"
             )
+        for number, (column, _) in enumerate(self.tops):
+            read = "row, pool, numbers" if sign > 0 else "row, pool"
+            body.append(f"if s{column} == 0:")
+            body.append(f"    tops_{name}({read}, O{g}_{number}, position)")
         if sign > 0:
             for number in range(len(self.peaks)):
                 body.append(f"peaks_enter(row, pool, numbers, P{g}_{number}, position)")

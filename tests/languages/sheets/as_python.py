@@ -1,6 +1,6 @@
 """Random sheets through the compiled kernel, its loop run by Python itself.
 
-    python -m tests.languages.sheets.as_python COUNT SEED [large | windows]
+    python -m tests.languages.sheets.as_python COUNT SEED [large | alone | windows]
 
 To compile a sheet takes seconds and its tuples microseconds; without the compiler hundreds of
 sheets are tried in a minute. It needs a process of its own, in which numba compiles nothing.
@@ -17,22 +17,33 @@ from typing import Any
 os.environ["NUMBA_DISABLE_JIT"] = "1"
 
 import numpy as np
+import pyarrow as pa
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
-from millstream.kernels import loops_product, loops_sums, scalar_sheet, sheet_compiled, sheet_paths
-from tests.languages.sheets.generate import sheets, tuples
+from millstream.kernels import (
+    loops_product,
+    loops_sums,
+    scalar_sheet,
+    sheet_blocks,
+    sheet_compiled,
+    sheet_paths,
+    sheet_texts,
+)
+from tests.languages.sheets.generate import sheets, sheets_alone, tuples
 from tests.languages.sheets.laws import CUTS, agree
 from tests.languages.sheets.long_windows import KEPT, SCANNED, events, rows, sheet
 
 _PHASES = [Phase.generate, Phase.shrink]
 walked: dict[str, int] = {}
 kernels = [0]
+blocks = [0]
 
 
 def interpreted(source: str) -> Any:
     names: dict[str, Any] = {}
     exec(source, names)  # noqa: S102  our own generated code
     kernels[0] += 1
+    blocks[0] += "wrong == 0" in source
     return names["run"]
 
 
@@ -51,8 +62,37 @@ class Keys:
         return np.array([self.known.setdefault(r, len(self.known)) for r in rows], np.int64)
 
 
+class Pool:
+    """Texts by a plain dictionary, of which none is ever freed."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, int] = {}
+
+    def __len__(self) -> int:
+        return len(self.known)
+
+    @property
+    def top(self) -> int:
+        return len(self.known)
+
+    def codes(self, words: Any) -> Any:
+        words = words.to_pylist()
+        found = [-1 if w is None else self.known.setdefault(w, len(self.known)) for w in words]
+        return np.array(found, np.int64)
+
+    def everything(self) -> Any:
+        return pa.array(list(self.known), pa.string())
+
+    def gathered(self, codes: Any) -> Any:
+        return self.everything().take(pa.array(codes))
+
+    def live(self) -> Any:
+        return np.arange(len(self.known))
+
+
 def run_by_python() -> None:
     """From here on loops of sheets are run by Python: what it cannot run is replaced."""
+    sheet_blocks.BLOCK = 2  # so that some have nothing strange in them, and there are several
     loops_sums.bits_of_float = lambda v: np.int64(struct.unpack("q", struct.pack("d", v))[0])
     loops_sums.float_of_bits = lambda b: struct.unpack("d", struct.pack("q", int(b)))[0]
     loops_product.high_product = lambda a, b: np.uint64((int(a) * int(b)) >> 64)
@@ -63,14 +103,16 @@ def run_by_python() -> None:
     kernels_of_sheets: Any = sheet_compiled
     kernels_of_sheets.compiled = interpreted
     kernels_of_sheets.Interner = Keys
+    texts_of_sheets: Any = sheet_texts
+    texts_of_sheets.TextPool = Pool
     warnings.simplefilter("ignore", RuntimeWarning)  # overflows, which compiled code does not tell
 
 
-def main(count: int, number: int, *, is_large: bool) -> None:
+def main(count: int, number: int, manner: str) -> None:
     run_by_python()
-    if is_large:  # every sheet as if it were large: cells in memory, loops over rows
+    if manner == "large":  # every sheet as if it were large: cells in memory, loops over rows
         sheet_paths.LARGE = -1
-    if "windows" in sys.argv:
+    if manner == "windows":
         for n in range(count):
             agree(sheet(KEPT + SCANNED), events(rows(number + n, 400)), [30])
         print(f"{kernels[0]} rounds of compiled loops")  # noqa: T201
@@ -79,13 +121,14 @@ def main(count: int, number: int, *, is_large: bool) -> None:
     @seed(number)
     @settings(max_examples=count, deadline=None, database=None, phases=_PHASES,
               suppress_health_check=list(HealthCheck))  # fmt: skip
-    @given(sheets(), tuples(), CUTS)
+    @given(sheets_alone() if manner == "alone" else sheets(), tuples(), CUTS)
     def check(program: Any, events: Any, cuts: list[int]) -> None:
         note_if_walked(program)
-        agree(program, events, cuts)
+        agree(program, {name: events[name] for name in program.input_names}, cuts)
 
     check()
-    print(f"{kernels[0]} rounds of compiled loops; walked: {walked}")  # noqa: T201
+    done = f"{kernels[0]} rounds of compiled loops, {blocks[0]} by blocks; walked: {walked}"
+    print(done)  # noqa: T201
 
 
 def note_if_walked(program: Any) -> None:
@@ -103,4 +146,4 @@ def note_if_walked(program: Any) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]), is_large="large" in sys.argv)
+    main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3] if len(sys.argv) > 3 else "")

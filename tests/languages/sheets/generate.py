@@ -45,6 +45,7 @@ _AGGREGATE = (
     '=MAXIFS({w},{u},"<>1")', '=MINIFS({w},{w},">-2",{u},"<3")', '=COUNTIF({w},"<>")',
     '=AVERAGEIFS({w},{u},"<>2",{t},"<>b")', '=COUNTIF({t},"")', '=SUMIFS({w},{u},"=")',
     '=COUNTIFS({w},G2,{u},">="&G1)', '=COUNTIF({w},"<>0")', '=COUNTIF({w},"b")',
+    "=MATCH(LARGE({w},2),{w},0)", "=MATCH(SMALL({w},1),{u},0)", "=LARGE({w},G3)",
     '=COUNTIF({w},">"&{a})', '=SUMIF({w},"<="&{a},{u})', '=COUNTIFS({w},">0",{u},{a})',
     '=MAXIFS({w},{u},"<>"&{a},{t},"a")', '=COUNTIF({w},"="&{a})', "=AVERAGEIF({w},{a})",
     '=MINIFS({u},{w},">="&{a},{w},"<"&{b})', '=COUNTIF({w},"<>"&{a}/3)',
@@ -90,6 +91,26 @@ def sheets(draw: st.DrawFn) -> Program:
         outputs.append(OutputBinding("More", (Binding("v", draw(st.sampled_from(scalars))),)))
     per_instant = draw(st.sampled_from((False, False, False, True)))
     bindings = Bindings(inputs, tuple(outputs), per_instant)
+    return translate_workbook(workbook(cells), bindings)
+
+
+@st.composite
+def sheets_alone(draw: st.DrawFn) -> Program:
+    """A sheet over the first stream alone, without windows."""
+    cells: dict[str, Any] = {"G1": 0, "H1": 10, "G2": 1, "H2": 20, "G3": 2, "H3": 30}
+    scalars = ["B1", "C1"]
+    for n in range(1, draw(st.integers(2, 9))):
+        a, b, any_ = (draw(st.sampled_from(scalars)) for _ in range(3))
+        templates = _SCALAR + _STREAM if draw(st.booleans()) else _SCALAR
+        cells[f"D{n}"] = draw(st.sampled_from(templates)).format(a=a, b=b, any=any_)
+        scalars.append(f"D{n}")
+    shown = draw(st.lists(st.sampled_from([*scalars, "A1"]), min_size=1, max_size=5, unique=True))
+    keyed = draw(st.booleans())
+    bindings = Bindings(
+        (InputBinding("L", (Binding("k", "A1"), Binding("x", "B1"), Binding("y", "C1")),
+                      "k" if keyed else None, columns=LEFT),),
+        (OutputBinding("Out", tuple(Binding(f"o{n}", c) for n, c in enumerate(shown))),),
+    )  # fmt: skip
     return translate_workbook(workbook(cells), bindings)
 
 

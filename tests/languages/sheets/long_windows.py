@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Sequence
-from typing import Any
 
 from millstream.backends.reference.feed import Event
 from millstream.calculus.graph import Program
@@ -29,6 +28,7 @@ KEPT = [
     "=COUNTIF(X,B1)", '=COUNTIF(X,">"&B1/3)', '=COUNTIF(X,"<>"&B1)',
     '=SUMIF(X,">1",Y)', '=SUMIFS(X,Y,"<>1",S,"b")', '=AVERAGEIF(S,"a",X)',
     '=AVERAGEIFS(Y,X,"<=2",Y,">-3")', '=MAXIFS(X,S,"<>a",Y,">0")', '=MINIFS(X,Y,"<1")',
+    "=LARGE(X,H1)", "=MATCH(LARGE(X,3),X,0)", "=MATCH(E1,Y,0)", "=SMALL(Y,20)", "=LARGE(X,1.5)",
     '=SUMIF(S,"",X)', '=COUNTIF(X,"")', '=COUNTIF(X,"<>2")',
 ]  # fmt: skip
 #: What looks at the whole window, but is compiled.
@@ -41,7 +41,7 @@ _TAME = (0.0, 1.0, 2.0, 3.0, -1.0, 0.5, 1.5, 100.25, 3.0, 1.0)
 _WILD = (0.1, 0.1 + 0.2, 0.3, 1e200, -1e-200, 1e150, 5e-324, 3e8, 1 + 2.0**-52, 1 - 2.0**-53)
 
 
-def sheet(formulas: Sequence[str], window: str = "WINDOW({},0.1)", **cells: Any) -> Program:
+def sheet(formulas: Sequence[str], window: str = "WINDOW({},0.1)") -> Program:
     """A sheet of some formulas; X, Y and S stand for the windows of the columns."""
     windows = {f"G{n}": "=" + window.format(c) for n, c in enumerate(("A1", "B1", "C1"), 1)}
     shown = {
@@ -53,7 +53,8 @@ def sheet(formulas: Sequence[str], window: str = "WINDOW({},0.1)", **cells: Any)
                       columns=COLUMNS),),
         (OutputBinding("Out", tuple(Binding(f"o{n}", cell) for n, cell in enumerate(shown))),),
     )  # fmt: skip
-    return translate_workbook(workbook({**windows, **shown, **cells}), bindings)
+    more = {"H1": 3, "E1": "=IFERROR(SMALL(G2,2),0)"}
+    return translate_workbook(workbook({**windows, **shown, **more}), bindings)
 
 
 def events(rows: Sequence[Row], length: int = 40) -> dict[str, list[Event]]:

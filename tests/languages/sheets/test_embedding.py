@@ -6,12 +6,16 @@ import datetime as dt
 from pathlib import Path
 from typing import Any
 
+import openpyxl
 import pytest
+from openpyxl.worksheet.table import Table
+from openpyxl.worksheet.worksheet import Worksheet
 
 import millstream
 from millstream.errors import CheckError, RunError, UsageError
 from millstream.sheets import ErrorValue, Sheet, load
 from tests.languages.sheets.books import save
+from tests.languages.sheets.test_bad_files import rewritten
 
 VWAP = {
     "A3": "ACME", "B3": 196.73, "C3": 736, "G3": "=B3*C3", "C6": "=WINDOW(C3,300)",
@@ -199,3 +203,46 @@ def test_characters_that_xml_cannot_hold_are_unescaped_in_formulas(tmp_path: Pat
     found = sheet(tmp_path, {"A1": '="a_x005F_x000F_b"', "A2": '="tab_x0009_"'})
     assert ("a_x000F_b", False) == found.get("A1")
     assert ("tab\t", False) == found.get("A2")
+
+
+def test_subtotals_leave_out_rows_that_are_hidden(tmp_path: Path) -> None:
+    book = openpyxl.Workbook()
+    page = book.active
+    assert isinstance(page, Worksheet)
+    page["A1"] = "n"
+    for row in range(2, 7):
+        page[f"A{row}"] = 2 ** (row - 2)
+    page.auto_filter.ref = "A1:A5"
+    page.auto_filter.add_filter_column(0, ["1", "8"])
+    for row in (3, 4, 6):  # two by the filter, the last by hand
+        page.row_dimensions[row].hidden = True
+    formulas = ("SUBTOTAL(9,A2:A6)", "SUBTOTAL(109,A2:A6)", "SUM(A2:A6)", "AGGREGATE(9,5,A2:A6)",
+                "AGGREGATE(9,4,A2:A6)", "AGGREGATE(9,0,B1:B2,A2)")  # fmt: skip
+    for row, formula in enumerate(formulas, 1):
+        page.cell(row, 2, f"={formula}")
+    book.save(tmp_path / "hidden.xlsx")
+    found = load(tmp_path / "hidden.xlsx")
+    assert [25.0, 9.0, 31.0, 9.0, 31.0, 1.0] == [found.get(f"B{r}")[0] for r in range(1, 7)]
+
+
+def test_a_table_may_hold_an_extension_that_is_called_table_too(tmp_path: Path) -> None:
+    book = openpyxl.Workbook()
+    page = book.active
+    assert isinstance(page, Worksheet)
+    page["A1"], page["B1"] = "name", "price"
+    for row in (2, 3):
+        page[f"A{row}"], page[f"B{row}"] = f"n{row}", row + 1
+    page.add_table(Table(displayName="Prices", ref="A1:B3"))
+    page["D1"] = "=SUM(Prices[price])"
+    book.save(tmp_path / "table.xlsx")
+    extension = (
+        b'<extLst><ext uri="x"><x:table xmlns:x="urn:x" altText="Prices"/></ext></extLst></table>'
+    )
+    found = load(rewritten(tmp_path / "table.xlsx", "xl/tables/table1.xml", b"</table>", extension))
+    assert (7.0, False) == found.get("D1")
+
+
+def test_a_formula_without_a_text_is_the_value_that_was_kept(tmp_path: Path) -> None:
+    path = save(tmp_path / "book.xlsx", {"A1": 5, "B1": "=A1+1"})
+    old, new = b'<c r="A1" t="n"><v>5</v>', b'<c r="A1" t="n"><f></f><v>5</v>'
+    assert (6.0, False) == load(rewritten(path, "xl/worksheets/sheet1.xml", old, new)).get("B1")

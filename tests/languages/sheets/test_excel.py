@@ -13,6 +13,7 @@ DATA = {
     "F1": "kind", "F2": "a", "F3": "a", "F4": "b", "G1": "size", "G2": None, "G3": "big",
     "G4": 1, "H1": "kind", "H2": "a", "I1": "size", "I2": "1", "J1": "G!", "K1": -5, "K2": -3,
     "L1": "on", "L2": True, "L3": False, "M1": "on", "M2": "true",
+    "N1": 1, "N2": 2, "O1": 2, "O2": 5, "O3": "=NA()",
 }  # fmt: skip
 
 LOOKUPS = [
@@ -41,6 +42,7 @@ REFERENCES = [
     ("=ISBLANK(A2:B5)", False),
     ("=ISNONTEXT(A2:A5)", True),
     ("=A2:A5+1", "#VALUE!"),
+    ('=_xlfn._LONGTEXT("a long ","text")&"!"', "a long text!"),
     ("=T(B1:B3)", "x"),
     ("=T(A1:B1)", ""),
     ("=N(A2:A5)", 3.0),
@@ -75,8 +77,21 @@ COUNTED = [
     ('=DCOUNTA(L1:L3,"on",M1:M2)', 1.0),
 ]
 
+SAMPLES = [
+    # Pairs with an empty cell or a text do not count, but the shape tells the degrees of freedom.
+    ('=CHITEST({1;"x";3;4},{1;2;3.1;4})', 0.999951319389085),
+    ("=CHITEST({1;2.1},{1,2.2})", 0.946247358663803),
+    ("=CHITEST({1;2},{1,2,3})", "#N/A"),
+    ("=CHITEST({1;2;4},{1.1;-1;0})", "#DIV/0!"),
+    ("=CHITEST({1;2;4},{1.1;-1;5})", "#NUM!"),
+    ("=CORREL(N1:N3,O1:O3)", "#N/A"),
+    ("=TTEST(N1:N3,O1:O3,2,1)", "#N/A"),
+]
 
-@pytest.mark.parametrize(("formula", "wanted"), [*LOOKUPS, *REFERENCES, *NUMBERS, *COUNTED])
+
+@pytest.mark.parametrize(
+    ("formula", "wanted"), [*LOOKUPS, *REFERENCES, *NUMBERS, *COUNTED, *SAMPLES]
+)
 def test_a_formula_gives_what_excel_gives(formula: str, wanted: object) -> None:
     found = value(formula, DATA)
     if isinstance(wanted, float):

@@ -116,7 +116,7 @@ def test_texts_that_nothing_holds_are_forgotten() -> None:
         rows += kernel.process((batch,), Round(0, NO_TICKS))[0].rows()
     assert [r[0] for r in rows] == [texts[0], *texts[:-1]]
     assert [n for n, r in enumerate(rows) if r[1]] == [7]
-    assert len(kernel.texts.texts.texts) < 6_000
+    assert len(kernel.texts) < 6_000
 
 
 def test_keys_that_are_integers_are_told_apart_whatever_their_size() -> None:

@@ -8,6 +8,7 @@ test knows some of its values.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -48,17 +49,24 @@ def _hashes(column: Vector) -> Array:
 
 
 def _text_hashes(column: Vector) -> Array:
-    """Hash each distinct text once."""
+    """Each word of a dictionary is hashed once; to make one would take longer than to hash."""
     values = column.values
-    coded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
-    if isinstance(coded, pa.ChunkedArray):
-        coded = coded.combine_chunks()
-    words = np.zeros(len(coded.dictionary) + 1, np.int64)
-    hash_texts(text_column(coded.dictionary), words[:-1])
-    hashes = _mixed(words.view(np.uint64))
-    hashes[-1] = _NULL
-    codes = pc.fill_null(coded.indices.cast(pa.int64()), len(words) - 1).to_numpy()
+    if isinstance(values, pa.ChunkedArray):
+        values = values.combine_chunks()
+    if not pa.types.is_dictionary(values.type):
+        hashes = _word_hashes(values)
+        if values.null_count:
+            hashes[pc.is_null(values).to_numpy(zero_copy_only=False)] = _NULL
+        return hashes
+    hashes = np.append(_word_hashes(values.dictionary), _NULL)
+    codes = pc.fill_null(values.indices.cast(pa.int64()), len(hashes) - 1).to_numpy()
     return np.asarray(hashes[codes])
+
+
+def _word_hashes(words: Any) -> Array:
+    hashes = np.empty(len(words), np.int64)
+    hash_texts(text_column(words), hashes)
+    return _mixed(hashes.view(np.uint64))
 
 
 def _mixed(words: Array) -> Array:

@@ -55,7 +55,7 @@ class _Reader:
             sheets[name] = Worksheet(name)
             if kind == "worksheet":
                 self._worksheet(sheets[name], part, texts)
-                tables |= self._tables(name, part)
+                tables |= self._tables(sheets[name], part)
         if not sheets:
             raise self.package.refused("it has no worksheet")
         order = list(sheets)
@@ -102,9 +102,15 @@ class _Reader:
     def _worksheet(self, sheet: Worksheet, part: str, texts: list[str]) -> None:
         shared: dict[str, int] = {}
         row, column = 1, 0
-        for tag, element in self.package.elements(part, "c", "row"):
+        for tag, element in self.package.elements(part, "c", "row", "autoFilter"):
+            if tag == "autoFilter":
+                self._filter(sheet, element)
+                continue
             if tag == "row":
-                row, column = int(element.get("r", row)) + 1, 0
+                row, column = int(element.get("r", row)), 0
+                if element.get("hidden", "0").lower() in ("1", "true", "on"):
+                    sheet.hidden.add(row)
+                row += 1
                 continue
             address = element.get("r")
             if address is None:
@@ -112,6 +118,12 @@ class _Reader:
             else:
                 row, column = self._place(address, sheet.name)
             self._cell(sheet, key_of(row, column), element, texts, shared)
+
+    def _filter(self, sheet: Worksheet, element: Element) -> None:
+        """Where a filter hides rows: one that has no criteria hides none."""
+        if any(child.tag.rpartition("}")[2] == "filterColumn" for child in element):
+            top, _, bottom, _ = self._rectangle(element.get("ref", ""), sheet.name)
+            sheet.filters.append((top, bottom))
 
     def _place(self, address: str, sheet: str) -> tuple[int, int]:
         found = _REFERENCE.fullmatch(address)
@@ -134,7 +146,7 @@ class _Reader:
                 value = child.text
             elif tag == "is":
                 inline = child
-        if formula is not None:
+        if formula is not None and (formula.text or formula.get("t", "normal") != "normal"):
             self._formula(sheet, key, formula, shared)
         elif key in sheet.spilled:
             return  # a value that an array formula has put there
@@ -185,23 +197,28 @@ class _Reader:
                 if key_of(row, column) != key:
                     sheet.spilled[key_of(row, column)] = key
 
-    def _tables(self, sheet: str, part: str) -> dict[str, Table]:
+    def _tables(self, sheet: Worksheet, part: str) -> dict[str, Table]:
         found: dict[str, Table] = {}
         for kind, target in self.package.relations(part).values():
             if kind == "table" and self.package.has(target):
                 found |= self._table(sheet, target)
         return found
 
-    def _table(self, sheet: str, part: str) -> dict[str, Table]:
+    def _table(self, sheet: Worksheet, part: str) -> dict[str, Table]:
         columns: list[str] = []
-        for tag, element in self.package.elements(part, "tableColumn", "table"):
+        for tag, element in self.package.elements(part, "tableColumn", "table", "autoFilter"):
+            if tag == "autoFilter":
+                self._filter(sheet, element)
+                continue
             if tag == "tableColumn":
                 columns.append(_unescaped(element.get("name", "")))
                 continue
-            area = self._rectangle(element.get("ref", ""), sheet)
+            if element.get("ref") is None:
+                continue  # an extension inside the table, which bears the same name
+            area = self._rectangle(element.get("ref", ""), sheet.name)
             headers = int(element.get("headerRowCount", "1"))
             totals = int(element.get("totalsRowCount", "0"))
-            table = Table(sheet, *area, tuple(columns), headers, totals)
+            table = Table(sheet.name, *area, tuple(columns), headers, totals)
             name = element.get("displayName", element.get("name", ""))
             return {name.casefold(): table}
         return {}
