@@ -16,7 +16,6 @@ from millstream.algebra.reducing import (
     parts_of,
 )
 from millstream.algebra.rowwise import given_row
-from millstream.algebra.wiring import Queue, Wiring
 from millstream.calculus.functions import (
     Aggregate,
     Assign,
@@ -34,6 +33,7 @@ from millstream.calculus.functions import (
 from millstream.calculus.graph import Variable
 from millstream.calculus.terms import Call, Column, Literal, Term, VariableField
 from millstream.calculus.types import BOOLEAN, Field, Kind, Row, Schema, Type, Value
+from millstream.calculus.wiring import Queue, Wiring
 from millstream.trace import Record, Untraceable
 
 GONE = "gone."

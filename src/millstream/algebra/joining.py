@@ -9,10 +9,10 @@ from collections.abc import Iterable
 
 from millstream.algebra.columns import flag, kept, nothing, unlike
 from millstream.algebra.nodes import ForeignJoin, InnerJoin, OuterJoin, TableNode
-from millstream.algebra.wiring import Queue, Wiring
 from millstream.calculus.functions import Assign, Columns, Filter, Join, Lookup, Map, Merge
 from millstream.calculus.terms import Call, Column
 from millstream.calculus.types import BOOLEAN, Schema
+from millstream.calculus.wiring import Queue, Wiring
 
 
 def inner_join(wiring: Wiring, node: InnerJoin, left: Queue, right: Queue) -> Queue:

@@ -19,7 +19,6 @@ from millstream.algebra.folding import combined_updates, reduced
 from millstream.algebra.joining import foreign_join, inner_join, outer_join
 from millstream.algebra.nodes import DELETED, StreamNode, TableNode
 from millstream.algebra.stream import Stream, Table
-from millstream.algebra.wiring import Queue, Wiring
 from millstream.calculus.functions import (
     Assign,
     Dstream,
@@ -46,6 +45,7 @@ from millstream.calculus.types import (
     Row,
     Schema,
 )
+from millstream.calculus.wiring import Queue, Wiring
 from millstream.errors import UsageError
 
 
@@ -63,7 +63,14 @@ def program_of(**outputs: Stream | Table) -> Program:
     A table leaves as a relation.
     """
     made = Translator()
-    made.wiring.reserve(outputs, _inputs(one.node for one in outputs.values()))
+    for one in _inputs(flow.node for flow in outputs.values()):
+        if one.name in outputs:
+            raise UsageError(
+                f'"{one.name}" is the name of an input and of an output',
+                hint="give the output another name",
+            )
+        made.wiring.input(one)
+    made.wiring.taken.update(outputs)
     queues = {
         name: made.stream(one.node) if isinstance(one, Stream) else made.relation(one.node)
         for name, one in outputs.items()

@@ -27,12 +27,13 @@ from millstream.calculus.functions import (
 from millstream.calculus.graph import Input
 from millstream.calculus.terms import Call, Column, Literal, Term
 from millstream.calculus.types import BOOLEAN, DURATION, NUMBER, TIME, Field, QueueType, Schema
+from millstream.calculus.wiring import Queue
 from millstream.errors import Fault
 from millstream.languages.rules.ast import Expression, parts
 from millstream.languages.rules.ast import Field as Mention
 from millstream.languages.rules.check import Checker
 from millstream.languages.rules.domain import ColumnPath, Domain, Entity, Nearest
-from millstream.languages.rules.wiring import Flow, Pairs, Wiring
+from millstream.languages.rules.wiring import Pairs, RulesWiring
 
 
 @dataclass
@@ -40,14 +41,14 @@ class Facts:
     """Mutable: the tables so far, and the row of facts as it grows."""
 
     domain: Domain
-    wiring: Wiring
+    wiring: RulesWiring
     #: The columns that are needed of each entity.
     needed: dict[str, set[str]] = field(default_factory=dict)
-    tables: dict[str, Flow] = field(default_factory=dict)
+    tables: dict[str, Queue] = field(default_factory=dict)
     #: The columns that the finished facts have.
     kept: frozenset[str] = frozenset()
 
-    def flow(self, wanted: Iterable[str]) -> Flow:
+    def flow(self, wanted: Iterable[str]) -> Queue:
         """The facts, with the columns that are wanted."""
         names = list(wanted)
         self._need_all(names)
@@ -149,7 +150,7 @@ class Facts:
 
     # --- tables ---
 
-    def _table(self, entity: Entity) -> Flow:
+    def _table(self, entity: Entity) -> Queue:
         """The rows of an entity, the latest for each key, under names such as `tide.height`."""
         if entity.name in self.tables:
             return self.tables[entity.name]
@@ -159,7 +160,7 @@ class Facts:
         time = None if entity.is_once else entity.time
         flow = self.wiring.input(
             Input(entity.input, QueueType(schema, is_relation), time, entity.slack,
-                  self.wiring.span, entity.is_once, is_log=not is_relation)
+                  self.wiring.origin, entity.is_once, is_log=not is_relation)
         )  # fmt: skip
         prefixed = {f"{entity.name}.{c}": c for c in names}
         name = f"{entity.name}_table"
@@ -176,7 +177,7 @@ class Facts:
         self.tables[entity.name] = flow
         return flow
 
-    def _until_departure(self, flow: Flow, subject: Entity) -> Flow:
+    def _until_departure(self, flow: Queue, subject: Entity) -> Queue:
         """The latest row of each subject; of those who have departed, nothing is kept."""
         columns = tuple(Assign(n, flow.column(n)) for n in flow.schema.names)
         name = f"{subject.name}_present"
@@ -198,7 +199,7 @@ class Facts:
 
     # --- links ---
 
-    def _near(self, flow: Flow, entity: Entity, keep: frozenset[str]) -> Flow:
+    def _near(self, flow: Queue, entity: Entity, keep: frozenset[str]) -> Queue:
         """The key of the nearest one, as the column `tide.near`."""
         nearest = entity.nearest
         assert nearest is not None
@@ -231,7 +232,7 @@ class Facts:
         """The column that holds the key of the row to be read."""
         return f"{entity.name}.near" if entity.nearest is not None else str(entity.of)
 
-    def _foreseen(self, flow: Flow, entity: Entity, keep: frozenset[str]) -> Flow:
+    def _foreseen(self, flow: Queue, entity: Entity, keep: frozenset[str]) -> Queue:
         """The time of the prediction that is valid, as the column `tide.foreseen`."""
         forecast = entity.forecast
         assert forecast is not None
@@ -257,7 +258,7 @@ class Facts:
         )  # fmt: skip
         return self.wiring.left_join(flow, chosen, ((who, f"{entity.name}.who"),), name, keep)
 
-    def _read(self, flow: Flow, entity: Entity, keep: frozenset[str]) -> Flow:
+    def _read(self, flow: Queue, entity: Entity, keep: frozenset[str]) -> Queue:
         """Join the row of an entity to the facts."""
         name = f"{entity.name}_facts"
         on: Pairs = ()
@@ -279,7 +280,7 @@ class Facts:
 #: The column that says that a subject has departed: all others are called `entity.column`.
 _DEPARTED = "departed"
 
-Step = Callable[[Flow, Entity, frozenset[str]], Flow]
+Step = Callable[[Queue, Entity, frozenset[str]], Queue]
 
 
 def _window(entity: Entity) -> Function:
@@ -295,7 +296,7 @@ def _points(entity: str, nearest: Nearest) -> dict[str, str]:
     return {f"{entity}.{c}": f"{entity}.{c}" for c in nearest.by}
 
 
-def _distance(flow: Flow, nearest: Nearest) -> Term:
+def _distance(flow: Queue, nearest: Nearest) -> Term:
     """The square of how far two points lie apart; on the globe, of a small piece of it."""
     first, second = (
         _minus(flow.column(f"{nearest.to}.{c}"), flow.column(f"{nearest.among}.{c}"))

@@ -16,7 +16,7 @@ from millstream.calculus.graph import Program
 from millstream.calculus.judging import FAILED, REASONS, STATUS, VERDICT, Requirement
 from millstream.calculus.terms import Call, Literal, Term, columns_read
 from millstream.calculus.types import BOOLEAN, TEXT
-from millstream.calculus.verify import verified
+from millstream.calculus.wiring import Queue
 from millstream.languages.rules.domain import (
     ALLOWED,
     CHANGED,
@@ -26,7 +26,7 @@ from millstream.languages.rules.domain import (
     Domain,
 )
 from millstream.languages.rules.facts import Facts
-from millstream.languages.rules.wiring import Flow, Wiring
+from millstream.languages.rules.wiring import RulesWiring
 from millstream.source import Span
 
 WARNING = "warning"
@@ -49,20 +49,27 @@ class Names:
 
 def translate(domain: Domain, requirements: tuple[Requirement, ...], span: Span | None) -> Program:
     """The program whose outputs are `status` and `warnings`."""
-    wiring = Wiring(span)
+    wiring = _wiring(domain, ("status", "warnings"), span)
     facts = Facts(domain, wiring).flow(_wanted(requirements))
     names = Names.of(domain)
     judged = wiring.add(Judge(names.inside, requirements), facts, name="judged")
     renamed = dict(zip(names.outside, names.inside, strict=True)) | {n: n for n in VERDICT}
     status = wiring.columns(judged, renamed, "verdicts")
     warnings = _warnings(wiring, status, names, domain.warn)
-    return verified(wiring.program({"status": status, "warnings": warnings}))
+    return wiring.program({"status": status, "warnings": warnings})
 
 
 def facts_program(domain: Domain, requirements: Iterable[Requirement]) -> Program:
     """The program whose output `facts` has all that requirements read, for explanations."""
-    wiring = Wiring()
-    return verified(wiring.program({"facts": Facts(domain, wiring).flow(_wanted(requirements))}))
+    wiring = _wiring(domain, ("facts",), None)
+    return wiring.program({"facts": Facts(domain, wiring).flow(_wanted(requirements))})
+
+
+def _wiring(domain: Domain, outputs: tuple[str, ...], span: Span | None) -> RulesWiring:
+    """Names of inputs and outputs are the domain's, and no queue in between may take them."""
+    wiring = RulesWiring(span)
+    wiring.taken.update(outputs, (e.input for e in domain.entities.values()))
+    return wiring
 
 
 def sources_of(domain: Domain, program: Program, folder: Path) -> dict[str, str]:
@@ -81,7 +88,7 @@ def _wanted(requirements: Iterable[Requirement]) -> list[str]:
     return sorted(frozenset[str]().union(*read))
 
 
-def _warnings(wiring: Wiring, status: Flow, names: Names, warn: tuple[str, ...]) -> Flow:
+def _warnings(wiring: RulesWiring, status: Queue, names: Names, warn: tuple[str, ...]) -> Queue:
     """Each subject's verdict beside the one it replaces, where the two differ enough."""
     key = names.outside[0]
     came = wiring.add(Istream(), status, name="came")
@@ -105,7 +112,7 @@ def _is(term: Term, text: str) -> Term:
     return Call("==", (term, Literal(text, TEXT)), BOOLEAN)
 
 
-def _warning(both: Flow) -> Term:
+def _warning(both: Queue) -> Term:
     """What to call the step from one verdict to the next; empty if it is none."""
     status, failed = both.column(STATUS), both.column(FAILED)
     was = Call("coalesce", (both.column("was"), Literal("", TEXT)), TEXT)

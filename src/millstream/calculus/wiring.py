@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from millstream.calculus.functions import Duplicate, Fold, Function
 from millstream.calculus.graph import Input, Operator, Program, Variable, without_copies
+from millstream.calculus.terms import Column
 from millstream.calculus.types import QueueType, Schema
 from millstream.calculus.verify import verified
-from millstream.errors import UsageError
+from millstream.source import Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +25,15 @@ class Queue:
     def schema(self) -> Schema:
         return self.type.schema
 
+    def column(self, name: str) -> Column:
+        return Column(name, self.schema[name])
+
 
 class Wiring:
-    """Mutable: the inputs, operators and variables so far."""
+    """Mutable: the inputs, operators and variables so far; all are from one place in a text."""
 
-    def __init__(self) -> None:
+    def __init__(self, origin: Span | None = None) -> None:
+        self.origin = origin
         self.inputs: dict[str, Input] = {}
         self.operators: list[Operator] = []
         self.variables: list[Variable] = []
@@ -43,17 +48,6 @@ class Wiring:
         self.taken.add(name)
         return name
 
-    def reserve(self, outputs: Iterable[str], inputs: Iterable[Input]) -> None:
-        """Names that users have chosen, which no queue in between may take."""
-        self.taken.update(outputs)
-        for one in inputs:
-            if one.name in self.taken:
-                raise UsageError(
-                    f'"{one.name}" is the name of an input and of an output',
-                    hint="give the output another name",
-                )
-            self.input(one)
-
     def input(self, one: Input) -> Queue:
         if one.name not in self.inputs:
             self.inputs[one.name] = one
@@ -66,7 +60,7 @@ class Wiring:
         output = self.fresh(name)
         state = tuple(self.fresh(output) for _ in range(function.state_count(len(inputs))))
         queues = tuple(i.name for i in inputs)
-        self.operators.append(Operator(function, queues, (output,), state, state))
+        self.operators.append(Operator(function, queues, (output,), state, state, self.origin))
         return Queue(output, type_)
 
     def fold(self, function: Fold, given: Queue, variable: Variable, name: str) -> Queue:
@@ -74,8 +68,9 @@ class Wiring:
         (type_,) = function.output_types((given.type,), 1)
         output = self.fresh(name)
         self.variables.append(variable)
+        state = (variable.name,)
         self.operators.append(
-            Operator(function, (given.name,), (output,), (variable.name,), (variable.name,))
+            Operator(function, (given.name,), (output,), state, state, self.origin)
         )
         return Queue(output, type_)
 
