@@ -169,3 +169,13 @@ def test_another_number_of_buckets_is_another_job() -> None:
     program = load(Source("test.brook", PROGRAM))
     layout = layout_of(program)
     assert layout.fingerprint(program, 4) != layout.fingerprint(program, 8)
+
+
+def test_a_checkpoint_of_another_version_is_told(tmp_path: Path) -> None:
+    first = Checkpoint(tmp_path)
+    first.open("f", "output o;", rebuild=False)
+    first.close()
+    write_record(first.files, "job", read_record(first.files, "job") | {"format": 1})
+    with pytest.raises(PlanError, match="another version of Millstream"):
+        Checkpoint(tmp_path).open("f", "output o;", rebuild=False)
+    Checkpoint(tmp_path).open("f", "output o;", rebuild=True)

@@ -11,7 +11,7 @@ import os
 import shutil
 import uuid
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from millstream.backends.spark.manifest import read_manifest
 from millstream.backends.spark.worker import parsed
@@ -25,6 +25,8 @@ KEPT_SNAPSHOTS = 2
 REBUILD = "--rebuild computes everything again from the input"
 #: Spark may run the last batches again.
 KEPT_PLANS = 12
+#: What kernels keep and how; another number is another way, which this one cannot go on from.
+FORMAT = 2
 
 
 class Checkpoint:
@@ -54,8 +56,15 @@ class Checkpoint:
             self._clear()
         found = self._job()
         if found is None:
-            found = {"fingerprint": fingerprint, "program": program, "identity": uuid.uuid4().hex}
+            found = {"format": FORMAT, "fingerprint": fingerprint, "program": program,
+                     "identity": uuid.uuid4().hex}  # fmt: skip
             write_record(self.files, "job", found)
+        elif found.get("format") != FORMAT:
+            self.close()
+            raise PlanError(
+                f'the checkpoint "{self.folder}" was made by another version of Millstream',
+                hint=REBUILD,
+            )
         elif found["fingerprint"] != fingerprint:
             changed = _first_difference(found["program"], program)
             self.close()
@@ -97,12 +106,12 @@ class Checkpoint:
             else:
                 path.unlink()
 
-    def _job(self) -> dict[str, str] | None:
+    def _job(self) -> dict[str, Any] | None:
         names = set(self.files.names("."))
         if "job" not in names and not names & {"spark", "state", "batches", "sources"}:
             return None
         try:
-            found: dict[str, str] = read_record(self.files, "job")
+            found: dict[str, Any] = read_record(self.files, "job")
         except DamagedState as reason:
             self.close()
             raise PlanError(str(reason), hint=REBUILD, place=str(self.folder)) from None
