@@ -180,4 +180,6 @@ def test_a_checkpoint_of_another_version_is_told(tmp_path: Path) -> None:
     write_record(first.files, "job", read_record(first.files, "job") | {"format": 1})
     with pytest.raises(PlanError, match="another version of Millstream"):
         Checkpoint(tmp_path).open("f", "output o;", rebuild=False)
-    Checkpoint(tmp_path).open("f", "output o;", rebuild=True)
+    again = Checkpoint(tmp_path)
+    again.open("f", "output o;", rebuild=True)
+    again.close()
