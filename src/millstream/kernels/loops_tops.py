@@ -5,6 +5,8 @@ kept in K queues: a number is in the one that says how many greater ones have co
 each queue numbers fall from the oldest to the newest (what is greater and newer has no more
 greater ones after it), so that what a new number beats stands at the end, and moves to the end
 of the next queue. Each number moves at most K times.
+
+The first K are found at the heads of the queues, and remembered: few tuples change them.
 """
 
 from __future__ import annotations
@@ -17,9 +19,17 @@ from millstream.compiled import inlined, tight
 from millstream.kernels.loops_window import FIRST, SEEN, STATUSES, VALUES, place_of
 from millstream.plan.batch import Array
 
-#: The words of a queue in the row of a key: its first place, its end, and one to count with.
-START, END, NEXT = range(3)
-TOP_ROW = 3
+#: The words of a queue in the row of a key: its first place, its end, one to count with, and the
+#: position of the number whose place among the first is that of the queue.
+START, END, NEXT, PLACE = range(4)
+TOP_ROW = 4
+
+
+def words_of(levels: int) -> int:
+    """The words of all queues, and how many places are known, plus one; zero if none is."""
+    return TOP_ROW * levels + 1
+
+
 #: For more than these a tree is faster.
 MOST = 8
 
@@ -33,15 +43,29 @@ def _position(row: Array, pool: Array, tops: Any, level: Any, index: Any) -> Any
 
 
 @inlined
+def _number(row: Array, floats: Array, tops: Any, position: Any) -> Any:
+    return floats[place_of(row, tops[0], tops[1], position) + VALUES + tops[4]] * tops[5]
+
+
+@inlined
 def _value(row: Array, pool: Array, floats: Array, tops: Any, level: Any, index: Any) -> Any:
-    at = place_of(row, tops[0], tops[1], _position(row, pool, tops, level, index))
-    return floats[at + VALUES + tops[4]] * tops[5]
+    return _number(row, floats, tops, _position(row, pool, tops, level, index))
+
+
+@inlined
+def _place(row: Array, floats: Array, tops: Any, number: Any) -> Any:
+    """The position of one of the first numbers, and that number."""
+    position = row[tops[2] + TOP_ROW * number + PLACE]
+    return position, _number(row, floats, tops, position)
 
 
 @tight
 def tops_enter(row: Array, pool: Array, floats: Array, tops: Any, position: Any) -> None:
-    group, stride, words, word, column, sign, levels = tops
-    value = floats[place_of(row, group, stride, position) + VALUES + column] * sign
+    group, stride, words, word, _, _, levels = tops
+    value = _number(row, floats, tops, position)
+    known = words + TOP_ROW * levels
+    if row[known] <= levels or value > _place(row, floats, tops, levels - 1)[1]:
+        row[known] = 0
     for level in range(levels - 1, -1, -1):
         queue = words + TOP_ROW * level
         first, end = row[queue + START], row[queue + END]
@@ -64,6 +88,10 @@ def tops_enter(row: Array, pool: Array, floats: Array, tops: Any, position: Any)
 @tight
 def tops_leave(row: Array, pool: Array, tops: Any, position: Any) -> None:
     """The oldest number leaves: if it is anywhere, it is the first there."""
+    known = tops[2] + TOP_ROW * tops[6]
+    for number in range(row[known] - 1):
+        if row[tops[2] + TOP_ROW * number + PLACE] == position:
+            row[known] = 0
     for level in range(tops[6]):
         queue = tops[2] + TOP_ROW * level
         first = row[queue + START]
@@ -73,22 +101,30 @@ def tops_leave(row: Array, pool: Array, tops: Any, position: Any) -> None:
 
 
 @tight
-def _kth(row: Array, pool: Array, floats: Array, tops: Any, k: Any) -> Any:
-    """The k-th number, times the sign; there are so many."""
+def _find_places(row: Array, pool: Array, floats: Array, tops: Any) -> Any:
+    """How many of the first places are known, after they have been found; equal ones by age."""
     words, levels = tops[2], tops[6]
+    if row[words + TOP_ROW * levels] > 0:
+        return row[words + TOP_ROW * levels] - 1
     for level in range(levels):
         row[words + TOP_ROW * level + NEXT] = row[words + TOP_ROW * level + START]
-    top = 0.0
-    for _ in range(k):
-        best = -1
+    known = 0
+    while known < levels:
+        best, top, place = -1, 0.0, np.int64(0)
         for level in range(levels):
             queue = words + TOP_ROW * level
             if row[queue + NEXT] < row[queue + END]:
-                value = _value(row, pool, floats, tops, level, row[queue + NEXT])
-                if best < 0 or value > top:
-                    best, top = level, value
+                position = _position(row, pool, tops, level, row[queue + NEXT])
+                value = _number(row, floats, tops, position)
+                if best < 0 or value > top or (value == top and position < place):
+                    best, top, place = level, value, position
+        if best < 0:
+            break
         row[words + TOP_ROW * best + NEXT] += 1
-    return top
+        row[words + TOP_ROW * known + PLACE] = place
+        known += 1
+    row[words + TOP_ROW * levels] = known + 1
+    return known
 
 
 @tight
@@ -100,7 +136,8 @@ def window_top(
         return 0.0, error
     if not 1 <= k <= numbers:
         return 0.0, _NUM
-    return _kth(row, pool, floats, tops, k) * tops[5], 0
+    _find_places(row, pool, floats, tops)
+    return _place(row, floats, tops, k - 1)[1] * tops[5], 0
 
 
 @tight
@@ -111,32 +148,16 @@ def window_match_top(
     if status >= 10:
         return 0.0, status
     first = row[tops[0] + FIRST]
+    known = _find_places(row, pool, floats, tops)
+    least = np.inf
+    for number in range(known):
+        position, least = _place(row, floats, tops, number)
+        if least == x * tops[5]:
+            return float(position - first + 1), 0
     position = np.int64(-1)
-    levels = tops[6]
-    if numbers <= levels or x * tops[5] >= _kth(row, pool, floats, tops, levels):
-        position = _first_in_queues(row, pool, floats, tops, x * tops[5])
-    else:
+    if known < numbers and x * tops[5] < least:
         position = _first_anywhere(row, pool, floats, tops, x)
     return (float(position - first + 1), 0) if position >= 0 else (0.0, _NA)
-
-
-@inlined
-def _first_in_queues(row: Array, pool: Array, floats: Array, tops: Any, x: Any) -> Any:
-    """The first position of a number, times the sign; all of its positions are in the queues."""
-    best = np.int64(-1)
-    for level in range(tops[6]):
-        queue = tops[2] + TOP_ROW * level
-        low, high = row[queue + START], row[queue + END]
-        while low < high:
-            middle = (low + high) // 2
-            if _value(row, pool, floats, tops, level, middle) > x:
-                low = middle + 1
-            else:
-                high = middle
-        if low < row[queue + END] and _value(row, pool, floats, tops, level, low) == x:
-            position = _position(row, pool, tops, level, low)
-            best = position if best < 0 else min(best, position)
-    return best
 
 
 @tight

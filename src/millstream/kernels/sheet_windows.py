@@ -21,7 +21,7 @@ from millstream.calculus.sheets import (
 )
 from millstream.kernels.loops_product import PRODUCT, PRODUCT_ROW
 from millstream.kernels.loops_sums import CELL
-from millstream.kernels.loops_tops import TOP_ROW
+from millstream.kernels.loops_tops import TOP_ROW, words_of
 from millstream.kernels.loops_tree import NODE, TREE_ROW
 from millstream.kernels.loops_window import COUNTS, GROUP, QUEUE, VALUES
 
@@ -199,7 +199,7 @@ class Group:
             where = f"{start}, {self.stride}, {at}, {word}, {column}, {sign}.0, {levels}"
             lines.append(f"O{g}_{n} = ({where})")
             pairs += [(at + TOP_ROW * level, word + level) for level in range(levels)]
-            at += TOP_ROW * levels
+            at += words_of(levels)
             word += levels
         lines.append(f"QUEUES{g} = np.array({pairs!r}, np.int64).reshape(-1, 2)")
         return lines, at
