@@ -403,7 +403,7 @@ def from_radix(radix: int) -> Callable[[Scalar], float]:
 
     def convert(value: Scalar) -> float:
         text = _digits_given(value)
-        if len(text) > 10:
+        if len(text) > 10 or not (text or "0").isalnum():
             fail(NUM)
         try:
             n = int(text or "0", radix)

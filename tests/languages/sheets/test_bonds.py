@@ -65,6 +65,10 @@ def test_days_to_the_next_coupon_are_those_that_are_left_of_the_period() -> None
     """Of actual days in a year of 360 there are 181 days in half of it, but half counts as 180."""
     found = value("=MDURATION(DATE(1999,1,1),DATE(2007,1,1),0.18,0.09,2,2)")
     assert found == pytest.approx(4.94749398222136, rel=1e-14)
+    found = value("=PRICE(DATE(1980,2,15),DATE(2000,2,28),0.07,0.1,100,2,2)")
+    assert found == pytest.approx(74.24690216615, rel=1e-12)
+    found = value("=PRICE(DATE(1980,2,15),DATE(2000,2,28),0.07,0.1,100,4,3)")
+    assert found == pytest.approx(74.14484747935, rel=1e-12)
 
 
 @pytest.mark.parametrize(
