@@ -104,7 +104,7 @@ def test_the_table_has_a_sheet_on_spark_beside_the_same_by_hand(
 ) -> None:
     """Taxes, which are written as column expressions of Spark."""
     monkeypatch.setattr(bench("spark_engine"), "REPEATS", 1)
-    monkeypatch.setattr(bench("sheets_data"), "OUTPUT", tmp_path)
+    monkeypatch.setattr(bench("spark_data"), "OUTPUT", tmp_path)
     monkeypatch.setenv("MILLSTREAM_BENCH_SHEETS", "tax")
     (record,) = bench("sheets_spark").spark(0.004)
     assert ("tax", 16_000, True) == tuple(record[name] for name in ("sheet", "rows", "is_equal"))
