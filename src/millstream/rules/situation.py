@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from millstream.api import Compiled, InputGiven
 from millstream.calculus.judging import ALLOWED, RESTRICTED, UNDECIDED
 from millstream.calculus.types import TIME_COLUMN, WEIGHT_COLUMN, Value
-from millstream.connectors.location import parse_location
+from millstream.connectors.location import Location, files_now, parse_location
 from millstream.environment.judging import shown_value
 from millstream.environment.scalars import evaluate
 from millstream.errors import UsageError, listing, suggest
@@ -18,6 +18,8 @@ from millstream.languages import read_source
 from millstream.languages.rules.load import Checked, check_text
 from millstream.languages.rules.resolve import Node, rules_in
 from millstream.languages.rules.translate import facts_program, sources_of
+
+_FEW_BYTES = 32_000
 
 NOT_APPLICABLE = "not applicable"
 _WORDS: dict[Value, str] = {True: "true", False: "false", None: UNDECIDED}
@@ -99,7 +101,8 @@ def _facts(
     program = facts_program(checked.domain, (r.requirement() for r in rules_in(checked.nodes)))
     sources = sources_of(checked.domain, program, folder)
     located = {name: parse_location(text, folder) for name, text in sources.items()}
-    rows = Compiled(program, "facts", folder, located).run(inputs).rows("facts")
+    engine = "reference" if not inputs and _are_few(located.values()) else "local"
+    rows = Compiled(program, "facts", folder, located).run(inputs, engine=engine).rows("facts")
     counted: Counter[tuple[tuple[str, Value], ...]] = Counter()
     for row in rows:
         weight = row[WEIGHT_COLUMN]
@@ -109,6 +112,19 @@ def _facts(
     subject = checked.domain.entities[checked.domain.subject]
     found = [dict(row) for row, count in counted.items() if count > 0]
     return {str(row[f"{subject.name}.{subject.key}"]): row for row in found}
+
+
+def _are_few(locations: Iterable[Location]) -> bool:
+    """Are there so few rows that they are dealt with before a kernel would be compiled?"""
+    size = 0
+    for one in locations:
+        if not one.is_at_hand:
+            return False
+        for path in files_now(one):
+            if path.suffix not in (".csv", ".jsonl"):
+                return False  # in other files many rows take little room
+            size += path.stat().st_size
+    return size <= _FEW_BYTES
 
 
 def _said(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from fractions import Fraction
 from pathlib import Path
 
@@ -323,3 +326,11 @@ def test_all_faults_come_at_once_with_their_class() -> None:
     with pytest.raises(CheckError) as mixed:
         checked("require vessel.draught <= 3 knots\nrequire vessel.bea <= 3 m\n")
     assert 2 == len(mixed.value.faults) and not isinstance(mixed.value, UnitError)
+
+
+def test_a_question_about_few_rows_is_answered_without_compiling(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "millstream", "explain", str(PORT), "--vessel", "244660000"]
+    environment = os.environ | {"MILLSTREAM_CACHE": str(tmp_path / "cache")}
+    said = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert said.stdout.startswith("vessel 244660000: allowed")
+    assert [] == list((tmp_path / "cache").rglob("*"))
