@@ -15,8 +15,8 @@ from millstream.compiled import inlined, tight
 from millstream.kernels.loops_sums import (
     WIDE,
     Wides,
-    add_to_three,
     clear_sum,
+    squares_about_mean,
     sum_in_two,
     two_product,
     two_sum,
@@ -66,13 +66,7 @@ def _three_floats(row: Array, floats: Array, places: Any, n: Any, wides: Wides) 
     total = _in_two(row, floats, places[0], wides)
     squares = _in_two(row, floats, places[1], wides)
     rests = _in_two(row, floats, places[2], wides)
-    three = (0.0, 0.0, 0.0)
-    for part in (squares[0], squares[1], rests[0], rests[1]):
-        product, rest = two_product(n, part)
-        three = add_to_three(add_to_three(three, product), rest)
-    for one, other, times in ((0, 0, -1.0), (0, 1, -2.0), (1, 1, -1.0)):
-        product, rest = two_product(total[one], total[other])
-        three = add_to_three(add_to_three(three, times * product), times * rest)
+    three = squares_about_mean(total, squares, rests, n)
     upper, low = two_sum(three[0], three[1])
     low, last = two_sum(low, three[2])
     upper, low = two_sum(upper, low)

@@ -345,15 +345,13 @@ def add_to_three(three: Any, value: Any) -> Any:
     return first, second, three[2] + error
 
 
-@tight
-def variance_of(total: Any, squares: Any, rests: Any, count: Any, less: Any) -> Any:
-    """(n * squares - total^2) / (n * (n - less)), the upper part in three times the digits.
+@inlined
+def squares_about_mean(total: Any, squares: Any, rests: Any, n: Any) -> Any:
+    """The squares less that of the sum, n * squares - total^2, in three floats.
 
     All sums are exact and given in two floats; the squares are those that are rounded and
-    what that leaves. Where values are large and differ little nearly all of the upper part
-    cancels out.
+    what that leaves. Where values are large and differ little nearly all of it cancels out.
     """
-    n = float(count)
     three = (0.0, 0.0, 0.0)
     for part in (squares[0], squares[1], rests[0], rests[1]):
         product, rest = two_product(n, part)
@@ -361,6 +359,14 @@ def variance_of(total: Any, squares: Any, rests: Any, count: Any, less: Any) -> 
     for one, other, times in ((0, 0, -1.0), (0, 1, -2.0), (1, 1, -1.0)):
         product, rest = two_product(total[one], total[other])
         three = add_to_three(add_to_three(three, times * product), times * rest)
+    return three
+
+
+@tight
+def variance_of(total: Any, squares: Any, rests: Any, count: Any, less: Any) -> Any:
+    """(n * squares - total^2) / (n * (n - less))."""
+    n = float(count)
+    three = squares_about_mean(total, squares, rests, n)
     # The first two may cancel out, and then the third counts.
     upper, rest = two_sum(three[0], three[1])
     return max(upper + (rest + three[2]), 0.0) / (n * (n - less))

@@ -53,5 +53,5 @@ def _is_running(process: int) -> bool:
     except ProcessLookupError:
         return False
     except (PermissionError, OverflowError):
-        pass  # it is there, and not ours
+        return True  # another user's, or no number of a process: not ours to remove
     return True
