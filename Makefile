@@ -26,7 +26,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV) >/dev/null 2>&1 || $(MAKE) -s $(BIN)/pip
 	@$(BIN)/pip install -qq -c constraints.txt -e '.[spark,dev]'
 	@touch $@
-	@echo "setup: $$($(BIN)/python -m millstream.backends.spark.archive)"
+	@echo "setup: $$($(BIN)/python -m millstream.engine.spark.archive)"
 
 # Some systems split ensurepip off from Python; virtualenv brings its own pip.
 $(BIN)/pip:

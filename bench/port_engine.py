@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from millstream.backends.local.run import plan_for
 from millstream.calculus.graph import Input, Program
+from millstream.engine.local.run import plan_for
 from millstream.kernels.rounds import StepRunner
 from millstream.languages.rules.load import load
 from millstream.optimiser.optimise import optimise

@@ -18,7 +18,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from millstream.backends.spark.java import find_java, java_environment
+from millstream.engine.spark.java import find_java, java_environment
 
 
 def measure(spec: dict[str, Any]) -> dict[str, Any]:

@@ -75,7 +75,7 @@ PROGRAMS: dict[str, Callable[[Path], Any]] = {
 
 
 def session_for(spec: Mapping[str, Any], folder: Path) -> Any:
-    from millstream.backends.spark.session import start_session
+    from millstream.engine.spark.session import start_session
 
     return start_session(spec["master"], folder, spec["options"].get("partitions", 2))
 

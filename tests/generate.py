@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from hypothesis import strategies as st
 
-from millstream.backends.reference.feed import Event
 from millstream.calculus.functions import (
     Aggregate,
     Aggregation,
@@ -57,6 +56,7 @@ from millstream.calculus.types import (
     Value,
 )
 from millstream.calculus.verify import verified
+from millstream.engine.reference.feed import Event
 
 VALUES: dict[Kind, list[Value]] = {
     Kind.NUMBER: [0.0, 1.0, -1.0, 0.5, 2.25, 3.0, 1e16, -1e16, 1e300, NAN, float("inf"),

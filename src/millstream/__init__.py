@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from millstream.api import Compiled as Compiled
     from millstream.api import compile as compile  # noqa: A004 - the word of the command line
-    from millstream.flow import compile_flow as compile_flow
-    from millstream.flow import relation as relation
-    from millstream.flow import stream as stream
+    from millstream.languages.brook.flow import compile_flow as compile_flow
+    from millstream.languages.brook.flow import relation as relation
+    from millstream.languages.brook.flow import stream as stream
 
 __version__ = "0.1.0"
 

@@ -21,7 +21,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from millstream.backends.job import Job, Progress, Report, never, no_progress
 from millstream.calculus.graph import Input, Program
 from millstream.calculus.terms import canonical
 from millstream.calculus.types import (
@@ -39,6 +38,7 @@ from millstream.calculus.types import (
 from millstream.connectors.chunks import Reader, Rejected, Writer
 from millstream.connectors.layout import refuse_weights
 from millstream.connectors.location import Location, parse_location
+from millstream.engine.job import Job, Progress, Report, never, no_progress
 from millstream.errors import Fault, UsageError, listing, suggest
 from millstream.languages import Expected, Translation, translate, translate_file
 from millstream.source import Source
@@ -49,9 +49,9 @@ InputGiven = str | Path | Location | Iterable[Mapping[str, Value]]
 OutputGiven = str | Path | Location | Writer
 
 ENGINES: dict[str, str] = {
-    "reference": "millstream.backends.reference.run:run",
-    "local": "millstream.backends.local.run:run",
-    "spark": "millstream.backends.spark.run:run",
+    "reference": "millstream.engine.reference.run:run",
+    "local": "millstream.engine.local.run:run",
+    "spark": "millstream.engine.spark.run:run",
 }
 DEFAULT_ENGINE = "local"
 
@@ -207,7 +207,7 @@ class Compiled:
 
     def read_inputs(self, inputs: Mapping[str, InputGiven] | None = None) -> dict[str, list[Any]]:
         """All accepted events of every input, as the reference sees them."""
-        from millstream.backends.reference.feed import read_events
+        from millstream.engine.reference.feed import read_events
 
         given = dict(self.sources) | _checked(inputs or {}, self.program.input_names, "input")
         job = Job(self.program, self._readers(self.program, given, None), {})

@@ -151,7 +151,7 @@ def _cell_boxes(
 
 
 def _explain_plan(program: Program, stage: str, format_: str) -> str:
-    from millstream.backends.local.run import plan_for
+    from millstream.engine.local.run import plan_for
     from millstream.optimiser.optimise import optimise
 
     plan = plan_for(optimise(program))
@@ -216,7 +216,7 @@ def _plan_text(records: list[dict[str, object]]) -> str:
 
 
 def _explain_kernels(program: Program, format_: str) -> str:
-    from millstream.backends.local.run import plan_for
+    from millstream.engine.local.run import plan_for
     from millstream.kernels.rounds import StepRunner
     from millstream.optimiser.optimise import optimise
 

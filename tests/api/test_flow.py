@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from millstream.flow import Flow
 
 import millstream
 from millstream.calculus.functions import Filter, Map, Opaque
 from millstream.errors import RunError, UsageError
-from millstream.flow import Flow
-from millstream.trace import call
+from millstream.tracing.lambdas import call
 
 ROWS: list[dict[str, Any]] = [
     {"_time": 1, "symbol": "IBM", "price": 10.0},

@@ -12,9 +12,9 @@ from typing import NoReturn
 
 import pytest
 
-from millstream.backends.spark.java import Java
 from millstream.cli import doctor
 from millstream.cli.doctor import Check, examine, is_within, run
+from millstream.engine.spark.java import Java
 from millstream.errors import SetupError
 
 GOOD_VERSIONS = {

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from millstream.errors import MillstreamError
-from tests.algebra.faults import FAULTS
+from tests.languages.algebra.faults import FAULTS
 
 GOLDEN = Path(__file__).parent / "algebra_errors.txt"
 

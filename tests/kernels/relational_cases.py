@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from millstream.calculus.terms import NAN, canonical
 from millstream.calculus.types import Kind, QueueType, Row, Schema, Type, Value
-from millstream.kernels.kernel import Kernel, Round, State
+from millstream.kernels.runtime.kernel import Kernel, Round, State
 from millstream.plan.batch import Batch, batch_of
 
 Change = tuple[int, Row, int]

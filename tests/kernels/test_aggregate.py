@@ -27,7 +27,7 @@ from millstream.calculus.types import (
     Value,
 )
 from millstream.errors import PlanError
-from millstream.kernels.aggregate import AggregateKernel
+from millstream.kernels.relational.aggregate import AggregateKernel
 from tests.kernels.relational_cases import (
     History,
     bag_of,

@@ -8,8 +8,8 @@ from hypothesis import given
 
 from millstream.calculus.functions import Dstream, Istream, Rstream
 from millstream.calculus.types import INTEGER, NUMBER, TEXT, QueueType, Row, Schema
-from millstream.kernels.consolidate import consolidate
-from millstream.kernels.tostream import DifferenceKernel, RstreamKernel
+from millstream.kernels.relational.tostream import DifferenceKernel, RstreamKernel
+from millstream.kernels.runtime.consolidate import consolidate
 from tests.kernels.relational_cases import (
     Change,
     History,

@@ -20,13 +20,13 @@ from millstream.calculus.types import (
     Row,
     Schema,
 )
-from millstream.kernels.aggregate import AggregateKernel
-from millstream.kernels.join import JoinKernel
-from millstream.kernels.kernel import Kernel, Round
-from millstream.kernels.now_join import NowJoinKernel
+from millstream.kernels.relational.aggregate import AggregateKernel
+from millstream.kernels.relational.join import JoinKernel
+from millstream.kernels.relational.now_join import NowJoinKernel
+from millstream.kernels.relational.window_aggregate import WindowAggregateKernel
+from millstream.kernels.relational.window_time import RangeKernel
 from millstream.kernels.rounds import NO_TICKS
-from millstream.kernels.window_aggregate import WindowAggregateKernel
-from millstream.kernels.windows import RangeKernel
+from millstream.kernels.runtime.kernel import Kernel, Round
 from millstream.plan.batch import Batch, batch_of
 
 SCHEMA = Schema((Field("k", TEXT), Field("v", INTEGER), Field("x", NUMBER)))

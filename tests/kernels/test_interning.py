@@ -16,8 +16,8 @@ from millstream.calculus.types import (
     Row,
     Schema,
 )
-from millstream.kernels.interning import Interner
-from millstream.kernels.interning_text import TextPool
+from millstream.kernels.runtime.interning import Interner
+from millstream.kernels.runtime.interning_text import TextPool
 from millstream.plan.batch import Vector, vector_of
 from tests.kernels.relational_cases import quick, rows, same
 

@@ -11,8 +11,8 @@ from millstream.calculus.functions import Distinct, Join
 from millstream.calculus.terms import Call, Column
 from millstream.calculus.types import BOOLEAN, INTEGER, NUMBER, TEXT, QueueType, Row, Schema
 from millstream.errors import PlanError
-from millstream.kernels.distinct import DistinctKernel
-from millstream.kernels.join import JoinKernel
+from millstream.kernels.relational.distinct import DistinctKernel
+from millstream.kernels.relational.join import JoinKernel
 from millstream.plan.batch import Array, Batch
 from tests.kernels.relational_cases import (
     History,

@@ -19,12 +19,12 @@ from millstream.calculus.types import (
     Row,
     Schema,
 )
-from millstream.environment.judging import outcome, verdict
-from millstream.kernels.judge import JudgeKernel
-from millstream.kernels.judge_code import why_not
-from millstream.kernels.kernel import Round
-from millstream.kernels.loops_judge import SKIP
+from millstream.kernels.judge.code import why_not
+from millstream.kernels.judge.judge import JudgeKernel
+from millstream.kernels.judge.machine import SKIP
 from millstream.kernels.rounds import NO_TICKS
+from millstream.kernels.runtime.kernel import Round
+from millstream.meaning.judging import outcome, verdict
 from millstream.plan.batch import batch_of
 
 SCHEMA = Schema.of(k=INTEGER, x=NUMBER, y=NUMBER, n=INTEGER, b=BOOLEAN, s=TEXT, t=TEXT, u=TIME,

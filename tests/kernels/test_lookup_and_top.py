@@ -9,9 +9,9 @@ import pytest
 
 from millstream.calculus.functions import Lookup, Rows, Top
 from millstream.calculus.types import INTEGER, TEXT, QueueType, Row, Schema
-from millstream.kernels.lookup import LookupKernel
-from millstream.kernels.top import TopKernel
-from millstream.kernels.windows_rows_within import RowsWithinKernel
+from millstream.kernels.relational.lookup import LookupKernel
+from millstream.kernels.relational.top import TopKernel
+from millstream.kernels.relational.window_rows_within import RowsWithinKernel
 from tests.kernels.relational_cases import History, bags, run
 
 LEFT = QueueType(Schema.of(k=INTEGER, t=TEXT), is_relation=True)

@@ -13,8 +13,8 @@ from millstream.calculus.judging import Requirement, Shown
 from millstream.calculus.terms import Call, Column, Literal
 from millstream.calculus.types import BOOLEAN, INTEGER, NUMBER, TEXT, QueueType, Schema
 from millstream.kernels.fallback import FallbackKernel
-from millstream.kernels.kernel import Kernel
-from millstream.kernels.relational_table import KERNELS
+from millstream.kernels.runtime.kernel import Kernel
+from millstream.kernels.table import KERNELS
 from tests.kernels.relational_cases import bags, cuts, marks, relations, run, same, streams
 
 SCHEMA = Schema.of(k=TEXT, x=NUMBER, n=INTEGER)

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from millstream.calculus.functions import Duplicate, Merge, RoundRobinJoin, RoundRobinSplit
 from millstream.calculus.types import INTEGER, TEXT, QueueType, Schema
-from millstream.kernels.kernel import Round
-from millstream.kernels.merge import DuplicateKernel, MergeKernel
-from millstream.kernels.roundrobin import RoundRobinJoinKernel, RoundRobinSplitKernel
+from millstream.kernels.relational.merge import DuplicateKernel, MergeKernel
+from millstream.kernels.relational.roundrobin import RoundRobinJoinKernel, RoundRobinSplitKernel
+from millstream.kernels.runtime.kernel import Round
 from millstream.plan.batch import Batch
 from tests.kernels.relational_cases import History, batch, cuts, marks, quick, run, streams
 

@@ -12,8 +12,8 @@ import pytest
 from millstream.calculus.graph import Program, in_dependency_order
 from millstream.calculus.text import load
 from millstream.calculus.types import TEXT, Row
-from millstream.kernels.kernel import Round
-from millstream.kernels.rows import RowKernel, why_not
+from millstream.kernels.loop.rows import RowKernel, why_not
+from millstream.kernels.runtime.kernel import Round
 from millstream.plan.batch import Batch, Vector, batch_of
 from millstream.source import Source
 

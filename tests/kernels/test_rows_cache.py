@@ -12,7 +12,7 @@ import pytest
 from millstream.cache import cache_directory
 
 RUN = """
-from millstream.kernels.cache import compiled
+from millstream.kernels.loop.cache import compiled
 from tests.kernels.test_rows import kernel_of, rows_of
 
 kernel = kernel_of(

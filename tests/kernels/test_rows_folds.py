@@ -10,7 +10,7 @@ import pytest
 
 from millstream.calculus.terms import NAN
 from millstream.calculus.types import Row
-from millstream.kernels.rows import RowKernel
+from millstream.kernels.loop.rows import RowKernel
 from tests.kernels.test_rows import ROUND, batch, kernel_of, rows_of
 
 RUNNING_SUM = """

@@ -57,11 +57,11 @@ from millstream.calculus.types import (
     Type,
     Value,
 )
-from millstream.environment.items import Item
-from millstream.environment.machine import Machine
-from millstream.kernels.codegen_scalars import ON_CODES
-from millstream.kernels.kernel import Round
-from millstream.kernels.rows import RowKernel
+from millstream.kernels.loop.codegen_scalars import ON_CODES
+from millstream.kernels.loop.rows import RowKernel
+from millstream.kernels.runtime.kernel import Round
+from millstream.meaning.items import Item
+from millstream.meaning.machine import Machine
 from millstream.plan.batch import batch_of
 
 ALL = (NUMBER, INTEGER, TEXT, BOOLEAN, TIME, DURATION)

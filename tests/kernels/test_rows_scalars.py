@@ -20,7 +20,7 @@ from millstream.calculus.types import (
     Schema,
     Value,
 )
-from millstream.kernels.rows import RowKernel
+from millstream.kernels.loop.rows import RowKernel
 from tests.kernels.test_rows import kernel_of, rows_of
 
 INF = math.inf

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from millstream.calculus.types import Value
-from millstream.kernels.rows import RowKernel
+from millstream.kernels.loop.rows import RowKernel
 from millstream.plan.batch import Batch, Vector
 from tests.kernels.test_rows import ROUND, batch, kernel_of, rows_of
 

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from millstream.calculus.types import TEXT
-from millstream.formulas.values import folded
-from millstream.kernels.sheet_columns import Zeros
-from millstream.kernels.sheet_texts import TextNumbers, folded_texts, text_lengths
+from millstream.kernels.sheets.columns import Zeros
+from millstream.kernels.sheets.texts import TextNumbers, folded_texts, text_lengths
 from millstream.plan.batch import Vector
+from millstream.values.excel.values import folded
 
 LOOP = "folded[int(a)] == folded[int(b)] and lengths[int(a)] > 0"
 

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from millstream.calculus.functions import Join, Latest, Rows
 from millstream.calculus.types import BOOLEAN, INTEGER, TEXT, QueueType, Row, Schema
-from millstream.kernels.consolidate import consolidate
-from millstream.kernels.join import JoinKernel
-from millstream.kernels.kernel import Round
-from millstream.kernels.latest import LatestKernel
-from millstream.kernels.table_join import TableJoinKernel
-from millstream.kernels.windows_rows import RowsKernel
+from millstream.kernels.relational.join import JoinKernel
+from millstream.kernels.relational.latest import LatestKernel
+from millstream.kernels.relational.table_join import TableJoinKernel
+from millstream.kernels.relational.window_rows import RowsKernel
+from millstream.kernels.runtime.consolidate import consolidate
+from millstream.kernels.runtime.kernel import Round
 from millstream.plan.batch import Batch, batch_of, concat_batches
 
 LEFT = QueueType(Schema.of(k=INTEGER, f=TEXT, x=INTEGER))

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from millstream.calculus.functions import Latest, Now, Range, Rows
 from millstream.calculus.types import INT64_MAX, INT64_MIN, NUMBER, TEXT, QueueType, Row, Schema
-from millstream.kernels.kernel import Round
-from millstream.kernels.windows import RangeKernel
-from millstream.kernels.windows_rows import RowsKernel
+from millstream.kernels.relational.window_rows import RowsKernel
+from millstream.kernels.relational.window_time import RangeKernel
+from millstream.kernels.runtime.kernel import Round
 from tests.kernels.relational_cases import (
     History,
     bag_of,

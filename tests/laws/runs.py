@@ -6,13 +6,13 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
-from millstream.backends.job import Job, Report
-from millstream.backends.reference.feed import Event
-from millstream.backends.reference.run import Schedule, default_schedule
-from millstream.backends.reference.run import run as run_reference
 from millstream.calculus.graph import Program
 from millstream.calculus.types import QueueType, Row
 from millstream.connectors.chunks import Chunk
+from millstream.engine.job import Job, Report
+from millstream.engine.reference.feed import Event
+from millstream.engine.reference.run import Schedule, default_schedule
+from millstream.engine.reference.run import run as run_reference
 from millstream.plan.batch import Batch, batch_of
 
 Rows = list[tuple[int, int, Row]]
@@ -73,7 +73,7 @@ def on_reference(
 def on_local(
     program: Program, events: dict[str, list[Event]], cuts: Sequence[int] = ()
 ) -> tuple[dict[str, Rows], Report]:
-    from millstream.backends.local.run import run as run_local
+    from millstream.engine.local.run import run as run_local
 
     job, collectors = job_for(program, events, cuts)
     report = run_local(job)

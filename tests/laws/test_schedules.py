@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from millstream.backends.reference.run import random_schedule
+from millstream.engine.reference.run import random_schedule
 from tests.generate import inputs_for, programs
 from tests.laws.runs import on_reference
 

@@ -19,9 +19,9 @@ from millstream.calculus.sheets import (
 )
 from millstream.calculus.types import BOOLEAN, NUMBER, TEXT, Type
 from millstream.calculus.types import Kind as ColumnKind
-from millstream.formulas.kinds import ANY, Kind, Kinds, Reference, kind_of, kinds_of
-from millstream.formulas.syntax import Cell, Name, Range, WindowOf
-from millstream.formulas.values import Scalar
+from millstream.values.excel.kinds import ANY, Kind, Kinds, Reference, kind_of, kinds_of
+from millstream.values.excel.syntax import Cell, Name, Range, WindowOf
+from millstream.values.excel.values import Scalar
 
 _OF_COLUMNS: dict[ColumnKind, Kinds] = {
     ColumnKind.TEXT: frozenset((Kind.TEXT, Kind.EMPTY)),

@@ -24,10 +24,10 @@ from millstream.calculus.sheets import (
     Windows,
 )
 from millstream.calculus.types import TYPES_BY_NAME
-from millstream.formulas.parser import Origin, parse_formula
-from millstream.formulas.precedents import areas_of
-from millstream.formulas.render import render_formula, render_scalar, render_sheet
-from millstream.formulas.syntax import (
+from millstream.values.excel.parser import Origin, parse_formula
+from millstream.values.excel.precedents import areas_of
+from millstream.values.excel.render import render_formula, render_scalar, render_sheet
+from millstream.values.excel.syntax import (
     Call,
     Cell,
     Group,
@@ -37,7 +37,7 @@ from millstream.formulas.syntax import (
     WindowOf,
     column_name,
 )
-from millstream.formulas.values import Scalar
+from millstream.values.excel.values import Scalar
 
 
 class SheetTextFault(Exception):

@@ -13,8 +13,8 @@ from typing import ClassVar
 
 from millstream.calculus.base import Facts, Function, FunctionFault, require_kind
 from millstream.calculus.types import Field, QueueType, Schema, Type
-from millstream.formulas.syntax import Node, column_name
-from millstream.formulas.values import Scalar
+from millstream.values.excel.syntax import Node, column_name
+from millstream.values.excel.values import Scalar
 
 #: Worksheet, row and column.
 Address = tuple[str, int, int]

@@ -15,12 +15,12 @@ from pathlib import Path
 import numpy as np
 
 from millstream import api
-from millstream.backends.spark.java import find_java
 from millstream.cli.run import Progress
 from millstream.cli.show import TableWriter, in_words
 from millstream.cli.watch import replay
 from millstream.connectors.location import Location, parse_location
 from millstream.connectors.settings import settings_of
+from millstream.engine.spark.java import find_java
 from millstream.errors import MillstreamError
 from millstream.plan.batch import Batch
 

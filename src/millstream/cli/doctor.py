@@ -21,9 +21,9 @@ from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
 
-from millstream.backends.spark.archive import archive_path
-from millstream.backends.spark.java import CACHE_FIX, Java, find_java
 from millstream.cache import cache_directory
+from millstream.engine.spark.archive import archive_path
+from millstream.engine.spark.java import CACHE_FIX, Java, find_java
 from millstream.errors import SetupError
 
 OLDEST_PYTHON = (3, 11)
@@ -136,7 +136,7 @@ def _start_of_spark(java: Java) -> Check:
     """Not a fault: without its archive Spark works, and starts slower."""
     if archive_path(java).exists():
         return Check("start of Spark", ok=True, found="quick, from an archive of its classes")
-    command = f"{shlex.quote(sys.executable)} -m millstream.backends.spark.archive"
+    command = f"{shlex.quote(sys.executable)} -m millstream.engine.spark.archive"
     return Check("start of Spark", ok=True, found=f"slow; quicker after: {command}")
 
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import argparse
 
 from millstream import api
-from millstream.backends.reference.explore import (
+from millstream.calculus.graph import Program
+from millstream.cli.run import named
+from millstream.cli.show import print_json
+from millstream.engine.reference.explore import (
     Exploration,
     explore,
     operators_in_conflict,
     replay,
 )
-from millstream.backends.reference.feed import Event
-from millstream.calculus.graph import Program
-from millstream.cli.run import named
-from millstream.cli.show import print_json
+from millstream.engine.reference.feed import Event
 
 
 def run(arguments: argparse.Namespace) -> int:

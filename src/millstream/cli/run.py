@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from millstream import api
-from millstream.backends.job import Report, never
 from millstream.cli.show import JsonWriter, TableWriter, in_words, print_warnings
 from millstream.connectors.address import masked
 from millstream.connectors.location import Location, parse_location
+from millstream.engine.job import Report, never
 from millstream.errors import UsageError, listing
 
 DEFAULT_ENGINE = "spark"
@@ -60,7 +60,7 @@ def _engine_options(arguments: argparse.Namespace, engine: str) -> dict[str, Any
     if arguments.schedule:
         if engine != "reference":
             raise UsageError("only the reference has schedules", hint="add --engine reference")
-        from millstream.backends.reference.run import parse_schedule
+        from millstream.engine.reference.run import parse_schedule
 
         options["schedule"] = parse_schedule(arguments.schedule)
     for name in ("master", "checkpoint", "rebuild", "ui"):

@@ -26,14 +26,14 @@ from millstream.calculus.graph import Operator, Program
 from millstream.calculus.instants import render_time
 from millstream.calculus.sheets import HIDDEN_SHEET, Address, Fed, Sheet
 from millstream.calculus.types import Value
-from millstream.environment.sheet_values import to_cell
 from millstream.errors import UsageError
-from millstream.formulas.constant_cells import ConstantCells
-from millstream.formulas.syntax import column_name
-from millstream.formulas.values import Scalar, general
-from millstream.formulas.workbook import place_of
-from millstream.kernels.sheet_machine import SheetMachine, SheetState
+from millstream.kernels.sheets.machine import SheetMachine, SheetState
 from millstream.languages.sheets.read import read_workbook
+from millstream.meaning.sheet_values import to_cell
+from millstream.values.excel.constant_cells import ConstantCells
+from millstream.values.excel.syntax import column_name
+from millstream.values.excel.values import Scalar, general
+from millstream.values.excel.workbook import place_of
 
 _BARS = "▁▂▃▄▅▆▇█"
 _CURVE = 12

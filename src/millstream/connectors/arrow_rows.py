@@ -18,7 +18,7 @@ from millstream.connectors.arrow_columns import (
 )
 from millstream.connectors.chunks import SHOWN_CHARACTERS, Chunk, Rejected
 from millstream.connectors.layout import (
-    Layout,
+    InputColumns,
     batch_of_vectors,
     check_values,
     check_vectors,
@@ -27,7 +27,7 @@ from millstream.connectors.values import EXPECTED, Unfit
 from millstream.errors import CheckError, Fault
 
 
-def check_types(layout: Layout, schema: Any, name: str) -> None:
+def check_types(layout: InputColumns, schema: Any, name: str) -> None:
     """All columns of the wrong type are told at once."""
     faults = [
         Fault(f'column "{f.name}": expected {EXPECTED[f.type.kind]}, found {found}', place=name)
@@ -42,7 +42,7 @@ def check_types(layout: Layout, schema: Any, name: str) -> None:
 class ArrowRows:
     """Turns columns into chunks; `name` is where they come from."""
 
-    layout: Layout
+    layout: InputColumns
     name: str
 
     def chunk(self, arrays: Sequence[Any], first: int) -> Chunk:

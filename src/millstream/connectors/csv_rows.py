@@ -15,7 +15,7 @@ import re
 from dataclasses import dataclass
 
 from millstream.calculus.types import Row, Value
-from millstream.connectors.layout import Layout, check_values
+from millstream.connectors.layout import InputColumns, check_values
 from millstream.connectors.values import FROM_TEXT, Unfit
 
 #: A longer row is rejected while it is being read, so that memory stays bounded.
@@ -126,7 +126,7 @@ def too_long(longest: int) -> str:
     return f"longer than {size}"
 
 
-def values_of_row(layout: Layout, columns: tuple[int, ...], width: int, raw: bytes,
+def values_of_row(layout: InputColumns, columns: tuple[int, ...], width: int, raw: bytes,
                   row: RawRow) -> Row:  # fmt: skip
     """The values of a row; `columns` says where in the file each field stands."""
     if row.fault:

@@ -17,7 +17,7 @@ import pyarrow as pa
 from millstream.calculus.graph import Input
 from millstream.calculus.types import INT64_MAX, Field, Kind
 from millstream.connectors.chunks import Chunk
-from millstream.connectors.layout import Layout, batch_of_vectors, layout_of
+from millstream.connectors.layout import InputColumns, batch_of_vectors, layout_of
 from millstream.connectors.settings import GeneratorSettings
 from millstream.connectors.values import Unfit, duration_of, integer_of, number_of
 from millstream.errors import UsageError, listing, suggest
@@ -60,7 +60,7 @@ class GeneratorReader:
         self._settings = settings
         self._first, self._last = rows or (0, settings.rows)
         self._skipped = self._first
-        self._layout: Layout = layout_of(input_, has_weight=False)
+        self._layout: InputColumns = layout_of(input_, has_weight=False)
         self._chunk_rows = chunk_rows
         self._columns = [
             (field, _random(settings.seed, field.name), self._maker(i, field))

@@ -13,7 +13,7 @@ from typing import NoReturn
 
 from millstream.calculus.types import Row, Value
 from millstream.connectors.csv_rows import check_utf8, too_long
-from millstream.connectors.layout import Layout, check_values
+from millstream.connectors.layout import InputColumns, check_values
 from millstream.connectors.values import Numeral, Unfit, from_json, quoted
 
 DEEPEST = 100
@@ -73,7 +73,7 @@ _DECODER = json.JSONDecoder(
 )
 
 
-def values_of_line(layout: Layout, raw: bytes, longest: int) -> Row:
+def values_of_line(layout: InputColumns, raw: bytes, longest: int) -> Row:
     found = object_in(raw, longest)
     values: list[Value] = []
     for field in layout.fields:

@@ -25,7 +25,7 @@ from millstream.source import Span
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class InputColumns:
     """The columns to read: those of the schema, then time and weight if they are apart.
 
     `time` and `weight` say which of `fields` they are; a weight of null may mean +1. What
@@ -43,14 +43,14 @@ class Layout:
         return tuple(f.name for f in self.fields)
 
 
-def layout_of(input_: Input, *, has_weight: bool) -> Layout:
+def layout_of(input_: Input, *, has_weight: bool) -> InputColumns:
     """The layout if everything needed is there; a missing weight means all +1."""
     fields = list(input_.type.schema)
     time = None if input_.is_read_once else _time_of(input_, fields)
     if not (input_.type.is_relation and has_weight):
-        return Layout(input_, tuple(fields), time)
+        return InputColumns(input_, tuple(fields), time)
     fields.append(Field(WEIGHT_COLUMN, INTEGER))
-    return Layout(input_, tuple(fields), time, len(fields) - 1)
+    return InputColumns(input_, tuple(fields), time, len(fields) - 1)
 
 
 def _time_of(input_: Input, fields: list[Field]) -> int:
@@ -68,7 +68,7 @@ def _time_of(input_: Input, fields: list[Field]) -> int:
     return time
 
 
-def layout_of_objects(input_: Input) -> Layout:
+def layout_of_objects(input_: Input) -> InputColumns:
     """The layout of a source without columns, where each row says what it has."""
     return replace(layout_of(input_, has_weight=True), null_weight_is_one=True)
 
@@ -78,7 +78,7 @@ def layout_in(
     present: Sequence[str],
     source: str,
     locate: Callable[[str | None], Span | None] = lambda _: None,
-) -> Layout:
+) -> InputColumns:
     """The layout in a source with these columns; all that are missing are told at once.
 
     `locate` finds the text of a column in the header, or all of it for None.
@@ -145,7 +145,7 @@ def missing(
     return Fault(f'no column "{name}", which input "{input_.name}" declares', at, hint, source)
 
 
-def check_values(layout: Layout, values: Row) -> Row:
+def check_values(layout: InputColumns, values: Row) -> Row:
     """The values of one row, if it has an event time and a weight that can be."""
     if layout.time is not None and values[layout.time] is None:
         raise Unfit(f"{layout.fields[layout.time].name}: the event time is missing")
@@ -160,7 +160,7 @@ def check_values(layout: Layout, values: Row) -> Row:
     return values
 
 
-def check_vectors(layout: Layout, vectors: Sequence[Vector]) -> Array:
+def check_vectors(layout: InputColumns, vectors: Sequence[Vector]) -> Array:
     """Which rows `check_values` would accept."""
     if layout.time is not None:
         good = vectors[layout.time].mask()
@@ -173,12 +173,12 @@ def check_vectors(layout: Layout, vectors: Sequence[Vector]) -> Array:
     return good
 
 
-def batch_of_values(layout: Layout, rows: Sequence[Row]) -> Batch:
+def batch_of_values(layout: InputColumns, rows: Sequence[Row]) -> Batch:
     vectors = [vector_of(f.type, [row[i] for row in rows]) for i, f in enumerate(layout.fields)]
     return batch_of_vectors(layout, vectors)
 
 
-def batch_of_vectors(layout: Layout, vectors: Sequence[Vector]) -> Batch:
+def batch_of_vectors(layout: InputColumns, vectors: Sequence[Vector]) -> Batch:
     """A batch of columns all of whose rows have been checked."""
     type_ = layout.input.type
     if layout.time is not None:

@@ -18,7 +18,7 @@ from millstream.connectors.csv_rows import (
     too_long,
     values_of_row,
 )
-from millstream.connectors.layout import Layout, batch_of_values, layout_in, layout_of
+from millstream.connectors.layout import InputColumns, batch_of_values, layout_in, layout_of
 from millstream.connectors.values import Unfit
 from millstream.connectors.window import Step, Window
 from millstream.errors import CheckError
@@ -34,7 +34,7 @@ class CsvDecoder:
 
     def __init__(
         self,
-        layout: Layout,
+        layout: InputColumns,
         header: tuple[str, ...],
         source: str,
         chunk_rows: int,

@@ -10,7 +10,7 @@ from millstream.connectors.chunks import Rejected, shown
 from millstream.connectors.csv_rows import LONGEST_ROW
 from millstream.connectors.json_rows import object_in, values_of_line
 from millstream.connectors.layout import (
-    Layout,
+    InputColumns,
     batch_of_values,
     layout_of_objects,
     missing,
@@ -30,7 +30,7 @@ class JsonlDecoder:
     blanks = BLANKS
 
     def __init__(
-        self, layout: Layout, source: str, chunk_rows: int, longest: int = LONGEST_ROW
+        self, layout: InputColumns, source: str, chunk_rows: int, longest: int = LONGEST_ROW
     ) -> None:
         self.longest = longest
         self._layout = layout

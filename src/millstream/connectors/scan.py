@@ -14,7 +14,7 @@ from millstream.calculus.types import Field, Kind, Row
 from millstream.connectors import cells
 from millstream.connectors.chunks import Rejected
 from millstream.connectors.layout import (
-    Layout,
+    InputColumns,
     batch_of_values,
     batch_of_vectors,
     check_vectors,
@@ -71,7 +71,7 @@ def mark_foreign_bytes(data: bytes, scan: Scan) -> None:
             return
 
 
-def columns_of(data: Array, scan: Scan, layout: Layout, *, is_csv: bool) -> list[Vector]:
+def columns_of(data: Array, scan: Scan, layout: InputColumns, *, is_csv: bool) -> list[Vector]:
     """The columns; rows with a cell that is not of the common kind stop being good."""
     vectors = [
         _column(data, scan, slot, field, is_csv=is_csv) for slot, field in enumerate(layout.fields)
@@ -127,7 +127,7 @@ def _exact(where: tuple[Any, ...], rows: Array) -> Array:
 
 
 def assembled(
-    layout: Layout,
+    layout: InputColumns,
     scan: Scan,
     vectors: list[Vector],
     examine: Callable[[int], Row | Rejected],

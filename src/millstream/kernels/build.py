@@ -15,18 +15,18 @@ from millstream.calculus.functions import (
 )
 from millstream.calculus.graph import Operator, Program
 from millstream.calculus.sheets import Sheet
-from millstream.kernels.aggregate import AggregateKernel
 from millstream.kernels.fallback import FallbackKernel
-from millstream.kernels.judge_code import why_not as why_not_judge
-from millstream.kernels.kernel import Kernel
-from millstream.kernels.now_join import NowJoinKernel
-from millstream.kernels.relational_table import KERNELS
-from millstream.kernels.rows import RowKernel
-from millstream.kernels.rows import why_not as why_not_rows
-from millstream.kernels.sheet_build import sheet_kernel
-from millstream.kernels.table_join import TableJoinKernel
-from millstream.kernels.tostream import DifferenceKernel
-from millstream.kernels.window_aggregate import WindowAggregateKernel
+from millstream.kernels.judge.code import why_not as why_not_judge
+from millstream.kernels.loop.rows import RowKernel
+from millstream.kernels.loop.rows import why_not as why_not_rows
+from millstream.kernels.relational.aggregate import AggregateKernel
+from millstream.kernels.relational.now_join import NowJoinKernel
+from millstream.kernels.relational.table_join import TableJoinKernel
+from millstream.kernels.relational.tostream import DifferenceKernel
+from millstream.kernels.relational.window_aggregate import WindowAggregateKernel
+from millstream.kernels.runtime.kernel import Kernel
+from millstream.kernels.sheets.build import sheet_kernel
+from millstream.kernels.table import KERNELS
 from millstream.plan.steps import ROW_FUNCTIONS, Plan, Step
 from millstream.plan.unique import is_table_join, unique_keys
 

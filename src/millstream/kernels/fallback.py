@@ -13,9 +13,9 @@ import numpy as np
 
 from millstream.calculus.graph import Input, Operator, Program, Variable
 from millstream.calculus.types import QueueType
-from millstream.environment.items import Entry, Item, Mark
-from millstream.environment.machine import Machine
-from millstream.kernels.kernel import Round, State
+from millstream.kernels.runtime.kernel import Round, State
+from millstream.meaning.items import Entry, Item, Mark
+from millstream.meaning.machine import Machine
 from millstream.plan.batch import Batch, batch_of
 from millstream.plan.ranks import origin_of_rank, rank_of_origin
 

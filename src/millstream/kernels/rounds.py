@@ -9,8 +9,8 @@ import numpy as np
 
 from millstream.calculus.functions import Rstream
 from millstream.kernels.build import build_kernel
-from millstream.kernels.kernel import Round, State
-from millstream.kernels.memory import keep_freed_memory
+from millstream.kernels.runtime.kernel import Round, State
+from millstream.kernels.runtime.memory import keep_freed_memory
 from millstream.plan.batch import Array, Batch, distinct_times
 from millstream.plan.ranks import rank_of_mark
 from millstream.plan.steps import Plan, Step

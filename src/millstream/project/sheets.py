@@ -11,13 +11,13 @@ from pathlib import Path
 
 from millstream.calculus.types import Schema
 from millstream.errors import Fault, MillstreamError, listing, suggest
-from millstream.formulas.workbook import Workbook
 from millstream.languages import Translation
 from millstream.languages.sheets.bindings import Bindings, InputBinding
 from millstream.languages.sheets.read import read_workbook
 from millstream.languages.sheets.streams import bindings_in, has_streams
 from millstream.languages.sheets.translate import columns_of, translate_workbook
 from millstream.project.file import SHEET, NodeTable, ProjectFile
+from millstream.values.excel.workbook import Workbook
 
 
 def add_sheets(project: ProjectFile, folder: Path, programs: dict[str, Translation]) -> list[Fault]:

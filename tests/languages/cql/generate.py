@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 
 from hypothesis import strategies as st
 
-from millstream.backends.reference.feed import Event
 from millstream.calculus.types import Row
+from millstream.engine.reference.feed import Event
 
 DECLARATIONS = """
 CREATE STREAM S (a INTEGER, b INTEGER, t TEXT);

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from millstream.backends.reference.feed import Event
+from millstream.engine.reference.feed import Event
 from millstream.languages.rules.ast import (
     Apply,
     Expression,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from millstream.backends.reference.feed import Event
 from millstream.calculus.graph import Program
 from millstream.calculus.types import Kind, Type, Value
+from millstream.engine.reference.feed import Event
 
 LENGTHS = ("vessel.draught", "vessel.length", "berth.depth", "tide.height", "depth")
 PLACES = ("east", "west", "north")

@@ -11,12 +11,12 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from millstream.calculus.judging import Requirement
-from millstream.environment.judging import outcome
 from millstream.languages.rules.check import Checker
 from millstream.languages.rules.domain_file import load_domain
 from millstream.languages.rules.read import read_rules
 from millstream.languages.rules.reduce import reduced
 from millstream.languages.rules.resolve import Resolver, Rule, rules_in
+from millstream.meaning.judging import outcome
 from millstream.source import Source
 from tests.languages.rules.direct import outcomes
 from tests.languages.rules.generate import rule_texts

@@ -20,15 +20,13 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
-from millstream.kernels import (
-    loops_product,
-    loops_sums,
-    scalar_sheet,
-    sheet_blocks,
-    sheet_compiled,
-    sheet_paths,
-    sheet_texts,
-)
+from millstream.kernels.sheets import arithmetic as scalar_sheet
+from millstream.kernels.sheets import blocks as sheet_blocks
+from millstream.kernels.sheets import compiled as sheet_compiled
+from millstream.kernels.sheets import paths as sheet_paths
+from millstream.kernels.sheets import texts as sheet_texts
+from millstream.kernels.windows import product as loops_product
+from millstream.kernels.windows import sums as loops_sums
 from tests.languages.sheets.generate import sheets, sheets_alone, tuples
 from tests.languages.sheets.laws import CUTS, agree
 from tests.languages.sheets.long_windows import KEPT, SCANNED, events, rows, sheet
@@ -132,7 +130,7 @@ def main(count: int, number: int, manner: str) -> None:
 
 
 def note_if_walked(program: Any) -> None:
-    from millstream.kernels.sheet_build import sheet_kernel
+    from millstream.kernels.sheets.build import sheet_kernel
 
     for operator in program.operators:
         types = program.queue_types()

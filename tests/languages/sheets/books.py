@@ -8,10 +8,10 @@ from typing import Any
 import openpyxl
 from openpyxl.worksheet.formula import ArrayFormula
 
-from millstream.formulas.recalculate import Recalculation
-from millstream.formulas.syntax import column_number
-from millstream.formulas.values import Scalar
-from millstream.formulas.workbook import Formula, Workbook, Worksheet, key_of
+from millstream.values.excel.recalculate import Recalculation
+from millstream.values.excel.syntax import column_number
+from millstream.values.excel.values import Scalar
+from millstream.values.excel.workbook import Formula, Workbook, Worksheet, key_of
 
 Cells = dict[str, Any]
 

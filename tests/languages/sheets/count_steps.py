@@ -17,8 +17,8 @@ from typing import Any
 
 os.environ["NUMBA_DISABLE_JIT"] = "1"
 
-from millstream.kernels.kernel import Round
-from millstream.kernels.sheet_build import sheet_kernel
+from millstream.kernels.runtime.kernel import Round
+from millstream.kernels.sheets.build import sheet_kernel
 from millstream.plan.batch import Batch, batch_of
 from tests.languages.sheets.as_python import run_by_python
 from tests.languages.sheets.long_windows import KEPT, Row, events, rows, sheet

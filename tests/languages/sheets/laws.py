@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from millstream.backends.reference.feed import Event
 from millstream.calculus.graph import Program
+from millstream.engine.reference.feed import Event
 from tests.laws.runs import on_local, on_reference
 
 CUTS = st.lists(st.integers(0, 8), max_size=4)

@@ -6,9 +6,9 @@ import random
 import re
 from collections.abc import Sequence
 
-from millstream.backends.reference.feed import Event
 from millstream.calculus.graph import Program
 from millstream.calculus.types import NUMBER, TEXT, Schema
+from millstream.engine.reference.feed import Event
 from millstream.languages.sheets.bindings import Binding, Bindings, InputBinding, OutputBinding
 from millstream.languages.sheets.translate import translate_workbook
 from tests.languages.sheets.books import workbook

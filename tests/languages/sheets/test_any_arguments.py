@@ -7,8 +7,8 @@ import random
 import pytest
 
 from millstream.errors import MillstreamError
-from millstream.formulas.table import FUNCTIONS, SPECIAL
-from millstream.formulas.values import Scalar
+from millstream.values.excel.table import FUNCTIONS, SPECIAL
+from millstream.values.excel.values import Scalar
 from tests.languages.sheets.books import value
 
 DATA = {

@@ -10,9 +10,9 @@ import pytest
 import millstream
 from millstream.calculus.sheets import Sheet
 from millstream.calculus.types import Kind, QueueType, Value
-from millstream.kernels.kernel import Round
-from millstream.kernels.sheet import SheetKernel
-from millstream.kernels.sheet_compiled import CompiledSheetKernel
+from millstream.kernels.runtime.kernel import Round
+from millstream.kernels.sheets.compiled import CompiledSheetKernel
+from millstream.kernels.sheets.walked import SheetKernel
 from millstream.plan.batch import batch_of
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "sheets"

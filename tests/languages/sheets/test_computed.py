@@ -6,8 +6,8 @@ import json
 import math
 from typing import Any
 
-from millstream.formulas.recalculate import Recalculation
-from millstream.formulas.values import ErrorValue
+from millstream.values.excel.recalculate import Recalculation
+from millstream.values.excel.values import ErrorValue
 from tests.languages.sheets import oracle
 from tests.languages.sheets.books import address, workbook
 

@@ -7,9 +7,9 @@ import pytest
 
 from millstream.calculus.sheets import Sheet
 from millstream.calculus.types import NUMBER, QueueType, Schema
-from millstream.kernels.kernel import Round
-from millstream.kernels.sheet import SheetKernel
-from millstream.kernels.sheet_compiled import CompiledSheetKernel
+from millstream.kernels.runtime.kernel import Round
+from millstream.kernels.sheets.compiled import CompiledSheetKernel
+from millstream.kernels.sheets.walked import SheetKernel
 from millstream.languages.sheets.bindings import (
     Binding,
     Bindings,

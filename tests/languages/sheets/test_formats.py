@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from millstream.formulas.formats import formatted
-from millstream.formulas.values import Raised, Scalar
+from millstream.values.excel.formats import formatted
+from millstream.values.excel.values import Raised, Scalar
 
 PLAIN = [
     (1234567.0, ",#", ",1234567"),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from millstream.formulas.gather import criterion
-from millstream.formulas.indexes import Indexes
-from millstream.formulas.recalculate import Recalculation
+from millstream.values.excel.gather import criterion
+from millstream.values.excel.indexes import Indexes
+from millstream.values.excel.recalculate import Recalculation
 from tests.languages.sheets.books import workbook
 
 VALUES = [1.0, 2, "a", "A", "b*", True, "TRUE", "1", "1.0", None, 0.1 + 0.2, 0.3, "", "a~", -0.0,

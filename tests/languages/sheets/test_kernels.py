@@ -11,12 +11,12 @@ import pytest
 import millstream
 from millstream.calculus.graph import Program
 from millstream.calculus.sheets import Sheet
-from millstream.kernels.kernel import Round
-from millstream.kernels.sheet import SheetKernel
-from millstream.kernels.sheet_compiled import CompiledSheetKernel
-from millstream.kernels.sheet_operands import NotCompiled
+from millstream.engine.state.codec import decode, encode
+from millstream.kernels.runtime.kernel import Round
+from millstream.kernels.sheets.compiled import CompiledSheetKernel
+from millstream.kernels.sheets.operands import NotCompiled
+from millstream.kernels.sheets.walked import SheetKernel
 from millstream.plan.batch import Batch, batch_of
-from millstream.state.codec import decode, encode
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "sheets"
 NO_TICKS = np.zeros(0, np.int64)
@@ -121,8 +121,8 @@ def test_texts_that_nothing_holds_are_forgotten() -> None:
 
 def test_keys_that_are_integers_are_told_apart_whatever_their_size() -> None:
     from millstream.calculus.types import INTEGER
-    from millstream.kernels.interning import Interner
-    from millstream.kernels.sheet_columns import KeyIds
+    from millstream.kernels.runtime.interning import Interner
+    from millstream.kernels.sheets.columns import KeyIds
     from millstream.plan.batch import Vector
 
     keys = KeyIds(Interner([INTEGER]))
@@ -139,8 +139,8 @@ def test_a_sheet_is_generated_once_and_only_for_itself() -> None:
     from dataclasses import replace
 
     from millstream.calculus.sheets import Computed
-    from millstream.formulas.syntax import Binary, Literal
-    from millstream.kernels.sheet_generated import generated
+    from millstream.kernels.sheets.generated import generated
+    from millstream.values.excel.syntax import Binary, Literal
 
     found = program("average")
     function = found.operators[0].function

@@ -9,9 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from millstream.formulas import rounding
-from millstream.kernels import scalar_sheet
-from millstream.kernels.sheet_plain import BESIDE, NEAR, first_not_below, last_not_above, least_left
+from millstream.kernels.sheets import arithmetic as scalar_sheet
+from millstream.kernels.sheets.plain import (
+    BESIDE,
+    NEAR,
+    first_not_below,
+    last_not_above,
+    least_left,
+)
+from millstream.values.excel import rounding
 
 NUMBERS = [
     0.0, 1.0, -1.0, 0.5, 2.5, -2.5, 1.005, 1e15, 1e16, -1e300, 1e-300, 4.35, 60.0,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from millstream.errors import ParseError
-from millstream.formulas.parser import Origin, parse_formula
-from millstream.formulas.render import render_formula
-from millstream.formulas.syntax import Node, shifted
+from millstream.values.excel.parser import Origin, parse_formula
+from millstream.values.excel.render import render_formula
+from millstream.values.excel.syntax import Node, shifted
 from tests.languages.sheets.books import workbook
 
 BOOK = workbook({"A1": 1, "Other!A1": 2, "My Sheet!A1": 3})

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from millstream.calculus.graph import Program
-from millstream.formulas.values import round_to_15
-from millstream.kernels.kernel import Round
-from millstream.kernels.loops_criteria import fifteen_digits
-from millstream.kernels.sheet_build import sheet_kernel
+from millstream.kernels.runtime.kernel import Round
+from millstream.kernels.sheets.build import sheet_kernel
+from millstream.kernels.windows.criteria import fifteen_digits
 from millstream.plan.batch import batch_of
+from millstream.values.excel.values import round_to_15
 from tests.languages.sheets.laws import agree
 from tests.languages.sheets.long_windows import KEPT, SCANNED, Row, events, rows, sheet
 from tests.languages.sheets.test_kernels import NO_TICKS

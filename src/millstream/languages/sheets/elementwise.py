@@ -21,8 +21,8 @@ from millstream.calculus.sheets import (
     Windows,
     tick_atoms,
 )
-from millstream.formulas.registry import SCALAR_KINDS
-from millstream.formulas.syntax import (
+from millstream.values.excel.registry import SCALAR_KINDS
+from millstream.values.excel.syntax import (
     Binary,
     Call,
     Cell,
@@ -34,7 +34,7 @@ from millstream.formulas.syntax import (
     children,
     rebuilt,
 )
-from millstream.formulas.table import FAMILIES, FUNCTIONS
+from millstream.values.excel.table import FAMILIES, FUNCTIONS
 
 #: Functions of arrays that give arrays.
 _GIVE_ARRAYS = frozenset({

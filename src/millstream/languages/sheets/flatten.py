@@ -25,11 +25,15 @@ from millstream.calculus.sheets import (
     address_text,
 )
 from millstream.errors import Fault, MillstreamError, suggest
-from millstream.formulas.evaluate import Context, Unsupported, value_of
-from millstream.formulas.precedents import areas_of
-from millstream.formulas.recalculate import Recalculation
-from millstream.formulas.render import render_formula, render_scalar
-from millstream.formulas.syntax import (
+from millstream.languages.sheets.elementwise import windows_of_formulas
+from millstream.languages.sheets.names import check_functions, undefined_names, without_names
+from millstream.languages.sheets.order import ordered
+from millstream.languages.sheets.windows import check_windows
+from millstream.values.excel.evaluate import Context, Unsupported, value_of
+from millstream.values.excel.precedents import areas_of
+from millstream.values.excel.recalculate import Recalculation
+from millstream.values.excel.render import render_formula, render_scalar
+from millstream.values.excel.syntax import (
     Call,
     Cell,
     Group,
@@ -39,13 +43,9 @@ from millstream.formulas.syntax import (
     WindowOf,
     rebuilt,
 )
-from millstream.formulas.table import STREAM_FUNCTIONS
-from millstream.formulas.values import Scalar
-from millstream.formulas.workbook import Workbook, address_of, key_of, place_of
-from millstream.languages.sheets.elementwise import windows_of_formulas
-from millstream.languages.sheets.names import check_functions, undefined_names, without_names
-from millstream.languages.sheets.order import ordered
-from millstream.languages.sheets.windows import check_windows
+from millstream.values.excel.table import STREAM_FUNCTIONS
+from millstream.values.excel.values import Scalar
+from millstream.values.excel.workbook import Workbook, address_of, key_of, place_of
 
 _ARGUMENTS = {"WINDOW": (2, 3), "WINDOWROWS": (2, 3), "PRE": (3, 3), "SELECT": (2, 2)}
 _USAGE = {

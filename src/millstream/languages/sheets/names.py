@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from millstream.formulas.evaluate import Unsupported
-from millstream.formulas.syntax import Call, Group, Name, Node, children, rebuilt, shifted
-from millstream.formulas.table import is_known, why_unknown
-from millstream.formulas.workbook import Workbook
+from millstream.values.excel.evaluate import Unsupported
+from millstream.values.excel.syntax import Call, Group, Name, Node, children, rebuilt, shifted
+from millstream.values.excel.table import is_known, why_unknown
+from millstream.values.excel.workbook import Workbook
 
 
 def without_names(node: Node, workbook: Workbook, sheet: str, row: int, column: int) -> Node:

@@ -12,13 +12,13 @@ from pathlib import Path
 from xml.etree.ElementTree import Element
 
 from millstream.errors import ProgramError
-from millstream.formulas.dates import OFFSET_1904
-from millstream.formulas.numerals import moment_in_text
-from millstream.formulas.structured import Table
-from millstream.formulas.syntax import MAX_COLUMN, MAX_ROW, column_number
-from millstream.formulas.values import ERRORS_BY_NAME, ErrorValue, Scalar
-from millstream.formulas.workbook import Formula, Workbook, Worksheet, key_of
 from millstream.languages.sheets.package import Package, opened_package
+from millstream.values.excel.dates import OFFSET_1904
+from millstream.values.excel.numerals import moment_in_text
+from millstream.values.excel.structured import Table
+from millstream.values.excel.syntax import MAX_COLUMN, MAX_ROW, column_number
+from millstream.values.excel.values import ERRORS_BY_NAME, ErrorValue, Scalar
+from millstream.values.excel.workbook import Formula, Workbook, Worksheet, key_of
 
 #: A workbook with more cells is refused; it would take some gigabytes.
 MAX_CELLS = 3_000_000

@@ -20,9 +20,9 @@ from collections.abc import Iterator
 
 from millstream.calculus.types import TYPES_BY_NAME
 from millstream.errors import Fault, listing, suggest
-from millstream.formulas.values import Scalar, to_text
-from millstream.formulas.workbook import Workbook, key_of
 from millstream.languages.sheets.bindings import Binding, Bindings, InputBinding, OutputBinding
+from millstream.values.excel.values import Scalar, to_text
+from millstream.values.excel.workbook import Workbook, key_of
 
 STREAMS = "streams"
 _HEADS = ("stream", "direction", "attribute", "cell", "type", "role")

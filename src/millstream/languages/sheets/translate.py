@@ -24,17 +24,17 @@ from millstream.calculus.sheets import (
 from millstream.calculus.types import QueueType, Schema, Type
 from millstream.calculus.verify import verified
 from millstream.errors import CheckError, Fault, listing, suggest
-from millstream.formulas.kinds import Kinds, kind_of
-from millstream.formulas.precedents import areas_of
-from millstream.formulas.recalculate import Recalculation
-from millstream.formulas.syntax import MAX_COLUMN, MAX_ROW, Cell, column_number
-from millstream.formulas.values import Scalar
-from millstream.formulas.workbook import Workbook, key_of
 from millstream.languages.sheets.bindings import Binding, Bindings, InputBinding
 from millstream.languages.sheets.flatten import Flattened, flatten
 from millstream.languages.sheets.read import read_workbook
 from millstream.languages.sheets.streams import bindings_in, first_sheet, has_streams
 from millstream.source import Source, Span
+from millstream.values.excel.kinds import Kinds, kind_of
+from millstream.values.excel.precedents import areas_of
+from millstream.values.excel.recalculate import Recalculation
+from millstream.values.excel.syntax import MAX_COLUMN, MAX_ROW, Cell, column_number
+from millstream.values.excel.values import Scalar
+from millstream.values.excel.workbook import Workbook, key_of
 
 _ADDRESS = re.compile(r"(?:(?:'((?:[^']|'')+)'|([^!']+))!)?\$?([A-Za-z]{1,3})\$?([1-9]\d{0,6})")
 #: More constants than this in one operator would make programs unwieldy.

@@ -16,8 +16,8 @@ from millstream.calculus.sheets import (
     tick_atoms,
 )
 from millstream.errors import Fault
-from millstream.formulas.syntax import Call, Group, Node, Range, WindowOf, children
 from millstream.languages.sheets.elementwise import aggregates, is_elementwise, takes_formulas
+from millstream.values.excel.syntax import Call, Group, Node, Range, WindowOf, children
 
 Found = Iterator[tuple[Address, Fault]]
 

@@ -1,0 +1,112 @@
+"""The local engine: rounds of the plan's kernels in one process.
+
+A round lets in all items up to a mark, the time up to which every input is known, and
+runs every step once, producers before consumers. Instants are never cut, so no answer
+depends on where a round happened to end.
+"""
+
+from __future__ import annotations
+
+from millstream.calculus.graph import Program
+from millstream.engine.job import Job, Progress, Report, no_progress, rejected_changes
+from millstream.engine.local.sources import SourceState
+from millstream.kernels.build import why_not
+from millstream.kernels.rounds import StepRunner
+from millstream.kernels.runtime.consolidate import consolidate
+from millstream.plan.batch import Batch
+from millstream.plan.steps import Plan, make_plan
+
+
+def plan_for(program: Program) -> Plan:
+    """The plan this engine runs."""
+    return make_plan(program, why_not)
+
+
+class Run:
+    """Mutable: an engine with its sources and writers."""
+
+    def __init__(self, job: Job, progress: Progress) -> None:
+        self.job = job
+        self.progress = progress
+        self.engine = StepRunner(plan_for(job.program))
+        self.sources = [
+            SourceState(one, n, job.readers[one.name],
+                        is_ranked=one.name in self.engine.plan.ranked)
+            for n, one in enumerate(job.program.inputs)
+        ]  # fmt: skip
+        self.report = Report.for_program(job.program)
+        self.report.inputs = {s.input.name: s.counts for s in self.sources}
+
+    def to_the_end(self) -> Report:
+        while True:
+            open_sources = [s for s in self.sources if not s.is_exhausted]
+            if not open_sources:
+                break
+            # Whoever is furthest behind holds time back, so it is read first.
+            self._read(min(open_sources, key=_known_below))
+            bounds = [_known_below(s) for s in self.sources if not s.is_exhausted]
+            if bounds and min(bounds) > _NOTHING_KNOWN:
+                self._rounds_up_to(min(bounds) - 1)
+        self._finish()
+        return self.report
+
+    def _read(self, source: SourceState) -> None:
+        chunk, late = source.read()
+        if chunk is not None:
+            self.report.take_rejected(source.input.name, chunk.rejected, self.job)
+        if len(late) and source.input.name in self.job.late_writers:
+            self.job.late_writers[source.input.name].write(late)
+
+    def _finish(self) -> None:
+        """A finite run ends time at the largest time stamp of all inputs.
+
+        Following has no end: what still waits for time to pass goes on waiting.
+        """
+        times = [s.largest for s in self.sources if s.largest is not None]
+        if times and not self.job.is_following:
+            self._rounds_up_to(max(times))
+        self.report.faults = self.engine.faults()
+        self.progress(self.report)
+
+    def _rounds_up_to(self, mark: int) -> None:
+        """One round, or several where that spares copying what waits."""
+        cuts = {cut for s in self.sources if (cut := s.first_cut()) is not None and cut < mark}
+        for cut in sorted(cuts):
+            self._round_up_to(cut)
+        self._round_up_to(mark)
+
+    def _round_up_to(self, mark: int) -> None:
+        if self.report.mark is not None and mark <= self.report.mark:
+            return
+        arrivals: dict[str, Batch] = {}
+        for source in self.sources:
+            name = source.input.name
+            arrivals[name], unsound = source.release(mark)
+            self.report.take_rejected(name, rejected_changes(name, unsound), self.job)
+        ticks = self.engine.ticks_of(arrivals)
+        queues = self.engine.round(arrivals, mark, ticks)
+        for name in self.job.program.outputs:
+            batch = finished(queues[name])
+            self.report.outputs[name] += len(batch)
+            self.job.writers[name].write(batch)
+        self.report.mark = mark
+        self.progress(self.report)
+
+
+def finished(batch: Batch) -> Batch:
+    """The changes of a relation leave consolidated."""
+    return consolidate(batch) if batch.type.is_relation else batch
+
+
+#: Below every time, even after a slack has been taken off.
+_NOTHING_KNOWN = -(2**80)
+
+
+def _known_below(source: SourceState) -> int:
+    """The bound of a source, or less than any time if nothing is known."""
+    return _NOTHING_KNOWN if source.known_below is None else source.known_below
+
+
+def run(job: Job, *, progress: Progress = no_progress) -> Report:
+    """Run a job from its first row to its last."""
+    return Run(job, progress).to_the_end()

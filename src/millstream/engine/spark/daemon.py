@@ -1,0 +1,50 @@
+"""Spark's Python daemon, with what our tasks need loaded before workers are forked.
+
+Spark starts `python -m MODULE` once and forks a worker whenever it needs one; what has been
+imported before the fork need not be imported by every worker again.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+
+#: Arrow loads pandas when it first makes an array.
+_LOADED = (
+    "pandas",
+    "millstream.engine.spark.native",
+    "millstream.engine.spark.reading",
+    "millstream.engine.spark.source",
+    "millstream.engine.spark.worker",
+    "millstream.connectors.csv_scan",
+    "millstream.connectors.json_scan",
+    "millstream.connectors.pieces",
+    "millstream.connectors.read_parquet",
+    "millstream.kernels.build",
+    "millstream.kernels.table",
+    "pyspark.worker",
+)
+
+
+def load_before_forking() -> None:
+    """Everything that tasks use, and what numba loads at the first call of compiled code."""
+    for name in _LOADED:
+        importlib.import_module(name)
+    from numba.core.registry import cpu_target
+
+    cpu_target.typing_context.refresh()
+    cpu_target.target_context.refresh()
+    # A worker collects garbage after every task, and would look at all of this each time.
+    gc.collect()
+    gc.freeze()
+
+
+def main() -> None:
+    from pyspark.daemon import manager
+
+    load_before_forking()
+    manager()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,145 @@
+"""Reading a share of a batch: late rows told from others, the rest cut by bucket and sent.
+
+With them goes how far time is known, to every stage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from millstream.connectors.chunks import Chunk
+from millstream.connectors.pieces import Piece, open_piece
+from millstream.engine.spark.buckets import parts
+from millstream.engine.spark.parcels import LATE, Packer, Parcel
+from millstream.engine.spark.planning import ReadingTask, file_of
+from millstream.engine.spark.spec import InputSpec, SourceSpec
+from millstream.engine.spark.wire import Wire, to_all
+from millstream.engine.state.codec import encode
+from millstream.engine.state.files import LocalFiles
+from millstream.plan.batch import Array, Batch, distinct_times
+from millstream.plan.lateness import without_late
+from millstream.plan.ranks import first_rank
+
+
+class SegmentWriter:
+    """Mutable: takes the rows of a segment of an input in and sends them on."""
+
+    def __init__(
+        self, spec: SourceSpec, one: InputSpec, number: int, largest: int | None, floor: int | None
+    ) -> None:
+        self.spec = spec
+        self.one = one
+        self.number = number
+        self.largest = largest
+        self.own_largest: int | None = None
+        self.floor = floor
+        self.accepted = Packer()
+        self.late: list[Batch] = []
+        self.ticks: list[Array] = []
+        self.counts = {"read": 0, "late": 0, "rejected": 0, "accepted": 0}
+        self.rejected: list[list[Any]] = []
+
+    def take(self, chunk: Chunk, position: int, turn: int) -> None:
+        """Rows from a position of the log on."""
+        self.counts["read"] += chunk.read
+        self.counts["rejected"] += len(chunk.rejected)
+        self.rejected += [[r.source, r.position, r.reason, r.text] for r in chunk.rejected]
+        batch = chunk.batch
+        if not len(batch):
+            return
+        start = first_rank(self.one.declaration) + position
+        batch = replace(batch, rank=np.arange(start, start + len(batch)))
+        largest = int(batch.time.max())
+        self.own_largest = largest if self.own_largest is None else max(self.own_largest, largest)
+        accepted, late, self.largest = without_late(batch, self.largest, self.one.input.slack)
+        if self.floor is not None and len(accepted) and int(accepted.time.min()) <= self.floor:
+            # Time has passed here already; what comes now for then is late.
+            is_old = accepted.time <= self.floor
+            self._add_late(accepted.take(np.flatnonzero(is_old)))
+            accepted = accepted.take(np.flatnonzero(~is_old))
+        self._add_late(late)
+        self.counts["accepted"] += len(accepted)
+        if self.spec.has_ticks and len(accepted) and not self.one.input.is_read_once:
+            self.ticks.append(distinct_times(accepted.time))
+        for bucket, part in parts(accepted, self.one.key, self.spec.buckets, turn):
+            self.accepted.add(bucket, self.one.queue, part)
+
+    def _add_late(self, late: Batch) -> None:
+        if len(late):
+            self.counts["late"] += len(late)
+            self.late.append(late)
+
+    def told(self, parcels: list[Parcel]) -> dict[str, Any]:
+        ticks = distinct_times(np.concatenate([np.zeros(0, np.int64), *self.ticks]))
+        return {
+            "input": self.one.declaration, "number": self.number, "largest": self.own_largest,
+            "ticks": ticks, "parcels": [p.written() for p in parcels],
+        }  # fmt: skip
+
+
+def sent(
+    spec: SourceSpec,
+    segments: Sequence[SegmentWriter],
+    silent: dict[int, bool],
+    name: str,
+    **more: Any,
+) -> Iterator[Wire]:
+    """What a reading task says: to every stage how far time is, and its rows to their stage."""
+    files = LocalFiles(spec.checkpoint)
+    origin = [0, name]
+    results = Packer()
+    told: list[dict[str, Any]] = []
+    for n, segment in enumerate(segments):
+        told.append(segment.told(segment.accepted.seal(files, f"exchange/{name}-{n}")))
+        for late in segment.late:
+            results.add(0, LATE - segment.one.declaration, late)
+    for stage in range(spec.stages):
+        mine = [
+            t if s.one.target == stage else {**t, "parcels": []}
+            for s, t in zip(segments, told, strict=True)
+        ]
+        message = {"from": origin, "segments": mine, "silent": silent}
+        yield from to_all(stage, spec.partitions, message)
+    done = {
+        "from": origin,
+        "results": [p.written() for p in results.seal(files, f"outputs/{name}")],
+        "inputs": [
+            {"input": s.one.name, "rejected_rows": s.rejected, **s.counts} for s in segments
+        ],
+        **more,
+    }
+    yield spec.stages, 0, encode(done)
+
+
+class ShareTask:
+    """Mutable: reads a share of a batch."""
+
+    def __init__(self, spec: SourceSpec, task: ReadingTask) -> None:
+        self.spec = spec
+        self.task = task
+
+    def rows(self) -> Iterator[Wire]:
+        segments = [self._segment(*part) for part in self.task.share]
+        silent = {one.declaration: self.task.silent[one.name] for one in self.spec.inputs}
+        name = f"{self.task.seq:09}.in-{self.task.number}"
+        return sent(self.spec, segments, silent, name, seq=self.task.seq)
+
+    def _segment(self, number: int, segment: int, pieces: list[Any]) -> SegmentWriter:
+        one = self.spec.inputs[number]
+        largest = self.task.largest.get(one.name)
+        writer = SegmentWriter(self.spec, one, segment, largest, self.task.floor)
+        for path, first, last, line, next_line, size, start in pieces:
+            piece = Piece(first, last, line, next_line, size)
+            reader = open_piece(one.location, one.input, file_of(one, path), piece)
+            position = start
+            try:
+                for turn, chunk in enumerate(reader.chunks()):
+                    writer.take(chunk, position, self.task.seq + self.task.number + turn)
+                    position += chunk.read
+            finally:
+                reader.close()
+        return writer

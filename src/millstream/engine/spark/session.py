@@ -1,0 +1,156 @@
+"""Starting Spark: a Java, the right Python, and silence.
+
+Spark's own log goes to a file in the checkpoint; its user interface is off; every port is
+on this machine only.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import socket
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from millstream.engine.spark.archive import java_options
+from millstream.engine.spark.java import Java, find_java, java_environment
+from millstream.engine.spark.scratch import has_room_for_sockets, scratch_folder
+from millstream.errors import RunError, SetupError
+
+DEFAULT_MASTER = "local[*,4]"
+
+_LOGGING = """\
+status = off
+appender.file.type = File
+appender.file.name = file
+appender.file.fileName = {path}
+appender.file.layout.type = PatternLayout
+appender.file.layout.pattern = %d{{ISO8601}} %p %c{{1}}: %m%n%throwable
+rootLogger.level = warn
+rootLogger.appenderRef.file.ref = file
+"""
+
+
+#: A log that cannot be written, because the disk is full, is no news beside that.
+_SILENT = ("-Dlog4j2.statusLoggerLevel=OFF",)
+_CHECKPOINTS = "org.apache.spark.sql.execution.streaming.checkpointing"
+_PLAIN_FILES = "FileSystemBasedCheckpointFileManager"
+#: Rows do not pass through Java, so it need not compile its code as well as it can.
+_QUICK = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+
+
+def _flag(is_on: bool) -> str:  # noqa: FBT001 - that is what it is
+    return str(is_on).lower()
+
+
+def start_session(master: str, checkpoint: Path, partitions: int, *, ui: bool = False) -> Any:
+    """A Spark session for one job; one that runs already is used as it is."""
+    java = find_java()
+    os.environ.update(java_environment(java))
+    scratch = scratch_folder()
+    log = checkpoint / "spark.log"
+    configuration = checkpoint / "log4j2.properties"
+    configuration.write_text(_LOGGING.format(path=log))
+    settings = {
+        "spark.app.name": "millstream",
+        "spark.ui.enabled": _flag(ui),
+        "spark.local.dir": str(scratch),
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.extraJavaOptions": " ".join(
+            [
+                f"-Dlog4j2.configurationFile=file:{configuration}",
+                f"-Djava.io.tmpdir={scratch}",
+                *_SILENT,
+                *_QUICK,
+                *java_options(java),
+            ]
+        ),
+        "spark.python.daemon.module": "millstream.engine.spark.daemon",
+        "spark.log.structuredLogging.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": str(partitions),
+        # The exchange decides how many partitions there are; nobody may merge them.
+        "spark.sql.adaptive.enabled": "false",
+        "spark.python.worker.reuse": "true",
+        # Over TCP, a small message to a worker waits 40 ms for an acknowledgement.
+        "spark.python.unix.domain.socket.enabled": _flag(
+            hasattr(socket, "AF_UNIX") and has_room_for_sockets(scratch)
+        ),
+        # Blobs stay on this machine for a moment; compressing them takes longer than that.
+        "spark.shuffle.compress": "false",
+        "spark.shuffle.spill.compress": "false",
+        "spark.sql.streaming.minBatchesToRetain": "10",
+        # The usual ways to write Spark's notes start twenty processes a batch (`readlink`,
+        # `chmod`) to do what a file system does. What they check beside is checked by us.
+        "spark.sql.streaming.checkpointFileManagerClass": f"{_CHECKPOINTS}.{_PLAIN_FILES}",
+        "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+    }
+    _launch(java, {"spark.master": master, **settings}, log)
+    session = _started(master, settings, log)
+    session.sparkContext.setLogLevel("WARN")
+    # It writes what is raised inside a batch to standard error; we tell it ourselves.
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    return session
+
+
+def _started(master: str, settings: Mapping[str, str], log: Path) -> Any:
+    from py4j.protocol import Py4JJavaError
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.master(master)
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    # Spark takes Ctrl-C for itself and cancels all jobs; whoever had it before gets it back.
+    handler = signal.getsignal(signal.SIGINT)
+    try:
+        session = builder.getOrCreate()
+    except Py4JJavaError as error:
+        reason = str(error.java_exception.getMessage()).splitlines()[0]
+        raise RunError(f"Spark did not start: {reason}", hint=f"its log is {log}") from None
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, handler)
+    return session
+
+
+def _launch(java: Java, settings: Mapping[str, str], log: Path) -> None:
+    """Start Java, unless it runs already. What it and Spark's processes say goes to the log."""
+    from pyspark import SparkConf, SparkContext
+    from pyspark.errors import PySparkRuntimeError
+    from pyspark.java_gateway import launch_gateway
+
+    if SparkContext._gateway is not None:  # noqa: SLF001 - nobody else knows it
+        return
+    conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
+    with log.open("ab") as file:
+        try:
+            gateway: Any = launch_gateway(  # type: ignore[no-untyped-call]
+                conf, {"stdout": file, "stderr": file}
+            )
+        except PySparkRuntimeError:
+            words = log.read_text(errors="replace").splitlines()
+            reason = f": {words[-1]}" if words else ""
+            raise SetupError(
+                f'the Java in "{java.home}" did not start{reason}', hint=f"its log is {log}"
+            ) from None
+    SparkContext._ensure_initialized(gateway=gateway)  # noqa: SLF001 - there is no other way
+
+
+def abandon(session: Any) -> None:
+    """End Spark at once, whatever it is doing; its Python workers notice and end too."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    context = session.sparkContext
+    context._accumulatorServer.shutdown()  # noqa: SLF001 - it would complain of a lost connection
+    process = context._gateway.proc  # noqa: SLF001 - nobody else knows it
+    process.kill()
+    process.wait()
+    # What comes next in this process must not try to talk to it.
+    SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
+    SparkContext._active_spark_context = None  # noqa: SLF001
+    SparkSession._instantiatedSession = None  # noqa: SLF001

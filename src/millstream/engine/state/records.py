@@ -1,0 +1,22 @@
+"""Records: states in files, read with the name of the file in every complaint."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from millstream.engine.state.codec import DamagedState, decode, encode
+from millstream.engine.state.files import Files
+
+
+def read_record(files: Files, name: str) -> Any:
+    """The state in a file; `DamagedState` names the file if it is not there or not sound."""
+    try:
+        return decode(files.read(name))
+    except FileNotFoundError:
+        raise DamagedState(f"the file {name} of the checkpoint is missing") from None
+    except DamagedState as reason:
+        raise DamagedState(f"the file {name} of the checkpoint is damaged: {reason}") from None
+
+
+def write_record(files: Files, name: str, state: Any) -> None:
+    files.write(name, encode(state))

@@ -1,0 +1,1 @@
+"""The compiler of what works on one row at a time."""

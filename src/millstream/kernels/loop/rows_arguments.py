@@ -1,0 +1,160 @@
+"""The arguments of a call of a generated function, by what its parameters stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from millstream.kernels.loop.codegen_function import Param
+from millstream.kernels.loop.codegen_values import Leaves
+from millstream.kernels.loop.rows_lanes import Lanes
+from millstream.kernels.loop.rows_nodes import Apply, Node, Source
+from millstream.kernels.loop.rows_outputs import Outputs
+from millstream.kernels.loop.rows_trace import Key
+from millstream.plan.batch import Array
+
+DTYPES: dict[str, Any] = {
+    "f": np.dtype(np.float64),
+    "i": np.dtype(np.int64),
+    "b": np.dtype(np.bool_),
+    "u": np.dtype(np.uint64),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A column as a loop reads it."""
+
+    values: Array
+    valid: Array | None
+    faults: Array | None
+
+
+@dataclass(slots=True)
+class Arguments:
+    """Mutable: the arrays of one call, made when they are asked for.
+
+    `pool` and `variables` are those of the kernel; `made` is filled by `generate_columns`.
+    """
+
+    leaves: Leaves
+    keys: list[Key]
+    lanes: list[Lanes]
+    pool: Any
+    texts: Array
+    variables: Any
+    counters: Array
+    outputs: Outputs | None = None
+    made: dict[tuple[str, int], Array] = field(default_factory=dict)
+    known: dict[int, Leaf] = field(default_factory=dict)
+    #: What a running function has the addresses of.
+    alive: list[Array] = field(default_factory=list)
+
+    def have_nulls(self, params: Iterable[Param]) -> bool:
+        """Is there a null, or a fault, in any column that these parameters read?"""
+        leaves = [self._leaf(p.first) for p in params if p.kind in ("column", "faults")]
+        return any(leaf.valid is not None or leaf.faults is not None for leaf in leaves)
+
+    def find_places(self) -> dict[int, Array]:
+        """The places of the keys of every row; makes room for new ones."""
+        places = {}
+        for number, key in enumerate(self.keys):
+            if key.nodes:
+                lanes = self.lanes[key.input]
+                vectors = [lanes.get(n).vector for n in key.nodes]
+                places[number] = self.variables.spaces[key.space].places(vectors, len(lanes.batch))
+        for space in self.variables.spaces:
+            space.make_room()
+        return places
+
+    def all(self, params: Iterable[Param]) -> list[Any]:
+        """The arguments in the order in which a generated function takes them."""
+        places = self.find_places()
+        given = [(p, self.get(p, places)) for p in params]
+        arrays = [steady(a, DTYPES[p.type[1]]) for p, a in given if p.is_array]
+        addresses = [a.__array_interface__["data"][0] for a in arrays]
+        self.alive = arrays
+        single = [a for p, a in given if not p.is_array]
+        return [np.array(addresses, np.uint64), *single]
+
+    def get(self, param: Param, places: dict[int, Array]) -> Any:
+        match param.kind:
+            case "column" | "valid" | "faults":
+                return self._column(param)
+            case "rows":
+                return len(self.lanes[param.first].batch)
+            case "time" | "rank":
+                return self._order(param)
+            case "key":
+                return places[param.first]
+            case "state" | "there" | "seen" | "order" | "tally":
+                return self._state(param)
+            case "code":
+                return int(self.texts[param.first])
+            case "one":
+                return 1.0
+            case "counters":
+                return self.counters
+            case _:
+                return self._written(param)
+
+    def _column(self, param: Param) -> Array:
+        leaf = self._leaf(param.first)
+        if param.kind == "column":
+            return leaf.values
+        count = len(leaf.values)
+        if param.kind == "valid":
+            return np.ones(count, np.bool_) if leaf.valid is None else leaf.valid
+        return np.zeros(count, np.int64) if leaf.faults is None else leaf.faults
+
+    def _leaf(self, number: int) -> Leaf:
+        if number not in self.known:
+            self.known[number] = self._made(self.leaves.columns[number])
+        return self.known[number]
+
+    def _made(self, node: Node) -> Leaf:
+        assert isinstance(node, (Source, Apply))
+        lane = self.lanes[node.input].get(node)
+        if not lane.vector.is_text:
+            return Leaf(lane.vector.values, lane.vector.valid, lane.faults)
+        codes = self.pool.codes(lane.vector.values)
+        present = codes >= 0
+        return Leaf(codes, None if present.all() else present, lane.faults)
+
+    def _order(self, param: Param) -> Array:
+        batch = self.lanes[param.first].batch
+        if param.kind == "time":
+            return batch.time
+        return np.zeros(len(batch), np.int64) if batch.rank is None else batch.rank
+
+    def _state(self, param: Param) -> Array:
+        if param.kind in ("state", "there"):
+            field_ = self.variables.fields[param.first][param.second]
+            found: Array = field_.values if param.kind == "state" else field_.there
+        else:
+            found = getattr(self.variables.spaces[param.first], param.kind)
+        return found
+
+    def _written(self, param: Param) -> Array:
+        if param.kind.startswith("made_"):
+            count = len(self.lanes[0].batch)
+            made = np.empty(count, DTYPES[param.type[1]])
+            self.made[param.kind, param.first] = made
+            return made
+        assert self.outputs is not None
+        if param.kind == "counts":
+            return self.outputs.counts
+        return self.outputs.array(param.kind, param.first, param.second)
+
+
+def steady(array: Array, dtype: Any) -> Array:
+    """The array as loops want it; almost always it is so already.
+
+    What a loop writes always is, for it was made for it.
+    """
+    if array.flags.c_contiguous and array.flags.aligned and array.dtype == dtype:
+        return array
+    return np.require(array, dtype, ["C", "A"])

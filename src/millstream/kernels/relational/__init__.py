@@ -1,0 +1,1 @@
+"""Kernels of relations: joins, aggregates, windows, order."""

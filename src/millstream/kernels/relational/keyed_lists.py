@@ -1,0 +1,114 @@
+"""What the compiled loops of joins share: rows in lists by key, and changes of them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from millstream.compiled import inlined
+from millstream.kernels.runtime.hashing import FAR, NEAR, prefetch
+from millstream.kernels.runtime.hashing import NEXT as SOON
+from millstream.plan.batch import Array
+
+#: What is kept with each row after its words: how often it is present, how often it was
+#: before this instant, its neighbours in the list of its key (links: number plus one, or
+#: zero), and whether this instant has changed it.
+ROWS, BEFORE, NEXT, PREVIOUS, IS_TOUCHED = range(5)
+ROW_EXTRA = 5
+
+#: What is kept with each key after its words: how many rows are in its lists, and links
+#: to the first row of each side.
+KEY_ROWS, FIRST = 0, 1
+KEY_EXTRA = 3
+
+
+class Side(NamedTuple):
+    """The changes of one side; `touched` is room for the rows one instant changes.
+
+    `records` has the rows by number, the number of their key first; `extra` is where in
+    a record the words named above begin.
+    """
+
+    number: int
+    time: Array
+    rows: Array
+    weight: Array
+    touched: Array
+    records: Array
+    extra: int
+
+
+class Keys(NamedTuple):
+    records: Array
+    extra: int
+
+
+@inlined
+def _link(row: Any, side: Side, keys: Keys) -> None:
+    records, extra = side.records, side.extra
+    key, first = records[row, 0], keys.extra + FIRST + side.number
+    following = keys.records[key, first]
+    records[row, extra + NEXT] = following
+    records[row, extra + PREVIOUS] = 0
+    if following != 0:
+        records[following - 1, extra + PREVIOUS] = row + 1
+    keys.records[key, first] = row + 1
+    keys.records[key, keys.extra + KEY_ROWS] += 1
+
+
+@inlined
+def _unlink(row: Any, side: Side, keys: Keys) -> None:
+    records, extra = side.records, side.extra
+    key = records[row, 0]
+    following, previous = records[row, extra + NEXT], records[row, extra + PREVIOUS]
+    if following != 0:
+        records[following - 1, extra + PREVIOUS] = previous
+    if previous != 0:
+        records[previous - 1, extra + NEXT] = following
+    else:
+        keys.records[key, keys.extra + FIRST + side.number] = following
+    keys.records[key, keys.extra + KEY_ROWS] -= 1
+
+
+@inlined
+def _prefetch(side: Side, other: Side, i: Any, keys: Keys) -> None:
+    """Ask for what later changes of a side will need."""
+    records, rows = side.records, side.rows
+    if i + FAR < rows.size:
+        prefetch(records, rows[i + FAR])
+        row = rows[i + NEAR]
+        prefetch(keys.records, records[row, 0])
+        prefetch(records, records[row, side.extra + NEXT] - 1)
+        prefetch(records, records[row, side.extra + PREVIOUS] - 1)
+        key, first = records[rows[i + SOON], 0], keys.extra + FIRST
+        prefetch(records, keys.records[key, first + side.number] - 1)
+        prefetch(other.records, keys.records[key, first + other.number] - 1)
+
+
+@inlined
+def apply_changes(side: Side, other: Side, start: Any, now: Any, keys: Keys) -> Any:
+    """Apply the changes of an instant; where they end, and how many rows they touch."""
+    records, extra = side.records, side.extra
+    count, i = 0, start
+    while i < side.time.size and side.time[i] == now:
+        _prefetch(side, other, i, keys)
+        row = side.rows[i]
+        if records[row, extra + IS_TOUCHED] == 0:
+            records[row, extra + IS_TOUCHED] = 1
+            records[row, extra + BEFORE] = records[row, extra + ROWS]
+            side.touched[count] = row
+            count += 1
+            if records[row, extra + ROWS] == 0:
+                _link(row, side, keys)
+        records[row, extra + ROWS] += side.weight[i]
+        i += 1
+    return i, count
+
+
+@inlined
+def settle(side: Side, count: Any, keys: Keys) -> None:
+    """Take the rows that are gone out of their lists."""
+    for k in range(count):
+        row = side.touched[k]
+        side.records[row, side.extra + IS_TOUCHED] = 0
+        if side.records[row, side.extra + ROWS] == 0:
+            _unlink(row, side, keys)

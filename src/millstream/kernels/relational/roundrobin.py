@@ -1,0 +1,117 @@
+"""RoundRobinSplit and RoundRobinJoin: items dealt out and taken by count."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from millstream.calculus.functions import RoundRobinJoin, RoundRobinSplit
+from millstream.calculus.types import INT64_MIN, QueueType
+from millstream.compiled import compiled
+from millstream.kernels.runtime.hashing import extended
+from millstream.kernels.runtime.interning import named, part
+from millstream.kernels.runtime.kernel import Round, State
+from millstream.kernels.runtime.rowstore import Fifo
+from millstream.plan.batch import Array, Batch, concat_batches, empty_batch
+
+
+def _turn_ends(weights: tuple[int, ...], queues: int) -> Array:
+    """Where in one whole turn the turn of each queue ends; the last is its length."""
+    return np.cumsum(weights or (1,) * queues, dtype=np.int64)
+
+
+class RoundRobinSplitKernel:
+    """Mutable: how far the turn has come."""
+
+    def __init__(
+        self, function: RoundRobinSplit, input_types: tuple[QueueType, ...], output_count: int
+    ) -> None:
+        self.ends = _turn_ends(function.weights, output_count)
+        self.output_count = output_count
+        self.cursor = 0
+
+    def process(self, inputs: tuple[Batch, ...], round_: Round) -> tuple[Batch, ...]:
+        (batch,) = inputs
+        places = (self.cursor + np.arange(len(batch))) % self.ends[-1]
+        self.cursor = (self.cursor + len(batch)) % int(self.ends[-1])
+        to = np.searchsorted(self.ends, places, "right")
+        return tuple(batch.take(np.flatnonzero(to == n)) for n in range(self.output_count))
+
+    def snapshot(self) -> State:
+        return {"cursor": self.cursor}
+
+    def restore(self, state: State) -> None:
+        self.cursor = int(state["cursor"])
+
+    def faults(self) -> dict[str, int]:
+        return {}
+
+
+@compiled
+def _take_turns(ends: Array, cursor: int, waiting: Array) -> Array:
+    """From which queue the next items come, until one's turn finds it empty."""
+    left = waiting.copy()
+    order = np.empty(64, np.int64)
+    count = 0
+    queue = np.searchsorted(ends, cursor, "right")
+    while left[queue] > 0:
+        if count == order.size:
+            order = extended(order, count + 1)
+        order[count] = queue
+        count += 1
+        left[queue] -= 1
+        cursor += 1
+        if cursor == ends[queue]:
+            queue = (queue + 1) % ends.size
+            cursor = cursor if queue else 0
+    return order[:count].copy()
+
+
+class RoundRobinJoinKernel:
+    """Mutable: the items that wait for their turn, the turn, and the time of the last item.
+
+    An item that has waited leaves with the one it waited for, so times never decrease
+    and all that leaves in a round belongs to it.
+    """
+
+    def __init__(
+        self, function: RoundRobinJoin, input_types: tuple[QueueType, ...], output_count: int
+    ) -> None:
+        self.type = input_types[0]
+        self.ends = _turn_ends(function.weights, len(input_types))
+        self.queues = [Fifo(t) for t in input_types]
+        self.cursor = 0
+        self.last_time = INT64_MIN
+
+    def process(self, inputs: tuple[Batch, ...], round_: Round) -> tuple[Batch, ...]:
+        for queue, batch in zip(self.queues, inputs, strict=True):
+            queue.push(batch)
+        waiting = np.array([len(q) for q in self.queues], np.int64)
+        order = _take_turns(self.ends, self.cursor, waiting)
+        if not len(order):
+            return (empty_batch(self.type),)
+        self.cursor = (self.cursor + len(order)) % int(self.ends[-1])
+        counts = np.bincount(order, minlength=len(self.queues))
+        taken = concat_batches(
+            [q.pop(int(n)) for q, n in zip(self.queues, counts, strict=True)], self.type
+        )
+        # The k-th item of a queue goes to the k-th place of that queue in the order.
+        places = np.empty(len(order), np.int64)
+        places[np.argsort(order, kind="stable")] = np.arange(len(order))
+        joined = taken.take(places)
+        time = np.maximum.accumulate(np.maximum(joined.time, self.last_time))
+        self.last_time = int(time[-1])
+        return (Batch(self.type, time, joined.columns),)
+
+    def snapshot(self) -> State:
+        state: State = {"cursor": self.cursor, "last_time": self.last_time}
+        for number, queue in enumerate(self.queues):
+            state |= named(f"queue{number}.", queue.snapshot())
+        return state
+
+    def restore(self, state: State) -> None:
+        self.cursor, self.last_time = int(state["cursor"]), int(state["last_time"])
+        for number, queue in enumerate(self.queues):
+            queue.restore(part(state, f"queue{number}."))
+
+    def faults(self) -> dict[str, int]:
+        return {}

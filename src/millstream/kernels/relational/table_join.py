@@ -1,0 +1,158 @@
+"""Join of tables: the row of each key with the one it refers to, at every instant.
+
+Rows are kept with their keys, so that a change costs one look at each table. The plan
+chooses this kernel where both sides are known to be tables.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from millstream.calculus.functions import Join
+from millstream.calculus.types import QueueType, Schema
+from millstream.kernels.relational import table_join_loop as loop
+from millstream.kernels.relational.join import null_keys
+from millstream.kernels.relational.table_join_loop import Changes, Keys, PairChanges
+from millstream.kernels.runtime.hashing import dead_ids, frozen, padded
+from millstream.kernels.runtime.interning import Interner, named, part
+from millstream.kernels.runtime.interning_text import TextPool
+from millstream.kernels.runtime.interning_words import Codec
+from millstream.kernels.runtime.kernel import Round, State
+from millstream.plan.batch import Array, Batch, empty_batch
+
+_LINE_WORDS = 8
+_NOBODY = np.zeros(0, np.int64)
+
+
+class TableSide:
+    """Mutable: the keys of one table, each with the other columns of its row."""
+
+    def __init__(
+        self, schema: Schema, key: tuple[str, ...], names: tuple[str, ...], extra: int
+    ) -> None:
+        self.key = key
+        self.rest = tuple(n for n in names if n not in key)
+        self.extra = extra
+        self.codec = Codec([schema[n] for n in self.rest], TextPool())
+        self.keys = Interner([schema[n] for n in key], extra + self.codec.width)
+        #: How many keys have something to keep; the others are forgotten.
+        self.needed = 0
+
+    @property
+    def start(self) -> int:
+        """Where in a record the words of the row begin."""
+        return self.keys.codec.width + self.extra
+
+    def loop_keys(self) -> Keys:
+        records = self.keys.table.records
+        depth = max(1, records.shape[1] // _LINE_WORDS)
+        return Keys(
+            records,
+            self.keys.codec.width,
+            records.reshape(len(records) * depth, records.shape[1] // depth),
+            depth,
+        )
+
+    def words(self, batch: Batch) -> Array:
+        return self.codec.words([batch.column(n) for n in self.rest], len(batch))
+
+    def release(self, used: Array, column: int) -> None:
+        """Forget the keys of which nothing is left, and texts that no row has."""
+        if self.keys.size > self.needed:
+            place = self.keys.codec.width + column
+            self.keys.release(dead_ids(used, self.keys.table.records, place))
+        if self.codec.text_columns and self.codec.pool.wants_sweep():
+            marks = self.codec.pool.marks()
+            records = self.keys.table.records[: self.keys.bound]
+            self.codec.mark(np.ascontiguousarray(records[:, self.start :]), marks)
+            self.codec.pool.sweep(marks)
+
+    def snapshot(self) -> State:
+        return named("keys.", self.keys.snapshot()) | named("pool.", self.codec.pool.snapshot())
+
+    def restore(self, state: State) -> None:
+        self.keys.restore(part(state, "keys."))
+        self.codec.pool.restore(part(state, "pool."))
+        self.needed = self.keys.size
+
+
+class TableJoinKernel:
+    """Mutable: both tables, and for each key of the second the rows that refer to it."""
+
+    def __init__(
+        self, function: Join, input_types: tuple[QueueType, ...], key: tuple[str, ...]
+    ) -> None:
+        (self.type,) = function.output_types(input_types, 1)
+        left, right = (t.schema for t in input_types)
+        self.on = tuple(one for one, _ in function.on)
+        theirs = tuple(other for _, other in function.on)
+        self.nulls_match = function.nulls_match
+        self.left = TableSide(left, key, left.names, loop.LEFT_EXTRA)
+        kept = function.right_kept(right)
+        self.right = TableSide(right, theirs, kept, loop.RIGHT_EXTRA)
+        # A key of the second table that has another name leaves as a copy of the first's.
+        self.copies = {b: a for a, b in function.on if a != b}
+
+    def process(self, inputs: tuple[Batch, ...], round_: Round) -> tuple[Batch, ...]:
+        left = self._with_keys(inputs[0], self.on)
+        right = self._with_keys(inputs[1], self.right.key)
+        if not len(left) and not len(right):
+            return (empty_batch(self.type),)
+        a, b = self._changes(left, right)
+        told, cursor = self._loop(a, b)
+        out = self._batch(PairChanges(*(one[: cursor[loop.SIZE]] for one in told)))
+        self.left.needed += int(cursor[loop.MORE_LEFT])
+        self.right.needed += int(cursor[loop.MORE_RIGHT])
+        self.left.release(a.ids, loop.REFERS)
+        self.right.release(np.concatenate([a.refers, b.ids]), loop.NEEDED)
+        return (out,)
+
+    def _with_keys(self, batch: Batch, names: tuple[str, ...]) -> Batch:
+        """Null refers to nothing, and nothing refers to it."""
+        nulls = None if self.nulls_match else null_keys(batch, names)
+        return batch if nulls is None else batch.take(np.flatnonzero(~nulls))
+
+    def _changes(self, left: Batch, right: Batch) -> tuple[Changes, Changes]:
+        refers = self.right.keys.ids([left.column(n) for n in self.on], len(left))
+        ids = self.right.keys.ids([right.column(n) for n in self.right.key], len(right))
+        rows = self.left.keys.ids([left.column(n) for n in self.left.key], len(left))
+        assert left.weight is not None and right.weight is not None
+        words = self.left.words(left), self.right.words(right)
+        return (
+            Changes(frozen(left.time), rows, frozen(left.weight), words[0], refers),
+            Changes(frozen(right.time), ids, frozen(right.weight), words[1], _NOBODY),
+        )
+
+    def _loop(self, a: Changes, b: Changes) -> tuple[PairChanges, Array]:
+        width = self.left.keys.codec.width + self.left.codec.width + self.right.codec.width
+        room = len(a.time) + 2 * len(b.time) + 64
+        told = PairChanges(
+            np.empty(room, np.int64), np.empty(room, np.int64), np.empty((room, width), np.int64)
+        )
+        cursor = np.zeros(loop.CURSOR, np.int64)
+        keys = self.left.loop_keys(), self.right.loop_keys()
+        while not loop.join_tables(a, b, *keys, cursor, told):
+            room *= 2
+            told = PairChanges(*(padded(one, room) for one in told))
+        return told, cursor
+
+    def _batch(self, told: PairChanges) -> Batch:
+        left, right = self.left, self.right
+        first = left.keys.codec.width
+        second = first + left.codec.width
+        found = dict(zip(left.key, left.keys.codec.vectors(told.words[:, :first]), strict=True))
+        found |= zip(left.rest, left.codec.vectors(told.words[:, first:second]), strict=True)
+        found |= zip(right.rest, right.codec.vectors(told.words[:, second:]), strict=True)
+        found |= {theirs: found[ours] for theirs, ours in self.copies.items()}
+        columns = tuple(found[n] for n in self.type.schema.names)
+        return Batch(self.type, told.time, columns, told.weight)
+
+    def snapshot(self) -> State:
+        return named("left.", self.left.snapshot()) | named("right.", self.right.snapshot())
+
+    def restore(self, state: State) -> None:
+        self.left.restore(part(state, "left."))
+        self.right.restore(part(state, "right."))
+
+    def faults(self) -> dict[str, int]:
+        return {}

@@ -1,0 +1,1 @@
+"""What all kernels stand on: values as numbers, rows in memory."""

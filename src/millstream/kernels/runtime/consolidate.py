@@ -1,0 +1,56 @@
+"""What has really changed: equal rows of one instant summed, in canonical order."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from millstream.kernels.runtime.hashing import frozen
+from millstream.kernels.runtime.interning_text import TextPool
+from millstream.kernels.runtime.interning_words import Codec
+from millstream.kernels.runtime.row_order import find_crowded, net_changes
+from millstream.kernels.runtime.utf8 import Texts
+from millstream.plan.batch import Array, Batch
+
+
+def consolidate(batch: Batch) -> Batch:
+    """The same changes, without any that undo each other at one instant.
+
+    Every change has weight +1 or -1. Those of one instant come in order: deletions, then
+    insertions, each by the values of their columns.
+    """
+    assert batch.weight is not None
+    time, weight = frozen(batch.time), frozen(batch.weight)
+    crowded = np.empty(len(batch), np.bool_)
+    find_crowded(time, weight, crowded)
+    if not crowded.any():
+        return batch
+    if crowded.all():
+        rows, signs = _net(batch)
+    else:
+        alone, among = np.flatnonzero(~crowded), np.flatnonzero(crowded)
+        picked, signs = _net(batch.take(among))
+        rows = np.concatenate([alone, among[picked]])
+        signs = np.concatenate([weight[alone], signs])
+        in_time = np.argsort(time[rows], kind="stable")
+        rows, signs = rows[in_time], signs[in_time]
+    columns = tuple(c.take(rows) for c in batch.columns)
+    return Batch(batch.type, time[rows], columns, signs)
+
+
+def _net(batch: Batch) -> tuple[Array, Array]:
+    assert batch.weight is not None
+    codec = Codec([f.type for f in batch.schema], TextPool())
+    words = codec.words(batch.columns, len(batch))
+    most = int(np.abs(batch.weight).sum())
+    picked, signs = np.empty(most, np.int64), np.empty(most, np.int64)
+    rows, spare, nets = (np.empty(len(batch), np.int64) for _ in range(3))
+    changes = (frozen(batch.time), frozen(batch.weight), words)
+    count = net_changes(changes, order_of(codec), (rows, spare, nets), picked, signs)
+    return picked[:count], signs[:count]
+
+
+def order_of(codec: Codec) -> tuple[Array, Texts]:
+    """What the loops need to know to order rows."""
+    is_text = np.zeros(codec.columns, np.bool_)
+    is_text[list(codec.text_columns)] = True
+    return is_text, codec.pool.texts

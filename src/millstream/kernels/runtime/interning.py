@@ -1,0 +1,177 @@
+"""Dense ids for rows of values, so that state can live in plain arrays.
+
+    keys = Interner((TEXT, INTEGER))
+    ids = keys.ids(vectors, count)      # equal rows have equal ids, below keys.bound
+    keys.vectors(ids)                   # the rows again
+    keys.release(dead)                  # these ids will be given to other rows
+
+Null equals null, NaN equals NaN and -0.0 equals 0.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from millstream.calculus.types import Type
+from millstream.kernels.runtime.hashing import (
+    FREE,
+    LIVE,
+    TOP,
+    Table,
+    frozen,
+    gather_rows,
+    grown,
+    hash_rows,
+    index_keys,
+    intern_rows,
+    padded,
+    refill_slots,
+    release_rows,
+)
+from millstream.kernels.runtime.interning_text import TextPool, slots_for
+from millstream.kernels.runtime.interning_words import Codec
+from millstream.kernels.runtime.kernel import State
+from millstream.plan.batch import Array, Vector
+
+
+def _whole_lines(words: int) -> int:
+    """The width of records that do not needlessly straddle cache lines of eight words."""
+    return -(-words // 8) * 8 if words > 4 else 1 << (words - 1).bit_length()
+
+
+class IdTable:
+    """Mutable. Ids for rows of int64 words of one width.
+
+    With each id the owner may keep `extra` words of its own; they start as zero, and are
+    zero again when the id is released.
+    """
+
+    def __init__(self, width: int, extra: int = 0) -> None:
+        self.width = width
+        self.table = Table(
+            slots=np.zeros(slots_for(0), np.int64),
+            records=padded(np.zeros((0, _whole_lines(width + extra)), np.int64), slots_for(0) // 2),
+            free=np.zeros(slots_for(0) // 2, np.int64),
+            counters=np.array([0, 0, 0, width], np.int64),
+        )
+
+    @property
+    def size(self) -> int:
+        """How many ids are in use."""
+        return int(self.table.counters[LIVE])
+
+    @property
+    def bound(self) -> int:
+        """All ids ever given are below this."""
+        return int(self.table.counters[TOP])
+
+    @property
+    def records(self) -> Array:
+        """The words of each id, with room to spare; those of free ids are zero.
+
+        It is another array after new ids have been given.
+        """
+        return self.table.records
+
+    def ids(self, words: Array) -> Array:
+        ids, hashes = np.empty(len(words), np.int64), np.empty(len(words), np.int64)
+        hash_rows(words, hashes)
+        start = 0
+        while True:
+            start = intern_rows(words, hashes, start, ids, self.table)
+            if start == len(words):
+                return ids
+            self._grow()
+
+    def _grow(self) -> None:
+        slots, records, free, counters = self.table
+        if 2 * (self.size + 1) > len(slots):
+            slots = np.zeros(2 * len(slots), np.int64)
+            refill_slots(self.table.slots, slots)
+        records, free = grown(records, self.size + 1), grown(free, self.size + 1)
+        self.table = Table(slots, records, free, counters)
+
+    def release(self, ids: Array) -> None:
+        """Give back ids, each of them once; they may be given to other rows."""
+        release_rows(frozen(ids), self.table)
+
+    def is_live(self) -> Array:
+        """Which of the ids below `bound` are in use."""
+        live = np.ones(self.bound, np.bool_)
+        live[self.table.free[: self.table.counters[FREE]]] = False
+        return live
+
+    def snapshot(self) -> State:
+        return {
+            "records": self.records[: self.bound].copy(),
+            "free": self.table.free[: self.table.counters[FREE]].copy(),
+        }
+
+    def restore(self, state: State) -> None:
+        records = np.array(state["records"], np.int64).reshape(-1, self.records.shape[1])
+        free = np.array(state["free"], np.int64)
+        top = len(records)
+        counters = np.array([top, len(free), top - len(free), self.width], np.int64)
+        slots = np.zeros(slots_for(top), np.int64)
+        self.table = Table(slots, padded(records, top), padded(free, top), counters)
+        index_keys(self.table, frozen(self.is_live()))
+
+
+class Interner:
+    """Mutable. Ids for rows of values of the given types; `extra` as in `IdTable`."""
+
+    def __init__(self, types: Sequence[Type], extra: int = 0) -> None:
+        self.pool = TextPool()
+        self.codec = Codec(types, self.pool)
+        self.table = IdTable(self.codec.width, extra)
+
+    @property
+    def size(self) -> int:
+        """How many ids are in use."""
+        return self.table.size
+
+    @property
+    def bound(self) -> int:
+        """All ids ever given are below this."""
+        return self.table.bound
+
+    def ids(self, vectors: Sequence[Vector], count: int) -> Array:
+        """The ids of rows, given as columns of `count` values; new rows get new ids."""
+        return self.table.ids(self.codec.words(vectors, count))
+
+    def vectors(self, ids: Array) -> tuple[Vector, ...]:
+        words = np.empty((len(ids), self.codec.width), np.int64)
+        gather_rows(self.table.records, frozen(ids), words)
+        return self.codec.vectors(words)
+
+    def release(self, ids: Array) -> None:
+        """Give back ids, each of them once; they may be given to other rows."""
+        if len(ids):
+            self.table.release(ids)
+            if self.codec.text_columns and self.pool.wants_sweep():
+                self.sweep()
+
+    def sweep(self) -> None:
+        """Free the texts that no live row uses."""
+        marks = self.pool.marks()
+        self.codec.mark(self.table.records[: self.bound], marks)
+        self.pool.sweep(marks)
+
+    def snapshot(self) -> State:
+        return named("table.", self.table.snapshot()) | named("pool.", self.pool.snapshot())
+
+    def restore(self, state: State) -> None:
+        self.table.restore(part(state, "table."))
+        self.pool.restore(part(state, "pool."))
+
+
+def part(state: State, prefix: str) -> State:
+    """The entries of a state whose names have a prefix, without it."""
+    return {k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)}
+
+
+def named(prefix: str, state: State) -> State:
+    """The opposite of `part`."""
+    return {prefix + k: v for k, v in state.items()}

@@ -1,0 +1,79 @@
+"""Rows as rows of int64 words: equal rows have equal words.
+
+Each column is a word whose order as an integer is the order of the values (of texts it
+is a code in a pool, and their order is that of the pooled texts); the words at the end
+have a bit for each null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from millstream.calculus.types import Kind, Type
+from millstream.kernels.runtime.hashing import frozen, numbers_of, put_nulls, put_numbers
+from millstream.kernels.runtime.interning_text import TextPool
+from millstream.kernels.runtime.utf8 import mark_codes
+from millstream.plan.batch import DTYPES, Array, Vector
+
+_BITS = 63
+
+
+class Codec:
+    """Turns vectors into words and back; texts go into a pool, which others may share."""
+
+    def __init__(self, types: Sequence[Type], pool: TextPool) -> None:
+        self.types = tuple(types)
+        self.pool = pool
+        self.columns = len(self.types)
+        #: At least one word, so that the row without columns is a row like any other.
+        self.width = self.columns + max(1, -(-self.columns // _BITS))
+        self.text_columns = tuple(i for i, t in enumerate(self.types) if t.kind is Kind.TEXT)
+
+    def words(self, vectors: Sequence[Vector], count: int) -> Array:
+        words = np.empty((count, self.width), np.int64)
+        words[:, self.columns :] = 0
+        for column, vector in enumerate(vectors):
+            valid = vector.valid
+            if vector.is_text:
+                codes = self.pool.codes(vector.values)
+                words[:, column] = codes
+                valid = codes >= 0 if vector.values.null_count or _has_null(codes) else None
+            elif vector.type.kind is Kind.NUMBER:
+                values = frozen(np.asarray(vector.values, np.float64))
+                put_numbers(words, column, values, values.view(np.int64))
+            else:
+                words[:, column] = vector.values
+            if valid is not None:
+                put_nulls(
+                    words, column, self.columns + column // _BITS, column % _BITS, frozen(valid)
+                )
+        return words
+
+    def vectors(self, words: Array) -> tuple[Vector, ...]:
+        return tuple(self._vector(words, column) for column in range(self.columns))
+
+    def _vector(self, words: Array, column: int) -> Vector:
+        type_ = self.types[column]
+        taken = words[:, column]
+        nulls = words[:, self.columns + column // _BITS]
+        valid = None
+        if nulls.any():
+            valid = (nulls >> (column % _BITS)) & 1 == 0
+            valid = None if valid.all() else valid
+        if type_.kind is Kind.TEXT:
+            codes = taken if valid is None else np.where(valid, taken, -1)
+            return Vector(type_, self.pool.array(codes))
+        if type_.kind is Kind.NUMBER:
+            return Vector(type_, numbers_of(taken), valid)
+        return Vector(type_, taken.astype(DTYPES[type_.kind]), valid)
+
+    def mark(self, words: Array, marks: Array) -> None:
+        """Mark the codes of texts that words use; dead rows must be all zero."""
+        for column in self.text_columns:
+            mark_codes(words, column, marks)
+
+
+def _has_null(codes: Array) -> bool:
+    return bool(len(codes)) and bool(codes.min() < 0)

@@ -1,0 +1,125 @@
+"""Compiled loops for the canonical order of rows of words.
+
+Rows are ordered by columns, left to right, null first; words are made so that all but
+texts are ordered as integers (see `interning_words`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from millstream.compiled import tight
+from millstream.kernels.runtime.utf8 import Texts, compare_texts
+from millstream.plan.batch import Array
+
+_SMALL = 12
+
+
+@tight
+def compare_words(words: Array, one: int, other: int, is_text: Array, texts: Texts) -> Any:
+    """The sign of the canonical order of two rows; `is_text` has a flag per column."""
+    columns = is_text.size
+    for j in range(columns):
+        null_word = columns + j // 63
+        a_null = (words[one, null_word] >> (j % 63)) & 1
+        b_null = (words[other, null_word] >> (j % 63)) & 1
+        if a_null != b_null:
+            return -1 if a_null else 1
+        a, b = words[one, j], words[other, j]
+        if a != b:
+            if is_text[j]:
+                return compare_texts(a, b, texts)
+            return -1 if a < b else 1
+    return 0
+
+
+@tight
+def merge_rows(
+    left: Array, right: Array, merged: Array, words: Array, order: tuple[Array, Texts]
+) -> None:
+    """Merge two sorted runs of row numbers, the left one first where rows are equal."""
+    is_text, texts = order
+    i, j = 0, 0
+    for k in range(left.size + right.size):
+        if j == right.size or (
+            i < left.size and compare_words(words, left[i], right[j], is_text, texts) <= 0
+        ):
+            merged[k] = left[i]
+            i += 1
+        else:
+            merged[k] = right[j]
+            j += 1
+
+
+@tight
+def sort_rows(rows: Array, spare: Array, words: Array, order: tuple[Array, Texts]) -> None:
+    """Sort numbers of rows in place, stably: small runs by insertion, then merged.
+
+    `spare` has room for as many.
+    """
+    is_text, texts = order
+    for start in range(0, rows.size, _SMALL):
+        for i in range(start + 1, min(start + _SMALL, rows.size)):
+            row = rows[i]
+            j = i
+            while j > start and compare_words(words, rows[j - 1], row, is_text, texts) > 0:
+                rows[j] = rows[j - 1]
+                j -= 1
+            rows[j] = row
+    width = _SMALL
+    while width < rows.size:
+        for start in range(0, rows.size, 2 * width):
+            middle, end = min(start + width, rows.size), min(start + 2 * width, rows.size)
+            merge_rows(rows[start:middle], rows[middle:end], spare[start:end], words, order)
+        for i in range(rows.size):
+            rows[i] = spare[i]
+        width *= 2
+
+
+@tight
+def find_crowded(time: Array, weight: Array, crowded: Array) -> None:
+    """Which changes are not alone at their instant, or not of weight one."""
+    for i in range(time.size):
+        crowded[i] = (
+            abs(weight[i]) != 1
+            or (i > 0 and time[i - 1] == time[i])
+            or (i + 1 < time.size and time[i + 1] == time[i])
+        )
+
+
+@tight
+def net_changes(
+    changes: tuple[Array, Array, Array],
+    order: tuple[Array, Texts],
+    room: tuple[Array, Array, Array],
+    picked: Array,
+    signs: Array,
+) -> int:
+    """Sum the changes of equal rows at one instant; how many changes are left.
+
+    Their numbers and signs are put into `picked` and `signs`: deletions first, then
+    insertions, each in canonical order and one at a time.
+    """
+    time, weight, words = changes
+    is_text, texts = order
+    rows, spare, nets = room
+    count, start = 0, 0
+    while start < time.size:
+        end = start
+        while end < time.size and time[end] == time[start]:
+            rows[end], nets[end] = end, 0
+            end += 1
+        sort_rows(rows[start:end], spare[start:end], words, order)
+        # The sum of equal rows is kept at the first of them.
+        first = start
+        for i in range(start, end):
+            if compare_words(words, rows[first], rows[i], is_text, texts) != 0:
+                first = i
+            nets[first] += weight[rows[i]]
+        for sign in (-1, 1):
+            for i in range(start, end):
+                for _ in range(sign * nets[i]):
+                    picked[count], signs[count] = rows[i], sign
+                    count += 1
+        start = end
+    return count

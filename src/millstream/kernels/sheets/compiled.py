@@ -1,0 +1,359 @@
+"""The kernel of a compiled sheet."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from millstream.calculus.sheets import Previous, Sheet, address_text
+from millstream.calculus.types import Kind as ColumnKind
+from millstream.calculus.types import QueueType, Type
+from millstream.kernels.loop.cache import compiled
+from millstream.kernels.runtime.hashing import FREE, TOP, frozen, padded
+from millstream.kernels.runtime.interning import Interner, named, part
+from millstream.kernels.runtime.kernel import Round, State
+from millstream.kernels.sheets.blocks import block_size
+from millstream.kernels.sheets.columns import (
+    KeyIds,
+    Zeros,
+    encoded,
+    in_order,
+    merged,
+    number_column,
+    rising,
+)
+from millstream.kernels.sheets.generated import generated
+from millstream.kernels.sheets.operands import (
+    ABSENT,
+    FIRST_ERROR,
+    OK,
+    ZERO,
+    constant,
+)
+from millstream.kernels.sheets.source import DONE, WANTS_KEYS, group_places, places
+from millstream.kernels.sheets.texts import TextNumbers
+from millstream.kernels.sheets.tuples import firings, mark_texts
+from millstream.kernels.windows.ring import CAPACITY, compact
+from millstream.kernels.windows.sums import LIMBS
+from millstream.plan.batch import Array, Batch, Vector
+from millstream.values.excel.kinds import Kind
+from millstream.values.excel.values import ERRORS
+
+#: Texts are swept when there are so many more than twice what was left of them before.
+_SWEPT = 4096
+_NOTHING = np.zeros(0, np.int64)
+_DTYPES: dict[Kind, Any] = {
+    Kind.NUMBER: np.float64, Kind.TEXT: np.int32, Kind.BOOLEAN: np.bool_,
+}  # fmt: skip
+
+
+class CompiledSheetKernel:
+    """Mutable: the cells, windows and texts of all keys as arrays."""
+
+    def __init__(
+        self, function: Sheet, input_types: tuple[QueueType, ...], output_count: int
+    ) -> None:
+        self.function = function
+        self.input_types = input_types
+        self.output_types = function.output_types(input_types, output_count)
+        made = generated(function, input_types)
+        self.whole, self.kinds, self.columns = made.whole, made.kinds, made.columns
+        self.loop, self.source, self.are_whole = made.loop, made.source, made.are_whole
+        self.texts = TextNumbers(made.texts)
+        self.zero = self.texts.texts.number("0")
+        key_types = [input_types[0].schema[function.keys[0]]] if function.keys else []
+        self.keys = Interner(key_types)
+        self.key_ids = KeyIds(self.keys)
+        self.zeros = Zeros()
+        #: The statuses of what leaves, for each column; zero, except while a batch is made.
+        self.statuses = [[Zeros() for _ in kinds] for kinds in self.kinds]
+        self.counted: Counter[str] = Counter()
+        self._reset()
+        self.firsts = self._firsts()
+        #: Texts that the sheet itself names; and how many there were after the last sweep.
+        self.fixed_texts = self.kept_texts = self.texts.name_all(self.loop)
+
+    def _reset(self) -> None:
+        self.K = np.zeros((0, max(1, places(self.whole)[1])), np.int64)
+        self.groups = np.array(group_places(self.whole), np.int64).reshape(-1, 2)
+        self.wides = (
+            np.zeros((1, LIMBS), np.int64), np.zeros(1, np.int64), np.array([1, 0, 0], np.int64)
+        )  # fmt: skip
+        self.pool = np.zeros(1024, np.int64)
+        self.used = np.zeros(1, np.int64)
+        self.memory = self._memory()
+        self.block = np.empty(block_size(self.whole))
+
+    def _memory(self) -> tuple[Array, Array]:
+        """The cells of a large sheet while a tuple is computed; constants stay."""
+        if self.whole.memory is None:
+            return np.zeros(0), np.zeros(0, np.int64)
+        values, statuses = self.whole.memory.arrays()
+        for address, value in self.whole.constants.items():
+            found = constant(value, self.texts.texts)
+            place = self.whole.memory.place(address)
+            values[place], statuses[place] = float(found.value), int(found.status)
+        return values, statuses
+
+    # --- a round ---
+
+    def process(self, inputs: tuple[Batch, ...], round_: Round) -> tuple[Batch, ...]:
+        if len(inputs) > 1:
+            inputs = tuple(rising(b) for b in inputs)
+        is_ranked = all(b.rank is not None for b in inputs)
+        columns, count = self._arriving(inputs, is_ranked=is_ranked)
+        self._make_room(self.keys.bound if self.function.keys else 1)
+        made = [self._empty(n, count, is_ranked=is_ranked) for n in range(len(self.kinds))]
+        sent = np.zeros((2, len(self.kinds)), np.int64)
+        self._run(sent.ravel(), columns, [a for arrays in made for a in arrays])
+        batches = tuple(
+            self._batch(n, inputs[0], int(count), made[n], is_odd=bool(statuses))
+            for n, (count, statuses) in enumerate(sent.T.tolist())
+        )
+        if len(self.texts) > 2 * self.kept_texts + _SWEPT:
+            self._sweep()
+        return batches
+
+    def _arriving(self, inputs: tuple[Batch, ...], *, is_ranked: bool) -> tuple[list[Array], int]:
+        """What the loop reads of its inputs, and how many tuples or instants there are."""
+        columns: list[Array] = []
+        inputs = tuple(self._encoded(n, b) for n, b in enumerate(inputs))
+        count = sum(len(b) for b in inputs)
+        is_instant = self.function.fires_per_instant
+        if is_instant:
+            columns = self._instants(inputs, is_ranked=is_ranked)
+            count = len(columns[1])
+        for number, batch in enumerate(inputs):
+            if not is_instant:
+                columns += [batch.time, _NOTHING if batch.rank is None else batch.rank]
+                if self.function.keys:
+                    key = batch.column(self.function.keys[number])
+                    columns += self.key_ids.at_first(number, key)
+            for index in self.columns[number]:
+                columns += self._column((number, index), batch.columns[index])
+        return columns, count
+
+    def _encoded(self, number: int, batch: Batch) -> Batch:
+        """With codes for texts that are read: a column may be both the key and a cell."""
+        wanted = {batch.schema.names[n] for n in self.columns[number]}
+        wanted |= {self.function.keys[number]} if self.function.keys else set()
+        columns = tuple(
+            Vector(column.type, encoded(column)) if column.is_text and name in wanted else column
+            for name, column in zip(batch.schema.names, batch.columns, strict=True)
+        )
+        return replace(batch, columns=columns)
+
+    def _empty(self, number: int, count: int, *, is_ranked: bool) -> list[Array]:
+        """The columns of an output, as the loop writes them."""
+        arrays: list[Array] = []
+        if not self.are_whole[number]:
+            ranks = count if is_ranked else 0
+            arrays = [np.empty(count, np.int64), np.empty(ranks, np.int64)]
+        for kind, zeros in zip(self.kinds[number], self.statuses[number], strict=True):
+            arrays += [np.empty(count, _DTYPES[kind]), zeros.first(count)]
+        return arrays
+
+    def _run(self, sent: Array, columns: list[Array], outputs: list[Array]) -> None:
+        """Run the loop, making room wherever it asks for it."""
+        run = compiled(self.loop)
+        at = np.zeros(len(self.input_types), np.int64)
+        read = [frozen(c) for c in columns]
+        while (why := run(
+            at, frozen(self.texts.folded), frozen(self.texts.lengths),
+            self.K, self.K.view(np.float64), *self.wides,
+            self.pool, self.pool.view(np.float64), self.used,
+            sent, *self.memory, self.block, *read, *outputs,
+        )) != DONE:  # fmt: skip
+            if why == WANTS_KEYS:
+                self._learn_keys(columns, read)
+            else:
+                self._grow()
+
+    def _learn_keys(self, columns: list[Array], read: list[Array]) -> None:
+        """The loop has met an integer that is no key yet: all of the round become keys.
+
+        The numbers of those that are known are known to stay.
+        """
+        lazy = [n + 1 for n, c in enumerate(columns[1:]) if c is self.key_ids.integers]
+        found = [self.key_ids.learnt(columns[n - 1]) for n in lazy]
+        for n, (codes, numbers) in zip(lazy, found, strict=True):
+            # The table may have moved to a larger one since.
+            table = numbers if numbers is self.key_ids.themselves else self.key_ids.integers
+            read[n - 1], read[n] = frozen(codes), frozen(table)
+        self._make_room(self.keys.bound)
+
+    def _instants(self, inputs: tuple[Batch, ...], *, is_ranked: bool) -> list[Array]:
+        """Tuples of one instant and key together: places by input, keys, times and ranks."""
+        which, place, time = in_order(inputs)
+        keys = np.zeros(len(time), np.int64)
+        if self.function.keys:
+            keys_of = [b.column(k) for b, k in zip(inputs, self.function.keys, strict=True)]
+            found = [self.key_ids.of(n, key) for n, key in enumerate(keys_of)]
+            keys = merged([numbers.take(codes) for codes, numbers in found], which, place)
+        ranks = merged([b.rank for b in inputs], which, place) if is_ranked else _NOTHING
+        latest = np.full(self.keys.bound if self.function.keys else 1, -1, np.int64)
+        places, first = np.empty(len(time) * len(inputs), np.int64), np.empty(len(time), np.int64)
+        ordered = (frozen(which), frozen(place), frozen(keys), frozen(time))
+        made = firings(*ordered, latest, len(inputs), places, first)
+        first = first[:made]
+        ranks = ranks.take(first) if is_ranked else ranks
+        return [places[: made * len(inputs)], keys.take(first), time.take(first), ranks]
+
+    def _column(self, place: object, vector: Vector) -> list[Array]:
+        """A column as doubles and statuses, or as codes of texts."""
+        if vector.is_text:
+            return self.texts.column(place, vector, self.zeros)
+        return number_column(vector, self.zeros, uses_1904=self.function.uses_1904)
+
+    # --- room ---
+
+    def _make_room(self, keys: int) -> None:
+        before = len(self.K)
+        if keys <= before:
+            return
+        self.K = padded(self.K, max(keys, 2 * before))
+        self.K[before:, 1 : 2 * self.whole.slots.count : 2] = ABSENT
+        for slot, value in self.firsts.items():
+            self.K.view(np.float64)[before:, 2 * slot] = value
+            self.K[before:, 2 * slot + 1] = OK
+
+    def _firsts(self) -> dict[int, float]:
+        """What PRE gives at first is there from the start."""
+        found = {}
+        for address, slot in self.whole.slots.previous.items():
+            rule = self.whole.by_address[address].rule
+            assert isinstance(rule, Previous)
+            first = constant(rule.initial, self.texts.texts)
+            if first.is_sure:
+                found[slot] = float(first.value)
+        return found
+
+    def _grow(self) -> None:
+        """The loop has stopped for want of room: for windows, or for wide sums."""
+        limbs, free, counters = self.wides
+        sums = sum(g.sum_count for g in self.whole.groups)
+        if len(free) - counters[TOP] + counters[FREE] < sums:
+            size = 2 * len(free) + sums
+            self.wides = (padded(limbs, size), padded(free, size), counters)
+            return
+        self.pool, self.used = self._compacted(self.K, 2 * self._live() + self._largest() + 1024)
+
+    def _sizes(self) -> Array:
+        """How many words each group of each key has in the pool."""
+        return self.K[:, self.groups[:, 0] + CAPACITY] * self.groups[:, 1]
+
+    def _live(self) -> int:
+        return int(self._sizes().sum())
+
+    def _largest(self) -> int:
+        """All groups of a key may move to larger blocks at once."""
+        return 2 * int(self._sizes().sum(axis=1).max(initial=0)) + 64 * int(self.groups[:, 1].sum())
+
+    def _compacted(self, rows: Array, size: int) -> tuple[Array, Array]:
+        pool, used = np.zeros(max(1, size), np.int64), np.zeros(1, np.int64)
+        compact(rows, self.pool, pool, used, self.groups)
+        return pool, used
+
+    # --- texts that are no longer needed ---
+
+    def _sweep(self) -> None:
+        """Forget the texts that no cell and no window holds."""
+        live = self.texts.pool.marks()
+        live[: self.fixed_texts] = True
+        slots, columns = self._text_places()
+        floats = self.K.view(np.float64)
+        for slot in slots:
+            held = self.K[:, 2 * slot + 1] == OK
+            live[floats[held, 2 * slot].astype(np.int64)] = True
+        for place, stride, column in columns:
+            mark_texts(self.K, self.pool, self.pool.view(np.float64), place, stride, column, live)
+        self.texts.sweep(live)
+        self.kept_texts = len(self.texts)
+
+    def _text_places(self) -> tuple[list[int], list[tuple[int, int, int]]]:
+        """Where texts are kept: slots of cells, and columns of windows."""
+        whole = self.whole
+        kept = {**whole.slots.cells, **whole.slots.previous}
+        slots = [slot for a, slot in kept.items() if whole.kinds[a].kind is Kind.TEXT]
+        columns = [
+            (int(self.groups[group.number, 0]), group.stride, number)
+            for group in whole.groups
+            for number, source in enumerate(group.columns)
+            if source in whole.kinds and whole.kinds[source].kind is Kind.TEXT
+        ]
+        return slots, columns
+
+    # --- what leaves ---
+
+    def _batch(
+        self, number: int, first: Batch, count: int, made: list[Array], *, is_odd: bool
+    ) -> Batch:
+        """What leaves by an output, as the loop has written it; most often all of it is there."""
+        if self.are_whole[number]:
+            time, rank = first.time, first.rank
+        else:
+            time, rank = made[0][:count], made[1][:count] if made[1].size else None
+            made = made[2:]
+        vectors = []
+        columns = zip(self.function.outputs[number], self.kinds[number], strict=True)
+        for n, (column, kind) in enumerate(columns):
+            values, statuses = (a[:count] for a in made[2 * n : 2 * n + 2])
+            worst = int(statuses.max(initial=OK)) if is_odd else OK
+            if worst >= ZERO:
+                self._count_faults(column, kind, statuses)
+            vectors.append(self._vector(column.type, values, statuses if worst else None))
+            if worst:
+                statuses.fill(OK)
+        return Batch(self.output_types[number], time, tuple(vectors), None, rank)
+
+    def _vector(self, type_: Type, values: Array, statuses: Array | None) -> Vector:
+        """A column of what was written; all of it is there if there are no statuses."""
+        if type_.kind is ColumnKind.TEXT:
+            codes = values.astype(np.int32, copy=False)
+            missing = None
+            if statuses is not None:
+                codes[statuses == ZERO] = self.zero
+                missing = (statuses != OK) & (statuses != ZERO)
+            return self.texts.vector(type_, codes, missing)
+        valid = None if statuses is None else statuses == OK
+        dtype = np.bool_ if type_.kind is ColumnKind.BOOLEAN else np.float64
+        return Vector(type_, values.astype(dtype, copy=False), valid)
+
+    def _count_faults(self, column: Any, kind: Kind, statuses: Array) -> None:
+        place = address_text(column.address)
+        for status, count in enumerate(np.bincount(statuses, minlength=1).tolist()):
+            if count and status >= FIRST_ERROR:
+                self.counted[f"{ERRORS[status - FIRST_ERROR]} in {place}"] += count
+            elif count and status == ZERO and kind is Kind.BOOLEAN:
+                self.counted[f"no {column.type} in {place}"] += count
+
+    # --- state ---
+
+    def snapshot(self) -> State:
+        size = self.keys.bound if self.function.keys else len(self.K)
+        rows = self.K[:size].copy()
+        pool, used = self._compacted(rows, self._live())
+        limbs, free, counters = self.wides
+        return {
+            "rows": rows, "limbs": limbs.copy(), "free": free.copy(),
+            "counters": counters.copy(), "pool": pool, "used": used,
+            "counted": dict(self.counted), **named("keys.", self.keys.snapshot()),
+            **named("texts.", self.texts.snapshot()),
+        }  # fmt: skip
+
+    def restore(self, state: State) -> None:
+        self._reset()
+        self.K = np.array(state["rows"], np.int64).reshape(-1, self.K.shape[1])
+        self.wides = tuple(np.array(state[n], np.int64) for n in ("limbs", "free", "counters"))  # type: ignore[assignment]
+        self.pool, self.used = (np.array(state[n], np.int64) for n in ("pool", "used"))
+        self.texts.restore(part(state, "texts."))
+        self.kept_texts = len(self.texts)
+        self.key_ids.forget()
+        self.counted = Counter(state["counted"])
+        self.keys.restore(part(state, "keys."))
+
+    def faults(self) -> dict[str, int]:
+        return dict(self.counted)

@@ -1,0 +1,76 @@
+"""What is generated for a sheet: made once for all kernels of it in a process."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from millstream.calculus.sheets import Sheet, address_text
+from millstream.calculus.types import Kind as ColumnKind
+from millstream.calculus.types import QueueType
+from millstream.kernels.sheets.operands import NotCompiled, Texts
+from millstream.kernels.sheets.paths import Compilation
+from millstream.kernels.sheets.report import commented, phases, storage
+from millstream.kernels.sheets.source import fed_columns, is_whole, output_kinds, source_of
+from millstream.values.excel.kinds import Kind
+
+_COLUMN_TYPES = {
+    Kind.NUMBER: ColumnKind.NUMBER, Kind.TEXT: ColumnKind.TEXT, Kind.BOOLEAN: ColumnKind.BOOLEAN,
+}  # fmt: skip
+#: How many sheets are remembered.
+_MOST = 64
+
+
+@dataclass(frozen=True)
+class Generated:
+    """All of it is only read."""
+
+    whole: Compilation
+    kinds: list[list[Kind]]
+    loop: str
+    #: What `explain` shows: the loop, and what was done to get there.
+    source: str
+    columns: list[list[int]]
+    #: Of each output, whether every tuple of the only input makes one of its tuples.
+    are_whole: list[bool]
+    #: The texts that the loop names.
+    texts: tuple[str, ...]
+
+
+_Known = tuple[Sheet, tuple[QueueType, ...], Generated]
+_known: OrderedDict[int, _Known] = OrderedDict()
+
+
+def generated(function: Sheet, input_types: tuple[QueueType, ...]) -> Generated:
+    """Sheets are told apart by identity: TRUE and 1 are equal in Python, but not in a sheet."""
+    found = _known.get(id(function))
+    if found is not None and found[0] is function and found[1] == input_types:
+        _known.move_to_end(id(function))
+        return found[2]
+    made = _generate(function, input_types)
+    _known[id(function)] = (function, input_types, made)
+    if len(_known) > _MOST:
+        _known.popitem(last=False)
+    return made
+
+
+def _generate(function: Sheet, input_types: tuple[QueueType, ...]) -> Generated:
+    texts = Texts()
+    texts.number("0")  # an empty cell is shown as
+    whole = Compilation(function, input_types, texts)
+    kinds = output_kinds(whole)
+    _check_outputs(whole, kinds)
+    loop = source_of(whole)
+    source = commented(phases(function) + storage(whole)) + loop
+    columns = [fed_columns(whole, n) for n in range(len(input_types))]
+    are_whole = [is_whole(whole, n) for n in range(len(kinds))]
+    return Generated(whole, kinds, loop, source, columns, are_whole, tuple(texts.texts))
+
+
+def _check_outputs(whole: Compilation, found: list[list[Kind]]) -> None:
+    for columns, kinds in zip(whole.sheet.outputs, found, strict=True):
+        for column, kind in zip(columns, kinds, strict=True):
+            fixed = column.address not in whole.by_address
+            is_nothing = fixed and whole.fixed(column.address) is None
+            if _COLUMN_TYPES[kind] is not column.type.kind and not is_nothing:
+                raise NotCompiled(f"{address_text(column.address)} holds several kinds")

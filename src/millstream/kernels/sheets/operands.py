@@ -1,0 +1,117 @@
+"""What generated code for a sheet works with: typed operands, and lines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from millstream.values.excel.kinds import Kind
+from millstream.values.excel.syntax import Group, Literal, Node, Unary
+from millstream.values.excel.values import ERRORS, ErrorValue, Scalar
+
+#: As `scalar_sheet` has them.
+OK, ABSENT, EMPTY, ZERO, FIRST_ERROR = 0, 1, 2, 3, 10
+
+
+class NotCompiled(Exception):
+    """A sheet does something that has no compiled form; the message says what."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """A static kind, and the names of a value and of its status.
+
+    `is_reference`: aggregates pass over what is empty. `is_left_out`: an argument that was
+    not written, or an empty constant; it is like whatever the other side is.
+    """
+
+    kind: Kind
+    value: str
+    status: str = "0"
+    is_reference: bool = False
+    is_left_out: bool = False
+    #: A text or boolean that may be the zero that an empty cell is shown as.
+    shows_zero: bool = False
+    may_be_empty: bool = True
+
+    @property
+    def is_sure(self) -> bool:
+        """Never an error, never empty."""
+        return self.status == "0"
+
+
+@dataclass
+class Texts:
+    """Mutable: the dictionary of texts; number 0 is the empty text."""
+
+    texts: list[str] = field(default_factory=lambda: [""])
+    numbers: dict[str, int] = field(default_factory=lambda: {"": 0})
+
+    def number(self, text: str) -> int:
+        found = self.numbers.get(text)
+        if found is None:
+            found = self.numbers[text] = len(self.texts)
+            self.texts.append(text)
+        return found
+
+
+@dataclass
+class Lines:
+    """Mutable: the statements of a path while it is generated."""
+
+    prefix: str = "C"
+    lines: list[str] = field(default_factory=list)
+    depth: int = 0
+    count: int = 0
+    used: set[str] = field(default_factory=set)
+    constants: dict[tuple[float, ...], str] = field(default_factory=dict)
+
+    def add(self, line: str) -> None:
+        self.lines.append("    " * self.depth + line)
+
+    def fresh(self) -> tuple[str, str]:
+        self.count += 1
+        return f"v{self.count}", f"s{self.count}"
+
+    def call(self, kind: Kind, function: str, *arguments: str) -> Operand:
+        """A call of a function of `scalar_sheet` that gives a value and a status."""
+        self.used.add(function)
+        value, status = self.fresh()
+        self.add(f"{value}, {status} = {function}({', '.join(arguments)})")
+        return Operand(kind, value, status, may_be_empty=False)
+
+    def array(self, values: tuple[float, ...]) -> str:
+        """The name of an array of constants."""
+        return self.constants.setdefault(values, f"{self.prefix}{len(self.constants)}")
+
+
+def written_number(node: Node) -> float | None:
+    """The number that is written there, also a negative one; None if there is none."""
+    match node:
+        case Group(inner):
+            return written_number(inner)
+        case Literal(value) if type(value) is float:
+            return value
+        case Unary("-", operand):
+            found = written_number(operand)
+            return None if found is None else -found
+        case _:
+            return None
+
+
+def pair(operand: Operand) -> tuple[str, str]:
+    return operand.value, operand.status
+
+
+def constant(value: Scalar, texts: Texts) -> Operand:
+    if value is None:
+        return Operand(Kind.NUMBER, "0.0", str(EMPTY), is_left_out=True)
+    if type(value) is ErrorValue:
+        if value not in ERRORS:
+            raise NotCompiled(f"the error {value}")
+        status = FIRST_ERROR + ERRORS.index(value)
+        return Operand(Kind.NUMBER, "0.0", str(status), is_left_out=True)
+    if type(value) is float:
+        return Operand(Kind.NUMBER, repr(value))
+    if type(value) is bool:
+        return Operand(Kind.BOOLEAN, "1.0" if value else "0.0")
+    return Operand(Kind.TEXT, f"{texts.number(str(value))}.0")

@@ -1,0 +1,1 @@
+"""Data structures of windows: rings, sums, trees, tops."""

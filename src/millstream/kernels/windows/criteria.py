@@ -1,0 +1,124 @@
+"""Compiled loops for criteria that are computed: `COUNTIF(w, ">"&B2)`.
+
+A criterion becomes an interval of numbers; or, if what is compared with is empty or an error, a
+status that is looked for. Text in between has fifteen digits, so numbers are rounded to these.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from millstream.compiled import inlined, tight
+from millstream.kernels.windows.peaks import greatest_same, least_same
+from millstream.kernels.windows.ring import (
+    EMPTIES,
+    ERRORS,
+    FIRST,
+    SEEN,
+    STATUSES,
+    place_of,
+)
+from millstream.kernels.windows.sums import two_product, two_sum
+from millstream.kernels.windows.tree import tree_count
+from millstream.plan.batch import Array
+
+#: What is done with the number: it is meant itself, or the text of it after an operator.
+ITSELF, EQUAL, UNEQUAL, LESS, GREATER, AT_MOST, AT_LEAST = range(7)
+_EMPTY, _FIRST_ERROR = 2, 10
+_MOST_DIGITS = 14
+#: Powers of ten as two floats each. Numbers beyond these are left as they are.
+_POWERS = 270
+_HIGH = np.array([float(10**n) for n in range(_POWERS + 1)])
+_LOW = np.array([float(10**n - Fraction(float(10**n))) for n in range(_POWERS + 1)])
+
+
+@inlined
+def _scaled(x: Any, power: Any) -> Any:
+    """A number times a power of ten, as two floats."""
+    if power >= 0:
+        product, rest = two_product(x, _HIGH[power])
+        return two_sum(product, rest + x * _LOW[power])
+    quotient = x / _HIGH[-power]
+    product, rest = two_product(quotient, _HIGH[-power])
+    left = ((x - product) - rest) - quotient * _LOW[-power]
+    return two_sum(quotient, left / _HIGH[-power])
+
+
+@tight
+def fifteen_digits(x: Any) -> Any:
+    """The number that is shown for a number."""
+    size = abs(x)
+    if size == 0.0 or (size < 1e15 and size == math.floor(size)):
+        return x
+    if not 1e-250 < size < 1e250:
+        return x
+    power = _MOST_DIGITS - np.int64(math.floor(math.log10(size)))
+    high, low = _scaled(size, power)
+    while high + low >= 1e15:
+        power -= 1
+        high, low = _scaled(size, power)
+    while high + low < 1e14:
+        power += 1
+        high, low = _scaled(size, power)
+    whole = math.floor(high)
+    beyond = ((high - whole) - 0.5) + low
+    if beyond > 0.0 or (beyond == 0.0 and whole % 2.0 == 1.0):
+        whole += 1.0
+    high, _ = _scaled(float(whole), -power)
+    return -high if x < 0.0 else high
+
+
+@tight
+def criterion_bounds(kind: int, x: Any, status: Any) -> Any:
+    """A status or zero; the least and the greatest number; and whether all others are meant."""
+    if status >= _FIRST_ERROR:
+        return np.int64(status), 0.0, 0.0, False
+    is_other = kind == UNEQUAL
+    if status != 0 and kind != ITSELF:
+        # An empty cell makes no text: equality looks for empty cells, an order for nothing.
+        is_looked_for = kind in (EQUAL, UNEQUAL)
+        return np.int64(_EMPTY if is_looked_for else 0), np.inf, -np.inf, is_other
+    if kind != ITSELF:
+        x = fifteen_digits(x)
+    low, high = least_same(x), greatest_same(x)
+    if kind == LESS:
+        low, high = -np.inf, np.nextafter(low, -np.inf)
+    elif kind == GREATER:
+        low, high = np.nextafter(high, np.inf), np.inf
+    elif kind == AT_MOST:
+        low = -np.inf
+    elif kind == AT_LEAST:
+        high = np.inf
+    return np.int64(0), low, high, is_other
+
+
+@inlined
+def is_met(status: Any, value: Any, wanted: Any, low: Any, high: Any, is_other: Any) -> Any:
+    """Is a criterion met by a value with its status?"""
+    is_found = status == wanted if wanted != 0 else status == 0 and low <= value <= high
+    return is_found != is_other
+
+
+@tight
+def window_count_met(
+    row: Array, pool: Array, floats: Array, tree: Any, counts: int, column: int, wanted: Any,
+    low: Any, high: Any, is_other: Any,
+) -> Any:  # fmt: skip
+    """COUNTIF: how many values of a window meet a criterion."""
+    group, stride, found = tree[0], tree[1], np.int64(0)
+    if wanted == _EMPTY:
+        found = row[counts + EMPTIES]
+    elif wanted != 0 and row[counts + ERRORS] != 0:
+        for position in range(row[group + FIRST], row[group + SEEN]):
+            statuses = pool[place_of(row, group, stride, position) + STATUSES]
+            found += (statuses >> (8 * column)) & 0xFF == wanted
+    elif wanted == 0 and low <= high:
+        found = tree_count(row, pool, floats, tree, np.nextafter(high, np.inf))
+        found -= tree_count(row, pool, floats, tree, low)
+    if is_other:
+        found = row[group + SEEN] - row[group + FIRST] - found
+    return float(found)

@@ -1,0 +1,203 @@
+"""Compiled loops that search a window by place: the first or the last value below a bound.
+
+Over the places of a window's ring, whose number is a power of two, stands a tree: each node has
+the least value of the two below it. The words of its nodes lie in the elements, one in each; what
+is no number counts as infinite. To enter a value costs as many steps as the tree is high, to
+leave nothing: who searches says between which positions.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from millstream.compiled import inlined, tight
+from millstream.kernels.windows.ring import (
+    BASE,
+    CAPACITY,
+    FIRST,
+    SEEN,
+    STATUSES,
+    VALUES,
+    place_of,
+    same,
+)
+from millstream.plan.batch import Array
+
+_FIRST_ERROR, _NA = 10, 16
+
+
+@inlined
+def _peak(row: Array, pool: Array, floats: Array, tree: Any, node: Any) -> Any:
+    """The least value from a node down; a tree is (group, stride, word, column)."""
+    group, stride, word, column = tree
+    size, base = row[group + CAPACITY], row[group + BASE]
+    if node < size:
+        return floats[base + node * stride + word]
+    at = base + (node - size) * stride
+    if (pool[at + STATUSES] >> (8 * column)) & 0xFF != 0:
+        return np.inf
+    return floats[at + VALUES + column]
+
+
+@tight
+def peaks_enter(row: Array, pool: Array, floats: Array, tree: Any, position: Any) -> None:
+    size = row[tree[0] + CAPACITY]
+    node = size + (position & (size - 1))
+    while node > 1:
+        node >>= 1
+        one = _peak(row, pool, floats, tree, 2 * node)
+        least = min(one, _peak(row, pool, floats, tree, 2 * node + 1))
+        at = row[tree[0] + BASE] + node * tree[1] + tree[2]
+        if floats[at] == least:
+            return
+        floats[at] = least
+
+
+@tight
+def peaks_moved(row: Array, pool: Array, floats: Array, tree: Any) -> None:
+    """The window has a larger ring, in which nodes lie elsewhere."""
+    for node in range(row[tree[0] + CAPACITY] - 1, 0, -1):
+        one = _peak(row, pool, floats, tree, 2 * node)
+        least = min(one, _peak(row, pool, floats, tree, 2 * node + 1))
+        floats[row[tree[0] + BASE] + node * tree[1] + tree[2]] = least
+
+
+@inlined
+def _first_place(
+    row: Array, pool: Array, floats: Array, tree: Any, low: Any, high: Any, bound: Any
+) -> Any:
+    """The first of the places from `low` up to `high` with a value below the bound, or -1."""
+    node, span = low + row[tree[0] + CAPACITY], 1
+    while low < high:
+        if low + span <= high and not _peak(row, pool, floats, tree, node) < bound:
+            low += span
+            node += 1
+            while node & 1 == 0:
+                node >>= 1
+                span *= 2
+        elif span == 1:
+            return low
+        else:
+            node *= 2
+            span //= 2
+    return -1
+
+
+@inlined
+def _last_place(
+    row: Array, pool: Array, floats: Array, tree: Any, low: Any, high: Any, bound: Any
+) -> Any:
+    node, span = high - 1 + row[tree[0] + CAPACITY], 1
+    while low < high:
+        if high - span >= low and not _peak(row, pool, floats, tree, node) < bound:
+            high -= span
+            node -= 1
+            while node & 1 == 1 and node > 1:
+                node >>= 1
+                span *= 2
+        elif span == 1:
+            return high - 1
+        else:
+            node = 2 * node + 1
+            span //= 2
+    return -1
+
+
+@tight
+def first_below(
+    row: Array, pool: Array, floats: Array, tree: Any, start: Any, end: Any, bound: Any
+) -> Any:
+    """The first position from `start` up to `end` with a value below a bound, or -1."""
+    size = row[tree[0] + CAPACITY]
+    if start >= end:
+        return np.int64(-1)
+    low = start & (size - 1)
+    high = low + (end - start)
+    found = _first_place(row, pool, floats, tree, low, min(high, size), bound)
+    if found < 0 and high > size:
+        found = _first_place(row, pool, floats, tree, np.int64(0), high - size, bound)
+        found = found + size if found >= 0 else found
+    return start + found - low if found >= 0 else np.int64(-1)
+
+
+@tight
+def last_below(
+    row: Array, pool: Array, floats: Array, tree: Any, start: Any, end: Any, bound: Any
+) -> Any:
+    size = row[tree[0] + CAPACITY]
+    if start >= end:
+        return np.int64(-1)
+    low = start & (size - 1)
+    high, found = low + (end - start), np.int64(-1)
+    if high > size:
+        found = _last_place(row, pool, floats, tree, np.int64(0), high - size, bound)
+        found = found + size if found >= 0 else found
+    if found < 0:
+        found = _last_place(row, pool, floats, tree, low, min(high, size), bound)
+    return start + found - low if found >= 0 else np.int64(-1)
+
+
+# --- MATCH ------------------------------------------------------------------------------
+
+
+@inlined
+def _number(row: Array, floats: Array, tree: Any, position: Any) -> Any:
+    return floats[place_of(row, tree[0], tree[1], position) + VALUES + tree[3]]
+
+
+@inlined
+def least_same(x: Any) -> Any:
+    """The least number that is the same as one as far as Excel compares."""
+    found = x
+    while found != 0.0 and same(np.nextafter(found, -np.inf), x):
+        found = np.nextafter(found, -np.inf)
+    return found
+
+
+@inlined
+def greatest_same(x: Any) -> Any:
+    found = x
+    while found != 0.0 and same(np.nextafter(found, np.inf), x):
+        found = np.nextafter(found, np.inf)
+    return found
+
+
+@tight
+def window_match_below(
+    row: Array, pool: Array, floats: Array, tree: Any, x: Any, status: Any
+) -> Any:
+    """MATCH with mode 1: by halving, as if the numbers rose; what is no number is passed over."""
+    if status >= _FIRST_ERROR:
+        return 0.0, status
+    first = row[tree[0] + FIRST]
+    low, high, best = first, row[tree[0] + SEEN] - 1, np.int64(-1)
+    while low <= high:
+        middle = first + (low + high - 2 * first) // 2
+        probe = first_below(row, pool, floats, tree, middle, high + 1, np.inf)
+        if probe < 0:
+            high = middle - 1
+            continue
+        value = _number(row, floats, tree, probe)
+        if value <= x or same(value, x):
+            best = probe
+            low = probe + 1
+        else:
+            high = middle - 1
+    return (float(best - first + 1), 0) if best >= 0 else (0.0, _NA)
+
+
+@tight
+def window_match_above(
+    row: Array, pool: Array, floats: Array, tree: Any, x: Any, status: Any
+) -> Any:
+    """MATCH with mode -1: the first that is equal, else the last before one that is smaller."""
+    if status >= _FIRST_ERROR:
+        return 0.0, status
+    first, end = row[tree[0] + FIRST], row[tree[0] + SEEN]
+    beyond = np.nextafter(greatest_same(x), np.inf)
+    found = first_below(row, pool, floats, tree, first, end, beyond)
+    if found < 0 or not same(_number(row, floats, tree, found), x):
+        found = last_below(row, pool, floats, tree, first, found if found >= 0 else end, np.inf)
+    return (float(found - first + 1), 0) if found >= 0 else (0.0, _NA)

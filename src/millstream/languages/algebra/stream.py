@@ -1,0 +1,337 @@
+"""Streams and tables, with the operators of the algebra as methods.
+
+A method only builds a tree (`nodes`). Lambdas are traced into terms, so that they compile;
+what cannot be traced is kept as it is, runs row by row, and `explain` says so. Wherever a
+lambda is wanted, the terms themselves are accepted too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from millstream.calculus.functions import Columns
+from millstream.calculus.graph import Input
+from millstream.calculus.terms import Term, canonical
+from millstream.calculus.types import BOOLEAN, Field, Kind, QueueType, Schema, Value
+from millstream.errors import UsageError, listing, suggest
+from millstream.languages.algebra import nodes
+from millstream.languages.algebra.groups import Group, recorded
+from millstream.languages.algebra.groups import product as product_of
+from millstream.languages.algebra.nodes import DELETED
+from millstream.languages.algebra.reducing import State, combine_node, result_schema
+from millstream.tracing.lambdas import VALUE, RowFunction
+from millstream.tracing.rows import (
+    concat_function,
+    filter_function,
+    map_function,
+    micros,
+    schema_of_names,
+    schema_of_values,
+    table_map_function,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Stream:
+    """Rows as they come."""
+
+    node: nodes.StreamNode
+
+    @property
+    def schema(self) -> Schema:
+        return self.node.schema
+
+    def map(self, function: RowFunction | Columns, **columns: str) -> Stream:
+        """One row for each row: `xs.map(lambda r: {"ukc": r.depth - r.draught})`.
+
+        A lambda that gives a value gives a column `value`. `columns` are only needed for what
+        cannot be traced.
+        """
+        made = map_function(function, self.schema, columns)
+        return Stream(nodes.Rowwise(made.schema, self.node, made.function))
+
+    def map_concat(self, function: RowFunction, **columns: str) -> Stream:
+        """A list of rows for each row: `xs.map_concat(lambda r: [{"x": r.a}, {"x": r.b}])`.
+
+        `when(condition, row)` stands for a row that is only sometimes there. `columns`
+        are only needed for what cannot be traced.
+        """
+        made = concat_function(function, self.schema, columns)
+        return Stream(nodes.Rowwise(made.schema, self.node, made.function))
+
+    def filter(self, condition: RowFunction | Term) -> Stream:
+        """The rows for which a condition is true."""
+        made = filter_function(condition, self.schema)
+        return Stream(nodes.Rowwise(self.schema, self.node, made))
+
+    def merge(self, *others: Stream) -> Stream:
+        """All rows of all streams by time; of one time, those of earlier streams first."""
+        for number, other in enumerate(others, 2):
+            if other.schema != self.schema:
+                raise UsageError(
+                    f"cannot merge streams of different columns: the first has {self.schema}, "
+                    f"number {number} has {other.schema}",
+                    hint="make them alike with map",
+                )
+        parents = (self.node, *(other.node for other in others))
+        return Stream(nodes.Merged(self.schema, parents))
+
+    def to_table(self, key: str | Iterable[str], *, deleted: str | None = DELETED) -> Table:
+        """The table whose updates this stream has; it costs nothing.
+
+        `deleted` names the boolean column that is true where a row is deleted; it is not
+        a column of the table. With `deleted=None` every row is an update.
+        """
+        names = _names(key)
+        if isinstance(self.node, nodes.Changelog) and deleted == DELETED:
+            if names == self.node.table.key:
+                return Table(self.node.table)
+        _require(names, self.schema, "the key of a table")
+        if deleted is not None:
+            _require((deleted,), self.schema, "the column of deletions")
+            if self.schema[deleted] != BOOLEAN:
+                raise UsageError(
+                    f'"{deleted}" says which rows are deleted, so it must be a boolean, '
+                    f"got {self.schema[deleted]}"
+                )
+            if deleted != DELETED and DELETED in self.schema:
+                raise UsageError(
+                    f'"{deleted}" says which rows are deleted, but the stream also has a column '
+                    f'"{DELETED}"',
+                    hint="rename one of them with map",
+                )
+        schema = _keys_first(self.schema, names, without=deleted)
+        return Table(nodes.ToTable(schema, names, self.node, deleted))
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """One row for each key. `key` and `values` are the names of its columns."""
+
+    node: nodes.TableNode
+
+    @property
+    def schema(self) -> Schema:
+        return self.node.schema
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        return self.node.key
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        return self.node.values
+
+    def changelog(self) -> Stream:
+        """The stream of updates: the table's columns and `deleted`; it costs nothing.
+
+        The updates of a table made by `to_table` are those of its stream. A table that is
+        computed says at each instant which rows have changed: first the keys that are gone,
+        then the rows that are new or other than before, each in the order of their values.
+        """
+        node = self.node
+        refuse_deleted(node)
+        if isinstance(node, nodes.ToTable) and node.deleted == DELETED:
+            if node.stream.schema == node.update_schema:
+                return Stream(node.stream)
+        return Stream(nodes.Changelog(node.update_schema, node))
+
+    def map(self, function: RowFunction | Columns, **columns: str) -> Table:
+        """Other values for each row: `t.map(lambda v: {"ukc": v.depth - v.draught})`.
+
+        A lambda that gives a value gives a column `value`. It is the `map` of the changelog:
+        keys stay as they are.
+        """
+        made = table_map_function(function, self.node, columns)
+        return Table(nodes.MapTable(made.schema, self.key, self.node, made.function))
+
+    def filter(self, condition: RowFunction | Term) -> Table:
+        """The rows for which a condition is true, and only while it is true."""
+        made = filter_function(condition, self.schema)
+        return Table(nodes.FilterTable(self.schema, self.key, self.node, made))
+
+    def inner_join(self, other: Table) -> Table:
+        """The rows of both tables with one key, as rows with the values of both."""
+        self._require_same_key(other)
+        schema = self._with_values(other)
+        return Table(nodes.InnerJoin(schema, self.key, self.node, other.node))
+
+    def outer_join(
+        self, other: Table, *, has_left: str = "has_left", has_right: str = "has_right"
+    ) -> Table:
+        """A row for each key that one table has, or the other, or both.
+
+        The values of a table that does not have the key are null; the columns `has_left`
+        and `has_right` say which tables have it.
+        """
+        self._require_same_key(other)
+        schema = self._with_values(other, has_left, has_right)
+        return Table(nodes.OuterJoin(schema, self.key, self.node, other.node, has_left, has_right))
+
+    def foreign_join(
+        self, other: Table, on: str | Iterable[str], *, found: str | None = None
+    ) -> Table:
+        """Each row with the values of the row of another table that it refers to.
+
+        `on` names the columns that hold a key of the other table; null refers to nothing.
+        Rows that refer to nothing are left out, unless `found` names a boolean column that
+        says whether there is something. A change of either table is one lookup.
+        """
+        names = _names(on)
+        _require(names, self.schema, "a foreign key")
+        wanted = [other.schema[n] for n in other.key]
+        if [self.schema[n] for n in names] != wanted:
+            raise UsageError(
+                f"the foreign key ({_typed(self.schema, names)}) does not fit the key of the "
+                f"other table ({_typed(other.schema, other.key)})"
+            )
+        schema = self._with_values(other, *(() if found is None else (found,)))
+        return Table(nodes.ForeignJoin(schema, self.key, self.node, other.node, names, found))
+
+    def reduce(self, group: Group | None = None, /, **groups: Group) -> Stream:
+        """All rows combined: `t.reduce(total=total(lambda r: r.speed), n=count())`.
+
+        The stream speaks at each instant at which the result changes.
+        """
+        if (group is None) == (not groups):
+            raise UsageError("reduce takes one group, or several by name")
+        chosen = recorded(group) if group is not None else product_of(**groups)
+        return Stream(nodes.Reduce(result_schema(chosen, self.node), self.node, chosen))
+
+    def combine_updates(self, initial: State, combine: RowFunction, **columns: str) -> Table:
+        """What the updates of each row have added up to.
+
+            visits.combine_updates({"n": 0}, lambda state, row: {"n": state.n + 1})
+            visits.combine_updates(0, lambda n, row: n + 1)   # the column is called `value`
+
+        The state is kept for each key, from `initial` on; a deletion forgets it. A null
+        in `initial` needs its type in `columns`.
+        """
+        return Table(combine_node(self.node, initial, combine, columns))
+
+    # --- checks ----------------------------------------------------------------------
+
+    def _require_same_key(self, other: Table) -> None:
+        ours, theirs = ([t.schema[n] for n in t.key] for t in (self, other))
+        if ours != theirs:
+            raise UsageError(
+                f"cannot join tables of different keys: one has ({_typed(self.schema, self.key)}),"
+                f" the other ({_typed(other.schema, other.key)})",
+                hint="use foreign_join where one table holds keys of the other",
+            )
+
+    def _with_values(self, other: Table, *flags: str) -> Schema:
+        """The columns of this table, the values of the other, and some booleans."""
+        fields = list(self.schema.fields)
+        fields += [Field(n, other.schema[n]) for n in other.values]
+        fields += [Field(n, BOOLEAN) for n in flags]
+        names = [f.name for f in fields]
+        for name in names:
+            if names.count(name) > 1:
+                raise UsageError(
+                    f'both tables of the join have a column "{name}"',
+                    hint="rename one of them with map",
+                )
+        return Schema(tuple(fields))
+
+
+# --- where streams and tables come from ---------------------------------------------------
+
+
+def stream(
+    name: str,
+    columns: Mapping[str, str] | None = None,
+    /,
+    *,
+    time: str | None = None,
+    slack: str = "0 s",
+    **more: str,
+) -> Stream:
+    """An input: its columns by name, or as a dictionary where a name is taken."""
+    schema = schema_of_names({**(columns or {}), **more})
+    found = Input(name, QueueType(schema), time, micros(slack))
+    return Stream(nodes.Source(schema, found))
+
+
+def table(
+    name: str,
+    columns: Mapping[str, str] | None = None,
+    /,
+    *,
+    key: str | Iterable[str],
+    deleted: str | None = None,
+    time: str | None = None,
+    slack: str = "0 s",
+    **more: str,
+) -> Table:
+    """An input whose rows are updates of a table: the latest row of each key counts.
+
+    `deleted` names a boolean column that says that a row is deleted.
+    """
+    rows = stream(name, columns, time=time, slack=slack, **more)
+    return rows.to_table(key, deleted=deleted)
+
+
+def now(*rows: State, **columns: str) -> Stream:
+    """Some rows at the beginning of time: `now({"height": 0.0})`.
+
+    `columns` gives types where the first row does not show them. A plain value is a row
+    with a column `value`.
+    """
+    if not rows:
+        return never(**columns)
+    named = [r if isinstance(r, Mapping) else {VALUE: r} for r in rows]
+    schema = schema_of_values(named[0], columns)
+    return Stream(nodes.Now(schema, tuple(_row(r, schema) for r in named)))
+
+
+def never(**columns: str) -> Stream:
+    """A stream on which nothing ever comes: `never(height="number")`."""
+    return Stream(nodes.Now(schema_of_names(columns), ()))
+
+
+def _row(row: Mapping[str, Value], schema: Schema) -> tuple[Value, ...]:
+    strange = [n for n in row if n not in schema]
+    if strange or len(row) != len(schema):
+        raise UsageError(
+            f"the rows of now must be alike: expected {listing(schema.names)}, got {listing(row)}",
+            hint=suggest(strange[0], schema.names) if strange else None,
+        )
+    values = []
+    for field in schema:
+        value = row[field.name]
+        is_integer = isinstance(value, int) and not isinstance(value, bool)
+        if field.type.kind is Kind.NUMBER and is_integer:
+            value = float(value)  # type: ignore[arg-type]
+        values.append(canonical(value))
+    return tuple(values)
+
+
+def refuse_deleted(node: nodes.TableNode) -> None:
+    """A changelog has a column that its table must not have."""
+    if DELETED in node.schema:
+        raise UsageError(
+            f'the table has a column "{DELETED}", and so would its changelog',
+            hint="rename it with map",
+        )
+
+
+def _names(names: str | Iterable[str]) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
+def _typed(schema: Schema, names: Iterable[str]) -> str:
+    return ", ".join(f"{n} {schema[n]}" for n in names)
+
+
+def _require(names: Iterable[str], schema: Schema, what: str) -> None:
+    for name in names:
+        if name not in schema:
+            hint = f"columns are: {listing(schema.names)}. {suggest(name, schema.names) or ''}"
+            raise UsageError(f'{what}: unknown column "{name}"', hint=hint.strip())
+
+
+def _keys_first(schema: Schema, key: tuple[str, ...], without: str | None) -> Schema:
+    rest = tuple(f for f in schema if f.name not in key and f.name != without)
+    return Schema((*(Field(n, schema[n]) for n in key), *rest))

@@ -1,0 +1,1 @@
+"""Brook: the calculus as a person writes it."""

@@ -1,0 +1,106 @@
+"""What a `Judge` means: three values of truth, and the words for what does not hold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from millstream.calculus.instants import render_time
+from millstream.calculus.judging import (
+    ALLOWED,
+    RESTRICTED,
+    UNDECIDED,
+    Judge,
+    Requirement,
+    Shown,
+)
+from millstream.calculus.terms import Call, Column, Term
+from millstream.calculus.types import Kind, Value
+from millstream.meaning.firing import Context, Result, State, fire
+from millstream.meaning.items import Entry, Mark
+from millstream.meaning.scalars import Names, evaluate
+
+
+@fire.register
+def _judge(function: Judge, entry: Entry, index: int, state: State, context: Context) -> Result:
+    if isinstance(entry, Mark):
+        return Result(((entry,),))
+    names = context.names(index, entry)
+    outcomes = [outcome(one, names) for one in function.requirements]
+    failed = [n for n, found in enumerate(outcomes) if found is False]
+    undecided = [n for n, found in enumerate(outcomes) if found is None]
+    kept = tuple(names[name] for name in function.keep)
+    row = (*kept, *verdict(function, names, failed, undecided))
+    return Result(((replace(entry, row=row),),))
+
+
+def outcome(one: Requirement, names: Names) -> Value:
+    """True if met or not applicable, False if it fails, None if that is not known."""
+    when = True if one.when is None else evaluate(one.when, names)
+    if when is False:
+        return True
+    holds = evaluate(one.holds, names)
+    return holds if when is True or holds is True else None
+
+
+def verdict(
+    judge: Judge, names: Names, failed: Sequence[int], undecided: Sequence[int]
+) -> tuple[str, str, str]:
+    """The status of a row, the places of what fails, and the reasons in words."""
+    ones = [judge.requirements[n] for n in failed]
+    if failed:
+        return RESTRICTED, places_of(ones), "; ".join(failure(one, names) for one in ones)
+    if undecided:
+        return UNDECIDED, "", doubts([judge.requirements[n] for n in undecided], names)
+    return ALLOWED, "", ""
+
+
+def places_of(ones: Sequence[Requirement]) -> str:
+    return ", ".join(dict.fromkeys(one.place for one in ones))
+
+
+def failure(one: Requirement, names: Names) -> str:
+    """A requirement that fails, and the values that fail it."""
+    return failure_of(one, [f"{s.label} = {shown_value(s, names)}" for s in one.shown])
+
+
+def failure_of(one: Requirement, values: Sequence[str]) -> str:
+    """A requirement that fails, and the values that fail it, in words already."""
+    return f"line {one.place}: {one.text}" + (f", but {', '.join(values)}" if values else "")
+
+
+def doubts(ones: Sequence[Requirement], names: Names) -> str:
+    """Which values are missing, and the places that wait for them."""
+    waiting: dict[str, list[str]] = {}
+    for one in ones:
+        asked = (*one.asked, *one.shown)
+        missing = [s for s in asked if evaluate(s.term, names) is None]
+        # What is computed is missing because something that it is computed from is.
+        plain = [s.label for s in missing if _is_plain(s.term)]
+        for label in plain or [s.label for s in missing] or ["a value"]:
+            waiting.setdefault(label, []).append(one.place)
+    return "; ".join(
+        f"{_lines(list(dict.fromkeys(places)))}: {label} is not known"
+        for label, places in waiting.items()
+    )
+
+
+def _lines(places: list[str]) -> str:
+    return f"line{'s' if len(places) > 1 else ''} {', '.join(places)}"
+
+
+def _is_plain(term: Term) -> bool:
+    inner = term.args[0] if isinstance(term, Call) and term.function == "number" else term
+    return isinstance(inner, Column)
+
+
+def shown_value(shown: Shown, names: Names) -> str:
+    value = evaluate(shown.term, names)
+    if value is None:
+        return "not known"
+    if shown.term.type.kind is Kind.TIME and isinstance(value, int):
+        return render_time(value) or str(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    text = f"{value:.6g}" if isinstance(value, float) else str(value)
+    return f"{text} {shown.unit}" if shown.unit else text

@@ -1,0 +1,80 @@
+"""The small-step machine: rule E-FireQueue of the paper, and nothing else.
+
+A configuration is the pair of a store of variables and a store of queues. A step chooses
+a non-empty queue that some operator reads, pops its head, calls the operator's function,
+pushes what it returns and updates the variables.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import millstream.meaning.judging
+import millstream.meaning.matching
+import millstream.meaning.relations  # the meanings register themselves on import
+import millstream.meaning.rows
+import millstream.meaning.sheets  # noqa: F401  (as above)
+from millstream.calculus.functions import Fold
+from millstream.calculus.graph import Operator, Program, in_dependency_order
+from millstream.meaning.firing import Context, fire, initial_state
+from millstream.meaning.items import Entry, Origin
+
+
+class Machine:
+    """Mutable: the configuration <V, Q> of a program, and how to make a step."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.consumers = program.consumers()
+        self.faults: Counter[str] = Counter()
+        types = program.queue_types()
+        initial = {
+            v.name: dict(zip(v.schema.names, v.initial, strict=True)) for v in program.variables
+        }
+        self.contexts = {
+            op.id: Context(op, tuple(types[q] for q in op.inputs), initial, self.faults)
+            for op in program.operators
+        }
+        # The place of a queue in the default schedule is that of the operator it feeds.
+        order = {op.id: n for n, op in enumerate(in_dependency_order(program))}
+        self.queue_order = {q: (order[op.id], i) for q, (op, i) in self.consumers.items()}
+        self.variables: dict[str, Any] = {v.name: {} for v in program.variables}
+        self.queues: dict[str, deque[Entry]] = {q: deque() for q in types}
+        for op in program.operators:
+            private = initial_state(op.function, len(op.inputs))
+            self.variables.update(zip(op.reads, private, strict=False))
+
+    def push(self, queue: str, entries: Iterable[Entry]) -> None:
+        self.queues[queue].extend(entries)
+
+    def enabled(self) -> list[str]:
+        """The queues that may fire: not empty, and read by an operator."""
+        return [q for q in self.consumers if self.queues[q]]
+
+    def step(self, queue: str) -> tuple[Operator, Entry]:
+        """Fire a queue; returns the operator that fired and the item it popped."""
+        op, index = self.consumers[queue]
+        entry = self.queues[queue].popleft()
+        names = op.variables if isinstance(op.function, Fold) else op.reads
+        state = tuple(self.variables[v] for v in names)
+        result = fire(op.function, entry, index, state, self.contexts[op.id])
+        self.variables.update(zip(op.writes, result.state, strict=True))
+        for output, entries in zip(op.outputs, result.outputs, strict=True):
+            self.push(output, (self._stamped(e, entry) for e in entries))
+        return op, entry
+
+    @staticmethod
+    def _stamped(entry: Entry, cause: Entry) -> Entry:
+        """What a firing sends comes from where its cause came from, at its own time."""
+        return replace(entry, origin=(entry.time, *cause.origin[1:]))
+
+    def schedule_key(self, queue: str) -> tuple[Origin, tuple[int, int]]:
+        return self.queues[queue][0].origin, self.queue_order[queue]
+
+    def run(self) -> None:
+        """Fire by the default schedule until no queue can fire."""
+        while enabled := self.enabled():
+            self.step(min(enabled, key=self.schedule_key))

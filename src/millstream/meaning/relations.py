@@ -1,0 +1,298 @@
+"""Time functions: they speak when time has passed, with the exact answer at every instant.
+
+Relations are whole bags here: at every instant at which an input changes, the function is
+applied to the bags before and after, and the difference is sent.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from fractions import Fraction
+from functools import cmp_to_key
+from typing import Any
+
+from millstream.calculus.functions import (
+    SQUARABLE,
+    Aggregate,
+    Aggregation,
+    Distinct,
+    Dstream,
+    Istream,
+    Latest,
+    Merge,
+    Now,
+    Range,
+    Rows,
+    Rstream,
+    ToStream,
+    Window,
+)
+from millstream.calculus.terms import canonical
+from millstream.calculus.types import INT64_MAX, INT64_MIN, Kind, Row, Schema, Value
+from millstream.meaning.firing import Context, Result, State, fire, initial_state
+from millstream.meaning.instants import Sides, from_bags, one_side, times_of_changes, waited
+from millstream.meaning.items import (
+    Bag,
+    Entry,
+    Item,
+    bag_with,
+    changes,
+    difference,
+    rows_in_order,
+)
+from millstream.meaning.scalars import evaluate, less
+from millstream.meaning.waiting import Side
+
+for _waiting in (Merge, Aggregate, Distinct, Window, ToStream):
+    initial_state.register(_waiting)(one_side)
+
+
+# --- windows ----------------------------------------------------------------------------
+
+
+@fire.register
+def _window(function: Window, entry: Entry, index: int, state: State, context: Context) -> Result:
+    schema = context.input_types[0].schema
+
+    def instants(sides: Sides, now: int) -> set[int]:
+        all_times = {i.time for i in (*sides[0].history, *sides[0].pending)}
+        moved = {e for t in all_times for e in _instants_of_change(function, t)}
+        return times_of_changes(sides, now) | {e for e in moved if _is_new(e, now, state)}
+
+    def speak(instant: int, before: Sides, after: Sides) -> list[Item]:
+        # Just before an instant the window is what it was the microsecond before.
+        old = _contents(function, before[0].history, instant - 1, schema)
+        return changes(instant, old, _contents(function, after[0].history, instant, schema))
+
+    return waited(entry, index, state, instants, speak)
+
+
+def _instants_of_change(function: Window, time: int) -> tuple[int, ...]:
+    """When a row of some time may come into a window or leave it, beside that time itself."""
+    match function:
+        case Now():
+            return (time + 1,)
+        case Range(length, None) if length is not None:
+            return (time + length + 1,)
+        case Range(length, slide) if slide is not None:
+            entry = -(-time // slide) * slide
+            return (entry,) if length is None else (entry, ((time + length) // slide + 1) * slide)
+        case Rows(_, _, length) if length is not None:
+            return (time + length + 1,)
+        case _:
+            return ()
+
+
+def _is_new(expiry: int, now: int, state: State) -> bool:
+    """An expiry is dealt with once: after the previous mark, up to this one."""
+    previous = state[0].known_until
+    return (previous is None or expiry > previous) and expiry <= now and expiry <= INT64_MAX
+
+
+def _contents(function: Window, history: tuple[Item, ...], instant: int, schema: Schema) -> Bag:
+    """The rows in a window at an instant, from the whole history of its stream."""
+    match function:
+        case Now():
+            present = [i for i in history if i.time == instant]
+        case Range(length, slide):
+            end = instant if slide is None else instant // slide * slide
+            present = [i for i in history if i.time <= end and _is_within(i, end, length)]
+        case Rows(count, by, length):
+            last = _last(history, count, by, schema)
+            present = [i for i in last if _is_within(i, instant, length)]
+        case Latest(by, unless):
+            last = _last(history, 1, by, schema)
+            gone = None if unless is None else schema.index(unless)
+            present = [i for i in last if gone is None or i.row[gone] is not True]
+        case _:
+            raise NotImplementedError(function.name)
+    return bag_with({}, present)
+
+
+def _is_within(item: Item, instant: int, length: int | None) -> bool:
+    return length is None or item.time >= instant - length
+
+
+def _last(history: tuple[Item, ...], count: int, by: tuple[str, ...], schema: Schema) -> list[Item]:
+    partitions: dict[Row, list[Item]] = {}
+    for item in history:
+        key = tuple(item.row[schema.index(name)] for name in by)
+        partitions.setdefault(key, []).append(item)
+    return [item for items in partitions.values() for item in items[-count:]]
+
+
+# --- from relations to relations --------------------------------------------------------
+
+
+@fire.register
+def _distinct(
+    function: Distinct, entry: Entry, index: int, state: State, context: Context
+) -> Result:
+    def once(sides: Sides) -> Bag:
+        return dict.fromkeys((row for row, count in sides[0].bag.items() if count > 0), 1)
+
+    return waited(entry, index, state, times_of_changes, from_bags(once))
+
+
+@fire.register
+def _aggregate(
+    function: Aggregate, entry: Entry, index: int, state: State, context: Context
+) -> Result:
+    schema = context.input_types[0].schema
+
+    def speak(instant: int, before: Sides, after: Sides) -> list[Item]:
+        # Faults are counted once per change that has them, and once per row that is sent.
+        come = [i for i in before[0].pending if i.time <= instant]
+        for one in function.aggregations:
+            for item in come if one.term is not None else ():
+                assert one.term is not None
+                evaluate(one.term, _named(schema, item.row), None, context.faults)
+        faulty: dict[Row, Counter[str]] = {}
+        old = _aggregated(function, before[0], schema, {})
+        sent = changes(instant, old, _aggregated(function, after[0], schema, faulty))
+        for item in sent:
+            if item.weight > 0:
+                context.faults.update(faulty.get(item.row, ()))
+        return sent
+
+    return waited(entry, index, state, times_of_changes, speak)
+
+
+def _named(schema: Schema, row: Row) -> dict[str, Value]:
+    return dict(zip(schema.names, row, strict=True))
+
+
+def _aggregated(
+    function: Aggregate, side: Side, schema: Schema, faulty: dict[Row, Counter[str]]
+) -> Bag:
+    """A row for every group that has rows; `faulty` says which of them hold an overflow."""
+    groups: dict[Row, dict[Row, int]] = {}
+    if not function.by and side.has_changed:
+        groups[()] = {}
+    for row, count in side.bag.items():
+        key = tuple(row[schema.index(name)] for name in function.by)
+        groups.setdefault(key, {})[row] = count
+    result: dict[Row, int] = {}
+    for key, bag in groups.items():
+        if function.by and sum(bag.values()) <= 0:
+            continue
+        faults: Counter[str] = Counter()
+        values = tuple(_aggregate_of(a, bag, schema, faults) for a in function.aggregations)
+        result[key + values] = 1
+        faulty[key + values] = faults
+    return result
+
+
+def _aggregate_of(one: Aggregation, bag: Bag, schema: Schema, faults: Counter[str]) -> Value:
+    if one.term is None:
+        return sum(bag.values())
+    values: list[tuple[Any, int]] = []
+    for row, count in bag.items():
+        value = evaluate(one.term, _named(schema, row))
+        if value is not None:
+            values.append((value, count))
+    how_many = sum(count for _, count in values)
+    if one.function == "count":
+        return how_many
+    if one.function in ("min", "max"):
+        there = [v for v, count in values if count > 0]
+        return _extreme(there, one.function) if there else None
+    if how_many <= 0:
+        return None
+    if one.function in ("variance", "var_pop"):
+        return _spread(values, how_many, 1 if one.function == "variance" else 0)
+    total = _exact_sum(values)
+    if one.function == "avg":
+        return canonical(float_of(total) / how_many)
+    if one.term.type.kind is Kind.NUMBER:
+        return canonical(float_of(total))
+    if INT64_MIN <= total <= INT64_MAX:
+        return int(total)
+    faults[f"{one.term.type} overflow in {one.name}"] += 1
+    return None
+
+
+def _spread(values: list[tuple[Any, int]], how_many: int, less: int) -> Value:
+    """The variance, exact up to its last division."""
+    if how_many <= less:
+        return None
+    if not all(abs(v) < SQUARABLE for v, _ in values):
+        return canonical(float("nan"))
+    total = sum(Fraction(v) * count for v, count in values)
+    squares = sum(Fraction(v) * Fraction(v) * count for v, count in values)
+    upper = how_many * squares - total * total
+    return canonical(float_of(upper) / (how_many * (how_many - less)))
+
+
+def _extreme(values: list[Any], which: str) -> Value:
+    def order(a: Any, b: Any) -> int:
+        return int(less(b, a)) - int(less(a, b))
+
+    chosen = min if which == "min" else max
+    value: Value = chosen(values, key=cmp_to_key(order))
+    return value
+
+
+def _exact_sum(values: Iterable[tuple[Any, int]]) -> Any:
+    """The exact sum as an int or a fraction, or an infinity or NaN if one is there."""
+    strange = {v for v, _ in values if isinstance(v, float) and v - v != 0}
+    if strange:
+        return sum(strange)
+    return sum(Fraction(v) * count for v, count in values)
+
+
+def float_of(total: Any) -> float:
+    """The nearest float; beyond the largest, the infinity of its sign."""
+    try:
+        return float(total)
+    except OverflowError:
+        return float("inf") if total > 0 else float("-inf")
+
+
+@fire.register
+def _merge(function: Merge, entry: Entry, index: int, state: State, context: Context) -> Result:
+    def speak(instant: int, before: Sides, after: Sides) -> list[Item]:
+        return [i for side in before for i in side.pending if i.time <= instant]
+
+    return waited(entry, index, state, times_of_changes, speak)
+
+
+# --- from relations to streams ----------------------------------------------------------
+
+
+@fire.register
+def _istream(function: Istream, entry: Entry, index: int, state: State, context: Context) -> Result:
+    def speak(instant: int, before: Sides, after: Sides) -> list[Item]:
+        come = difference(after[0].bag, before[0].bag)
+        return [Item(instant, row) for row in rows_in_order(come)]
+
+    return waited(entry, index, state, times_of_changes, speak)
+
+
+@fire.register
+def _dstream(function: Dstream, entry: Entry, index: int, state: State, context: Context) -> Result:
+    def speak(instant: int, before: Sides, after: Sides) -> list[Item]:
+        gone = difference(before[0].bag, after[0].bag)
+        return [Item(instant, row) for row in rows_in_order(gone)]
+
+    return waited(entry, index, state, times_of_changes, speak)
+
+
+@fire.register
+def _rstream(function: Rstream, entry: Entry, index: int, state: State, context: Context) -> Result:
+    def ticks(sides: Sides, now: int) -> set[int]:
+        due = {t for t in sides[0].ticks if t <= now}
+        first = sides[0].first_tick
+        if first is None:
+            return due
+        before = state[0].known_until
+        after = first if before is None else max(first, before)
+        for every in function.every:
+            due |= set(range((after // every + 1) * every, now + 1, every))
+        return due
+
+    def speak(instant: int, before: Sides, after: Sides) -> list[Item]:
+        return [Item(instant, row) for row in rows_in_order(after[0].bag)]
+
+    return waited(entry, index, state, ticks, speak)

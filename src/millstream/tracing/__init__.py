@@ -1,0 +1,1 @@
+"""Lambdas of Python as functions of the calculus."""

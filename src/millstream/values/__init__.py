@@ -1,0 +1,1 @@
+"""What scalars are and compute."""

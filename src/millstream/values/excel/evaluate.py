@@ -1,0 +1,466 @@
+"""The value of a formula, given the values of cells.
+
+In an ordinary formula a reference to several cells where one value is wanted means the
+cell in the same row or column (implicit intersection); in an array formula, and inside
+functions such as SUMPRODUCT, it means all of them, and operators and functions are applied
+to each. Array constants always mean all their elements.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from millstream.values.excel.arrays import MAX_ARRAY, Area, Array, Cells, Operand, Union
+from millstream.values.excel.dates import OFFSET_1904
+from millstream.values.excel.operators import BINARY, UNARY, add_or_zero
+from millstream.values.excel.registry import LEFT_OUT, SCALAR_KINDS, Spec
+from millstream.values.excel.syntax import (
+    Binary,
+    Call,
+    Cell,
+    Constants,
+    Group,
+    Literal,
+    Name,
+    Node,
+    Range,
+    Unary,
+    WindowOf,
+    shifted,
+)
+from millstream.values.excel.values import (
+    DIV0,
+    NA,
+    NAME,
+    NUM,
+    REF,
+    VALUE,
+    ErrorValue,
+    Raised,
+    Scalar,
+    checked,
+    fail,
+    to_boolean,
+    to_number,
+    to_text,
+)
+
+
+class Unsupported(Exception):
+    """A formula uses what is not there; the message says what and why."""
+
+
+class Names(Protocol):
+    """Whoever knows the defined names."""
+
+    def defined(self, name: str, sheet: str) -> Node | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Where a formula stands and how it is to be evaluated."""
+
+    cells: Cells
+    names: Names
+    sheet: str = ""
+    row: int = 1
+    column: int = 1
+    is_array: bool = False
+    uses_1904: bool = False
+    locals: tuple[tuple[str, Any], ...] = ()
+    names_open: tuple[str, ...] = ()
+
+    def as_array(self) -> Context:
+        return self if self.is_array else replace(self, is_array=True)
+
+
+Special = Callable[[Context, tuple[Node, ...]], Operand]
+
+
+def value_of(node: Node, context: Context) -> Scalar:
+    """The value of a cell with this formula. What is empty is zero, as Excel shows it."""
+    try:
+        value = one_value(_root(node, context), context)
+    except Raised as raised:
+        return raised.error
+    return 0.0 if value is None else value
+
+
+def array_of(node: Node, context: Context) -> Array:
+    """The values of an array-entered formula."""
+    try:
+        result = evaluate(node, context.as_array())
+        if isinstance(result, Union):
+            fail(VALUE)
+        if not isinstance(result, (Area, Array)):
+            result = one_value(result, context)
+        array = as_table(result).to_array()
+    except Raised as raised:
+        return Array(((raised.error,),))
+    return Array(tuple(tuple(0.0 if v is None else v for v in row) for row in array.rows))
+
+
+def _root(node: Node, context: Context) -> Operand:
+    """Excel takes a sum or difference that all but vanishes for zero, if it comes last."""
+    if isinstance(node, Binary) and node.operator in ("+", "-"):
+        operands = (_valued(node.left, context), _valued(node.right, context))
+        return _applied_to_all(lambda a, b: add_or_zero(node.operator, a, b), operands, context)
+    return evaluate(node, context)
+
+
+def evaluate(node: Node, context: Context) -> Operand:
+    """A scalar, an array or a reference; errors inside operators are raised."""
+    return _EVALUATORS[type(node)](node, context)
+
+
+def one_value(operand: Operand, context: Context) -> Scalar:
+    """An operand where one value is wanted, outside array formulas."""
+    if isinstance(operand, Area):
+        return intersected(operand, context)
+    if isinstance(operand, Array):
+        return operand.at(0, 0) if operand.rows else fail(VALUE)
+    if isinstance(operand, Union):
+        fail(VALUE)
+    if operand is not None and not isinstance(operand, (float, str, bool)):
+        fail(ErrorValue("#CALC!"))  # a function, which no cell can hold
+    return operand
+
+
+def intersected(area: Area, context: Context) -> Scalar:
+    if area.is_cell:
+        return area.at(0, 0)
+    row, column = 0, 0
+    if area.height > 1:
+        row = context.row - area.top
+    if area.width > 1:
+        column = context.column - area.left
+    if (area.height > 1 and area.width > 1) or not (
+        0 <= row < area.height and 0 <= column < area.width
+    ):
+        fail(VALUE)
+    return area.at(row, column)
+
+
+def as_table(operand: Operand) -> Array | Area:
+    if isinstance(operand, (Array, Area)):
+        return operand
+    if isinstance(operand, Union):
+        if len(operand.areas) == 1:
+            return operand.areas[0]
+        fail(VALUE)
+    return Array(((operand,),))
+
+
+# --- applying scalar functions to arrays ------------------------------------------------
+
+
+def lifted(
+    function: Callable[..., Scalar], operands: Sequence[Operand], context: Context
+) -> Operand:
+    """A function of scalars applied to operands, element by element where there are several."""
+    plain = [_liftable(o, context) for o in operands]
+    arrays = [p for p in plain if isinstance(p, Array)]
+    if not arrays:
+        return function(*plain)
+    height = max(a.height for a in arrays)
+    width = max(a.width for a in arrays)
+    if height * width > MAX_ARRAY:
+        fail(NUM)
+    getters = [_getter(p) for p in plain]
+    return Array(
+        tuple(
+            tuple(_applied(function, [g(i, j) for g in getters]) for j in range(width))
+            for i in range(height)
+        )
+    )
+
+
+def _liftable(operand: Operand, context: Context) -> Scalar | Array:
+    if isinstance(operand, Area):
+        if operand.is_cell:
+            return operand.at(0, 0)
+        if context.is_array:
+            return operand.to_array()
+        try:
+            return intersected(operand, context)
+        except Raised as raised:
+            return raised.error  # a value like others, for functions such as ISERROR
+    if isinstance(operand, Union):
+        fail(VALUE)
+    return operand
+
+
+def _applied(function: Callable[..., Scalar], values: list[Scalar]) -> Scalar:
+    try:
+        value: Any = function(*values)
+        if isinstance(value, (Area, Array)):
+            # There are no arrays of arrays: of each the first value stays.
+            value = value.at(0, 0) if value.height else fail(VALUE)
+    except Raised as raised:
+        return raised.error
+    # An array has no empty elements: what an IF takes from an empty cell is a zero in it.
+    return 0.0 if value is None else value
+
+
+def _getter(operand: Scalar | Array) -> Callable[[int, int], Scalar]:
+    if not isinstance(operand, Array):
+        return lambda _i, _j: operand
+    rows, height, width = operand.rows, operand.height, operand.width
+
+    def element(i: int, j: int) -> Scalar:
+        i = 0 if height == 1 else i
+        j = 0 if width == 1 else j
+        return rows[i][j] if i < height and j < width else NA
+
+    return element
+
+
+# --- nodes ------------------------------------------------------------------------------
+
+
+def _literal(node: Literal, context: Context) -> Operand:
+    if type(node.value) is ErrorValue:
+        raise Raised(node.value)
+    return node.value
+
+
+def _constants(node: Constants, context: Context) -> Operand:
+    return Array(node.rows)
+
+
+def _cell(node: Cell, context: Context) -> Operand:
+    return Area(context.cells, node.sheet, node.row, node.column, node.row, node.column)
+
+
+def _window(node: WindowOf, context: Context) -> Operand:
+    cell = node.cell
+    return context.cells.window(cell.sheet, cell.row, cell.column)
+
+
+def _range(node: Range, context: Context) -> Operand:
+    a, b = node.first, node.last
+    return Area(
+        context.cells, node.sheet, min(a.row, b.row), min(a.column, b.column),
+        max(a.row, b.row), max(a.column, b.column),
+    )  # fmt: skip
+
+
+def _name(node: Name, context: Context) -> Operand:
+    folded = node.name.casefold()
+    for name, value in context.locals:
+        if name == folded:
+            return value  # type: ignore[no-any-return]
+    found = context.names.defined(node.name, node.sheet)
+    if found is None:
+        raise Raised(NAME)
+    if folded in context.names_open:
+        raise Unsupported(f'the defined name "{node.name}" is defined by itself')
+    inside = replace(context, names_open=(*context.names_open, folded))
+    # A relative reference in a name is written as seen from A1.
+    return evaluate(shifted(found, context.row - 1, context.column - 1), inside)
+
+
+def _valued(node: Node, context: Context) -> Operand:
+    """An operand of an operator: a reference to one cell is its value, without further ado."""
+    if type(node) is Cell:
+        return context.cells.value(node.sheet, node.row, node.column)
+    return evaluate(node, context)
+
+
+def _applied_to_all(
+    function: Callable[..., Scalar], operands: tuple[Operand, ...], context: Context
+) -> Operand:
+    """As `lifted`, with the common case first."""
+    for operand in operands:
+        if isinstance(operand, (Area, Array, Union)):
+            return lifted(function, operands, context)
+    return function(*operands)
+
+
+def _unary(node: Unary, context: Context) -> Operand:
+    if node.operator != "+":
+        operand = _valued(node.operand, context)
+        return _applied_to_all(UNARY[node.operator], (operand,), context)
+    return evaluate(node.operand, context)
+
+
+def _binary(node: Binary, context: Context) -> Operand:
+    if node.operator in (":", " ", ","):
+        return _reference_operator(node, context)
+    # A chain a+b+c is a tree as deep as it is long: walk down its left side in a loop.
+    chain: list[Binary] = [node]
+    while isinstance(chain[-1].left, Binary) and chain[-1].left.operator not in (":", " ", ","):
+        chain.append(chain[-1].left)
+    result = _valued(chain[-1].left, context)
+    for step in reversed(chain):
+        right = _valued(step.right, context)
+        result = _applied_to_all(BINARY[step.operator], (result, right), context)
+    return result
+
+
+def _group(node: Group, context: Context) -> Operand:
+    return evaluate(node.inner, context)
+
+
+def _reference_operator(node: Binary, context: Context) -> Operand:
+    left, right = evaluate(node.left, context), evaluate(node.right, context)
+    areas = (*_areas(left), *_areas(right))
+    if node.operator == ",":
+        return Union(areas)
+    if len(areas) != 2 or areas[0].sheet != areas[1].sheet:
+        fail(VALUE)
+    a, b = areas
+    if node.operator == ":":
+        return Area(a.cells, a.sheet, min(a.top, b.top), min(a.left, b.left),
+                    max(a.bottom, b.bottom), max(a.right, b.right))  # fmt: skip
+    top, left = max(a.top, b.top), max(a.left, b.left)
+    bottom, right_ = min(a.bottom, b.bottom), min(a.right, b.right)
+    if top > bottom or left > right_:
+        fail(ErrorValue("#NULL!"))
+    return Area(a.cells, a.sheet, top, left, bottom, right_)
+
+
+def _areas(operand: Operand) -> tuple[Area, ...]:
+    if isinstance(operand, Area):
+        return (operand,)
+    if isinstance(operand, Union):
+        return operand.areas
+    if type(operand) is ErrorValue:
+        raise Raised(operand)
+    fail(REF if operand is None else VALUE)
+
+
+# --- calls ------------------------------------------------------------------------------
+
+
+def _call(node: Call, context: Context) -> Operand:
+    from millstream.values.excel.lambdas import call_of
+    from millstream.values.excel.table import FUNCTIONS, SPECIAL, why_unknown
+
+    special = SPECIAL.get(node.function)
+    if special is not None:
+        return special(context, node.arguments)
+    found = FUNCTIONS.get(node.function)
+    if found is None:
+        own = _own_function(node.function, context)
+        if own is not None:
+            return call_of(own, node.arguments, context)
+        raise Unsupported(why_unknown(node.function))
+    kept = _kept_aggregate(node, context)
+    if kept is not None:
+        return kept[0]
+    if not found.accepts(len(node.arguments)):
+        raise Unsupported(f"{node.function} does not take {len(node.arguments)} arguments")
+    return call(found, node.arguments, context)
+
+
+def _own_function(name: str, context: Context) -> Any:
+    """A function that LET or a defined name has given a name to, or None."""
+    from millstream.values.excel.lambdas import Lambda
+
+    folded = name.casefold()
+    is_local = any(folded == known for known, _ in context.locals)
+    if not is_local and context.names.defined(folded, context.sheet) is None:
+        return None
+    found: Any = _name(Name(folded, context.sheet), context)
+    return found if isinstance(found, Lambda) else None
+
+
+def _kept_aggregate(node: Call, context: Context) -> tuple[Scalar] | None:
+    """An aggregate of one window that whoever keeps the window knows without looking at it."""
+    windows = [a for a in node.arguments if isinstance(a, WindowOf)]
+    if len(windows) != 1:
+        return None
+    others = [
+        one_value(evaluate(a, context), context) for a in node.arguments if a is not windows[0]
+    ]
+    cell = windows[0].cell
+    return context.cells.aggregated(node.function, cell.sheet, cell.row, cell.column, others)
+
+
+def call(found: Spec, nodes: tuple[Node, ...], context: Context) -> Operand:
+    """Apply a function of the table to arguments that are still formulas."""
+    kinds = list(found.kinds_for(len(nodes)))
+    operands: list[Any] = []
+    for number, (kind, node) in enumerate(zip(kinds, nodes, strict=True)):
+        is_left_out = isinstance(node, Literal) and node.value is None
+        if is_left_out and found.defaults is not None and number >= found.least:
+            operands.append(LEFT_OUT)
+            continue
+        inside = context.as_array() if kind == "a" else context
+        try:
+            is_scalar = kind in SCALAR_KINDS
+            operand = _valued(node, inside) if is_scalar else evaluate(node, inside)
+            if kind == "f" and isinstance(operand, Area):
+                operand = operand.at(0, 0)
+            operands.append(operand)
+        except Raised as raised:
+            # Functions decide for themselves whether an error matters to them.
+            operands.append(raised.error)
+    scalars = [k in SCALAR_KINDS for k in kinds]
+    if not any(scalars):
+        result: Operand = _invoked(found, kinds, operands, context)
+        return result
+    places = [n for n, is_scalar in enumerate(scalars) if is_scalar]
+
+    def with_scalars(*values: Scalar) -> Any:
+        filled = list(operands)
+        for place, value in zip(places, values, strict=True):
+            filled[place] = value
+        return _invoked(found, kinds, filled, context)
+
+    return lifted(with_scalars, [operands[n] for n in places], context)
+
+
+def _invoked(found: Spec, kinds: list[str], values: list[Any], context: Context) -> Any:
+    arguments = [
+        _coerced(k, v, context) if v is not LEFT_OUT else found.defaults[n]  # type: ignore[index]
+        for n, (k, v) in enumerate(zip(kinds, values, strict=True))
+    ]
+    if found.wants_context:
+        arguments.insert(0, context)
+    try:
+        result = found.call(*arguments)
+    except ZeroDivisionError:
+        raise Raised(DIV0) from None
+    except ArithmeticError:
+        raise Raised(NUM) from None
+    if type(result) is float:
+        if not math.isfinite(result):
+            raise Raised(NUM)
+        if found.gives_date and context.uses_1904:
+            return result - OFFSET_1904
+    return result
+
+
+def _coerced(kind: str, value: Any, context: Context) -> Any:
+    match kind:
+        case "n":
+            return to_number(value)
+        case "t":
+            return to_text(value)
+        case "b":
+            return to_boolean(value)
+        case "d":
+            return to_number(value) + (OFFSET_1904 if context.uses_1904 else 0)
+        case "v" | "f":
+            return checked(value)
+        case _:
+            return value
+
+
+_EVALUATORS: dict[type, Callable[[Any, Context], Operand]] = {
+    Literal: _literal,
+    Constants: _constants,
+    Cell: _cell,
+    Range: _range,
+    Name: _name,
+    Unary: _unary,
+    Binary: _binary,
+    Group: _group,
+    Call: _call,
+    WindowOf: _window,
+}

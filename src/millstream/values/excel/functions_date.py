@@ -1,0 +1,319 @@
+"""Dates and times."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+
+from millstream.values.excel.arrays import Operand
+from millstream.values.excel.dates import (
+    LAST_DAY,
+    add_months,
+    clock_of,
+    date_of,
+    days_in_month,
+    is_leap,
+    serial_of,
+    weekday_of,
+)
+from millstream.values.excel.gather import scalars
+from millstream.values.excel.numerals import date_in_text, moment_in_text, time_in_text
+from millstream.values.excel.registry import Family, spec
+from millstream.values.excel.values import NUM, VALUE, Scalar, checked, fail, to_number
+
+
+def day_number(serial: float) -> float:
+    """A date that the calendar has, without its time of day."""
+    day = math.floor(serial)
+    return float(day) if 0 <= day <= LAST_DAY else fail(NUM)
+
+
+def date(year: float, month: float, day: float) -> float:
+    """Months and days may be too many or too few, and then count on."""
+    y = math.floor(year)
+    if 0 <= y < 1900:
+        y += 1900
+    if not 0 <= y <= 9999:
+        fail(NUM)
+    y, m = add_months(y, 1, math.floor(month) - 1)
+    if not 1900 <= y <= 9999:
+        return _before_1900(y, m, day)
+    return day_number(serial_of(y, m, 1) + math.floor(day) - 1)
+
+
+def _before_1900(year: int, month: int, day: float) -> float:
+    if not 1 <= year <= 9999:
+        fail(NUM)
+    first = dt.date(year, month, 1).toordinal() - dt.date(1899, 12, 31).toordinal()
+    return day_number(first + math.floor(day) - 1)
+
+
+def time(hour: float, minute: float, second: float) -> float:
+    if max(hour, minute, second) > 32767:
+        fail(NUM)
+    total = int(hour) * 3600 + int(minute) * 60 + int(second)
+    return (total % 86400) / 86400 if total >= 0 else fail(NUM)
+
+
+def year_of(serial: float) -> float:
+    return float(date_of(day_number(serial))[0])
+
+
+def month_of(serial: float) -> float:
+    return float(date_of(day_number(serial))[1])
+
+
+def day_of(serial: float) -> float:
+    return float(date_of(day_number(serial))[2])
+
+
+def _clock_part(serial: float, part: int) -> float:
+    return float(clock_of(serial)[part]) if serial >= 0 else fail(NUM)
+
+
+def weekday(serial: float, form: float = 1.0) -> float:
+    sunday_first = weekday_of(day_number(serial))
+    kind = int(form)
+    if kind == 1:
+        return float(sunday_first + 1)
+    if kind == 2:
+        return float((sunday_first - 1) % 7 + 1)
+    if kind == 3:
+        return float((sunday_first - 1) % 7)
+    if 11 <= kind <= 17:
+        return float((sunday_first - (kind - 10)) % 7 + 1)
+    fail(NUM)
+
+
+def week_number(serial: float, form: float = 1.0) -> float:
+    kind = int(form)
+    if kind == 21:
+        return iso_week(serial)
+    first_days = {1: 0, 2: 1, 11: 1, 12: 2, 13: 3, 14: 4, 15: 5, 16: 6, 17: 0}
+    if kind not in first_days:
+        fail(NUM)
+    day = day_number(serial)
+    start = serial_of(date_of(day)[0], 1, 1)
+    offset = (weekday_of(start) - first_days[kind]) % 7
+    return float((day - start + offset) // 7 + 1)
+
+
+def iso_week(serial: float) -> float:
+    day = day_number(serial)
+    thursday = day + 4 - ((weekday_of(day) - 1) % 7 + 1)
+    start = serial_of(date_of(thursday)[0], 1, 1)
+    return float((thursday - start) // 7 + 1)
+
+
+def months_later(serial: float, months: float) -> float:
+    year, month, day = date_of(day_number(serial))
+    year, month = add_months(year, month, int(months))
+    if not 1900 <= year <= 9999:
+        fail(NUM)
+    return serial_of(year, month, min(day, days_in_month(year, month)))
+
+
+def month_end(serial: float, months: float) -> float:
+    year, month, _ = date_of(day_number(serial))
+    year, month = add_months(year, month, int(months))
+    if not 1900 <= year <= 9999:
+        fail(NUM)
+    return serial_of(year, month, days_in_month(year, month))
+
+
+def days(end: float, start: float) -> float:
+    return day_number(end) - day_number(start)
+
+
+def days_360(start: float, end: float, is_european: Scalar = False) -> float:  # noqa: FBT002
+    y1, m1, d1 = date_of(day_number(start))
+    y2, m2, d2 = date_of(day_number(end))
+    if is_european:
+        d1, d2 = min(d1, 30), min(d2, 30)
+    else:
+        if d1 == days_in_month(y1, m1):
+            d1 = 30
+        if d2 == 31:
+            if d1 < 30:
+                y2, m2 = add_months(y2, m2, 1)
+                d2 = 1
+            else:
+                d2 = 30
+    return float((y2 - y1) * 360 + (m2 - m1) * 30 + d2 - d1)
+
+
+def date_difference(start: float, end: float, unit: str) -> float:
+    """DATEDIF: whole years, months or days."""
+    start, end = day_number(start), day_number(end)
+    if start > end:
+        fail(NUM)
+    y1, m1, d1 = date_of(start)
+    y2, m2, d2 = date_of(end)
+    months = (y2 - y1) * 12 + m2 - m1 - (d2 < d1)
+    match unit.upper():
+        case "Y":
+            return float(months // 12)
+        case "M":
+            return float(months)
+        case "D":
+            return end - start
+        case "YM":
+            return float(months % 12)
+        case "MD":
+            year, month = (y2, m2) if d2 >= d1 else add_months(y2, m2, -1)
+            return end - (serial_of(year, month, 1) + d1 - 1)
+        case "YD":
+            year = y2 if (m2, d2) >= (m1, d1) else y2 - 1
+            return end - serial_of(year, m1, min(d1, days_in_month(year, m1)))
+        case _:
+            fail(NUM)
+
+
+def year_fraction(start: float, end: float, basis: float = 0.0) -> float:
+    first, last = sorted((day_number(start), day_number(end)))
+    match int(basis):
+        case 0:
+            return _nasd_360(first, last) / 360
+        case 1:
+            return _actual_years(first, last)
+        case 2:
+            return (last - first) / 360
+        case 3:
+            return (last - first) / 365
+        case 4:
+            return days_360(first, last, is_european=True) / 360
+        case _:
+            fail(NUM)
+
+
+def _nasd_360(first: float, last: float) -> float:
+    y1, m1, d1 = date_of(first)
+    y2, m2, d2 = date_of(last)
+    start_is_last_of_february = m1 == 2 and d1 == days_in_month(y1, m1)
+    if start_is_last_of_february:
+        if m2 == 2 and d2 == days_in_month(y2, m2):
+            d2 = 30
+        d1 = 30
+    if d2 == 31 and d1 >= 30:
+        d2 = 30
+    d1 = min(d1, 30)
+    return (y2 - y1) * 360 + (m2 - m1) * 30 + d2 - d1
+
+
+def _actual_years(first: float, last: float) -> float:
+    y1, m1, d1 = date_of(first)
+    y2, m2, d2 = date_of(last)
+    is_within_a_year = y1 == y2 or (y2 == y1 + 1 and (m1, d1) >= (m2, d2))
+    if not is_within_a_year:
+        years = range(y1, y2 + 1)
+        return (last - first) / (sum(366 if is_leap(y) else 365 for y in years) / len(years))
+    if y1 == y2:
+        return (last - first) / (366 if is_leap(y1) else 365)
+    has_leap_day = (is_leap(y1) and (m1, d1) <= (2, 29)) or (is_leap(y2) and (m2, d2) >= (2, 29))
+    return (last - first) / (366 if has_leap_day else 365)
+
+
+# --- working days -----------------------------------------------------------------------
+
+_WEEKENDS = {
+    1: (6, 0), 2: (0, 1), 3: (1, 2), 4: (2, 3), 5: (3, 4), 6: (4, 5), 7: (5, 6), 11: (0,),
+    12: (1,), 13: (2,), 14: (3,), 15: (4,), 16: (5,), 17: (6,),
+}  # fmt: skip
+
+
+def _weekend(given: Scalar) -> frozenset[int]:
+    """The days off, Sunday being 0, from a number or a text such as "0000011"."""
+    if type(given) is str:
+        if len(given) != 7 or set(given) - {"0", "1"}:
+            fail(VALUE)
+        return frozenset((n + 1) % 7 for n, mark in enumerate(given) if mark == "1")
+    number = 1 if given is None else int(to_number(given))
+    return frozenset(_WEEKENDS[number]) if number in _WEEKENDS else fail(NUM)
+
+
+def _holidays(operand: Operand) -> frozenset[int]:
+    return frozenset(
+        math.floor(to_number(checked(v))) for v in scalars(operand) if v is not None and v != ""
+    )
+
+
+def network_days(start: float, end: float, holidays: Operand = None) -> float:
+    return network_days_intl(start, end, 1.0, holidays)
+
+
+def network_days_intl(
+    start: float, end: float, weekend: Scalar = 1.0, holidays: Operand = None
+) -> float:
+    off, free = _weekend(weekend), _holidays(holidays)
+    first, last = int(day_number(start)), int(day_number(end))
+    sign = 1
+    if first > last:
+        first, last, sign = last, first, -1
+    weeks, rest = divmod(last - first + 1, 7)
+    worked = weeks * (7 - len(off))
+    worked += sum(weekday_of(last - n) not in off for n in range(rest))
+    worked -= sum(first <= day <= last and weekday_of(day) not in off for day in free)
+    return float(sign * worked)
+
+
+def work_day(start: float, count: float, holidays: Operand = None) -> float:
+    return work_day_intl(start, count, 1.0, holidays)
+
+
+def work_day_intl(
+    start: float, count: float, weekend: Scalar = 1.0, holidays: Operand = None
+) -> float:
+    off, free = _weekend(weekend), _holidays(holidays)
+    if len(off) == 7:
+        fail(VALUE)
+    day, left = int(day_number(start)), abs(int(count))
+    if left > LAST_DAY:
+        fail(NUM)
+    step = 1 if count >= 0 else -1
+    while left:
+        day += step
+        if not 0 <= day <= LAST_DAY:
+            fail(NUM)
+        left -= weekday_of(day) not in off and day not in free
+    return float(day)
+
+
+def date_value(text: str) -> float:
+    found = moment_in_text(text.strip())
+    if found is None or (date_in_text(text.strip()) is None and found < 1):
+        fail(VALUE)
+    return float(math.floor(found))
+
+
+def time_value(text: str) -> float:
+    found = moment_in_text(text.strip())
+    if found is None:
+        found = time_in_text(text.strip())
+    return found % 1 if found is not None else fail(VALUE)
+
+
+DATES: Family = {
+    "DATE": spec("n n n", date, gives_date=True),
+    "DATEDIF": spec("d d t", date_difference),
+    "DATEVALUE": spec("t", date_value, gives_date=True),
+    "DAY": spec("d", day_of),
+    "DAYS": spec("d d", days),
+    "DAYS360": spec("d d b?", days_360),
+    "EDATE": spec("d n", months_later, gives_date=True),
+    "EOMONTH": spec("d n", month_end, gives_date=True),
+    "HOUR": spec("n", lambda s: _clock_part(s, 0)),
+    "ISOWEEKNUM": spec("d", iso_week),
+    "MINUTE": spec("n", lambda s: _clock_part(s, 1)),
+    "MONTH": spec("d", month_of),
+    "NETWORKDAYS": spec("d d r?", network_days),
+    "NETWORKDAYS.INTL": spec("d d v? r?", network_days_intl),
+    "SECOND": spec("n", lambda s: _clock_part(s, 2)),
+    "TIME": spec("n n n", time),
+    "TIMEVALUE": spec("t", time_value),
+    "WEEKDAY": spec("d n?", weekday),
+    "WEEKNUM": spec("d n?", week_number),
+    "WORKDAY": spec("d n r?", work_day, gives_date=True),
+    "WORKDAY.INTL": spec("d n v? r?", work_day_intl, gives_date=True),
+    "YEAR": spec("d", year_of),
+    "YEARFRAC": spec("d d n?", year_fraction),
+}

@@ -1,0 +1,579 @@
+"""Mathematics and trigonometry."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from millstream.values.excel.arrays import Operand
+from millstream.values.excel.gather import has_window, numbers
+from millstream.values.excel.operators import power
+from millstream.values.excel.registry import Family, spec
+from millstream.values.excel.rounding import modulo, round_down, round_half_away, round_up
+from millstream.values.excel.values import (
+    DIV0,
+    NUM,
+    VALUE,
+    Raised,
+    Scalar,
+    fail,
+    finite,
+    to_number,
+)
+
+
+def number_function(function: Callable[[float], float]) -> Callable[[float], float]:
+    """A function of one number; outside its domain it is `#NUM!`."""
+
+    def guarded(x: float) -> float:
+        try:
+            return finite(function(x))
+        except (ValueError, OverflowError):
+            raise Raised(NUM) from None
+
+    return guarded
+
+
+# --- rounding ---------------------------------------------------------------------------
+
+
+def whole(x: float) -> int:
+    """A number without its fraction, towards zero."""
+    return int(x)
+
+
+def rounded(x: float, digits: float) -> float:
+    """To the nearest, halves away from zero, as the number is shown with 15 digits."""
+    return round_half_away(x, _places(digits))
+
+
+def rounded_up(x: float, digits: float) -> float:
+    return finite(round_up(x, _places(digits)))
+
+
+def rounded_down(x: float, digits: float) -> float:
+    return round_down(x, _places(digits))
+
+
+def _places(digits: float) -> float:
+    return float(max(-300, min(300, whole(digits))))
+
+
+def mround(x: float, multiple: float) -> float:
+    if multiple == 0 or x == 0:
+        return 0.0
+    if (x < 0) != (multiple < 0):
+        fail(NUM)
+    return rounded(x / multiple, 0) * multiple
+
+
+def _steps(x: float, step: float) -> float:
+    """How many steps, with what is next to a whole number taken for it."""
+    ratio = x / step
+    near = round(ratio)
+    return float(near) if abs(ratio - near) < 1e-12 * max(1.0, abs(ratio)) else ratio
+
+
+def ceiling(x: float, step: float) -> float:
+    if x == 0 or step == 0:
+        return 0.0
+    if x > 0 > step:
+        fail(NUM)
+    return math.ceil(_steps(x, step)) * step + 0.0
+
+
+def floor(x: float, step: float) -> float:
+    if x == 0:
+        return 0.0
+    if step == 0:
+        fail(DIV0)
+    if x > 0 > step:
+        fail(NUM)
+    return math.floor(_steps(x, step)) * step + 0.0
+
+
+def ceiling_math(x: float, step: float = 1.0, mode: float = 0.0) -> float:
+    if step == 0 or x == 0:
+        return 0.0
+    ratio = _steps(x, abs(step))
+    away = x < 0 and mode != 0
+    return (math.floor(ratio) if away else math.ceil(ratio)) * abs(step) + 0.0
+
+
+def floor_math(x: float, step: float = 1.0, mode: float = 0.0) -> float:
+    if step == 0 or x == 0:
+        return 0.0
+    ratio = _steps(x, abs(step))
+    towards = x < 0 and mode != 0
+    return (math.ceil(ratio) if towards else math.floor(ratio)) * abs(step) + 0.0
+
+
+def truncated(x: float, digits: float = 0.0) -> float:
+    return rounded_down(x, digits)
+
+
+def even(x: float) -> float:
+    return math.copysign(2.0 * math.ceil(abs(x) / 2), x) + 0.0
+
+
+def odd(x: float) -> float:
+    if x == 0:
+        return 1.0
+    return math.copysign(2.0 * math.ceil((abs(x) + 1) / 2) - 1, x)
+
+
+def mod(x: float, divisor: float) -> float:
+    """The remainder has the sign of the divisor."""
+    if divisor == 0:
+        fail(DIV0)
+    if abs(x / divisor) > 1.125e15:
+        fail(NUM)
+    return modulo(x, divisor)
+
+
+def quotient(x: float, divisor: float) -> float:
+    if divisor == 0:
+        fail(DIV0)
+    return float(whole(x / divisor))
+
+
+# --- sums and products ------------------------------------------------------------------
+
+
+def total(*operands: Operand) -> float:
+    return finite(sum_of(numbers(*operands), is_exact=has_window(*operands)))
+
+
+def percent_of(part: Operand, whole: Operand) -> float:
+    divisor = total(whole)
+    if divisor == 0:
+        fail(DIV0)
+    return total(part) / divisor
+
+
+def sum_of(values: list[float], *, is_exact: bool) -> float:
+    """From left to right, as Excel adds; over a window exactly, rounded once.
+
+    What has left a window must leave no trace in its sum.
+    """
+    if is_exact:
+        try:
+            return math.fsum(values)
+        except OverflowError:
+            return math.inf
+    result = 0.0
+    for value in values:
+        result += value
+    return result
+
+
+def product(*operands: Operand) -> float:
+    """From left to right, as Excel multiplies; over a window exactly, rounded once."""
+    found = [n for o in operands if o is not None for n in numbers(o)]
+    if not found:
+        return 0.0
+    return finite(exact_product(found) if has_window(*operands) else math.prod(found))
+
+
+def exact_product(values: list[float]) -> float:
+    """The nearest float to the product, or an infinity; zero has no sign."""
+    over, under = zip(*(v.as_integer_ratio() for v in values), strict=True)
+    scale: int = 1 << sum(u.bit_length() - 1 for u in under)
+    try:
+        return _product_in_halves(over) / scale + 0.0
+    except OverflowError:
+        return math.inf
+
+
+def _product_in_halves(values: Sequence[int]) -> int:
+    """Long numbers are multiplied by long ones, which is fast."""
+    if len(values) <= 8:
+        return math.prod(values)
+    middle = len(values) // 2
+    return _product_in_halves(values[:middle]) * _product_in_halves(values[middle:])
+
+
+def sum_of_squares(*operands: Operand) -> float:
+    squares = [n * n for n in numbers(*operands)]
+    return finite(sum_of(squares, is_exact=has_window(*operands)))
+
+
+def series(x: float, start: float, step: float, coefficients: Operand) -> float:
+    terms = numbers(coefficients)
+    return finite(sum(a * power(x, start + i * step) for i, a in enumerate(terms)))
+
+
+# --- whole numbers ----------------------------------------------------------------------
+
+
+def _naturals(operands: tuple[Operand, ...]) -> list[int]:
+    found = [whole(n) for n in numbers(*operands)]
+    if any(n < 0 for n in found):
+        fail(NUM)
+    return found
+
+
+def gcd(*operands: Operand) -> float:
+    return float(math.gcd(*_naturals(operands)))
+
+
+def lcm(*operands: Operand) -> float:
+    found = _naturals(operands)
+    return finite(float(math.lcm(*found))) if found else 0.0
+
+
+def factorial(x: float) -> float:
+    if x < 0 or x >= 171:
+        fail(NUM)
+    return float(math.factorial(whole(x)))
+
+
+def double_factorial(x: float) -> float:
+    n = whole(x)
+    if n < -1 or n > 300:
+        fail(NUM)
+    return finite(float(math.prod(range(n, 0, -2))))
+
+
+#: From twice as many there are more than 2^1024 ways to choose as many.
+_MOST_CHOSEN = 1024
+
+
+def combinations(n: float, k: float) -> float:
+    n, k = whole(n), whole(k)
+    if n < 0 or k < 0 or k > n:
+        fail(NUM)
+    return _chosen(n, k)
+
+
+def _chosen(n: int, k: int) -> float:
+    """The ways to choose k of n; so many that they are no number are not counted."""
+    return _as_float(math.comb(n, k)) if min(k, n - k) <= _MOST_CHOSEN else fail(NUM)
+
+
+def combinations_repeated(n: float, k: float) -> float:
+    n, k = whole(n), whole(k)
+    if n < 0 or k < 0 or (n == 0 and k > 0):
+        fail(NUM)
+    return _chosen(n + k - 1, k) if n + k else 1.0
+
+
+def permutations(n: float, k: float) -> float:
+    n, k = whole(n), whole(k)
+    if n < 0 or k < 0 or k > n:
+        fail(NUM)
+    return _as_float(math.perm(n, k)) if k <= _MOST_CHOSEN else fail(NUM)
+
+
+def permutations_repeated(n: float, k: float) -> float:
+    if n < 0 or k < 0:
+        fail(NUM)
+    return power(float(whole(n)), float(whole(k))) if k else 1.0
+
+
+def _as_float(n: int) -> float:
+    try:
+        return float(n)
+    except OverflowError:
+        raise Raised(NUM) from None
+
+
+def multinomial(*operands: Operand) -> float:
+    found = _naturals(operands)
+    result, chosen = 1, 0
+    for n in found:
+        chosen += n
+        if min(n, chosen - n) > _MOST_CHOSEN:
+            fail(NUM)
+        result *= math.comb(chosen, n)
+    return _as_float(result)
+
+
+# --- logarithms, roots ------------------------------------------------------------------
+
+
+def logarithm(x: float, base: float = 10.0) -> float:
+    if x <= 0 or base <= 0:
+        fail(NUM)
+    if base == 1:
+        fail(DIV0)
+    if base == 10:
+        return math.log10(x)
+    return math.log2(x) if base == 2 else math.log(x) / math.log(base)
+
+
+def exponential(x: float) -> float:
+    return number_function(math.exp)(x)
+
+
+def atan2(x: float, y: float) -> float:
+    if x == 0 and y == 0:
+        fail(DIV0)
+    return math.atan2(y, x)
+
+
+def _reciprocal(function: Callable[[float], float]) -> Callable[[float], float]:
+    def inverse(x: float) -> float:
+        value = function(x)
+        return finite(1 / value) if value else fail(DIV0)
+
+    return inverse
+
+
+def acoth(x: float) -> float:
+    if abs(x) <= 1:
+        fail(NUM)
+    return math.atanh(1 / x)
+
+
+def acot(x: float) -> float:
+    return math.pi / 2 - math.atan(x)
+
+
+# --- bases ------------------------------------------------------------------------------
+
+_ROMAN = ((1000, "M"), (500, "D"), (100, "C"), (50, "L"), (10, "X"), (5, "V"), (1, "I"))
+
+
+def roman(x: float, form: Scalar = 0.0) -> str:
+    n = whole(x)
+    if not 0 <= n < 4000:
+        fail(VALUE)
+    steps = (0 if form else 4) if type(form) is bool else whole(to_number(form))
+    if not 0 <= steps <= 4:
+        fail(VALUE)
+    text = ""
+    for place in range(0, len(_ROMAN), 2):
+        unit, letter = _ROMAN[place]
+        digit = n // unit
+        if digit % 5 == 4:
+            # Four or nine: a smaller letter before a larger one. The form says how many
+            # letters further down the smaller one may be taken from, if enough is left.
+            larger = place - 1 if digit == 4 else place - 2
+            smaller = place
+            limit = min(place + steps, len(_ROMAN) - 1)
+            while smaller < limit and _ROMAN[larger][0] - _ROMAN[smaller + 1][0] <= n:
+                smaller += 1
+            text += _ROMAN[smaller][1] + _ROMAN[larger][1]
+            n += _ROMAN[smaller][0] - _ROMAN[larger][0]
+        else:
+            text += (_ROMAN[place - 1][1] if digit > 4 else "") + letter * (digit % 5)
+            n %= unit
+    return text
+
+
+def arabic(text: str) -> float:
+    letters = text.strip().upper()
+    sign = -1 if letters.startswith("-") else 1
+    values = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
+    found = [values[c] if c in values else fail(VALUE) for c in letters.removeprefix("-")]
+    following = [*found[1:], 0][: len(found)]
+    result = sum(-a if a < b else a for a, b in zip(found, following, strict=True))
+    return float(sign * result)
+
+
+_DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+def digits_of(n: int, radix: int) -> str:
+    text = ""
+    while n:
+        n, digit = divmod(n, radix)
+        text = _DIGITS[digit] + text
+    return text or "0"
+
+
+def base(x: float, radix: float, length: float = 0.0) -> str:
+    if x < 0 or x >= 2**53 or not 2 <= whole(radix) <= 36 or length < 0:
+        fail(NUM)
+    return digits_of(whole(x), whole(radix)).rjust(whole(length), "0")
+
+
+def decimal(text: str, radix: float) -> float:
+    if not 2 <= whole(radix) <= 36:
+        fail(NUM)
+    try:
+        return float(int(text.strip() or "0", whole(radix)))
+    except ValueError:
+        raise Raised(NUM) from None
+
+
+def from_radix(radix: int) -> Callable[[Scalar], float]:
+    """BIN2DEC and its kin: ten digits, of which the first may be a sign."""
+
+    def convert(value: Scalar) -> float:
+        text = _digits_given(value)
+        if len(text) > 10 or not (text or "0").isalnum():
+            fail(NUM)
+        try:
+            n = int(text or "0", radix)
+        except ValueError:
+            raise Raised(NUM) from None
+        limit = radix**10 if radix != 2 else 2**10
+        return float(n - limit if len(text) == 10 and n >= limit // 2 else n)
+
+    return convert
+
+
+def _digits_given(value: Scalar) -> str:
+    if type(value) is bool:
+        fail(VALUE)
+    if type(value) is float:
+        if value != whole(value) or value < 0:
+            fail(NUM)
+        return str(whole(value))
+    return "" if value is None else str(value).strip()
+
+
+def to_radix(radix: int) -> Callable[..., str]:
+    half = (radix**10 if radix != 2 else 2**10) // 2
+
+    def convert(value: Scalar, places: float | None = None) -> str:
+        if places is not None and not 1 <= whole(places) <= 10:
+            fail(NUM)  # whatever the number is
+        n = whole(to_number(value))
+        if not -half <= n < half:
+            fail(NUM)
+        if n < 0:
+            return digits_of(n + 2 * half, radix).rjust(10, "0")
+        text = digits_of(n, radix)
+        if places is None:
+            return text
+        if whole(places) < len(text):
+            fail(NUM)
+        return text.rjust(whole(places), "0")
+
+    return convert
+
+
+def _between(source: int, target: int) -> Callable[..., str]:
+    read, write = from_radix(source), to_radix(target)
+
+    def convert(value: Scalar, places: float | None = None) -> str:
+        return write(read(value), places)
+
+    return convert
+
+
+def _bits(function: Callable[[int, int], int]) -> Callable[[float, float], float]:
+    def apply(a: float, b: float) -> float:
+        if min(a, b) < 0 or max(a, b) >= 2**48 or a != whole(a) or b != whole(b):
+            fail(NUM)
+        return float(function(whole(a), whole(b)))
+
+    return apply
+
+
+def _shift(a: float, by: float) -> float:
+    if a < 0 or a >= 2**48 or abs(by) > 53:
+        fail(NUM)
+    n = whole(a) << whole(by) if by >= 0 else whole(a) >> -whole(by)
+    return float(n) if n < 2**48 else fail(NUM)
+
+
+def delta(a: float, b: float = 0.0) -> float:
+    return 1.0 if a == b else 0.0
+
+
+def gestep(a: float, step: float = 0.0) -> float:
+    return 1.0 if a >= step else 0.0
+
+
+def error_function(low: float, high: float | None = None) -> float:
+    return math.erf(low) if high is None else math.erf(high) - math.erf(low)
+
+
+def _sqrtpi(x: float) -> float:
+    return math.sqrt(x * math.pi) if x >= 0 else fail(NUM)
+
+
+def _sign(x: float) -> float:
+    return float((x > 0) - (x < 0))
+
+
+def _limited(function: Callable[[float], float]) -> Callable[[float], float]:
+    """Excel's sines know angles below 2^27 only."""
+    return lambda x: function(x) if abs(x) < 2**27 else fail(NUM)
+
+
+_ONE: dict[str, Callable[[float], float]] = {
+    "ABS": abs, "ACOS": math.acos, "ACOSH": math.acosh, "ASIN": math.asin,
+    "ASINH": math.asinh, "ATAN": math.atan, "ATANH": math.atanh, "COS": _limited(math.cos),
+    "COSH": math.cosh, "EXP": math.exp, "LN": math.log, "LOG10": math.log10,
+    "RADIANS": math.radians, "SIN": _limited(math.sin), "SINH": math.sinh, "SQRT": math.sqrt,
+    "TAN": _limited(math.tan), "TANH": math.tanh, "DEGREES": math.degrees, "SIGN": _sign,
+    "INT": lambda x: float(math.floor(x)), "EVEN": even, "ODD": odd, "ACOT": acot,
+    "ACOTH": acoth, "SQRTPI": _sqrtpi, "ERFC": math.erfc, "ERFC.PRECISE": math.erfc,
+    "ERF.PRECISE": math.erf,
+}  # fmt: skip
+
+MATH: Family = {
+    **{name: spec("n", number_function(f)) for name, f in _ONE.items()},
+    **{
+        name: spec("n", _reciprocal(number_function(f)))
+        for name, f in (
+            ("COT", math.tan),
+            ("COTH", math.tanh),
+            ("CSC", math.sin),
+            ("CSCH", math.sinh),
+            ("SEC", math.cos),
+            ("SECH", math.cosh),
+        )
+    },
+    "ARABIC": spec("t", arabic),
+    "ATAN2": spec("n n", atan2),
+    "BASE": spec("n n n?", base),
+    "BIN2DEC": spec("v", from_radix(2)),
+    "BIN2HEX": spec("v n?", _between(2, 16)),
+    "BIN2OCT": spec("v n?", _between(2, 8)),
+    "BITAND": spec("n n", _bits(lambda a, b: a & b)),
+    "BITLSHIFT": spec("n n", _shift),
+    "BITOR": spec("n n", _bits(lambda a, b: a | b)),
+    "BITRSHIFT": spec("n n", lambda a, by: _shift(a, -by)),
+    "BITXOR": spec("n n", _bits(lambda a, b: a ^ b)),
+    "CEILING": spec("n n", ceiling),
+    "CEILING.MATH": spec("n n? n?", ceiling_math),
+    "CEILING.PRECISE": spec("n n?", ceiling_math),
+    "COMBIN": spec("n n", combinations),
+    "COMBINA": spec("n n", combinations_repeated),
+    "DEC2BIN": spec("v n?", to_radix(2)),
+    "DEC2HEX": spec("v n?", to_radix(16)),
+    "DEC2OCT": spec("v n?", to_radix(8)),
+    "DECIMAL": spec("t n", decimal),
+    "DELTA": spec("n n?", delta),
+    "ERF": spec("n n?", error_function),
+    "FACT": spec("n", factorial),
+    "FACTDOUBLE": spec("n", double_factorial),
+    "FLOOR": spec("n n", floor),
+    "FLOOR.MATH": spec("n n? n?", floor_math),
+    "FLOOR.PRECISE": spec("n n?", floor_math),
+    "GCD": spec("r+", gcd),
+    "GESTEP": spec("n n?", gestep),
+    "HEX2BIN": spec("v n?", _between(16, 2)),
+    "HEX2DEC": spec("v", from_radix(16)),
+    "HEX2OCT": spec("v n?", _between(16, 8)),
+    "ISO.CEILING": spec("n n?", ceiling_math),
+    "LCM": spec("r+", lcm),
+    "LOG": spec("n n?", logarithm),
+    "MOD": spec("n n", mod),
+    "MROUND": spec("n n", mround),
+    "MULTINOMIAL": spec("r+", multinomial),
+    "OCT2BIN": spec("v n?", _between(8, 2)),
+    "OCT2DEC": spec("v", from_radix(8)),
+    "OCT2HEX": spec("v n?", _between(8, 16)),
+    "PERMUT": spec("n n", permutations),
+    "PERMUTATIONA": spec("n n", permutations_repeated),
+    "PI": spec("", lambda: math.pi),
+    "POWER": spec("n n", power),
+    "PRODUCT": spec("r+", product),
+    "PERCENTOF": spec("r r", percent_of),
+    "QUOTIENT": spec("n n", quotient),
+    "ROMAN": spec("n v?", roman),
+    "ROUND": spec("n n", rounded),
+    "ROUNDDOWN": spec("n n", rounded_down),
+    "ROUNDUP": spec("n n", rounded_up),
+    "SERIESSUM": spec("n n n r", series),
+    "SUM": spec("r+", total),
+    "SUMSQ": spec("r+", sum_of_squares),
+    "TRUNC": spec("n n?", truncated),
+}

@@ -1,0 +1,208 @@
+"""Least squares: LINEST, TREND and their exponential kin."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from millstream.values.excel.arrays import Array, Operand
+from millstream.values.excel.functions_lookup import matrix
+from millstream.values.excel.registry import Family, spec
+from millstream.values.excel.values import NA, NUM, REF, Scalar, fail
+
+Matrix = np.ndarray[Any, np.dtype[Any]]
+
+
+def _ys(operand: Operand) -> Matrix:
+    return np.array(matrix(operand), np.float64)
+
+
+def _xs(operand: Operand, ys: Matrix) -> Matrix:
+    """One row per observation; by default 1, 2, 3, ..."""
+    if operand is None:
+        return np.arange(1, ys.size + 1, dtype=np.float64).reshape(-1, 1)
+    xs = np.array(matrix(operand), np.float64)
+    if xs.shape == ys.shape:
+        return xs.reshape(-1, 1)
+    if ys.shape[1] == 1 and xs.shape[0] == ys.shape[0]:
+        return xs
+    if ys.shape[0] == 1 and xs.shape[1] == ys.shape[1]:
+        return xs.T
+    fail(REF)
+
+
+#: A column of which less is left, once the others are taken out of it, is a sum of them.
+_REDUNDANT = 1e-13
+
+
+@dataclass(frozen=True, slots=True)
+class _Fit:
+    """A fit by least squares: `errors` times the spread of the residue are standard errors."""
+
+    coefficients: tuple[float, ...]
+    constant: float
+    errors: tuple[float, ...]
+    constant_error: float
+    residual: float
+    total: float
+    used: int
+    degrees: int
+
+
+def _fitted(ys: Matrix, xs: Matrix, *, has_constant: bool) -> _Fit:
+    """By orthogonal columns, in the longest floats there are.
+
+    The squares of the columns, which solving for the coefficients at once would need, keep only
+    half the digits: of Longley's famous data nothing would be left. As in Excel a column that is
+    a sum of others has the coefficient 0.
+    """
+    flat, columns = ys.reshape(-1).astype(np.longdouble), xs.astype(np.longdouble)
+    if len(flat) < columns.shape[1] + has_constant:
+        fail(NUM)
+    means = columns.mean(axis=0) * has_constant
+    middle = flat.mean() * has_constant
+    wanted = flat - middle
+    kept, basis, triangle = _orthogonal(columns - means)
+    parts = basis.T @ wanted
+    inverse = _inverse(triangle)
+    rest = wanted - basis @ parts
+    found, errors = np.zeros((2, columns.shape[1]), np.longdouble)
+    found[kept] = inverse @ parts
+    errors[kept] = np.sqrt((inverse**2).sum(axis=1))
+    leverage = means[kept] @ inverse
+    return _Fit(
+        tuple(map(float, found)), float(middle - means @ found), tuple(map(float, errors)),
+        float(np.sqrt(1 / np.longdouble(len(flat)) + leverage @ leverage)),
+        float(rest @ rest), float(wanted @ wanted), len(kept),
+        len(flat) - len(kept) - has_constant,
+    )  # fmt: skip
+
+
+def _orthogonal(columns: Matrix) -> tuple[list[int], Matrix, Matrix]:
+    """The columns that are no sum of those before, an orthonormal basis, and what leads to it."""
+    kept: list[int] = []
+    basis = np.zeros((len(columns), 0), np.longdouble)
+    triangle = np.zeros((columns.shape[1], columns.shape[1]), np.longdouble)
+    for number in range(columns.shape[1]):
+        rest = columns[:, number].copy()
+        size = np.sqrt(rest @ rest)
+        for _ in range(2):  # the second time takes out what rounding has left
+            parts = basis.T @ rest
+            rest -= basis @ parts
+            triangle[: len(kept), len(kept)] += parts
+        left = np.sqrt(rest @ rest)
+        if left <= _REDUNDANT * size:
+            triangle[:, len(kept)] = 0
+            continue
+        triangle[len(kept), len(kept)] = left
+        kept.append(number)
+        basis = np.hstack([basis, (rest / left).reshape(-1, 1)])
+    return kept, basis, triangle[: len(kept), : len(kept)]
+
+
+def _inverse(triangle: Matrix) -> Matrix:
+    """That of an upper triangle; numpy's own knows no long floats."""
+    size = len(triangle)
+    found = np.zeros((size, size), np.longdouble)
+    for row in range(size - 1, -1, -1):
+        rest = -triangle[row, row + 1 :] @ found[row + 1 :]
+        rest[row] += 1
+        found[row] = rest / triangle[row, row]
+    return found
+
+
+def linest(
+    known_ys: Operand,
+    known_xs: Operand = None,
+    constant: Scalar = True,  # noqa: FBT002
+    statistics: Scalar = False,  # noqa: FBT002
+) -> Array:
+    ys = _ys(known_ys)
+    return _table(ys, _xs(known_xs, ys), constant, statistics)
+
+
+def _table(ys: Matrix, xs: Matrix, constant: Scalar, statistics: Scalar) -> Array:
+    has_constant = constant is not False
+    fit = _fitted(ys, xs, has_constant=has_constant)
+    # Excel gives the coefficients from the last variable to the first, then the constant.
+    first: tuple[Scalar, ...] = (*fit.coefficients[::-1], fit.constant)
+    if not statistics:
+        return Array((first,))
+    variance = fit.residual / fit.degrees if fit.degrees else 0.0
+    spread = math.sqrt(variance)
+    errors: tuple[Scalar, ...] = tuple(e * spread for e in fit.errors[::-1])
+    errors += (fit.constant_error * spread if has_constant else NA,)
+    explained = fit.total - fit.residual
+    pad = (NA,) * (len(first) - 2)
+    f_value: Scalar = explained / fit.used / variance if variance and fit.used else NUM
+    return Array((
+        first, errors, (explained / fit.total if fit.total else 1.0, spread, *pad),
+        (f_value, float(fit.degrees), *pad), (explained, fit.residual, *pad),
+    ))  # fmt: skip
+
+
+def logest(
+    known_ys: Operand,
+    known_xs: Operand = None,
+    constant: Scalar = True,  # noqa: FBT002
+    statistics: Scalar = False,  # noqa: FBT002
+) -> Array:
+    ys = _ys(known_ys)
+    if (ys <= 0).any():
+        fail(NUM)
+    rows = _table(np.log(ys), _xs(known_xs, ys), constant, statistics).rows
+    powers = tuple(math.exp(v) if type(v) is float else v for v in rows[0])
+    return Array((powers, *rows[1:]))
+
+
+def trend(
+    known_ys: Operand,
+    known_xs: Operand = None,
+    new_xs: Operand = None,
+    constant: Scalar = True,  # noqa: FBT002
+) -> Array:
+    ys = _ys(known_ys)
+    return _predicted(ys, known_xs, new_xs, constant, ys)
+
+
+def growth(
+    known_ys: Operand,
+    known_xs: Operand = None,
+    new_xs: Operand = None,
+    constant: Scalar = True,  # noqa: FBT002
+) -> Array:
+    ys = _ys(known_ys)
+    if (ys <= 0).any():
+        fail(NUM)
+    logarithms = _predicted(np.log(ys), known_xs, new_xs, constant, ys)
+    return Array(
+        tuple(tuple(math.exp(v) if type(v) is float else v for v in r) for r in logarithms.rows)
+    )
+
+
+def _predicted(
+    ys: Matrix, known_xs: Operand, new_xs: Operand, constant: Scalar, shape: Matrix
+) -> Array:
+    xs = _xs(known_xs, ys)
+    fit = _fitted(ys, xs, has_constant=constant is not False)
+    if new_xs is None:
+        new, is_row = xs, shape.shape[0] == 1
+    else:
+        given = np.array(matrix(new_xs), np.float64)
+        is_row = given.shape[0] == 1 and xs.shape[1] == 1
+        new = given.reshape(-1, 1) if xs.shape[1] == 1 else given
+        if new.shape[1] != xs.shape[1]:
+            fail(REF)
+    values = tuple(float(v) for v in new @ np.array(fit.coefficients) + fit.constant)
+    return Array((values,)) if is_row else Array(tuple((v,) for v in values))
+
+
+REGRESSION: Family = {
+    "GROWTH": spec("a r? r? b?", growth),
+    "LINEST": spec("a r? b? b?", linest),
+    "LOGEST": spec("a r? b? b?", logest),
+    "TREND": spec("a r? r? b?", trend),
+}

@@ -1,0 +1,539 @@
+"""Statistics over values: counts, means, spreads, order, pairs."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Protocol
+
+from millstream.values.excel.arrays import Area, Array, Operand, Table, Union, column_of
+from millstream.values.excel.functions_math import rounded_down, sum_of
+from millstream.values.excel.gather import (
+    Tables,
+    given,
+    has_window,
+    numbers,
+    numbers_and_more,
+    plain_numbers,
+    scalars,
+)
+from millstream.values.excel.numerals import number_in_text
+from millstream.values.excel.registry import Family, spec
+from millstream.values.excel.rounding import SQUARABLE
+from millstream.values.excel.values import (
+    DIV0,
+    NA,
+    NUM,
+    VALUE,
+    ErrorValue,
+    Raised,
+    Scalar,
+    checked,
+    fail,
+    finite,
+)
+
+
+def _sum(values: list[float]) -> float:
+    result = 0.0
+    for value in values:
+        result += value
+    return result
+
+
+# --- counts -----------------------------------------------------------------------------
+
+
+def count(*operands: Operand) -> float:
+    found = 0
+    for operand in operands:
+        if isinstance(operand, Tables):
+            found += sum(1 for v in operand.given() if type(v) is float)
+        else:
+            found += _counts(operand)
+    return float(found)
+
+
+def _counts(value: Scalar) -> bool:
+    """A written text counts if it can be read as a number; an argument left out counts too."""
+    if type(value) is str:
+        return number_in_text(value) is not None
+    return type(value) is not ErrorValue
+
+
+def count_all(*operands: Operand) -> float:
+    return float(sum(1 for _ in given(*operands)))
+
+
+def count_blank(operand: Operand) -> float:
+    if not isinstance(operand, Area):
+        return float(sum(1 for v in scalars(operand) if v is None or v == ""))
+    cells = operand.height * operand.width
+    return float(cells - sum(1 for v in operand.given() if type(v) is not str or v != ""))
+
+
+# --- means ------------------------------------------------------------------------------
+
+
+def mean(values: list[float]) -> float:
+    return finite(_sum(values) / len(values)) if values else fail(DIV0)
+
+
+def average(*operands: Operand) -> float:
+    values = numbers(*operands)
+    if not values:
+        fail(DIV0)
+    return finite(sum_of(values, is_exact=has_window(*operands)) / len(values))
+
+
+def geometric_mean(*operands: Operand) -> float:
+    values = numbers(*operands)
+    if not values or min(values) <= 0:
+        fail(NUM)
+    return math.exp(mean([math.log(v) for v in values]))
+
+
+def harmonic_mean(*operands: Operand) -> float:
+    values = numbers(*operands)
+    if not values or min(values) <= 0:
+        fail(NUM)
+    return len(values) / _sum([1 / v for v in values])
+
+
+def trimmed_mean(operand: Operand, share: float) -> float:
+    values = sorted(numbers(operand))
+    if not 0 <= share < 1 or not values:
+        fail(NUM)
+    cut = int(rounded_down(len(values) * share / 2, 0))
+    return mean(values[cut : len(values) - cut])
+
+
+# --- spreads ----------------------------------------------------------------------------
+
+
+def squared_deviations(values: list[float]) -> float:
+    middle = mean(values)
+    return _sum([(v - middle) ** 2 for v in values])
+
+
+def variance(values: list[float], *, is_sample: bool) -> float:
+    divisor = len(values) - is_sample
+    return finite(squared_deviations(values) / divisor) if divisor > 0 else fail(DIV0)
+
+
+def variance_of_window(values: list[float], *, is_sample: bool) -> float:
+    """From exact sums, rounded once, so that what has left a window leaves no trace in it."""
+    count = len(values)
+    if count <= is_sample:
+        fail(DIV0)
+    if not all(abs(v) < SQUARABLE for v in values):
+        fail(NUM)
+    squares = sum(Fraction(v) ** 2 for v in values)
+    upper = count * squares - sum(Fraction(v) for v in values) ** 2
+    return float(upper) / (count * (count - is_sample))
+
+
+def _spread(
+    choose: Callable[..., list[float]], *, is_sample: bool, is_root: bool
+) -> Callable[..., float]:
+    def spread(*operands: Operand) -> float:
+        measure = variance_of_window if has_window(*operands) else variance
+        value = measure(choose(*operands), is_sample=is_sample)
+        return math.sqrt(value) if is_root else value
+
+    return spread
+
+
+def mean_deviation(*operands: Operand) -> float:
+    values = numbers(*operands)
+    if not values:
+        fail(NUM)
+    middle = mean(values)
+    return mean([abs(v - middle) for v in values])
+
+
+def deviations(*operands: Operand) -> float:
+    values = numbers(*operands)
+    return squared_deviations(values) if values else fail(NUM)
+
+
+def _moments(operands: tuple[Operand, ...], least: int) -> tuple[list[float], int]:
+    values = numbers(*operands)
+    if len(values) < least:
+        fail(DIV0)
+    middle, deviation = mean(values), math.sqrt(variance(values, is_sample=True))
+    if deviation == 0:
+        fail(DIV0)
+    return [(v - middle) / deviation for v in values], len(values)
+
+
+def skewness(*operands: Operand) -> float:
+    parts, n = _moments(operands, 3)
+    return n / ((n - 1) * (n - 2)) * _sum([p**3 for p in parts])
+
+
+def skewness_of_all(*operands: Operand) -> float:
+    values = numbers(*operands)
+    if len(values) < 3:
+        fail(DIV0)
+    middle, spread = mean(values), math.sqrt(variance(values, is_sample=False))
+    return mean([((v - middle) / spread) ** 3 for v in values]) if spread else fail(DIV0)
+
+
+def kurtosis(*operands: Operand) -> float:
+    parts, n = _moments(operands, 4)
+    head = n * (n + 1) / ((n - 1) * (n - 2) * (n - 3)) * _sum([p**4 for p in parts])
+    return head - 3 * (n - 1) ** 2 / ((n - 2) * (n - 3))
+
+
+def standardized(x: float, middle: float, deviation: float) -> float:
+    return (x - middle) / deviation if deviation > 0 else fail(NUM)
+
+
+class Ordered(Protocol):
+    """Numbers in order, in a list or in something better."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, index: int, /) -> float: ...
+
+
+# --- order ------------------------------------------------------------------------------
+
+
+def smallest(*operands: Operand) -> float:
+    return min(numbers(*operands), default=0.0)
+
+
+def largest(*operands: Operand) -> float:
+    return max(numbers(*operands), default=0.0)
+
+
+def smallest_of_all(*operands: Operand) -> float:
+    return min(numbers_and_more(*operands), default=0.0)
+
+
+def largest_of_all(*operands: Operand) -> float:
+    return max(numbers_and_more(*operands), default=0.0)
+
+
+def large(operand: Operand, k: float) -> float:
+    return _kth(sorted(numbers(operand), reverse=True), k)
+
+
+def small(operand: Operand, k: float) -> float:
+    return _kth(sorted(numbers(operand)), k)
+
+
+def _kth(values: list[float], k: float) -> float:
+    """The k-th value; a fraction counts as the next whole number, but one below 1 is none."""
+    return values[math.ceil(k) - 1] if 1 <= k <= len(values) else fail(NUM)
+
+
+def median_of(values: list[float]) -> float:
+    values = sorted(values)
+    if not values:
+        fail(NUM)
+    middle = len(values) // 2
+    if len(values) % 2:
+        return values[middle]
+    return (values[middle - 1] + values[middle]) / 2
+
+
+def median(*operands: Operand) -> float:
+    return median_of(numbers(*operands))
+
+
+def mode(*operands: Operand) -> float:
+    return _modes(plain_numbers(*operands))[0]
+
+
+def _modes(values: list[float]) -> list[float]:
+    counts = Counter(values)
+    most = max(counts.values(), default=0)
+    if most < 2:
+        fail(NA)
+    return [v for v, n in counts.items() if n == most]
+
+
+def all_modes(*operands: Operand) -> Array:
+    return column_of(tuple(_modes(plain_numbers(*operands))))
+
+
+def percentile_of(values: Ordered, share: float) -> float:
+    """Between the ordered values, the first at 0 and the last at 1."""
+    if not values or not 0 <= share <= 1:
+        fail(NUM)
+    return _interpolated(values, share * (len(values) - 1))
+
+
+def _interpolated(values: Ordered, place: float) -> float:
+    low = math.floor(place)
+    if low + 1 >= len(values):
+        return values[-1]
+    return values[low] + (place - low) * (values[low + 1] - values[low])
+
+
+def percentile(operand: Operand, share: float) -> float:
+    return percentile_of(sorted(numbers(operand)), share)
+
+
+def percentile_exclusive(operand: Operand, share: float) -> float:
+    values = sorted(numbers(operand))
+    place = share * (len(values) + 1) - 1
+    if not values or place < 0 or place > len(values) - 1:
+        fail(NUM)
+    return _interpolated(values, place)
+
+
+def quartile(operand: Operand, which: float) -> float:
+    if not 0 <= which < 5:
+        fail(NUM)
+    return percentile(operand, int(which) / 4)
+
+
+def quartile_exclusive(operand: Operand, which: float) -> float:
+    if not 1 <= which < 4:
+        fail(NUM)
+    return percentile_exclusive(operand, int(which) / 4)
+
+
+def percent_rank(operand: Operand, x: float, digits: float = 3.0) -> float:
+    values = sorted(numbers(operand))
+    if not values or digits < 1:
+        fail(NUM)
+    if not values[0] <= x <= values[-1]:
+        fail(NA)
+    if len(values) == 1:
+        return 1.0
+    return rounded_down(_place(values, x) / (len(values) - 1), digits)
+
+
+def percent_rank_exclusive(operand: Operand, x: float, digits: float = 3.0) -> float:
+    values = sorted(numbers(operand))
+    if not values or digits < 1:
+        fail(NUM)
+    if not values[0] <= x <= values[-1]:
+        fail(NA)
+    return rounded_down((_place(values, x) + 1) / (len(values) + 1), digits)
+
+
+def _place(values: list[float], x: float) -> float:
+    """Where a number stands among ordered ones, between two of them if need be."""
+    below = sum(1 for v in values if v < x)
+    if values[below] == x:
+        return float(below)
+    low, high = values[below - 1], values[below]
+    return below - 1 + (x - low) / (high - low)
+
+
+def rank(x: float, operand: Operand, order: float = 0.0) -> float:
+    values = numbers(operand)
+    if x not in values:
+        fail(NA)
+    return 1.0 + sum(1 for v in values if (v < x if order else v > x))
+
+
+def rank_average(x: float, operand: Operand, order: float = 0.0) -> float:
+    return rank(x, operand, order) + (numbers(operand).count(x) - 1) / 2
+
+
+def frequency(operand: Operand, bins: Operand) -> Array:
+    limits = numbers(bins)
+    counts = [0] * (len(limits) + 1)
+    ordered = sorted(range(len(limits)), key=lambda n: limits[n])
+    for value in numbers(operand):
+        home = next((n for n in ordered if value <= limits[n]), len(limits))
+        counts[home] += 1
+    return column_of(tuple(float(c) for c in counts))
+
+
+# --- pairs ------------------------------------------------------------------------------
+
+
+def pairs(first: Operand, second: Operand) -> tuple[list[float], list[float]]:
+    """Numbers that stand at the same place; a pair with anything else is passed over."""
+    one, other = list(scalars(first)), list(scalars(second))
+    if len(one) != len(other):
+        fail(NA)
+    for value in (*one, *other):
+        checked(value)  # an error matters, even beside an empty cell
+    found = [
+        (a, b) for a, b in zip(one, other, strict=True) if type(a) is float and type(b) is float
+    ]
+    return [a for a, _ in found], [b for _, b in found]
+
+
+def _products(xs: list[float], ys: list[float]) -> float:
+    x, y = mean(xs), mean(ys)
+    return _sum([(a - x) * (b - y) for a, b in zip(xs, ys, strict=True)])
+
+
+def correlation(first: Operand, second: Operand) -> float:
+    xs, ys = pairs(first, second)
+    if not xs:
+        fail(DIV0)
+    spread = math.sqrt(squared_deviations(xs) * squared_deviations(ys))
+    return _products(xs, ys) / spread if spread else fail(DIV0)
+
+
+def r_squared(first: Operand, second: Operand) -> float:
+    return correlation(first, second) ** 2
+
+
+def covariance(first: Operand, second: Operand) -> float:
+    xs, ys = pairs(first, second)
+    return _products(xs, ys) / len(xs) if xs else fail(DIV0)
+
+
+def covariance_of_sample(first: Operand, second: Operand) -> float:
+    xs, ys = pairs(first, second)
+    return _products(xs, ys) / (len(xs) - 1) if len(xs) > 1 else fail(DIV0)
+
+
+def line(known_ys: Operand, known_xs: Operand) -> tuple[float, float]:
+    """Slope and intercept of the least-squares line."""
+    ys, xs = pairs(known_ys, known_xs)
+    if not xs:
+        fail(DIV0)
+    spread = squared_deviations(xs)
+    if spread == 0:
+        fail(DIV0)
+    steepness = _products(xs, ys) / spread
+    return steepness, mean(ys) - steepness * mean(xs)
+
+
+def slope(known_ys: Operand, known_xs: Operand) -> float:
+    return line(known_ys, known_xs)[0]
+
+
+def intercept(known_ys: Operand, known_xs: Operand) -> float:
+    return line(known_ys, known_xs)[1]
+
+
+def forecast(x: float, known_ys: Operand, known_xs: Operand) -> float:
+    steepness, start = line(known_ys, known_xs)
+    return start + steepness * x
+
+
+def standard_error(known_ys: Operand, known_xs: Operand) -> float:
+    ys, xs = pairs(known_ys, known_xs)
+    if len(xs) < 3:
+        fail(DIV0)
+    spread = squared_deviations(xs)
+    if spread == 0:
+        fail(DIV0)
+    rest = squared_deviations(ys) - _products(xs, ys) ** 2 / spread
+    return math.sqrt(max(0.0, rest) / (len(xs) - 2))
+
+
+def _over_pairs(function: Callable[[float, float], float]) -> Callable[[Operand, Operand], float]:
+    def apply(first: Operand, second: Operand) -> float:
+        xs, ys = pairs(first, second)
+        if not xs:
+            fail(DIV0)
+        return finite(_sum([function(a, b) for a, b in zip(xs, ys, strict=True)]))
+
+    return apply
+
+
+def _is_one_text(operand: Operand) -> bool:
+    """Is it a text, be it in a cell? Among others a text counts as zero, alone it is an error."""
+    if isinstance(operand, Area) and operand.is_cell:
+        operand = operand.at(0, 0)
+    return type(operand) is str
+
+
+def product_sum(*operands: Operand) -> float:
+    """SUMPRODUCT: what is no number counts as zero; shapes must agree."""
+    tables: list[Table] = []
+    for operand in operands:
+        if isinstance(operand, Union) or _is_one_text(operand):
+            fail(VALUE)
+        tables.append(operand if isinstance(operand, (Array, Area)) else Array(((operand,),)))
+    if len({(t.height, t.width) for t in tables}) > 1:
+        fail(VALUE)
+    columns = [list(t.values()) for t in tables]
+    parts = []
+    for values in zip(*columns, strict=True):
+        part = 1.0
+        for value in values:
+            if type(value) is ErrorValue:
+                raise Raised(value)
+            part *= value if type(value) is float else 0.0
+        parts.append(part)
+    return finite(sum_of(parts, is_exact=has_window(*tables)))
+
+
+_SPREADS = {
+    ("STDEV", "STDEV.S"): (numbers, True, True),
+    ("STDEVP", "STDEV.P"): (numbers, False, True),
+    ("VAR", "VAR.S"): (numbers, True, False),
+    ("VARP", "VAR.P"): (numbers, False, False),
+    ("STDEVA",): (numbers_and_more, True, True),
+    ("STDEVPA",): (numbers_and_more, False, True),
+    ("VARA",): (numbers_and_more, True, False),
+    ("VARPA",): (numbers_and_more, False, False),
+}
+
+STATISTICS: Family = {
+    **{
+        name: spec("r+", _spread(choose, is_sample=sample, is_root=root))
+        for names, (choose, sample, root) in _SPREADS.items()
+        for name in names
+    },
+    "AVEDEV": spec("r+", mean_deviation),
+    "AVERAGE": spec("r+", average),
+    "AVERAGEA": spec("r+", lambda *o: mean(numbers_and_more(*o))),
+    "CORREL": spec("a a", correlation),
+    "COUNT": spec("r+", count),
+    "COUNTA": spec("r+", count_all),
+    "COUNTBLANK": spec("r", count_blank),
+    "COVAR": spec("a a", covariance),
+    "COVARIANCE.P": spec("a a", covariance),
+    "COVARIANCE.S": spec("a a", covariance_of_sample),
+    "DEVSQ": spec("r+", deviations),
+    "FORECAST": spec("n a a", forecast),
+    "FORECAST.LINEAR": spec("n a a", forecast),
+    "FREQUENCY": spec("r r", frequency),
+    "GEOMEAN": spec("r+", geometric_mean),
+    "HARMEAN": spec("r+", harmonic_mean),
+    "INTERCEPT": spec("a a", intercept),
+    "KURT": spec("r+", kurtosis),
+    "LARGE": spec("r n", large),
+    "MAX": spec("r+", largest),
+    "MAXA": spec("r+", largest_of_all),
+    "MEDIAN": spec("r+", median),
+    "MIN": spec("r+", smallest),
+    "MINA": spec("r+", smallest_of_all),
+    "MODE": spec("a+", mode),
+    "MODE.MULT": spec("a+", all_modes),
+    "MODE.SNGL": spec("a+", mode),
+    "PEARSON": spec("a a", correlation),
+    "PERCENTILE": spec("r n", percentile),
+    "PERCENTILE.EXC": spec("r n", percentile_exclusive),
+    "PERCENTILE.INC": spec("r n", percentile),
+    "PERCENTRANK": spec("r n n?", percent_rank),
+    "PERCENTRANK.EXC": spec("r n n?", percent_rank_exclusive),
+    "PERCENTRANK.INC": spec("r n n?", percent_rank),
+    "QUARTILE": spec("r n", quartile),
+    "QUARTILE.EXC": spec("r n", quartile_exclusive),
+    "QUARTILE.INC": spec("r n", quartile),
+    "RANK": spec("n r n?", rank),
+    "RANK.AVG": spec("n r n?", rank_average),
+    "RANK.EQ": spec("n r n?", rank),
+    "RSQ": spec("a a", r_squared),
+    "SKEW": spec("r+", skewness),
+    "SKEW.P": spec("r+", skewness_of_all),
+    "SLOPE": spec("a a", slope),
+    "SMALL": spec("r n", small),
+    "STANDARDIZE": spec("n n n", standardized),
+    "STEYX": spec("a a", standard_error),
+    "SUMPRODUCT": spec("a+", product_sum),
+    "SUMX2MY2": spec("a a", _over_pairs(lambda a, b: a * a - b * b)),
+    "SUMX2PY2": spec("a a", _over_pairs(lambda a, b: a * a + b * b)),
+    "SUMXMY2": spec("a a", _over_pairs(lambda a, b: (a - b) ** 2)),
+    "TRIMMEAN": spec("r n", trimmed_mean),
+}

@@ -1,0 +1,233 @@
+"""What functions over many values have in common: which values count, and criteria.
+
+A number written as an argument is coerced from text and boolean; in a reference or an
+array texts, booleans and empty cells are passed over. Errors always matter.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from millstream.values.excel.arrays import Area, Array, Operand, Union
+from millstream.values.excel.numerals import number_in_text
+from millstream.values.excel.rounding import same_number
+from millstream.values.excel.values import (
+    ERRORS_BY_NAME,
+    VALUE,
+    ErrorValue,
+    Raised,
+    Scalar,
+    compare,
+    fail,
+    folded,
+    to_number,
+)
+
+Tables = (Array, Area, Union)
+
+
+def numbers(*operands: Operand) -> list[float]:
+    """The numbers of some arguments, as SUM sees them."""
+    found: list[float] = []
+    for operand in operands:
+        if isinstance(operand, Tables):
+            for value in operand.given():
+                if type(value) is float:
+                    found.append(value)
+                elif type(value) is ErrorValue:
+                    raise Raised(value)
+        else:
+            found.append(to_number(operand))
+    return found
+
+
+def plain_numbers(*operands: Operand) -> list[float]:
+    """The numbers of some arguments, as MODE sees them: a single value must be a number."""
+    found: list[float] = []
+    for operand in operands:
+        if isinstance(operand, Tables) and not (isinstance(operand, Area) and operand.is_cell):
+            found += numbers(operand)
+            continue
+        value = operand.at(0, 0) if isinstance(operand, Area) else operand
+        if type(value) is ErrorValue:
+            raise Raised(value)
+        found.append(value if type(value) is float else fail(VALUE))
+    return found
+
+
+def has_window(*operands: Operand) -> bool:
+    return any(isinstance(o, Array) and o.is_window for o in operands)
+
+
+def numbers_and_more(*operands: Operand) -> list[float]:
+    """The numbers as AVERAGEA sees them: texts in cells are zero, booleans zero or one."""
+    found: list[float] = []
+    for operand in operands:
+        if not isinstance(operand, Tables):
+            found.append(to_number(operand))
+            continue
+        for value in operand.given():
+            if type(value) is str:
+                found.append(0.0)
+            else:
+                found.append(to_number(value))
+    return found
+
+
+def scalars(operand: Operand) -> Iterator[Scalar]:
+    """All values of an argument, empty ones too."""
+    if isinstance(operand, Tables):
+        yield from operand.values()
+    else:
+        yield operand
+
+
+def given(*operands: Operand) -> Iterator[Scalar]:
+    """The values of some arguments that are not empty cells."""
+    for operand in operands:
+        if isinstance(operand, Tables):
+            yield from operand.given()
+        else:
+            yield operand
+
+
+# --- wildcards --------------------------------------------------------------------------
+
+
+def has_wildcards(text: str) -> bool:
+    return any(c in text for c in "*?~")
+
+
+def wildcard(text: str) -> re.Pattern[str]:
+    """`*` any text, `?` any character, `~` takes the meaning from the next one."""
+    parts: list[str] = []
+    position = 0
+    while position < len(text):
+        character = text[position]
+        if character == "~" and text[position + 1 : position + 2] in ("*", "?", "~"):
+            position += 1
+            parts.append(re.escape(text[position]))
+        elif character == "*":
+            # Several stars in a row mean one; as many groups would backtrack for ever.
+            if not parts or parts[-1] != ".*":
+                parts.append(".*")
+        elif character == "?":
+            parts.append(".")
+        else:
+            parts.append(re.escape(character))
+        position += 1
+    return re.compile("".join(parts), re.IGNORECASE | re.DOTALL)
+
+
+# --- criteria ---------------------------------------------------------------------------
+
+Matcher = Callable[[Scalar], bool]
+
+_COMPARISONS: dict[str, Callable[[int], bool]] = {
+    "<": lambda c: c < 0,
+    ">": lambda c: c > 0,
+    "<=": lambda c: c <= 0,
+    ">=": lambda c: c >= 0,
+}
+
+
+def criterion(value: Scalar) -> Matcher:
+    """What COUNTIF and its family look for."""
+    if type(value) is ErrorValue:
+        return lambda v: type(v) is ErrorValue and v == value
+    if value is None:
+        return _equal(0.0)
+    if type(value) is not str:
+        return _equal(value)
+    found = re.match(r"(<>|<=|>=|=|<|>)?(.*)", value, re.DOTALL)
+    assert found is not None
+    operator, rest = found[1] or "", found[2]
+    if operator in ("", "=", "<>"):
+        matches = _matching_text(rest, is_plain=operator == "")
+        if operator != "<>":
+            return matches
+        if type(typed(rest)) is float:
+            # A text that reads like the number meets both "=1" and "<>1".
+            return lambda v: type(v) is str or not matches(v)
+        return lambda v: not matches(v)
+    wanted = typed(rest)
+    kind, holds = type(wanted), _COMPARISONS[operator]
+    if rest == "":
+        return lambda _value: False
+    return lambda v: type(v) is kind and holds(compare(v, wanted))
+
+
+def equality_keys(value: Scalar) -> list[object] | None:
+    """What a cell that meets a criterion has one of (`value_keys`); None if it asks for more.
+
+    Numbers that are the same to the eye may differ a little: they have one of two keys.
+    """
+    if value is None:
+        value = 0.0
+    if type(value) is str:
+        text = value.removeprefix("=")
+        if not text or text[0] in "<>=" or has_wildcards(text):
+            return None
+        value = typed(text)
+    if type(value) is float:
+        near = 2.0**-50 * abs(value)
+        return list({_bucket(value - near), _bucket(value), _bucket(value + near)})
+    if type(value) is str:
+        return [folded(value)]
+    return [value] if type(value) is bool else None
+
+
+def value_keys(value: Scalar) -> list[object]:
+    """How a value in a cell can be asked for by a criterion of equality."""
+    if type(value) is float:
+        return [_bucket(value)]
+    if type(value) is not str:
+        return [value] if type(value) is bool else []
+    number = number_in_text(value)
+    return [folded(value)] if number is None else [folded(value), _bucket(number)]
+
+
+def _bucket(number: float) -> tuple[str, float]:
+    return "number", float(f"{number:.12g}")
+
+
+def typed(text: str) -> Scalar:
+    """What is written in a criterion: a boolean, an error, a number, or else a text."""
+    if text.upper() in ("TRUE", "FALSE"):
+        return text.upper() == "TRUE"
+    error = ERRORS_BY_NAME.get(text.upper())
+    if error is not None:
+        return error
+    number = number_in_text(text)
+    return text if number is None else number
+
+
+def _equal(wanted: Scalar) -> Matcher:
+    if type(wanted) is float:
+        return lambda v: _number_is(v, wanted)
+    return lambda v: type(v) is type(wanted) and v == wanted
+
+
+def _number_is(value: Scalar, wanted: float) -> bool:
+    if type(value) is float:
+        return same_number(value, wanted)
+    if type(value) is str:
+        number = number_in_text(value)
+        return number is not None and number == wanted
+    return False
+
+
+def _matching_text(text: str, *, is_plain: bool) -> Matcher:
+    if text == "":
+        if is_plain:
+            return lambda v: v is None or v == ""
+        return lambda v: v is None
+    wanted = typed(text)
+    if type(wanted) is not str:
+        return _equal(wanted)
+    if has_wildcards(text):
+        pattern = wildcard(text)
+        return lambda v: type(v) is str and pattern.fullmatch(v) is not None
+    lowered = folded(text)
+    return lambda v: type(v) is str and folded(v) == lowered

@@ -1,0 +1,173 @@
+"""Functions that a formula makes itself, and those that apply them: LAMBDA, MAP, REDUCE.
+
+A function is a value as long as it is inside a formula: LET can give it a name, a defined
+name can stand for it. A cell cannot hold one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from millstream.values.excel.arrays import MAX_ARRAY, Array, Operand
+from millstream.values.excel.evaluate import (
+    Context,
+    Special,
+    Unsupported,
+    as_table,
+    evaluate,
+    one_value,
+)
+from millstream.values.excel.syntax import Name, Node
+from millstream.values.excel.values import (
+    NUM,
+    VALUE,
+    ErrorValue,
+    Raised,
+    Scalar,
+    checked,
+    fail,
+    to_number,
+)
+
+_CALC = ErrorValue("#CALC!")
+
+
+@dataclass(frozen=True, slots=True)
+class Lambda:
+    """A function made by LAMBDA, with what had names where it was made."""
+
+    parameters: tuple[str, ...]
+    body: Node
+    locals: tuple[tuple[str, Any], ...]
+
+    def __call__(self, context: Context, *values: Operand) -> Operand:
+        if len(values) != len(self.parameters):
+            fail(VALUE)
+        bound = tuple(zip(self.parameters, values, strict=True))
+        return evaluate(self.body, replace(context.as_array(), locals=(*bound, *self.locals)))
+
+
+def _lambda(context: Context, nodes: tuple[Node, ...]) -> Operand:
+    if not nodes or not all(isinstance(n, Name) for n in nodes[:-1]):
+        raise Unsupported("LAMBDA takes names of parameters, and a formula")
+    names = tuple(n.name.casefold() for n in nodes[:-1] if isinstance(n, Name))
+    return Lambda(names, nodes[-1], context.locals)  # type: ignore[return-value]
+
+
+def _function(node: Node, context: Context) -> Lambda:
+    found: Any = evaluate(node, context)
+    return found if isinstance(found, Lambda) else fail(VALUE)
+
+
+def _operand(node: Node, context: Context) -> Operand:
+    try:
+        return evaluate(node, context.as_array())
+    except Raised as raised:
+        return raised.error
+
+
+def call_of(function: Lambda, nodes: tuple[Node, ...], context: Context) -> Operand:
+    return function(context, *(_operand(n, context) for n in nodes))
+
+
+def _called(context: Context, nodes: tuple[Node, ...]) -> Operand:
+    """`LAMBDA(x,x+1)(2)`, with the function as the first argument."""
+    if not nodes:
+        raise Unsupported("there is no function to call")
+    return call_of(_function(nodes[0], context), nodes[1:], context)
+
+
+def _element(function: Lambda, context: Context, *values: Operand) -> Scalar:
+    """What a function gives for one element: one value, which may be an error."""
+    try:
+        found: Any = function(context, *values)
+        if isinstance(found, Lambda) or (isinstance(found, Array) and len(found.rows) != 1):
+            return _CALC
+        value = one_value(found, context)
+    except Raised as raised:
+        return raised.error
+    return 0.0 if value is None else value
+
+
+def _shaped(
+    name: str, least: int, shape: Callable[[Context, Lambda, tuple[Operand, ...]], Operand]
+) -> Special:
+    def special(context: Context, nodes: tuple[Node, ...]) -> Operand:
+        if len(nodes) < least:
+            raise Unsupported(f"{name} takes at least {least} arguments")
+        operands = tuple(_operand(n, context) for n in nodes[:-1])
+        return shape(context, _function(nodes[-1], context), operands)
+
+    return special
+
+
+def _map(context: Context, function: Lambda, operands: tuple[Operand, ...]) -> Operand:
+    tables = [as_table(o).to_array() for o in operands]
+    height, width = tables[0].height, tables[0].width
+    if any((t.height, t.width) != (height, width) for t in tables):
+        fail(VALUE)
+    return Array(
+        tuple(
+            tuple(_element(function, context, *(t.at(i, j) for t in tables)) for j in range(width))
+            for i in range(height)
+        )
+    )
+
+
+def _reduce(context: Context, function: Lambda, operands: tuple[Operand, ...]) -> Operand:
+    kept = operands[0]
+    for value in as_table(operands[-1]).to_array().values():
+        kept = function(context, kept, value)
+    return kept
+
+
+def _scan(context: Context, function: Lambda, operands: tuple[Operand, ...]) -> Operand:
+    kept: Operand = operands[0]
+    rows: list[tuple[Scalar, ...]] = []
+    for row in as_table(operands[-1]).to_array().rows:
+        made: list[Scalar] = []
+        for value in row:
+            kept = _element(function, context, kept, value)
+            made.append(kept)
+        rows.append(tuple(made))
+    return Array(tuple(rows))
+
+
+def _by_row(context: Context, function: Lambda, operands: tuple[Operand, ...]) -> Operand:
+    table = as_table(operands[0])
+    parts = (table.part(i, 0, 1, table.width) for i in range(table.height))
+    return Array(tuple((_element(function, context, part),) for part in parts))
+
+
+def _by_column(context: Context, function: Lambda, operands: tuple[Operand, ...]) -> Operand:
+    table = as_table(operands[0])
+    parts = (table.part(0, j, table.height, 1) for j in range(table.width))
+    return Array((tuple(_element(function, context, part) for part in parts),))
+
+
+def _make_array(context: Context, function: Lambda, operands: tuple[Operand, ...]) -> Operand:
+    height, width = (int(to_number(checked(one_value(o, context)))) for o in operands[:2])
+    if height < 1 or width < 1:
+        fail(VALUE)
+    if height * width > MAX_ARRAY:
+        fail(NUM)
+    return Array(
+        tuple(
+            tuple(_element(function, context, i + 1.0, j + 1.0) for j in range(width))
+            for i in range(height)
+        )
+    )
+
+
+LAMBDAS: dict[str, Special] = {
+    "BYCOL": _shaped("BYCOL", 2, _by_column),
+    "BYROW": _shaped("BYROW", 2, _by_row),
+    "LAMBDA": _lambda,
+    "LAMBDA.CALL": _called,
+    "MAKEARRAY": _shaped("MAKEARRAY", 3, _make_array),
+    "MAP": _shaped("MAP", 2, _map),
+    "REDUCE": _shaped("REDUCE", 3, _reduce),
+    "SCAN": _shaped("SCAN", 3, _scan),
+}

@@ -1,0 +1,176 @@
+"""Excel's values and how they are coerced and compared.
+
+A scalar is a float, a text, a boolean, an error or None for an empty cell. Errors are
+values; inside functions they travel as `Raised`, so that bodies need not test for them.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NoReturn
+
+from millstream.values.excel.numerals import number_in_text
+from millstream.values.excel.rounding import same_number
+
+
+class ErrorValue(str):
+    """An error as Excel shows it, such as `#DIV/0!`; not to be taken for a text."""
+
+    __slots__ = ()
+
+
+DIV0 = ErrorValue("#DIV/0!")
+NA = ErrorValue("#N/A")
+NAME = ErrorValue("#NAME?")
+NULL = ErrorValue("#NULL!")
+NUM = ErrorValue("#NUM!")
+REF = ErrorValue("#REF!")
+VALUE = ErrorValue("#VALUE!")
+
+#: In the order of ERROR.TYPE, which starts at 1.
+ERRORS: tuple[ErrorValue, ...] = (NULL, DIV0, VALUE, REF, NAME, NUM, NA)
+ERRORS_BY_NAME = {str(e): e for e in ERRORS}
+
+Scalar = float | str | bool | None
+
+MAX_TEXT = 32_767
+
+
+class Raised(Exception):
+    """An error on its way out of a function."""
+
+    def __init__(self, error: ErrorValue) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+def fail(error: ErrorValue) -> NoReturn:
+    raise Raised(error)
+
+
+def is_number(value: object) -> bool:
+    return type(value) is float
+
+
+def is_text(value: object) -> bool:
+    return type(value) is str
+
+
+def checked(value: Scalar) -> Scalar:
+    """The value itself; an error is raised."""
+    if type(value) is ErrorValue:
+        raise Raised(value)
+    return value
+
+
+def finite(value: float) -> float:
+    """A number as Excel can hold it: there are no infinities, and no minus zero."""
+    if not math.isfinite(value):
+        raise Raised(NUM)
+    return value + 0.0
+
+
+def to_number(value: Scalar) -> float:
+    kind = type(value)
+    if kind is float:
+        return value  # type: ignore[return-value]
+    if value is None:
+        return 0.0
+    if kind is bool:
+        return 1.0 if value else 0.0
+    if kind is str:
+        number = number_in_text(value)  # type: ignore[arg-type]
+        if number is None:
+            raise Raised(VALUE)
+        return number
+    checked(value)
+    return float(value)
+
+
+def to_text(value: Scalar) -> str:
+    kind = type(value)
+    if kind is str:
+        return value  # type: ignore[return-value]
+    if kind is float:
+        return general(value)  # type: ignore[arg-type]
+    if value is None:
+        return ""
+    if kind is bool:
+        return "TRUE" if value else "FALSE"
+    checked(value)
+    return str(value)
+
+
+def to_boolean(value: Scalar) -> bool:
+    kind = type(value)
+    if kind is bool:
+        return value  # type: ignore[return-value]
+    if kind is float:
+        return value != 0.0
+    if value is None:
+        return False
+    if kind is str:
+        word = value.upper()  # type: ignore[union-attr]
+        if word in ("TRUE", "FALSE"):
+            return word == "TRUE"
+        raise Raised(VALUE)
+    checked(value)
+    return bool(value)
+
+
+def general(number: float) -> str:
+    """A number as text, as `&` makes it: at most 15 digits, in the General format."""
+    if number == 0:
+        return "0"
+    digits, _, exponent = f"{number:.14e}".partition("e")
+    power = int(exponent)
+    if -10 < power < 21:
+        if power >= 15:
+            return str(int(float(f"{number:.15g}")))
+        text = f"{float(f'{number:.15g}'):.{max(0, 14 - power)}f}"
+        return text.rstrip("0").rstrip(".") if "." in text else text
+    digits = digits.rstrip("0").rstrip(".")
+    return f"{digits}E{'+' if power > 0 else '-'}{abs(power):02d}"
+
+
+def round_to_15(number: float) -> float:
+    """A number as far as Excel shows and compares it."""
+    return float(f"{number:.15g}")
+
+
+_RANKS = {float: 0, str: 1, bool: 2}
+
+
+def compare(a: Scalar, b: Scalar) -> int:
+    """-1, 0 or 1: numbers before texts before booleans; an empty cell is like the other."""
+    a, b = _filled(a, b), _filled(b, a)
+    checked(a)
+    checked(b)
+    kind = type(a)
+    if kind is not type(b):
+        return -1 if _RANKS[kind] < _RANKS[type(b)] else 1
+    if kind is float:
+        if same_number(a, b):  # type: ignore[arg-type]
+            return 0
+        return -1 if a < b else 1  # type: ignore[operator]
+    if kind is str:
+        a, b = folded(a), folded(b)  # type: ignore[arg-type]
+    if a == b:
+        return 0
+    return -1 if a < b else 1  # type: ignore[operator]
+
+
+def folded(text: str) -> str:
+    """Text without regard to case."""
+    return text.casefold() if text.isascii() else text.upper().casefold()
+
+
+def _filled(value: Scalar, other: Scalar) -> Scalar:
+    if value is not None:
+        return value
+    kind = type(other)
+    if kind is str:
+        return ""
+    if kind is bool:
+        return False
+    return 0.0

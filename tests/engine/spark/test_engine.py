@@ -1,0 +1,70 @@
+"""The Spark engine gives what the reference gives, however the input is cut."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+import millstream
+from millstream.api import Compiled
+from tests.engine.spark.written import written
+from tests.examples.test_examples import example_folders, program_of, table
+from tests.generate import inputs_for, programs
+from tests.laws.runs import Collector, on_reference
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.mark.parametrize("folder", example_folders(), ids=lambda p: f"{p.parent.name}/{p.name}")
+def test_example_gives_the_expected_output(folder: Path, spark: Any, tmp_path: Path) -> None:
+    compiled = program_of(folder)
+    outputs = {q: tmp_path / f"{q}.csv" for q in compiled.program.outputs}
+    compiled.run(outputs=outputs, engine="spark", session=spark, partitions=2)
+    expected = {p.stem: table(p) for p in (folder / "expected").glob("*.csv")}
+    assert expected == {q: table(path) for q, path in outputs.items()}
+
+
+@settings(
+    max_examples=5, deadline=None, derandomize=True, database=None, phases=[Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)  # fmt: skip
+@given(st.data(), st.integers(0, 1000))
+def test_generated_programs_give_what_the_reference_gives(
+    spark: Any, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, seed: int
+) -> None:
+    program = data.draw(programs())
+    events = data.draw(inputs_for(program))
+    expected, expected_report = on_reference(program, events)
+    folder = tmp_path_factory.mktemp("case")
+    locations = written(program, events, folder, random.Random(seed))
+    collectors = {q: Collector() for q in program.outputs}
+    finished = Compiled(program).run(
+        locations, collectors, engine="spark", session=spark, partitions=4, buckets=4,
+        batch_bytes=300, optimise=False,
+    )  # fmt: skip
+    assert expected == {q: c.rows for q, c in collectors.items()}
+    assert expected_report.inputs == finished.report.inputs
+
+
+def test_what_is_made_of_the_rows_of_an_instant_is_in_their_order(
+    spark: Any, tmp_path: Path
+) -> None:
+    """A map turns the order of values round, and rows come from several places."""
+    compiled = millstream.compile(
+        text="output out; input rows(k integer, v integer);"
+        "(t, $t) <- Latest[by k](rows, $t); (c, $c) <- Istream(t, $c);"
+        "(out) <- Map[n = neg(k)](c);",
+        language="brook",
+    )
+    rows = "".join(f"{n // 8},{n % 16},{n}\n" for n in range(60))
+    (tmp_path / "rows.csv").write_text("_time,k,v\n" + rows)
+    given_ = {"rows": tmp_path / "rows.csv"}
+    found = compiled.run(
+        given_, engine="spark", session=spark, partitions=2, buckets=4, batch_bytes=100
+    )
+    assert compiled.run(given_, engine="reference").rows("out") == found.rows("out")

@@ -1,0 +1,122 @@
+"""A project of many programs is one query of Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql.streaming.listener import StreamingQueryListener
+
+import millstream
+from millstream.engine.job import Report
+from tests.laws.runs import Collector
+
+pytestmark = pytest.mark.spark
+
+#: Each node takes what the one before it gives: keyed, unkeyed, windows, folds.
+PROGRAMS = {
+    "clean": """
+        output good; input raw(k text, x integer);
+        (good) <- Filter[x >= 0](raw);""",
+    "split": """
+        output low, high; input good(k text, x integer);
+        (a, b) <- Duplicate(good);
+        (low)  <- Filter[x < 50](a);
+        (high) <- Filter[x >= 50](b);""",
+    "sums": """
+        output sums; input low(k text, x integer);
+        variable $s(x integer = 0);
+        (sums, $s) <- Fold[by k; set $s.x = $s.x + x; emit k, x = $s.x](low, $s);""",
+    "recent": """
+        output recent; input high(k text, x integer);
+        (window, $w) <- Range[20 us](high, $w);
+        (groups, $g) <- Aggregate[by k; n = count(), most = max(x)](window, $g);
+        (recent, $i) <- Istream(groups, $i);""",
+    "count": """
+        output counted; input sums(k text, x integer);
+        variable $n(n integer = 0);
+        (counted, $n) <- Fold[set $n.n = $n.n + 1; emit k, x, n = $n.n](sums, $n);""",
+    "even": """
+        output even; input counted(k text, x integer, n integer);
+        (even) <- Filter[n % 2 == 0](counted);""",
+    "copy": """
+        output one, two; input even(k text, x integer, n integer);
+        (one, two) <- Duplicate(even);""",
+    "latest": """
+        output latest; input one(k text, x integer, n integer);
+        (latest, $l) <- Latest[by k](one, $l);""",
+    "total": """
+        output total; input two(k text, x integer, n integer);
+        (all, $w)   <- Range[unbounded](two, $w);
+        (total, $t) <- Aggregate[rows = count(), x = sum(x)](all, $t);""",
+    "alarm": """
+        output alarm; input recent(k text, n integer, most integer);
+        (alarm) <- Filter[most > 95](recent);""",
+}
+OUTPUTS = {"latest", "total", "alarm"}
+
+
+def make_project(folder: Path) -> None:
+    text = '[stream.raw]\nsource = "raw/*.csv"\n'
+    text += 'columns = { k = "text", x = "integer" }\n'
+    for name, program in PROGRAMS.items():
+        (folder / f"{name}.brook").write_text(program)
+        text += f'[node.{name}]\nbrook = "{name}.brook"\n'
+    (folder / "millstream.toml").write_text(text)
+    (folder / "raw").mkdir()
+    for number in range(5):
+        rows = (f"{number * 40 + n},k{n % 4},{(number * 31 + n * 17) % 104 - 4}" for n in range(40))
+        (folder / "raw" / f"{number}.csv").write_text("\n".join(["_time,k,x", *rows, ""]))
+
+
+class Starts(StreamingQueryListener):
+    """Mutable: counts queries."""
+
+    def __init__(self) -> None:
+        self.ids: list[str] = []
+
+    def onQueryStarted(self, event: Any) -> None:  # noqa: N802 - Spark's word
+        self.ids.append(str(event.runId))
+
+    def onQueryProgress(self, event: Any) -> None:  # noqa: N802
+        """Of no interest."""
+
+    def onQueryIdle(self, event: Any) -> None:  # noqa: N802
+        """Of no interest."""
+
+    def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
+        """Of no interest."""
+
+
+def test_ten_nodes_are_one_query_and_give_the_rows_of_the_local_engine(
+    spark: Any, tmp_path: Path
+) -> None:
+    make_project(tmp_path)
+    compiled = millstream.compile(tmp_path)
+    assert len(PROGRAMS) == 10
+    assert set(compiled.program.outputs) == OUTPUTS
+    local = {name: Collector() for name in OUTPUTS}
+    compiled.run(outputs=local, engine="local")
+    found = {name: Collector() for name in OUTPUTS}
+    active: list[int] = []
+
+    def look(_: Report) -> None:
+        active.append(len(spark.streams.active))
+
+    starts = Starts()
+    spark.streams.addListener(starts)
+    try:
+        compiled.run(
+            outputs=found, engine="spark", session=spark, partitions=2, batch_bytes=300,
+            progress=look,
+        )  # fmt: skip
+    finally:
+        spark.streams.removeListener(starts)
+    assert {name: one.rows for name, one in local.items()} == {
+        name: one.rows for name, one in found.items()
+    }
+    assert all(one.rows for one in found.values())
+    assert len(active) >= 5
+    assert {1} == set(active)
+    assert 1 == len(starts.ids)
