@@ -16,10 +16,10 @@ import pyarrow as pa
 from numba import njit
 
 from millstream.calculus.graph import Program
-from millstream.calculus.text import load
 from millstream.connectors.chunks import Chunk
 from millstream.engine.job import Job
 from millstream.engine.local.run import run
+from millstream.languages.brook.load import load
 from millstream.plan.batch import Batch, Vector
 from millstream.source import Source
 

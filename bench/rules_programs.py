@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from millstream.algebra import Table, if_, program_of, table
 
+from millstream.algebra import Table, if_, program_of, table
 from millstream.calculus.graph import Program
 from millstream.optimiser.optimise import optimise
 from millstream.plan.batch import Array, Batch, Vector

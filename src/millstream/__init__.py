@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from millstream.api import Compiled as Compiled
     from millstream.api import compile as compile  # noqa: A004 - the word of the command line
-    from millstream.languages.brook.flow import compile_flow as compile_flow
+    from millstream.api import compile_flow as compile_flow
     from millstream.languages.brook.flow import relation as relation
     from millstream.languages.brook.flow import stream as stream
 
@@ -21,9 +21,9 @@ __version__ = "0.1.0"
 _EXPORTS = {
     "Compiled": "millstream.api",
     "compile": "millstream.api",
-    "compile_flow": "millstream.flow",
-    "relation": "millstream.flow",
-    "stream": "millstream.flow",
+    "compile_flow": "millstream.api",
+    "relation": "millstream.languages.brook.flow",
+    "stream": "millstream.languages.brook.flow",
 }
 
 # Walks over terms are recursive. The parser admits trees of 1,000 levels, each of which

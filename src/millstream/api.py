@@ -40,7 +40,8 @@ from millstream.connectors.layout import refuse_weights
 from millstream.connectors.location import Location, parse_location
 from millstream.engine.job import Job, Progress, Report, never, no_progress
 from millstream.errors import Fault, UsageError, listing, suggest
-from millstream.languages import Expected, Translation, translate, translate_file
+from millstream.languages import DEFAULT, translate, translate_file
+from millstream.languages.language import Expected, Expression, Translation, program_of
 from millstream.source import Source
 
 #: An input: a file or pattern, a location, or rows as dictionaries with `_time`.
@@ -113,7 +114,7 @@ class Compiled:
 
     def warnings(self, inputs: Mapping[str, InputGiven] | None = None) -> list[Fault]:
         """What is odd, though it can be run; also in inputs, as far as they are there."""
-        from millstream.connectors.expected import unmet
+        from millstream.project.expected import unmet
 
         given = dict(self.sources) | dict(inputs or {})
         by_name = {one.name: one for one in self.program.inputs}
@@ -243,7 +244,7 @@ class Compiled:
 
 
 def compile(  # noqa: A001 - the word of the command line
-    file: str | Path | None = None, *, text: str | None = None, language: str = "brook"
+    file: str | Path | None = None, *, text: str | None = None, language: str = DEFAULT
 ) -> Compiled:
     """A program file, a project folder or a text, checked and ready to run."""
     if text is not None:
@@ -256,6 +257,15 @@ def compile(  # noqa: A001 - the word of the command line
     if not path.exists():
         raise _no_such_file(path)
     return Compiled.of(translate_file(path, str(file)), path.stem, path.parent)
+
+
+def compile_flow(**outputs: Expression) -> Compiled:
+    """The program whose outputs are some streams and tables, ready to run.
+
+    They are flows (`millstream.stream`) or of `millstream.algebra`, whose tables leave as
+    relations.
+    """
+    return Compiled(program_of(outputs))
 
 
 def _compile_project(folder: Path, shown: str) -> Compiled:

@@ -25,7 +25,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def cache_folder() -> Path:
     digest = hashlib.sha256()
-    for path in sorted((Path(__file__).parent / "kernels").glob("loops*.py")):
+    for path in sorted((Path(__file__).parent / "kernels").rglob("*.py")):
         digest.update(path.read_bytes())
     return cache_directory() / "numba" / digest.hexdigest()[:16]
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 
+from millstream.calculus.base import Part
 from millstream.calculus.graph import Operator, Program, in_dependency_order
-from millstream.calculus.sheet_text import rule_text
-from millstream.calculus.sheets import Address, Fed, Previous, Sheet, address_text
-from millstream.calculus.text import render, render_function, render_operator
+from millstream.calculus.text import parts_of, render, render_function, render_operator
 from millstream.draw import Box, draw
 from millstream.errors import UsageError, listing
 from millstream.plan.stages import Stage, stages_of
@@ -103,9 +102,10 @@ def _program_boxes(program: Program) -> list[Box]:
         for v in program.shared_variables()
     }
     for op in in_dependency_order(program):
-        if isinstance(op.function, Sheet):
-            cells, ends = _cell_boxes(op, op.function, home)
-            boxes += cells
+        parts = parts_of(op)
+        if parts:
+            inner, ends = _inner_boxes(op, parts, home)
+            boxes += inner
             home |= ends
             continue
         detail = render_function(op.function)
@@ -117,34 +117,25 @@ def _program_boxes(program: Program) -> list[Box]:
     return boxes
 
 
-def _cell_boxes(
-    op: Operator, sheet: Sheet, home: dict[str, str]
+def _inner_boxes(
+    op: Operator, parts: tuple[Part, ...], home: dict[str, str]
 ) -> tuple[list[Box], dict[str, str]]:
-    """The cell graph of a sheet; a PRE stands beside what it remembers."""
-    boxes: list[Box] = []
-    changing = {c.address for c in sheet.cells}
+    """The parts of a function as boxes of their own, and which of them give its outputs."""
 
-    def name(address: Address) -> str:
-        return f"{op.id} {address_text(address)}"
+    def box(name: str) -> str:
+        return home.get(name, name) if name in op.inputs else f"{op.id} {name}"
 
-    for cell in sheet.cells:
-        rule = cell.rule
-        after = tuple(name(a) for a in dict.fromkeys(cell.needs) if a in changing)
-        beside: tuple[str, ...] = ()
-        if isinstance(rule, Fed):
-            queue = op.inputs[rule.input]
-            after = (home.get(queue, queue),)
-        elif isinstance(rule, Previous) and rule.source in changing:
-            beside = (name(rule.source),)
-        boxes.append(Box(name(cell.address), address_text(cell.address), rule_text(rule), after,
-                         beside=beside))  # fmt: skip
-    ends: dict[str, str] = {}
-    for queue, columns in zip(op.outputs, sheet.outputs, strict=True):
-        needed = tuple(name(c.address) for c in columns if c.address in changing)
-        detail = ", ".join(c.name for c in columns)
-        boxes.append(Box(f"{op.id} sends {queue}", queue, detail, needed))
-        ends[queue] = f"{op.id} sends {queue}"
-    return boxes, ends
+    boxes = [
+        Box(
+            box(p.name),
+            p.label,
+            p.detail,
+            tuple(map(box, p.after)),
+            beside=tuple(map(box, p.beside)),
+        )
+        for p in parts
+    ]
+    return boxes, {p.output: box(p.name) for p in parts if p.output is not None}
 
 
 # --- plans ------------------------------------------------------------------------------

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from millstream.flow import Flow
 
 import millstream
 from millstream.calculus.functions import Filter, Map, Opaque
 from millstream.errors import RunError, UsageError
+from millstream.languages.brook.flow import Flow
 from millstream.tracing.lambdas import call
 
 ROWS: list[dict[str, Any]] = [

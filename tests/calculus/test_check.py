@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from millstream.calculus.check import Scope, check
-from millstream.calculus.parser import parse_expression
+from millstream.calculus.expressions import parse_expression
 from millstream.calculus.terms import Call, Column, Literal, Term
 from millstream.calculus.text import render_term
 from millstream.calculus.types import (

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 
 from millstream.calculus.graph import Program, in_dependency_order
-from millstream.calculus.text import load
 from millstream.calculus.types import TEXT, Row
 from millstream.kernels.loop.rows import RowKernel, why_not
 from millstream.kernels.runtime.kernel import Round
+from millstream.languages.brook.load import load
 from millstream.plan.batch import Batch, Vector, batch_of
 from millstream.source import Source
 

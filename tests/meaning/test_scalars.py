@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from millstream.calculus.check import Scope, check
-from millstream.calculus.parser import parse_expression
+from millstream.calculus.expressions import parse_expression
 from millstream.calculus.types import Schema, Value
 from millstream.meaning.scalars import evaluate
 from millstream.source import Source

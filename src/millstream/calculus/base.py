@@ -42,6 +42,22 @@ class Facts:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """A piece of a function that is worth a box of its own in a picture.
+
+    It comes `after` other parts or inputs of the operator, remembers what lies `beside` it,
+    and may be what gives an `output`.
+    """
+
+    name: str
+    label: str
+    detail: str
+    after: tuple[str, ...]
+    beside: tuple[str, ...] = ()
+    output: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Assign:
     """An output column and the term that computes it."""
 

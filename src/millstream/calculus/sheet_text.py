@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from millstream.calculus.base import Part
 from millstream.calculus.sheets import (
     Address,
     Computed,
@@ -22,6 +23,7 @@ from millstream.calculus.sheets import (
     SheetCell,
     TimeWindow,
     Windows,
+    address_text,
 )
 from millstream.calculus.types import TYPES_BY_NAME
 from millstream.values.excel.parser import Origin, parse_formula
@@ -79,6 +81,29 @@ def rule_text(rule: Rule) -> str:
             return f"PRE({_address(source)},{_address(trigger)},{render_scalar(initial)})"
         case Selected(source, condition):
             return f"SELECT({_address(source)},{_address(condition)})"
+
+
+def sheet_parts(
+    sheet: Sheet, inputs: tuple[str, ...], outputs: tuple[str, ...]
+) -> tuple[Part, ...]:
+    """The cells of a sheet and what it sends; a PRE stands beside what it remembers."""
+    changing = {c.address for c in sheet.cells}
+    parts = []
+    for cell in sheet.cells:
+        rule = cell.rule
+        after = tuple(address_text(a) for a in dict.fromkeys(cell.needs) if a in changing)
+        beside: tuple[str, ...] = ()
+        if isinstance(rule, Fed):
+            after = (inputs[rule.input],)
+        elif isinstance(rule, Previous) and rule.source in changing:
+            beside = (address_text(rule.source),)
+        name = address_text(cell.address)
+        parts.append(Part(name, name, rule_text(rule), after, beside))
+    for queue, columns in zip(outputs, sheet.outputs, strict=True):
+        needed = tuple(address_text(c.address) for c in columns if c.address in changing)
+        detail = ", ".join(c.name for c in columns)
+        parts.append(Part(f"sends {queue}", queue, detail, needed, output=queue))
+    return tuple(parts)
 
 
 def _cell_line(cell: SheetCell) -> str:

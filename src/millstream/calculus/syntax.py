@@ -50,3 +50,11 @@ class Apply:
 
 
 Expression = Name | VariableName | Constant | Apply
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A queue's or a variable's name at a place."""
+
+    name: str
+    span: Span

@@ -10,7 +10,8 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 
-from millstream.calculus.elaborate import elaborate
+from millstream.calculus.base import Part
+from millstream.calculus.expressions import RESERVED_WORDS, UNITS
 from millstream.calculus.functions import (
     Aggregate,
     Aggregation,
@@ -36,22 +37,14 @@ from millstream.calculus.functions import (
 from millstream.calculus.graph import Input, Operator, Program, Variable
 from millstream.calculus.instants import render_time
 from millstream.calculus.judging import Shown
-from millstream.calculus.parser import RESERVED_WORDS, UNITS, parse
 from millstream.calculus.scalars import PRECEDENCE
-from millstream.calculus.sheet_text import sheet_lines
+from millstream.calculus.sheet_text import sheet_lines, sheet_parts
 from millstream.calculus.sheets import Sheet
 from millstream.calculus.terms import Call, Column, Literal, Term, VariableField
 from millstream.calculus.types import Kind, Type, Value
-from millstream.calculus.verify import verified
-from millstream.source import Source
 
 _PLAIN_NAME = re.compile(r"[^\W\d]\w*")
 _PRINTED_UNITS = ("d", "h", "min", "s", "ms", "us")
-
-
-def load(source: Source) -> Program:
-    """The verified program of a text, or an error with every fault in it."""
-    return verified(elaborate(parse(source)))
 
 
 def render(program: Program) -> str:
@@ -73,6 +66,13 @@ def render_operator(op: Operator) -> str:
 def render_function(function: Function) -> str:
     body = _body(function)
     return f"{function.name}[{body}]" if body else function.name
+
+
+def parts_of(op: Operator) -> tuple[Part, ...]:
+    """What a picture of an operator shows instead of one box; nothing for most."""
+    if isinstance(op.function, Sheet):
+        return sheet_parts(op.function, op.inputs, op.outputs)
+    return ()
 
 
 def _name(name: str) -> str:

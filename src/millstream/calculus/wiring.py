@@ -1,16 +1,16 @@
-"""Operators in the making: any queue may be read any number of times, and at the end is copied."""
+"""Operators in the making, and what makes a program of them."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from millstream.calculus.functions import Duplicate, Fold, Function
-from millstream.calculus.graph import Input, Operator, Program, Variable, without_copies
+from millstream.calculus.functions import Assign, Duplicate, Fold, Function, Map
+from millstream.calculus.graph import Input, Operator, Program, Variable
 from millstream.calculus.terms import Column
 from millstream.calculus.types import QueueType, Schema
 from millstream.calculus.verify import verified
+from millstream.errors import UsageError
 from millstream.source import Span
 
 
@@ -30,37 +30,43 @@ class Queue:
 
 
 class Wiring:
-    """Mutable: the inputs, operators and variables so far; all are from one place in a text."""
+    """Mutable: the only builder of programs; the inputs, operators and variables so far.
 
-    def __init__(self, origin: Span | None = None) -> None:
+    Whoever builds may read a queue any number of times. At the end every queue with several
+    readers is duplicated, what nobody reads is left out, and outputs get their names.
+    """
+
+    def __init__(self, origin: Span | None = None, reserved: Iterable[str] = ()) -> None:
         self.origin = origin
         self.inputs: dict[str, Input] = {}
         self.operators: list[Operator] = []
         self.variables: list[Variable] = []
-        self.taken: set[str] = set()
+        #: Names of queues; those that are reserved are given to none that is made here.
+        self.names: set[str] = set(reserved)
+        self._variable_names: set[str] = set()
 
     def fresh(self, wanted: str) -> str:
-        """A name that nothing else has."""
-        name, number = wanted, 1
-        while name in self.taken:
-            number += 1
-            name = f"{wanted}{number}"
-        self.taken.add(name)
-        return name
+        """A name that no other queue has."""
+        return _fresh(wanted, self.names)
+
+    def fresh_variable(self, wanted: str) -> str:
+        return _fresh(wanted, self._variable_names)
 
     def input(self, one: Input) -> Queue:
-        if one.name not in self.inputs:
-            self.inputs[one.name] = one
-            self.taken.add(one.name)
+        if self.inputs.setdefault(one.name, one) != one:
+            raise UsageError(f'two inputs that differ are named "{one.name}"')
+        self.names.add(one.name)
         return Queue(one.name, one.type)
 
-    def add(self, function: Function, *inputs: Queue, name: str) -> Queue:
+    def add(
+        self, function: Function, *inputs: Queue, name: str, origin: Span | None = None
+    ) -> Queue:
         """One operator more, with private variables as it needs them."""
         (type_,) = function.output_types(tuple(i.type for i in inputs), 1)
         output = self.fresh(name)
-        state = tuple(self.fresh(output) for _ in range(function.state_count(len(inputs))))
-        queues = tuple(i.name for i in inputs)
-        self.operators.append(Operator(function, queues, (output,), state, state, self.origin))
+        count = function.state_count(len(inputs))
+        state = tuple(self.fresh_variable(output) for _ in range(count))
+        self._place(function, inputs, output, state, origin)
         return Queue(output, type_)
 
     def fold(self, function: Fold, given: Queue, variable: Variable, name: str) -> Queue:
@@ -68,31 +74,93 @@ class Wiring:
         (type_,) = function.output_types((given.type,), 1)
         output = self.fresh(name)
         self.variables.append(variable)
-        state = (variable.name,)
-        self.operators.append(
-            Operator(function, (given.name,), (output,), state, state, self.origin)
-        )
+        self._place(function, (given,), output, (variable.name,), None)
         return Queue(output, type_)
 
+    def _place(
+        self,
+        function: Function,
+        inputs: tuple[Queue, ...],
+        output: str,
+        state: tuple[str, ...],
+        origin: Span | None,
+    ) -> None:
+        queues = tuple(i.name for i in inputs)
+        origin = origin or self.origin
+        self.operators.append(Operator(function, queues, (output,), state, state, origin))
+
+    def columns(
+        self, flow: Queue, names: Mapping[str, str], name: str, origin: Span | None = None
+    ) -> Queue:
+        """The columns that are keys of `names`, each from its value; the flow if it is that."""
+        if tuple(names.items()) == tuple((n, n) for n in flow.schema.names):
+            return flow
+        made = tuple(Assign(new, flow.column(old)) for new, old in names.items())
+        return self.add(Map(made), flow, name=name, origin=origin)
+
+    # --- the program ---
+
     def program(self, outputs: Mapping[str, Queue]) -> Program:
-        """The verified program of all that was added."""
-        counts = Counter(q for op in self.operators for q in op.inputs)
-        counts.update(queue.name for queue in outputs.values())
+        """The verified program of what some outputs need."""
+        for name in outputs:
+            if name in self.inputs:
+                raise UsageError(
+                    f'"{name}" is the name of an input and of an output',
+                    hint="give the output another name",
+                )
+        operators = _needed(self.operators, {queue.name for queue in outputs.values()})
+        read = {q for op in operators for q in op.inputs} | {q.name for q in outputs.values()}
+        used = tuple(i for i in self.inputs.values() if i.name in read)
+        names, copies = self._named(operators, outputs)
+        wired = [
+            replace(
+                op,
+                inputs=tuple(names[q].pop(1) for q in op.inputs),
+                outputs=tuple(names[q][0] for q in op.outputs),
+            )
+            for op in operators
+        ]
+        kept = {name for op in operators for name in (*op.reads, *op.writes)}
+        variables = tuple(v for v in self.variables if v.name in kept)
+        return verified(Program(used, tuple(outputs), (*wired, *copies), variables))
+
+    def _named(
+        self, operators: list[Operator], outputs: Mapping[str, Queue]
+    ) -> tuple[dict[str, list[str]], list[Operator]]:
+        """For every queue its writer's name and then its readers', and the copying that needs."""
         readers: dict[str, list[str]] = {}
+        for op in operators:
+            for queue in op.inputs:
+                readers.setdefault(queue, []).append("")
+        for output, flow in outputs.items():
+            readers.setdefault(flow.name, []).append(output)
+        names: dict[str, list[str]] = {}
+        copies: list[Operator] = []
+        for queue, ends in readers.items():
+            if len(ends) == 1 and (queue not in self.inputs or not ends[0]):
+                names[queue] = [ends[0] or queue] * 2
+                continue
+            given = [end or self.fresh(f"{queue}_{n}") for n, end in enumerate(ends, 1)]
+            copies.append(Operator(Duplicate(), (queue,), tuple(given)))
+            names[queue] = [queue, *given]
+        return names, copies
 
-        def reader(queue: str) -> str:
-            """The queue itself for its only reader, else a copy for each."""
-            if counts[queue] == 1:
-                return queue
-            some = readers.setdefault(queue, [])
-            some.append(self.fresh(f"{queue}_{len(some) + 1}"))
-            return some[-1]
 
-        wired = [replace(op, inputs=tuple(reader(q) for q in op.inputs)) for op in self.operators]
-        for output, queue in outputs.items():
-            readers.setdefault(queue.name, []).append(output)
-        copying = [Operator(Duplicate(), (q,), tuple(some)) for q, some in readers.items()]
-        program = Program(
-            tuple(self.inputs.values()), tuple(outputs), (*copying, *wired), tuple(self.variables)
-        )
-        return verified(without_copies(program))
+def _fresh(wanted: str, taken: set[str]) -> str:
+    name, number = wanted, 1
+    while name in taken:
+        number += 1
+        name = f"{wanted}{number}"
+    taken.add(name)
+    return name
+
+
+def _needed(operators: list[Operator], wanted: set[str]) -> list[Operator]:
+    """The operators that some queues depend on, in their order; producers come first in it."""
+    needed = set(wanted)
+    kept: list[Operator] = []
+    for op in reversed(operators):
+        if needed & set(op.outputs):
+            needed |= set(op.inputs)
+            kept.append(op)
+    return kept[::-1]

@@ -17,11 +17,11 @@ import numpy as np
 from millstream import api
 from millstream.cli.run import Progress
 from millstream.cli.show import TableWriter, in_words
-from millstream.cli.watch import replay
 from millstream.connectors.location import Location, parse_location
 from millstream.connectors.settings import settings_of
 from millstream.engine.spark.java import find_java
 from millstream.errors import MillstreamError
+from millstream.languages.sheets.watch import replay
 from millstream.plan.batch import Batch
 
 WORKBOOK = Path(__file__).parent / "demo_data" / "vwap.xlsx"

@@ -7,29 +7,17 @@ import sys
 
 from millstream import api
 from millstream.cli.run import named
-from millstream.cli.show import print_json
-from millstream.errors import UsageError
+from millstream.cli.views import asked_view, language_options, show_view
+from millstream.errors import UsageError, listing
 
 
 def run(arguments: argparse.Namespace) -> int:
-    if arguments.subject is not None:
-        return _situation(arguments)
+    view = asked_view(arguments)
+    if view is not None:
+        return show_view(view, arguments, named(arguments.in_, "--in"))
     if arguments.in_:
-        raise UsageError("inputs are read for one subject only", hint="add --vessel KEY")
+        views = [o.flags[0] for o in language_options("explain") if o.view]
+        raise UsageError("inputs are read for a view only", hint=f"add one of: {listing(views)}")
     compiled = api.compile(arguments.file)
     sys.stdout.write(compiled.explain(arguments.stage, arguments.format))
-    return 0
-
-
-def _situation(arguments: argparse.Namespace) -> int:
-    """How the rules stand for one subject."""
-    from millstream.rules import explain_situation
-
-    if not arguments.file.endswith(".rules"):
-        raise UsageError("only a .rules file has subjects to explain", place=arguments.file)
-    found = explain_situation(arguments.file, arguments.subject, named(arguments.in_, "--in"))
-    if arguments.format == "json":
-        print_json(found.records())
-    else:
-        sys.stdout.write(found.text())
     return 0

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import NoReturn, TypeAlias
 
 import millstream
+from millstream.cli.views import add_language_options
 from millstream.errors import MillstreamError, ProgramError, UsageError
 
 DONE, FAILED, WRONG = 0, 1, 2
@@ -99,10 +100,7 @@ def _add_run(commands: Commands, common: _Parser) -> None:
         help="where an output goes; - is standard output; also rejected=PATH and late=PATH",
     )
     run.add_argument("--follow", action="store_true", help="watch for new files until interrupted")
-    run.add_argument(
-        "--watch", action="store_true", help="show a sheet with live values instead of running"
-    )
-    run.add_argument("--key", metavar="KEY", help="with --watch: whose sheet (default: the first)")
+    add_language_options(run, "run")
     run.add_argument("--schedule", metavar="S", help="of the reference: default or random:SEED")
     run.add_argument("--master", metavar="URL", help="of Spark (default: local[*,4])")
     run.add_argument(
@@ -158,13 +156,7 @@ def _add_explain(commands: Commands, common: _Parser) -> None:
         "--stage", default="calculus", choices=("calculus", "optimised", "plan", "kernels")
     )
     explain.add_argument("--format", default="text", choices=("text", "json", "svg"))
-    explain.add_argument(
-        "--vessel",
-        "--subject",
-        dest="subject",
-        metavar="KEY",
-        help="of rules: how each line stands for this one at the end of the inputs",
-    )
+    add_language_options(explain, "explain")
     _add_inputs(explain)
 
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from millstream import api
 from millstream.cli.show import JsonWriter, TableWriter, in_words, print_warnings
+from millstream.cli.views import asked_view, show_view
 from millstream.connectors.address import masked
 from millstream.connectors.location import Location, parse_location
 from millstream.engine.job import Report, never
@@ -28,11 +29,10 @@ _LIVE_MICROS = 86_400_000_000
 
 
 def run(arguments: argparse.Namespace) -> int:
+    view = asked_view(arguments)
+    if view is not None:
+        return show_view(view, arguments, named(arguments.in_, "--in"))
     compiled = api.compile(arguments.file)
-    if arguments.watch:
-        from millstream.cli.watch import watch
-
-        return watch(compiled, arguments, named(arguments.in_, "--in"))
     engine = arguments.engine or DEFAULT_ENGINE
     options = _engine_options(arguments, engine)
     if arguments.follow and engine == "reference":

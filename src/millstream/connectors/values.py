@@ -12,8 +12,8 @@ import re
 from collections.abc import Callable
 from decimal import Decimal
 
+from millstream.calculus.expressions import UNITS
 from millstream.calculus.instants import parse_time
-from millstream.calculus.parser import UNITS
 from millstream.calculus.types import INT64_MAX, INT64_MIN, Kind, Value
 
 _DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)

@@ -2,33 +2,18 @@
 
 from __future__ import annotations
 
-import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from millstream.calculus.parser import parse_expression, type_hint
+from millstream.calculus.expressions import parse_expression, type_hint
 from millstream.calculus.syntax import Constant
 from millstream.calculus.types import DURATION, TYPES_BY_NAME, Field, Schema
-from millstream.errors import CheckError, Fault, ParseError, listing, suggest
-from millstream.languages import LANGUAGES
-from millstream.languages.sheets.bindings import (
-    Binding,
-    Bindings,
-    InputBinding,
-    OutputBinding,
-)
+from millstream.errors import CheckError, ParseError, listing, suggest
+from millstream.languages import DEFAULT, languages
+from millstream.languages.language import function_named
 from millstream.source import Source, Span
-
-#: The word for a node that is a spreadsheet.
-SHEET = "sheet"
-_PLAIN = (str, int, float, bool)
-
-
-def _text(value: object) -> str:
-    """As Spark spells it."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
+from millstream.tables import Tables, parse_toml
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +48,8 @@ class NodeTable:
     inputs: Mapping[str, str]
     outputs: Mapping[str, str]
     span: Span | None = field(default=None, compare=False)
-    #: What a spreadsheet's cells are bound to; None if the workbook says it itself.
-    bindings: Bindings | None = None
+    #: What the language has read of the table beyond names.
+    settings: object = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,53 +71,16 @@ class ProjectFile:
 
 def parse_project(source: Source) -> ProjectFile:
     """The project a text describes, or an error with every fault in it."""
-    try:
-        document = tomllib.loads(source.text)
-    except tomllib.TOMLDecodeError as error:
-        raise _syntax_error(source, str(error)) from None
     reader = _Reader(source)
-    project = reader.project(document)
+    project = reader.project(parse_toml(source))
     if reader.faults:
         raise CheckError(reader.faults)
     return project
 
 
-def _syntax_error(source: Source, message: str) -> ParseError:
-    found = re.search(r"\(at line (\d+), column (\d+)\)", message)
-    text = message.split(" (at ", maxsplit=1)[0]
-    if found is None:
-        end = len(source.text)
-        return ParseError(text, span=Span(source, end, end))
-    lines = source.text.split("\n")
-    offset = sum(len(one) + 1 for one in lines[: int(found[1]) - 1]) + int(found[2]) - 1
-    return ParseError(text, span=Span(source, offset, offset + 1))
-
-
 @dataclass
-class _Reader:
+class _Reader(Tables):
     """Mutable: collects faults while the document is read."""
-
-    source: Source
-    faults: list[Fault] = field(default_factory=list)
-
-    def place(self, table: str, key: str | None = None) -> Span | None:
-        """Where a table, or a key in it, stands; tomllib does not tell."""
-        header = re.search(
-            rf"^\s*\[{re.escape(table)}(\.[^\]]*)?\]", self.source.text, re.MULTILINE
-        )
-        if header is None:
-            return None
-        if key is not None:
-            line = re.compile(rf"^\s*(\"?{re.escape(key)}\"?)\s*(\.|=)", re.MULTILINE)
-            found = line.search(self.source.text, header.end())
-            if found:
-                return Span(self.source, found.start(1), found.end(1))
-        start = header.start() + len(header[0]) - len(header[0].lstrip())
-        return Span(self.source, start, header.end())
-
-    def fail(self, message: str, span: Span | None, hint: str | None = None) -> None:
-        place = None if span else self.source.name
-        self.faults.append(Fault(message, span, hint, place))
 
     def project(self, document: dict[str, Any]) -> ProjectFile:
         known = ("stream", "relation", "node", "sink")
@@ -150,42 +98,6 @@ class _Reader:
         if not nodes and not self.faults:
             self.fail("this project has no node", None, "add [node.NAME] with a program")
         return ProjectFile(tuple(streams), tuple(nodes), tuple(sinks))
-
-    def tables(self, document: dict[str, Any], section: str) -> list[tuple[str, dict[str, Any]]]:
-        found = document.get(section, {})
-        if not isinstance(found, dict) or not all(isinstance(t, dict) for t in found.values()):
-            self.fail(f"expected tables such as [{section}.NAME]", self.place(section))
-            return []
-        return list(found.items())
-
-    def keys(self, table: dict[str, Any], name: str, known: tuple[str, ...]) -> None:
-        for key in table:
-            if key not in known:
-                hint = f"it can have: {listing(known)}. {suggest(key, known) or ''}".strip()
-                self.fail(f'unknown key "{key}" in [{name}]', self.place(name, key), hint)
-
-    def text(self, table: dict[str, Any], name: str, key: str, default: str | None = None) -> str:
-        value = table.get(key, default)
-        if value is None:
-            self.fail(f'[{name}] needs "{key}"', self.place(name))
-        elif not isinstance(value, str):
-            self.fail(f'expected "{key}" to be a text', self.place(name, key))
-        return value if isinstance(value, str) else ""
-
-    def names(self, table: dict[str, Any], name: str, key: str) -> dict[str, str]:
-        value = table.get(key, {})
-        if isinstance(value, dict) and all(isinstance(v, str) for v in value.values()):
-            return value
-        self.fail(f'expected "{key}" to be a table of names', self.place(name, key))
-        return {}
-
-    def texts(self, table: dict[str, Any], name: str, key: str) -> dict[str, str]:
-        """A table of plain values, as texts."""
-        value = table.get(key, {})
-        if isinstance(value, dict) and all(isinstance(v, _PLAIN) for v in value.values()):
-            return {k: _text(v) for k, v in value.items()}
-        self.fail(f'expected "{key}" to be a table of plain values', self.place(name, key))
-        return {}
 
     def stream(self, section: str, name: str, table: dict[str, Any]) -> StreamTable:
         here = f"{section}.{name}"
@@ -245,73 +157,23 @@ class _Reader:
 
     def node(self, name: str, table: dict[str, Any]) -> NodeTable:
         here = f"node.{name}"
-        languages = (*LANGUAGES, SHEET)
-        chosen = [key for key in languages if key in table]
-        more = ("partition", "firing") if SHEET in chosen else ()
-        self.keys(table, here, (*languages, "inputs", "outputs", *more))
-        if chosen == [SHEET]:
-            return self.sheet(name, here, table)
+        by_word = {language.word: language for language in languages().values()}
+        chosen = [language for word, language in by_word.items() if word in table]
+        more = [key for language in chosen for key in language.node_keys]
+        self.keys(table, here, (*by_word, "inputs", "outputs", *more))
         if len(chosen) != 1:
-            hint = f"a node has one of: {listing(languages)}"
+            hint = f"a node has one of: {listing(by_word)}"
             self.fail(f"[{here}] needs one program", self.place(here), hint)
-        language = chosen[0] if chosen else ""
-        path = self.text(table, here, language) if language else ""
+            return NodeTable(name, DEFAULT, "", {}, {}, self.place(here))
+        (language,) = chosen
+        path = self.text(table, here, language.word)
+        if language.settings is not None:
+            settings = function_named(language.settings)(self, here, table)
+            return NodeTable(name, language.name, path, {}, {}, self.place(here), settings)
         return NodeTable(
-            name, language, path, self.names(table, here, "inputs"),
+            name, language.name, path, self.names(table, here, "inputs"),
             self.names(table, here, "outputs"), self.place(here),
         )  # fmt: skip
-
-    def sheet(self, name: str, here: str, table: dict[str, Any]) -> NodeTable:
-        """A node that is a spreadsheet: what its cells are bound to."""
-        path = self.text(table, here, SHEET)
-        keys = self.partition(table, here)
-        inputs = [
-            InputBinding(stream, self.cells(here, cells, is_input=True), keys.get(stream))
-            for stream, cells in self.tables_of_cells(table, here, "inputs")
-        ]
-        outputs = [
-            OutputBinding(stream, self.cells(here, cells, is_input=False))
-            for stream, cells in self.tables_of_cells(table, here, "outputs")
-        ]
-        for stream in keys:
-            if stream not in [one.stream for one in inputs]:
-                self.fail(f'"{stream}" is no input of this node', self.place(here, "partition"))
-        firing = self.text(table, here, "firing", "tuple")
-        if firing not in ("tuple", "instant", "punctuation"):
-            self.fail(f"unknown firing {firing!r}", self.place(here, "firing"), "tuple or instant")
-        bindings = Bindings(tuple(inputs), tuple(outputs), firing != "tuple")
-        given = bindings if inputs or outputs else None
-        return NodeTable(name, SHEET, path, {}, {}, self.place(here), given)
-
-    def tables_of_cells(
-        self, table: dict[str, Any], here: str, key: str
-    ) -> list[tuple[str, dict[str, str]]]:
-        found = table.get(key, {})
-        if isinstance(found, dict) and all(
-            isinstance(cells, dict) and all(isinstance(c, str) for c in cells.values())
-            for cells in found.values()
-        ):
-            return list(found.items())
-        what = 'Trades = { B3 = "price" }' if key == "inputs" else 'Totals = { sum = "G9" }'
-        self.fail(f'expected tables of cells in "{key}"', self.place(here, key),
-                  f"write {key}.{what}")  # fmt: skip
-        return []
-
-    def cells(self, here: str, cells: dict[str, str], *, is_input: bool) -> tuple[Binding, ...]:
-        """Of an input `cell = "attribute"`, of an output `attribute = "cell"`."""
-        span = self.place(here, "inputs" if is_input else "outputs")
-        place = span.place if span else self.source.name
-        if is_input:
-            return tuple(Binding(attribute, cell, place) for cell, attribute in cells.items())
-        return tuple(Binding(attribute, cell, place) for attribute, cell in cells.items())
-
-    def partition(self, table: dict[str, Any], here: str) -> dict[str, str]:
-        """The key of each input; one name is the key of all."""
-        given = table.get("partition", {})
-        if isinstance(given, str):
-            inputs = table.get("inputs", {})
-            return dict.fromkeys(inputs, given) if isinstance(inputs, dict) else {}
-        return self.names(table, here, "partition")
 
     def sink(self, name: str, table: dict[str, Any]) -> SinkTable:
         here = f"sink.{name}"

@@ -6,12 +6,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from millstream.calculus.graph import Program
+from millstream.calculus.types import Schema
 from millstream.connectors.location import Format, Location, parse_location
 from millstream.connectors.settings import settings_of
-from millstream.errors import Fault, MillstreamError, ProgramError, UsageError
-from millstream.languages import Expected, Translation, read_source, translate
+from millstream.errors import Fault, MillstreamError, ProgramError, UsageError, listing, suggest
+from millstream.languages import languages
+from millstream.languages.language import Expected, Translation, Written, read_source
 from millstream.project.file import (
-    SHEET,
     NodeTable,
     ProjectFile,
     SinkTable,
@@ -19,7 +20,6 @@ from millstream.project.file import (
     parse_project,
 )
 from millstream.project.link import link
-from millstream.project.sheets import add_sheets
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,20 +71,64 @@ def _expected(node: NodeTable, found: Translation, program: Program) -> list[Exp
 
 def _translations(project: ProjectFile, folder: Path) -> dict[str, Translation]:
     """The program of every node; the faults of all of them together."""
-    programs: dict[str, Translation] = {}
     faults: list[Fault] = []
+    waiting: dict[str, Written] = {}
     for node in project.nodes:
-        if node.language == SHEET:
-            continue
         path = folder / node.path
         try:
-            programs[node.name] = translate(read_source(path, str(path)), node.language)
+            waiting[node.name] = languages()[node.language].written(path, str(path), node.settings)
         except MillstreamError as error:
             faults += error.faults
-    faults += add_sheets(project, folder, programs)
+    translations: dict[str, Translation] = {}
+    while waiting:
+        columns = _columns(project, translations)
+        promised = {stream for written in waiting.values() for stream in written.promises}
+        ready = [n for n, w in waiting.items() if _is_ready(w, columns, promised)]
+        for name in ready or list(waiting):
+            written = waiting.pop(name)
+            missing = _missing(project, name, written, columns)
+            try:
+                if not missing:
+                    translations[name] = written.translate(columns)
+            except MillstreamError as error:
+                missing = list(error.faults)
+            faults += missing
     if faults:
         raise ProgramError(faults)
-    return {node.name: programs[node.name] for node in project.nodes}
+    return {node.name: translations[node.name] for node in project.nodes}
+
+
+def _columns(project: ProjectFile, translations: dict[str, Translation]) -> dict[str, Schema]:
+    """The columns of all streams that can be read so far, those of the project first."""
+    known = {s.name: s.columns for s in project.streams if s.columns is not None}
+    for node in project.nodes:
+        if node.name in translations:
+            program = translations[node.name].program
+            types = program.queue_types()
+            outside = {inner: outer for outer, inner in node.outputs.items()}
+            known |= {outside.get(q, q): types[q].schema for q in program.outputs}
+    return known
+
+
+def _is_ready(written: Written, columns: dict[str, Schema], promised: set[str]) -> bool:
+    return all(w.stream in columns or w.stream not in promised for w in written.wants)
+
+
+def _missing(
+    project: ProjectFile, name: str, written: Written, columns: dict[str, Schema]
+) -> list[Fault]:
+    """A fault for each stream whose columns a node must be told and nobody tells."""
+    span = next(node.span for node in project.nodes if node.name == name)
+    return [
+        Fault(
+            f'node "{name}" reads "{want.stream}", whose columns are not known',
+            span,
+            f"give it columns in [stream.{want.stream}]; known are: {listing(columns)}. "
+            f"{suggest(want.stream, columns) or ''}".strip(),
+        )
+        for want in written.wants
+        if want.is_needed and want.stream not in columns
+    ]
 
 
 def _with_places(project: ProjectFile, translations: dict[str, Translation]) -> ProjectFile:

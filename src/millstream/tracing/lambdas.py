@@ -29,7 +29,7 @@ from millstream.meaning.scalars import evaluate
 #: What a row is called that is a value and not a dictionary of columns.
 VALUE = "value"
 #: Code that may look at objects: our own, and what `isinstance` runs.
-_TRUSTED = (str(Path(__file__).parent), "<frozen ")
+_TRUSTED = (str(Path(__file__).parents[1]), "<frozen ")
 
 #: A callable from a row, whose columns are attributes and items.
 RowFunction = Callable[..., object]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from millstream.calculus.check import Scope, check
+from millstream.calculus.expressions import parse_expression
 from millstream.calculus.functions import (
     Assign,
     Branch,
@@ -18,7 +19,6 @@ from millstream.calculus.functions import (
     Opaque,
     schema_of,
 )
-from millstream.calculus.parser import parse_expression
 from millstream.calculus.syntax import Constant
 from millstream.calculus.terms import Call, Column, Literal, Term, VariableField
 from millstream.calculus.types import (
@@ -36,7 +36,6 @@ from millstream.calculus.types import (
     Value,
 )
 from millstream.errors import UsageError, listing, suggest
-from millstream.languages.algebra.nodes import TableNode
 from millstream.source import Source
 from millstream.tracing.lambdas import (
     Record,
@@ -93,30 +92,6 @@ def map_function(
     except Untraceable as reason:
         made = schema_needed(columns, reason)
         return MadeMap(made, _opaque(function, mapping(function, schema, made), made))
-
-
-def table_map_function(
-    function: RowFunction | Columns, table: TableNode, columns: Mapping[str, str]
-) -> MadeMap:
-    """A map of the values of a table; the key goes before them."""
-    made = map_function(function, table.schema, columns)
-    kept = [Field(n, table.schema[n]) for n in table.key]
-    for name in made.schema.names:
-        if name in table.key:
-            raise UsageError(
-                f'"{name}" is the key of this table, and map keeps keys as they are',
-                hint="leave it out; key_by on the changelog makes a table with another key",
-            )
-    schema = Schema((*kept, *made.schema.fields))
-    if isinstance(made.function, Map):
-        keys = tuple(Assign(f.name, Column(f.name, f.type)) for f in kept)
-        return MadeMap(schema, Map(keys + made.function.columns))
-    inner, places = made.function.call, [table.schema.index(f.name) for f in kept]
-
-    def call(row: Row, time: int) -> list[Row]:
-        return [(*(row[p] for p in places), *new) for new in inner(row, time)]
-
-    return MadeMap(schema, Opaque(made.function.label, schema, call))
 
 
 def filter_function(condition: RowFunction | Term, schema: Schema) -> Filter | Opaque:

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 import millstream
 from millstream.calculus.graph import Program
-from millstream.calculus.text import load
 from millstream.cli.main import main
 from millstream.engine.job import Report
 from millstream.engine.reference.explore import explore, replay
 from millstream.engine.reference.feed import Event, read_events
+from millstream.languages.brook.load import load
 from millstream.source import Source
 from tests.generate import inputs_for, programs
 from tests.laws.runs import job_for, on_reference

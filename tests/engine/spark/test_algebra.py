@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from millstream.algebra import program_of
 
 import millstream
 from millstream import algebra
+from millstream.algebra import program_of
 from millstream.api import Compiled
 from millstream.engine.reference.feed import Event
 from millstream.engine.spark.layout import layout_for

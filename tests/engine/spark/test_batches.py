@@ -13,10 +13,10 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from millstream.calculus.graph import Program
-from millstream.calculus.text import load
 from millstream.connectors.location import parse_location
 from millstream.engine.job import InputCounts
 from millstream.engine.reference.feed import Event
+from millstream.languages.brook.load import load
 from millstream.languages.cql.load import load as load_query
 from millstream.optimiser.optimise import optimise
 from millstream.source import Source

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from millstream.calculus.text import load
 from millstream.connectors.location import parse_location
 from millstream.engine.spark.checkpoint import KEPT_PLANS, Checkpoint
 from millstream.engine.spark.claims import Claims
@@ -19,6 +18,7 @@ from millstream.engine.spark.wire import Wire, record_batch, rows_of
 from millstream.engine.state.codec import decode
 from millstream.engine.state.records import read_record, write_record
 from millstream.errors import PlanError
+from millstream.languages.brook.load import load
 from millstream.source import Source
 from tests.engine.spark.bench import Bench
 

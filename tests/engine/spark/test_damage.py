@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 import millstream
-from millstream.calculus.text import load
 from millstream.connectors.location import parse_location
 from millstream.engine.state.codec import DamagedState
 from millstream.errors import MillstreamError
+from millstream.languages.brook.load import load
 from millstream.source import Source
 from tests.engine.spark.bench import Bench
 

@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 
 import millstream
-from millstream.calculus.text import load
 from millstream.connectors.location import parse_location
 from millstream.engine.job import Report
 from millstream.engine.spark.checkpoint import Checkpoint
 from millstream.errors import MillstreamError, PlanError, UsageError
+from millstream.languages.brook.load import load
 from millstream.source import Source
 from tests.engine.spark.bench import Bench
 from tests.engine.spark.running import (

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from millstream.algebra import Group, call
-
 import millstream
 from millstream import algebra
+from millstream.algebra import Group, call
 
 vessels = algebra.table(
     "vessels", key="mmsi", mmsi="integer", berth="text", draught="number", arrived="boolean"

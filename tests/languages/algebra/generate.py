@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import Any
 
 from hypothesis import strategies as st
-from millstream.algebra import Group, Stream, Table, call, if_
 
 from millstream import algebra
+from millstream.algebra import Group, Stream, Table, call, if_
 from millstream.calculus.types import Row
 from millstream.languages.algebra.derived import updates
 from millstream.languages.algebra.translate import is_exact

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from millstream.algebra import Stream, Table
 
 import millstream
 from millstream import algebra
+from millstream.algebra import Stream, Table
 from millstream.calculus.functions import Fold, Istream, Opaque, OpaqueFold
-from millstream.calculus.text import load, render
+from millstream.calculus.text import render
 from millstream.errors import UsageError
+from millstream.languages.brook.load import load
 from millstream.source import Source
 
 ENGINES = pytest.mark.parametrize("engine", ["reference", "local"])
@@ -180,8 +181,8 @@ def test_constants_are_part_of_the_text() -> None:
 @ENGINES
 def test_terms_are_accepted_in_place_of_lambdas(engine: str) -> None:
     from millstream.calculus.check import Scope, check
+    from millstream.calculus.expressions import parse_expression
     from millstream.calculus.functions import Assign
-    from millstream.calculus.parser import parse_expression
     from millstream.calculus.types import BOOLEAN
 
     schema = rows().schema

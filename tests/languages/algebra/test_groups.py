@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from millstream.algebra import Group, Table, call, if_
 
 import millstream
 from millstream import algebra
+from millstream.algebra import Group, Table, call, if_
 from millstream.calculus.functions import Aggregate, Fold, OpaqueFold
 from millstream.engine.actors.run import Events, run_actors
 from millstream.errors import UsageError

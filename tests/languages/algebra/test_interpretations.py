@@ -11,9 +11,9 @@ import os
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from millstream.algebra import Stream, Table
 
 import millstream
+from millstream.algebra import Stream, Table
 from millstream.calculus.types import Row, Value
 from millstream.engine.actors.run import run_actors
 from tests.languages.algebra import generate

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from millstream.algebra import Stream, Table
 
 import millstream
 from millstream import algebra
+from millstream.algebra import Stream, Table
 from millstream.calculus.types import START_OF_TIME, Row, Value
 from millstream.engine.actors.run import run_actors
 

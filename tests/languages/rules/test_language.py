@@ -14,11 +14,11 @@ import millstream
 from millstream import rules
 from millstream.calculus.functions import Judge
 from millstream.calculus.graph import Program
-from millstream.calculus.text import load as load_brook
 from millstream.calculus.text import render
 from millstream.calculus.types import Value
 from millstream.cli.main import main
 from millstream.errors import CheckError, UnitError, UsageError
+from millstream.languages.brook.load import load as load_brook
 from millstream.languages.rules import ast
 from millstream.languages.rules.load import Checked, check_text, load
 from millstream.languages.rules.read import read_rules

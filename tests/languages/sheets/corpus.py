@@ -19,11 +19,10 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from millstream.sheets import Sheet
-
 from millstream.errors import MillstreamError
 from millstream.languages.sheets.package import Package, opened_package
 from millstream.languages.sheets.read import _Reader, _value
+from millstream.sheets import Sheet
 from millstream.values.excel.precedents import areas_of
 from millstream.values.excel.values import Scalar
 from millstream.values.excel.workbook import Workbook, address_of, key_of, place_of

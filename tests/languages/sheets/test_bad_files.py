@@ -6,9 +6,9 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from millstream.sheets import load
 
 from millstream.errors import MillstreamError, ProgramError, UsageError
+from millstream.sheets import load
 from tests.languages.sheets.books import save
 
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import openpyxl
 import pytest
-from millstream.sheets import ErrorValue, Sheet, load
 from openpyxl.worksheet.table import Table
 from openpyxl.worksheet.worksheet import Worksheet
 
 import millstream
 from millstream.errors import CheckError, RunError, UsageError
+from millstream.sheets import ErrorValue, Sheet, load
 from tests.languages.sheets.books import save
 from tests.languages.sheets.test_bad_files import rewritten
 

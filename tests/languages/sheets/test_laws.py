@@ -12,7 +12,8 @@ from hypothesis import HealthCheck, assume, given, settings
 
 from millstream.calculus.graph import Program
 from millstream.calculus.sheets import Sheet
-from millstream.calculus.text import load, render
+from millstream.calculus.text import render
+from millstream.languages.brook.load import load
 from millstream.source import Source
 from tests.languages.sheets.generate import sheets, tuples
 from tests.languages.sheets.laws import CUTS, Events, agree

@@ -43,9 +43,7 @@ def _toolchain() -> bytes:
     versions = (millstream.__version__, numba.__version__, llvmlite.__version__,
                 np.__version__, sys.version)  # fmt: skip
     digest = hashlib.sha256("\n".join(versions).encode())
-    called = [*_HERE.glob("scalar_*.py"), *_HERE.glob("loops*.py"),
-              _HERE.parent / "formulas" / "rounding.py"]  # fmt: skip
-    for path in sorted(called):
+    for path in sorted(_HERE.parent.rglob("*.py")):
         digest.update(path.read_bytes())
     return digest.digest()
 

@@ -13,11 +13,11 @@ from dataclasses import replace
 from typing import Any
 
 from millstream.calculus.functions import Assign
+from millstream.calculus.library.columns import flag, kept, nothing, unlike
 from millstream.calculus.terms import Column, Literal
 from millstream.calculus.types import TEXT, Field, Schema, Type, Value
 from millstream.errors import UsageError, listing, suggest
 from millstream.languages.algebra import nodes
-from millstream.languages.algebra.columns import flag, kept, nothing, unlike
 from millstream.languages.algebra.groups import Group
 from millstream.languages.algebra.reducing import State
 from millstream.languages.algebra.stream import Stream, Table, now, refuse_deleted

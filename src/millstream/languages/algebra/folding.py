@@ -19,10 +19,10 @@ from millstream.calculus.functions import (
     Update,
 )
 from millstream.calculus.graph import Variable
+from millstream.calculus.library.columns import flag, is_true, kept
 from millstream.calculus.terms import Call, Column, Literal, Term, VariableField
 from millstream.calculus.types import BOOLEAN, Field, Kind, Row, Schema, Type, Value
 from millstream.calculus.wiring import Queue, Wiring
-from millstream.languages.algebra.columns import flag, is_true, kept
 from millstream.languages.algebra.nodes import DELETED, CombineUpdates, Reduce
 from millstream.languages.algebra.reducing import (
     Part,
@@ -95,7 +95,7 @@ def _folded(wiring: Wiring, node: Reduce, part: Part, table: Queue) -> Queue:
 
 def _totals(wiring: Wiring, part: Part, changes: Queue) -> Queue:
     group, fields = part.group, group_fields(part.group)
-    name = wiring.fresh("total")
+    name = wiring.fresh_variable("total")
     sent = _sent(part, name, fields)
     try:
         terms = group_updates(group, name, fields, changes.schema, GONE)
@@ -144,7 +144,7 @@ def combined_updates(
     """The stream of updates in which every value is what came before it, combined."""
     if node.is_opaque:
         return _opaque_combined(wiring, node, updates, can_delete=can_delete)
-    name = wiring.fresh("state")
+    name = wiring.fresh_variable("state")
     terms = combine_terms(node.combine, name, node.fields, node.parent.schema)
     there = "there." if can_delete else None
     first = dict(zip(node.fields.names, node.initial, strict=True))

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from millstream.calculus.functions import Assign, Columns, Filter, Join, Lookup, Map, Merge
-from millstream.calculus.terms import Call, Column
-from millstream.calculus.types import BOOLEAN, Schema
+from millstream.calculus.functions import Assign, Columns, Join, Map, Merge
+from millstream.calculus.library.columns import flag, kept, nothing
+from millstream.calculus.library.outer_joins import without_partner
+from millstream.calculus.terms import Column
+from millstream.calculus.types import Schema
 from millstream.calculus.wiring import Queue, Wiring
-from millstream.languages.algebra.columns import flag, kept, nothing, unlike
 from millstream.languages.algebra.nodes import ForeignJoin, InnerJoin, OuterJoin, TableNode
 
 
@@ -28,15 +29,15 @@ def foreign_join(wiring: Wiring, node: ForeignJoin, left: Queue, right: Queue) -
         return joined
     there = (*kept(joined.schema), flag(node.found, value=True))
     found = wiring.add(Map(there), joined, name="found")
-    alone = _without(wiring, left, renamed, node.on, nulls_match=False)
     absent = (*kept(left.schema), *nothing(_values(node.right)), flag(node.found, value=False))
-    missing = wiring.add(Map(absent), alone, name="missing")
+    missing = without_partner(wiring, left, renamed, _pairs(node.on), absent, name="missing")
     return wiring.add(Merge(), found, missing, name="foreign")
 
 
 def outer_join(wiring: Wiring, node: OuterJoin, left: Queue, right: Queue) -> Queue:
     renamed = _with_key(wiring, node.right, right, node.key)
-    pairs = wiring.add(Join(_pairs(node.key), nulls_match=True), left, renamed, name="joined")
+    on = _pairs(node.key)
+    pairs = wiring.add(Join(on, nulls_match=True), left, renamed, name="joined")
 
     def flags(*, has_left: bool, has_right: bool) -> Columns:
         return (flag(node.has_left, value=has_left), flag(node.has_right, value=has_right))
@@ -46,29 +47,20 @@ def outer_join(wiring: Wiring, node: OuterJoin, left: Queue, right: Queue) -> Qu
     only_left = (
         *kept(left.schema), *nothing(_values(node.right)), *flags(has_left=True, has_right=False)
     )  # fmt: skip
-    alone = _without(wiring, left, renamed, node.key, nulls_match=True)
-    parts.append(wiring.add(Map(only_left), alone, name="only_left"))
+    parts.append(
+        without_partner(wiring, left, renamed, on, only_left, name="only_left", nulls_match=True)
+    )
     only_right = {
         c.name: c
         for c in (
             *nothing(left.schema), *kept(renamed.schema), *flags(has_left=False, has_right=True)
         )
     }  # fmt: skip
-    alone = _without(wiring, renamed, left, node.key, nulls_match=True)
     ordered = tuple(only_right[n] for n in node.schema.names)
-    parts.append(wiring.add(Map(ordered), alone, name="only_right"))
+    parts.append(
+        without_partner(wiring, renamed, left, on, ordered, name="only_right", nulls_match=True)
+    )
     return wiring.add(Merge(), *parts, name="outer")
-
-
-def _without(
-    wiring: Wiring, queue: Queue, other: Queue, on: tuple[str, ...], *, nulls_match: bool
-) -> Queue:
-    """The rows that have no partner."""
-    found = unlike("found", queue.schema)
-    asked = wiring.add(Lookup(found, _pairs(on), nulls_match), queue, other, name="asked")
-    is_alone = Call("not", (Column(found, BOOLEAN),), BOOLEAN)
-    alone = wiring.add(Filter(is_alone), asked, name="alone")
-    return wiring.add(Map(kept(queue.schema)), alone, name="alone")
 
 
 def _with_key(wiring: Wiring, table: TableNode, queue: Queue, names: Iterable[str]) -> Queue:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 from millstream.calculus.functions import Columns
 from millstream.calculus.graph import Input
@@ -20,6 +21,7 @@ from millstream.languages.algebra.groups import Group, recorded
 from millstream.languages.algebra.groups import product as product_of
 from millstream.languages.algebra.nodes import DELETED
 from millstream.languages.algebra.reducing import State, combine_node, result_schema
+from millstream.languages.algebra.tables import table_map_function
 from millstream.tracing.lambdas import VALUE, RowFunction
 from millstream.tracing.rows import (
     concat_function,
@@ -28,13 +30,14 @@ from millstream.tracing.rows import (
     micros,
     schema_of_names,
     schema_of_values,
-    table_map_function,
 )
 
 
 @dataclass(frozen=True, eq=False)
 class Stream:
     """Rows as they come."""
+
+    builder: ClassVar[str] = "millstream.languages.algebra.translate:program_of"
 
     node: nodes.StreamNode
 
@@ -108,6 +111,8 @@ class Stream:
 @dataclass(frozen=True, eq=False)
 class Table:
     """One row for each key. `key` and `values` are the names of its columns."""
+
+    builder: ClassVar[str] = "millstream.languages.algebra.translate:program_of"
 
     node: nodes.TableNode
 

@@ -27,6 +27,7 @@ from millstream.calculus.functions import (
     Rows,
 )
 from millstream.calculus.graph import Input, Program
+from millstream.calculus.library.columns import is_true, kept, nothing, unlike
 from millstream.calculus.terms import Call, Column, Literal
 from millstream.calculus.types import (
     BOOLEAN,
@@ -42,7 +43,6 @@ from millstream.calculus.types import (
 from millstream.calculus.wiring import Queue, Wiring
 from millstream.errors import UsageError
 from millstream.languages.algebra import nodes
-from millstream.languages.algebra.columns import is_true, kept, nothing, unlike
 from millstream.languages.algebra.folding import combined_updates, reduced
 from millstream.languages.algebra.joining import foreign_join, inner_join, outer_join
 from millstream.languages.algebra.nodes import DELETED, StreamNode, TableNode
@@ -64,13 +64,8 @@ def program_of(**outputs: Stream | Table) -> Program:
     """
     made = Translator()
     for one in _inputs(flow.node for flow in outputs.values()):
-        if one.name in outputs:
-            raise UsageError(
-                f'"{one.name}" is the name of an input and of an output',
-                hint="give the output another name",
-            )
         made.wiring.input(one)
-    made.wiring.taken.update(outputs)
+    made.wiring.names.update(outputs)
     queues = {
         name: made.stream(one.node) if isinstance(one, Stream) else made.relation(one.node)
         for name, one in outputs.items()

@@ -13,41 +13,33 @@ kept as `Opaque` and needs the schema of what it returns.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
-from millstream.api import Compiled
 from millstream.calculus.functions import (
     Aggregate,
     Aggregation,
     Distinct,
     Dstream,
-    Duplicate,
-    Filter,
     Function,
     Istream,
     Join,
     Latest,
-    Map,
     Merge,
     Now,
-    Opaque,
     Range,
     Rows,
     Rstream,
 )
-from millstream.calculus.graph import Input, Operator, Program, without_copies
-from millstream.calculus.types import BOOLEAN, QueueType, Row, Schema
-from millstream.calculus.verify import verified
-from millstream.errors import UsageError, listing
-from millstream.languages.algebra import Stream, Table, program_of
-from millstream.tracing.lambdas import RowFunction, Untraceable, trace_row, trace_term
+from millstream.calculus.graph import Input, Program
+from millstream.calculus.types import QueueType
+from millstream.calculus.wiring import Queue, Wiring
+from millstream.tracing.lambdas import RowFunction, trace_term
 from millstream.tracing.rows import (
-    flat_mapping,
-    keeping,
-    mapping,
+    concat_function,
+    filter_function,
+    map_function,
     micros,
-    schema_needed,
     schema_of_names,
 )
 
@@ -55,6 +47,8 @@ from millstream.tracing.rows import (
 @dataclass(frozen=True, eq=False)
 class Flow:
     """A stream or a relation: the function that gives it, and what it is given."""
+
+    builder: ClassVar[str] = "millstream.languages.brook.flow:program_of"
 
     type: QueueType
     function: Function | None
@@ -68,31 +62,15 @@ class Flow:
 
     def filter(self, condition: RowFunction) -> Flow:
         """Keep the rows for which the condition is true."""
-        try:
-            return self._then(Filter(trace_term(condition, self.type.schema, BOOLEAN)))
-        except Untraceable:
-            return self._opaque(condition, self.type.schema, keeping)
+        return self._then(filter_function(condition, self.type.schema))
 
     def map(self, function: RowFunction, **columns: str) -> Flow:
         """One row for each row. `columns` are only needed for what cannot be traced."""
-        try:
-            return self._then(Map(trace_row(function, self.type.schema)))
-        except Untraceable as reason:
-            return self._opaque(function, schema_needed(columns, reason), mapping)
+        return self._then(map_function(function, self.type.schema, columns).function)
 
     def flat_map(self, function: RowFunction, **columns: str) -> Flow:
         """A list of rows, as dictionaries, for each row."""
-        schema = schema_needed(columns, Untraceable("a list of rows has no term"))
-        return self._opaque(function, schema, flat_mapping)
-
-    def _opaque(
-        self,
-        function: RowFunction,
-        schema: Schema,
-        adapt: Callable[[RowFunction, Schema, Schema], Callable[[Row, int], list[Row]]],
-    ) -> Flow:
-        label = getattr(function, "__qualname__", repr(function))
-        return self._then(Opaque(label, schema, adapt(function, self.type.schema, schema)))
+        return self._then(concat_function(function, self.type.schema, columns).function)
 
     def merge(self, *others: Flow) -> Flow:
         return self._then(Merge(), *others)
@@ -120,11 +98,11 @@ class Flow:
         self, by: tuple[str, ...] = (), **aggregates: tuple[str, RowFunction | None]
     ) -> Flow:
         """`aggregate(by=("symbol",), total=("sum", lambda r: r.volume), n=("count", None))`."""
-        found = tuple(
+        wanted = tuple(
             Aggregation(name, how, what and trace_term(what, self.type.schema))
             for name, (how, what) in aggregates.items()
         )
-        return self._then(Aggregate(by, found))
+        return self._then(Aggregate(by, wanted))
 
     def distinct(self) -> Flow:
         return self._then(Distinct())
@@ -175,65 +153,21 @@ def _input(
 # --- from flows to programs -------------------------------------------------------------
 
 
-def compile_flow(**outputs: Flow | Stream | Table) -> Compiled:
-    """The program whose outputs are some flows, ready to run.
+def program_of(**outputs: Flow) -> Program:
+    """The verified program whose outputs are some flows; flows are told apart by identity."""
+    wiring = Wiring()
+    wiring.names.update(outputs)
+    queues: dict[int, Queue] = {}
 
-    Streams and tables of `millstream.algebra` are compiled too; a table leaves as a relation.
-    """
-    flows = {name: one for name, one in outputs.items() if isinstance(one, Flow)}
-    others = {name: one for name, one in outputs.items() if not isinstance(one, Flow)}
-    if flows and others:
-        raise UsageError(
-            "one program is written with flows or with the algebra, not with both",
-            hint=f"flows are: {listing(flows)}; of the algebra are: {listing(others)}",
-        )
-    if others:
-        return Compiled(program_of(**others))
-    return Compiled(verified(without_copies(_Linearised(flows).program())))
+    def queue(flow: Flow) -> Queue:
+        if id(flow) not in queues:
+            queues[id(flow)] = made(flow, [queue(parent) for parent in flow.parents])
+        return queues[id(flow)]
 
+    def made(flow: Flow, parents: list[Queue]) -> Queue:
+        if flow.input is not None:
+            return wiring.input(flow.input)
+        assert flow.function is not None
+        return wiring.add(flow.function, *parents, name=f"q{len(wiring.operators) + 1}")
 
-class _Linearised:
-    """Mutable: names queues, and duplicates those that several flows read."""
-
-    def __init__(self, outputs: dict[str, Flow]) -> None:
-        self.outputs = outputs
-        self.flows: list[Flow] = []
-        self.same: dict[int, Flow] = {}
-        for flow in outputs.values():
-            self._visit(flow)
-        self.readers: dict[int, list[str]] = {}
-        self.names = {id(f): f.input.name if f.input else f"q{n}" for n, f in enumerate(self.flows)}
-
-    def _visit(self, flow: Flow) -> None:
-        for parent in flow.parents:
-            self._visit(parent)
-        # Two flows of one input are one flow; all others are told apart by identity.
-        known = (f for f in self.flows if f is flow or (f.input and f.input == flow.input))
-        self.same[id(flow)] = found = next(known, flow)
-        if found is flow and not any(f is flow for f in self.flows):
-            self.flows.append(flow)
-
-    def _read(self, flow: Flow, wanted: str | None = None) -> str:
-        """A queue of one's own with the items of a flow."""
-        flow = self.same[id(flow)]
-        name = wanted or f"{self.names[id(flow)]}_{len(self.readers.get(id(flow), ()))}"
-        self.readers.setdefault(id(flow), []).append(name)
-        return name
-
-    def program(self) -> Program:
-        operators: list[Operator] = []
-        for flow in self.flows:
-            if flow.function is None:
-                continue
-            name = self.names[id(flow)]
-            inputs = tuple(self._read(p) for p in flow.parents)
-            state = tuple(f"{name}_{n}" for n in range(flow.function.state_count(len(inputs))))
-            operators.append(Operator(flow.function, inputs, (name,), state, state))
-        for output, flow in self.outputs.items():
-            self._read(flow, output)
-        copies = [
-            Operator(Duplicate(), (self.names[id(f)],), tuple(self.readers[id(f)]))
-            for f in self.flows
-        ]
-        inputs_found = tuple(f.input for f in self.flows if f.input is not None)
-        return Program(inputs_found, tuple(self.outputs), (*copies, *operators))
+    return wiring.program({name: queue(flow) for name, flow in outputs.items()})

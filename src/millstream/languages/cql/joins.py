@@ -14,14 +14,13 @@ from dataclasses import dataclass, field
 from millstream.calculus.functions import (
     Assign,
     Distinct,
-    Filter,
     Join,
-    Lookup,
     Map,
     Merge,
 )
-from millstream.calculus.terms import Call, Column, Literal, Term, columns_read
-from millstream.calculus.types import BOOLEAN, Field, Schema
+from millstream.calculus.library.outer_joins import padded, without_partner
+from millstream.calculus.terms import Call, Column, Term, columns_read
+from millstream.calculus.types import BOOLEAN, Schema
 from millstream.errors import Fault, suggest
 from millstream.languages.cql.ast import Apply, Expression, Joined, JoinKind, Reference, Word
 from millstream.languages.cql.build import Builder, Flow
@@ -260,24 +259,12 @@ class Assembly:
             own = self.builder.columns(inner, {n: n for n in names}, f"{self.prefix}_matched", span)
             other = self.builder.add(Distinct(), own, name=f"{self.prefix}_matched", span=span)
             on = tuple((n, n) for n in names)
-        found = self.builder.hidden("found")
-        looked = self.builder.add(
-            Lookup(found, on, nulls_match=where is not None), side, other,
-            name=f"{self.prefix}_lookup", span=span, is_monotone=False,
+        made = padded(inner.schema, side.schema)
+        alone = without_partner(
+            self.builder.wiring, side.wired, other.wired, on, made,
+            name=self.prefix, nulls_match=where is not None, origin=span,
         )  # fmt: skip
-        alone = self.builder.add(
-            Filter(Call("not", (Column(found, BOOLEAN),), BOOLEAN)), looked,
-            name=f"{self.prefix}_alone", span=span,
-        )  # fmt: skip
-        padded = tuple(
-            Assign(f.name, Column(f.name, f.type) if f.name in side.schema else _null(f))
-            for f in inner.schema
-        )
-        return self.builder.add(Map(padded), alone, name=f"{self.prefix}_padded", span=span)
-
-
-def _null(field_: Field) -> Term:
-    return Literal(None, field_.type)
+        return Flow(alone.name, alone.type, False, side.beats | other.beats)
 
 
 def _visible(part: Part, new: dict[str, str]) -> Visible:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from millstream.languages import Translation
 from millstream.languages.cql.statements import read_statements
 from millstream.languages.cql.translate import translate
+from millstream.languages.language import Translation
 from millstream.source import Source
 
 

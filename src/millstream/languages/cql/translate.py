@@ -30,9 +30,7 @@ from millstream.calculus.functions import (
 from millstream.calculus.graph import Input
 from millstream.calculus.terms import Call, Column, Term
 from millstream.calculus.types import BOOLEAN, INTEGER, NUMBER, Field, QueueType, Schema
-from millstream.calculus.verify import verified
 from millstream.errors import CheckError, Fault, ParseError, listing, suggest
-from millstream.languages import Translation
 from millstream.languages.cql.ast import (
     Combined,
     Constant,
@@ -59,6 +57,7 @@ from millstream.languages.cql.scope import Seen, Visible
 from millstream.languages.cql.select import SelectTranslator
 from millstream.languages.cql.statements import Read
 from millstream.languages.cql.tokens import Stop
+from millstream.languages.language import Translation
 from millstream.source import Span
 
 
@@ -94,7 +93,7 @@ def translate(read: Read) -> Translation:
     program = translator.builder.program(tuple(translator.inputs), translator.outputs)
     used = set(program.input_names)
     sources = {name: text for name, text in translator.sources.items() if name in used}
-    return Translation(verified(program), sources, translator.sinks)
+    return Translation(program, sources, translator.sinks)
 
 
 class Translator:
@@ -151,7 +150,7 @@ class Translator:
         self.inputs.append(
             Input(name, type_, time, one.slack, one.name.span, one.is_read_once, is_keyed)
         )
-        self.builder.names.add(name)
+        self.builder.wiring.names.add(name)
         if one.source is not None:
             self.sources[name] = one.source
         beats = frozenset((one.heartbeat,)) if one.heartbeat is not None else frozenset[int]()
@@ -186,7 +185,7 @@ class Translator:
             span = output.query.span
             flow = self.builder.add(Istream(), flow, name=f"{name}_istream", span=span)
         self.outputs[name] = flow
-        self.builder.names.add(name)
+        self.builder.wiring.names.add(name)
         if output.to is not None:
             self.sinks[name] = output.to
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from millstream.calculus.parser import parse_expression
+from millstream.calculus.expressions import parse_expression
 from millstream.calculus.syntax import Constant
 from millstream.calculus.types import BOOLEAN, DURATION, INTEGER, NUMBER, TEXT, TIME
 from millstream.errors import CheckError, Fault, ParseError, UsageError, listing, suggest
-from millstream.languages import read_source
+from millstream.languages.language import read_source
 from millstream.languages.rules.ast import Expression, Named
 from millstream.languages.rules.domain import (
     USUAL_WARNINGS,

@@ -25,6 +25,7 @@ from millstream.calculus.functions import (
     Rows,
 )
 from millstream.calculus.graph import Input
+from millstream.calculus.library.outer_joins import Pairs
 from millstream.calculus.terms import Call, Column, Literal, Term
 from millstream.calculus.types import BOOLEAN, DURATION, NUMBER, TIME, Field, QueueType, Schema
 from millstream.calculus.wiring import Queue
@@ -33,7 +34,7 @@ from millstream.languages.rules.ast import Expression, parts
 from millstream.languages.rules.ast import Field as Mention
 from millstream.languages.rules.check import Checker
 from millstream.languages.rules.domain import ColumnPath, Domain, Entity, Nearest
-from millstream.languages.rules.wiring import Pairs, RulesWiring
+from millstream.languages.rules.wiring import RulesWiring
 
 
 @dataclass

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from millstream.errors import CheckError, Fault, ParseError, UnitError
-from millstream.languages import Translation
+from millstream.languages.language import Translation
 from millstream.languages.rules.ast import Named, Rules, Text
 from millstream.languages.rules.check import Checker, UnitFault
 from millstream.languages.rules.domain import Domain

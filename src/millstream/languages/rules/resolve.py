@@ -12,7 +12,7 @@ from millstream.calculus.judging import Requirement, Shown
 from millstream.calculus.terms import Call, Column, Literal, Term
 from millstream.calculus.types import BOOLEAN, INTEGER, NUMBER, TEXT
 from millstream.errors import Fault, listing, suggest
-from millstream.languages import Expected
+from millstream.languages.language import Expected
 from millstream.languages.rules import logic
 from millstream.languages.rules.ast import Location, Named, Require, Statement, Text, When, written
 from millstream.languages.rules.check import Checker

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -12,7 +13,7 @@ from millstream.calculus.judging import ALLOWED, RESTRICTED, UNDECIDED
 from millstream.calculus.types import TIME_COLUMN, WEIGHT_COLUMN, Value
 from millstream.connectors.location import Location, files_now, parse_location
 from millstream.errors import UsageError, listing, suggest
-from millstream.languages import read_source
+from millstream.languages.language import read_source
 from millstream.languages.rules.load import Checked, check_text
 from millstream.languages.rules.resolve import Node, rules_in
 from millstream.languages.rules.translate import facts_program, sources_of
@@ -61,6 +62,13 @@ class Situation:
         ]
         title = f"{self.subject} {self.key}: {self.status}"
         return "\n".join([title, *(r.rstrip() for r in rows)]) + "\n"
+
+
+def view(arguments: argparse.Namespace, inputs: Mapping[str, str]) -> Situation:
+    """For the command line."""
+    if not arguments.file.endswith(".rules"):
+        raise UsageError("only a .rules file has subjects to explain", place=arguments.file)
+    return explain_situation(arguments.file, arguments.vessel, inputs)
 
 
 def explain_situation(

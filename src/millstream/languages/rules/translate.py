@@ -68,7 +68,7 @@ def facts_program(domain: Domain, requirements: Iterable[Requirement]) -> Progra
 def _wiring(domain: Domain, outputs: tuple[str, ...], span: Span | None) -> RulesWiring:
     """Names of inputs and outputs are the domain's, and no queue in between may take them."""
     wiring = RulesWiring(span)
-    wiring.taken.update(outputs, (e.input for e in domain.entities.values()))
+    wiring.names.update(outputs, (e.input for e in domain.entities.values()))
     return wiring
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from millstream.calculus.graph import Input, Operator, Program
 from millstream.calculus.sheet_kinds import cell_kinds, column_type_of
@@ -26,8 +25,7 @@ from millstream.calculus.verify import verified
 from millstream.errors import CheckError, Fault, listing, suggest
 from millstream.languages.sheets.bindings import Binding, Bindings, InputBinding
 from millstream.languages.sheets.flatten import Flattened, flatten
-from millstream.languages.sheets.read import read_workbook
-from millstream.languages.sheets.streams import bindings_in, first_sheet, has_streams
+from millstream.languages.sheets.streams import first_sheet
 from millstream.source import Source, Span
 from millstream.values.excel.kinds import Kinds, kind_of
 from millstream.values.excel.precedents import areas_of
@@ -39,20 +37,6 @@ from millstream.values.excel.workbook import Workbook, key_of
 _ADDRESS = re.compile(r"(?:(?:'((?:[^']|'')+)'|([^!']+))!)?\$?([A-Za-z]{1,3})\$?([1-9]\d{0,6})")
 #: More constants than this in one operator would make programs unwieldy.
 MAX_CONSTANTS = 500_000
-
-
-def load_file(path: Path, shown: str | None = None) -> Program:
-    """The program of a workbook that says itself which streams it reads and writes."""
-    workbook = read_workbook(path, shown)
-    if not has_streams(workbook):
-        raise CheckError(
-            "this workbook says nothing about streams",
-            place=workbook.file,
-            hint="add a worksheet named `streams` (see docs/sheets.md), or bind its cells in "
-            "a project",
-        )
-    bindings, faults = bindings_in(workbook)
-    return translate_workbook(workbook, bindings, faults)
 
 
 def translate_workbook(

@@ -8,7 +8,6 @@ the program does not need, are read from the workbook again.
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -42,10 +41,8 @@ _FRAMES_PER_SECOND = 10
 _LABELS_ABOVE, _LABELS_LEFT = 3, 2
 
 
-def watch(compiled: api.Compiled, arguments: argparse.Namespace, inputs: dict[str, str]) -> int:
-    replay(compiled, inputs, arguments.key)
-    sys.stdout.flush()
-    return 0
+def view(arguments: argparse.Namespace, inputs: Mapping[str, str]) -> None:
+    replay(api.compile(arguments.file), inputs, arguments.key)
 
 
 def replay(compiled: api.Compiled, inputs: Mapping[str, api.InputGiven], key: str | None) -> None:

@@ -52,12 +52,12 @@ from millstream.calculus.types import (
     Schema,
     Type,
 )
-from millstream.calculus.written import (
+from millstream.errors import Fault, ParseError, listing, suggest
+from millstream.languages.brook.written import (
     Clause,
     Item,
     WrittenOperator,
 )
-from millstream.errors import Fault, ParseError, listing, suggest
 from millstream.source import Span
 
 

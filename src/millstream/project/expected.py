@@ -9,7 +9,7 @@ from dataclasses import replace
 from millstream.calculus.types import Value
 from millstream.connectors.chunks import Reader
 from millstream.errors import Fault, MillstreamError, listing, suggest
-from millstream.languages import Expected
+from millstream.languages.language import Expected
 
 
 def unmet(expected: Iterable[Expected], opened: Callable[[str], Reader | None]) -> Iterator[Fault]:

@@ -8,17 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from millstream.calculus.syntax import Constant, Expression
+from millstream.calculus.syntax import Constant, Expression, Word
 from millstream.calculus.types import QueueType, Type
 from millstream.source import Span
-
-
-@dataclass(frozen=True, slots=True)
-class Word:
-    """A queue's or a variable's name at a place."""
-
-    name: str
-    span: Span
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,14 +6,13 @@ checked against them. What hangs on a faulty operator is left out without furthe
 
 from __future__ import annotations
 
-from millstream.calculus.bodies import Body, check_names
 from millstream.calculus.check import Scope, check_into
 from millstream.calculus.functions import (
     Function,
     FunctionFault,
 )
 from millstream.calculus.graph import Input, Operator, Program, Variable
-from millstream.calculus.syntax import Constant, Expression
+from millstream.calculus.syntax import Constant, Expression, Word
 from millstream.calculus.terms import Literal
 from millstream.calculus.types import (
     TIME,
@@ -24,14 +23,14 @@ from millstream.calculus.types import (
     Type,
     Value,
 )
-from millstream.calculus.written import (
-    Word,
+from millstream.errors import CheckError, Fault, listing, suggest
+from millstream.languages.brook.bodies import Body, check_names
+from millstream.languages.brook.written import (
     WrittenInput,
     WrittenOperator,
     WrittenProgram,
     WrittenVariable,
 )
-from millstream.errors import CheckError, Fault, listing, suggest
 
 
 def elaborate(written: WrittenProgram) -> Program:

@@ -1,0 +1,44 @@
+"""Options of commands that belong to one language, and the views they ask for."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Mapping
+
+from millstream.cli.show import print_json
+from millstream.languages import languages
+from millstream.languages.language import Option, Shown, function_named
+
+
+def language_options(command: str) -> Iterator[Option]:
+    for language in languages().values():
+        yield from (option for option in language.options if option.command == command)
+
+
+def add_language_options(parser: argparse.ArgumentParser, command: str) -> None:
+    for option in language_options(command):
+        if option.metavar is None:
+            parser.add_argument(*option.flags, action="store_true", help=option.help)
+        else:
+            parser.add_argument(*option.flags, metavar=option.metavar, help=option.help)
+
+
+def asked_view(arguments: argparse.Namespace) -> Option | None:
+    """The option that asks for a view instead of what the command does by itself."""
+    given = (
+        o for o in language_options(arguments.command) if o.view and getattr(arguments, o.name)
+    )
+    return next(given, None)
+
+
+def show_view(option: Option, arguments: argparse.Namespace, inputs: Mapping[str, str]) -> int:
+    assert option.view is not None
+    shown: Shown | None = function_named(option.view)(arguments, inputs)
+    if shown is None:
+        sys.stdout.flush()
+    elif arguments.format == "json":
+        print_json(shown.records())
+    else:
+        sys.stdout.write(shown.text())
+    return 0

@@ -1,0 +1,193 @@
+"""What a language is to the rest of the house: one record, and what it makes of a file.
+
+    read       a file, and what a project says of it  -> `Written`, or all that is wrong with it
+    wants      the streams whose columns it must be told; promises: the streams it will give
+    translate  with these columns -> `Translation`: a verified program, and what goes with it
+
+Functions are named as text (`module:function`), so that only the language that is asked for
+is imported.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Protocol
+
+from millstream.calculus.graph import Program
+from millstream.calculus.types import Schema
+from millstream.errors import Fault, ParseError, UsageError, listing
+from millstream.source import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """A text that should stand in some columns of inputs, and what to say if it does not."""
+
+    value: str
+    #: Pairs of an input and a column.
+    columns: tuple[tuple[str, str], ...]
+    fault: Fault
+
+
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """A verified program, and the locations that its text gives inputs and outputs.
+
+    `notes` say what became of the text on the way, for `explain`; `warnings` what is odd
+    in it; `expected` what will be odd if the inputs do not have it.
+    """
+
+    program: Program
+    sources: Mapping[str, str] = field(default_factory=dict)
+    sinks: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    warnings: tuple[Fault, ...] = ()
+    expected: tuple[Expected, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Want:
+    """A stream that is read; `is_needed` if nothing but the project can tell its columns."""
+
+    stream: str
+    is_needed: bool
+
+
+class Written(Protocol):
+    """A file that has been read, and can be translated once the columns it wants are known."""
+
+    @property
+    def wants(self) -> tuple[Want, ...]: ...
+
+    @property
+    def promises(self) -> tuple[str, ...]: ...
+
+    def translate(self, columns: Mapping[str, Schema]) -> Translation:
+        """What it means; `columns` of streams are in the order of their declaration."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """An option of a command that is one language's own.
+
+    One with a `view` makes the command show that instead: a function from the parsed
+    arguments and the inputs by name to what is shown, or to None if it has shown it itself.
+    """
+
+    command: str
+    flags: tuple[str, ...]
+    help: str
+    metavar: str | None = None
+    view: str | None = None
+
+    @property
+    def name(self) -> str:
+        return self.flags[0].removeprefix("--")
+
+
+class Shown(Protocol):
+    """What a view has to show, in words and for programs."""
+
+    def text(self) -> str: ...
+
+    def records(self) -> list[dict[str, object]]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """All that is known of a language outside its folder.
+
+    A language of texts has `load`, from a `Source` to a `Translation`; one of other files has
+    `read`, from a path, its name in messages and settings to a `Written`. `word` is the key of
+    its nodes in a project, where `settings` reads what the table of a node says beyond names
+    (the further keys in `node_keys`).
+    """
+
+    name: str
+    endings: tuple[str, ...]
+    word: str
+    load: str | None = None
+    read: str | None = None
+    settings: str | None = None
+    node_keys: tuple[str, ...] = ()
+    options: tuple[Option, ...] = ()
+
+    def written(self, path: Path, shown: str, settings: object = None) -> Written:
+        """A file, read; all of its faults are told together."""
+        if self.read is None:
+            return _Text(self, read_source(path, shown))
+        written: Written = function_named(self.read)(path, shown, settings)
+        return written
+
+    def translated(self, source: Source) -> Translation:
+        """What a text means."""
+        if self.load is None:
+            raise UsageError(f"{self.name} are files, not texts", hint="give the file instead")
+        translation: Translation = function_named(self.load)(source)
+        return translation
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """A text says all about its streams itself."""
+
+    language: Language
+    source: Source
+    wants: tuple[Want, ...] = ()
+    promises: tuple[str, ...] = ()
+
+    def translate(self, columns: Mapping[str, Schema]) -> Translation:
+        return self.language.translated(self.source)
+
+
+class Expression(Protocol):
+    """A stream or a table written in Python; nothing runs before a program is made of it."""
+
+    #: From outputs by name to their verified program, as `module:function`.
+    builder: ClassVar[str]
+
+
+def program_of(outputs: Mapping[str, Expression]) -> Program:
+    """The program whose outputs are some expressions, all of one kind."""
+    kinds: dict[str, list[str]] = {}
+    for name, expression in outputs.items():
+        kinds.setdefault(expression.builder, []).append(name)
+    if len(kinds) > 1:
+        raise UsageError(
+            "one program is written with one kind of streams, not with both",
+            hint="of one kind are: " + "; of another: ".join(map(listing, kinds.values())),
+        )
+    (builder,) = kinds or [""]
+    if not builder:
+        raise UsageError("a program needs an output", hint="write compile_flow(name=stream)")
+    program: Program = function_named(builder)(**outputs)
+    return program
+
+
+def function_named(name: str) -> Callable[..., Any]:
+    """The function that `module:function` names."""
+    module, _, function = name.partition(":")
+    called: Callable[..., Any] = getattr(importlib.import_module(module), function)
+    return called
+
+
+def read_source(path: Path, name: str | None = None) -> Source:
+    """A file as text with a name for messages; one clear error if that cannot be."""
+    shown = name or str(path)
+    try:
+        data = path.read_bytes()
+        return Source(shown, data.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        before = data[: error.start]
+        line = before.count(b"\n") + 1
+        column = len(before.rpartition(b"\n")[2].decode("utf-8", "replace")) + 1
+        raise ParseError(
+            f"expected UTF-8, found the byte 0x{data[error.start]:02x}",
+            place=f"{shown}:{line}:{column}",
+            hint="save the file as UTF-8",
+        ) from None
+    except OSError as error:
+        raise UsageError(f"cannot read this file: {error.strerror}", place=shown) from None
