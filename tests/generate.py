@@ -35,7 +35,6 @@ from millstream.calculus.functions import (
     Update,
 )
 from millstream.calculus.graph import Input, Operator, Program, Variable
-from millstream.calculus.scalars import SCALARS, Signature
 from millstream.calculus.terms import NAN, Call, Column, Literal, Term, VariableField
 from millstream.calculus.types import (
     BOOLEAN,
@@ -57,6 +56,8 @@ from millstream.calculus.types import (
 )
 from millstream.calculus.verify import verified
 from millstream.engine.reference.feed import Event
+from millstream.values.core.scalar import Signature
+from millstream.values.core.table import SCALARS
 
 VALUES: dict[Kind, list[Value]] = {
     Kind.NUMBER: [0.0, 1.0, -1.0, 0.5, 2.25, 3.0, 1e16, -1e16, 1e300, NAN, float("inf"),

@@ -28,7 +28,6 @@ from millstream.calculus.functions import (
     Update,
 )
 from millstream.calculus.graph import Input, Operator, Program, Variable, in_dependency_order
-from millstream.calculus.scalars import SCALARS, Signature
 from millstream.calculus.terms import (
     NAN,
     Call,
@@ -57,12 +56,13 @@ from millstream.calculus.types import (
     Type,
     Value,
 )
-from millstream.kernels.loop.codegen_scalars import ON_CODES
 from millstream.kernels.loop.rows import RowKernel
 from millstream.kernels.runtime.kernel import Round
 from millstream.meaning.items import Item
 from millstream.meaning.machine import Machine
 from millstream.plan.batch import batch_of
+from millstream.values.core.scalar import Signature
+from millstream.values.core.table import SCALARS
 
 ALL = (NUMBER, INTEGER, TEXT, BOOLEAN, TIME, DURATION)
 NO_TICKS = np.zeros(0, np.int64)
@@ -149,7 +149,7 @@ class Maker:
 
     def _compiles(self, term: Term) -> bool:
         """The one thing that row kernels leave to others."""
-        if not isinstance(term, Call) or term.function in ON_CODES:
+        if not isinstance(term, Call) or SCALARS[term.function].on_codes:
             return True
         touches_text = TEXT in (term.type, *(a.type for a in term.args))
         return not touches_text or not self._depends_on_state(term)

@@ -12,7 +12,6 @@ from decimal import Decimal
 from typing import NoReturn, TypeVar
 
 from millstream.calculus.lexer import Token, tokens_of
-from millstream.calculus.scalars import PRECEDENCE
 from millstream.calculus.syntax import Apply, Constant, Expression, Name, VariableName, Word
 from millstream.calculus.types import (
     BOOLEAN,
@@ -28,6 +27,7 @@ from millstream.calculus.types import (
 )
 from millstream.errors import Fault, ParseError, listing, suggest
 from millstream.source import Source, Span
+from millstream.values.core.table import PRECEDENCE
 
 #: Deep enough for generated programs, shallow enough for every recursive walk.
 MAX_DEPTH = 1000

@@ -35,13 +35,13 @@ from millstream.calculus.functions import (
     Top,
 )
 from millstream.calculus.graph import Input, Operator, Program, Variable
-from millstream.calculus.instants import render_time
 from millstream.calculus.judging import Shown
-from millstream.calculus.scalars import PRECEDENCE
 from millstream.calculus.sheet_text import sheet_lines, sheet_parts
 from millstream.calculus.sheets import Sheet
 from millstream.calculus.terms import Call, Column, Literal, Term, VariableField
 from millstream.calculus.types import Kind, Type, Value
+from millstream.values.core.table import PRECEDENCE
+from millstream.values.instants import render_time
 
 _PLAIN_NAME = re.compile(r"[^\W\d]\w*")
 _PRINTED_UNITS = ("d", "h", "min", "s", "ms", "us")

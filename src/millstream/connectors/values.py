@@ -13,8 +13,8 @@ from collections.abc import Callable
 from decimal import Decimal
 
 from millstream.calculus.expressions import UNITS
-from millstream.calculus.instants import parse_time
 from millstream.calculus.types import INT64_MAX, INT64_MIN, Kind, Value
+from millstream.values.instants import parse_time
 
 _DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _WHOLE = re.compile(r"([+-]?)0*(\d*)", re.ASCII)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from millstream.calculus.instants import render_time
 from millstream.calculus.judging import (
     ALLOWED,
     RESTRICTED,
@@ -19,6 +18,7 @@ from millstream.calculus.types import Kind, Value
 from millstream.meaning.firing import Context, Result, State, fire
 from millstream.meaning.items import Entry, Mark
 from millstream.meaning.scalars import Names, evaluate
+from millstream.values.instants import render_time
 
 
 @fire.register

@@ -9,10 +9,10 @@ import duckdb
 import pytest
 
 import millstream
-from millstream.calculus.instants import parse_time
 from millstream.errors import MillstreamError
 from millstream.languages.cql.names import GRAMMATICAL
 from millstream.languages.cql.shorthands import SHORTHANDS
+from millstream.values.instants import parse_time
 
 EXPRESSIONS = [
     "t LIKE 'A%'",

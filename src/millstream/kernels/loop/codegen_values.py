@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from millstream.kernels.loop.codegen_function import Body, Held, literal
-from millstream.kernels.loop.codegen_scalars import CHAINED, SAME, operation, shape_of
+from millstream.kernels.loop.codegen_scalars import chained, operation, shape_of
 from millstream.kernels.loop.rows_nodes import Apply, Constant, Node, Source, fails
+from millstream.values.core.casts import SAME
 
 _ZERO = {"f": "0.0", "i": "0", "b": "False", "s": "0"}
 
@@ -135,17 +136,17 @@ class Values:
             return self._call(guard, "choose", args)
         if node.function == "is_null":
             return self._call(guard, "is_null", args) if args[0].is_boxed else Held("False")
-        chained = CHAINED.get((node.function, shape_of(node.type)))
-        if chained is not None:
+        of_two = chained(node.function, node.type)
+        if of_two is not None:
             held = args[0]
             for other in args[1:]:
-                held = self._call(guard, chained, [held, other])
+                held = self._call(guard, of_two.name, [held, other])
             return held
         return self._operation(node, guard, args)
 
     def _operation(self, node: Apply, guard: int, args: list[Held]) -> Held:
         found = operation(node.function, tuple(a.type for a in node.args))
-        if found is SAME:
+        if found == SAME:
             return args[0]
         if found.name == "power":
             args = [self._hidden(arg, guard) for arg in args]

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from millstream.calculus.terms import Call, Column, Literal, Term, VariableField
 from millstream.calculus.text import render_term
 from millstream.calculus.types import TIME_COLUMN, Kind, Type, Value
-from millstream.kernels.loop.codegen_scalars import ON_CODES, fault_messages
+from millstream.kernels.loop.codegen_scalars import fault_messages
 from millstream.kernels.loop.text_functions import FAULTS
+from millstream.values.core.table import SCALARS
 
 
 class UnsupportedError(Exception):
@@ -164,7 +165,7 @@ def _apply(call: Call, names: Names, root: Root) -> Apply:
         can_fail=bool(messages) or any(fails(a) for a in args),
         is_row_only=all(map(is_row_only, args)),
     )
-    if node.touches_text and not node.is_row_only and call.function not in ON_CODES:
+    if node.touches_text and not node.is_row_only and not SCALARS[call.function].on_codes:
         raise UnsupportedError(
             f'"{call.function}" is applied to text that depends on a variable: {render_term(call)}'
         )

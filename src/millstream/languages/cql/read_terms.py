@@ -8,7 +8,6 @@ from typing import Any
 
 from sqlglot import exp
 
-from millstream.calculus.instants import parse_time
 from millstream.calculus.types import BOOLEAN, DURATION, INTEGER, NUMBER, TEXT, TIME
 from millstream.errors import Fault, listing, suggest
 from millstream.languages.cql.ast import (
@@ -33,6 +32,7 @@ from millstream.languages.cql.names import (
 from millstream.languages.cql.shorthands import SHORTHANDS
 from millstream.languages.cql.tokens import UNITS, Stop
 from millstream.source import Source, Span
+from millstream.values.instants import parse_time
 
 Node = Any
 """A node of sqlglot's tree."""

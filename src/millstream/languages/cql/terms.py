@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator
 
 from millstream.calculus import syntax
 from millstream.calculus.check import Scope, check_into
-from millstream.calculus.scalars import SCALARS
 from millstream.calculus.terms import Call, Term
 from millstream.calculus.types import BOOLEAN, Schema, Type
 from millstream.errors import Fault, listing, suggest
@@ -25,6 +24,7 @@ from millstream.languages.cql.names import AGGREGATES, FUNCTIONS, GRAMMATICAL
 from millstream.languages.cql.scope import Names
 from millstream.languages.cql.shorthands import SHORTHANDS
 from millstream.languages.cql.tokens import Stop
+from millstream.values.core.table import SCALARS
 
 #: What to write for a part of an expression, or None to write it as it is.
 Replacing = Callable[[Expression], syntax.Expression | None]

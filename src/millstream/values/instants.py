@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 
-from millstream.calculus.types import INT64_MAX, INT64_MIN
+from millstream.values.types import INT64_MAX, INT64_MIN
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)

@@ -1,20 +1,14 @@
-"""The table of scalar functions: names and typing rules.
+"""Typing rules of scalar functions.
 
-What a function computes is said by each environment (the reference and the kernels);
-here is only what it accepts. A rule gets the types of the arguments and answers with
-a signature, or with one sentence saying what it wanted. Integers are promoted to
-numbers where a number is wanted; nothing else is converted silently.
-
-A *scalar fault* (integer overflow, division by zero, a cast of what cannot be cast, a
-root of a negative number) gives null and is counted; it never stops a stream.
+A rule gets the types of the arguments and answers with a signature, or with one sentence
+saying what it wanted. Integers are promoted to numbers where a number is wanted; nothing
+else is converted silently.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
-from millstream.calculus.types import (
+from millstream.values.core.scalar import Rule, Signature
+from millstream.values.types import (
     BOOLEAN,
     DURATION,
     INTEGER,
@@ -27,29 +21,11 @@ from millstream.calculus.types import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Signature:
-    params: tuple[Type, ...]
-    result: Type
-
-
-Rule = Callable[[tuple[Type, ...]], Signature | str]
-
-
-@dataclass(frozen=True, slots=True)
-class Scalar:
-    """A scalar function; `usage` is shown when it is called wrongly."""
-
-    name: str
-    rule: Rule
-    usage: str
-
-
 def _spoken(types: tuple[Type, ...]) -> str:
     return " and ".join(f"{'an' if str(t)[0] in 'ai' else 'a'} {t}" for t in types)
 
 
-def _fixed(*params: Type, result: Type) -> Rule:
+def fixed(*params: Type, result: Type) -> Rule:
     def rule(args: tuple[Type, ...]) -> Signature | str:
         fits = len(args) == len(params) and all(
             a == p or (p == NUMBER and a == INTEGER) for a, p in zip(args, params, strict=True)
@@ -61,7 +37,7 @@ def _fixed(*params: Type, result: Type) -> Rule:
     return rule
 
 
-def _additive(name: str) -> Rule:
+def additive(name: str) -> Rule:
     """`+` and `-`: numbers of one dimension, integers, and time arithmetic."""
 
     def rule(args: tuple[Type, ...]) -> Signature | str:
@@ -99,7 +75,7 @@ def _dimension_clash(verb: str, left: Type, right: Type) -> str:
     return f"cannot {verb} {named(left)} with {named(right)}"
 
 
-def _times(args: tuple[Type, ...]) -> Signature | str:
+def times(args: tuple[Type, ...]) -> Signature | str:
     if len(args) != 2:
         return f"expected two arguments, got {len(args)}"
     left, right = args
@@ -115,7 +91,7 @@ def _times(args: tuple[Type, ...]) -> Signature | str:
     return f"cannot multiply {_spoken(args)}"
 
 
-def _over(args: tuple[Type, ...]) -> Signature | str:
+def over(args: tuple[Type, ...]) -> Signature | str:
     if len(args) != 2:
         return f"expected two arguments, got {len(args)}"
     left, right = args
@@ -129,7 +105,7 @@ def _over(args: tuple[Type, ...]) -> Signature | str:
     return f"cannot divide {_spoken(args)}"
 
 
-def _remainder(args: tuple[Type, ...]) -> Signature | str:
+def remainder(args: tuple[Type, ...]) -> Signature | str:
     if len(args) == 2 and args[0] == args[1] and args[0] in (INTEGER, DURATION):
         return Signature(args, args[0])
     if len(args) == 2 and all(a in (INTEGER, NUMBER) for a in args):
@@ -137,20 +113,20 @@ def _remainder(args: tuple[Type, ...]) -> Signature | str:
     return f"expected two numbers, integers or durations, got {_spoken(args)}"
 
 
-def _same_sign(args: tuple[Type, ...]) -> Signature | str:
+def same_sign(args: tuple[Type, ...]) -> Signature | str:
     """Unary functions that keep the type of a quantity: `neg`, `abs`."""
     if len(args) == 1 and (args[0].is_numeric or args[0] == DURATION):
         return Signature(args, args[0])
     return f"expected a number, an integer or a duration, got {_spoken(args)}"
 
 
-def _rounding(args: tuple[Type, ...]) -> Signature | str:
+def rounding(args: tuple[Type, ...]) -> Signature | str:
     if len(args) == 1 and args[0].is_numeric:
         return Signature((_as_number(args[0]),), _as_number(args[0]))
     return f"expected a number, got {_spoken(args)}"
 
 
-def _root(args: tuple[Type, ...]) -> Signature | str:
+def root(args: tuple[Type, ...]) -> Signature | str:
     if len(args) != 1 or not args[0].is_numeric:
         return f"expected a number, got {_spoken(args)}"
     powers = args[0].dimension.powers
@@ -174,7 +150,7 @@ def _unified(args: tuple[Type, ...]) -> Type | str:
     return f"expected values of one type, got {_spoken(tuple(dict.fromkeys(args)))}"
 
 
-def _comparison(args: tuple[Type, ...]) -> Signature | str:
+def comparison(args: tuple[Type, ...]) -> Signature | str:
     if len(args) != 2:
         return f"expected two arguments, got {len(args)}"
     one = _unified(args)
@@ -183,7 +159,7 @@ def _comparison(args: tuple[Type, ...]) -> Signature | str:
     return Signature((one, one), BOOLEAN)
 
 
-def _same_type(least: int) -> Rule:
+def same_type(least: int) -> Rule:
     """`coalesce`, `least`, `greatest`: any number of values of one type."""
 
     def rule(args: tuple[Type, ...]) -> Signature | str:
@@ -195,7 +171,7 @@ def _same_type(least: int) -> Rule:
     return rule
 
 
-def _conditional(args: tuple[Type, ...]) -> Signature | str:
+def conditional(args: tuple[Type, ...]) -> Signature | str:
     if len(args) != 3:
         return f"expected a condition and two values, got {len(args)} arguments"
     if args[0] != BOOLEAN:
@@ -204,7 +180,7 @@ def _conditional(args: tuple[Type, ...]) -> Signature | str:
     return one if isinstance(one, str) else Signature((BOOLEAN, one, one), one)
 
 
-def _any(result: Type) -> Rule:
+def any_type(result: Type) -> Rule:
     def rule(args: tuple[Type, ...]) -> Signature | str:
         if len(args) == 1:
             return Signature(args, result)
@@ -213,7 +189,7 @@ def _any(result: Type) -> Rule:
     return rule
 
 
-def _cast(result: Type, accepted: frozenset[Kind]) -> Rule:
+def cast(result: Type, accepted: frozenset[Kind]) -> Rule:
     def rule(args: tuple[Type, ...]) -> Signature | str:
         if len(args) != 1:
             return f"expected one argument, got {len(args)}"
@@ -226,77 +202,14 @@ def _cast(result: Type, accepted: frozenset[Kind]) -> Rule:
     return rule
 
 
-def _concatenation(args: tuple[Type, ...]) -> Signature | str:
+def concatenation(args: tuple[Type, ...]) -> Signature | str:
     if len(args) == 2 and all(a == TEXT for a in args):
         return Signature(args, TEXT)
     return f"expected two texts, got {_spoken(args)}"
 
 
-def _substring(args: tuple[Type, ...]) -> Signature | str:
+def substring(args: tuple[Type, ...]) -> Signature | str:
     wanted = (TEXT, INTEGER, INTEGER)[: len(args)]
     if len(args) in (2, 3) and args == wanted:
         return Signature(args, TEXT)
     return f"expected a text, a start from 1 and an optional length, got {_spoken(args)}"
-
-
-_ALL = frozenset(Kind)
-_TABLE: tuple[Scalar, ...] = (
-    Scalar("+", _additive("+"), "a + b"),
-    Scalar("-", _additive("-"), "a - b"),
-    Scalar("*", _times, "a * b"),
-    Scalar("/", _over, "a / b: a number, null if b is zero"),
-    Scalar("%", _remainder, "a % b: the remainder with the sign of a"),
-    Scalar("div", _fixed(INTEGER, INTEGER, result=INTEGER), "div(a, b): towards zero"),
-    Scalar("neg", _same_sign, "-a"),
-    Scalar("abs", _same_sign, "abs(a)"),
-    Scalar("floor", _rounding, "floor(a)"),
-    Scalar("ceil", _rounding, "ceil(a)"),
-    Scalar("round", _rounding, "round(a): halves away from zero"),
-    Scalar("sqrt", _root, "sqrt(a)"),
-    Scalar("exp", _fixed(NUMBER, result=NUMBER), "exp(a)"),
-    Scalar("ln", _fixed(NUMBER, result=NUMBER), "ln(a)"),
-    Scalar("power", _fixed(NUMBER, NUMBER, result=NUMBER), "power(a, b)"),
-    Scalar("least", _same_type(1), "least(a, b, ...): nulls are passed over"),
-    Scalar("greatest", _same_type(1), "greatest(a, b, ...): nulls are passed over"),
-    *(Scalar(op, _comparison, f"a {op} b") for op in ("==", "!=", "<", "<=", ">", ">=")),
-    Scalar("and", _fixed(BOOLEAN, BOOLEAN, result=BOOLEAN), "a and b"),
-    Scalar("or", _fixed(BOOLEAN, BOOLEAN, result=BOOLEAN), "a or b"),
-    Scalar("not", _fixed(BOOLEAN, result=BOOLEAN), "not a"),
-    Scalar("is_null", _any(BOOLEAN), "is_null(a)"),
-    Scalar("coalesce", _same_type(1), "coalesce(a, b, ...): the first that is not null"),
-    Scalar("if", _conditional, "if(condition, a, b)"),
-    Scalar("||", _concatenation, "a || b"),
-    Scalar("length", _fixed(TEXT, result=INTEGER), "length(text): in characters"),
-    Scalar("upper", _fixed(TEXT, result=TEXT), "upper(text)"),
-    Scalar("lower", _fixed(TEXT, result=TEXT), "lower(text)"),
-    Scalar("trim", _fixed(TEXT, result=TEXT), "trim(text)"),
-    Scalar("substring", _substring, "substring(text, start [, length])"),
-    Scalar("starts_with", _fixed(TEXT, TEXT, result=BOOLEAN), "starts_with(text, prefix)"),
-    Scalar("ends_with", _fixed(TEXT, TEXT, result=BOOLEAN), "ends_with(text, suffix)"),
-    Scalar("contains", _fixed(TEXT, TEXT, result=BOOLEAN), "contains(text, part)"),
-    Scalar("position", _fixed(TEXT, TEXT, result=INTEGER),
-           "position(text, part): from 1, 0 if it is not there"),
-    Scalar("replace", _fixed(TEXT, TEXT, TEXT, result=TEXT), "replace(text, old, new)"),
-    Scalar("like", _fixed(TEXT, TEXT, result=BOOLEAN), "like(text, pattern): % and _"),
-    Scalar("number", _cast(NUMBER, _ALL - {Kind.TIME, Kind.DURATION}), "number(a)"),
-    Scalar("integer", _cast(INTEGER, _ALL), "integer(a): times as microseconds"),
-    Scalar("text", _cast(TEXT, _ALL), "text(a)"),
-    Scalar("boolean", _cast(BOOLEAN, frozenset({Kind.TEXT, Kind.INTEGER, Kind.BOOLEAN})),
-           "boolean(a)"),
-    Scalar("time", _cast(TIME, frozenset({Kind.TEXT, Kind.INTEGER, Kind.TIME})), "time(a)"),
-    Scalar("duration", _cast(DURATION, frozenset({Kind.INTEGER, Kind.DURATION})),
-           "duration(microseconds)"),
-    Scalar("seconds", _fixed(DURATION, result=NUMBER), "seconds(duration)"),
-    Scalar("floor_time", _fixed(TIME, DURATION, result=TIME), "floor_time(time, step)"),
-    *(Scalar(part, _fixed(TIME, result=INTEGER), f"{part}(time): in UTC")
-      for part in ("year", "month", "day", "hour", "minute", "second", "weekday")),
-)  # fmt: skip
-
-SCALARS: dict[str, Scalar] = {scalar.name: scalar for scalar in _TABLE}
-
-#: Binary operators by how tightly they bind, loosest first; `not` sits above `and`.
-PRECEDENCE: dict[str, int] = {
-    "or": 1, "and": 2,
-    "==": 4, "!=": 4, "<": 4, "<=": 4, ">": 4, ">=": 4,
-    "||": 5, "+": 6, "-": 6, "*": 7, "/": 7, "%": 7,
-}  # fmt: skip

@@ -1,0 +1,1 @@
+"""The scalar functions of the calculus, one record each."""
