@@ -9,7 +9,13 @@ from millstream.values.excel.arrays import Operand
 from millstream.values.excel.gather import has_window, numbers
 from millstream.values.excel.operators import power
 from millstream.values.excel.registry import Family, spec
-from millstream.values.excel.rounding import modulo, round_down, round_half_away, round_up
+from millstream.values.excel.rounding import (
+    modulo,
+    round_down,
+    round_half_away,
+    round_up,
+    whole_below,
+)
 from millstream.values.excel.values import (
     DIV0,
     NUM,
@@ -502,7 +508,7 @@ _ONE: dict[str, Callable[[float], float]] = {
     "COSH": math.cosh, "EXP": math.exp, "LN": math.log, "LOG10": math.log10,
     "RADIANS": math.radians, "SIN": _limited(math.sin), "SINH": math.sinh, "SQRT": math.sqrt,
     "TAN": _limited(math.tan), "TANH": math.tanh, "DEGREES": math.degrees, "SIGN": _sign,
-    "INT": lambda x: float(math.floor(x)), "EVEN": even, "ODD": odd, "ACOT": acot,
+    "INT": whole_below, "EVEN": even, "ODD": odd, "ACOT": acot,
     "ACOTH": acoth, "SQRTPI": _sqrtpi, "ERFC": math.erfc, "ERFC.PRECISE": math.erfc,
     "ERF.PRECISE": math.erf,
 }  # fmt: skip
