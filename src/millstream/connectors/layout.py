@@ -135,7 +135,7 @@ def missing(
         return Fault(
             f'no column "{name}" for the event time of input "{input_.name}"',
             locate(None),
-            f"declare it: input {input_.name}(...) time column. {there}",
+            f'say which column it is where "{input_.name}" is declared: time COLUMN. {there}',
             source,
         )
     near = suggest(name, present)

@@ -15,6 +15,7 @@ from millstream.calculus.functions import (
 )
 from millstream.calculus.graph import Operator, Program
 from millstream.calculus.sheets import Sheet
+from millstream.calculus.unique import unique_keys
 from millstream.kernels.fallback import FallbackKernel
 from millstream.kernels.judge.code import why_not as why_not_judge
 from millstream.kernels.loop.rows import RowKernel
@@ -28,7 +29,7 @@ from millstream.kernels.runtime.kernel import Kernel
 from millstream.kernels.sheets.build import sheet_kernel
 from millstream.kernels.table import KERNELS
 from millstream.plan.steps import ROW_FUNCTIONS, Plan, Step
-from millstream.plan.unique import is_table_join, unique_keys
+from millstream.plan.unique import is_table_join
 
 
 def why_not(program: Program, operators: tuple[Operator, ...]) -> str | None:

@@ -14,7 +14,7 @@ from millstream.kernels.judge.judge import JudgeKernel
 from millstream.kernels.relational.aggregate import AggregateKernel
 from millstream.kernels.relational.distinct import DistinctKernel
 from millstream.kernels.relational.join import JoinKernel
-from millstream.kernels.relational.lookup import LookupKernel
+from millstream.kernels.relational.lookup import lookup_kernel
 from millstream.kernels.relational.merge import DuplicateKernel, MergeKernel
 from millstream.kernels.relational.roundrobin import RoundRobinJoinKernel, RoundRobinSplitKernel
 from millstream.kernels.relational.top import TopKernel
@@ -29,7 +29,7 @@ KERNELS: dict[type[Function], Callable[..., Any]] = {
     functions.Rows: rows_kernel,
     functions.Latest: rows_kernel,
     functions.Join: JoinKernel,
-    functions.Lookup: LookupKernel,
+    functions.Lookup: lookup_kernel,
     functions.Judge: JudgeKernel,
     functions.Aggregate: AggregateKernel,
     functions.Distinct: DistinctKernel,

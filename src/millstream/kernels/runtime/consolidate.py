@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from millstream.kernels.runtime.hashing import frozen
+from millstream.kernels.runtime.interning import Interner
 from millstream.kernels.runtime.interning_text import TextPool
 from millstream.kernels.runtime.interning_words import Codec
 from millstream.kernels.runtime.row_order import find_crowded, net_changes
@@ -35,6 +36,20 @@ def consolidate(batch: Batch) -> Batch:
         rows, signs = rows[in_time], signs[in_time]
     columns = tuple(c.take(rows) for c in batch.columns)
     return Batch(batch.type, time[rows], columns, signs)
+
+
+def summed(batch: Batch) -> Batch:
+    """The same changes of one instant, those of equal rows as one, in no order."""
+    assert batch.weight is not None
+    rows = Interner([f.type for f in batch.schema])
+    ids = rows.ids(batch.columns, len(batch))
+    weights = np.zeros(rows.bound, np.int64)
+    np.add.at(weights, ids, batch.weight)
+    kept, firsts = np.unique(ids, return_index=True)
+    first = firsts[weights[kept] != 0]
+    columns = tuple(c.take(first) for c in batch.columns)
+    rank = None if batch.rank is None else batch.rank[first]
+    return Batch(batch.type, batch.time[first], columns, weights[ids[first]], rank)
 
 
 def _net(batch: Batch) -> tuple[Array, Array]:

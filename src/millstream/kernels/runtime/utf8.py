@@ -120,16 +120,19 @@ def _same_text(one: Array, start: int, other: Array, other_start: Any, length: A
 @inlined
 def compare_texts(one: int, other: int, texts: Texts) -> int:
     """The sign of the order of two pooled texts, given by their codes."""
-    if one == other:
-        return 0
-    places, arena = texts.places, texts.arena
-    start, length = places[one, 0], places[one, 1]
-    other_start, other_length = places[other, 0], places[other, 1]
+    return 0 if one == other else compare_pools(one, texts, other, texts)
+
+
+@inlined
+def compare_pools(one: Any, texts: Texts, other: Any, others: Texts) -> Any:
+    """The sign of the order of two texts of different pools, given by their codes."""
+    start, length = texts.places[one, 0], texts.places[one, 1]
+    other_start, other_length = others.places[other, 0], others.places[other, 1]
     for j in range(min(length, other_length)):
-        a, b = arena[start + j], arena[other_start + j]
+        a, b = texts.arena[start + j], others.arena[other_start + j]
         if a != b:
             return -1 if a < b else 1
-    return -1 if length < other_length else 1
+    return np.sign(length - other_length)
 
 
 @tight

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from millstream.calculus.functions import Function, FunctionFault
+from millstream.calculus.functions import Function, FunctionFault, Map
 from millstream.calculus.graph import Input, Program
 from millstream.calculus.types import QueueType, Schema
 from millstream.calculus.wiring import Queue, Wiring
@@ -19,13 +19,15 @@ class Flow:
     """A queue on which a stream or a relation travels.
 
     A relation is `is_monotone` if rows only ever come into it. `beats` are the heartbeats
-    of the inputs behind it.
+    of the inputs behind it. Columns that are nothing but NULL are `untyped`: they are texts
+    until they meet another type.
     """
 
     queue: str
     type: QueueType
     is_monotone: bool = False
     beats: frozenset[int] = frozenset()
+    untyped: frozenset[str] = frozenset()
 
     @property
     def schema(self) -> Schema:
@@ -69,12 +71,15 @@ class Builder:
         if is_monotone is None:
             is_monotone = all(i.is_monotone for i in inputs)
         beats = frozenset[int]().union(*(i.beats for i in inputs))
-        return Flow(queue.name, queue.type, is_monotone, beats)
+        is_same = len(inputs) == 1 and inputs[0].schema == queue.schema
+        untyped = inputs[0].untyped if is_same and not isinstance(function, Map) else frozenset()
+        return Flow(queue.name, queue.type, is_monotone, beats, untyped)
 
     def columns(self, flow: Flow, names: Mapping[str, str], name: str, span: Span | None) -> Flow:
         """The columns that are keys of `names`, each from its value."""
         queue = self.wiring.columns(flow.wired, names, name, span)
-        return replace(flow, queue=queue.name, type=queue.type)
+        untyped = frozenset(new for new, old in names.items() if old in flow.untyped)
+        return replace(flow, queue=queue.name, type=queue.type, untyped=untyped)
 
     def program(self, inputs: tuple[Input, ...], outputs: Mapping[str, Flow]) -> Program:
         """The program of the operators behind some outputs."""

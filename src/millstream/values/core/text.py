@@ -6,7 +6,6 @@ Kernels compute them on whole columns by code of their own.
 from __future__ import annotations
 
 import operator
-import re
 
 from millstream.values.core import rules
 from millstream.values.core.scalar import Scalar, ScalarFault
@@ -22,9 +21,14 @@ def _substring(text: str, start: int, length: int | None = None) -> str:
 
 
 def _like(text: str, pattern: str) -> bool:
-    parts = {"%": ".*", "_": "."}
-    expression = "".join(parts.get(c, re.escape(c)) for c in pattern)
-    return re.fullmatch(expression, text, re.DOTALL) is not None
+    """After each mark of the pattern, the places in the text that can have been reached."""
+    reached = {0}
+    for mark in pattern:
+        if mark == "%":
+            reached = set(range(min(reached), len(text) + 1)) if reached else reached
+        else:
+            reached = {n + 1 for n in reached if n < len(text) and mark in ("_", text[n])}
+    return len(text) in reached
 
 
 _ONE = rules.fixed(TEXT, result=TEXT)

@@ -10,7 +10,7 @@ from millstream.values.excel.arrays import Array, Operand
 from millstream.values.excel.format_numbers import format_fixed
 from millstream.values.excel.formats import formatted
 from millstream.values.excel.functions_math import rounded
-from millstream.values.excel.gather import Tables, has_wildcards, scalars, wildcard
+from millstream.values.excel.gather import Tables, scalars
 from millstream.values.excel.numerals import number_in_text
 from millstream.values.excel.registry import Family, spec
 from millstream.values.excel.values import (
@@ -24,6 +24,7 @@ from millstream.values.excel.values import (
     fail,
     to_text,
 )
+from millstream.wildcards import excel_pattern
 
 if TYPE_CHECKING:
     from millstream.values.excel.evaluate import Context
@@ -61,11 +62,8 @@ def search(wanted: str, text: str, start: float = 1.0) -> float:
     """Like FIND, but without regard to case and with wildcards."""
     if not 1 <= start <= len(text) + 1:
         fail(VALUE)
-    pattern = (
-        wildcard(wanted) if has_wildcards(wanted) else re.compile(re.escape(wanted), re.IGNORECASE)
-    )
-    found = pattern.search(text, int(start) - 1)
-    return float(found.start() + 1) if found else fail(VALUE)
+    place = excel_pattern(wanted).find(text, int(start) - 1)
+    return float(place + 1) if place >= 0 else fail(VALUE)
 
 
 def substitute(text: str, old: str, new: str, which: float | None = None) -> str:
