@@ -124,7 +124,7 @@ class Compiled:
                 return None  # its rows come once, and the run needs them
             if isinstance(source, (str, Path, Location)) and not _location(source).is_at_hand:
                 return None
-            return _reader(by_name[name], source, None)
+            return _plain_reader(by_name[name], source, None)
 
         return [*self.oddities, *unmet(self.expected, opened)]
 
@@ -306,6 +306,17 @@ def _location(given: str | Path | Location) -> Location:
 
 
 def _reader(one: Input, given: Any, follow: Callable[[], bool] | None) -> Reader:
+    """What a run that follows takes as it comes, and one that ends takes in time order."""
+    from millstream.connectors.ordered import OrderedReader
+
+    reader = _plain_reader(one, given, follow)
+    location = _location(given) if isinstance(given, (str, Path, Location)) else None
+    if follow is not None or one.is_read_once or (location and location.is_in_order):
+        return reader
+    return OrderedReader(reader, one, location)
+
+
+def _plain_reader(one: Input, given: Any, follow: Callable[[], bool] | None) -> Reader:
     from millstream.connectors.memory import MemoryReader
     from millstream.connectors.read import open_reader
 

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from millstream.backends.job import BatchFigures, Job, Progress, Report, no_progress
+from millstream.backends.spark.arrangement import FOLDER, Arrangement, Taken
 from millstream.backends.spark.aside import Aside
 from millstream.backends.spark.checkpoint import REBUILD, Checkpoint
 from millstream.backends.spark.clock import Known
@@ -35,6 +36,7 @@ from millstream.backends.spark.manifest import (
     manifest_of,
     write_manifest,
 )
+from millstream.backends.spark.planning import taken_so_far
 from millstream.backends.spark.points import reached
 from millstream.backends.spark.scratch import scratch_folder
 from millstream.backends.spark.session import DEFAULT_MASTER, abandon, start_session
@@ -44,8 +46,7 @@ from millstream.backends.spark.worker import TURN, Turn, run_stage
 from millstream.calculus.functions import Rstream
 from millstream.calculus.graph import Input
 from millstream.calculus.text import render
-from millstream.connectors.location import Format, Location, parse_location
-from millstream.connectors.write import open_writer
+from millstream.connectors.location import Location, parse_location
 from millstream.errors import MillstreamError, RunError
 from millstream.state.codec import DamagedState
 
@@ -60,8 +61,6 @@ DEFAULT_BATCH_BYTES = int(os.environ.get("MILLSTREAM_SPARK_BATCH_BYTES", str(64 
 SNAPSHOT_EVERY = 20
 #: A large state is written whole less often, but at least after so many times as long.
 _PATIENCE = 10
-#: Formats that have no file, and that tasks can read all the same.
-_READ_BY_TASKS = (Format.GENERATOR, Format.SPARK)
 POLL_SECONDS = 0.2
 POLL = "200 milliseconds"
 
@@ -158,6 +157,8 @@ class SparkRun:
             self._query(spec)
             self._end_time(spec)
             self._wait_for_sinks()
+            if not self.job.is_following and not self.was_stopped:
+                Arrangement(self.checkpoint.files).forget_copies()
         except Exception as fault:
             self.handing_over.end()  # a sink must not be closed while it is written to
             if isinstance(fault, DamagedState):
@@ -359,11 +360,14 @@ class SparkRun:
 
     def _spec(self) -> SourceSpec:
         specs = []
+        arrangement = Arrangement.of(self.checkpoint.files)
+        taken = taken_so_far(self.checkpoint.files)
         for number, one in enumerate(self.job.program.inputs):
-            input_, location = self._reachable(one)
+            location = self._reachable(one, arrangement, taken.get(one.name, {}))
             target = self.layout.targets[one.name]
             queue = self.layout.number(one.name)
-            specs.append(InputSpec(input_, location, number, queue, target.stage, target.key))
+            specs.append(InputSpec(one, location, number, queue, target.stage, target.key))
+        arrangement.save()
         has_ticks = any(isinstance(op.function, Rstream) for op in self.job.program.operators)
         return SourceSpec(
             tuple(specs), self.checkpoint.folder, self.settings.partitions,
@@ -371,21 +375,14 @@ class SparkRun:
             has_ticks, self.job.is_following,
         )  # fmt: skip
 
-    def _reachable(self, one: Input) -> tuple[Input, Location]:
-        """Where a task can read an input; what only we can read is put into a file first."""
+    def _reachable(self, one: Input, arrangement: Arrangement, taken: Taken) -> Location:
+        """Where tasks can read an input, in time order unless they are to follow it."""
         location = self.job.locations.get(one.name)
         reader = self.job.readers[one.name]
-        if location is not None and (location.path or location.format in _READ_BY_TASKS):
-            reader.close()
-            return one, location
-        target = parse_location(f"inputs/{one.name}.parquet", self.checkpoint.folder)
-        assert target.path is not None
-        target.path.parent.mkdir(exist_ok=True)
-        writer = open_writer(target, one.type)
-        for chunk in reader.chunks():
-            self.report.inputs[one.name].read += len(chunk.rejected)
-            self.report.take_rejected(one.name, chunk.rejected, self.job)
-            writer.write(chunk.batch)
+        if location is None or (location.path is None and not location.is_in_order):
+            arrangement.keep(one, reader, is_following=self.job.is_following)
+            return parse_location(f"parquet:{FOLDER}/{one.name}", self.checkpoint.folder)
         reader.close()
-        writer.close()
-        return replace(one, time=None), target
+        if location.is_at_hand and not self.job.is_following and not one.is_read_once:
+            arrangement.arrange(one, location, taken)
+        return location
