@@ -39,7 +39,7 @@ from millstream.calculus.types import (
 from millstream.connectors.chunks import Reader, Rejected, Writer
 from millstream.connectors.layout import refuse_weights
 from millstream.connectors.location import Location, parse_location
-from millstream.errors import Fault, UsageError, listing, suggest
+from millstream.errors import Fault, Stopped, UsageError, listing, suggest
 from millstream.languages import Expected, Translation, translate, translate_file
 from millstream.source import Source
 
@@ -55,6 +55,7 @@ ENGINES: dict[str, str] = {
 }
 DEFAULT_ENGINE = "local"
 
+STOPPED = "stopped before the end of the inputs"
 #: Outputs that every job has beside those of its program.
 REJECTED = "rejected"
 LATE = "late"
@@ -142,8 +143,9 @@ class Compiled:
     ) -> Finished:
         """Run to the end of the inputs. Outputs that are not given are kept in memory.
 
-        `follow` makes the job watch for new files until `stopped` answers true. Further
-        options are the engine's own.
+        `follow` makes the job watch for new files until `stopped` answers true. A run that
+        does not follow and is stopped raises `Stopped`, and publishes nothing but what is in
+        folders and tables that go on with its checkpoint. Further options are the engine's own.
         """
         from millstream.optimiser.optimise import optimise as optimised
 
@@ -159,6 +161,8 @@ class Compiled:
                 program, job_inputs, job_outputs, stopped, stack, is_following=follow
             )
             report = run(job, progress=progress, **options)
+            if stopped() and not follow:
+                raise Stopped(STOPPED)
         return Finished(report, writers)
 
     def _job(

@@ -39,7 +39,14 @@ from millstream.backends.spark.manifest import (
 from millstream.backends.spark.planning import taken_so_far
 from millstream.backends.spark.points import reached
 from millstream.backends.spark.scratch import scratch_folder
-from millstream.backends.spark.session import DEFAULT_MASTER, abandon, start_session
+from millstream.backends.spark.session import (
+    DEFAULT_MASTER,
+    LOG,
+    abandon,
+    is_over,
+    require_spark,
+    start_session,
+)
 from millstream.backends.spark.spec import InputSpec, SourceSpec, spec_to_json
 from millstream.backends.spark.wire import SCHEMA, message_of
 from millstream.backends.spark.worker import TURN, Turn, run_stage
@@ -47,7 +54,7 @@ from millstream.calculus.functions import Rstream
 from millstream.calculus.graph import Input
 from millstream.calculus.text import render
 from millstream.connectors.location import Location, parse_location
-from millstream.errors import MillstreamError, RunError
+from millstream.errors import MillstreamError, RunError, Stopped
 from millstream.state.codec import DamagedState
 
 #: Spark has done what we do not know of.
@@ -74,6 +81,8 @@ class Settings:
     buckets: int
     batch_bytes: int
     snapshot_every: int
+    #: What Spark has to say; where a run fails, somebody will want to read it.
+    log: Path
     ui: bool = False
     rebuild: bool = False
 
@@ -96,15 +105,24 @@ def run(
 
     A Spark session that is given is used and left running.
     """
+    require_spark()
     folder = Path(checkpoint or tempfile.mkdtemp(dir=scratch_folder())).resolve()
+    log = folder / LOG if checkpoint else Path(f"{folder.parent}-{folder.name}.log")
     settings = Settings(
-        master, partitions or os.cpu_count() or 2, buckets, batch_bytes, snapshot_every, ui, rebuild
-    )
+        master, partitions or os.cpu_count() or 2, buckets, batch_bytes, snapshot_every, log, ui,
+        rebuild,
+    )  # fmt: skip
+    is_named = False
     try:
         return SparkRun(job, progress, folder, settings, session).to_the_end()
+    except MillstreamError as fault:
+        is_named = str(log) in str(fault)
+        raise
     finally:
         if checkpoint is None:
             shutil.rmtree(folder, ignore_errors=True)
+            if not is_named:
+                log.unlink(missing_ok=True)
 
 
 class StoppedError(Exception):
@@ -152,8 +170,10 @@ class SparkRun:
             if self.session is None:
                 self.own = self.session = start_session(
                     self.settings.master, self.checkpoint.folder, self.settings.partitions,
-                    ui=self.settings.ui,
+                    ui=self.settings.ui, log=self.settings.log,
                 )  # fmt: skip
+            if self.job.stopped():
+                raise Stopped("stopped before anything was read")
             self._query(spec)
             self._end_time(spec)
             self._wait_for_sinks()
@@ -163,14 +183,19 @@ class SparkRun:
             self.handing_over.end()  # a sink must not be closed while it is written to
             if isinstance(fault, DamagedState):
                 raise self._damaged(str(fault)) from None
+            if not isinstance(fault, MillstreamError) and self.session and is_over(self.session):
+                raise self._java_ended() from None
             raise
         except KeyboardInterrupt:
             if self.own is not None:
                 abandon(self.own)
                 self.own = None
+            self.handing_over.end()
             raise
         finally:
-            if self.own is not None:
+            if self.own is not None and is_over(self.own, 0.0):
+                abandon(self.own)
+            elif self.own is not None:
                 self.own.stop()
             self.checkpoint.close()
         return self.report
@@ -257,7 +282,6 @@ class SparkRun:
         """Spark's errors are pages long; the last Python error in them is the reason."""
         if isinstance(self.fault, MillstreamError):
             return self.fault
-        log = self.checkpoint.folder / "spark.log"
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         reasons = [line for line in lines if _PYTHON_ERROR.match(line)]
         reason = reasons[-1] if reasons else lines[0]
@@ -265,7 +289,14 @@ class SparkRun:
             return self._damaged(reason.partition("DamagedState: ")[2])
         if any(_FULL in line for line in lines):
             return self._full()
-        return RunError(f"Spark stopped: {reason}", hint=f"its log is {log}")
+        return RunError(f"Spark stopped: {reason}", hint=f"its log is {self.settings.log}")
+
+    def _java_ended(self) -> RunError:
+        return RunError(
+            "the Java that runs Spark has ended; somebody, or the system for want of memory, "
+            "has ended it",
+            hint=f"its log is {self.settings.log}",
+        )
 
     def _damaged(self, reason: str) -> RunError:
         return RunError(reason, hint=REBUILD, place=str(self.checkpoint.folder))
