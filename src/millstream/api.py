@@ -23,17 +23,17 @@ from typing import Any
 
 from millstream.backends.job import Job, Progress, Report, never, no_progress
 from millstream.calculus.graph import Input, Program
-from millstream.calculus.terms import canonical
+from millstream.calculus.terms import fitted
 from millstream.calculus.types import (
-    INT64_MAX,
-    INT64_MIN,
+    INTEGER,
     START_OF_TIME,
+    TIME,
     TIME_COLUMN,
     WEIGHT_COLUMN,
     Field,
-    Kind,
     QueueType,
     Row,
+    Type,
     Value,
 )
 from millstream.connectors.chunks import Reader, Rejected, Writer
@@ -333,7 +333,7 @@ def _items_given(one: Input, rows: Iterable[Mapping[str, Value]]) -> Iterator[tu
             refuse_weights(one, tuple(row), f"row {number}")
         time = START_OF_TIME if one.is_read_once else row.get(one.time or TIME_COLUMN)
         weight = row.get(WEIGHT_COLUMN, 1)
-        if not _is_of(time, Kind.TIME) or not _is_of(weight, Kind.INTEGER):
+        if not _is_of(time, TIME) or not _is_of(weight, INTEGER):
             raise UsageError(
                 f'row {number} of "{one.name}" has no time in microseconds',
                 hint=f'give it as an integer: {{"{one.time or TIME_COLUMN}": 1735689600000000}}',
@@ -343,22 +343,20 @@ def _items_given(one: Input, rows: Iterable[Mapping[str, Value]]) -> Iterator[tu
 
 
 def _value(one: Input, field_: Field, value: Value, number: int) -> Value:
-    if field_.type.kind is Kind.NUMBER and isinstance(value, int) and not isinstance(value, bool):
-        value = float(value)
-    if value is not None and not _is_of(value, field_.type.kind):
+    try:
+        return fitted(value, field_.type)
+    except TypeError as error:
         raise UsageError(
             f'row {number} of "{one.name}": expected {field_.name} to be a {field_.type}, '
             f"got {value!r}"
-        )
-    return canonical(value)
+        ) from error
 
 
-def _is_of(value: object, kind: Kind) -> bool:
-    if kind in (Kind.INTEGER, Kind.TIME, Kind.DURATION):
-        is_integer = isinstance(value, int) and not isinstance(value, bool)
-        return is_integer and INT64_MIN <= value <= INT64_MAX  # type: ignore[operator]
-    wanted = {Kind.NUMBER: float, Kind.TEXT: str, Kind.BOOLEAN: bool}[kind]
-    return isinstance(value, wanted)
+def _is_of(value: object, type_: Type) -> bool:
+    try:
+        return fitted(value, type_) is not None
+    except TypeError:
+        return False
 
 
 def _writer(

@@ -16,7 +16,8 @@ from millstream.formulas.format_numbers import (
     scientific,
 )
 from millstream.formulas.numerals import DAYS, MONTHS, number_in_text
-from millstream.formulas.values import VALUE, Raised, Scalar, checked, round_to_15
+from millstream.formulas.rounding import shown_number
+from millstream.formulas.values import VALUE, Raised, Scalar, checked
 
 _PART = re.compile(
     r"""
@@ -150,7 +151,7 @@ def _moment(parts: list[Part], serial: float, *, uses_1904: bool) -> str:
     decimals = max(
         (len(p.text.partition(".")[2]) for p in parts if p.kind in ("date", "elapsed")), default=0
     )
-    ticks = round(round_to_15(serial) * 86400 * 10**decimals)
+    ticks = round(shown_number(serial) * 86400 * 10**decimals)
     seconds, below = divmod(ticks, 10**decimals)
     day, second = divmod(seconds, 86400)
     has_half = any(p.kind == "half" for p in parts)

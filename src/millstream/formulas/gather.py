@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 from millstream.formulas.arrays import Area, Array, Operand, Union
 from millstream.formulas.numerals import number_in_text
-from millstream.formulas.rounding import same_number
+from millstream.formulas.rounding import same_number, shown_number
 from millstream.formulas.values import (
     ERRORS_BY_NAME,
     VALUE,
@@ -158,11 +158,8 @@ def criterion(value: Scalar) -> Matcher:
     return lambda v: type(v) is kind and holds(compare(v, wanted))
 
 
-def equality_keys(value: Scalar) -> list[object] | None:
-    """What a cell that meets a criterion has one of (`value_keys`); None if it asks for more.
-
-    Numbers that are the same to the eye may differ a little: they have one of two keys.
-    """
+def equality_key(value: Scalar) -> object:
+    """What a cell that meets a criterion has among its `value_keys`; None if it asks for more."""
     if value is None:
         value = 0.0
     if type(value) is str:
@@ -171,25 +168,24 @@ def equality_keys(value: Scalar) -> list[object] | None:
             return None
         value = typed(text)
     if type(value) is float:
-        near = 2.0**-50 * abs(value)
-        return list({_bucket(value - near), _bucket(value), _bucket(value + near)})
+        return _number_key(value)
     if type(value) is str:
-        return [folded(value)]
-    return [value] if type(value) is bool else None
+        return folded(value)
+    return value if type(value) is bool else None
 
 
 def value_keys(value: Scalar) -> list[object]:
     """How a value in a cell can be asked for by a criterion of equality."""
     if type(value) is float:
-        return [_bucket(value)]
+        return [_number_key(value)]
     if type(value) is not str:
         return [value] if type(value) is bool else []
     number = number_in_text(value)
-    return [folded(value)] if number is None else [folded(value), _bucket(number)]
+    return [folded(value)] if number is None else [folded(value), _number_key(number)]
 
 
-def _bucket(number: float) -> tuple[str, float]:
-    return "number", float(f"{number:.12g}")
+def _number_key(number: float) -> tuple[str, float]:
+    return "number", shown_number(number)
 
 
 def typed(text: str) -> Scalar:
@@ -210,12 +206,8 @@ def _equal(wanted: Scalar) -> Matcher:
 
 
 def _number_is(value: Scalar, wanted: float) -> bool:
-    if type(value) is float:
-        return same_number(value, wanted)
-    if type(value) is str:
-        number = number_in_text(value)
-        return number is not None and number == wanted
-    return False
+    number = number_in_text(value) if type(value) is str else value
+    return type(number) is float and same_number(number, wanted)
 
 
 def _matching_text(text: str, *, is_plain: bool) -> Matcher:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import re
 
 from millstream.formulas.dates import serial_of
@@ -151,12 +150,10 @@ def _numeric_date(found: re.Match[str]) -> float | None:
 
 def _serial(year: str | None, month: int, day: str) -> float | None:
     if year is None:
-        # A date without a year means this year; the one thing here that a clock decides.
-        full = dt.datetime.now(tz=dt.UTC).year
-    else:
-        full = int(year)
-        if len(year) <= 2:
-            full += 2000 if full < 30 else 1900
+        return None  # to Excel it is this year, but answers here do not depend on a clock
+    full = int(year)
+    if len(year) <= 2:
+        full += 2000 if full < 30 else 1900
     if not 1900 <= full <= 9999 or not 1 <= month <= 12:
         return None
     if (full, month, int(day)) == (1900, 2, 29):

@@ -36,6 +36,18 @@ LOOKUPS = [
     ('=ADDRESS(2,3,3,TRUE,"[Book1]Sheet1")', "[Book1]Sheet1!$C2"),
 ]  # fmt: skip
 
+#: A date without a year would be one of the year in which the formula is computed.
+DATES = [
+    ('="2/1"+0', "#VALUE!"),
+    ('="1-Feb"+0', "#VALUE!"),
+    ('=DATEVALUE("FEB-01")', "#VALUE!"),
+    ('=VALUE("2/1 12:00")', "#VALUE!"),
+    ('=COUNTIF(C1:C6,"2/1")', 0.0),
+    ('=DATEVALUE("FEB-2024")', 45323.0),
+    ('=DATEVALUE("2/99")', 36192.0),
+    ('=DATEVALUE("2/1/24")', 45323.0),
+]
+
 REFERENCES = [
     # A range of which no cell is in this row or column is an error, which functions may ask for.
     ("=ISERROR(A2:A5)", True),
@@ -92,7 +104,7 @@ SAMPLES = [
 
 
 @pytest.mark.parametrize(
-    ("formula", "wanted"), [*LOOKUPS, *REFERENCES, *NUMBERS, *COUNTED, *SAMPLES]
+    ("formula", "wanted"), [*LOOKUPS, *DATES, *REFERENCES, *NUMBERS, *COUNTED, *SAMPLES]
 )
 def test_a_formula_gives_what_excel_gives(formula: str, wanted: object) -> None:
     found = value(formula, DATA)
