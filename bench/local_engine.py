@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from millstream.languages.brook.load import load
 from numba import njit
 
 from millstream.calculus.graph import Program
-from millstream.calculus.text import load
 from millstream.connectors.chunks import Chunk
 from millstream.engine.job import Job
 from millstream.engine.local.run import run

@@ -1,7 +1,8 @@
 from hypothesis import given, settings
+from millstream.languages.brook.load import load
 
 from millstream.calculus.graph import Program
-from millstream.calculus.text import load, render
+from millstream.calculus.text import render
 from millstream.source import Source
 from tests.generate import programs
 

@@ -7,15 +7,15 @@ from collections import Counter
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from millstream.languages.brook.load import load
 
 from millstream.calculus.functions import Function, Join
-from millstream.calculus.text import load
 from millstream.calculus.types import INTEGER, QueueType, Schema
-from millstream.kernels.gathered import Gathered
-from millstream.kernels.pieces import Piecewise
 from millstream.kernels.relational.join import JoinKernel
+from millstream.kernels.relational.pieces import Piecewise
 from millstream.kernels.rounds import NO_TICKS
 from millstream.kernels.runtime.consolidate import summed
+from millstream.kernels.runtime.gathered import Gathered
 from millstream.kernels.runtime.kernel import Kernel, Round
 from millstream.kernels.table import KERNELS
 from millstream.plan.batch import batch_of
@@ -44,7 +44,7 @@ PIECEWISE = [
 @pytest.fixture(params=[1, 3])
 def small_rooms(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Piecewise, "room", lambda *_: request.param)
-    monkeypatch.setattr("millstream.kernels.gathered._MOST", 2)
+    monkeypatch.setattr("millstream.kernels.runtime.gathered._MOST", 2)
 
 
 @pytest.mark.parametrize(("function", "types"), PIECEWISE)
@@ -129,6 +129,18 @@ PROGRAMS = {
         (j, $s3, $s4) <- Join(wa, mb, $s3, $s4);
         (d, $s5) <- Distinct(j, $s5);
         (out, $s6) <- Aggregate[n = count(), s = sum(x * y)](d, $s6);
+    """,
+    "tables of sums": """
+        output out; input a(x integer, k integer), b(y integer, k integer);
+        (wa, $s1) <- Range[3 us](a, $s1); (wb, $s2) <- Range[2 us; slide 2 us](b, $s2);
+        (sa, $s6) <- Aggregate[by x, k; n = count()](wa, $s6);
+        (sb, $s7) <- Aggregate[by k; y = sum(y), m = max(y)](wb, $s7);
+        (j, $s3, $s4) <- Join[on k](sa, sb, $s3, $s4);
+        (d, $s8) <- Distinct(j, $s8); (m) <- Map[l = x, k, o = n](d);
+        (t, $s9) <- Aggregate[by l; o = sum(o)](m, $s9);
+        (a2, $s10) <- Aggregate[x = max(x)](wb2, $s10);
+        (wb2) <- Map[x = l](t);
+        (out, $s5) <- Rstream(a2, $s5);
     """,
     "tables": """
         output out; input a(x integer, k integer), b(y integer, k integer);

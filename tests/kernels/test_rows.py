@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 import pytest
+from millstream.languages.brook.load import load
 
 from millstream.calculus.graph import Program, in_dependency_order
-from millstream.calculus.text import load
 from millstream.calculus.types import TEXT, Row
 from millstream.kernels.loop.rows import RowKernel, why_not
 from millstream.kernels.runtime.kernel import Round

@@ -28,7 +28,7 @@ from millstream.calculus.graph import Input, Operator, Program
 from millstream.calculus.terms import Call, Column, Literal, Term
 from millstream.calculus.types import BOOLEAN, INTEGER, NUMBER, TEXT, QueueType, Schema, Type
 from millstream.calculus.verify import verified
-from millstream.kernels.pieces import Piecewise
+from millstream.kernels.relational.pieces import Piecewise
 from millstream.optimiser.look_up_joins import look_up_joins
 from millstream.optimiser.optimise import optimise
 from tests.generate import inputs_for
@@ -153,7 +153,7 @@ def test_what_is_asked_of_values_that_change_is_answered_the_same(data: st.DataO
 def test_more_of_what_is_asked_in_small_pieces(data: st.DataObject) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Piecewise, "room", lambda *_: 1)
-        patch.setattr("millstream.kernels.gathered._MOST", 1)
+        patch.setattr("millstream.kernels.runtime.gathered._MOST", 1)
         agree(data)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from millstream.calculus.text import load
+from millstream.languages.brook.load import load
+
 from millstream.engine.reference.feed import Event
 from millstream.source import Source
 from tests.laws.runs import on_local, on_reference

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from millstream.languages.brook.load import load
 
 from millstream.calculus.graph import Program
-from millstream.calculus.text import load, render
+from millstream.calculus.text import render
 from millstream.optimiser.optimise import PASSES, REASONS, optimise
 from millstream.source import Source
 from tests.generate import inputs_for

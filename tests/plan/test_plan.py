@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from millstream.calculus.text import load
+from millstream.languages.brook.load import load
+
 from millstream.engine.local.run import plan_for
 from millstream.plan.stages import all_together, side_by_side, stages_of
 from millstream.plan.steps import Plan

@@ -10,7 +10,6 @@ import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from millstream.calculus.instants import parse_time
 from millstream.calculus.scalars import SCALARS, Signature
 from millstream.calculus.syntax import Apply, Constant, Expression, Name, VariableName
 from millstream.calculus.terms import Call, Column, Literal, Term, VariableField
@@ -29,6 +28,7 @@ from millstream.calculus.types import (
 )
 from millstream.errors import CheckError, Fault, listing, suggest
 from millstream.source import Span
+from millstream.values.instants import parse_time
 
 
 @dataclass(frozen=True, slots=True)

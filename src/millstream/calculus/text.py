@@ -35,7 +35,6 @@ from millstream.calculus.functions import (
     Top,
 )
 from millstream.calculus.graph import Input, Operator, Program, Variable
-from millstream.calculus.instants import render_time
 from millstream.calculus.judging import Shown
 from millstream.calculus.parser import RESERVED_WORDS, UNITS, parse
 from millstream.calculus.scalars import PRECEDENCE
@@ -45,6 +44,7 @@ from millstream.calculus.terms import Call, Column, Literal, Term, VariableField
 from millstream.calculus.types import Kind, Type, Value
 from millstream.calculus.verify import verified
 from millstream.source import Source
+from millstream.values.instants import render_time
 
 _PLAIN_NAME = re.compile(r"[^\W\d]\w*")
 _PRINTED_UNITS = ("d", "h", "min", "s", "ms", "us")

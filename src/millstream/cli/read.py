@@ -12,7 +12,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from millstream.calculus.instants import render_time
 from millstream.calculus.types import (
     BOOLEAN,
     DURATION,
@@ -32,6 +31,7 @@ from millstream.connectors.texts import csv_header, csv_lines, jsonl_lines
 from millstream.connectors.write import TextTable
 from millstream.errors import RunError, UsageError
 from millstream.plan.batch import Vector, vector_from_arrow
+from millstream.values.instants import render_time
 
 POLL_SECONDS = 0.5
 #: Times within a day of 1970 are counters, not dates, and read better as they are.

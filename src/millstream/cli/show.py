@@ -7,10 +7,10 @@ import sys
 from collections.abc import Sequence
 from typing import Any, TextIO
 
-from millstream.calculus.instants import render_time
 from millstream.calculus.types import TIME_COLUMN, WEIGHT_COLUMN, Kind, QueueType, Value
 from millstream.errors import Fault
 from millstream.plan.batch import Batch
+from millstream.values.instants import render_time
 
 SHOWN_ROWS = 20
 

@@ -23,7 +23,6 @@ from rich.text import Text
 from millstream import api
 from millstream.calculus.functions import Duplicate, Map
 from millstream.calculus.graph import Operator, Program
-from millstream.calculus.instants import render_time
 from millstream.calculus.sheets import HIDDEN_SHEET, Address, Fed, Sheet
 from millstream.calculus.types import Value
 from millstream.errors import UsageError
@@ -34,6 +33,7 @@ from millstream.values.excel.constant_cells import ConstantCells
 from millstream.values.excel.syntax import column_name
 from millstream.values.excel.values import Scalar, general
 from millstream.values.excel.workbook import place_of
+from millstream.values.instants import render_time
 
 _BARS = "▁▂▃▄▅▆▇█"
 _CURVE = 12

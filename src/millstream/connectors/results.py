@@ -22,12 +22,12 @@ import pyarrow as pa
 import pyarrow.csv as arrow_csv
 import pyarrow.parquet as pq
 
-from millstream.calculus.instants import parse_time
 from millstream.calculus.types import TIME_COLUMN
 from millstream.connectors.folder import Record, record_in
 from millstream.connectors.location import Format, Location, files_now, matching_files
 from millstream.errors import RunError
 from millstream.plan.batch import Array
+from millstream.values.instants import parse_time
 
 _LINES = 65_536
 _WORDS_FOR_NUMBERS = {"NaN": np.nan, "Infinity": np.inf, "-Infinity": -np.inf}

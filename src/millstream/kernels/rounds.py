@@ -10,8 +10,8 @@ import numpy as np
 
 from millstream.calculus.functions import Rstream
 from millstream.kernels.build import build_kernel
-from millstream.kernels.gathered import Gathered, cut_queues, cut_ticks
-from millstream.kernels.pieces import Piecewise
+from millstream.kernels.relational.pieces import Piecewise
+from millstream.kernels.runtime.gathered import Gathered, cut_queues, cut_ticks
 from millstream.kernels.runtime.kernel import Kernel, Round, State
 from millstream.kernels.runtime.memory import keep_freed_memory
 from millstream.plan.batch import Array, Batch, distinct_times

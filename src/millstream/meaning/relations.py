@@ -41,8 +41,9 @@ from millstream.meaning.items import (
     difference,
     rows_in_order,
 )
-from millstream.meaning.scalars import evaluate, less
+from millstream.meaning.scalars import evaluate
 from millstream.meaning.waiting import Side
+from millstream.values.core.logic import less
 
 for _waiting in (Merge, Aggregate, Distinct, Window, ToStream):
     initial_state.register(_waiting)(one_side)

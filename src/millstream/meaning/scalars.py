@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping
 from datetime import date
 from typing import Any
 
-from millstream.calculus.instants import parse_time, render_time
 from millstream.calculus.terms import Call, Column, Literal, Term, VariableField, canonical
 from millstream.calculus.text import render_term
 from millstream.calculus.types import INT64_MAX, INT64_MIN, Kind, Type, Value
+from millstream.values.instants import parse_time, render_time
 from millstream.wildcards import like_pattern
 
 Names = Mapping[str, Value]

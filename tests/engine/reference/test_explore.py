@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from millstream.languages.brook.load import load
 
 import millstream
 from millstream.calculus.graph import Program
-from millstream.calculus.text import load
 from millstream.cli.main import main
 from millstream.engine.job import Report
 from millstream.engine.reference.explore import explore, replay

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from millstream.languages.brook.load import load
 
 from millstream.calculus.graph import Program
-from millstream.calculus.text import load
 from millstream.connectors.location import parse_location
 from millstream.engine.job import InputCounts
 from millstream.engine.reference.feed import Event

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from millstream.languages.brook.load import load
 
-from millstream.calculus.text import load
 from millstream.connectors.location import parse_location
 from millstream.engine.spark.checkpoint import KEPT_PLANS, Checkpoint
 from millstream.engine.spark.claims import Claims

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from millstream.languages.brook.load import load
 
 import millstream
-from millstream.calculus.text import load
 from millstream.connectors.location import parse_location
 from millstream.engine.state.codec import DamagedState
 from millstream.errors import MillstreamError

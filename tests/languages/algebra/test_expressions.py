@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 from millstream.algebra import Stream, Table
+from millstream.languages.brook.load import load
 
 import millstream
 from millstream import algebra
 from millstream.calculus.functions import Fold, Istream, Opaque, OpaqueFold
-from millstream.calculus.text import load, render
+from millstream.calculus.text import render
 from millstream.errors import UsageError
 from millstream.source import Source
 

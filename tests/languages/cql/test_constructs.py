@@ -16,9 +16,9 @@ from typing import Any
 
 import duckdb
 import pytest
+from millstream.values.instants import parse_time
 
 import millstream
-from millstream.calculus.instants import parse_time
 from millstream.errors import MillstreamError
 
 DECLARED = """CREATE STREAM S (k INTEGER, v INTEGER, t TEXT, x NUMBER, b BOOLEAN, m TIME);

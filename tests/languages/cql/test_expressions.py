@@ -7,9 +7,9 @@ from typing import Any
 
 import duckdb
 import pytest
+from millstream.values.instants import parse_time
 
 import millstream
-from millstream.calculus.instants import parse_time
 from millstream.errors import MillstreamError
 from millstream.languages.cql.names import GRAMMATICAL
 from millstream.languages.cql.shorthands import SHORTHANDS

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
+from millstream.languages.brook.load import load
 
 from millstream.calculus.graph import Program
 from millstream.calculus.sheets import Sheet
-from millstream.calculus.text import load, render
+from millstream.calculus.text import render
 from millstream.source import Source
 from tests.languages.sheets.generate import sheets, tuples
 from tests.languages.sheets.laws import CUTS, Events, agree

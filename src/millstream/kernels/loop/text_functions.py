@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from millstream.calculus.instants import parse_time, render_time
 from millstream.calculus.types import INT64_MAX, INT64_MIN, Kind
+from millstream.values.instants import parse_time, render_time
 from millstream.wildcards import like_pattern
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")

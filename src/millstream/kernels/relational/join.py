@@ -8,7 +8,6 @@ import numpy as np
 
 from millstream.calculus.functions import Join
 from millstream.calculus.types import INTEGER, QueueType, Schema
-from millstream.kernels.pieces import Cursor, Piece, Piecewise, roomfuls
 from millstream.kernels.relational import join_loop
 from millstream.kernels.relational.join_loop import Pairs
 from millstream.kernels.relational.keyed_lists import (
@@ -19,6 +18,7 @@ from millstream.kernels.relational.keyed_lists import (
     Keys,
     Side,
 )
+from millstream.kernels.relational.pieces import Cursor, Piece, Piecewise, roomfuls
 from millstream.kernels.runtime.hashing import dead_ids, frozen
 from millstream.kernels.runtime.interning import Interner, named, part
 from millstream.kernels.runtime.kernel import Round, State

@@ -8,12 +8,12 @@ import numpy as np
 
 from millstream.calculus.functions import Lookup
 from millstream.calculus.types import BOOLEAN, QueueType, Schema
-from millstream.kernels.pieces import Cursor, Piece, Piecewise, roomfuls
 from millstream.kernels.relational import lookup_loop as loop
 from millstream.kernels.relational.join import JoinSide, null_keys, release_keys
 from millstream.kernels.relational.keyed_lists import ROW_EXTRA, Keys, Side
 from millstream.kernels.relational.lookup_loop import Answers, Asked, Order
 from millstream.kernels.relational.merge import merged_by_time
+from millstream.kernels.relational.pieces import Cursor, Piece, Piecewise, roomfuls
 from millstream.kernels.runtime.consolidate import order_of
 from millstream.kernels.runtime.hashing import frozen
 from millstream.kernels.runtime.interning import Interner, named, part

@@ -12,12 +12,12 @@ import numpy as np
 
 from millstream.calculus.functions import Join
 from millstream.calculus.types import QueueType
-from millstream.kernels.pieces import Cursor, Piece, Piecewise, roomfuls
 from millstream.kernels.relational import now_join_loop as loop
 from millstream.kernels.relational.join import JoinSide, null_keys, release_keys
 from millstream.kernels.relational.keyed_lists import KEY_EXTRA, Keys, Side
 from millstream.kernels.relational.merge import without_rank
 from millstream.kernels.relational.now_join_loop import Visitors, Visits
+from millstream.kernels.relational.pieces import Cursor, Piece, Piecewise, roomfuls
 from millstream.kernels.runtime.hashing import frozen
 from millstream.kernels.runtime.interning import Interner, named, part
 from millstream.kernels.runtime.kernel import Round, State

@@ -12,9 +12,9 @@ import numpy as np
 
 from millstream.calculus.functions import Join
 from millstream.calculus.types import QueueType, Schema
-from millstream.kernels.pieces import Cursor, Piece, Piecewise, roomfuls
 from millstream.kernels.relational import table_join_loop as loop
 from millstream.kernels.relational.join import null_keys
+from millstream.kernels.relational.pieces import Cursor, Piece, Piecewise, roomfuls
 from millstream.kernels.relational.table_join_loop import Changes, Keys, PairChanges
 from millstream.kernels.runtime.hashing import dead_ids, frozen
 from millstream.kernels.runtime.interning import Interner, named, part

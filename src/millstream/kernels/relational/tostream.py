@@ -10,8 +10,8 @@ import numpy as np
 from millstream.calculus.functions import Dstream, Istream, Rstream
 from millstream.calculus.types import QueueType
 from millstream.compiled import compiled
-from millstream.kernels.pieces import Cursor, Piece, Piecewise, roomfuls
 from millstream.kernels.relational.merge import Stateless
+from millstream.kernels.relational.pieces import Cursor, Piece, Piecewise, roomfuls
 from millstream.kernels.runtime.consolidate import consolidate, order_of
 from millstream.kernels.runtime.hashing import frozen, grown
 from millstream.kernels.runtime.interning import Interner, named, part

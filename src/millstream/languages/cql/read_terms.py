@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from decimal import Decimal
 
-from millstream.calculus.instants import parse_time
 from millstream.calculus.types import BOOLEAN, DURATION, INTEGER, NUMBER, TEXT, TIME, Type
 from millstream.errors import listing, suggest
 from millstream.languages.cql.ast import (
@@ -34,6 +33,7 @@ from millstream.languages.cql.names import (
 from millstream.languages.cql.shorthands import SHORTHANDS
 from millstream.languages.cql.tokens import Cursor, Token
 from millstream.source import Span
+from millstream.values.instants import parse_time
 
 #: How tightly operators bind, as in PostgreSQL; prefixes bind what comes after them.
 _OR, _AND, _NOT, _IS, _COMPARED, _AMONG, _JOINED, _ADDED, _TIMES, _SIGN, _CAST = range(1, 12)
