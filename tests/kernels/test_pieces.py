@@ -130,6 +130,18 @@ PROGRAMS = {
         (d, $s5) <- Distinct(j, $s5);
         (out, $s6) <- Aggregate[n = count(), s = sum(x * y)](d, $s6);
     """,
+    "tables of sums": """
+        output out; input a(x integer, k integer), b(y integer, k integer);
+        (wa, $s1) <- Range[3 us](a, $s1); (wb, $s2) <- Range[2 us; slide 2 us](b, $s2);
+        (sa, $s6) <- Aggregate[by x, k; n = count()](wa, $s6);
+        (sb, $s7) <- Aggregate[by k; y = sum(y), m = max(y)](wb, $s7);
+        (j, $s3, $s4) <- Join[on k](sa, sb, $s3, $s4);
+        (d, $s8) <- Distinct(j, $s8); (m) <- Map[l = x, k, o = n](d);
+        (t, $s9) <- Aggregate[by l; o = sum(o)](m, $s9);
+        (a2, $s10) <- Aggregate[x = max(x)](wb2, $s10);
+        (wb2) <- Map[x = l](t);
+        (out, $s5) <- Rstream(a2, $s5);
+    """,
     "tables": """
         output out; input a(x integer, k integer), b(y integer, k integer);
         (wa, $s1) <- Latest[by x](a, $s1); (wb, $s2) <- Latest[by k](b, $s2);

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from millstream.calculus.types import QueueType
-from millstream.engine.spark.blobs import decode_batch, encode_batch
 from millstream.engine.spark.layout import Description, Layout
 from millstream.engine.spark.order import in_order
 from millstream.engine.state.files import LocalFiles
 from millstream.kernels.rounds import StepRunner
 from millstream.kernels.runtime.presence import Presence
 from millstream.plan.batch import Array, Batch, empty_batch
+from millstream.plan.blobs import decode_batch, encode_batch
 
 
 @dataclass

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from millstream.calculus.types import QueueType
-from millstream.engine.spark.blobs import decode_batch, encode_batch
 from millstream.engine.state.codec import DamagedState
 from millstream.engine.state.files import Files
 from millstream.plan.batch import Batch
+from millstream.plan.blobs import decode_batch, encode_batch
 
 #: A task that sends no more than this needs no file.
 INLINE_BYTES = 1 << 16

@@ -25,6 +25,7 @@ from millstream.kernels.sheets.summary import WindowSummary
 from millstream.values.excel.arrays import Area, Array, Cells, window_of
 from millstream.values.excel.evaluate import Context, Names, array_of, value_of
 from millstream.values.excel.indexes import AreaIndex
+from millstream.values.excel.syntax import Node
 from millstream.values.excel.values import NA, Scalar
 
 #: What PRE remembers of a cell that had no value yet.
@@ -153,8 +154,8 @@ class LiveCells:
             return None
         return self.static.index(replace(area, cells=self.static), is_to_last=is_to_last)
 
-    def is_formula(self, sheet: str, row: int, column: int) -> bool:
-        return self.static.is_formula(sheet, row, column)
+    def formula(self, sheet: str, row: int, column: int) -> Node | None:
+        return self.static.formula(sheet, row, column)
 
     def sheet_names(self) -> list[str]:
         return self.static.sheet_names()

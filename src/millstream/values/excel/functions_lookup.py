@@ -274,7 +274,7 @@ def index(operand: Operand, row: float = 0.0, *more: float) -> Operand:
         fail(VALUE)
     if i > values.height or j > values.width:
         fail(REF)
-    if i and not more and values.width > 1 and values.height > 1:
+    if i and not more and isinstance(values, Area) and values.width > 1 and values.height > 1:
         fail(REF)
     top, height = (0, values.height) if i == 0 else (i - 1, 1)
     left, width = (0, values.width) if j == 0 else (j - 1, 1)
