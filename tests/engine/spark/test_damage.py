@@ -11,7 +11,7 @@ import pytest
 
 import millstream
 from millstream.connectors.location import parse_location
-from millstream.engine.state.codec import DamagedState
+from millstream.engine.storage.codec import DamagedState
 from millstream.errors import MillstreamError
 from millstream.languages.brook.load import load
 from millstream.source import Source

@@ -22,7 +22,7 @@ from millstream.engine.spark.manifest import FOLDER, Manifest, read_manifest
 from millstream.engine.spark.order import finished
 from millstream.engine.spark.parcels import LATE, opened, parcels_in
 from millstream.engine.spark.points import reached
-from millstream.engine.state.files import LocalFiles
+from millstream.engine.storage.files import LocalFiles
 from millstream.errors import PlanError
 from millstream.plan.batch import Batch, concat_batches, empty_batch
 

@@ -12,7 +12,7 @@ import numpy as np
 from millstream.calculus.types import QueueType
 from millstream.engine.spark.layout import Description, Layout
 from millstream.engine.spark.order import in_order
-from millstream.engine.state.files import LocalFiles
+from millstream.engine.storage.files import LocalFiles
 from millstream.kernels.rounds import StepRunner
 from millstream.kernels.runtime.presence import Presence
 from millstream.plan.batch import Array, Batch, empty_batch

@@ -54,7 +54,7 @@ from millstream.engine.spark.session import (
 from millstream.engine.spark.spec import InputSpec, SourceSpec, spec_to_json
 from millstream.engine.spark.wire import SCHEMA, message_of
 from millstream.engine.spark.worker import TURN, Turn, run_stage
-from millstream.engine.state.codec import DamagedState
+from millstream.engine.storage.codec import DamagedState
 from millstream.errors import MillstreamError, RunError, Stopped
 
 #: Spark has done what we do not know of.
