@@ -30,7 +30,7 @@ QUERIES = {
     "the whole relation each time": f"SELECT Rstream(k, v) FROM {WINDOW}",
 }
 
-#: Runs a query on so many rows; tells how many rows came out, and the most memory it had.
+#: Runs a query on so many rows, some of them together at each instant; tells how many rows came out, and the most memory it had.
 CHILD = """
 import json, resource, sys
 import numpy as np
@@ -51,13 +51,13 @@ class Writer:
     rows = 0
     def write(self, batch): self.rows += len(batch)
 
-query, count = sys.argv[1], int(sys.argv[2])
+query, count, together = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 text = f"CREATE STREAM S (k INTEGER, v INTEGER); {query};"
 program = optimise(load(Source("test.cql", text)).program)
 (one,), (output,) = program.inputs, program.outputs
 values = np.arange(count) % 7, np.random.default_rng(1).integers(0, 1000, count)
 columns = tuple(Vector(f.type, v) for f, v in zip(one.type.schema, values))
-batch = Batch(one.type, np.arange(count, dtype=np.int64) * 1000, columns)
+batch = Batch(one.type, np.arange(count, dtype=np.int64) // together * 1000, columns)
 writer = Writer()
 run(Job(program, {one.name: Reader(batch)}, {output: writer}))
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
@@ -65,9 +65,9 @@ print(json.dumps([writer.rows, peak]))
 """
 
 
-def peak(query: str, rows: int) -> tuple[int, int]:
+def peak(query: str, rows: int, together: int = 1) -> tuple[int, int]:
     done = subprocess.run(
-        [sys.executable, "-c", CHILD, query, str(rows)],
+        [sys.executable, "-c", CHILD, query, str(rows), str(together)],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert 0 == done.returncode, done.stderr
@@ -86,5 +86,20 @@ def test_values_that_change_with_every_row_take_little_memory(query: str) -> Non
 @pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
 def test_ten_times_the_rows_take_no_more_memory(query: str) -> None:
     told, megabytes = peak(query, 200_000)
+    assert told > 0
+    assert megabytes < MOST_MEGABYTES
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT s.v, t.v AS w FROM S [Now] AS s, S [Now] AS t WHERE s.v + t.v = 1998",
+        "SELECT MAX(s.v * t.v) AS most FROM S [Now] AS s, S [Now] AS t",
+    ],
+    ids=["a condition", "a sum"],
+)
+def test_all_pairs_of_the_rows_of_an_instant_are_never_there_at_once(query: str) -> None:
+    """Of 4,000 rows of an instant there are 16 million pairs."""
+    told, megabytes = peak(query, 8_000, together=4_000)
     assert told > 0
     assert megabytes < MOST_MEGABYTES
