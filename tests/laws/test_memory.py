@@ -30,7 +30,8 @@ QUERIES = {
     "the whole relation each time": f"SELECT Rstream(k, v) FROM {WINDOW}",
 }
 
-#: Runs a query on so many rows, some of them together at each instant; tells how many rows came out, and the most memory it had.
+#: Runs a query on so many rows, some of them together at each instant; tells how many rows came
+#: out, and the most memory it had.
 CHILD = """
 import json, resource, sys
 import numpy as np

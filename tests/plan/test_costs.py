@@ -50,8 +50,8 @@ def told(query: str) -> list[str]:
         ),
         (
             "SELECT k, v FROM S [Range 1 second] WHERE EXISTS (SELECT k FROM T [Range 1 second])",
-            [(f"Lookup: up to all of {SECOND} when the first of the rows of the last 1 s of T comes "
-             "or the last one goes")],
+            [(f"Lookup: up to all of {SECOND} when the first of the rows of the last 1 s of T "
+             "comes or the last one goes")],
         ),
         ("SELECT S.k, v, w FROM S [Now], T [Partition By k Rows 1] WHERE S.k = T.k", []),
     ],
