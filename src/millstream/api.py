@@ -39,7 +39,7 @@ from millstream.calculus.types import (
 from millstream.connectors.chunks import Reader, Rejected, Writer
 from millstream.connectors.layout import refuse_weights
 from millstream.connectors.location import Location, parse_location
-from millstream.errors import Fault, UsageError, listing, suggest
+from millstream.errors import Fault, Stopped, UsageError, listing, suggest
 from millstream.languages import Expected, Translation, translate, translate_file
 from millstream.source import Source
 
@@ -55,6 +55,7 @@ ENGINES: dict[str, str] = {
 }
 DEFAULT_ENGINE = "local"
 
+STOPPED = "stopped before the end of the inputs"
 #: Outputs that every job has beside those of its program.
 REJECTED = "rejected"
 LATE = "late"
@@ -124,7 +125,7 @@ class Compiled:
                 return None  # its rows come once, and the run needs them
             if isinstance(source, (str, Path, Location)) and not _location(source).is_at_hand:
                 return None
-            return _reader(by_name[name], source, None)
+            return _plain_reader(by_name[name], source, None)
 
         return [*self.oddities, *unmet(self.expected, opened)]
 
@@ -142,8 +143,9 @@ class Compiled:
     ) -> Finished:
         """Run to the end of the inputs. Outputs that are not given are kept in memory.
 
-        `follow` makes the job watch for new files until `stopped` answers true. Further
-        options are the engine's own.
+        `follow` makes the job watch for new files until `stopped` answers true. A run that
+        does not follow and is stopped raises `Stopped`, and publishes nothing but what is in
+        folders and tables that go on with its checkpoint. Further options are the engine's own.
         """
         from millstream.optimiser.optimise import optimise as optimised
 
@@ -159,6 +161,8 @@ class Compiled:
                 program, job_inputs, job_outputs, stopped, stack, is_following=follow
             )
             report = run(job, progress=progress, **options)
+            if stopped() and not follow:
+                raise Stopped(STOPPED)
         return Finished(report, writers)
 
     def _job(
@@ -306,6 +310,17 @@ def _location(given: str | Path | Location) -> Location:
 
 
 def _reader(one: Input, given: Any, follow: Callable[[], bool] | None) -> Reader:
+    """What a run that follows takes as it comes, and one that ends takes in time order."""
+    from millstream.connectors.ordered import OrderedReader
+
+    reader = _plain_reader(one, given, follow)
+    location = _location(given) if isinstance(given, (str, Path, Location)) else None
+    if follow is not None or one.is_read_once or (location and location.is_in_order):
+        return reader
+    return OrderedReader(reader, one, location)
+
+
+def _plain_reader(one: Input, given: Any, follow: Callable[[], bool] | None) -> Reader:
     from millstream.connectors.memory import MemoryReader
     from millstream.connectors.read import open_reader
 

@@ -56,10 +56,15 @@ def _net(batch: Batch) -> tuple[Array, Array]:
     assert batch.weight is not None
     codec = Codec([f.type for f in batch.schema], TextPool())
     words = codec.words(batch.columns, len(batch))
-    most = int(np.abs(batch.weight).sum())
+    return net_of_words(batch.time, batch.weight, words, codec)
+
+
+def net_of_words(time: Array, weight: Array, words: Array, codec: Codec) -> tuple[Array, Array]:
+    """Which rows have really changed, and whether they have gone or come."""
+    most = int(np.abs(weight).sum())
     picked, signs = np.empty(most, np.int64), np.empty(most, np.int64)
-    rows, spare, nets = (np.empty(len(batch), np.int64) for _ in range(3))
-    changes = (frozen(batch.time), frozen(batch.weight), words)
+    rows, spare, nets = (np.empty(len(time), np.int64) for _ in range(3))
+    changes = (frozen(time), frozen(weight), words)
     count = net_changes(changes, order_of(codec), (rows, spare, nets), picked, signs)
     return picked[:count], signs[:count]
 

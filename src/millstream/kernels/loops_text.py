@@ -153,41 +153,51 @@ def _prefetch_text(hashes: Array, i: Any, texts: Texts) -> None:
             prefetch(arena, places[(slot & _LOW) - 1, 0])
 
 
+@inlined
+def intern_text(data: Array, begin: Any, length: Any, hash_: Any, texts: Texts) -> Any:
+    """The code of a text; -1 if it is new and the pool must grow first.
+
+    A text that has been written behind what is taken of the arena stays where it is.
+    """
+    slots, places, arena, free, counters = texts
+    mask = slots.size - 1
+    place = hash_ & mask
+    tag = hash_ << 32
+    while True:
+        slot = slots[place]
+        if slot == 0:
+            if is_full(slots, free, counters) or counters[USED] + length > arena.size:
+                return -1
+            code = take_id(free, counters)
+            slots[place] = tag | (code + 1)
+            places[code, 0] = counters[USED]
+            places[code, 1] = length
+            for j in range(length):
+                arena[counters[USED] + j] = data[begin + j]
+            counters[USED] += length
+            return code
+        if (slot ^ tag) & ~_LOW == 0:
+            code = (slot & _LOW) - 1
+            if places[code, 1] == length and _same_text(
+                data, begin, arena, places[code, 0], length
+            ):
+                return code
+        place = (place + 1) & mask
+
+
 @tight
 def intern_texts(column: TextColumn, hashes: Array, start: int, codes: Array, texts: Texts) -> int:
     """Codes of texts from `start` on, -1 for null; stops where the pool must grow."""
     offsets, data, valid = column
-    slots, places, arena, free, counters = texts
-    mask = slots.size - 1
     for i in range(start, codes.size):
         _prefetch_text(hashes, i, texts)
         if valid.size > 0 and not valid[i]:
             codes[i] = -1
             continue
         begin: Any = np.int64(offsets[i])
-        length: Any = np.int64(offsets[i + 1]) - begin
-        place = hashes[i] & mask
-        tag = hashes[i] << 32
-        while True:
-            slot = slots[place]
-            if slot == 0:
-                if is_full(slots, free, counters) or counters[USED] + length > arena.size:
-                    return i
-                code = take_id(free, counters)
-                slots[place] = tag | (code + 1)
-                places[code, 0] = counters[USED]
-                places[code, 1] = length
-                for j in range(length):
-                    arena[counters[USED] + j] = data[begin + j]
-                counters[USED] += length
-                break
-            if (slot ^ tag) & ~_LOW == 0:
-                code = (slot & _LOW) - 1
-                if places[code, 1] == length and _same_text(
-                    data, begin, arena, places[code, 0], length
-                ):
-                    break
-            place = (place + 1) & mask
+        code = intern_text(data, begin, np.int64(offsets[i + 1]) - begin, hashes[i], texts)
+        if code < 0:
+            return i
         codes[i] = code
     return len(codes)
 
