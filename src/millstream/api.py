@@ -17,7 +17,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,7 @@ from millstream.calculus.types import (
 from millstream.connectors.chunks import Reader, Rejected, Writer
 from millstream.connectors.layout import refuse_weights
 from millstream.connectors.location import Location, parse_location
+from millstream.connectors.values import time_of
 from millstream.errors import AllRejected, Fault, Stopped, UsageError, listing, suggest
 from millstream.languages import Expected, Translation, translate, translate_file
 from millstream.source import Source
@@ -110,6 +111,19 @@ class Compiled:
             translation.program, name, base, sources, sinks, translation.notes,
             translation.warnings, translation.expected,
         )  # fmt: skip
+
+    def with_units(self, units: Mapping[str, str] | str) -> Compiled:
+        """What numbers count in the columns of times of inputs, or of all: s, ms, us or ns."""
+        from millstream.connectors.units import check_unit
+
+        if isinstance(units, str):
+            units = dict.fromkeys(self.program.input_names, units)
+        given = _checked(units, self.program.input_names, "input")
+        inputs = tuple(
+            replace(one, unit=check_unit(given[one.name])) if one.name in given else one
+            for one in self.program.inputs
+        )
+        return replace(self, program=replace(self.program, inputs=inputs))
 
     def warnings(self, inputs: Mapping[str, InputGiven] | None = None) -> list[Fault]:
         """What is odd, though it can be run; also in inputs, as far as they are there."""
@@ -346,10 +360,16 @@ def _reader(one: Input, given: Any, follow: Callable[[], bool] | None) -> Reader
 def _plain_reader(one: Input, given: Any, follow: Callable[[], bool] | None) -> Reader:
     from millstream.connectors.memory import MemoryReader
     from millstream.connectors.read import open_reader
+    from millstream.connectors.units import QuestionedReader, question_files
 
     if not isinstance(given, (str, Path, Location)):
-        return MemoryReader(one, _items_given(one, given))
+        reader = MemoryReader(one, _items_given(one, given))
+        return QuestionedReader(reader, one, f'rows of "{one.name}"')
     location = _location(given)
+    if location.path is None and not location.is_in_order:
+        return QuestionedReader(open_reader(location, one, follow=follow), one, "standard input")
+    if location.is_at_hand:
+        question_files(location, one)
     if follow is not None and location.path is not None and not one.is_read_once:
         from millstream.connectors.watch import Watcher
 
@@ -377,6 +397,8 @@ def _items_given(one: Input, rows: Iterable[Mapping[str, Value]]) -> Iterator[tu
                 hint=f'give it as an integer: {{"{one.time or TIME_COLUMN}": 1735689600000000}}',
             )
         assert isinstance(time, int) and isinstance(weight, int)
+        if one.unit is not None and not one.is_read_once:
+            time = time_of(str(time), one.unit)
         yield time, tuple(_value(one, f, row.get(f.name), number) for f in one.type.schema), weight
 
 
