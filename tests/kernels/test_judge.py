@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -43,7 +44,8 @@ def numbers() -> st.SearchStrategy[Term]:
     seconds = Call("seconds", (Call("-", (column("u"), column("v")), DURATION),), NUMBER)
     leaf: st.SearchStrategy[Term] = st.sampled_from(
         (column("x"), column("y"), Call("number", (column("n"),), NUMBER), seconds,
-         Literal(1.0, NUMBER), Literal(0.0, NUMBER), Literal(None, NUMBER))
+         Literal(1.0, NUMBER), Literal(0.0, NUMBER), Literal(None, NUMBER),
+         Literal(NAN, NUMBER), Literal(float("-inf"), NUMBER))
     )  # fmt: skip
     return st.recursive(
         leaf,
@@ -171,3 +173,12 @@ def test_rows_of_many_places_are_judged_as_if_each_were_alone() -> None:
     batch = batch_of(TYPE, list(range(len(rows))), rows, [1] * len(rows))
     (made,) = kernel.process((batch,), Round(len(rows), NO_TICKS))
     assert [defined(judge, row) for row in rows] == made.rows()
+
+
+@pytest.mark.parametrize("function", ["<", "<=", ">", ">="])
+def test_the_machine_does_not_order_texts(function: str) -> None:
+    """It has numbers in their place, which are equal where texts are and no more."""
+    ordered = Call(function, (column("s"), column("t")), BOOLEAN)
+    assert f"Judge cannot compute {function} of text" == why_not(
+        Judge((), (Requirement("1", "rule", None, ordered),))
+    )

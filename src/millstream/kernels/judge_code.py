@@ -90,8 +90,8 @@ class JudgeCode:
             case Call("seconds", (Call("-", (Column(), Column())),)):
                 return self._column(term)
             case Call(function, args) if function in _COMPARISONS:
-                if args[0].type.kind not in (Kind.NUMBER, Kind.TEXT):
-                    raise NoCodeError(f"a comparison of {args[0].type}")
+                if not _is_comparable(function, args[0].type.kind):
+                    raise NoCodeError(f"{function} of {args[0].type}")
                 operation, is_turned = _COMPARISONS[function]
                 if all(isinstance(a, Column) and a.type.kind is Kind.TEXT for a in args):
                     self.crossed |= {a.name for a in args if isinstance(a, Column)}
@@ -157,6 +157,11 @@ class JudgeCode:
     def judged(self, when: int, holds: int, number: int) -> None:
         key = ("requirement", number)
         self.add(key, Instruction(machine.JUDGE, when, holds, float(number)))
+
+
+def _is_comparable(function: str, kind: Kind) -> bool:
+    """Numbers that stand for texts are equal where these are, but in another order."""
+    return kind is Kind.NUMBER or (kind is Kind.TEXT and function in ("==", "!="))
 
 
 def code_of(judge: Judge) -> JudgeCode:
@@ -300,8 +305,9 @@ def allocated(instructions: list[Instruction]) -> tuple[Code, int, int]:
             for used in dict.fromkeys(_read(one)):
                 if last[used] == n:
                     free[instructions[used].is_truth].append(place[used])
-        target = int(one.constant)
-        if one.operation not in _MUTE:
+        if one.operation in _MUTE:
+            target = int(one.constant)
+        else:
             target = free[one.is_truth].pop() if free[one.is_truth] else sizes[one.is_truth]
             sizes[one.is_truth] = max(sizes[one.is_truth], target + 1)
             place[n] = target
