@@ -331,7 +331,8 @@ def _lookup(draft: Draft, left: str) -> None:
     ours, theirs = draft.schema(left), draft.schema(right)
     pairs = [(a.name, b.name) for a in ours for b in theirs if a.type == b.type]
     where = None
-    if pairs and draft.draw(st.booleans()):
+    is_compared: bool = draft.draw(st.booleans())
+    if pairs and is_compared:
         one, other = draft.pick(pairs)
         where = Comparison(one, draft.pick(list(ORDERS)), other)
     draft.add(Lookup(name, on, nulls_match, where), (left, right))
