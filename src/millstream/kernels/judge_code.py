@@ -107,8 +107,8 @@ class JudgeCode:
             case Call("is_null", (arg,)) if arg.type.kind is not Kind.BOOLEAN:
                 return self.add(term, Instruction(machine.IS_NULL, self.term(arg), is_truth=True))
             case Call("if", (condition, Literal(0.0), arg)) if arg.type.kind is Kind.NUMBER:
-                parts = [self.term(arg), self.term(condition)]
-                return self.add(term, Instruction(machine.UNLESS, *parts))
+                value, unless = self.term(arg), self.term(condition)
+                return self.add(term, Instruction(machine.UNLESS, value, unless))
             case Call(function, args, type_) if function in _ARITHMETIC:
                 if type_.kind is not Kind.NUMBER:
                     raise NoCodeError(f"arithmetic of {type_}")
