@@ -27,7 +27,7 @@ _LIVE_MICROS = 86_400_000_000
 
 
 def run(arguments: argparse.Namespace) -> int:
-    compiled = api.compile(arguments.file)
+    compiled = compiled_from(arguments)
     if arguments.watch:
         from millstream.cli.watch import watch
 
@@ -52,6 +52,15 @@ def run(arguments: argparse.Namespace) -> int:
     )
     progress.finish(finished.report, kept=frozenset(outputs))
     return 0
+
+
+def compiled_from(arguments: argparse.Namespace) -> api.Compiled:
+    """The program, with what the command says about its inputs."""
+    compiled = api.compile(arguments.file)
+    for unit in arguments.unit:
+        units: Any = named([unit], "--unit") if "=" in unit else unit
+        compiled = compiled.with_units(units)
+    return compiled
 
 
 def _engine_options(arguments: argparse.Namespace, engine: str) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from millstream.engine.spark.reading import ShareTask
 from millstream.engine.spark.spec import InputSpec, SourceSpec
 from millstream.engine.spark.wire import Wire, message_of
 from millstream.engine.spark.worker import StageTask, Turn
-from millstream.engine.state.files import LocalFiles
+from millstream.engine.storage.files import LocalFiles
 from millstream.plan.batch import Batch
 from tests.laws.runs import Collector
 

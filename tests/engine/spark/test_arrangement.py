@@ -16,7 +16,7 @@ from millstream.connectors.memory import MemoryReader
 from millstream.engine.job import InputCounts
 from millstream.engine.spark.arrangement import Arrangement
 from millstream.engine.spark.planning import taken_so_far
-from millstream.engine.state.files import LocalFiles
+from millstream.engine.storage.files import LocalFiles
 from millstream.plan.batch import empty_batch
 from millstream.source import Source
 from tests.engine.spark.bench import Bench

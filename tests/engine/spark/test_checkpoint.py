@@ -16,8 +16,8 @@ from millstream.engine.spark.claims import Claims
 from millstream.engine.spark.layout import layout_of
 from millstream.engine.spark.planning import FILES_PER_LIST, plan_name
 from millstream.engine.spark.wire import Wire, record_batch, rows_of
-from millstream.engine.state.codec import decode
-from millstream.engine.state.records import read_record, write_record
+from millstream.engine.storage.codec import decode
+from millstream.engine.storage.records import read_record, write_record
 from millstream.errors import PlanError
 from millstream.source import Source
 from tests.engine.spark.bench import Bench

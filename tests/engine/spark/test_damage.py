@@ -12,7 +12,7 @@ from millstream.languages.brook.load import load
 
 import millstream
 from millstream.connectors.location import parse_location
-from millstream.engine.state.codec import DamagedState
+from millstream.engine.storage.codec import DamagedState
 from millstream.errors import MillstreamError
 from millstream.source import Source
 from tests.engine.spark.bench import Bench

@@ -11,7 +11,7 @@ import pytest
 import millstream
 from millstream.calculus.graph import Program
 from millstream.calculus.sheets import Sheet
-from millstream.engine.state.codec import decode, encode
+from millstream.engine.storage.codec import decode, encode
 from millstream.kernels.runtime.kernel import Round
 from millstream.kernels.sheets.compiled import CompiledSheetKernel
 from millstream.kernels.sheets.operands import NotCompiled

@@ -21,8 +21,8 @@ from millstream.connectors.location import Location, files_now
 from millstream.connectors.ordered import in_order, stretches
 from millstream.connectors.pieces import START, Place, is_growable, open_piece, rest_of
 from millstream.connectors.times import spreads_of
-from millstream.engine.state.files import LocalFiles
-from millstream.engine.state.records import read_record, write_record
+from millstream.engine.storage.files import LocalFiles
+from millstream.engine.storage.records import read_record, write_record
 from millstream.plan.batch import Batch
 
 FOLDER = "inputs"

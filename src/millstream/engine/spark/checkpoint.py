@@ -15,9 +15,9 @@ from typing import IO, Any
 
 from millstream.engine.spark.manifest import read_manifest
 from millstream.engine.spark.worker import parsed
-from millstream.engine.state.codec import DamagedState
-from millstream.engine.state.files import LocalFiles
-from millstream.engine.state.records import read_record, write_record
+from millstream.engine.storage.codec import DamagedState
+from millstream.engine.storage.files import LocalFiles
+from millstream.engine.storage.records import read_record, write_record
 from millstream.errors import PlanError, UsageError
 
 #: How many snapshots are kept: the one before the last is there if the last is damaged.

@@ -13,8 +13,8 @@ from millstream.calculus.graph import Program
 from millstream.engine.job import InputCounts
 from millstream.engine.spark.clock import Known
 from millstream.engine.spark.wire import Message
-from millstream.engine.state.files import Files
-from millstream.engine.state.records import read_record, write_record
+from millstream.engine.storage.files import Files
+from millstream.engine.storage.records import read_record, write_record
 
 FOLDER = "batches"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ import numpy as np
 from millstream.calculus.types import QueueType
 from millstream.engine.spark.layout import Description, Layout
 from millstream.engine.spark.order import in_order
-from millstream.engine.state.files import LocalFiles
+from millstream.engine.storage.files import LocalFiles
 from millstream.kernels.rounds import StepRunner
 from millstream.kernels.runtime.presence import Presence
 from millstream.plan.batch import Array, Batch, empty_batch
@@ -96,7 +96,7 @@ class Memory:
     description: Description
     layout: Layout
     files: LocalFiles
-    types: dict[str, QueueType]
+    types: Mapping[str, QueueType]
     buckets: dict[tuple[int, int], Bucket] = field(default_factory=dict)
 
     def new_bucket(self, stage: int) -> Bucket:

@@ -19,7 +19,7 @@ from millstream.engine.spark.manifest import Manifest, last_manifest
 from millstream.engine.spark.reading import SegmentWriter, sent
 from millstream.engine.spark.spec import InputSpec, SourceSpec, spec_from_json, spec_to_json
 from millstream.engine.spark.wire import SCHEMA, record_batch
-from millstream.engine.state.files import LocalFiles
+from millstream.engine.storage.files import LocalFiles
 from millstream.errors import RunError, UsageError
 
 #: Spark does not look into files for their columns; it must be told.

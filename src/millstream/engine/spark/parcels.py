@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from millstream.calculus.types import QueueType
-from millstream.engine.state.codec import DamagedState
-from millstream.engine.state.files import Files
+from millstream.engine.storage.codec import DamagedState
+from millstream.engine.storage.files import Files
 from millstream.plan.batch import Batch
 from millstream.plan.blobs import decode_batch, encode_batch
 

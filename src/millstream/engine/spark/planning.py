@@ -26,9 +26,9 @@ from millstream.connectors.pieces import (
 from millstream.engine.spark.arrangement import DONE, Arrangement, name_of, path_of
 from millstream.engine.spark.manifest import last_manifest
 from millstream.engine.spark.spec import InputSpec, SourceSpec
-from millstream.engine.state.codec import DamagedState
-from millstream.engine.state.files import LocalFiles
-from millstream.engine.state.records import read_record, write_record
+from millstream.engine.storage.codec import DamagedState
+from millstream.engine.storage.files import LocalFiles
+from millstream.engine.storage.records import read_record, write_record
 
 #: After so many changed files a plan refers to a new list of all files.
 FILES_PER_LIST = 256

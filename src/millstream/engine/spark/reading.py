@@ -18,8 +18,8 @@ from millstream.engine.spark.parcels import LATE, Packer, Parcel
 from millstream.engine.spark.planning import ReadingTask, file_of
 from millstream.engine.spark.spec import InputSpec, SourceSpec
 from millstream.engine.spark.wire import Wire, to_all
-from millstream.engine.state.codec import encode
-from millstream.engine.state.files import LocalFiles
+from millstream.engine.storage.codec import encode
+from millstream.engine.storage.files import LocalFiles
 from millstream.plan.batch import Array, Batch, distinct_times
 from millstream.plan.lateness import without_late
 from millstream.plan.ranks import first_rank

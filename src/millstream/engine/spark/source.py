@@ -54,7 +54,7 @@ class BatchReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def planner(self) -> Planner:
         from millstream.engine.spark.planning import Planner
         from millstream.engine.spark.spec import spec_from_json
-        from millstream.engine.state.files import LocalFiles
+        from millstream.engine.storage.files import LocalFiles
 
         if self._planner is None:
             spec = spec_from_json(self.text)

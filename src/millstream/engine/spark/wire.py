@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from millstream.engine.state.codec import decode, encode
+from millstream.engine.storage.codec import decode, encode
 
 SCHEMA = "target int, part int, message binary"
 _ARROW = pa.schema([("target", pa.int32()), ("part", pa.int32()), ("message", pa.binary())])

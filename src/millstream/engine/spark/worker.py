@@ -24,8 +24,8 @@ from millstream.engine.spark.memory import Bucket, Memory, memory_for
 from millstream.engine.spark.parcels import LATE, Packer, Parcel, opened, parcels_in
 from millstream.engine.spark.points import reached
 from millstream.engine.spark.wire import Message, Wire, message_of, record_batch, rows_of, to_all
-from millstream.engine.state.codec import DamagedState, encode
-from millstream.engine.state.records import read_record
+from millstream.engine.storage.codec import DamagedState, encode
+from millstream.engine.storage.records import read_record
 from millstream.plan.batch import Batch
 
 #: The property of a Spark job that tells its turn.

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from millstream.engine.state.codec import DamagedState, decode, encode
-from millstream.engine.state.files import LocalFiles
+from millstream.engine.storage.codec import DamagedState, decode, encode
+from millstream.engine.storage.files import LocalFiles
 
 PLAIN = st.recursive(
     st.none()

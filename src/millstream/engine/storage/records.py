@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from millstream.engine.state.codec import DamagedState, decode, encode
-from millstream.engine.state.files import Files
+from millstream.engine.storage.codec import DamagedState, decode, encode
+from millstream.engine.storage.files import Files
 
 
 def read_record(files: Files, name: str) -> Any:
