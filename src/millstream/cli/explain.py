@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from millstream import api
-from millstream.cli.run import named
+from millstream.cli.run import compiled_from, named
 from millstream.cli.views import asked_view, language_options, show_view
 from millstream.errors import UsageError, listing
 
@@ -14,10 +13,11 @@ from millstream.errors import UsageError, listing
 def run(arguments: argparse.Namespace) -> int:
     view = asked_view(arguments)
     if view is not None:
-        return show_view(view, arguments, named(arguments.in_, "--in"))
+        inputs = named(arguments.in_, "--in")
+        return show_view(view, arguments, inputs, lambda: compiled_from(arguments))
     if arguments.in_:
         views = [o.flags[0] for o in language_options("explain") if o.view]
         raise UsageError("inputs are read for a view only", hint=f"add one of: {listing(views)}")
-    compiled = api.compile(arguments.file)
+    compiled = compiled_from(arguments)
     sys.stdout.write(compiled.explain(arguments.stage, arguments.format))
     return 0

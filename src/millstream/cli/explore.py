@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from millstream import api
 from millstream.calculus.graph import Program
-from millstream.cli.run import named
+from millstream.cli.run import compiled_from, named
 from millstream.cli.show import print_json
 from millstream.engine.reference.explore import (
     Exploration,
@@ -18,7 +17,7 @@ from millstream.engine.reference.feed import Event
 
 
 def run(arguments: argparse.Namespace) -> int:
-    compiled = api.compile(arguments.file)
+    compiled = compiled_from(arguments)
     events = compiled.read_inputs(named(arguments.in_, "--in"))
     result = explore(compiled.program, events, limit=arguments.limit)
     if arguments.format == "json":

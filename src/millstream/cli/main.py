@@ -185,6 +185,13 @@ def _add_inputs(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=PATH",
         help="where an input comes from: a file, a pattern, - or generator:rows=N,seed=S",
     )
+    parser.add_argument(
+        "--unit",
+        action="append",
+        default=[],
+        metavar="[NAME=]UNIT",
+        help="what numbers count in columns of times: s, ms, us or ns (default: us)",
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

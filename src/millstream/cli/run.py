@@ -30,8 +30,9 @@ _LIVE_MICROS = 86_400_000_000
 def run(arguments: argparse.Namespace) -> int:
     view = asked_view(arguments)
     if view is not None:
-        return show_view(view, arguments, named(arguments.in_, "--in"))
-    compiled = api.compile(arguments.file)
+        inputs = named(arguments.in_, "--in")
+        return show_view(view, arguments, inputs, lambda: compiled_from(arguments))
+    compiled = compiled_from(arguments)
     engine = arguments.engine or DEFAULT_ENGINE
     options = _engine_options(arguments, engine)
     if arguments.follow and engine == "reference":
@@ -52,6 +53,15 @@ def run(arguments: argparse.Namespace) -> int:
     )
     progress.finish(finished.report, kept=frozenset(outputs))
     return 0
+
+
+def compiled_from(arguments: argparse.Namespace) -> api.Compiled:
+    """The program, with what the command says about its inputs."""
+    compiled = api.compile(arguments.file)
+    for unit in arguments.unit:
+        units: Any = named([unit], "--unit") if "=" in unit else unit
+        compiled = compiled.with_units(units)
+    return compiled
 
 
 def _engine_options(arguments: argparse.Namespace, engine: str) -> dict[str, Any]:

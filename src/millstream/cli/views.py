@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
+from millstream.api import Compiled
 from millstream.cli.show import print_json
 from millstream.languages import languages
 from millstream.languages.language import Option, Shown, function_named
@@ -32,9 +33,14 @@ def asked_view(arguments: argparse.Namespace) -> Option | None:
     return next(given, None)
 
 
-def show_view(option: Option, arguments: argparse.Namespace, inputs: Mapping[str, str]) -> int:
+def show_view(
+    option: Option,
+    arguments: argparse.Namespace,
+    inputs: Mapping[str, str],
+    compiled: Callable[[], Compiled],
+) -> int:
     assert option.view is not None
-    shown: Shown | None = function_named(option.view)(arguments, inputs)
+    shown: Shown | None = function_named(option.view)(arguments, inputs, compiled)
     if shown is None:
         sys.stdout.flush()
     elif arguments.format == "json":

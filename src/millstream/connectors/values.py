@@ -90,7 +90,8 @@ def time_of(text: str, unit: str | None = None) -> int:
     if value is None:
         value = parse_time(text)
     if value is None:
-        raise Unfit(f"expected a time, got {quoted(text)}")
+        why = "; a number with a fraction needs a unit" if _COUNT.fullmatch(text) else ""
+        raise Unfit(f"expected a time, got {quoted(text)}{why}")
     return _fitting(value, text)
 
 

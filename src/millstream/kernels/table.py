@@ -15,7 +15,7 @@ from millstream.kernels.relational.aggregate import AggregateKernel
 from millstream.kernels.relational.distinct import DistinctKernel
 from millstream.kernels.relational.join import JoinKernel
 from millstream.kernels.relational.lookup import lookup_kernel
-from millstream.kernels.relational.merge import DuplicateKernel, MergeKernel
+from millstream.kernels.relational.merge import MergeKernel
 from millstream.kernels.relational.roundrobin import RoundRobinJoinKernel, RoundRobinSplitKernel
 from millstream.kernels.relational.top import TopKernel
 from millstream.kernels.relational.tostream import DifferenceKernel, RstreamKernel
@@ -37,7 +37,6 @@ KERNELS: dict[type[Function], Callable[..., Any]] = {
     functions.Istream: DifferenceKernel,
     functions.Dstream: DifferenceKernel,
     functions.Rstream: RstreamKernel,
-    functions.Duplicate: DuplicateKernel,
     functions.RoundRobinSplit: RoundRobinSplitKernel,
     functions.RoundRobinJoin: RoundRobinJoinKernel,
 }

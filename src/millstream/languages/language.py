@@ -73,8 +73,9 @@ class Written(Protocol):
 class Option:
     """An option of a command that is one language's own.
 
-    One with a `view` makes the command show that instead: a function from the parsed
-    arguments and the inputs by name to what is shown, or to None if it has shown it itself.
+    One with a `view` makes the command show that instead: a function of the parsed arguments,
+    the inputs by name and what compiles the program, to what is shown, or to None if it has
+    shown it itself.
     """
 
     command: str

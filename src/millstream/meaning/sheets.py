@@ -177,11 +177,12 @@ class Figure:
             case TimeWindow(source, length, trigger):
                 if trigger not in ticked:
                     return None
-                return ([k.value for k in self.histories[source] if k.time > time - length],)
+                history = self.histories.get(source, ())  # of what never changes it is empty
+                return ([k.value for k in history if k.time > time - length],)
             case CountWindow(source, count, trigger):
                 if trigger not in ticked:
                     return None
-                return ([k.value for k in self.histories[source][-count:]],)
+                return ([k.value for k in self.histories.get(source, ())[-count:]],)
             case Previous(source, trigger, initial):
                 return (self._previous(source, trigger, initial),) if trigger in ticked else None
 

@@ -61,7 +61,7 @@ class _Known:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.types = program.queue_types()
-        self.needed = columns_needed(program, self.types)
+        self.needed = columns_needed(program)
         self.unique = unique_keys(program)
         self.readers = {queue: op for queue, (op, _) in program.consumers().items()}
 

@@ -18,7 +18,8 @@ from millstream.optimiser.sum_in_parts import sum_in_parts
 
 Pass = Callable[[Program], Program]
 
-#: Run in turn until nothing changes. A pass returns the same object if it does not apply.
+#: Run in turn until nothing changes. A pass rewrites all that it applies to in one go, because a
+#: new program must be typed and verified; it returns the same object if it applies to nothing.
 PASSES: tuple[Pass, ...] = (
     hoist_select,  # first: what never enters needs no work
     merge_selects,  # after: selections that have met at the same place
@@ -43,7 +44,8 @@ REASONS: dict[str, str] = {
     "narrow_columns": "nothing behind reads the other columns, which would be kept in state",
 }
 
-MAX_REWRITES = 10_000
+#: After a turn of all passes little is left to do for a second, and next to nothing for more.
+MAX_TURNS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,18 +65,14 @@ def optimise(
     trace: Callable[[Rewrite], None] | None = None,
 ) -> Program:
     """Apply passes until none changes the program; every result is verified."""
-    rewrites = 0
-    changed = True
-    while changed:
-        changed = False
+    for _ in range(MAX_TURNS):
+        before = program
         for one in passes:
-            while (after := _applied(one, program, trace)) is not program:
-                program, changed = after, True
-                rewrites += 1
-                if rewrites > MAX_REWRITES:
-                    names = ", ".join(p.__name__ for p in passes)
-                    raise AssertionError(f"the passes {names} do not come to an end")
-    return program
+            program = _applied(one, program, trace)
+        if program is before:
+            return program
+    names = ", ".join(p.__name__ for p in passes)
+    raise AssertionError(f"the passes {names} do not come to an end")
 
 
 def _applied(one: Pass, program: Program, trace: Callable[[Rewrite], None] | None) -> Program:

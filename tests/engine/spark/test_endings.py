@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import millstream
 from millstream.engine.spark.points import VARIABLE
 from tests.engine.spark.running import Commands, Running, of_session, wait_for
 
@@ -29,13 +30,14 @@ def commands(tmp_path: Path) -> Iterator[Commands]:
     started.close()
 
 
-def start(commands: Commands, *more: str, hold: bool = False) -> Running:
-    """Without a checkpoint; held in its first batch, it waits at a pipe."""
+def start(commands: Commands, *more: str, hold: int | None = None, out: str = "out.csv") -> Running:
+    """Without a checkpoint, a row a batch; held in a batch, it waits at a pipe."""
     armed = commands.folder / "armed"
-    if hold:
+    environment = {"MILLSTREAM_SPARK_BATCH_BYTES": "1"}
+    if hold is not None:
         os.mkfifo(armed)
-    environment = {VARIABLE: f"mid-task@0:{armed}"} if hold else {}
-    return commands.start("job.brook", "--out", "out=out.csv", *more, environment=environment)
+        environment[VARIABLE] = f"mid-task@{hold}:{armed}"
+    return commands.start("job.brook", "--out", f"out={out}", *more, environment=environment)
 
 
 def java_of(running: Running) -> list[int]:
@@ -91,18 +93,24 @@ def test_ctrl_c_while_spark_starts_stops_at_once(commands: Commands) -> None:
 
 
 def test_ctrl_c_publishes_nothing_and_pages_are_only_for_this_machine(commands: Commands) -> None:
-    running = start(commands, "--ui", hold=True)
+    """Nor are the results of batches that are over seen in a folder."""
+    results = commands.folder / "results"
+    inputs, outputs = {"in": commands.folder / "in.csv"}, {"out": f"{results}/"}
+    millstream.compile(commands.folder / "job.brook").run(inputs, outputs)
+    before = {path: path.read_bytes() for path in results.iterdir()}
+    running = start(commands, "--ui", hold=1, out="results/")
     end = wait_until_held(commands, running)
     listening = {a for pid in java_of(running) for a in addresses(pid)}
     assert listening
     assert {"127.0.0.1"} == listening
     running.interrupt()
     check(commands, running, 130, "stopped")
+    assert before == {path: path.read_bytes() for path in results.iterdir()}
     os.close(end)
 
 
 def test_a_java_that_somebody_ends_is_told_in_one_sentence(commands: Commands) -> None:
-    running = start(commands, hold=True)
+    running = start(commands, hold=0)
     end = wait_until_held(commands, running)
     for pid in java_of(running):
         os.kill(pid, signal.SIGKILL)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -96,7 +96,7 @@ class Memory:
     description: Description
     layout: Layout
     files: LocalFiles
-    types: dict[str, QueueType]
+    types: Mapping[str, QueueType]
     buckets: dict[tuple[int, int], Bucket] = field(default_factory=dict)
 
     def new_bucket(self, stage: int) -> Bucket:

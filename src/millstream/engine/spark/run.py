@@ -83,6 +83,8 @@ class Settings:
     snapshot_every: int
     #: What Spark has to say; where a run fails, somebody will want to read it.
     log: Path
+    #: Whether the checkpoint is there for later runs.
+    is_lasting: bool
     ui: bool = False
     rebuild: bool = False
 
@@ -109,8 +111,8 @@ def run(
     folder = Path(checkpoint or tempfile.mkdtemp(dir=scratch_folder())).resolve()
     log = folder / LOG if checkpoint else Path(f"{folder.parent}-{folder.name}.log")
     settings = Settings(
-        master, partitions or os.cpu_count() or 2, buckets, batch_bytes, snapshot_every, log, ui,
-        rebuild,
+        master, partitions or os.cpu_count() or 2, buckets, batch_bytes, snapshot_every, log,
+        checkpoint is not None, ui, rebuild,
     )  # fmt: skip
     is_named = False
     try:
@@ -148,7 +150,9 @@ class SparkRun:
             self.layout.is_together,
         )  # fmt: skip
         self.report = Report.for_program(job.program)
-        self.delivery = Delivery(job, self.layout, self.checkpoint.files, self.report)
+        self.delivery = Delivery(
+            job, self.layout, self.checkpoint.files, self.report, is_lasting=settings.is_lasting
+        )
         self.last: Manifest = first_manifest(job.program)
         self.known: tuple[Known, ...] = ()
         #: A batch is handed over to the sinks while the next one is computed.

@@ -1,4 +1,4 @@
-"""Merge and Duplicate: they only move rows."""
+"""Merge: it only moves rows."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from millstream.calculus.functions import Duplicate, Merge
+from millstream.calculus.functions import Merge
 from millstream.calculus.types import QueueType
 from millstream.kernels.runtime.kernel import Round, State, Termless
 from millstream.plan.batch import Array, Batch, concat_batches, empty_batch
@@ -47,13 +47,3 @@ class MergeKernel(Stateless):
 
     def process(self, inputs: tuple[Batch, ...], round_: Round) -> tuple[Batch, ...]:
         return (merged_by_time(list(inputs), self.type),)
-
-
-class DuplicateKernel(Stateless):
-    def __init__(
-        self, function: Duplicate, input_types: tuple[QueueType, ...], output_count: int
-    ) -> None:
-        self.output_count = output_count
-
-    def process(self, inputs: tuple[Batch, ...], round_: Round) -> tuple[Batch, ...]:
-        return inputs * self.output_count

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from millstream.calculus.functions import Distinct, Join
 from millstream.calculus.terms import Term, columns_read
 from millstream.calculus.types import BOOLEAN, Field, Schema
+from millstream.errors import Fault
 from millstream.languages.cql.ast import (
     Apply,
     Combined,
@@ -36,6 +37,7 @@ from millstream.languages.cql.joins import as_where, with_columns
 from millstream.languages.cql.scope import Names
 from millstream.languages.cql.subqueries import MARK, split_ties
 from millstream.languages.cql.terms import all_of, asks, conjuncts, term_of
+from millstream.languages.cql.tokens import Stop
 from millstream.source import Span
 
 if TYPE_CHECKING:
@@ -105,6 +107,18 @@ class Correlation:
             and (reference.owner is None or seen.source(reference.owner) is None)
             for _, around in self.names.candidates(reference)
         )
+
+    def check_totals(self, totals: Iterable[Total], names: Names) -> None:
+        """An aggregate of nothing but columns around would be one of the query around."""
+        seen = replace(names, outer=None)
+        for total in totals:
+            asked = free_references(total, self.inside.translator)
+            known = [seen.knows(r) for r in asked if self.names.knows(r) or seen.knows(r)]
+            if known and not any(known):
+                message = "this aggregate reads the query around it only, and would be of that one"
+                hint = "read a column of the subquery too, or aggregate in a view"
+                self.inside.faults.append(Fault(message, total.span, hint))
+                raise Stop
 
     def is_correlated(self) -> bool:
         return bool(self.read(self.inside.query, Names()))

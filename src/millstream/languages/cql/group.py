@@ -23,7 +23,7 @@ from millstream.languages.cql.build import Builder, Flow
 from millstream.languages.cql.joins import with_columns
 from millstream.languages.cql.scope import Names
 from millstream.languages.cql.spread import SPREADS, reading
-from millstream.languages.cql.terms import Replacing, is_untyped, nothing, term_of
+from millstream.languages.cql.terms import NULL, Replacing, is_null, nothing, term_of
 from millstream.languages.cql.tokens import Stop
 from millstream.source import Span
 
@@ -131,6 +131,9 @@ class Grouping:
             (made,) = plans[-1].aggregations
             names.add(made.name)
             totals[total] = reading(total, made.name)
+            if total.arg is not None and total.function.name in ("min", "max"):
+                if is_null(total.arg, self.names, replacing):
+                    totals[total] = NULL
         return plans, totals
 
     def aggregated(self, flow: Flow, by: Sequence[str], plans: Sequence[Planned]) -> Flow:
@@ -164,7 +167,8 @@ class Grouping:
         term: Term | None = None
         if total.arg is not None:
             is_counted = total.function.name in ("count", "min", "max")
-            wanted = INTEGER if is_untyped(total.arg) and not is_counted else None
+            is_untyped = is_null(total.arg, self.names, replacing)
+            wanted = INTEGER if is_untyped and not is_counted else None
             term = term_of(
                 total.arg, self.names, schema, self.faults, wanted=wanted, replacing=replacing
             )

@@ -316,8 +316,11 @@ class Assembly:
 
 
 def _visible(part: Part, new: dict[str, str]) -> Visible:
-    schema = part.flow.schema
-    return Visible(part.name, tuple(Seen(f.name, new.get(f.name, f.name), f.type) for f in schema))
+    schema, untyped = part.flow.schema, part.flow.untyped
+    columns = (
+        Seen(f.name, new.get(f.name, f.name), f.type, is_null=f.name in untyped) for f in schema
+    )
+    return Visible(part.name, tuple(columns))
 
 
 def _pair(term: Term, left: frozenset[str], right: frozenset[str]) -> tuple[Term, Term] | None:

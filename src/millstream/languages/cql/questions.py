@@ -36,7 +36,7 @@ from millstream.languages.cql.subqueries import Inner, Lookups, Operand
 from millstream.languages.cql.terms import (
     Replacing,
     conjuncts,
-    is_untyped,
+    is_null,
     nothing,
     term_of,
     walk,
@@ -128,7 +128,7 @@ class Questions:
         if question.operand is not None:
             assert inner.value is not None
             asked = question.operand
-            if is_untyped(asked):
+            if is_null(asked, names, replacing):
                 asked = Constant(None, inner.value.type, asked.span)
             operand = Operand(
                 term_of(asked, names, flow.schema, self.faults, replacing=replacing),
@@ -209,7 +209,9 @@ class Questions:
         wanted = dict.fromkeys(inside.totals(), None)
         parts = [part for t in wanted for part in (t.arg, t.where) if part is not None]
         with self.select.translator.inside(names):
-            tied = self._correlation(query, flow, names).tied(parts)
+            correlation = self._correlation(query, flow, names)
+            tied = correlation.tied(parts)
+            correlation.check_totals(wanted, tied.names)
             rows, answered = inside.questions.answered(tied.flow, tied.names, parts, nothing)
             gathering = self._gathering(tied.names, question.span)
             plans, totals = gathering.grouping.planned(wanted, rows.schema, replacing=answered)
@@ -306,6 +308,7 @@ class Questions:
         having = [] if inside.query.having is None else [inside.query.having]
         others = [*inside.shown(), *inside.query.group_by, *having]
         tied = correlation.tied(others, is_grouped=is_grouped(inside.query))
+        correlation.check_totals(inside.totals(), tied.names)
         flow, wanted, _ = inside.listed(tied.flow, tied.names, tied.marked)
         if not needs_value:
             return Inner(flow, None, tied.ties, tied.keys)

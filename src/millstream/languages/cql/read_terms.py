@@ -52,6 +52,7 @@ _OTHERS = {
     "::": _CAST,
 }
 _QUERIES = ("select", "with", "(", "istream", "dstream", "rstream")
+_AFTER_QUERIES = (")", "union", "except", "intersect", "order", "limit")
 _QUANTIFIERS = ("all", "any", "some")
 _QUANTIFIED = "such as x >= ALL (SELECT ...)"
 _MOMENTS = ("date", "timestamp", "datetime", "timestamptz", "time")
@@ -219,7 +220,7 @@ class TermReader:
         return self.apply("like", start, *sides)
 
     def membership(self, left: Expression, start: Span) -> Expression:
-        if self.cursor.text() == "(" and self.cursor.text(1) in _QUERIES[:2]:
+        if self.cursor.text() == "(" and self.is_query():
             query = self.parenthesised()
             return Membership(left, query, self.cursor.since(start))
         self.cursor.require("(", "values or a query in parentheses")
@@ -278,7 +279,7 @@ class TermReader:
         return self.column(start)
 
     def inside_parentheses(self, start: Span) -> Expression:
-        if self.cursor.text(1) in _QUERIES[:2] or self.is_query_in_parentheses():
+        if self.is_query():
             return Scalar(self.parenthesised(), self.cursor.since(start))
         self.cursor.require("(")
         term = self.term()
@@ -287,18 +288,16 @@ class TermReader:
         self.cursor.require(")")
         return replace(term, span=self.cursor.since(start))
 
-    def is_query_in_parentheses(self) -> bool:
-        """`((SELECT ...) UNION ...)`, which an expression cannot begin with."""
-        ahead = 1
-        while self.cursor.text(ahead) == "(":
-            ahead += 1
-        if ahead == 1 or self.cursor.text(ahead) not in _QUERIES[:2]:
-            return False
-        depth = 0
-        while depth >= 0 and self.cursor.kind(ahead):
-            depth += {"(": 1, ")": -1}.get(self.cursor.text(ahead), 0)
-            ahead += 1
-        return self.cursor.text(ahead) in ("union", "except", "intersect", ")", "order", "limit")
+    def is_query(self, ahead: int = 0) -> bool:
+        """Is what stands in the coming parentheses a query, perhaps in more of them?"""
+        cursor = self.cursor
+        if cursor.text(ahead + 1) != "(":
+            return cursor.text(ahead + 1) in _QUERIES[:2]
+        depth, after = 1, ahead + 2
+        while depth and cursor.kind(after):
+            depth += {"(": 1, ")": -1}.get(cursor.text(after), 0)
+            after += 1
+        return cursor.text(after) in _AFTER_QUERIES and self.is_query(ahead + 1)
 
     def parenthesised(self) -> Query:
         self.cursor.require("(")

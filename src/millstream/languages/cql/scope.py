@@ -13,13 +13,14 @@ from millstream.languages.cql.ast import Reference, Word
 class Seen:
     """A column as a query sees it, and what it is called on the queue.
 
-    One that USING has made of several covers these.
+    One that USING has made of several covers these. One that is nothing but NULL `is_null`.
     """
 
     name: str
     column: str
     type: Type
     covers: frozenset[str] = frozenset()
+    is_null: bool = False
 
 
 def find(columns: tuple[Seen, ...], word: Word) -> Seen | None:

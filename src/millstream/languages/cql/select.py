@@ -34,7 +34,7 @@ from millstream.languages.cql.terms import (
     all_of,
     asks,
     conjuncts,
-    is_untyped,
+    is_null,
     mapped,
     nothing,
     term_of,
@@ -229,7 +229,8 @@ class SelectTranslator:
                     found += self.starred(item, flow, names, is_grouped=is_grouped)
                     continue
                 term = term_of(item.value, names, flow.schema, self.faults, replacing=replacing)
-                found.append(Wanted(self.name_of(item, number), term, is_untyped(item.value)))
+                is_untyped = is_null(item.value, names, replacing)
+                found.append(Wanted(self.name_of(item, number), term, is_untyped))
             except Stop:
                 is_faulty = True
         if is_faulty:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from millstream.calculus import syntax
@@ -111,7 +111,7 @@ def term_of(
     before = len(faults)
     scope = Scope(schema, "the query")
     asked = _divided(written(expression, names, faults, replacing), scope)
-    if asked == syntax.Constant(None, None):
+    if asked == NULL:
         wanted = wanted or TEXT  # as in PostgreSQL, unless its place says otherwise
     term = check_into(asked, scope, faults, wanted=wanted)
     if term is None or len(faults) > before:
@@ -119,17 +119,22 @@ def term_of(
     return term
 
 
-def is_untyped(expression: Expression) -> bool:
-    """Is it nothing but NULL, which takes its type from its place?"""
-    match expression:
-        case Constant(None, None):
-            return True
-        case Apply(Word("if"), (_, one, other)):
-            return is_untyped(one) and is_untyped(other)
-        case Apply(Word("coalesce" | "least" | "greatest"), args):
-            return bool(args) and all(is_untyped(a) for a in args)
-        case _:
-            return False
+#: NULL before its type is known, which is that of what it meets.
+NULL = syntax.Constant(None, None)
+#: Functions of values of several types that are null if all of these are.
+_OPEN = ("coalesce", "least", "greatest", "neg", "abs", "+", "-", "*", "/", "%", QUOTIENT)
+
+
+def is_null(expression: Expression, names: Names, replacing: Replacing = nothing) -> bool:
+    """Is it nothing but NULL?"""
+    return _written(expression, names, [], replacing) == NULL
+
+
+def _folded(function: str, args: Sequence[syntax.Expression]) -> bool:
+    """Is a choice between values nothing but NULL, or what is computed of nothing else?"""
+    if function == "if":
+        return len(args) == 3 and args[1] == args[2] == NULL
+    return function in _OPEN and all(a == NULL for a in args)
 
 
 def _divided(expression: syntax.Expression, scope: Scope) -> syntax.Expression:
@@ -164,14 +169,16 @@ def _written(
     match expression:
         case Reference():
             seen = names.resolve(expression, faults)
+            if seen is not None and seen.is_null:
+                return replace(NULL, span=expression.span)
             return None if seen is None else syntax.Name(seen.column, expression.span)
         case Constant(value, type_, span):
             return syntax.Constant(value, type_, span)
         case Apply(function, args, span):
             parts = [_written(a, names, faults, replacing) for a in args]
             given = tuple(w for w in parts if w is not None)
-            if is_untyped(expression) and len(given) == len(args):
-                return syntax.Constant(None, None, span)
+            if len(given) == len(args) > 0 and _folded(function.name, given):
+                return replace(NULL, span=span)
             if function.name not in SCALARS and function.name != QUOTIENT:
                 faults.append(_unknown_function(function))
                 return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -64,7 +64,9 @@ class Situation:
         return "\n".join([title, *(r.rstrip() for r in rows)]) + "\n"
 
 
-def view(arguments: argparse.Namespace, inputs: Mapping[str, str]) -> Situation:
+def view(
+    arguments: argparse.Namespace, inputs: Mapping[str, str], _: Callable[[], Compiled]
+) -> Situation:
     """For the command line."""
     if not arguments.file.endswith(".rules"):
         raise UsageError("only a .rules file has subjects to explain", place=arguments.file)

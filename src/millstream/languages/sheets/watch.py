@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -41,8 +41,10 @@ _FRAMES_PER_SECOND = 10
 _LABELS_ABOVE, _LABELS_LEFT = 3, 2
 
 
-def view(arguments: argparse.Namespace, inputs: Mapping[str, str]) -> None:
-    replay(api.compile(arguments.file), inputs, arguments.key)
+def view(
+    arguments: argparse.Namespace, inputs: Mapping[str, str], compiled: Callable[[], api.Compiled]
+) -> None:
+    replay(compiled(), inputs, arguments.key)
 
 
 def replay(compiled: api.Compiled, inputs: Mapping[str, api.InputGiven], key: str | None) -> None:
@@ -94,7 +96,7 @@ def _labels(op: Operator) -> dict[Address, str]:
 
 
 def _source(program: Program, queue: str) -> str | None:
-    producers: dict[str, Operator] = program.producers()
+    producers = program.producers()
     while queue in producers:
         op = producers[queue]
         if not isinstance(op.function, (Duplicate, Map)):
