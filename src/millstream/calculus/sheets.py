@@ -14,7 +14,7 @@ from typing import ClassVar
 from millstream.calculus.base import Facts, Function, FunctionFault, require_kind
 from millstream.calculus.types import Field, QueueType, Schema, Type
 from millstream.formulas.syntax import Node, column_name
-from millstream.formulas.values import Scalar
+from millstream.formulas.values import Scalar, exact
 
 #: Worksheet, row and column.
 Address = tuple[str, int, int]
@@ -66,6 +66,7 @@ class CountWindow:
     trigger: Address
 
 
+@exact
 @dataclass(frozen=True, slots=True)
 class Previous:
     """The value of a cell at the tick of `trigger` before the last one."""
@@ -134,7 +135,9 @@ def tick_atoms(cells: Iterable[SheetCell]) -> dict[Address, frozenset[object]]:
         if isinstance(cell.rule, Fed):
             found[cell.address] = frozenset((cell.rule.input,))
         elif isinstance(cell.rule, Selected):
-            found[cell.address] = frozenset((cell.address,))
+            # It ticks when its condition is true, once its source is there.
+            source, condition = cell.rule.source, cell.rule.condition
+            found[cell.address] = frozenset(((condition, found.get(source, source)),))
         else:
             found[cell.address] = frozenset[object]().union(
                 *(found.get(a, frozenset()) for a in cell.causes)
@@ -151,6 +154,7 @@ class OutputColumn:
     type: Type
 
 
+@exact
 @dataclass(frozen=True, slots=True)
 class Sheet(Function):
     """A spreadsheet, run for every key.
