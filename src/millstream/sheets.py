@@ -193,7 +193,7 @@ def _scalar(value: Given) -> Scalar:
     number = float(value)
     if not math.isfinite(number):
         raise UsageError(f"{value!r} is no number that a cell can hold")
-    return number
+    return number + 0.0  # there is no minus zero
 
 
 def _serial(value: dt.datetime) -> float:

@@ -35,7 +35,6 @@ LAZY = {("api", "explain"), ("__init__", "api"), ("__init__", "flow")}
 HEAVY_HOMES = {
     "pyspark": "backends/spark",
     "openpyxl": "languages/sheets",
-    "sqlglot": "languages/cql",
     "pint": "languages/rules",
 }
 

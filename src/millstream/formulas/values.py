@@ -7,7 +7,7 @@ values; inside functions they travel as `Raised`, so that bodies need not test f
 from __future__ import annotations
 
 import math
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
 from millstream.formulas.numerals import number_in_text
 from millstream.formulas.rounding import HUGE, TINY, fifteen_digits, same_number
@@ -34,6 +34,29 @@ ERRORS_BY_NAME = {str(e): e for e in ERRORS}
 Scalar = float | str | bool | None
 
 MAX_TEXT = 32_767
+
+_Record = TypeVar("_Record")
+
+
+def exact(record: type[_Record]) -> type[_Record]:
+    """A record that holds scalars, told from others by the types of these too.
+
+    Python takes TRUE for 1, and an error for its text.
+    """
+    are_alike = record.__eq__
+    names: tuple[str, ...] = record.__match_args__  # type: ignore[attr-defined]
+
+    def is_same(self: object, other: object) -> bool:
+        return are_alike(self, other) is True and all(
+            _types(getattr(self, name)) == _types(getattr(other, name)) for name in names
+        )
+
+    record.__eq__ = is_same  # type: ignore[method-assign]
+    return record
+
+
+def _types(value: object) -> object:
+    return tuple(map(_types, value)) if type(value) is tuple else type(value)
 
 
 class Raised(Exception):

@@ -287,7 +287,7 @@ def _value(
 def _finite(number: float) -> float:
     if not math.isfinite(number):
         raise ValueError
-    return number
+    return number + 0.0  # there is no minus zero
 
 
 def _text_of(element: Element) -> str:
