@@ -14,6 +14,7 @@ from millstream.calculus.functions import (
     Aggregation,
     Assign,
     Branch,
+    Comparison,
     Distinct,
     Dstream,
     Duplicate,
@@ -41,6 +42,7 @@ from millstream.calculus.functions import (
 )
 from millstream.calculus.graph import Operator, Variable
 from millstream.calculus.judging import VERDICT, Requirement, Shown
+from millstream.calculus.matching import ORDERS
 from millstream.calculus.sheets import Sheet
 from millstream.calculus.terms import Column, Term
 from millstream.calculus.types import BOOLEAN, INTEGER, Field, QueueType, Schema, Type
@@ -206,7 +208,7 @@ def _judge(draft: Draft, queue: str) -> None:
     )  # fmt: skip
     requirements = tuple(
         Requirement(
-            str(draw(st.integers(1, 3))), f"rule {n}", draw(st.one_of(st.none(), conditions)),
+            str(n + 1), f"rule {n}", draw(st.one_of(st.none(), conditions)),
             draw(conditions), tuple(draw(st.lists(shown, max_size=2))),
             tuple(draw(st.lists(shown, max_size=1))),
         )
@@ -325,8 +327,10 @@ def _join(draft: Draft, left: str) -> None:
 def _lookup(draft: Draft, left: str) -> None:
     right = draft.pick(draft.others(left, is_relation=True))
     name = next(n for n in (f"found{i}" for i in range(9)) if n not in draft.schema(left))
-    on = _pairs(draft, left, right)
-    draft.add(Lookup(name, on, nulls_match=draft.draw(st.booleans())), (left, right))
+    on, compared = _pairs(draft, left, right), _pairs(draft, left, right)[:1]
+    where = [Comparison(one, draft.pick(ORDERS), other) for one, other in compared]
+    lookup = Lookup(name, on, draft.draw(st.booleans()), *where)
+    draft.add(lookup, (left, right))
 
 
 def _top(draft: Draft, queue: str) -> None:

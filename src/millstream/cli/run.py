@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import logging
 import shutil
 import signal
 import sys
@@ -46,7 +45,8 @@ def run(arguments: argparse.Namespace) -> int:
         engine=engine,
         optimise=not arguments.no_optimise,
         follow=arguments.follow,
-        stopped=_until_interrupted() if arguments.follow or engine == "spark" else never,
+        # Without a checkpoint nothing is won by finishing what has been begun.
+        stopped=_until_interrupted() if arguments.follow or arguments.checkpoint else never,
         progress=progress,
         **options,
     )
@@ -120,13 +120,12 @@ def _location(text: str, times: str) -> Location:
 
 
 def _until_interrupted() -> Callable[[], bool]:
-    """Ctrl-C ends following after the current round; a second one stops at once."""
+    """Ctrl-C ends a run after the current round or batch; a second one stops at once."""
     stopped = False
 
     def stop(_signal: int, _frame: object) -> None:
         nonlocal stopped
         if stopped:
-            logging.disable()  # those who are cut off complain
             raise KeyboardInterrupt
         stopped = True
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from millstream.backends.spark.blobs import decode_batch, encode_batch
 from millstream.backends.spark.layout import Description, Layout
 from millstream.backends.spark.order import in_order
 from millstream.calculus.types import QueueType
 from millstream.kernels.presence import Presence
 from millstream.kernels.rounds import StepRunner
 from millstream.plan.batch import Array, Batch, empty_batch
+from millstream.plan.blobs import decode_batch, encode_batch
 from millstream.state.files import LocalFiles
 
 
