@@ -208,7 +208,7 @@ def _judge(draft: Draft, queue: str) -> None:
     )  # fmt: skip
     requirements = tuple(
         Requirement(
-            str(draw(st.integers(1, 3))), f"rule {n}", draw(st.one_of(st.none(), conditions)),
+            str(n + 1), f"rule {n}", draw(st.one_of(st.none(), conditions)),
             draw(conditions), tuple(draw(st.lists(shown, max_size=2))),
             tuple(draw(st.lists(shown, max_size=1))),
         )
@@ -327,15 +327,10 @@ def _join(draft: Draft, left: str) -> None:
 def _lookup(draft: Draft, left: str) -> None:
     right = draft.pick(draft.others(left, is_relation=True))
     name = next(n for n in (f"found{i}" for i in range(9)) if n not in draft.schema(left))
-    on, nulls_match = _pairs(draft, left, right), draft.draw(st.booleans())
-    ours, theirs = draft.schema(left), draft.schema(right)
-    pairs = [(a.name, b.name) for a in ours for b in theirs if a.type == b.type]
-    where = None
-    is_compared: bool = draft.draw(st.booleans())
-    if pairs and is_compared:
-        one, other = draft.pick(pairs)
-        where = Comparison(one, draft.pick(list(ORDERS)), other)
-    draft.add(Lookup(name, on, nulls_match, where), (left, right))
+    on, compared = _pairs(draft, left, right), _pairs(draft, left, right)[:1]
+    where = [Comparison(one, draft.pick(ORDERS), other) for one, other in compared]
+    lookup = Lookup(name, on, draft.draw(st.booleans()), *where)
+    draft.add(lookup, (left, right))
 
 
 def _top(draft: Draft, queue: str) -> None:

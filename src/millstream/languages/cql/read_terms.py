@@ -288,16 +288,23 @@ class TermReader:
         self.cursor.require(")")
         return replace(term, span=self.cursor.since(start))
 
-    def is_query(self, ahead: int = 0) -> bool:
+    def is_query(self) -> bool:
         """Is what stands in the coming parentheses a query, perhaps in more of them?"""
         cursor = self.cursor
-        if cursor.text(ahead + 1) != "(":
-            return cursor.text(ahead + 1) in _QUERIES[:2]
-        depth, after = 1, ahead + 2
-        while depth and cursor.kind(after):
-            depth += {"(": 1, ")": -1}.get(cursor.text(after), 0)
-            after += 1
-        return cursor.text(after) in _AFTER_QUERIES and self.is_query(ahead + 1)
+        ahead = 1
+        while cursor.text(ahead) == "(":
+            ahead += 1
+        if cursor.text(ahead) not in _QUERIES[:2]:
+            return False
+        depth = lowest = ahead
+        while cursor.kind(ahead) and lowest > 1:
+            depth += {"(": 1, ")": -1}.get(cursor.text(ahead), 0)
+            ahead += 1
+            if depth < lowest:
+                lowest = depth
+                if cursor.text(ahead) not in _AFTER_QUERIES:
+                    return False
+        return True
 
     def parenthesised(self) -> Query:
         self.cursor.require("(")

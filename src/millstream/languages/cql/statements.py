@@ -315,6 +315,8 @@ class _StatementReader:
             fail("only a relation can be read once", found.name.span)
         if found.is_read_once and found.time is not None:
             fail("a relation that is read once has no times", found.time.span)
+        if found.is_read_once and (found.slack or found.heartbeat):
+            fail("a relation that is read once has neither slack nor heartbeats", found.name.span)
 
 
 def _destination(cursor: Cursor) -> str | None:
