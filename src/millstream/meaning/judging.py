@@ -18,7 +18,7 @@ from millstream.calculus.types import Kind, Value
 from millstream.meaning.firing import Context, Result, State, fire
 from millstream.meaning.items import Entry, Mark
 from millstream.meaning.scalars import Names, evaluate
-from millstream.values.instants import render_time
+from millstream.values.core.plain_text import time_text
 
 
 @fire.register
@@ -96,7 +96,7 @@ def shown_value(shown: Shown, names: Names) -> str:
     if value is None:
         return "not known"
     if shown.term.type.kind is Kind.TIME and isinstance(value, int):
-        return render_time(value) or str(value)
+        return time_text(value) or str(value)
     if isinstance(value, bool):
         return "true" if value else "false"
     # As many digits as comparisons look at: see `languages/rules/logic`.

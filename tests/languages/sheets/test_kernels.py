@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -26,32 +27,42 @@ def program(name: str) -> Program:
     return millstream.compile(EXAMPLES / name).program
 
 
-def batches(found: Program, part: slice) -> tuple[Batch, ...]:
-    compiled = millstream.compile(EXAMPLES / "vwap")
-    events = compiled.read_inputs()
-    return tuple(
-        batch_of(one.type, [e.time for e in events[one.name][part]],
-                 [e.row for e in events[one.name][part]])
-        for one in found.inputs
-    )  # fmt: skip
+def rounds_of(found: Program, count: int) -> list[tuple[Batch, ...]]:
+    """The tuples of an example, cut by time into so many rounds."""
+    events = millstream.compile(EXAMPLES / "vwap").read_inputs()
+    times = sorted({e.time for some in events.values() for e in some})
+    bounds = [-(2**63), *times[:: -(-len(times) // count)][1:], 2**63 - 1]
+    return [
+        tuple(
+            batch_of(one.type, [e.time for e in part], [e.row for e in part])
+            for one in found.inputs
+            for part in [[e for e in events[one.name] if start <= e.time < end]]
+        )
+        for start, end in pairwise(bounds)
+    ]
 
 
 @pytest.mark.parametrize(
     "kind", [SheetKernel, pytest.param(CompiledSheetKernel, marks=pytest.mark.slow)]
 )
 def test_a_kernel_goes_on_from_its_snapshot(kind: Any) -> None:
+    """Whoever reads its state after every round sends the rows that it would have sent."""
     found = program("vwap")
     function = found.operators[0].function
     assert isinstance(function, Sheet)
     types = tuple(one.type for one in found.inputs)
-    whole, first, second = (kind(function, types, 1) for _ in range(3))
-    expected = whole.process(batches(found, slice(None)), Round(0, NO_TICKS))[0].rows()
-    before = first.process(batches(found, slice(0, 10)), Round(0, NO_TICKS))[0].rows()
-    second.restore(decode(encode(first.snapshot())))
-    after = second.process(batches(found, slice(10, None)), Round(0, NO_TICKS))[0].rows()
-    # Trades and quotes are cut by count, not by time: compare what each key has in the end.
-    assert len(expected) == len(before) + len(after)
-    assert expected[-1] == after[-1]
+    (whole,) = rounds_of(found, 1)
+    (expected,) = kind(function, types, 1).process(whole, Round(0, NO_TICKS))
+    times, rows = list[int](), list[object]()
+    kernel = kind(function, types, 1)
+    for batches in rounds_of(found, 5):
+        (sent,) = kernel.process(batches, Round(0, NO_TICKS))
+        times += sent.time.tolist()
+        rows += sent.rows()
+        before, kernel = kernel, kind(function, types, 1)
+        kernel.restore(decode(encode(before.snapshot())))
+    assert len(times) > 5
+    assert (expected.time.tolist(), expected.rows()) == (times, rows)
 
 
 @pytest.mark.slow

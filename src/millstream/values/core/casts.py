@@ -7,9 +7,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from millstream.values.core import rules
+from millstream.values.core import plain_text, rules
 from millstream.values.core.scalar import OVERFLOW, Operation, Scalar, ScalarFault
-from millstream.values.instants import parse_time, render_time
 from millstream.values.types import BOOLEAN, DURATION, INTEGER, NUMBER, TEXT, TIME, Kind, Type
 
 
@@ -28,9 +27,9 @@ def _cast(to: str, value: Any, kind: Kind) -> Any:
         case "text", _:
             return _text_of(value, kind)
         case "boolean", Kind.TEXT:
-            if value.strip().lower() not in ("true", "false"):
+            if plain_text.trim(value).lower() not in ("true", "false"):
                 raise ScalarFault("not a boolean")
-            return value.strip().lower() == "true"
+            return plain_text.trim(value).lower() == "true"
         case "boolean", _:
             return bool(value)
         case "time", Kind.TEXT:
@@ -40,25 +39,24 @@ def _cast(to: str, value: Any, kind: Kind) -> Any:
 
 
 def _number_of_text(text: str) -> float:
-    try:
-        if "_" in text:
-            raise ValueError
-        return float(text.strip())
-    except ValueError:
-        raise ScalarFault("not a number") from None
+    number = plain_text.number_in(text)
+    if number is None:
+        raise ScalarFault("not a number")
+    return number
 
 
 def _integer_of_text(text: str) -> int:
-    if re.fullmatch(r"[+-]?[0-9]+", text.strip()) is None:
+    digits = plain_text.trim(text)
+    if re.fullmatch(r"[+-]?[0-9]+", digits) is None:
         raise ScalarFault("not an integer")
     # Longer digits cannot fit, and Python refuses to convert thousands of them.
-    if len(text.strip().lstrip("+-0")) > 19:
+    if len(digits.lstrip("+-0")) > 19:
         raise ScalarFault("integer overflow")
-    return int(text.strip())
+    return int(digits)
 
 
 def _time_of_text(text: str) -> int:
-    moment = parse_time(text)
+    moment = plain_text.time_in(text)
     if moment is None:
         raise ScalarFault("not a time")
     return moment
@@ -73,7 +71,7 @@ def _text_of(value: Any, kind: Kind) -> str:
         case Kind.DURATION:
             return f"{value}us"
         case Kind.TIME:
-            text = render_time(value)
+            text = plain_text.time_text(value)
             if text is None:
                 raise ScalarFault("no calendar has this time")
             return text

@@ -7,28 +7,15 @@ from __future__ import annotations
 
 import operator
 
-from millstream.values.core import rules
+from millstream.values.core import plain_text, rules
 from millstream.values.core.scalar import Scalar, ScalarFault
 from millstream.values.types import BOOLEAN, INTEGER, TEXT
 
 
 def _substring(text: str, start: int, length: int | None = None) -> str:
-    if length is None:
-        return text[max(start - 1, 0) :]
-    if length < 0:
+    if length is not None and length < 0:
         raise ScalarFault("negative length")
-    return text[max(start - 1, 0) : max(start - 1 + length, 0)]
-
-
-def _like(text: str, pattern: str) -> bool:
-    """After each mark of the pattern, the places in the text that can have been reached."""
-    reached = {0}
-    for mark in pattern:
-        if mark == "%":
-            reached = set(range(min(reached), len(text) + 1)) if reached else reached
-        else:
-            reached = {n + 1 for n in reached if n < len(text) and mark in ("_", text[n])}
-    return len(text) in reached
+    return plain_text.substring(text, start, length)
 
 
 _ONE = rules.fixed(TEXT, result=TEXT)
@@ -39,15 +26,16 @@ TEXTS: tuple[Scalar, ...] = (
     Scalar("length", rules.fixed(TEXT, result=INTEGER), "length(text): in characters", len),
     Scalar("upper", _ONE, "upper(text)", str.upper),
     Scalar("lower", _ONE, "lower(text)", str.lower),
-    Scalar("trim", _ONE, "trim(text)", str.strip),
+    Scalar("trim", _ONE, "trim(text)", plain_text.trim),
     Scalar("substring", rules.substring, "substring(text, start [, length])", _substring),
-    Scalar("starts_with", _ASKED, "starts_with(text, prefix)", str.startswith),
-    Scalar("ends_with", _ASKED, "ends_with(text, suffix)", str.endswith),
-    Scalar("contains", _ASKED, "contains(text, part)", operator.contains),
+    Scalar("starts_with", _ASKED, "starts_with(text, prefix)", plain_text.starts_with),
+    Scalar("ends_with", _ASKED, "ends_with(text, suffix)", plain_text.ends_with),
+    Scalar("contains", _ASKED, "contains(text, part)",
+           lambda text, part: plain_text.position(text, part) > 0),
     Scalar("position", rules.fixed(TEXT, TEXT, result=INTEGER),
            "position(text, part): from 1, 0 if it is not there",
-           lambda text, part: text.find(part) + 1),
+           plain_text.position),
     Scalar("replace", rules.fixed(TEXT, TEXT, TEXT, result=TEXT), "replace(text, old, new)",
-           lambda text, old, new: text.replace(old, new) if old else text),
-    Scalar("like", _ASKED, "like(text, pattern): % and _", _like),
+           plain_text.replace),
+    Scalar("like", _ASKED, "like(text, pattern): % and _", plain_text.like),
 )  # fmt: skip
