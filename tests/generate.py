@@ -13,6 +13,7 @@ from millstream.calculus.functions import (
     Aggregation,
     Assign,
     Branch,
+    Changes,
     Distinct,
     Dstream,
     Duplicate,
@@ -206,6 +207,7 @@ def _extend(draw: st.DrawFn, draft: Draft, queue: str, *, sharing: bool) -> None
         choices += ["merge", "merge"]
     if type_.is_relation:
         choices += ["aggregate", "aggregate", "distinct", "istream", "dstream", "rstream", "top"]
+        choices += ["changes"]
         if relations:
             choices += ["join", "join", "join", "lookup"]
     else:
@@ -260,6 +262,11 @@ def _add(
             draft.add(Top(draw(st.integers(1, 3)), by, down), (queue,), 1)
         case "lookup":
             _lookup(draw, draft, queue, draw(st.sampled_from(relations)))
+        case "changes":
+            kept = draw(st.lists(st.sampled_from(schema.names), unique=True, max_size=2))
+            fresh = zip(_fresh_names(schema, len(kept)), kept, strict=True)
+            old = tuple(Assign(new, Column(name, schema[name])) for new, name in fresh)
+            draft.add(Changes(draw(keys), old), (queue,), 1)
         case "rstream":
             draft.add(Rstream(draw(st.sampled_from([(), (), (3,)]))), (queue,), 1)
         case "latest":

@@ -16,6 +16,7 @@ from millstream.calculus.functions import (
 from millstream.calculus.graph import Operator, Program
 from millstream.calculus.sheets import Sheet
 from millstream.kernels.aggregate import AggregateKernel
+from millstream.kernels.changes import ChangesKernel
 from millstream.kernels.fallback import FallbackKernel
 from millstream.kernels.judge_code import why_not as why_not_judge
 from millstream.kernels.kernel import Kernel
@@ -27,6 +28,7 @@ from millstream.kernels.sheet_build import sheet_kernel
 from millstream.kernels.table_join import TableJoinKernel
 from millstream.kernels.tostream import DifferenceKernel
 from millstream.kernels.window_aggregate import WindowAggregateKernel
+from millstream.plan.net import consolidated_queues
 from millstream.plan.steps import ROW_FUNCTIONS, Plan, Step
 from millstream.plan.unique import is_table_join, unique_keys
 
@@ -97,6 +99,8 @@ def build_kernel(plan: Plan, step: Step) -> Kernel:
     )
     if isinstance(kernel, DifferenceKernel):
         kernel.input_is_net = _is_net(plan.program, op.inputs[0])
+    if isinstance(kernel, ChangesKernel):
+        kernel.input_is_net = op.inputs[0] in consolidated_queues(plan)
     if isinstance(kernel, AggregateKernel) and _only_comes(plan.program, op.outputs[0], Filter):
         kernel.tell_only_news()
     return kernel

@@ -11,6 +11,7 @@ from typing import Any
 from millstream.calculus import functions
 from millstream.calculus.functions import Function
 from millstream.kernels.aggregate import AggregateKernel
+from millstream.kernels.changes import ChangesKernel
 from millstream.kernels.distinct import DistinctKernel
 from millstream.kernels.join import JoinKernel
 from millstream.kernels.judge import JudgeKernel
@@ -35,6 +36,7 @@ KERNELS: dict[type[Function], Callable[..., Any]] = {
     functions.Distinct: DistinctKernel,
     functions.Top: TopKernel,
     functions.Istream: DifferenceKernel,
+    functions.Changes: ChangesKernel,
     functions.Dstream: DifferenceKernel,
     functions.Rstream: RstreamKernel,
     functions.Duplicate: DuplicateKernel,
