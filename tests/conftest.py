@@ -1,12 +1,30 @@
 """Generated cases are the same in every run, so that a change is blamed only for what it broke.
 
-`make proof` looks for new ones.
+Some are new each day, as `tests/seeds.py` says; `make proof` looks for many new ones.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import pytest
 from hypothesis import settings
+
+from tests.laws.witness import Witness, watching
+from tests.seeds import TODAY
 
 settings.register_profile("steady", derandomize=True, database=None)
 settings.register_profile("searching", derandomize=False)
 settings.load_profile("steady")
+
+
+def pytest_report_header() -> str:
+    return f"cases of the day: MILLSTREAM_SEED={TODAY}"
+
+
+@pytest.fixture
+def compiled_loops() -> Iterator[Witness]:
+    """For laws about the engines: one in whose run no compiled loop has run has failed."""
+    with watching() as witness:
+        yield witness
+    witness.check()

@@ -2,372 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-
 from hypothesis import strategies as st
 
 from millstream.backends.reference.feed import Event
-from millstream.calculus.functions import (
-    Aggregate,
-    Aggregation,
-    Assign,
-    Branch,
-    Changes,
-    Distinct,
-    Dstream,
-    Duplicate,
-    Filter,
-    FlatMap,
-    Fold,
-    Function,
-    Istream,
-    Join,
-    Latest,
-    Lookup,
-    Map,
-    Merge,
-    Now,
-    Range,
-    RoundRobinJoin,
-    RoundRobinSplit,
-    Rows,
-    Rstream,
-    Top,
-    Update,
-)
-from millstream.calculus.graph import Input, Operator, Program, Variable
-from millstream.calculus.scalars import SCALARS, Signature
-from millstream.calculus.terms import NAN, Call, Column, Literal, Term, VariableField
-from millstream.calculus.types import (
-    BOOLEAN,
-    DURATION,
-    INT64_MAX,
-    INT64_MIN,
-    INTEGER,
-    NUMBER,
-    TEXT,
-    TIME,
-    TYPES_BY_NAME,
-    Field,
-    Kind,
-    QueueType,
-    Row,
-    Schema,
-    Type,
-    Value,
-)
+from millstream.calculus.graph import Input, Program
+from millstream.calculus.scalars import SCALARS
+from millstream.calculus.types import QueueType, Row, Schema
 from millstream.calculus.verify import verified
-
-VALUES: dict[Kind, list[Value]] = {
-    Kind.NUMBER: [0.0, 1.0, -1.0, 0.5, 2.25, 3.0, 1e16, -1e16, 1e300, NAN, float("inf"),
-                  float("-inf"), 5e-324, 0.1],
-    Kind.INTEGER: [0, 1, -1, 2, 3, 7, 2**53 + 1, INT64_MAX, INT64_MIN],
-    Kind.TEXT: ["", "a", "b", "IBM", "ibm", "  x ", "ß", "12", "1.5", "true", "a%b", "\x00",
-                "é\u0301"],
-    Kind.BOOLEAN: [True, False],
-    Kind.TIME: [0, 1, 1_000_000, 1_700_000_000_000_000, -1, 86_400_000_000],
-    Kind.DURATION: [0, 1, 5, 1_000_000, -3, 60_000_000],
-}  # fmt: skip
-
-
-def values(type_: Type) -> st.SearchStrategy[Value]:
-    return st.one_of(st.none(), st.sampled_from(VALUES[type_.kind]))
-
-
-TYPES = list(TYPES_BY_NAME.values())
+from tests.generate_functions import ALL, FROM_PYTHON, OF_TWO, Draft, choices
+from tests.generate_terms import schemas, values
 
 
 @st.composite
-def schemas(draw: st.DrawFn) -> Schema:
-    count = draw(st.integers(1, 4))
-    return Schema(tuple(Field(f"c{n}", draw(st.sampled_from(TYPES))) for n in range(count)))
+def programs(
+    draw: st.DrawFn, *, max_operators: int = 6, sharing: bool = True, from_python: bool = True
+) -> Program:
+    """A program; `from_python` lets it have functions that cannot be written as text.
 
-
-# --- terms ------------------------------------------------------------------------------
-
-
-@st.composite
-def terms(
-    draw: st.DrawFn,
-    schema: Schema,
-    type_: Type,
-    depth: int = 2,
-    variables: tuple[Variable, ...] = (),
-) -> Term:
-    """A term of a type over a schema, by choosing a function whose result fits."""
-    leaves: list[Term] = [Column(f.name, f.type) for f in schema if f.type == type_]
-    leaves += [
-        VariableField(v.name, f.name, f.type)
-        for v in variables
-        for f in v.fields
-        if f.type == type_
-    ]
-    literal = Literal(draw(values(type_)), type_)
-    if depth == 0 or draw(st.booleans()):
-        return draw(st.sampled_from([*leaves, *leaves, literal]))
-    function, params = draw(st.sampled_from(_RESULTS[type_]))
-    args = tuple(draw(terms(schema, p, depth - 1, variables)) for p in params)
-    call = Call(function, args, type_)
-    # The checker makes literals of these, so no parsed program has them.
-    if function in ("neg", "time") and isinstance(args[0], Literal):
-        return args[0] if args[0].type == type_ else literal
-    return call
-
-
-def _results() -> dict[Type, list[tuple[str, tuple[Type, ...]]]]:
-    """For every type, the functions and parameter types that give it."""
-    found: dict[Type, list[tuple[str, tuple[Type, ...]]]] = {t: [] for t in TYPES}
-    for scalar in SCALARS.values():
-        for arity in (1, 2, 3):
-            _try(scalar.name, scalar.rule, arity, found)
-    return found
-
-
-def _try(
-    name: str,
-    rule: Callable[[tuple[Type, ...]], Signature | str],
-    arity: int,
-    found: dict[Type, list[tuple[str, tuple[Type, ...]]]],
-) -> None:
-    pools: list[tuple[Type, ...]] = [()]
-    for _number in range(arity):
-        pools = [(*p, t) for p in pools for t in TYPES]
-    for params in pools:
-        answer = rule(params)
-        if isinstance(answer, Signature) and answer.params == params:
-            entry = (name, params)
-            if entry not in found[answer.result]:
-                found[answer.result].append(entry)
-
-
-_RESULTS = _results()
-
-
-# --- programs ---------------------------------------------------------------------------
-
-
-@dataclass
-class Draft:
-    """A program in the making: open queues are those nobody reads yet."""
-
-    open: dict[str, QueueType]
-    operators: list[Operator] = field(default_factory=list)
-    variables: list[Variable] = field(default_factory=list)
-    keys: dict[str, tuple[Type, ...]] = field(default_factory=dict)
-    count: int = 0
-
-    def fresh(self, prefix: str) -> str:
-        self.count += 1
-        return f"{prefix}{self.count}"
-
-    def add(
-        self,
-        function: Function,
-        inputs: tuple[str, ...],
-        outputs: int,
-        reads: tuple[str, ...] | None = None,
-        writes: tuple[str, ...] | None = None,
-    ) -> None:
-        private = tuple(self.fresh("s") for _ in range(function.state_count(len(inputs))))
-        names = tuple(self.fresh("q") for _ in range(outputs))
-        types = function.output_types(tuple(self.open[q] for q in inputs), outputs)
-        for queue in inputs:
-            del self.open[queue]
-        self.open.update(zip(names, types, strict=True))
-        self.operators.append(
-            Operator(function, inputs, names, private if reads is None else reads,
-                     private if writes is None else writes)
-        )  # fmt: skip
-
-
-@st.composite
-def programs(draw: st.DrawFn, *, max_operators: int = 6, sharing: bool = True) -> Program:
-    inputs = tuple(
-        Input(f"in{n}", QueueType(draw(schemas()), draw(st.integers(0, 4)) == 0),
-              slack=draw(st.sampled_from([0, 0, 2])))
-        for n in range(draw(st.integers(1, 3)))
-    )  # fmt: skip
-    draft = Draft({i.name: i.type for i in inputs})
-    for _ in range(draw(st.integers(1, max_operators))):
+    It has a favourite among functions and among scalars, so that none is rare everywhere.
+    """
+    allowed = [f for f in ALL if from_python or f not in FROM_PYTHON]
+    favourite, scalar = draw(st.sampled_from(allowed)), draw(st.sampled_from(sorted(SCALARS)))
+    inputs = draw(_inputs(2 if favourite in OF_TWO else 4))
+    draft = Draft(draw, {i.name: i.type for i in inputs}, sharing, scalar)
+    for _ in range(draw(st.sampled_from(range(1, max_operators + 1)))):
         if not draft.open:
             break
-        queue = draw(st.sampled_from(sorted(draft.open)))
-        _extend(draw, draft, queue, sharing=sharing)
+        # What was made last is mostly read next: chains are what plans fuse.
+        queue = draft.pick([*sorted(draft.open), *[next(reversed(draft.open))] * 3])
+        fitting = choices(draft, queue)
+        weighted = [f for f in allowed if f in fitting for _ in range(fitting[f][0])]
+        often = [favourite] * len(weighted) if favourite in fitting else []
+        function = draft.pick(weighted + often)
+        fitting[function][1](draft, queue)
     outputs = tuple(sorted(draft.open))
     return verified(Program(inputs, outputs, tuple(draft.operators), tuple(draft.variables)))
 
 
-def _extend(draw: st.DrawFn, draft: Draft, queue: str, *, sharing: bool) -> None:
-    type_ = draft.open[queue]
-    partners = [q for q, t in draft.open.items() if t == type_ and q != queue]
-    relations = [q for q, t in draft.open.items() if t.is_relation and q != queue]
-    choices = ["map", "filter", "flat_map", "duplicate"]
-    if partners:
-        choices += ["merge", "merge"]
-    if type_.is_relation:
-        choices += ["aggregate", "aggregate", "distinct", "istream", "dstream", "rstream", "top"]
-        choices += ["changes"]
-        if relations:
-            choices += ["join", "join", "join", "lookup"]
-    else:
-        choices += ["now", "range", "unbounded", "rows", "latest", "fold", "fold", "split"]
-        if partners:
-            choices += ["round_robin_join"]
-    _add(draw, draft, queue, draw(st.sampled_from(choices)), partners, relations, sharing=sharing)
-
-
-def _add(
-    draw: st.DrawFn,
-    draft: Draft,
-    queue: str,
-    choice: str,
-    partners: list[str],
-    relations: list[str],
-    *,
-    sharing: bool,
-) -> None:
-    type_ = draft.open[queue]
-    schema = type_.schema
-    keys = st.lists(st.sampled_from(schema.names), unique=True, max_size=2).map(tuple)
-    match choice:
-        case "map":
-            draft.add(Map(draw(columns(schema))), (queue,), 1)
-        case "filter":
-            draft.add(Filter(draw(terms(schema, BOOLEAN))), (queue,), 1)
-        case "flat_map":
-            first = draw(columns(schema))
-            second = tuple(Assign(c.name, draw(terms(schema, c.term.type))) for c in first)
-            when = draw(st.one_of(st.none(), terms(schema, BOOLEAN)))
-            draft.add(FlatMap((Branch(when, first), Branch(None, second))), (queue,), 1)
-        case "duplicate":
-            draft.add(Duplicate(), (queue,), 2)
-        case "merge":
-            draft.add(Merge(), (queue, draw(st.sampled_from(partners))), 1)
-        case "aggregate":
-            draft.add(Aggregate(draw(keys), draw(aggregations(schema))), (queue,), 1)
-        case "join":
-            _join(draw, draft, queue, draw(st.sampled_from(relations)))
-        case "range":
-            slide = draw(st.sampled_from([None, None, 2, 5]))
-            draft.add(Range(draw(st.sampled_from([0, 1, 3, 10])), slide), (queue,), 1)
-        case "unbounded":
-            draft.add(Range(None), (queue,), 1)
-        case "rows":
-            within = draw(st.sampled_from([None, None, 2]))
-            draft.add(Rows(draw(st.integers(1, 3)), draw(keys), within), (queue,), 1)
-        case "top":
-            by = draw(keys)
-            down = tuple(name for name in by if draw(st.booleans()))
-            draft.add(Top(draw(st.integers(1, 3)), by, down), (queue,), 1)
-        case "lookup":
-            _lookup(draw, draft, queue, draw(st.sampled_from(relations)))
-        case "changes":
-            kept = draw(st.lists(st.sampled_from(schema.names), unique=True, max_size=2))
-            fresh = zip(_fresh_names(schema, len(kept)), kept, strict=True)
-            old = tuple(Assign(new, Column(name, schema[name])) for new, name in fresh)
-            draft.add(Changes(draw(keys), old), (queue,), 1)
-        case "rstream":
-            draft.add(Rstream(draw(st.sampled_from([(), (), (3,)]))), (queue,), 1)
-        case "latest":
-            draft.add(Latest(draw(keys)), (queue,), 1)
-        case "fold":
-            _fold(draw, draft, queue, sharing=sharing)
-        case "split":
-            weights = draw(st.sampled_from([(), (1, 2), (3, 1)]))
-            draft.add(RoundRobinSplit(weights), (queue,), 2)
-        case "round_robin_join":
-            weights = draw(st.sampled_from([(), (1, 2), (2, 1)]))
-            draft.add(RoundRobinJoin(weights), (queue, draw(st.sampled_from(partners))), 1)
-        case _:
-            simple = {"now": Now, "distinct": Distinct, "istream": Istream, "dstream": Dstream}
-            draft.add(simple[choice](), (queue,), 1)
-
-
 @st.composite
-def columns(draw: st.DrawFn, schema: Schema) -> tuple[Assign, ...]:
-    kept = [Assign(f.name, Column(f.name, f.type)) for f in schema if draw(st.booleans())]
-    new = [
-        Assign(name, draw(terms(schema, draw(st.sampled_from(TYPES)))))
-        for name in _fresh_names(schema, draw(st.integers(0 if kept else 1, 2)))
-    ]
-    return (*kept, *new)
-
-
-def _fresh_names(schema: Schema, count: int) -> list[str]:
-    return [n for n in (f"m{i}" for i in range(count + len(schema))) if n not in schema][:count]
-
-
-@st.composite
-def aggregations(draw: st.DrawFn, schema: Schema) -> tuple[Aggregation, ...]:
-    first, *others = _fresh_names(schema, draw(st.integers(1, 3)))
-    found = [Aggregation(first, "count")]
-    for name in others:
-        function = draw(st.sampled_from(["sum", "avg", "min", "max", "count"]))
-        allowed = {"sum": [NUMBER, INTEGER, DURATION], "avg": [NUMBER, INTEGER]}.get(
-            function, [NUMBER, INTEGER, TEXT, TIME]
-        )
-        term = draw(terms(schema, draw(st.sampled_from(allowed)), 1))
-        found.append(Aggregation(name, function, term))
-    return tuple(found)
-
-
-def _join(draw: st.DrawFn, draft: Draft, left: str, right: str) -> None:
-    """Rename the right side first, so that no names clash."""
-    prefix = draft.fresh("r")
-    schema = draft.open[right].schema
-    renamed = tuple(Assign(f"{prefix}_{n}", Column(f.name, f.type)) for n, f in enumerate(schema))
-    draft.add(Map(renamed), (right,), 1)
-    right = list(draft.open)[-1]
-    pairs = [
-        (a.name, b.name)
-        for a in draft.open[left].schema
-        for b in draft.open[right].schema
-        if a.type == b.type
-    ]
-    on = tuple(draw(st.lists(st.sampled_from(pairs), max_size=2, unique=True))) if pairs else ()
-    both = Schema(draft.open[left].schema.fields + draft.open[right].schema.fields)
-    where = draw(st.one_of(st.none(), terms(both, BOOLEAN, 1)))
-    draft.add(Join(on, where), (left, right), 1)
-
-
-def _lookup(draw: st.DrawFn, draft: Draft, left: str, right: str) -> None:
-    ours, theirs = draft.open[left].schema, draft.open[right].schema
-    pairs = [(a.name, b.name) for a in ours for b in theirs if a.type == b.type]
-    on = tuple(draw(st.lists(st.sampled_from(pairs), max_size=2, unique=True))) if pairs else ()
-    name = next(n for n in (f"found{i}" for i in range(9)) if n not in ours)
-    draft.add(Lookup(name, on, nulls_match=draw(st.booleans())), (left, right), 1)
-
-
-def _fold(draw: st.DrawFn, draft: Draft, queue: str, *, sharing: bool) -> None:
-    schema = draft.open[queue].schema
-    by = tuple(draw(st.lists(st.sampled_from(schema.names), unique=True, max_size=1)))
-    key = tuple(schema[name] for name in by)
-    candidates = [v for v in draft.variables if draft.keys[v.name] == key]
-    if sharing and candidates and draw(st.booleans()):
-        variable = draw(st.sampled_from(candidates))
-    else:
-        types = draw(st.lists(st.sampled_from(TYPES), min_size=1, max_size=2))
-        fields = tuple(Field(f"f{n}", t) for n, t in enumerate(types))
-        initial = tuple(draw(values(t)) for t in types)
-        variable = Variable(draft.fresh("v"), fields, initial)
-        draft.variables.append(variable)
-        draft.keys[variable.name] = key
-    known = (variable,)
-    when = draw(st.one_of(st.none(), terms(schema, BOOLEAN, 1, known)))
-    updates = tuple(
-        Update(variable.name, f.name, draw(terms(schema, f.type, 2, known)))
-        for f in variable.fields
-        if draw(st.booleans())
+def _inputs(draw: st.DrawFn, of: int) -> tuple[Input, ...]:
+    """Inputs, one of so many a relation; some are alike, so that they can be put together."""
+    types: list[QueueType] = []
+    for _ in range(draw(st.sampled_from([1, 2, 2, 3]))):
+        new = QueueType(draw(schemas()), draw(st.integers(1, of)) == of)
+        types.append(draw(st.sampled_from([new, *types])))
+    return tuple(
+        Input(f"in{n}", type_, slack=draw(st.sampled_from([0, 0, 2])))
+        for n, type_ in enumerate(types)
     )
-    emit = tuple(
-        Assign(name, draw(terms(schema, draw(st.sampled_from(TYPES)), 1, known)))
-        for name in _fresh_names(schema, draw(st.integers(0, 1)))
-    ) + tuple(Assign(f.name, Column(f.name, f.type)) for f in schema if draw(st.booleans()))
-    fold = Fold(by, when, updates, emit or None)
-    reads = (variable.name,)
-    writes = (variable.name,) if updates else ()
-    draft.add(fold, (queue,), 1 if emit else 0, reads, writes)
 
 
 # --- inputs -----------------------------------------------------------------------------

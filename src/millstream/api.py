@@ -17,7 +17,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +39,8 @@ from millstream.calculus.types import (
 from millstream.connectors.chunks import Reader, Rejected, Writer
 from millstream.connectors.layout import refuse_weights
 from millstream.connectors.location import Location, parse_location
-from millstream.errors import Fault, UsageError, listing, suggest
+from millstream.connectors.values import time_of
+from millstream.errors import AllRejected, Fault, Stopped, UsageError, listing, suggest
 from millstream.languages import Expected, Translation, translate, translate_file
 from millstream.source import Source
 
@@ -111,6 +112,19 @@ class Compiled:
             translation.warnings, translation.expected,
         )  # fmt: skip
 
+    def with_units(self, units: Mapping[str, str] | str) -> Compiled:
+        """What numbers count in the columns of times of inputs, or of all: s, ms, us or ns."""
+        from millstream.connectors.units import check_unit
+
+        if isinstance(units, str):
+            units = dict.fromkeys(self.program.input_names, units)
+        given = _checked(units, self.program.input_names, "input")
+        inputs = tuple(
+            replace(one, unit=check_unit(given[one.name])) if one.name in given else one
+            for one in self.program.inputs
+        )
+        return replace(self, program=replace(self.program, inputs=inputs))
+
     def warnings(self, inputs: Mapping[str, InputGiven] | None = None) -> list[Fault]:
         """What is odd, though it can be run; also in inputs, as far as they are there."""
         from millstream.connectors.expected import unmet
@@ -124,7 +138,7 @@ class Compiled:
                 return None  # its rows come once, and the run needs them
             if isinstance(source, (str, Path, Location)) and not _location(source).is_at_hand:
                 return None
-            return _reader(by_name[name], source, None)
+            return _plain_reader(by_name[name], source, None)
 
         return [*self.oddities, *unmet(self.expected, opened)]
 
@@ -142,8 +156,9 @@ class Compiled:
     ) -> Finished:
         """Run to the end of the inputs. Outputs that are not given are kept in memory.
 
-        `follow` makes the job watch for new files until `stopped` answers true. Further
-        options are the engine's own.
+        `follow` makes the job watch for new files until `stopped` answers true. A run that
+        does not follow and is stopped raises `Stopped`, and publishes nothing but what is in
+        folders and tables that go on with its checkpoint. Further options are the engine's own.
         """
         from millstream.optimiser.optimise import optimise as optimised
 
@@ -159,6 +174,8 @@ class Compiled:
                 program, job_inputs, job_outputs, stopped, stack, is_following=follow
             )
             report = run(job, progress=progress, **options)
+            if not follow:
+                _refuse_what_is_no_result(report, job)
         return Finished(report, writers)
 
     def _job(
@@ -172,12 +189,15 @@ class Compiled:
         is_following: bool,
     ) -> tuple[Job, dict[str, Any]]:
         """Open everything, inputs first: a missing file must not touch an output."""
+        from millstream.connectors.overlap import refuse_overlaps
         from millstream.connectors.write import open_rejected_writer
 
-        def opened(writer: Any) -> Any:
-            stack.push(_closing(writer))
+        def opened(writer: Any, *, is_aside: bool = False) -> Any:
+            stack.push(_closing(writer, is_aside=is_aside))
             return writer
 
+        locations = _located({one.name: self._input(one, inputs) for one in program.inputs})
+        refuse_overlaps(locations, _located(outputs), is_following=is_following)
         readers = self._readers(program, inputs, stopped if is_following else None)
         types = program.queue_types()
         writers = {
@@ -185,18 +205,16 @@ class Compiled:
             for name in program.outputs
         }
         late = {
-            one.name: opened(_writer(key, outputs[key], one.type, is_following=is_following))
+            one.name: opened(
+                _writer(key, outputs[key], one.type, is_following=is_following), is_aside=True
+            )
             for key, one in late_names(program).items()
             if key in outputs
         }
         on_rejected: Callable[[Sequence[Rejected]], None] | None = None
         if REJECTED in outputs:
-            on_rejected = opened(open_rejected_writer(_location(outputs[REJECTED]))).write
-        locations = {
-            one.name: _location(given)
-            for one in program.inputs
-            if isinstance(given := self._input(one, inputs), (str, Path, Location))
-        }
+            aside = open_rejected_writer(_location(outputs[REJECTED]))
+            on_rejected = opened(aside, is_aside=True).write
         job = Job(program, readers, writers, late, on_rejected, is_following, stopped, locations)
         return job, writers
 
@@ -305,13 +323,53 @@ def _location(given: str | Path | Location) -> Location:
     return given if isinstance(given, Location) else parse_location(str(given), Path())
 
 
+def _located(given: Mapping[str, Any]) -> dict[str, Location]:
+    """Those of some inputs or outputs that are places, not rows or writers."""
+    places = (str, Path, Location)
+    return {name: _location(one) for name, one in given.items() if isinstance(one, places)}
+
+
+def _refuse_what_is_no_result(report: Report, job: Job) -> None:
+    """A run that ends has one only if it has come to its end, and could read its inputs."""
+    if job.stopped():
+        raise Stopped("stopped before the end of the inputs")
+    faults = [
+        Fault(
+            f'not one of the {counts.read:,} rows of input "{name}" could be read',
+            None, "the first of them: " + "; ".join(report.first_rejections[:3]),
+            job.locations[name].text,
+        )
+        for name, counts in report.inputs.items()
+        if name in job.locations and 0 < counts.read == counts.rejected
+    ]  # fmt: skip
+    if faults:
+        raise AllRejected(faults)
+
+
 def _reader(one: Input, given: Any, follow: Callable[[], bool] | None) -> Reader:
+    """What a run that follows takes as it comes, and one that ends takes in time order."""
+    from millstream.connectors.ordered import OrderedReader
+
+    reader = _plain_reader(one, given, follow)
+    location = _location(given) if isinstance(given, (str, Path, Location)) else None
+    if follow is not None or one.is_read_once or (location and location.is_in_order):
+        return reader
+    return OrderedReader(reader, one, location)
+
+
+def _plain_reader(one: Input, given: Any, follow: Callable[[], bool] | None) -> Reader:
     from millstream.connectors.memory import MemoryReader
     from millstream.connectors.read import open_reader
+    from millstream.connectors.units import QuestionedReader, question_files
 
     if not isinstance(given, (str, Path, Location)):
-        return MemoryReader(one, _items_given(one, given))
+        reader = MemoryReader(one, _items_given(one, given))
+        return QuestionedReader(reader, one, f'rows of "{one.name}"')
     location = _location(given)
+    if location.path is None and not location.is_in_order:
+        return QuestionedReader(open_reader(location, one, follow=follow), one, "standard input")
+    if location.is_at_hand:
+        question_files(location, one)
     if follow is not None and location.path is not None and not one.is_read_once:
         from millstream.connectors.watch import Watcher
 
@@ -339,6 +397,8 @@ def _items_given(one: Input, rows: Iterable[Mapping[str, Value]]) -> Iterator[tu
                 hint=f'give it as an integer: {{"{one.time or TIME_COLUMN}": 1735689600000000}}',
             )
         assert isinstance(time, int) and isinstance(weight, int)
+        if one.unit is not None and not one.is_read_once:
+            time = time_of(str(time), one.unit)
         yield time, tuple(_value(one, f, row.get(f.name), number) for f in one.type.schema), weight
 
 
@@ -385,11 +445,14 @@ def _writer(
     return open_writer(location, type_)
 
 
-def _closing(writer: Any) -> Callable[..., bool]:
-    """Close after success, abort after an error: no reader ever sees half a result."""
+def _closing(writer: Any, *, is_aside: bool) -> Callable[..., bool]:
+    """Close after success, abort after an error: no reader ever sees half a result.
+
+    What is put aside is wanted all the more if nothing else is left.
+    """
 
     def leave(kind: object, error: object, traceback: object) -> bool:
-        if kind is None:
+        if kind is None or (is_aside and kind is AllRejected):
             writer.close()
         else:
             writer.abort()

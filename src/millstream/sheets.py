@@ -158,7 +158,7 @@ class Sheet:
         sheet, row, column = address
         worksheet = self._workbook.sheets[sheet]
         key = key_of(row, column)
-        if key in worksheet.formulas or key in worksheet.spilled:
+        if worksheet.is_formula(key):
             raise UsageError(
                 "a cell with a formula cannot be given a value",
                 place=self._workbook.place(sheet, key),

@@ -7,6 +7,6 @@ from tests.generate import programs
 
 
 @settings(max_examples=150, deadline=None)
-@given(programs())
+@given(programs(from_python=False))
 def test_what_is_printed_parses_back_to_an_equal_program(program: Program) -> None:
     assert program == load(Source("printed.brook", render(program)))

@@ -49,7 +49,8 @@ def numbers() -> st.SearchStrategy[Term]:
     seconds = Call("seconds", (Call("-", (column("u"), column("v")), DURATION),), NUMBER)
     leaf: st.SearchStrategy[Term] = st.sampled_from(
         (column("x"), column("y"), Call("number", (column("n"),), NUMBER), seconds,
-         Literal(1.0, NUMBER), Literal(0.0, NUMBER), Literal(None, NUMBER))
+         Literal(1.0, NUMBER), Literal(0.0, NUMBER), Literal(None, NUMBER),
+         Literal(NAN, NUMBER), Literal(float("-inf"), NUMBER))
     )  # fmt: skip
     return st.recursive(
         leaf,
@@ -224,3 +225,12 @@ def test_requirements_at_one_place_are_refused() -> None:
     one = Requirement("1", "x", None, Literal(True, BOOLEAN))
     with pytest.raises(FunctionFault, match='2 requirements at "1"'):
         Judge(("k",), (one, one)).output_types((TYPE,), 1)
+
+
+@pytest.mark.parametrize("function", ["<", "<=", ">", ">="])
+def test_the_machine_does_not_order_texts(function: str) -> None:
+    """It has numbers in their place, which are equal where texts are and no more."""
+    ordered = Call(function, (column("s"), column("t")), BOOLEAN)
+    assert f"Judge cannot compute {function} of text" == why_not(
+        Judge((), (Requirement("1", "rule", None, ordered),))
+    )

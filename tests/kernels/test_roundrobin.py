@@ -6,10 +6,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millstream.calculus.functions import Duplicate, Merge, RoundRobinJoin, RoundRobinSplit
+from millstream.calculus.functions import Merge, RoundRobinJoin, RoundRobinSplit
 from millstream.calculus.types import INTEGER, TEXT, QueueType, Schema
 from millstream.kernels.kernel import Round
-from millstream.kernels.merge import DuplicateKernel, MergeKernel
+from millstream.kernels.merge import MergeKernel
 from millstream.kernels.roundrobin import RoundRobinJoinKernel, RoundRobinSplitKernel
 from millstream.plan.batch import Batch
 from tests.kernels.relational_cases import History, batch, cuts, marks, quick, run, streams
@@ -80,7 +80,5 @@ def test_ranks_travel_with_the_rows() -> None:
     round_ = Round(2, np.zeros(0, np.int64))
     split = RoundRobinSplitKernel(RoundRobinSplit(), (STREAM,), 2).process((ranked,), round_)
     assert [[7, 9], [8]] == [b.rank.tolist() for b in split if b.rank is not None]
-    copies = DuplicateKernel(Duplicate(), (STREAM,), 3).process((ranked,), round_)
-    assert (ranked,) * 3 == copies
     (merged,) = MergeKernel(Merge(), (STREAM,) * 2, 1).process((ranked, plain), round_)
     assert merged.rank is None

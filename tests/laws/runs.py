@@ -78,3 +78,18 @@ def on_local(
     job, collectors = job_for(program, events, cuts)
     report = run_local(job)
     return {q: c.rows for q, c in collectors.items()}, report
+
+
+def counts_faults(program: Program) -> bool:
+    """Whether the number of faults is the same everywhere.
+
+    It is not where terms are computed of changes: a row that comes and goes within an
+    instant is a change to some and nothing to others.
+    """
+    types = program.queue_types()
+    return not any(
+        types[queue].is_relation
+        for op in program.operators
+        if op.function.terms()
+        for queue in op.inputs
+    )

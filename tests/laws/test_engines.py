@@ -1,8 +1,7 @@
 """Law 1: reference = local, row for row. Law 2: any cut into batches. Law 8: conservation.
 
-Every generated program is compiled, which takes a second the first time. So the quick
-test always takes the same programs, whose kernels are on disk after the first run; the
-others are longer.
+Every generated program is compiled, which takes a second the first time. So most tests
+always take the same programs, whose kernels are on disk after the first run.
 """
 
 from __future__ import annotations
@@ -14,7 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.generate import inputs_for, programs
-from tests.laws.runs import on_local, on_reference
+from tests.laws.runs import counts_faults, on_local, on_reference
+from tests.laws.witness import Witness
+from tests.seeds import TODAY, seeded
 
 CUTS = st.lists(st.integers(0, 8), max_size=4)
 
@@ -25,24 +26,41 @@ def agree(data: st.DataObject, cuts: list[int]) -> None:
     expected, reference_report = on_reference(program, events)
     actual, report = on_local(program, events, cuts)
     assert expected == actual
+    if counts_faults(program):
+        assert reference_report.faults == report.faults
     for name, counts in report.inputs.items():
         assert counts.is_conserved
         assert reference_report.inputs[name] == counts
 
 
-@settings(max_examples=40, deadline=None, derandomize=True, database=None)
-@given(st.data(), CUTS)
+def agree_on(number: int, count: int) -> None:
+    """On so many programs that follow from a seed."""
+
+    @seeded(number, count)
+    @given(st.data(), CUTS)
+    def law(data: st.DataObject, cuts: list[int]) -> None:
+        agree(data, cuts)
+
+    law()
+
+
+@pytest.mark.parametrize("number", range(2))
 def test_the_local_engine_gives_what_the_reference_gives(
-    data: st.DataObject, cuts: list[int]
+    number: int, compiled_loops: Witness
 ) -> None:
-    agree(data, cuts)
+    agree_on(number, 20)
 
 
 @pytest.mark.slow
-@settings(max_examples=200, deadline=None, derandomize=True, database=None)
-@given(st.data(), CUTS)
-def test_the_engines_agree_on_more_programs(data: st.DataObject, cuts: list[int]) -> None:
-    agree(data, cuts)
+@pytest.mark.parametrize("number", range(100, 108))
+def test_the_engines_agree_on_more_programs(number: int, compiled_loops: Witness) -> None:
+    agree_on(number, 25)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [TODAY])
+def test_the_engines_agree_on_programs_of_the_day(number: int, compiled_loops: Witness) -> None:
+    agree_on(number, 20)
 
 
 @pytest.mark.proof
@@ -52,5 +70,7 @@ def test_the_engines_agree_on_more_programs(data: st.DataObject, cuts: list[int]
     suppress_health_check=list(HealthCheck),
 )
 @given(st.data(), CUTS)
-def test_the_engines_agree_on_thousands_of_programs(data: st.DataObject, cuts: list[int]) -> None:
+def test_the_engines_agree_on_thousands_of_programs(
+    compiled_loops: Witness, data: st.DataObject, cuts: list[int]
+) -> None:
     agree(data, cuts)

@@ -7,8 +7,10 @@ an operator's signature. Operators may stand in any order and form cycles.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from typing import Any
 
 from millstream.calculus.functions import Duplicate, Function, FunctionFault, RoundRobinJoin
 from millstream.calculus.types import Field, QueueType, Row, Schema, Value
@@ -24,7 +26,8 @@ class Input:
     late if it lies more than `slack` microseconds behind the largest time before it.
     A relation that is read once has no times: it is there from the beginning of time. In a
     log whose rows replace each other weights make no sense, so none must come. `values` are
-    the rows of a relation that is read once and is not given from outside.
+    the rows of a relation that is read once and is not given from outside. `unit` is what
+    integers count in its columns of times, microseconds if nobody says.
     """
 
     name: str
@@ -35,6 +38,7 @@ class Input:
     is_read_once: bool = False
     is_log: bool = field(default=False, compare=False)
     values: tuple[Row, ...] | None = None
+    unit: str | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +81,12 @@ class Operator:
         return replace(self, origin=origin)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Program:
-    """A whole program. `variables` declares those that folds use; others are private."""
+    """A whole program. `variables` declares those that folds use; others are private.
+
+    What follows from its operators is worked out when it is asked for, and once.
+    """
 
     inputs: tuple[Input, ...]
     outputs: tuple[str, ...]
@@ -90,44 +97,84 @@ class Program:
     def input_names(self) -> tuple[str, ...]:
         return tuple(i.name for i in self.inputs)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
     def variable(self, name: str) -> Variable:
-        return next(v for v in self.variables if v.name == name)
+        return self._variables[name]
 
-    def consumers(self) -> dict[str, tuple[Operator, int]]:
+    def consumers(self) -> Mapping[str, tuple[Operator, int]]:
         """Which operator reads a queue, and as which of its inputs."""
-        return {q: (op, i) for op in self.operators for i, q in enumerate(op.inputs)}
+        return self._consumers
 
-    def producers(self) -> dict[str, Operator]:
-        return {q: op for op in self.operators for q in op.outputs}
+    def producers(self) -> Mapping[str, Operator]:
+        return self._producers
 
-    def accessors(self) -> dict[str, tuple[Operator, ...]]:
+    def accessors(self) -> Mapping[str, Sequence[Operator]]:
         """The operators that read or write each variable."""
-        found: dict[str, tuple[Operator, ...]] = {}
-        for op in self.operators:
-            for variable in op.variables:
-                found[variable] = (*found.get(variable, ()), op)
-        return found
+        return self._accessors
 
     def shared_variables(self) -> frozenset[str]:
         """Variables that several operators use and one of them writes."""
-        return frozenset(
-            variable
-            for variable, ops in self.accessors().items()
-            if len(ops) > 1 and any(variable in op.writes for op in ops)
-        )
+        return self._shared_variables
 
-    def queue_types(self) -> dict[str, QueueType]:
+    def queue_types(self) -> Mapping[str, QueueType]:
         """The type of every queue of a verified program."""
-        types, faults = infer_types(self)
+        types, faults = self._types
         assert not faults, faults
         return types
 
+    @cached_property
+    def _variables(self) -> dict[str, Variable]:
+        return {v.name: v for v in self.variables}
 
-def infer_types(program: Program) -> tuple[dict[str, QueueType], list[Fault]]:
-    """The queue types that can be known, and a fault for each operator that does not fit.
+    @cached_property
+    def _consumers(self) -> dict[str, tuple[Operator, int]]:
+        return {q: (op, i) for op in self.operators for i, q in enumerate(op.inputs)}
 
-    An operator is typed when all its inputs are; the one function that may close a
-    cycle, `RoundRobinJoin`, when one of them is.
+    @cached_property
+    def _producers(self) -> dict[str, Operator]:
+        return {q: op for op in self.operators for q in op.outputs}
+
+    @cached_property
+    def _accessors(self) -> dict[str, list[Operator]]:
+        users: dict[str, list[Operator]] = {}
+        for op in self.operators:
+            for variable in op.variables:
+                users.setdefault(variable, []).append(op)
+        return users
+
+    @cached_property
+    def _shared_variables(self) -> frozenset[str]:
+        return frozenset(
+            variable
+            for variable, ops in self._accessors.items()
+            if len(ops) > 1 and any(variable in op.writes for op in ops)
+        )
+
+    @cached_property
+    def _types(self) -> tuple[dict[str, QueueType], list[Fault]]:
+        return _typed(self)
+
+    @cached_property
+    def _in_order(self) -> tuple[Operator, ...]:
+        return _ordered(self)
+
+
+def infer_types(program: Program) -> tuple[Mapping[str, QueueType], Sequence[Fault]]:
+    """The queue types that can be known, and a fault for each operator that does not fit."""
+    return program._types  # noqa: SLF001 - a function beside its class
+
+
+def in_dependency_order(program: Program) -> tuple[Operator, ...]:
+    """The operators, producers before consumers; back edges of cycles are passed over."""
+    return program._in_order  # noqa: SLF001 - the same
+
+
+def _typed(program: Program) -> tuple[dict[str, QueueType], list[Fault]]:
+    """An operator is typed when all its inputs are.
+
+    The one function that may close a cycle, `RoundRobinJoin`, is when one of them is.
     """
     types: dict[str, QueueType] = {i.name: i.type for i in program.inputs}
     faults: list[Fault] = []
@@ -165,34 +212,57 @@ def _check_closed_cycle(op: Operator, types: dict[str, QueueType], faults: list[
         faults.append(Fault(f"the inputs of {op.id} are not alike", op.origin))
 
 
+def rewritten(program: Program, instead: Mapping[int, Sequence[Operator]]) -> Program:
+    """The program with other operators in the places of some, which are given by identity.
+
+    What comes instead may be replaced in turn. The same program if nothing is to be replaced.
+    """
+    if not instead:
+        return program
+    operators: list[Operator] = []
+    waiting = list(reversed(program.operators))
+    while waiting:
+        op = waiting.pop()
+        if id(op) in instead:
+            waiting.extend(reversed(instead[id(op)]))
+        else:
+            operators.append(op)
+    return replace(program, operators=tuple(operators))
+
+
 def without_copies(program: Program) -> Program:
     """The program without copies to a single queue, which front ends make for names.
 
     A copy stays where an input is itself an output.
     """
+    inputs, outputs = set(program.input_names), set(program.outputs)
+    renamed: dict[str, str] = {}
+
+    def name(queue: str) -> str:
+        while queue in renamed:
+            queue = renamed[queue]
+        return queue
+
+    operators: list[Operator] = []
     for op in program.operators:
-        if not isinstance(op.function, Duplicate) or len(op.outputs) != 1:
-            continue
-        (old,), (new,) = op.inputs, op.outputs
-        if old in program.input_names and new in program.outputs:
-            continue
-        # The name of an input or of an output is kept; one of the two is neither.
-        kept, gone = (old, new) if old in program.input_names else (new, old)
-
-        def named(queues: tuple[str, ...], gone: str = gone, kept: str = kept) -> tuple[str, ...]:
-            return tuple(kept if q == gone else q for q in queues)
-
-        operators = tuple(
-            replace(o, inputs=named(o.inputs), outputs=named(o.outputs))
-            for o in program.operators
-            if o is not op
-        )
-        return without_copies(replace(program, operators=operators))
-    return program
+        if isinstance(op.function, Duplicate) and len(op.outputs) == 1:
+            old, new = name(op.inputs[0]), name(op.outputs[0])
+            if old not in inputs:
+                renamed[old] = new
+                continue
+            if new not in outputs:
+                renamed[new] = old
+                continue
+        operators.append(op)
+    if not renamed:
+        return program
+    return replace(program, operators=tuple(
+        replace(op, inputs=tuple(map(name, op.inputs)), outputs=tuple(map(name, op.outputs)))
+        for op in operators
+    ))  # fmt: skip
 
 
-def in_dependency_order(program: Program) -> tuple[Operator, ...]:
-    """The operators, producers before consumers; back edges of cycles are passed over."""
+def _ordered(program: Program) -> tuple[Operator, ...]:
     operators = program.operators
     ready = set(program.input_names)
     missing = [set(op.inputs) - ready for op in operators]

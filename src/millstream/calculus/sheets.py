@@ -135,7 +135,9 @@ def tick_atoms(cells: Iterable[SheetCell]) -> dict[Address, frozenset[object]]:
         if isinstance(cell.rule, Fed):
             found[cell.address] = frozenset((cell.rule.input,))
         elif isinstance(cell.rule, Selected):
-            found[cell.address] = frozenset((cell.address,))
+            # It ticks when its condition is true, once its source is there.
+            source, condition = cell.rule.source, cell.rule.condition
+            found[cell.address] = frozenset(((condition, found.get(source, source)),))
         else:
             found[cell.address] = frozenset[object]().union(
                 *(found.get(a, frozenset()) for a in cell.causes)

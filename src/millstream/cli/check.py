@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 
 from millstream import api
-from millstream.calculus.graph import Program
+from millstream.calculus.graph import Operator, Program
 from millstream.calculus.windows import Window
 from millstream.cli.show import print_json, print_warnings
 from millstream.errors import Fault, ProgramError
+from millstream.plan.costs import Cost, costs
 from millstream.plan.state_kept import Kept, operators_behind, state_kept
 
 #: Of so many operators with state nobody wants to read one by one.
@@ -52,7 +53,7 @@ def _state(program: Program) -> list[str]:
     from millstream.optimiser.optimise import optimise
 
     program = optimise(program)
-    kept = state_kept(program)
+    kept, dear = state_kept(program), costs(program)
     lines: list[str] = []
     told: dict[str, str] = {}
     for output in program.outputs:
@@ -60,6 +61,7 @@ def _state(program: Program) -> list[str]:
         mine = [k for k in kept if k.operator.id in behind]
         lines.append(f"{output} keeps {'' if mine else 'no state'}".rstrip())
         lines += _of_output(output, mine, told)
+        lines += _told_anew(output, [c for c in dear if c.operator.id in behind])
     return lines
 
 
@@ -74,13 +76,30 @@ def _of_output(output: str, kept: list[Kept], told: dict[str, str]) -> list[str]
         if is_much and (again != output or not isinstance(one.operator.function, Window)):
             unsaid += again == output
             continue
-        place = one.operator.origin.place if one.operator.origin else one.operator.id
         shared = "" if again == output else f" (shared with {again})"
         name = one.operator.function.name
-        lines.append(f"  {name}: {one.words}; {one.growth.value}{shared}   [{place}]")
+        lines.append(
+            f"  {name}: {one.words}; {one.growth.value}{shared}   [{_place(one.operator)}]"
+        )
     if unsaid:
         lines.append(f"  and joins and sums of these, by {_counted(unsaid, 'operator')}")
     return lines
+
+
+def _told_anew(output: str, dear: list[Cost]) -> list[str]:
+    """What changes can cost an output."""
+    if not dear:
+        return []
+    lines = [
+        f"  {one.operator.function.name}: {one.words}   [{_place(one.operator)}]"
+        for one in dear[:_MUCH]
+    ]
+    more = [f"  and more, by {_counted(len(dear) - _MUCH, 'operator')}"] if dear[_MUCH:] else []
+    return [f"{output} may have to tell anew", *lines, *more]
+
+
+def _place(operator: Operator) -> str:
+    return operator.origin.place if operator.origin else operator.id
 
 
 def _counted(count: int, what: str) -> str:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from millstream import api
-from millstream.cli.run import named
+from millstream.cli.run import compiled_from, named
 from millstream.cli.show import print_json
 from millstream.errors import UsageError
 
@@ -16,7 +15,7 @@ def run(arguments: argparse.Namespace) -> int:
         return _situation(arguments)
     if arguments.in_:
         raise UsageError("inputs are read for one subject only", hint="add --vessel KEY")
-    compiled = api.compile(arguments.file)
+    compiled = compiled_from(arguments)
     sys.stdout.write(compiled.explain(arguments.stage, arguments.format))
     return 0
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 
-from millstream import api
 from millstream.backends.reference.explore import (
     Exploration,
     explore,
@@ -13,12 +12,12 @@ from millstream.backends.reference.explore import (
 )
 from millstream.backends.reference.feed import Event
 from millstream.calculus.graph import Program
-from millstream.cli.run import named
+from millstream.cli.run import compiled_from, named
 from millstream.cli.show import print_json
 
 
 def run(arguments: argparse.Namespace) -> int:
-    compiled = api.compile(arguments.file)
+    compiled = compiled_from(arguments)
     events = compiled.read_inputs(named(arguments.in_, "--in"))
     result = explore(compiled.program, events, limit=arguments.limit)
     if arguments.format == "json":

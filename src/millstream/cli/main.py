@@ -12,9 +12,11 @@ from collections.abc import Callable, Sequence
 from typing import NoReturn, TypeAlias
 
 import millstream
-from millstream.errors import MillstreamError, ProgramError, UsageError
+from millstream.errors import MillstreamError, ProgramError, Stopped, UsageError
 
 DONE, FAILED, WRONG = 0, 1, 2
+#: As shells have it for what was ended by Ctrl-C.
+STOPPED = 130
 
 #: What is run for each command: a function from parsed arguments to an exit status.
 COMMANDS: dict[str, str] = {
@@ -191,10 +193,20 @@ def _add_inputs(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=PATH",
         help="where an input comes from: a file, a pattern, - or generator:rows=N,seed=S",
     )
+    parser.add_argument(
+        "--unit",
+        action="append",
+        default=[],
+        metavar="[NAME=]UNIT",
+        help="what numbers count in columns of times: s, ms, us or ns (default: us)",
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; returns 0 done, 1 failed while running, 2 wrong program or command."""
+    """Run a command; returns 0 done, 1 failed while running, 2 wrong program or command.
+
+    130 says that it was stopped by Ctrl-C, or asked to end, before it had come to its end.
+    """
     parsed = make_parser().parse_args(arguments)
     _take_termination_for_an_interrupt()
     module, _, function = COMMANDS[parsed.command].partition(":")
@@ -203,13 +215,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             importlib.import_module(module), function
         )
         return command(parsed)
+    except (KeyboardInterrupt, Stopped):
+        print("\nstopped" if sys.stderr.isatty() else "stopped", file=sys.stderr)
+        return STOPPED
     except MillstreamError as error:
         if parsed.debug:
             raise
         return _report(error)
-    except KeyboardInterrupt:
-        print("\nstopped", file=sys.stderr)
-        return FAILED
     except BrokenPipeError:
         # Whoever read our output has gone; give Python something to flush into.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import logging
 import shutil
 import signal
 import sys
@@ -28,7 +27,7 @@ _LIVE_MICROS = 86_400_000_000
 
 
 def run(arguments: argparse.Namespace) -> int:
-    compiled = api.compile(arguments.file)
+    compiled = compiled_from(arguments)
     if arguments.watch:
         from millstream.cli.watch import watch
 
@@ -46,12 +45,22 @@ def run(arguments: argparse.Namespace) -> int:
         engine=engine,
         optimise=not arguments.no_optimise,
         follow=arguments.follow,
-        stopped=_until_interrupted() if arguments.follow or engine == "spark" else never,
+        # Without a checkpoint nothing is won by finishing what has been begun.
+        stopped=_until_interrupted() if arguments.follow or arguments.checkpoint else never,
         progress=progress,
         **options,
     )
     progress.finish(finished.report, kept=frozenset(outputs))
     return 0
+
+
+def compiled_from(arguments: argparse.Namespace) -> api.Compiled:
+    """The program, with what the command says about its inputs."""
+    compiled = api.compile(arguments.file)
+    for unit in arguments.unit:
+        units: Any = named([unit], "--unit") if "=" in unit else unit
+        compiled = compiled.with_units(units)
+    return compiled
 
 
 def _engine_options(arguments: argparse.Namespace, engine: str) -> dict[str, Any]:
@@ -120,13 +129,12 @@ def _location(text: str, times: str) -> Location:
 
 
 def _until_interrupted() -> Callable[[], bool]:
-    """Ctrl-C ends following after the current round; a second one stops at once."""
+    """Ctrl-C ends a run after the current round or batch; a second one stops at once."""
     stopped = False
 
     def stop(_signal: int, _frame: object) -> None:
         nonlocal stopped
         if stopped:
-            logging.disable()  # those who are cut off complain
             raise KeyboardInterrupt
         stopped = True
 

@@ -97,7 +97,7 @@ def _labels(op: Operator) -> dict[Address, str]:
 
 
 def _source(program: Program, queue: str) -> str | None:
-    producers: dict[str, Operator] = program.producers()
+    producers = program.producers()
     while queue in producers:
         op = producers[queue]
         if not isinstance(op.function, (Duplicate, Map)):

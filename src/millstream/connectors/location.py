@@ -75,6 +75,11 @@ class Location:
         return self.path is not None and elsewhere == (None, None, None)
 
     @property
+    def is_in_order(self) -> bool:
+        """Whether rows can only come in their order: generated ones, and those Spark reads."""
+        return self.generator is not None or self.native is not None
+
+    @property
     def is_pattern(self) -> bool:
         """Whether this may stand for several files."""
         path = self.path

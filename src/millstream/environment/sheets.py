@@ -177,11 +177,12 @@ class Figure:
             case TimeWindow(source, length, trigger):
                 if trigger not in ticked:
                     return None
-                return ([k.value for k in self.histories[source] if k.time > time - length],)
+                history = self.histories.get(source, ())  # of what never changes it is empty
+                return ([k.value for k in history if k.time > time - length],)
             case CountWindow(source, count, trigger):
                 if trigger not in ticked:
                     return None
-                return ([k.value for k in self.histories[source][-count:]],)
+                return ([k.value for k in self.histories.get(source, ())[-count:]],)
             case Previous(source, trigger, initial):
                 return (self._previous(source, trigger, initial),) if trigger in ticked else None
 
@@ -242,8 +243,8 @@ class Figure:
     def index(self, area: Area, *, is_to_last: bool = True) -> None:
         """Values change: nothing is kept."""
 
-    def is_formula(self, sheet: str, row: int, column: int) -> bool:
-        return isinstance(self._rule(sheet, row, column), Computed)
+    def formula(self, sheet: str, row: int, column: int) -> None:
+        """What of a workbook is asked for has been answered by flattening."""
 
     def sheet_names(self) -> list[str]:
         return self.constants.sheet_names()
@@ -253,8 +254,3 @@ class Figure:
 
     def is_subtotal(self, sheet: str, row: int, column: int) -> bool:
         return False
-
-    def _rule(self, sheet: str, row: int, column: int) -> Any:
-        return next(
-            (c.rule for c in self.function.cells if c.address == (sheet, row, column)), None
-        )

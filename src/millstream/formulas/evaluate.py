@@ -72,6 +72,8 @@ class Context:
     uses_1904: bool = False
     locals: tuple[tuple[str, Any], ...] = ()
     names_open: tuple[str, ...] = ()
+    #: In how many calls of functions that the formula makes itself.
+    depth: int = 0
 
     def as_array(self) -> Context:
         return self if self.is_array else replace(self, is_array=True)
@@ -338,23 +340,22 @@ def _areas(operand: Operand) -> tuple[Area, ...]:
 
 def _call(node: Call, context: Context) -> Operand:
     from millstream.formulas.lambdas import call_of
-    from millstream.formulas.table import FUNCTIONS, SPECIAL, why_unknown
+    from millstream.formulas.table import FUNCTIONS, SPECIAL, misuse, why_unknown
 
-    special = SPECIAL.get(node.function)
-    if special is not None:
-        return special(context, node.arguments)
-    found = FUNCTIONS.get(node.function)
-    if found is None:
+    special, found = SPECIAL.get(node.function), FUNCTIONS.get(node.function)
+    if special is None and found is None:
         own = _own_function(node.function, context)
         if own is not None:
             return call_of(own, node.arguments, context)
         raise Unsupported(why_unknown(node.function))
+    wrong = misuse(node)
+    if wrong is not None:
+        raise Unsupported(wrong)
+    if special is not None:
+        return special(context, node.arguments)
+    assert found is not None
     kept = _kept_aggregate(node, context)
-    if kept is not None:
-        return kept[0]
-    if not found.accepts(len(node.arguments)):
-        raise Unsupported(f"{node.function} does not take {len(node.arguments)} arguments")
-    return call(found, node.arguments, context)
+    return call(found, node.arguments, context) if kept is None else kept[0]
 
 
 def _own_function(name: str, context: Context) -> Any:
@@ -366,7 +367,7 @@ def _own_function(name: str, context: Context) -> Any:
     if not is_local and context.names.defined(folded, context.sheet) is None:
         return None
     found: Any = _name(Name(folded, context.sheet), context)
-    return found if isinstance(found, Lambda) else None
+    return found if isinstance(found, Lambda) else fail(VALUE)
 
 
 def _kept_aggregate(node: Call, context: Context) -> tuple[Scalar] | None:

@@ -101,7 +101,8 @@ def _section(sections: list[list[Part]], number: float) -> tuple[list[Part], flo
     if any(conditions):
         for section, condition in zip(sections, conditions, strict=False):
             if condition is None or _holds(condition, number):
-                return section, abs(number), number < 0 and condition is None
+                shows_sign = condition is None or len(sections) == 1
+                return section, abs(number), number < 0 and shows_sign
         return _GENERAL if len(sections) == 1 else sections[-1], abs(number), number < 0
     if number > 0 or len(sections) == 1:
         return sections[0], abs(number), number < 0

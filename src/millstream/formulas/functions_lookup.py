@@ -6,7 +6,7 @@ import re
 
 from millstream.formulas.arrays import Area, Array, Operand, Table, Union
 from millstream.formulas.functions_criteria import cells_of, table
-from millstream.formulas.gather import has_wildcards, wildcard
+from millstream.formulas.gather import has_wildcards
 from millstream.formulas.registry import Family, spec
 from millstream.formulas.syntax import MAX_COLUMN, MAX_ROW, column_name
 from millstream.formulas.values import (
@@ -25,6 +25,7 @@ from millstream.formulas.values import (
     to_number,
     to_text,
 )
+from millstream.wildcards import excel_pattern
 
 # --- searching a line -------------------------------------------------------------------
 
@@ -40,9 +41,8 @@ def exact_place(wanted: Scalar, values: Table, *, wildcards: bool) -> int | None
     """The first place of a value in a row or column; None if it is not there."""
     if values.height > 1 and values.width > 1:
         fail(NA)
-    pattern: re.Pattern[str] | None = None
-    if type(wanted) is str and wildcards and has_wildcards(wanted):
-        pattern = wildcard(wanted)
+    is_pattern = type(wanted) is str and wildcards and has_wildcards(wanted)
+    pattern = excel_pattern(wanted) if is_pattern else None
     lowered = folded(wanted) if type(wanted) is str else None
     if wanted is None:
         wanted = 0.0
@@ -55,7 +55,7 @@ def exact_place(wanted: Scalar, values: Table, *, wildcards: bool) -> int | None
         if type(value) is not kind:
             continue
         if pattern is not None:
-            if pattern.fullmatch(value):  # type: ignore[arg-type]
+            if pattern.matches(value):  # type: ignore[arg-type]
                 return max(i, j)
         elif lowered is not None:
             if folded(value) == lowered:  # type: ignore[arg-type]
@@ -226,7 +226,7 @@ def _x_place(wanted: Scalar, values: Table, mode: int, direction: int) -> int | 
 
 def _is_like(value: Scalar, wanted: Scalar) -> bool:
     if type(wanted) is str and type(value) is str:
-        return wildcard(wanted).fullmatch(value) is not None
+        return excel_pattern(wanted).matches(value)
     return type(value) is type(wanted) and order_of(value, wanted) == 0
 
 
@@ -274,7 +274,7 @@ def index(operand: Operand, row: float = 0.0, *more: float) -> Operand:
         fail(VALUE)
     if i > values.height or j > values.width:
         fail(REF)
-    if i and not more and values.width > 1 and values.height > 1:
+    if i and not more and isinstance(values, Area) and values.width > 1 and values.height > 1:
         fail(REF)
     top, height = (0, values.height) if i == 0 else (i - 1, 1)
     left, width = (0, values.width) if j == 0 else (j - 1, 1)

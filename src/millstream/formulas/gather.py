@@ -23,6 +23,7 @@ from millstream.formulas.values import (
     folded,
     to_number,
 )
+from millstream.wildcards import excel_pattern
 
 Tables = (Array, Area, Union)
 
@@ -97,27 +98,6 @@ def given(*operands: Operand) -> Iterator[Scalar]:
 
 def has_wildcards(text: str) -> bool:
     return any(c in text for c in "*?~")
-
-
-def wildcard(text: str) -> re.Pattern[str]:
-    """`*` any text, `?` any character, `~` takes the meaning from the next one."""
-    parts: list[str] = []
-    position = 0
-    while position < len(text):
-        character = text[position]
-        if character == "~" and text[position + 1 : position + 2] in ("*", "?", "~"):
-            position += 1
-            parts.append(re.escape(text[position]))
-        elif character == "*":
-            # Several stars in a row mean one; as many groups would backtrack for ever.
-            if not parts or parts[-1] != ".*":
-                parts.append(".*")
-        elif character == "?":
-            parts.append(".")
-        else:
-            parts.append(re.escape(character))
-        position += 1
-    return re.compile("".join(parts), re.IGNORECASE | re.DOTALL)
 
 
 # --- criteria ---------------------------------------------------------------------------
@@ -219,7 +199,7 @@ def _matching_text(text: str, *, is_plain: bool) -> Matcher:
     if type(wanted) is not str:
         return _equal(wanted)
     if has_wildcards(text):
-        pattern = wildcard(text)
-        return lambda v: type(v) is str and pattern.fullmatch(v) is not None
+        pattern = excel_pattern(text)
+        return lambda v: type(v) is str and pattern.matches(v)
     lowered = folded(text)
     return lambda v: type(v) is str and folded(v) == lowered

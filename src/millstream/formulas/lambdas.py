@@ -14,7 +14,6 @@ from millstream.formulas.arrays import MAX_ARRAY, Array, Operand
 from millstream.formulas.evaluate import (
     Context,
     Special,
-    Unsupported,
     as_table,
     evaluate,
     one_value,
@@ -32,6 +31,8 @@ from millstream.formulas.values import (
 )
 
 _CALC = ErrorValue("#CALC!")
+#: A function that is given itself may call itself without end.
+_DEEPEST = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +46,16 @@ class Lambda:
     def __call__(self, context: Context, *values: Operand) -> Operand:
         if len(values) != len(self.parameters):
             fail(VALUE)
+        if context.depth == _DEEPEST:
+            fail(NUM)
         bound = tuple(zip(self.parameters, values, strict=True))
-        return evaluate(self.body, replace(context.as_array(), locals=(*bound, *self.locals)))
+        inside = replace(
+            context, is_array=True, locals=(*bound, *self.locals), depth=context.depth + 1
+        )
+        return evaluate(self.body, inside)
 
 
 def _lambda(context: Context, nodes: tuple[Node, ...]) -> Operand:
-    if not nodes or not all(isinstance(n, Name) for n in nodes[:-1]):
-        raise Unsupported("LAMBDA takes names of parameters, and a formula")
     names = tuple(n.name.casefold() for n in nodes[:-1] if isinstance(n, Name))
     return Lambda(names, nodes[-1], context.locals)  # type: ignore[return-value]
 
@@ -74,8 +78,6 @@ def call_of(function: Lambda, nodes: tuple[Node, ...], context: Context) -> Oper
 
 def _called(context: Context, nodes: tuple[Node, ...]) -> Operand:
     """`LAMBDA(x,x+1)(2)`, with the function as the first argument."""
-    if not nodes:
-        raise Unsupported("there is no function to call")
     return call_of(_function(nodes[0], context), nodes[1:], context)
 
 
@@ -91,12 +93,8 @@ def _element(function: Lambda, context: Context, *values: Operand) -> Scalar:
     return 0.0 if value is None else value
 
 
-def _shaped(
-    name: str, least: int, shape: Callable[[Context, Lambda, tuple[Operand, ...]], Operand]
-) -> Special:
+def _shaped(shape: Callable[[Context, Lambda, tuple[Operand, ...]], Operand]) -> Special:
     def special(context: Context, nodes: tuple[Node, ...]) -> Operand:
-        if len(nodes) < least:
-            raise Unsupported(f"{name} takes at least {least} arguments")
         operands = tuple(_operand(n, context) for n in nodes[:-1])
         return shape(context, _function(nodes[-1], context), operands)
 
@@ -162,12 +160,12 @@ def _make_array(context: Context, function: Lambda, operands: tuple[Operand, ...
 
 
 LAMBDAS: dict[str, Special] = {
-    "BYCOL": _shaped("BYCOL", 2, _by_column),
-    "BYROW": _shaped("BYROW", 2, _by_row),
+    "BYCOL": _shaped(_by_column),
+    "BYROW": _shaped(_by_row),
     "LAMBDA": _lambda,
     "LAMBDA.CALL": _called,
-    "MAKEARRAY": _shaped("MAKEARRAY", 3, _make_array),
-    "MAP": _shaped("MAP", 2, _map),
-    "REDUCE": _shaped("REDUCE", 3, _reduce),
-    "SCAN": _shaped("SCAN", 3, _scan),
+    "MAKEARRAY": _shaped(_make_array),
+    "MAP": _shaped(_map),
+    "REDUCE": _shaped(_reduce),
+    "SCAN": _shaped(_scan),
 }

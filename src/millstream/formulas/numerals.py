@@ -18,9 +18,11 @@ _CLOCK = re.compile(
 _HOUR = re.compile(r"(?P<h>\d{1,2})\s*(?P<half>[AaPp][Mm]?)")
 _NUMERIC_DATE = re.compile(r"(\d{1,4})([-/.])(\d{1,2})(?:\2(\d{1,4}))?")
 _NAMED_DATE = re.compile(
-    r"(?:(?P<day>\d{1,2})[-\s/]*)?(?P<month>[A-Za-z]{3,9})[-\s/,.]*(?P<rest>\d{1,4})?"
+    r"(?:(?P<day>\d{1,2})[-\s/]*+)?(?P<month>[A-Za-z]{3,9})[-\s/,.]*+(?P<rest>\d{1,4})?"
     r"(?:[\s,]+(?P<year>\d{4}|\d{2}))?"
 )
+#: No fraction, date or time is written in more characters.
+_LONGEST = 255
 MONTHS = (
     "january", "february", "march", "april", "may", "june", "july", "august", "september",
     "october", "november", "december",
@@ -36,6 +38,8 @@ def number_in_text(text: str) -> float | None:
     number = _plain(stripped)
     if number is not None:
         return number
+    if len(stripped) > _LONGEST:
+        return None
     fraction = _FRACTION.fullmatch(stripped)
     if fraction:
         sign, whole, over, under = fraction.groups()

@@ -279,22 +279,21 @@ class _Parser:
         name = token.text[:-1]
         if name.startswith("'"):
             name = name[1:-1].replace("''", "'")
+        name = name.removeprefix("[0]")  # this workbook itself
         if "[" in name:
             self.fail("links to other workbooks are not supported", token,
                       "copy the cells into this workbook")  # fmt: skip
         after = self.advance()
         if after.kind == "error":
             return Literal(ERRORS_BY_NAME.get(after.text, VALUE))
-        sheet = self.sheets.sheet_name(name)
+        sheet = self.sheets.sheet_name(name) if name else self.origin.sheet
         if sheet is None and ":" in name:
             return self.on_sheets(name, token, after)
         if sheet is None:
             self.fail(f'unknown worksheet "{name}"', token)
         if after.kind == "name":
             return self.word(after, sheet)
-        if after.kind not in ("cell", "columns", "rows"):
-            self.fail("expected a reference after the worksheet", after)
-        return self.reference(after, sheet)
+        return self.structured(after) if after.kind == "table" else self.reference(after, sheet)
 
     def on_sheets(self, name: str, token: Token, after: Token) -> Node:
         """`Jan:Mar!A1`: the same cells on several worksheets, as a union."""
@@ -311,6 +310,8 @@ class _Parser:
         return Group(union)
 
     def reference(self, token: Token, sheet: str) -> Node:
+        if token.kind not in ("cell", "columns", "rows"):
+            self.fail("expected a reference after the worksheet", token)
         if token.kind == "cell":
             return self.cell(token, sheet)
         left, _, right = token.text.partition(":")

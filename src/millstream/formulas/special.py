@@ -9,7 +9,6 @@ from millstream.formulas.arrays import Area, Array, Operand, Union, column_of
 from millstream.formulas.evaluate import (
     Context,
     Special,
-    Unsupported,
     as_table,
     evaluate,
     intersected,
@@ -34,11 +33,6 @@ from millstream.formulas.values import (
 )
 
 
-def _count(name: str, nodes: tuple[Node, ...], least: int, most: int | None) -> None:
-    if len(nodes) < least or (most is not None and len(nodes) > most):
-        raise Unsupported(f"{name} does not take {len(nodes)} arguments")
-
-
 def _or_error(node: Node, context: Context) -> Operand:
     """An operand, an error being one too."""
     try:
@@ -60,7 +54,6 @@ def _plain(operand: Operand, context: Context) -> Scalar | Array:
 
 
 def _if(context: Context, nodes: tuple[Node, ...]) -> Operand:
-    _count("IF", nodes, 1, 3)
     condition = evaluate(nodes[0], context)
     if isinstance(condition, (Area, Union, Array)):
         condition = _plain(condition, context)
@@ -73,9 +66,8 @@ def _if(context: Context, nodes: tuple[Node, ...]) -> Operand:
     return evaluate(nodes[2], context) if len(nodes) > 2 else False
 
 
-def _if_bad(is_bad: Callable[[Scalar], bool], name: str) -> Special:
+def _if_bad(is_bad: Callable[[Scalar], bool]) -> Special:
     def choose(context: Context, nodes: tuple[Node, ...]) -> Operand:
-        _count(name, nodes, 2, 2)
         operand = _or_error(nodes[0], context)
         try:
             value = _plain(operand, context)
@@ -94,7 +86,6 @@ def _is_error(value: Scalar) -> bool:
 
 
 def _choose(context: Context, nodes: tuple[Node, ...]) -> Operand:
-    _count("CHOOSE", nodes, 2, None)
     which = _plain(evaluate(nodes[0], context), context)
     if isinstance(which, Array):
         choices = [_or_error(n, context) for n in nodes[1:]]
@@ -126,8 +117,6 @@ def _picked_columns(which: Array, choices: list[Operand]) -> Array | None:
 
 
 def _ifs(context: Context, nodes: tuple[Node, ...]) -> Operand:
-    if len(nodes) % 2 or not nodes:
-        raise Unsupported("IFS takes pairs of a condition and a value")
     for place in range(0, len(nodes), 2):
         condition = _plain(evaluate(nodes[place], context), context)
         if isinstance(condition, Array):
@@ -138,7 +127,6 @@ def _ifs(context: Context, nodes: tuple[Node, ...]) -> Operand:
 
 
 def _switch(context: Context, nodes: tuple[Node, ...]) -> Operand:
-    _count("SWITCH", nodes, 3, None)
     value = _plain(evaluate(nodes[0], context), context)
     if isinstance(value, Array):
         return _lifted_choice(_first_equal, value, nodes[1:], context)
@@ -171,11 +159,8 @@ def _first_equal(value: Scalar, *rest: Scalar) -> Scalar:
 
 
 def _let(context: Context, nodes: tuple[Node, ...]) -> Operand:
-    if len(nodes) % 2 == 0 or len(nodes) < 3:
-        raise Unsupported("LET takes pairs of a name and a value, and a formula")
     for name, value in zip(nodes[:-1:2], nodes[1::2], strict=True):
-        if not isinstance(name, Name):
-            raise Unsupported("LET takes a name before each value")
+        assert isinstance(name, Name)
         bound = (_local(name.name), _or_error(value, context))
         context = replace(context, locals=(bound, *context.locals))
     return evaluate(nodes[-1], context)
@@ -244,36 +229,30 @@ def _column(context: Context, nodes: tuple[Node, ...]) -> Operand:
 
 
 def _rows(context: Context, nodes: tuple[Node, ...]) -> Operand:
-    _count("ROWS", nodes, 1, 1)
     return float(as_table(evaluate(nodes[0], context)).height)
 
 
 def _columns(context: Context, nodes: tuple[Node, ...]) -> Operand:
-    _count("COLUMNS", nodes, 1, 1)
     return float(as_table(evaluate(nodes[0], context)).width)
 
 
 def _areas(context: Context, nodes: tuple[Node, ...]) -> Operand:
-    _count("AREAS", nodes, 1, 1)
     found = evaluate(nodes[0], context)
     return float(len(found.areas)) if isinstance(found, Union) else 1.0
 
 
 def _is_reference(context: Context, nodes: tuple[Node, ...]) -> Operand:
-    _count("ISREF", nodes, 1, 1)
     return isinstance(_or_error(nodes[0], context), (Area, Union))
 
 
 def _single(context: Context, nodes: tuple[Node, ...]) -> Operand:
-    _count("SINGLE", nodes, 1, 1)
     found = evaluate(nodes[0], context)
     return intersected(found, context) if isinstance(found, Area) else one_value(found, context)
 
 
 def _is_formula(context: Context, nodes: tuple[Node, ...]) -> Operand:
-    _count("ISFORMULA", nodes, 1, 1)
     area = _reference(nodes, context)
-    return context.cells.is_formula(area.sheet, area.top, area.left)
+    return context.cells.formula(area.sheet, area.top, area.left) is not None
 
 
 def _sheet(context: Context, nodes: tuple[Node, ...]) -> Operand:
@@ -295,7 +274,6 @@ def _sheet(context: Context, nodes: tuple[Node, ...]) -> Operand:
 
 
 def _hyperlink(context: Context, nodes: tuple[Node, ...]) -> Operand:
-    _count("HYPERLINK", nodes, 1, 2)
     return one_value(evaluate(nodes[-1], context), context)
 
 
@@ -306,8 +284,8 @@ CHOOSING: dict[str, Special] = {
     "COLUMNS": _columns,
     "HYPERLINK": _hyperlink,
     "IF": _if,
-    "IFERROR": _if_bad(_is_error, "IFERROR"),
-    "IFNA": _if_bad(lambda v: _is_error(v) and v == NA, "IFNA"),
+    "IFERROR": _if_bad(_is_error),
+    "IFNA": _if_bad(lambda v: _is_error(v) and v == NA),
     "IFS": _ifs,
     "ISFORMULA": _is_formula,
     "ISREF": _is_reference,

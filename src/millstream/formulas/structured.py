@@ -23,7 +23,8 @@ class Table:
     totals: int = 0
 
 
-_ITEM = re.compile(r"\[((?:'.|[^\[\]'])*)\]")
+_ITEM = re.compile(r"\[((?:'.|[^\[\]'])*+)\]", re.DOTALL)
+_ESCAPED = re.compile(r"'(.)", re.DOTALL)
 
 
 def resolve_table(text: str, tables: Mapping[str, Table], row: int) -> Node | None:
@@ -32,14 +33,16 @@ def resolve_table(text: str, tables: Mapping[str, Table], row: int) -> Node | No
     table = tables.get(name.casefold())
     if table is None:
         return None
-    body = inner[:-1].strip()
-    items = [_unescaped(i) for i in _ITEM.findall(body)] if "[" in body else [_unescaped(body)]
-    if body.startswith("@"):
-        items = ["#This Row", *(i for i in ([_unescaped(body[1:])] if "[" not in body else items))]
-    specials = [i.casefold() for i in items if i.startswith("#")]
-    columns = [i for i in items if i and not i.startswith("#")]
+    body = inner[:-1]
+    is_this_row = body.lstrip().startswith("@")
+    body = body.lstrip().removeprefix("@") if is_this_row else body
+    # Brackets in the name of a column are written with an apostrophe before them.
+    items = _ITEM.findall(body) if "[" in _ESCAPED.sub("", body) else [body]
+    specials = [i.strip().casefold() for i in items if i.lstrip().startswith("#")]
+    specials += ["#this row"] * is_this_row
+    columns = [i for i in items if i.strip() and not i.lstrip().startswith("#")]
     rows = _rows(table, specials, row)
-    places = _columns(table, columns)
+    places = _columns(table, [_ESCAPED.sub(r"\1", c) for c in columns])
     if rows is None or places is None:
         return None
     # The row of the formula itself moves along when a formula is shared.
@@ -47,10 +50,6 @@ def resolve_table(text: str, tables: Mapping[str, Table], row: int) -> Node | No
     first = Cell(table.sheet, rows[0], places[0], is_fixed, True)
     last = Cell(table.sheet, rows[1], places[1], is_fixed, True)
     return Range(first, last)
-
-
-def _unescaped(text: str) -> str:
-    return re.sub(r"'(.)", r"\1", text.strip())
 
 
 def _rows(table: Table, specials: list[str], row: int) -> tuple[int, int] | None:
@@ -72,8 +71,11 @@ def _columns(table: Table, columns: list[str]) -> tuple[int, int] | None:
     if not columns:
         return table.left, table.right
     folded = [c.casefold() for c in table.columns]
-    wanted = [c.casefold() for c in columns]
-    if any(c not in folded for c in wanted):
-        return None
-    places = [table.left + folded.index(c) for c in wanted]
+    places: list[int] = []
+    for wanted in (c.casefold() for c in columns):
+        # Blanks around a name may belong to it, or to how the formula is written.
+        name = wanted if wanted in folded else wanted.strip()
+        if name not in folded:
+            return None
+        places.append(table.left + folded.index(name))
     return min(places), max(places)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import cache
+from math import inf
+
 from millstream.errors import suggest
 from millstream.formulas.distributions import DISTRIBUTIONS
 from millstream.formulas.functions_arrays import ARRAYS
@@ -21,6 +24,7 @@ from millstream.formulas.functions_text import TEXT
 from millstream.formulas.lambdas import LAMBDAS
 from millstream.formulas.registry import Family
 from millstream.formulas.special import CHOOSING, INFORMATION, LOGIC
+from millstream.formulas.syntax import Call, Name
 
 FAMILIES: dict[str, Family] = {
     "mathematics": MATH,
@@ -43,6 +47,19 @@ FAMILIES: dict[str, Family] = {
 }
 
 SPECIAL = CHOOSING | LAMBDAS
+
+#: The least and the greatest number of arguments of special functions.
+_COUNTS: dict[str, tuple[int, float]] = {
+    "AREAS": (1, 1), "BYCOL": (2, 2), "BYROW": (2, 2), "CHOOSE": (2, inf), "COLUMN": (0, 1),
+    "COLUMNS": (1, 1), "HYPERLINK": (1, 2), "IF": (1, 3), "IFERROR": (2, 2), "IFNA": (2, 2),
+    "IFS": (2, inf), "ISFORMULA": (1, 1), "ISREF": (1, 1), "LAMBDA": (1, inf),
+    "LAMBDA.CALL": (1, inf), "LET": (3, inf), "MAKEARRAY": (3, 3), "MAP": (2, inf),
+    "REDUCE": (3, 3), "ROW": (0, 1), "ROWS": (1, 1), "SCAN": (3, 3), "SHEET": (0, 1),
+    "SHEETS": (0, 1), "SINGLE": (1, 1), "SWITCH": (3, inf),
+}  # fmt: skip
+
+#: Functions that give names to things: with each how many arguments.
+NAMING = {"LET": 2, "LAMBDA": 1}
 
 FUNCTIONS: Family = {name: found for family in FAMILIES.values() for name, found in family.items()}
 
@@ -69,6 +86,28 @@ def is_known(function: str) -> bool:
     return function in FUNCTIONS or function in SPECIAL or function in STREAM_FUNCTIONS
 
 
+def misuse(call: Call) -> str | None:
+    """What is wrong with the arguments of a known function, whatever their values."""
+    wrong = _miscount(call.function, len(call.arguments))
+    step = NAMING.get(call.function)
+    if wrong or not step or all(isinstance(a, Name) for a in call.arguments[:-1:step]):
+        return wrong
+    return f"{call.function} takes names, each {'before its value' if step == 2 else 'a parameter'}"
+
+
+@cache
+def _miscount(function: str, count: int) -> str | None:
+    found = FUNCTIONS.get(function)
+    least, most = _COUNTS.get(function, (0, inf))
+    if not least <= count <= most or (found is not None and not found.accepts(count)):
+        return f"{function} does not take {count} argument{'' if count == 1 else 's'}"
+    if function == "IFS" and count % 2:
+        return "IFS takes pairs of a condition and a value"
+    if function == "LET" and count % 2 == 0:
+        return "LET takes pairs of a name and a value, and a formula"
+    return None
+
+
 def why_unknown(function: str) -> str:
     """One sentence on a function that is not there."""
     if function in VOLATILE:
@@ -79,5 +118,5 @@ def why_unknown(function: str) -> str:
     return f"the function {function} is not supported" + (f". {near}" if near else "")
 
 
-__all__ = ["FAMILIES", "FUNCTIONS", "SPECIAL", "STREAM_FUNCTIONS", "VOLATILE", "is_known",
-           "why_unknown"]  # fmt: skip
+__all__ = ["FAMILIES", "FUNCTIONS", "NAMING", "SPECIAL", "STREAM_FUNCTIONS", "VOLATILE", "is_known",
+           "misuse", "why_unknown"]  # fmt: skip

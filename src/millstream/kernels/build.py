@@ -15,6 +15,7 @@ from millstream.calculus.functions import (
 )
 from millstream.calculus.graph import Operator, Program
 from millstream.calculus.sheets import Sheet
+from millstream.calculus.unique import unique_keys
 from millstream.kernels.aggregate import AggregateKernel
 from millstream.kernels.changes import ChangesKernel
 from millstream.kernels.fallback import FallbackKernel
@@ -30,7 +31,7 @@ from millstream.kernels.tostream import DifferenceKernel
 from millstream.kernels.window_aggregate import WindowAggregateKernel
 from millstream.plan.net import consolidated_queues
 from millstream.plan.steps import ROW_FUNCTIONS, Plan, Step
-from millstream.plan.unique import is_table_join, unique_keys
+from millstream.plan.unique import is_table_join
 
 
 def why_not(program: Program, operators: tuple[Operator, ...]) -> str | None:

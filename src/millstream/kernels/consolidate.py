@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from millstream.kernels.interning import Interner
 from millstream.kernels.interning_text import TextPool
 from millstream.kernels.interning_words import Codec
 from millstream.kernels.loops import frozen
@@ -35,6 +36,20 @@ def consolidate(batch: Batch) -> Batch:
         rows, signs = rows[in_time], signs[in_time]
     columns = tuple(c.take(rows) for c in batch.columns)
     return Batch(batch.type, time[rows], columns, signs)
+
+
+def summed(batch: Batch) -> Batch:
+    """The same changes of one instant, those of equal rows as one, in no order."""
+    assert batch.weight is not None
+    rows = Interner([f.type for f in batch.schema])
+    ids = rows.ids(batch.columns, len(batch))
+    weights = np.zeros(rows.bound, np.int64)
+    np.add.at(weights, ids, batch.weight)
+    kept, firsts = np.unique(ids, return_index=True)
+    first = firsts[weights[kept] != 0]
+    columns = tuple(c.take(first) for c in batch.columns)
+    rank = None if batch.rank is None else batch.rank[first]
+    return Batch(batch.type, batch.time[first], columns, weights[ids[first]], rank)
 
 
 def _net(batch: Batch) -> tuple[Array, Array]:

@@ -7,6 +7,7 @@ and then right rather than fast. `explain` says where and why.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,40 @@ from millstream.calculus.graph import Input, Operator, Program, Variable
 from millstream.calculus.types import QueueType
 from millstream.environment.items import Entry, Item, Mark
 from millstream.environment.machine import Machine
+from millstream.environment.rows import Cursor
+from millstream.environment.waiting import Side
 from millstream.kernels.kernel import Round, State
 from millstream.plan.batch import Batch, batch_of
 from millstream.plan.ranks import origin_of_rank, rank_of_origin
+
+#: What the reference keeps beside plain values, none of which is a list.
+_RECORDS = {record.__name__: record for record in (Item, Mark, Side, Cursor)}
+
+
+def plain(value: Any) -> Any:
+    """A state of the reference as plain values: a record is a list of its name and fields."""
+    match value:
+        case dict():
+            return {key: plain(inner) for key, inner in value.items()}
+        case tuple():
+            return tuple(map(plain, value))
+        case _ if type(value).__name__ in _RECORDS:
+            return [type(value).__name__, *(plain(getattr(value, f.name)) for f in fields(value))]
+        case _:
+            return value
+
+
+def unplain(value: Any) -> Any:
+    """The state that some plain values stand for."""
+    match value:
+        case dict():
+            return {key: unplain(inner) for key, inner in value.items()}
+        case tuple():
+            return tuple(map(unplain, value))
+        case [name, *rest]:
+            return _RECORDS[name](*map(unplain, rest))
+        case _:
+            return value
 
 
 class FallbackKernel:
@@ -107,15 +139,15 @@ class FallbackKernel:
 
     def snapshot(self) -> State:
         queues = {q: tuple(entries) for q, entries in self.machine.queues.items() if entries}
-        return {"variables": dict(self.machine.variables), "queues": queues,
+        return {"variables": plain(self.machine.variables), "queues": plain(queues),
                 "position": self.position}  # fmt: skip
 
     def restore(self, state: State) -> None:
-        variables: dict[str, Any] = state["variables"]
-        self.machine.variables = dict(variables)
+        self.machine.variables = unplain(state["variables"])
+        queues = unplain(state["queues"])
         for queue in self.machine.queues:
             self.machine.queues[queue].clear()
-            self.machine.push(queue, state["queues"].get(queue, ()))
+            self.machine.push(queue, queues.get(queue, ()))
         self.position = state["position"]
 
     def faults(self) -> dict[str, int]:

@@ -93,8 +93,8 @@ class JudgeCode:
             case Call("seconds", (Call("-", (Column(), Column())),)):
                 return self._column(term)
             case Call(function, args) if function in _COMPARISONS:
-                if args[0].type.kind not in (Kind.NUMBER, Kind.TEXT):
-                    raise NoCodeError(f"a comparison of {args[0].type}")
+                if not _is_comparable(function, args[0].type.kind):
+                    raise NoCodeError(f"{function} of {args[0].type}")
                 operation, is_turned = _COMPARISONS[function]
                 if all(isinstance(a, Column) and a.type.kind is Kind.TEXT for a in args):
                     self.crossed |= {a.name for a in args if isinstance(a, Column)}
@@ -107,8 +107,8 @@ class JudgeCode:
             case Call("is_null", (arg,)) if arg.type.kind is not Kind.BOOLEAN:
                 return self.add(term, Instruction(machine.IS_NULL, self.term(arg), is_truth=True))
             case Call("if", (condition, Literal(0.0), arg)) if arg.type.kind is Kind.NUMBER:
-                parts = [self.term(arg), self.term(condition)]
-                return self.add(term, Instruction(machine.UNLESS, *parts))
+                value, unless = self.term(arg), self.term(condition)
+                return self.add(term, Instruction(machine.UNLESS, value, unless))
             case Call(function, args, type_) if function in _ARITHMETIC:
                 if type_.kind is not Kind.NUMBER:
                     raise NoCodeError(f"arithmetic of {type_}")
@@ -189,6 +189,11 @@ def _place(columns: list[T], column: T) -> int:
     if column not in columns:
         columns.append(column)
     return columns.index(column)
+
+
+def _is_comparable(function: str, kind: Kind) -> bool:
+    """Numbers that stand for texts are equal where these are, but in another order."""
+    return kind is Kind.NUMBER or (kind is Kind.TEXT and function in ("==", "!="))
 
 
 def code_of(judge: Judge) -> JudgeCode:
@@ -332,8 +337,9 @@ def allocated(instructions: list[Instruction]) -> tuple[Code, tuple[int, int]]:
             for used in dict.fromkeys(_read(one)):
                 if last[used] == n:
                     free[instructions[used].is_truth].append(place[used])
-        target = int(one.constant)
-        if one.operation not in _MUTE:
+        if one.operation in _MUTE:
+            target = int(one.constant)
+        else:
             target = free[one.is_truth].pop() if free[one.is_truth] else sizes[one.is_truth]
             sizes[one.is_truth] = max(sizes[one.is_truth], target + 1)
             place[n] = target

@@ -155,20 +155,24 @@ def _same_text(one: Array, start: int, other: Array, other_start: Any, length: A
 @inlined
 def compare_texts(one: int, other: int, texts: Texts) -> int:
     """The sign of the order of two texts, given by their codes; equal ones may have two."""
-    if one == other:
-        return 0
-    places, arena = texts.places, texts.arena
-    start, length = places[one, 0], places[one, 1]
-    other_start, other_length = places[other, 0], places[other, 1]
+    return 0 if one == other else compare_pools(one, texts, other, texts)
+
+
+@inlined
+def compare_pools(one: Any, texts: Texts, other: Any, others: Texts) -> Any:
+    """The sign of the order of two texts of different pools, given by their codes."""
+    start, length = texts.places[one, 0], texts.places[one, 1]
+    other_start, other_length = others.places[other, 0], others.places[other, 1]
+    arena, other_arena = texts.arena, others.arena
     shorter, j = min(length, other_length), 0
-    while j + 8 <= shorter and _load64(arena, start + j) == _load64(arena, other_start + j):
+    while j + 8 <= shorter and _load64(arena, start + j) == _load64(other_arena, other_start + j):
         j += 8
     while j < shorter:
-        a, b = arena[start + j], arena[other_start + j]
+        a, b = arena[start + j], other_arena[other_start + j]
         if a != b:
             return -1 if a < b else 1
         j += 1
-    return 0 if length == other_length else -1 if length < other_length else 1
+    return np.sign(length - other_length)
 
 
 @tight

@@ -1,4 +1,4 @@
-"""Merge and Duplicate: they only move rows."""
+"""Merge: it only moves rows."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from itertools import pairwise
 
 import numpy as np
 
-from millstream.calculus.functions import Duplicate, Merge
+from millstream.calculus.functions import Merge
 from millstream.calculus.types import QueueType
-from millstream.kernels.kernel import Round, State
+from millstream.kernels.kernel import Round, State, Termless
 from millstream.plan.batch import Array, Batch, concat_batches, empty_batch
 
 
-class Stateless:
+class Stateless(Termless):
     """The base of kernels without state and without terms."""
 
     def snapshot(self) -> State:
@@ -20,9 +20,6 @@ class Stateless:
 
     def restore(self, state: State) -> None:
         pass
-
-    def faults(self) -> dict[str, int]:
-        return {}
 
 
 def without_rank(batch: Batch) -> Batch:
@@ -50,13 +47,3 @@ class MergeKernel(Stateless):
 
     def process(self, inputs: tuple[Batch, ...], round_: Round) -> tuple[Batch, ...]:
         return (merged_by_time(list(inputs), self.type),)
-
-
-class DuplicateKernel(Stateless):
-    def __init__(
-        self, function: Duplicate, input_types: tuple[QueueType, ...], output_count: int
-    ) -> None:
-        self.output_count = output_count
-
-    def process(self, inputs: tuple[Batch, ...], round_: Round) -> tuple[Batch, ...]:
-        return inputs * self.output_count

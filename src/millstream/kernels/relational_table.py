@@ -15,8 +15,8 @@ from millstream.kernels.changes import ChangesKernel
 from millstream.kernels.distinct import DistinctKernel
 from millstream.kernels.join import JoinKernel
 from millstream.kernels.judge import JudgeKernel
-from millstream.kernels.lookup import LookupKernel
-from millstream.kernels.merge import DuplicateKernel, MergeKernel
+from millstream.kernels.lookup import lookup_kernel
+from millstream.kernels.merge import MergeKernel
 from millstream.kernels.roundrobin import RoundRobinJoinKernel, RoundRobinSplitKernel
 from millstream.kernels.top import TopKernel
 from millstream.kernels.tostream import DifferenceKernel, RstreamKernel
@@ -30,7 +30,7 @@ KERNELS: dict[type[Function], Callable[..., Any]] = {
     functions.Rows: rows_kernel,
     functions.Latest: rows_kernel,
     functions.Join: JoinKernel,
-    functions.Lookup: LookupKernel,
+    functions.Lookup: lookup_kernel,
     functions.Judge: JudgeKernel,
     functions.Aggregate: AggregateKernel,
     functions.Distinct: DistinctKernel,
@@ -39,7 +39,6 @@ KERNELS: dict[type[Function], Callable[..., Any]] = {
     functions.Changes: ChangesKernel,
     functions.Dstream: DifferenceKernel,
     functions.Rstream: RstreamKernel,
-    functions.Duplicate: DuplicateKernel,
     functions.RoundRobinSplit: RoundRobinSplitKernel,
     functions.RoundRobinJoin: RoundRobinJoinKernel,
 }

@@ -1,7 +1,8 @@
 """What aggregates need of a window, kept up to date as values come and go.
 
-For sheets that are walked. Nothing is kept before an aggregate asks for it: the exact sum as
-one long integer, the numbers in order in short blocks, the places of each value.
+For sheets that are walked. Nothing is kept before an aggregate asks for it: the exact sums of
+numbers and of their squares as long integers, the numbers in order in short blocks, the places of
+each value.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Callable, Iterable
 
 from millstream.formulas.functions_statistics import percentile_of
 from millstream.formulas.gather import has_wildcards
+from millstream.formulas.rounding import SQUARABLE
 from millstream.formulas.values import (
     DIV0,
     NA,
@@ -29,8 +31,9 @@ from millstream.formulas.values import (
 )
 
 _BLOCK = 512
-#: Every float is a whole number of these.
-_UNITS = 1 << 1074
+#: Every float is a whole number of two to this power, less than zero.
+_BITS = 1074
+_UNITS = 1 << _BITS
 
 
 class SortedNumbers:
@@ -94,6 +97,9 @@ class WindowSummary:
         self.first = first
         self.numbers = self.given = self.errors = 0
         self.total = 0
+        #: The sum of squares, once it is asked for, and how many numbers are too large for one.
+        self.squared: int | None = None
+        self.huge = 0
         self.order: SortedNumbers | None = None
         self.places: dict[tuple[type, Scalar], deque[int]] | None = None
         for value in values:
@@ -106,9 +112,33 @@ class WindowSummary:
         if type(value) is float:
             self.numbers += weight
             over, under = value.as_integer_ratio()
-            self.total += weight * over * (_UNITS // under)
+            self.total += weight * over << _BITS + 1 - under.bit_length()
+            if self.squared is not None:
+                self._square(value, weight)
         elif type(value) is ErrorValue:
             self.errors += weight
+
+    def _square(self, value: float, weight: int) -> None:
+        assert self.squared is not None
+        if abs(value) < SQUARABLE:
+            over, under = value.as_integer_ratio()
+            self.squared += weight * over * over << 2 * (_BITS + 1 - under.bit_length())
+        else:
+            self.huge += weight
+
+    def variance(self, less: int) -> float:
+        """That of `variance_of_window`, to the last digit."""
+        if self.squared is None:
+            self.squared = 0
+            for value in self.values:
+                if type(value) is float:
+                    self._square(value, 1)
+        if self.numbers <= less:
+            fail(DIV0)
+        if self.huge:
+            fail(NUM)
+        upper = self.numbers * self.squared - self.total * self.total
+        return upper / _UNITS**2 / (self.numbers * (self.numbers - less))
 
     def enter(self, value: Scalar) -> None:
         self._count(value, 1)
@@ -228,6 +258,14 @@ def _index(window: WindowSummary, place: Scalar) -> tuple[Scalar] | None:
     return (window.values[number - 1] if number <= len(window.values) else fail(REF),)
 
 
+def _spread(*, less: int, is_root: bool) -> Callable[[WindowSummary], tuple[Scalar]]:
+    def spread(window: WindowSummary) -> tuple[Scalar]:
+        value = window.variance(less)
+        return (math.sqrt(value) if is_root else value,)
+
+    return spread
+
+
 _WITH_ERRORS = frozenset({"COUNT", "COUNTA", "INDEX", "MATCH"})
 _AGGREGATES: dict[tuple[str, int], Callable[..., tuple[Scalar] | None]] = {
     ("SUM", 0): _sum,
@@ -249,4 +287,8 @@ _AGGREGATES: dict[tuple[str, int], Callable[..., tuple[Scalar] | None]] = {
     ("RANK.EQ", 2): _rank,
     ("MATCH", 2): _match,
     ("INDEX", 1): _index,
+    **{(n, 0): _spread(less=1, is_root=False) for n in ("VAR", "VAR.S")},
+    **{(n, 0): _spread(less=0, is_root=False) for n in ("VARP", "VAR.P")},
+    **{(n, 0): _spread(less=1, is_root=True) for n in ("STDEV", "STDEV.S")},
+    **{(n, 0): _spread(less=0, is_root=True) for n in ("STDEVP", "STDEV.P")},
 }

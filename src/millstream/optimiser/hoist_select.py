@@ -20,39 +20,49 @@ from __future__ import annotations
 from dataclasses import replace
 
 from millstream.calculus.functions import Filter, Join, Lookup, Map
-from millstream.calculus.graph import Operator, Program
+from millstream.calculus.graph import Operator, Program, in_dependency_order, rewritten
 from millstream.calculus.rename import substitute
 from millstream.calculus.terms import Column, Term, columns_read
 from millstream.calculus.types import TIME_COLUMN, QueueType
 
 
 def hoist_select(program: Program) -> Program:
-    """Hoist the first selection that can be hoisted; the same program if none can."""
-    producers = program.producers()
-    types = program.queue_types()
-    for select in program.operators:
-        if not isinstance(select.function, Filter):
-            continue
+    """Hoist every selection as far as it can be; the same program if none can."""
+    producers = dict(program.producers())
+    types = dict(program.queue_types())
+    shared = program.shared_variables()
+    instead: dict[int, list[Operator]] = {}
+    # Those next to the inputs first: they make way for the others.
+    waiting = [op for op in reversed(in_dependency_order(program)) if _is_select(op)]
+    while waiting:
+        select = waiting.pop()
         below = producers.get(select.inputs[0])
-        if below is None or isinstance(below.function, Filter):
+        if below is None or _is_select(below) or not shared.isdisjoint(below.variables):
+            continue  # of a shared variable someone else would see that rows are missing
+        selects = _hoisted(select, below, tuple(types[q] for q in below.inputs))
+        if not selects:
             continue
-        moved = _hoisted(program, select, below, tuple(types[q] for q in below.inputs))
-        if moved is not None:
-            return moved
-    return program
+        moved = _behind(below, selects, select.outputs)
+        instead[id(select)], instead[id(below)] = [], [*selects, moved]
+        for op in (*selects, moved):
+            producers.update(dict.fromkeys(op.outputs, op))
+        types.update({s.outputs[0]: types[s.inputs[0]] for s in selects})
+        waiting += selects
+    return rewritten(program, instead)
 
 
-def _hoisted(
-    program: Program, select: Operator, below: Operator, inputs: tuple[QueueType, ...]
-) -> Program | None:
+def _is_select(op: Operator) -> bool:
+    return isinstance(op.function, Filter)
+
+
+def _hoisted(select: Operator, below: Operator, inputs: tuple[QueueType, ...]) -> list[Operator]:
+    """The selections to be made before an operator instead of behind it, or none."""
     assert isinstance(select.function, Filter)
     reads = columns_read(select.function.condition)
     if not reads or TIME_COLUMN in reads:
-        return None  # a constant says nothing about rows, and times change on the way
+        return []  # a constant says nothing about rows, and times change on the way
     if len(below.outputs) != 1:
-        return None  # the other readers of a split want all rows
-    if program.shared_variables() & set(below.variables):
-        return None  # someone else would see that rows are missing
+        return []  # the other readers of a split want all rows
     old = _old_names(below, reads)
     if old is not None:
         condition = substitute(select.function.condition, old)
@@ -60,21 +70,14 @@ def _hoisted(
         chosen = [0]
     else:
         chosen = _inputs_to_filter(below, inputs, reads)
-    if not chosen:
-        return None
-    selects, renamed = [], list(below.inputs)
-    for index in chosen:
-        filtered = f"{below.inputs[index]}.selected"
-        renamed[index] = filtered
-        selects.append(replace(select, inputs=(below.inputs[index],), outputs=(filtered,)))
-    moved = replace(below, inputs=tuple(renamed), outputs=select.outputs)
-    operators: list[Operator] = []
-    for op in program.operators:
-        if op == below:
-            operators += [*selects, moved]
-        elif op.outputs != moved.outputs:
-            operators.append(op)
-    return replace(program, operators=tuple(operators))
+    queues = [below.inputs[index] for index in chosen]
+    return [replace(select, inputs=(q,), outputs=(f"{q}.selected",)) for q in queues]
+
+
+def _behind(below: Operator, selects: list[Operator], outputs: tuple[str, ...]) -> Operator:
+    """An operator that reads what was selected, and gives what was selected of its output."""
+    selected = {s.inputs[0]: s.outputs[0] for s in selects}
+    return replace(below, inputs=tuple(selected.get(q, q) for q in below.inputs), outputs=outputs)
 
 
 def _old_names(below: Operator, reads: frozenset[str]) -> dict[str, Term] | None:

@@ -12,47 +12,32 @@ from __future__ import annotations
 from dataclasses import replace
 
 from millstream.calculus.functions import Join
-from millstream.calculus.graph import Program
+from millstream.calculus.graph import Operator, Program, rewritten
 from millstream.calculus.terms import Call, Column, Term
-from millstream.calculus.types import BOOLEAN, Schema
+from millstream.calculus.types import Schema
+from millstream.optimiser.conjuncts import all_of, conjuncts
 
 
 def index_joins(program: Program) -> Program:
-    """Index the first join that has an equation; the same program if none has."""
+    """Index all joins that have an equation; the same program if none has."""
     types = program.queue_types()
+    instead: dict[int, list[Operator]] = {}
     for op in program.operators:
-        if not isinstance(op.function, Join) or op.function.where is None:
-            continue
-        if op.function.nulls_match:
-            continue  # its keys let nulls through, which an equation does not
-        left, right = (types[q].schema for q in op.inputs)
-        for term in _conjuncts(op.function.where):
-            pair = _pair(term, left, right)
-            if pair is not None:
-                rest = [t for t in _conjuncts(op.function.where) if t is not term]
-                function = Join((*op.function.on, pair), _all(rest))
-                operators = (
-                    replace(o, function=function) if o is op else o for o in program.operators
-                )
-                return replace(program, operators=tuple(operators))
-    return program
+        if isinstance(op.function, Join) and op.function.where is not None:
+            left, right = (types[q].schema for q in op.inputs)
+            function = _indexed(op.function, conjuncts(op.function.where), left, right)
+            if function is not op.function:
+                instead[id(op)] = [replace(op, function=function)]
+    return rewritten(program, instead)
 
 
-def _conjuncts(term: Term) -> list[Term]:
-    match term:
-        case Call("and", args):
-            return [one for arg in args for one in _conjuncts(arg)]
-        case _:
-            return [term]
-
-
-def _all(terms: list[Term]) -> Term | None:
-    if not terms:
-        return None
-    first, *others = terms
-    for one in others:
-        first = Call("and", (first, one), BOOLEAN)
-    return first
+def _indexed(join: Join, conditions: list[Term], left: Schema, right: Schema) -> Join:
+    if join.nulls_match:
+        return join  # its keys let nulls through, which an equation does not
+    pairs = [_pair(term, left, right) for term in conditions]
+    keys = tuple(pair for pair in pairs if pair is not None)
+    rest = [term for term, pair in zip(conditions, pairs, strict=True) if pair is None]
+    return Join((*join.on, *keys), all_of(rest)) if keys else join
 
 
 def _pair(term: Term, left: Schema, right: Schema) -> tuple[str, str] | None:

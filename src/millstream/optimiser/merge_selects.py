@@ -11,22 +11,23 @@ from __future__ import annotations
 from dataclasses import replace
 
 from millstream.calculus.functions import Filter
-from millstream.calculus.graph import Program
+from millstream.calculus.graph import Operator, Program, in_dependency_order, rewritten
 from millstream.calculus.terms import Call
 from millstream.calculus.types import BOOLEAN
 
 
 def merge_selects(program: Program) -> Program:
-    """Merge the first pair of selections; the same program if there is none."""
-    producers = program.producers()
-    for second in program.operators:
-        first = producers.get(second.inputs[0])
-        if first is None or not isinstance(second.function, Filter):
+    """Merge all selections in a row; the same program if there are none."""
+    selects: dict[str, Operator] = {}
+    instead: dict[int, list[Operator]] = {}
+    for op in in_dependency_order(program):
+        if not isinstance(op.function, Filter):
             continue
-        if not isinstance(first.function, Filter):
-            continue
-        both = Call("and", (first.function.condition, second.function.condition), BOOLEAN)
-        merged = replace(second, function=Filter(both), inputs=first.inputs)
-        operators = (merged if op == second else op for op in program.operators if op != first)
-        return replace(program, operators=tuple(operators))
-    return program
+        second, first = op, selects.pop(op.inputs[0], None)
+        if first is not None:
+            assert isinstance(first.function, Filter)
+            both = Call("and", (first.function.condition, op.function.condition), BOOLEAN)
+            second = replace(op, function=Filter(both), inputs=first.inputs)
+            instead[id(first)], instead[id(op)] = [], [second]
+        selects[second.outputs[0]] = second
+    return rewritten(program, instead)

@@ -8,7 +8,7 @@ many as they were, because relations are bags.
     before  (w) <- Range[1 h](trades); (out) <- Aggregate[by symbol; n = count()](w);
     after   (trades.narrow) <- Map[symbol](trades); (w) <- Range[1 h](trades.narrow); ...
 
-A merge is narrowed on all its inputs at once, and for the sake of what lies before it.
+A merge is narrowed for the sake of what lies before it.
 What reads whole rows (Distinct, Top, Istream and their like) keeps all columns alive.
 """
 
@@ -25,75 +25,86 @@ from millstream.calculus.functions import (
     RoundRobinJoin,
     Window,
 )
-from millstream.calculus.graph import Operator, Program, in_dependency_order
+from millstream.calculus.graph import Operator, Program, in_dependency_order, rewritten
 from millstream.calculus.terms import Column
 from millstream.calculus.types import Kind, QueueType, Schema
 
-#: Functions that keep rows as they are given, so that every column costs memory.
-_KEEPERS = (Window, Join, Lookup)
+#: Functions that keep rows as they are given, so that every column costs memory; and merges.
+_KEEPERS = (Window, Join, Lookup, Merge)
 
 
 def narrow_columns(program: Program) -> Program:
-    """Narrow the first queue that can be; the same program if there is none."""
+    """Narrow all queues that can be; the same program if there are none."""
     if any(isinstance(op.function, RoundRobinJoin) for op in program.operators):
         return program  # in a cycle what is read behind is also what is read before
-    types = program.queue_types()
-    needed = _needed(program, types)
+    needed = columns_needed(program)
+    types = dict(program.queue_types())
+    instead: dict[int, list[Operator]] = {}
     for op in in_dependency_order(program):
-        if isinstance(op.function, Merge):
-            kept = _kept(types[op.outputs[0]].schema, needed[op.outputs[0]])
-            if len(kept) < len(types[op.outputs[0]].schema):
-                for queue in op.inputs:  # they must stay alike
-                    program = _narrowed(program, queue, kept)
-                return program
-        elif isinstance(op.function, _KEEPERS):
-            for queue in op.inputs:
-                kept = _kept(types[queue].schema, needed[queue])
-                if len(kept) < len(types[queue].schema):
-                    return _narrowed(program, queue, kept)
-    return program
+        # From the inputs on: what is narrow before a window is narrow behind it.
+        wide = [
+            q for q in op.inputs if any(name not in needed[q] for name in types[q].schema.names)
+        ]
+        if isinstance(op.function, _KEEPERS) and wide:
+            instead |= _narrowed(op, {q: _only(types[q], needed[q]) for q in wide}, program)
+            types.update({q: _only(types[q], needed[q]) for q in wide})
+        inputs = tuple(types[q] for q in op.inputs)
+        types.update(
+            zip(op.outputs, op.function.output_types(inputs, len(op.outputs)), strict=True)
+        )
+    return rewritten(program, instead)
 
 
-def _needed(program: Program, types: dict[str, QueueType]) -> dict[str, frozenset[str]]:
+def columns_needed(program: Program) -> dict[str, frozenset[str]]:
     """For every queue the columns that something behind it reads."""
+    types, readers = program.queue_types(), program.consumers()
     needed = {q: frozenset(types[q].schema.names) for q in program.outputs}
     for op in reversed(in_dependency_order(program)):
-        wanted = frozenset[str]().union(*(needed.get(q, frozenset()) for q in op.outputs))
+        wanted = frozenset[str]().union(*(needed[q] for q in op.outputs))
+        function = op.function
+        if isinstance(function, Map) and op.outputs[0] in readers:
+            if isinstance(readers[op.outputs[0]][0].function, _KEEPERS):
+                function = _narrow_map(function, wanted)
         inputs = tuple(types[q] for q in op.inputs)
         for index, queue in enumerate(op.inputs):
-            facts = op.function.facts(inputs, index)
+            facts = function.facts(inputs, index)
             needed[queue] = facts.reads | (facts.forwards & wanted)
-            if isinstance(op.function, Merge):
-                # Only all inputs together can be narrowed.
-                needed[queue] = frozenset(inputs[index].schema.names)
+            if isinstance(function, _KEEPERS):
+                needed[queue] = _kept(types[queue].schema, needed[queue])
     return needed
 
 
-def _kept(schema: Schema, needed: frozenset[str]) -> Schema:
+def _kept(schema: Schema, needed: frozenset[str]) -> frozenset[str]:
     """The columns to keep; a row must have at least one, and a short one if none is read."""
-    kept = tuple(f for f in schema if f.name in needed)
+    kept = needed.intersection(schema.names)
     if not kept and schema.fields:
-        kept = (min(schema.fields, key=lambda f: f.type.kind is Kind.TEXT),)
-    return Schema(kept)
+        kept = frozenset((min(schema.fields, key=lambda f: f.type.kind is Kind.TEXT).name,))
+    return kept
 
 
-def _narrowed(program: Program, queue: str, kept: Schema) -> Program:
-    """Drop columns on a queue: by the Map that makes it, or by one more."""
-    producer = program.producers().get(queue)
-    if producer is not None and isinstance(producer.function, Map):
-        columns = tuple(c for c in producer.function.columns if c.name in kept)
-        narrow = replace(producer, function=Map(columns))
-        operators = tuple(narrow if op is producer else op for op in program.operators)
-        return replace(program, operators=operators)
-    columns = tuple(Assign(f.name, Column(f.name, f.type)) for f in kept)
-    reader, _ = program.consumers()[queue]
-    name = f"{queue}.narrow"
-    drop = Operator(Map(columns), (queue,), (name,), origin=reader.origin)
-    operators_: list[Operator] = []
-    for op in program.operators:
-        if op is reader:
-            inputs = tuple(name if q == queue else q for q in op.inputs)
-            operators_ += [drop, replace(op, inputs=inputs)]
-        else:
-            operators_.append(op)
-    return replace(program, operators=tuple(operators_))
+def _only(type_: QueueType, kept: frozenset[str]) -> QueueType:
+    return replace(type_, schema=Schema(tuple(f for f in type_.schema if f.name in kept)))
+
+
+def _narrow_map(function: Map, kept: frozenset[str]) -> Map:
+    return Map(tuple(c for c in function.columns if c.name in kept))
+
+
+def _narrowed(
+    reader: Operator, narrow: dict[str, QueueType], program: Program
+) -> dict[int, list[Operator]]:
+    """Drop columns on queues: each by the Map that makes it, or by one more."""
+    instead: dict[int, list[Operator]] = {}
+    drops: dict[str, Operator] = {}
+    for queue, type_ in narrow.items():
+        producer = program.producers().get(queue)
+        if producer is not None and isinstance(producer.function, Map):
+            function = _narrow_map(producer.function, frozenset(type_.schema.names))
+            instead[id(producer)] = [replace(producer, function=function)]
+            continue
+        columns = tuple(Assign(f.name, Column(f.name, f.type)) for f in type_.schema)
+        drops[queue] = Operator(Map(columns), (queue,), (f"{queue}.narrow",), origin=reader.origin)
+    if drops:
+        inputs = tuple(drops[q].outputs[0] if q in drops else q for q in reader.inputs)
+        instead[id(reader)] = [*drops.values(), replace(reader, inputs=inputs)]
+    return instead

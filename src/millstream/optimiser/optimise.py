@@ -10,6 +10,7 @@ from millstream.calculus.graph import Program
 from millstream.calculus.verify import verify
 from millstream.optimiser.hoist_select import hoist_select
 from millstream.optimiser.index_joins import index_joins
+from millstream.optimiser.look_up_joins import look_up_joins
 from millstream.optimiser.merge_selects import merge_selects
 from millstream.optimiser.narrow_columns import narrow_columns
 from millstream.optimiser.share_common import share_common
@@ -17,11 +18,13 @@ from millstream.optimiser.sum_in_parts import sum_in_parts
 
 Pass = Callable[[Program], Program]
 
-#: Run in turn until nothing changes. A pass returns the same object if it does not apply.
+#: Run in turn until nothing changes. A pass rewrites all that it applies to in one go, because a
+#: new program must be typed and verified; it returns the same object if it applies to nothing.
 PASSES: tuple[Pass, ...] = (
     hoist_select,  # first: what never enters needs no work
     merge_selects,  # after: selections that have met at the same place
     index_joins,  # a join that tries every pair is the worst there is
+    look_up_joins,  # after indexing: keys ask less than comparisons
     share_common,  # after hoisting: what is equal then is equal to the inputs
     sum_in_parts,  # after sharing: a window that others read stays as it is
     narrow_columns,  # last: who reads what is settled
@@ -33,13 +36,16 @@ REASONS: dict[str, str] = {
     "and what is dropped early costs nothing later",
     "merge_selects": "two selections in a row are one",
     "index_joins": "pairs with equal keys are found, others need not be tried",
+    "look_up_joins": "a join tells all pairs anew whenever the other side changes; a lookup "
+    "touches only the rows whose answer turns",
     "share_common": "the same function on the same queue gives the same",
     "sum_in_parts": "all rows of a total would have to come together in one place; now only the "
     "sums of parts do, and they change only when the window slides",
     "narrow_columns": "nothing behind reads the other columns, which would be kept in state",
 }
 
-MAX_REWRITES = 10_000
+#: After a turn of all passes little is left to do for a second, and next to nothing for more.
+MAX_TURNS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,18 +65,14 @@ def optimise(
     trace: Callable[[Rewrite], None] | None = None,
 ) -> Program:
     """Apply passes until none changes the program; every result is verified."""
-    rewrites = 0
-    changed = True
-    while changed:
-        changed = False
+    for _ in range(MAX_TURNS):
+        before = program
         for one in passes:
-            while (after := _applied(one, program, trace)) is not program:
-                program, changed = after, True
-                rewrites += 1
-                if rewrites > MAX_REWRITES:
-                    names = ", ".join(p.__name__ for p in passes)
-                    raise AssertionError(f"the passes {names} do not come to an end")
-    return program
+            program = _applied(one, program, trace)
+        if program is before:
+            return program
+    names = ", ".join(p.__name__ for p in passes)
+    raise AssertionError(f"the passes {names} do not come to an end")
 
 
 def _applied(one: Pass, program: Program, trace: Callable[[Rewrite], None] | None) -> Program:

@@ -12,77 +12,80 @@ This is how queries of one file share their windows, joins and aggregates.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import replace
 
 from millstream.calculus.functions import Duplicate, Fold, Opaque, OpaqueFold
-from millstream.calculus.graph import Operator, Program, without_copies
+from millstream.calculus.graph import (
+    Operator,
+    Program,
+    in_dependency_order,
+    rewritten,
+    without_copies,
+)
 
 #: Functions whose meaning is not all in the function: shared variables, foreign code.
 _NOT_ALONE = (Fold, Opaque, OpaqueFold, Duplicate)
 
 
 def share_common(program: Program) -> Program:
-    """Let the first pair of equal operators be one; the same program if there is none."""
-    copies = {
-        queue: op
-        for op in program.operators
-        if isinstance(op.function, Duplicate)
-        for queue in op.outputs
-    }
-    candidates = [
-        op for op in program.operators
-        if not isinstance(op.function, _NOT_ALONE) and all(q in copies for q in op.inputs)
-    ]  # fmt: skip
-    for number, second in enumerate(candidates):
-        for first in candidates[:number]:
-            if _is_same(first, second, copies):
-                return _shared(program, first, second)
-    return program
+    """Let all equal operators be one; the same program if there are none."""
+    twins = _twins(program)
+    if not twins:
+        return program
+    gone = [op for others in twins.values() for op in others]
+    unread = {q for op in gone for q in op.inputs}
+    instead: dict[int, list[Operator]] = {id(op): [] for op in gone}
+    for op in reversed(in_dependency_order(program)):
+        if isinstance(op.function, Duplicate):
+            outputs = tuple(q for q in op.outputs if q not in unread)
+            unread.update(() if outputs else op.inputs)
+            if outputs != op.outputs:
+                instead[id(op)] = [replace(op, outputs=outputs)] if outputs else []
+        elif id(op) in twins:
+            instead[id(op)] = _working_for(op, twins[id(op)], unread)
+    return without_copies(_flattened(rewritten(program, instead)))
 
 
-def _is_same(first: Operator, second: Operator, copies: dict[str, Operator]) -> bool:
-    if first.function != second.function or len(first.outputs) != len(second.outputs):
-        return False
-    pairs = zip(first.inputs, second.inputs, strict=True)
-    return all(copies[a].inputs == copies[b].inputs for a, b in pairs)
-
-
-def _shared(program: Program, first: Operator, second: Operator) -> Program:
-    """The program with the first operator working for both."""
-    gone = set(second.inputs)
-    common = tuple(f"{queue}.shared" for queue in first.outputs)
-    operators: list[Operator] = []
-    for op in program.operators:
-        if op is second:
+def _twins(program: Program) -> dict[int, list[Operator]]:
+    """By the identity of an operator those that give the same as it does."""
+    #: For what is a copy of another queue, that queue.
+    same: dict[str, str] = {}
+    known: dict[object, Operator] = {}
+    twins: defaultdict[int, list[Operator]] = defaultdict(list)
+    for op in in_dependency_order(program):
+        sources = tuple(same.get(q, q) for q in op.inputs)
+        if isinstance(op.function, Duplicate):
+            same.update(dict.fromkeys(op.outputs, sources[0]))
+        if isinstance(op.function, _NOT_ALONE):
             continue
-        if op is first:
-            operators.append(replace(first, outputs=common))
-            operators += [
-                Operator(Duplicate(), (queue,), (one, other), origin=first.origin)
-                for queue, one, other in zip(common, first.outputs, second.outputs, strict=True)
-            ]
-        elif isinstance(op.function, Duplicate):
-            operators.append(replace(op, outputs=tuple(q for q in op.outputs if q not in gone)))
-        else:
-            operators.append(op)
-    return without_copies(_flattened(replace(program, operators=tuple(operators))))
+        first = known.setdefault((op.function, sources, len(op.outputs)), op)
+        if first is not op:
+            twins[id(first)].append(op)
+            same.update(zip(op.outputs, first.outputs, strict=True))
+    return twins
+
+
+def _working_for(first: Operator, others: list[Operator], unread: set[str]) -> list[Operator]:
+    """An operator and the copies of what it gives for all who want it."""
+    outputs: list[str] = []
+    copying: list[Operator] = []
+    for queues in zip(first.outputs, *(op.outputs for op in others), strict=True):
+        read = tuple(q for q in queues if q not in unread)
+        outputs.append(read[0] if len(read) == 1 else f"{queues[0]}.shared")
+        if len(read) > 1:
+            copying.append(Operator(Duplicate(), (outputs[-1],), read, origin=first.origin))
+    return [replace(first, outputs=tuple(outputs)), *copying]
 
 
 def _flattened(program: Program) -> Program:
     """Copies of copies become copies, so that what reads them can be seen to read the same."""
-    producers = program.producers()
-    for op in program.operators:
-        above = producers.get(op.inputs[0]) if isinstance(op.function, Duplicate) else None
-        if above is None or not isinstance(above.function, Duplicate):
-            continue
-        outputs = tuple(
-            q for queue in above.outputs
-            for q in (op.outputs if queue == op.inputs[0] else (queue,))
-        )  # fmt: skip
-        operators = tuple(
-            replace(above, outputs=outputs) if o is above else o
-            for o in program.operators
-            if o is not op
-        )
-        return _flattened(replace(program, operators=operators))
-    return program
+    flat: dict[str, tuple[str, ...]] = {}
+    for op in reversed(in_dependency_order(program)):
+        if isinstance(op.function, Duplicate):
+            flat[op.inputs[0]] = tuple(q for out in op.outputs for q in flat.pop(out, (out,)))
+    return replace(program, operators=tuple(
+        replace(op, outputs=flat[op.inputs[0]]) if isinstance(op.function, Duplicate) else op
+        for op in program.operators
+        if not isinstance(op.function, Duplicate) or op.inputs[0] in flat
+    ))  # fmt: skip

@@ -28,7 +28,7 @@ from millstream.calculus.functions import (
     Map,
     Range,
 )
-from millstream.calculus.graph import Operator, Program
+from millstream.calculus.graph import Operator, Program, rewritten
 from millstream.calculus.terms import Call, Column, Literal, Term
 from millstream.calculus.types import INTEGER, NUMBER, TIME, TIME_COLUMN, Kind, Schema
 
@@ -39,15 +39,16 @@ _COMBINED = {"count": "sum", "sum": "sum", "min": "min", "max": "max"}
 
 
 def sum_in_parts(program: Program) -> Program:
-    """Cut the first total that can be; the same program if there is none."""
+    """Cut all totals that can be; the same program if there are none."""
+    instead: dict[int, list[Operator]] = {}
     for op in program.operators:
         function = op.function
         if not isinstance(function, Aggregate) or function.by:
             continue
         path = _path(program, op)
         if path is not None and all(map(_is_exact, function.aggregations)):
-            return _cut(program, op, function, path)
-    return program
+            instead |= _cut(program, op, function, path)
+    return rewritten(program, instead)
 
 
 def _is_exact(one: Aggregation) -> bool:
@@ -71,7 +72,10 @@ def _path(program: Program, total: Operator) -> list[Operator] | None:
     return None
 
 
-def _cut(program: Program, total: Operator, function: Aggregate, path: list[Operator]) -> Program:
+def _cut(
+    program: Program, total: Operator, function: Aggregate, path: list[Operator]
+) -> dict[int, list[Operator]]:
+    """What comes instead of the total and of what lies on its path, which no other reads."""
     window = path[0]
     stream = window.inputs[0]
     types = program.queue_types()
@@ -90,8 +94,7 @@ def _cut(program: Program, total: Operator, function: Aggregate, path: list[Oper
         if isinstance(op.function, Map):
             own = Assign(part, Column(part, INTEGER))
             changed[id(op)] = [replace(op, function=Map((*op.function.columns, own)))]
-    operators = [new for op in program.operators for new in changed.get(id(op), [op])]
-    return replace(program, operators=tuple(operators))
+    return changed
 
 
 def _totals(total: Operator, function: Aggregate, part: str) -> list[Operator]:

@@ -9,6 +9,7 @@ it asks for.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from millstream.calculus.functions import (
@@ -213,7 +214,7 @@ def _gathered(
 def _wanted(
     step: Step,
     queue: str,
-    types: dict[str, QueueType],
+    types: Mapping[str, QueueType],
     growing: frozenset[str],
     *,
     is_distributed: bool,
@@ -242,7 +243,7 @@ def _makes(step: Step, queues: frozenset[str]) -> bool:
     return any(not queues.isdisjoint(op.outputs) for op in step.operators)
 
 
-def _blurs_order(op: Operator, types: dict[str, QueueType]) -> bool:
+def _blurs_order(op: Operator, types: Mapping[str, QueueType]) -> bool:
     several = isinstance(op.function, FlatMap) and len(op.function.branches) > 1
     return not types[op.inputs[0]].is_relation and (several or isinstance(op.function, Merge))
 
@@ -259,7 +260,7 @@ def _stricter(one: Key, other: Key, kept: frozenset[str]) -> Key:
 
 
 def _kept(
-    step: Step, entering: dict[str, frozenset[str]], types: dict[str, QueueType]
+    step: Step, entering: dict[str, frozenset[str]], types: Mapping[str, QueueType]
 ) -> dict[str, frozenset[str]]:
     """Per queue, the columns that still are what they were when they entered the stage."""
     kept = dict(entering)

@@ -67,25 +67,32 @@ def _worst(*growths: Growth) -> Growth:
 
 def state_kept(program: Program) -> tuple[Kept, ...]:
     """The state of every operator that keeps any, producers before consumers."""
-    sizes = {
+    known = sizes(program)
+    found: list[Kept] = []
+    for op in in_dependency_order(program):
+        kept = _kept(op.function, tuple(known.get(q, Size(q)) for q in op.inputs))
+        if kept is not None:
+            found.append(Kept(op, kept.words, kept.growth))
+    return tuple(found)
+
+
+def sizes(program: Program) -> dict[str, Size]:
+    """How many rows there are on every queue."""
+    found = {
         one.name: Size(f"the rows of {one.name}", Growth.OUTSIDE)
         if one.type.is_relation
         else Size(one.name)
         for one in program.inputs
     }
-    found: list[Kept] = []
     for op in in_dependency_order(program):
-        inputs = tuple(sizes.get(q, Size(q)) for q in op.inputs)
-        kept = _kept(op.function, inputs)
-        if kept is not None:
-            found.append(Kept(op, kept.words, kept.growth))
+        inputs = tuple(found.get(q, Size(q)) for q in op.inputs)
         # A stream has no size; it goes by its name.
         is_stream = isinstance(op.function, ToStream)
         size = Size(op.outputs[0]) if is_stream else _size(op.function, inputs)
         if len(size.words) > _MOST_LETTERS:
             size = Size(f"the rows of {op.outputs[0]}", size.growth)
-        sizes.update(dict.fromkeys(op.outputs, size))
-    return tuple(found)
+        found.update(dict.fromkeys(op.outputs, size))
+    return found
 
 
 def operators_behind(program: Program, output: str) -> frozenset[str]:
@@ -116,7 +123,7 @@ def _size(function: Function, inputs: tuple[Size, ...]) -> Size:
         case Top(count):
             return Size(f"{count} rows")
         case Merge():
-            words = " and ".join(i.words for i in inputs)
+            words = " and ".join(dict.fromkeys(i.words for i in inputs))
             return Size(words, _worst(*(i.growth for i in inputs)))
         case _:
             return inputs[0] if inputs else Size("nothing")

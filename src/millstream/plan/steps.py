@@ -9,7 +9,8 @@ partitioned by one key, so that partitions need not talk to each other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import heapq
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from millstream.calculus.functions import Duplicate, Filter, FlatMap, Fold, Map, Range
@@ -62,7 +63,7 @@ def make_plan(program: Program, why_not: Capability, *, ranks_all: bool = False)
     """
     lowered = lower(program)
     groups = _inseparable(lowered)
-    fused = _fuse_windows(lowered, _fuse(lowered, groups, why_not), why_not)
+    fused = _fuse_windows(lowered, _Fusing(lowered, groups, why_not).fuse(), why_not)
     steps = tuple(_step(lowered, ops, why_not) for ops in _ordered(lowered, fused))
     ranked = frozenset(lowered.queue_types()) if ranks_all else _ranked(steps)
     return Plan(lowered, steps, ranked)
@@ -93,50 +94,101 @@ def _inseparable(program: Program) -> list[list[Operator]]:
 
 
 def _components(after: list[set[int]]) -> list[set[int]]:
-    """Strongly connected components, by reachability: programs are small."""
-    reach = [_reachable(after, n) for n in range(len(after))]
-    seen: set[int] = set()
+    """Strongly connected components, in the order of their first members (Tarjan)."""
+    index: dict[int, int] = {}
+    lowest: dict[int, int] = {}
+    path: list[int] = []
+    on_path: set[int] = set()
     parts: list[set[int]] = []
-    for n in range(len(after)):
-        if n not in seen:
-            part = {n} | {m for m in reach[n] if n in reach[m]}
-            seen |= part
-            parts.append(part)
-    return parts
+    for start in range(len(after)):
+        # What is looked at, each with its neighbours that are still to be looked at.
+        waiting = [] if start in index else [(start, iter(after[start]))]
+        while waiting:
+            node, others = waiting[-1]
+            if node not in index:
+                index[node] = lowest[node] = len(index)
+                path.append(node)
+                on_path.add(node)
+            other = next(others, None)
+            if other is not None:
+                if other not in index:
+                    waiting.append((other, iter(after[other])))
+                elif other in on_path:
+                    lowest[node] = min(lowest[node], index[other])
+                continue
+            waiting.pop()
+            if waiting:
+                before = waiting[-1][0]
+                lowest[before] = min(lowest[before], lowest[node])
+            if lowest[node] == index[node]:
+                parts.append({path.pop()})
+                while node not in parts[-1]:
+                    parts[-1].add(path.pop())
+                on_path -= parts[-1]
+    return sorted(parts, key=min)
 
 
-def _reachable(after: list[set[int]], start: int) -> set[int]:
-    found: set[int] = set()
-    waiting = list(after[start])
-    while waiting:
-        node = waiting.pop()
-        if node not in found:
-            found.add(node)
-            waiting.extend(after[node])
-    return found
+class _Fusing:
+    """Mutable: groups of row functions while each is joined with the one that feeds it."""
 
+    def __init__(self, program: Program, groups: list[list[Operator]], why_not: Capability) -> None:
+        self.program = program
+        self.why_not = why_not
+        self.number = {op.id: n for n, op in enumerate(in_dependency_order(program))}
+        #: The group of an operator, and what a group has become part of.
+        self.home = {op.id: group for group in groups for op in group}
+        self.groups = groups
+        self.joined: dict[int, list[Operator]] = {}
 
-def _fuse(
-    program: Program, groups: list[list[Operator]], why_not: Capability
-) -> list[list[Operator]]:
-    """Join each row step with the row step that feeds all its inputs, where it compiles."""
-    producers = program.producers()
-    home: dict[str, list[Operator]] = {op.id: group for group in groups for op in group}
-    for group in groups:
-        if not all(isinstance(op.function, ROW_FUNCTIONS) for op in group):
-            continue
+    def fuse(self) -> list[list[Operator]]:
+        rows = [g for g in self.groups if all(isinstance(o.function, ROW_FUNCTIONS) for o in g)]
+        self.is_row = {id(g) for g in rows}
+        self.join(rows)
+        return [g for g in self.groups if id(g) not in self.joined]
+
+    def join(self, some: list[list[Operator]]) -> None:
+        """Join all of them if that compiles, else one half after the other.
+
+        What follows from each other is so tried a few times, not once for each operator.
+        """
+        grown: dict[int, list[list[Operator]]] = {}
+        for group in some:
+            feeder = self.feeder(group)
+            if feeder is not None:
+                self.joined[id(group)] = feeder
+                grown.setdefault(id(feeder), [feeder]).append(group)
+        together = [
+            sorted((op for g in groups for op in g), key=lambda op: self.number[op.id])
+            for groups in grown.values()
+        ]
+        if all(self.why_not(self.program, tuple(ops)) is None for ops in together):
+            for groups, ops in zip(grown.values(), together, strict=True):
+                groups[0][:] = ops
+            return
+        for groups in grown.values():
+            for group in groups[1:]:
+                del self.joined[id(group)]
+        if len(some) > 1:
+            middle = len(some) // 2
+            self.join(some[:middle])
+            self.join(some[middle:])
+
+    def feeder(self, group: list[Operator]) -> list[Operator] | None:
+        """The group of row functions that all inputs of a group come from, if there is one."""
+        producers = self.program.producers()
         outside = {q for op in group for q in op.inputs} - {q for op in group for q in op.outputs}
-        feeders = {id(home[producers[q].id]) if q in producers else None for q in outside}
-        if len(feeders) != 1 or None in feeders:
-            continue
-        feeder = home[producers[next(iter(outside))].id]
-        if not all(isinstance(op.function, ROW_FUNCTIONS) for op in feeder):
-            continue
-        together = _in_order(program, feeder + group)
-        if why_not(program, tuple(together)) is None:
-            feeder[:] = together
-            home.update({op.id: feeder for op in group})
-    return list({id(g): g for g in home.values()}.values())
+        if not all(q in producers for q in outside):
+            return None
+        feeders = {id(f): f for q in outside for f in [self.now(producers[q])]}
+        (feeder, *others) = feeders.values()
+        return feeder if not others and id(feeder) in self.is_row else None
+
+    def now(self, op: Operator) -> list[Operator]:
+        """The group that an operator is in by now."""
+        group = self.home[op.id]
+        while id(group) in self.joined:
+            group = self.joined[id(group)]
+        return group
 
 
 def _fuse_windows(
@@ -145,36 +197,38 @@ def _fuse_windows(
     """Join each window with what reads it, where one kernel can do the work of both."""
     readers = program.consumers()
     alone = {group[0].id: group for group in groups if len(group) == 1}
+    gone: set[int] = set()
     for window in [op for (op,) in alone.values() if isinstance(op.function, Range)]:
         reader = readers.get(window.outputs[0])
         if reader is None or reader[0].id not in alone:
             continue
         pair = (window, reader[0])
         if why_not(program, pair) is None:
-            alone[reader[0].id][:] = pair
-            groups.remove(alone.pop(window.id))
-            del alone[reader[0].id]
-    return groups
-
-
-def _in_order(program: Program, ops: Iterable[Operator]) -> list[Operator]:
-    wanted = {op.id for op in ops}
-    return [op for op in in_dependency_order(program) if op.id in wanted]
+            alone.pop(reader[0].id)[:] = pair
+            gone.add(id(alone.pop(window.id)))
+    return [group for group in groups if id(group) not in gone]
 
 
 def _ordered(program: Program, groups: list[list[Operator]]) -> list[list[Operator]]:
-    """Groups, producers before consumers."""
-    ready = set(program.input_names)
-    waiting = list(groups)
+    """Groups, producers before consumers, and else as they are."""
+    home = {q: n for n, group in enumerate(groups) for op in group for q in op.outputs}
+    needs = [
+        {home[q] for op in group for q in op.inputs if q in home} - {n}
+        for n, group in enumerate(groups)
+    ]
+    users: dict[int, list[int]] = {}
+    for number, some in enumerate(needs):
+        for other in some:
+            users.setdefault(other, []).append(number)
+    ready = [number for number, some in enumerate(needs) if not some]  # a heap: it is sorted
     ordered: list[list[Operator]] = []
-    while waiting:
-        chosen = next(
-            g for g in waiting
-            if {q for op in g for q in op.inputs} <= ready | {q for op in g for q in op.outputs}
-        )  # fmt: skip
-        waiting.remove(chosen)
-        ordered.append(chosen)
-        ready |= {q for op in chosen for q in op.outputs}
+    while ready:
+        chosen = heapq.heappop(ready)
+        ordered.append(groups[chosen])
+        for user in users.get(chosen, ()):
+            needs[user].discard(chosen)
+            if not needs[user]:
+                heapq.heappush(ready, user)
     return ordered
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from millstream.calculus.parser import parse_expression, type_hint
 from millstream.calculus.syntax import Constant
 from millstream.calculus.types import DURATION, TYPES_BY_NAME, Field, Schema
+from millstream.connectors.values import TIME_UNITS
 from millstream.errors import CheckError, Fault, ParseError, listing, suggest
 from millstream.languages import LANGUAGES
 from millstream.languages.sheets.bindings import (
@@ -51,6 +52,8 @@ class StreamTable:
     idle: int | None = None
     span: Span | None = field(default=None, compare=False)
     is_read_once: bool = False
+    #: What numbers count in columns of times.
+    unit: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +197,7 @@ class _Reader:
             plain = (*plain, "once")
         options = ("rows", "seed", "start", "interval", "rate", "generate")
         self.keys(table, here, plain + options)
-        time = self.text(table, here, "time") if "time" in table else None
+        time, unit = self.time(table, here)
         slack = self.duration(here, table, "slack") if "slack" in table else 0
         idle = self.duration(here, table, "idle") if "idle" in table else None
         given = {k: v for k, v in table.items() if k in options}
@@ -203,8 +206,24 @@ class _Reader:
         return StreamTable(
             name, section == "relation", self.text(table, here, "source"),
             self.columns(here, table), time, slack, given, self.texts(table, here, "options"),
-            idle, self.place(here), self.once(here, table),
+            idle, self.place(here), self.once(here, table), unit,
         )  # fmt: skip
+
+    def time(self, table: dict[str, Any], here: str) -> tuple[str | None, str | None]:
+        """The column of the event time, and what its numbers count: `"at"`, or a table."""
+        given = table.get("time")
+        if not isinstance(given, dict):
+            return (self.text(table, here, "time") if "time" in table else None), None
+        known = ("column", "unit")
+        for key in given:
+            if key not in known:
+                hint = f"it can have: {listing(known)}. {suggest(key, known) or ''}".strip()
+                self.fail(f'unknown key "{key}" in "time"', self.place(here, "time"), hint)
+        unit = given.get("unit")
+        if "unit" in given and unit not in TIME_UNITS:
+            hint = f"units are: {listing(TIME_UNITS)}"
+            self.fail(f"unknown unit of times {unit!r}", self.place(here, "time"), hint)
+        return (self.text(given, here, "column") if "column" in given else None), unit
 
     def once(self, here: str, table: dict[str, Any]) -> bool:
         """Whether a relation is read once and has no times."""

@@ -141,7 +141,10 @@ class _Linker:
         time = stream.time or next((one.time for one in readers if one.time), None)
         slack = stream.slack or max((one.slack for one in readers), default=0)
         is_log = any(one.is_log for one in readers)
-        return Input(stream.name, type_, None if once else time, slack, stream.span, once, is_log)
+        return Input(
+            stream.name, type_, None if once else time, slack, stream.span, once, is_log,
+            unit=stream.unit,
+        )  # fmt: skip
 
     def _wires(
         self,

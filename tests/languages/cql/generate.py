@@ -181,7 +181,9 @@ class Draft:
                                 f"x0.a < {alias}.a", f"x0.a + 1 = {alias}.a",
                                 f"x0.a + 1 = {alias}.a + 1")  # fmt: skip
                 kind = self.pick(",", ",", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN")
-                if kind == ",":
+                if number == 1 and kind != "," and self.chance(4):
+                    text = f"{text} {kind} {item} USING (a)"
+                elif kind == ",":
                     text = f"{text}, {item}" if "JOIN" not in text else f"{text} CROSS JOIN {item}"
                     conditions.append(tie)
                 else:
@@ -255,7 +257,9 @@ class Draft:
         """A query in whose conditions, groups and select list subqueries stand as values."""
         hole, source = self.hole()
         column = f"x.{COLUMNS[source.name][1]}"
-        match self.pick("where", "where", "all", "all", "list", "having", "with"):
+        match self.pick("where", "where", "all", "all", "list", "having", "with", "deep", "deep"):
+            case "deep":
+                return f"SELECT {column} AS v FROM {hole} AS x WHERE {self.deep(column)}"
             case "where":
                 compared = f"{column} {self.pick('>=', '=', '<')} {self.value('x')}"
                 return f"SELECT {column} AS v FROM {hole} AS x WHERE {compared}"
@@ -273,6 +277,24 @@ class Draft:
                 first = f"p AS (SELECT x.a AS a, {column} AS b FROM {hole} AS x)"
                 second = f"q (v) AS (SELECT p.b FROM p WHERE p.b >= {self.value('p')})"
                 return f"WITH {first}, {second} SELECT q.v AS v FROM q, p WHERE p.a = q.v"
+
+    def deep(self, column: str) -> str:
+        """A condition with subqueries that read the outer row deeper than in their WHERE."""
+        (first, source), second = self.hole(), f"{self.hole()[0]} AS z"
+        number = f"y.{COLUMNS[source.name][1]}"
+        tie = self.pick("z.a = x.a", "z.a > x.a", "z.a = x.a AND z.a = y.a", f"z.a = {column}")
+        asked = self.pick(f"EXISTS (SELECT 1 FROM {second} WHERE {tie})",
+                          f"y.a NOT IN (SELECT z.a FROM {second} WHERE {tie})",
+                          f"{number} >= (SELECT MIN(z.a) FROM {second} WHERE {tie})")  # fmt: skip
+        both = self.pick(asked, f"y.a = x.a AND {asked}", f"({asked} OR y.a = x.a)")
+        groups = f"SELECT SUM({number}) FROM {first} AS y WHERE {both} GROUP BY y.a"
+        return self.pick(
+            f"EXISTS (SELECT 1 FROM {first} AS y WHERE {both})",
+            f"NOT EXISTS (SELECT 1 FROM {first} AS y WHERE {both})",
+            f"x.a IN (SELECT {number} FROM {first} AS y WHERE {both})",
+            f"{column} IN ({groups})", f"x.a <= ALL ({groups} HAVING COUNT(*) <= x.a)",
+            f"(SELECT SUM({number} + x.a) FROM {first} AS y WHERE {both}) >= 0",
+        )  # fmt: skip
 
     def aggregate(self, number: str) -> str:
         return self.pick("COUNT(*)", f"COUNT(*) FILTER (WHERE {number} > 0)",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import zipfile
 from pathlib import Path
 
@@ -63,6 +64,60 @@ def test_a_document_type(tmp_path: Path) -> None:
     path = save(tmp_path / "doctype.xlsx", {"A1": 1})
     doctype = b'<!DOCTYPE x [<!ENTITY a "aaaa">]><worksheet '
     refused(rewritten(path, "xl/worksheets/sheet1.xml", b"<worksheet ", doctype), "DOCTYPE")
+
+
+SHEET = "xl/worksheets/sheet1.xml"
+
+
+@pytest.mark.parametrize("value", ["inf", "-INF", "nan", "1e999", "abc", "1,5"])
+def test_a_value_that_is_no_number(tmp_path: Path, value: str) -> None:
+    path = save(tmp_path / "value.xlsx", {"B2": 17})
+    bad = rewritten(path, SHEET, b"<v>17</v>", f"<v>{value}</v>".encode())
+    refused(bad, f'S!B2 holds "{value}", which is no number')
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "what"),
+    [
+        (b'<row r="1"', b'<row r="x"', 'r="x" is no number'),
+        (b't="n"', b't="s"', None),
+        (b'<row r="1"', b'<row r="99999999"', None),
+        (b'r="A1" t', b"t", None),
+        (b'<row r="1"><c r="A1" t="n">', b'<row r="1048577"><c>', "outside a worksheet"),
+        (b'<c r="A1" t="n"><v>17</v>', b'<c r="A1" t="s"><v>x</v>', "no number"),
+    ],
+)
+def test_a_worksheet_with_strange_tags(
+    tmp_path: Path, old: bytes, new: bytes, what: str | None
+) -> None:
+    path = rewritten(save(tmp_path / "tags.xlsx", {"A1": 17}), SHEET, old, new)
+    if what is None:
+        load(path)
+    else:
+        refused(path, what)
+
+
+def test_a_cell_without_an_address_is_the_next_one_of_its_row(tmp_path: Path) -> None:
+    path = save(tmp_path / "next.xlsx", {"B4": 1, "C4": 2})
+    bare = rewritten(path, SHEET, b' r="C4"', b"")
+    assert (2.0, False) == load(bare).get("C4")
+    assert (1.0, False) == load(rewritten(path, SHEET, b'<c r="B4"', b"<c")).get("A4")
+
+
+def test_a_workbook_of_too_many_cells_is_refused_soon(tmp_path: Path) -> None:
+    rows = "".join(f'<row r="{n}">{{}}</row>' for n in range(1, 4))
+    cells = "<c><v>1</v></c><c><v>2.75</v></c><c><f>A1+1</f><v/></c>" * 450_000
+    path = save(tmp_path / "small.xlsx", {"A1": 1})
+    target = path.with_name("large.xlsx")
+    with zipfile.ZipFile(path) as book, zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as out:
+        for name in book.namelist():
+            head, _, tail = book.read(name).partition(b"<sheetData>")
+            out.writestr(name, head + (
+                b"<sheetData>" + rows.format(cells, cells, cells).encode() + tail
+                if name == SHEET else b""))  # fmt: skip
+    start = time.process_time()
+    refused(target, "more than 3,000,000 cells")
+    assert time.process_time() - start < 2
 
 
 def test_a_missing_file(tmp_path: Path) -> None:

@@ -86,11 +86,13 @@ class Run:
             arrivals[name], unsound = source.release(mark)
             self.report.take_rejected(name, rejected_changes(name, unsound), self.job)
         ticks = self.engine.ticks_of(arrivals)
-        queues = self.engine.round(arrivals, mark, ticks)
-        for name in self.job.program.outputs:
-            batch = queues[name] if name in self.consolidated else finished(queues[name])
-            self.report.outputs[name] += len(batch)
-            self.job.writers[name].write(batch)
+        for queues in self.engine.round(arrivals, mark, ticks):
+            for name in self.job.program.outputs:
+                batch = queues[name]
+                if name not in self.consolidated:
+                    batch = finished(batch)
+                self.report.outputs[name] += len(batch)
+                self.job.writers[name].write(batch)
         self.report.mark = mark
         self.progress(self.report)
 

@@ -30,8 +30,18 @@ from millstream.state.files import LocalFiles
 class Delivery:
     """Mutable: knows which batch each sink needs next."""
 
-    def __init__(self, job: Job, layout: Layout, files: LocalFiles, report: Report) -> None:
+    def __init__(
+        self,
+        job: Job,
+        layout: Layout,
+        files: LocalFiles,
+        report: Report,
+        *,
+        is_lasting: bool = True,
+    ) -> None:
         self.job = job
+        #: Whether a later run can go on; without that a result appears as a whole.
+        self.is_lasting = is_lasting
         self.layout = layout
         self.files = files
         self.report = report
@@ -46,13 +56,17 @@ class Delivery:
     @property
     def needs_all(self) -> bool:
         """Whether some sink must be given everything again in the next run."""
-        plain = any(not knows_batches(sink) for sink in self.sinks.values())
-        return plain or self.job.on_rejected is not None
+        plain = any(not self._takes_batches(sink) for sink in self.sinks.values())
+        return self.is_lasting and (plain or self.job.on_rejected is not None)
+
+    def _takes_batches(self, sink: object) -> bool:
+        """Whether a sink remembers which batches it has, and shows each of them."""
+        return (self.is_lasting or self.job.is_following) and hasattr(sink, "write_batch")
 
     def open(self, job: str, last: int) -> None:
         """Ask every sink where to go on; `last` is the newest batch that is over."""
         for name, sink in self.sinks.items():
-            knows = knows_batches(sink)
+            knows = self._takes_batches(sink)
             self.next[name] = sink.open(job, fresh=last < 0) if knows else 0
         first = min([*self.next.values(), 0 if self.needs_all else last + 1])
         there = self.files.names(FOLDER)
@@ -105,7 +119,7 @@ class Delivery:
             if version < self.next[name]:
                 continue
             batch = outputs.get(name)
-            if knows_batches(sink):
+            if self._takes_batches(sink):
                 sink.write_batch(version, empty_batch(self._type(name)) if batch is None else batch)
             elif batch is not None:
                 if isinstance(sink, PartsWriter):
@@ -140,8 +154,3 @@ def _in_log_order(batches: list[Batch], type_: QueueType) -> Batch:
     whole = concat_batches(batches, type_)
     assert whole.rank is not None
     return whole.take(np.argsort(whole.rank, kind="stable"))
-
-
-def knows_batches(sink: object) -> bool:
-    """Whether a sink remembers which batches it has."""
-    return hasattr(sink, "write_batch")

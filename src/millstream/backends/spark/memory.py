@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from millstream.backends.spark.blobs import decode_batch, encode_batch
 from millstream.backends.spark.layout import Description, Layout
 from millstream.backends.spark.order import in_order
 from millstream.calculus.types import QueueType
 from millstream.kernels.presence import Presence
 from millstream.kernels.rounds import StepRunner
 from millstream.plan.batch import Array, Batch, empty_batch
+from millstream.plan.blobs import decode_batch, encode_batch
 from millstream.state.files import LocalFiles
 
 
@@ -96,7 +96,7 @@ class Memory:
     description: Description
     layout: Layout
     files: LocalFiles
-    types: dict[str, QueueType]
+    types: Mapping[str, QueueType]
     buckets: dict[tuple[int, int], Bucket] = field(default_factory=dict)
 
     def new_bucket(self, stage: int) -> Bucket:

@@ -14,28 +14,31 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from millstream.backends.spark.arrangement import DONE, Arrangement, name_of, path_of
 from millstream.backends.spark.manifest import last_manifest
 from millstream.backends.spark.spec import InputSpec, SourceSpec
-from millstream.connectors.location import Format, files_now
-from millstream.connectors.pieces import START, Piece, is_growable, next_piece
+from millstream.connectors.location import files_now
+from millstream.connectors.pieces import (
+    START,
+    Piece,
+    Place,
+    is_counted_in_rows,
+    is_growable,
+    next_piece,
+)
 from millstream.state.codec import DamagedState
 from millstream.state.files import LocalFiles
 from millstream.state.records import read_record, write_record
 
 #: After so many changed files a plan refers to a new list of all files.
 FILES_PER_LIST = 256
-#: Taken to its end, and nothing can be added to it.
-_DONE = -1
 _GENERATOR = "generator"
-#: Formats whose pieces are counted in rows, not in bytes, so that they can be cut anywhere.
-_COUNTED_IN_ROWS = (Format.PARQUET, Format.GENERATOR)
 #: A part of a task's share that is not worth a piece of its own.
 _SLIVER = 0.05
 #: A byte of a gz file holds no more than so many.
 _MOST_COMPRESSED = 1_040
 
 Plan = dict[str, Any]
-Place = tuple[int, int]
 
 
 def plan_name(seq: int) -> str:
@@ -51,10 +54,20 @@ class Planner:
     clock: Callable[[], float] = time.monotonic
     there: dict[str, list[str]] | None = None
     _heard: dict[str, float] = field(default_factory=dict)
+    arrangement: Arrangement = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.arrangement = Arrangement.of(self.files)
 
     def freeze(self) -> None:
-        """A finite run takes what is there when it starts."""
-        self.there = self._now()
+        """A finite run takes what was there when it started, in time order."""
+        order = self.arrangement.order
+        self.there = {
+            one.name: [path for path, _ in order[one.name]]
+            if one.name in order
+            else list(_names(one))
+            for one in self.spec.inputs
+        }
 
     def next(self, seq: int) -> int:
         """The number after the last planned batch; the next one is planned if it can be."""
@@ -73,7 +86,7 @@ class Planner:
             # Spark has forgotten what it has done; a new plan would do it differently.
             raise DamagedState(f"the file {plan_name(seq)} of the checkpoint is missing")
         taken = self._taken(before)
-        there = self.there if self.there is not None else self._now()
+        there = self.there if self.there is not None else self._now(taken)
         log = done["log"] if done is not None else {}
         plan: Plan = {
             "pieces": {}, "silent": {}, "since": {}, "positions": {},
@@ -82,7 +95,8 @@ class Planner:
             "largest": {name: one["largest"] for name, one in log.items()},
         }  # fmt: skip
         for one in self.spec.inputs:
-            self._take(one, there[one.name], taken.get(one.name, {}), before, plan)
+            places = self.arrangement.taken(one.name, taken.get(one.name, {}))
+            self._take(one, there[one.name], places, before, plan)
         plan["is_last"] = all(plan["silent"].values()) and not self.spec.is_following
         if not self._is_worth_it(plan, before):
             return None
@@ -95,13 +109,7 @@ class Planner:
         return read_record(self.files, plan_name(seq - 1)) if seq else None
 
     def _taken(self, before: Plan | None) -> dict[str, dict[str, Place]]:
-        if before is None:
-            return {}
-        old, since = {}, _since(before)
-        if before["base"] is not None:
-            stored = read_record(self.files, f"sources/{before['base']:09}.taken")
-            old = json.loads(stored["taken"])
-        return {n: {**old.get(n, {}), **since.get(n, {})} for n in {*old, *since}}
+        return _taken(self.files, before)
 
     def _take(
         self,
@@ -141,18 +149,18 @@ class Planner:
         most = max(1, min(self.spec.batch_bytes, self.spec.piece_bytes))
         for path in there:
             first, line = taken.get(path, START)
-            while first != _DONE:
+            while first != DONE[0]:
                 piece = self._piece(one, path, first, line, most)
                 if piece is None:
                     if self._is_complete(one, path, first):
-                        yield path, None, (_DONE, 0)
+                        yield path, None, DONE
                     break
                 first, line = piece.last, piece.next_line
                 yield path, piece, (first, line)
 
     def _piece(self, one: InputSpec, path: str, first: int, line: int, most: int) -> Piece | None:
         if path != _GENERATOR:
-            file = one.location.base / path
+            file = path_of(self.spec.checkpoint, one.location, path)
             is_final = not self.spec.is_following
             return next_piece(one.location, one.input, file, first, line, most, final=is_final)
         piece = next_piece(one.location, one.input, None, first, line, most, final=True)
@@ -176,7 +184,7 @@ class Planner:
         if path == _GENERATOR:
             settings = one.location.generator
             return settings is None or first >= settings.rows
-        if is_growable(one.location, one.location.base / path):
+        if is_growable(one.location, Path(path)):
             return False
         return first > 0 or not self.spec.is_following
 
@@ -205,8 +213,36 @@ class Planner:
         write_record(self.files, f"sources/{seq:09}.taken", record)
         plan["base"], plan["since"] = seq, {}
 
-    def _now(self) -> dict[str, list[str]]:
-        return {one.name: list(_names(one)) for one in self.spec.inputs}
+    def _now(self, taken: dict[str, dict[str, Place]]) -> dict[str, list[str]]:
+        """What a finite run has left in its order, then all others by name."""
+        there: dict[str, list[str]] = {}
+        for one in self.spec.inputs:
+            left = self.arrangement.unfinished(one.name, taken.get(one.name, {}))
+            first = [path for path, _ in left]
+            there[one.name] = list(dict.fromkeys([*first, *_names(one)]))
+        return there
+
+
+def taken_so_far(files: LocalFiles) -> dict[str, dict[str, Place]]:
+    """How far the files of each input have been taken, by all that has been planned."""
+    plans = [name for name in files.names("sources") if name.endswith(".plan")]
+    return _taken(files, read_record(files, f"sources/{plans[-1]}") if plans else None)
+
+
+def _taken(files: LocalFiles, before: Plan | None) -> dict[str, dict[str, Place]]:
+    if before is None:
+        return {}
+    old, since = {}, _since(before)
+    if before["base"] is not None:
+        stored = read_record(files, f"sources/{before['base']:09}.taken")
+        old = json.loads(stored["taken"])
+    return {
+        n: {
+            path: (first, line)
+            for path, (first, line) in {**old.get(n, {}), **since.get(n, {})}.items()
+        }
+        for n in {*old, *since}
+    }
 
 
 def _since(plan: Plan | None) -> dict[str, dict[str, Place]]:
@@ -224,13 +260,11 @@ def _most_rows(path: str, piece: Piece) -> int:
 
 
 def _names(one: InputSpec) -> Iterator[str]:
-    """Files as the checkpoint knows them: a job may be moved together with its input."""
     if one.location.path is None:
         yield _GENERATOR
         return
-    base = one.location.base
     for path in files_now(one.location):
-        yield str(path.relative_to(base)) if path.is_relative_to(base) else str(path)
+        yield name_of(one.location, path)
 
 
 #: A task reads runs of pieces of inputs: (input, number of the segment, pieces).
@@ -256,16 +290,14 @@ def shares(spec: SourceSpec, plan: Plan) -> list[Share]:
 
 def _cut_to_shares(one: InputSpec, pieces: list[Any], done: int, size: float) -> Iterator[Any]:
     """Pieces that are counted in rows, cut where the share of a task ends."""
-    if one.location.format not in _COUNTED_IN_ROWS:
-        yield from pieces
-        return
-    for whole in _joined(pieces):
+    for whole in _joined(one, pieces):
         piece = whole
         while True:
             room = size - done % size
             if room < _SLIVER * size:
                 room += size
-            if piece[5] <= room + _SLIVER * size or piece[2] - piece[1] == 1:
+            can_be_cut = piece[2] - piece[1] > 1 and _is_counted_in_rows(one, piece[0])
+            if piece[5] <= room + _SLIVER * size or not can_be_cut:
                 break
             part, piece = _cut(piece, room / piece[5])
             yield part
@@ -274,12 +306,17 @@ def _cut_to_shares(one: InputSpec, pieces: list[Any], done: int, size: float) ->
         done += piece[5]
 
 
-def _joined(pieces: list[Any]) -> list[Any]:
+def _is_counted_in_rows(one: InputSpec, path: str) -> bool:
+    return is_counted_in_rows(one.location, Path(path))
+
+
+def _joined(one: InputSpec, pieces: list[Any]) -> list[Any]:
     """Pieces of a file that follow one another as one: Parquet is decoded from a group's start."""
     found: list[Any] = []
     for path, first, last, line, next_line, size, position in pieces:
         before = found[-1] if found else None
-        if before is not None and before[0] == path and before[2] == first:
+        is_next = before is not None and before[0] == path and before[2] == first
+        if before is not None and is_next and _is_counted_in_rows(one, path):
             found[-1] = [*before[:2], last, before[3], next_line, before[5] + size, before[6]]
         else:
             found.append([path, first, last, line, next_line, size, position])
@@ -319,5 +356,5 @@ def tasks_of(spec: SourceSpec, files: LocalFiles, seq: int) -> list[ReadingTask]
     ]
 
 
-def file_of(one: InputSpec, path: str) -> Path | None:
-    return None if path == _GENERATOR else one.location.base / path
+def file_of(spec: SourceSpec, one: InputSpec, path: str) -> Path | None:
+    return None if path == _GENERATOR else path_of(spec.checkpoint, one.location, path)

@@ -134,7 +134,7 @@ class ShareTask:
         writer = SegmentWriter(self.spec, one, segment, largest, self.task.floor)
         for path, first, last, line, next_line, size, start in pieces:
             piece = Piece(first, last, line, next_line, size)
-            reader = open_piece(one.location, one.input, file_of(one, path), piece)
+            reader = open_piece(one.location, one.input, file_of(self.spec, one, path), piece)
             position = start
             try:
                 for turn, chunk in enumerate(reader.chunks()):

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from millstream.backends.job import BatchFigures, Job, Progress, Report, no_progress
+from millstream.backends.spark.arrangement import FOLDER, Arrangement, Taken
 from millstream.backends.spark.aside import Aside
 from millstream.backends.spark.checkpoint import REBUILD, Checkpoint
 from millstream.backends.spark.clock import Known
@@ -35,18 +36,25 @@ from millstream.backends.spark.manifest import (
     manifest_of,
     write_manifest,
 )
+from millstream.backends.spark.planning import taken_so_far
 from millstream.backends.spark.points import reached
 from millstream.backends.spark.scratch import scratch_folder
-from millstream.backends.spark.session import DEFAULT_MASTER, abandon, start_session
+from millstream.backends.spark.session import (
+    DEFAULT_MASTER,
+    LOG,
+    abandon,
+    is_over,
+    require_spark,
+    start_session,
+)
 from millstream.backends.spark.spec import InputSpec, SourceSpec, spec_to_json
 from millstream.backends.spark.wire import SCHEMA, message_of
 from millstream.backends.spark.worker import TURN, Turn, run_stage
 from millstream.calculus.functions import Rstream
 from millstream.calculus.graph import Input
 from millstream.calculus.text import render
-from millstream.connectors.location import Format, Location, parse_location
-from millstream.connectors.write import open_writer
-from millstream.errors import MillstreamError, RunError
+from millstream.connectors.location import Location, parse_location
+from millstream.errors import MillstreamError, RunError, Stopped
 from millstream.state.codec import DamagedState
 
 #: Spark has done what we do not know of.
@@ -60,8 +68,6 @@ DEFAULT_BATCH_BYTES = int(os.environ.get("MILLSTREAM_SPARK_BATCH_BYTES", str(64 
 SNAPSHOT_EVERY = 20
 #: A large state is written whole less often, but at least after so many times as long.
 _PATIENCE = 10
-#: Formats that have no file, and that tasks can read all the same.
-_READ_BY_TASKS = (Format.GENERATOR, Format.SPARK)
 POLL_SECONDS = 0.2
 POLL = "200 milliseconds"
 
@@ -75,6 +81,10 @@ class Settings:
     buckets: int
     batch_bytes: int
     snapshot_every: int
+    #: What Spark has to say; where a run fails, somebody will want to read it.
+    log: Path
+    #: Whether the checkpoint is there for later runs.
+    is_lasting: bool
     ui: bool = False
     rebuild: bool = False
 
@@ -97,15 +107,24 @@ def run(
 
     A Spark session that is given is used and left running.
     """
+    require_spark()
     folder = Path(checkpoint or tempfile.mkdtemp(dir=scratch_folder())).resolve()
+    log = folder / LOG if checkpoint else Path(f"{folder.parent}-{folder.name}.log")
     settings = Settings(
-        master, partitions or os.cpu_count() or 2, buckets, batch_bytes, snapshot_every, ui, rebuild
-    )
+        master, partitions or os.cpu_count() or 2, buckets, batch_bytes, snapshot_every, log,
+        checkpoint is not None, ui, rebuild,
+    )  # fmt: skip
+    is_named = False
     try:
         return SparkRun(job, progress, folder, settings, session).to_the_end()
+    except MillstreamError as fault:
+        is_named = str(log) in str(fault)
+        raise
     finally:
         if checkpoint is None:
             shutil.rmtree(folder, ignore_errors=True)
+            if not is_named:
+                log.unlink(missing_ok=True)
 
 
 class StoppedError(Exception):
@@ -131,7 +150,9 @@ class SparkRun:
             self.layout.is_together,
         )  # fmt: skip
         self.report = Report.for_program(job.program)
-        self.delivery = Delivery(job, self.layout, self.checkpoint.files, self.report)
+        self.delivery = Delivery(
+            job, self.layout, self.checkpoint.files, self.report, is_lasting=settings.is_lasting
+        )
         self.last: Manifest = first_manifest(job.program)
         self.known: tuple[Known, ...] = ()
         #: A batch is handed over to the sinks while the next one is computed.
@@ -153,23 +174,32 @@ class SparkRun:
             if self.session is None:
                 self.own = self.session = start_session(
                     self.settings.master, self.checkpoint.folder, self.settings.partitions,
-                    ui=self.settings.ui,
+                    ui=self.settings.ui, log=self.settings.log,
                 )  # fmt: skip
+            if self.job.stopped():
+                raise Stopped("stopped before anything was read")
             self._query(spec)
             self._end_time(spec)
             self._wait_for_sinks()
+            if not self.job.is_following and not self.was_stopped:
+                Arrangement(self.checkpoint.files).forget_copies()
         except Exception as fault:
             self.handing_over.end()  # a sink must not be closed while it is written to
             if isinstance(fault, DamagedState):
                 raise self._damaged(str(fault)) from None
+            if not isinstance(fault, MillstreamError) and self.session and is_over(self.session):
+                raise self._java_ended() from None
             raise
         except KeyboardInterrupt:
             if self.own is not None:
                 abandon(self.own)
                 self.own = None
+            self.handing_over.end()
             raise
         finally:
-            if self.own is not None:
+            if self.own is not None and is_over(self.own, 0.0):
+                abandon(self.own)
+            elif self.own is not None:
                 self.own.stop()
             self.checkpoint.close()
         return self.report
@@ -256,7 +286,6 @@ class SparkRun:
         """Spark's errors are pages long; the last Python error in them is the reason."""
         if isinstance(self.fault, MillstreamError):
             return self.fault
-        log = self.checkpoint.folder / "spark.log"
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         reasons = [line for line in lines if _PYTHON_ERROR.match(line)]
         reason = reasons[-1] if reasons else lines[0]
@@ -264,7 +293,14 @@ class SparkRun:
             return self._damaged(reason.partition("DamagedState: ")[2])
         if any(_FULL in line for line in lines):
             return self._full()
-        return RunError(f"Spark stopped: {reason}", hint=f"its log is {log}")
+        return RunError(f"Spark stopped: {reason}", hint=f"its log is {self.settings.log}")
+
+    def _java_ended(self) -> RunError:
+        return RunError(
+            "the Java that runs Spark has ended; somebody, or the system for want of memory, "
+            "has ended it",
+            hint=f"its log is {self.settings.log}",
+        )
 
     def _damaged(self, reason: str) -> RunError:
         return RunError(reason, hint=REBUILD, place=str(self.checkpoint.folder))
@@ -359,11 +395,14 @@ class SparkRun:
 
     def _spec(self) -> SourceSpec:
         specs = []
+        arrangement = Arrangement.of(self.checkpoint.files)
+        taken = taken_so_far(self.checkpoint.files)
         for number, one in enumerate(self.job.program.inputs):
-            input_, location = self._reachable(one)
+            location = self._reachable(one, arrangement, taken.get(one.name, {}))
             target = self.layout.targets[one.name]
             queue = self.layout.number(one.name)
-            specs.append(InputSpec(input_, location, number, queue, target.stage, target.key))
+            specs.append(InputSpec(one, location, number, queue, target.stage, target.key))
+        arrangement.save()
         has_ticks = any(isinstance(op.function, Rstream) for op in self.job.program.operators)
         return SourceSpec(
             tuple(specs), self.checkpoint.folder, self.settings.partitions,
@@ -371,21 +410,14 @@ class SparkRun:
             has_ticks, self.job.is_following,
         )  # fmt: skip
 
-    def _reachable(self, one: Input) -> tuple[Input, Location]:
-        """Where a task can read an input; what only we can read is put into a file first."""
+    def _reachable(self, one: Input, arrangement: Arrangement, taken: Taken) -> Location:
+        """Where tasks can read an input, in time order unless they are to follow it."""
         location = self.job.locations.get(one.name)
         reader = self.job.readers[one.name]
-        if location is not None and (location.path or location.format in _READ_BY_TASKS):
-            reader.close()
-            return one, location
-        target = parse_location(f"inputs/{one.name}.parquet", self.checkpoint.folder)
-        assert target.path is not None
-        target.path.parent.mkdir(exist_ok=True)
-        writer = open_writer(target, one.type)
-        for chunk in reader.chunks():
-            self.report.inputs[one.name].read += len(chunk.rejected)
-            self.report.take_rejected(one.name, chunk.rejected, self.job)
-            writer.write(chunk.batch)
+        if location is None or (location.path is None and not location.is_in_order):
+            arrangement.keep(one, reader, is_following=self.job.is_following)
+            return parse_location(f"parquet:{FOLDER}/{one.name}", self.checkpoint.folder)
         reader.close()
-        writer.close()
-        return replace(one, time=None), target
+        if location.is_at_hand and not self.job.is_following and not one.is_read_once:
+            arrangement.arrange(one, location, taken)
+        return location

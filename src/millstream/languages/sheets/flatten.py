@@ -43,9 +43,14 @@ from millstream.formulas.table import STREAM_FUNCTIONS
 from millstream.formulas.values import Scalar
 from millstream.formulas.workbook import Workbook, address_of, key_of, place_of
 from millstream.languages.sheets.elementwise import windows_of_formulas
-from millstream.languages.sheets.names import check_functions, undefined_names, without_names
+from millstream.languages.sheets.names import (
+    answered,
+    misuses,
+    undefined_names,
+    without_names,
+)
 from millstream.languages.sheets.order import ordered
-from millstream.languages.sheets.windows import check_windows
+from millstream.languages.sheets.windows import check_triggers, check_windows
 
 _ARGUMENTS = {"WINDOW": (2, 3), "WINDOWROWS": (2, 3), "PRE": (3, 3), "SELECT": (2, 2)}
 _USAGE = {
@@ -61,15 +66,16 @@ class Flattened:
     """The cells that can change, in an order in which they can be computed, and the rest.
 
     `faults` are those of the cells that were asked for; `broken` says which cells cannot be
-    computed, with the first reason. `undefined` are names without a meaning: to Excel they are
-    `#NAME?`, a value like others.
+    computed, with the first reason. `doubtful` is what only a program is refused for: to Excel a
+    name without a meaning is `#NAME?`, a value like others, and what never changes may yet be given
+    values.
     """
 
     cells: tuple[SheetCell, ...]
     constants: dict[Address, Scalar]
     faults: tuple[Fault, ...]
     broken: dict[Address, Fault]
-    undefined: tuple[Fault, ...] = ()
+    doubtful: tuple[Fault, ...] = ()
 
 
 def flatten(
@@ -93,11 +99,13 @@ class _Flattener:
     mentions: dict[Address, list[Address]] = field(default_factory=dict)
     broken: dict[Address, Fault] = field(default_factory=dict)
     faults: list[Fault] = field(default_factory=list)
-    undefined: list[Fault] = field(default_factory=list)
+    doubtful: list[Fault] = field(default_factory=list)
     waiting: list[Address] = field(default_factory=list)
     seen: set[Address] = field(default_factory=set)
     #: For cells that no worksheet has: the cell in which their formula stands, and the formula.
     hidden: dict[Address, tuple[Address, Node | None]] = field(default_factory=dict)
+    #: The cell that was made for a part of formulas, by how it is written.
+    parts: dict[str, Address] = field(default_factory=dict)
     #: Formulas that must be constant, with what for and where.
     fixed: list[tuple[Node, str, Address]] = field(default_factory=list)
 
@@ -126,13 +134,20 @@ class _Flattener:
         if home not in worksheet.formulas:
             return
         formula = worksheet.formulas[home]
+        if formula.refused:
+            self._tell(address, formula.refused)
+            return
         try:
-            if formula.refused:
-                raise Unsupported(formula.refused)
             tree = self.workbook.tree(sheet, home)
+        except MillstreamError as error:
+            self._fail(address, error.faults[0])
+            return
+        try:
             tree = without_names(tree, self.workbook, sheet, *place_of(home))
-            check_functions(tree)
+            for wrong in misuses(tree):
+                self._tell(address, wrong)
             self._check_names(tree, address)
+            tree = answered(tree, self._context(address))
             if formula.array is None:
                 self.rules[address] = self._rule(tree, address)
             else:
@@ -141,16 +156,22 @@ class _Flattener:
                 self._mention(address, node)
                 self.rules[address] = Computed(node, True, (row - top, column - left))
         except Unsupported as reason:
-            macros = "; the macros of a workbook are not run" if self.workbook.has_macros else ""
-            self._fail(address, Fault(f"{reason}{macros}", place=self._shown(address)))
+            self._tell(address, str(reason))
         except MillstreamError as error:
             self._fail(address, error.faults[0])
+        if address in self.broken:
+            self.rules.pop(address, None)
+            self._mention(address, tree)  # what it refers to may have faults of its own
+
+    def _tell(self, address: Address, message: str) -> None:
+        macros = "; the macros of a workbook are not run" if self.workbook.has_macros else ""
+        self._fail(address, Fault(f"{message}{macros}", place=self._shown(address)))
 
     def _check_names(self, tree: Node, address: Address) -> None:
         for name in undefined_names(tree):
             known = self.workbook.known_names(address[0])
             what = "is broken, or links to another workbook" if name.casefold() in known else None
-            self.undefined.append(
+            self.doubtful.append(
                 Fault(
                     f'the name "{name}" {what or "is not defined"}',
                     place=self._shown(address),
@@ -185,9 +206,17 @@ class _Flattener:
         return rebuilt(node, lambda n: self._without_streams(n, home))
 
     def _hidden_cell(self, node: Node, home: Address) -> Cell:
-        address = self._new_cell(home, node)
-        self.rules[address] = self._rule(node, address)
-        return Cell(*address)
+        """A cell for a part of a formula; equal parts are one cell."""
+        key = render_formula(node)
+        if key not in self.parts:
+            address = self._new_cell(home, node)
+            try:
+                self.rules[address] = self._rule(node, address)
+            except Unsupported as reason:
+                self._tell(self._home(home), str(reason))
+                return Cell(*address)
+            self.parts[key] = address
+        return Cell(*self.parts[key])
 
     def _new_cell(self, home: Address, node: Node | None = None) -> Address:
         """A cell that no worksheet has, for a part of the formula in another one."""
@@ -240,17 +269,17 @@ class _Flattener:
 
     def _constant(self, node: Node, function: str, home: Address) -> Scalar:
         self.fixed.append((node, function, home))
-        sheet, row, column = self._home(home)
         for area in areas_of(node, self.workbook):
             for address in self._cells_in(*area):
                 if address in self.inputs:
                     raise Unsupported(self._not_fixed(function, address))
                 self.visit(address)
-        context = Context(self.static, self.workbook, sheet, row, column,
-                          uses_1904=self.workbook.uses_1904)  # fmt: skip
-        if isinstance(node, Literal):
-            return node.value
-        return value_of(node, context)
+        return node.value if isinstance(node, Literal) else value_of(node, self._context(home))
+
+    def _context(self, home: Address) -> Context:
+        """Where a formula stands, among the values that never change."""
+        return Context(self.static, self.workbook, *self._home(home),
+                       uses_1904=self.workbook.uses_1904)  # fmt: skip
 
     def _not_fixed(self, function: str, address: Address) -> str:
         what = "the initial value" if function == "PRE" else "the second argument"
@@ -280,7 +309,7 @@ class _Flattener:
         found = [
             (sheet, row, column)
             for row, column in worksheet.filled(top, left, bottom, right)
-            if (key := key_of(row, column)) in worksheet.formulas or key in worksheet.spilled
+            if worksheet.is_formula(key_of(row, column))
         ]
         found += [
             a for a in self.inputs
@@ -318,10 +347,12 @@ class _Flattener:
             self._fail(address, fault)
         for address, fault in check_windows(order, self._shown, self._named_window):
             self._fail(address, fault)
+        unsure = self._reached(self.broken)
+        self.doubtful += check_triggers(order, self._shown, unsure)
         if not self.faults:
             order, _ = ordered(windows_of_formulas(order, self._new_cell), self._shown)
         return Flattened(
-            tuple(order), constants, tuple(self.faults), self.broken, tuple(self.undefined)
+            tuple(order), constants, tuple(self.faults), self.broken, tuple(self.doubtful)
         )
 
     def _shown(self, address: Address) -> str:
@@ -334,11 +365,15 @@ class _Flattener:
 
     def _changing(self) -> dict[Address, None]:
         """The cells that a stream can reach, and those that are made by stream functions."""
+        return self._reached(a for a, r in self.rules.items() if not isinstance(r, Computed))
+
+    def _reached(self, start: Iterable[Address]) -> dict[Address, None]:
+        """Some cells and all that need them."""
         users: dict[Address, list[Address]] = {}
         for address, rule in self.rules.items():
             for other in SheetCell(address, rule, tuple(self.mentions.get(address, ()))).needs:
                 users.setdefault(other, []).append(address)
-        found = {a: None for a, r in self.rules.items() if not isinstance(r, Computed)}
+        found = dict.fromkeys(start)
         waiting = list(found)
         while waiting:
             for user in users.get(waiting.pop(), ()):
@@ -357,9 +392,7 @@ class _Flattener:
                 self._fail(address, error.faults[0])
             return
         assert isinstance(rule, Computed)
-        sheet = next(iter(self.workbook.sheets))
-        context = Context(self.static, self.workbook, sheet, uses_1904=self.workbook.uses_1904)
-        constants[address] = value_of(rule.formula, context)
+        constants[address] = value_of(rule.formula, self._context(address))
 
 
 def with_windows(node: Node, windows: set[Address]) -> Node:

@@ -2,12 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from millstream.formulas.evaluate import Unsupported
-from millstream.formulas.syntax import Call, Group, Name, Node, children, rebuilt, shifted
-from millstream.formulas.table import is_known, why_unknown
-from millstream.formulas.workbook import Workbook
+from millstream.formulas.evaluate import Context, Unsupported, value_of
+from millstream.formulas.precedents import Rectangle, areas_of
+from millstream.formulas.syntax import (
+    Call,
+    Cell,
+    Group,
+    Literal,
+    Name,
+    Node,
+    Range,
+    children,
+    rebuilt,
+    shifted,
+)
+from millstream.formulas.table import (
+    FAMILIES,
+    NAMING,
+    STREAM_FUNCTIONS,
+    is_known,
+    misuse,
+    why_unknown,
+)
+from millstream.formulas.workbook import Workbook, address_of, key_of
 
 
 def without_names(node: Node, workbook: Workbook, sheet: str, row: int, column: int) -> Node:
@@ -15,37 +35,93 @@ def without_names(node: Node, workbook: Workbook, sheet: str, row: int, column: 
     return _Names(workbook, sheet, row, column).replaced(node)
 
 
-def check_functions(node: Node) -> None:
-    """`Unsupported` for the first function that is not there, nor made by LET around it."""
+def misuses(node: Node) -> Iterator[str]:
+    """What is wrong with the calls in a formula, whatever its cells hold."""
+    given = frozenset[str]().union(*(own for _, own in _scoped(node)))
+    for call, own in _scoped(node):
+        if not isinstance(call, Call) or call.function in STREAM_FUNCTIONS:
+            continue
+        name = call.function.casefold()
+        if is_known(call.function):
+            wrong = misuse(call)
+        elif name in own:
+            continue
+        elif name in given:
+            wrong = f"{name} is called where it has no meaning yet: no function can call itself"
+        else:
+            wrong = why_unknown(call.function)
+        if wrong is not None:
+            yield wrong
+
+
+def _scoped(node: Node) -> Iterator[tuple[Node, frozenset[str]]]:
+    """All parts of a formula, each with the names that LET and LAMBDA have given around it."""
     waiting: list[tuple[Node, frozenset[str]]] = [(node, frozenset())]
     while waiting:
-        one, own = waiting.pop()
-        if isinstance(one, Call):
-            if not is_known(one.function) and one.function.casefold() not in own:
-                raise Unsupported(why_unknown(one.function))
-            own |= bound_names(one)
-        waiting += [(child, own) for child in reversed(children(one))]
+        part, own = waiting.pop()
+        yield part, own
+        waiting += [(a, own | new) for a, new in reversed(list(_named(part)))]
+
+
+def _named(node: Node) -> Iterator[tuple[Node, frozenset[str]]]:
+    """The parts of a node, each with the names it is given: LET's are known after their values."""
+    parts = list(children(node))
+    step = NAMING.get(node.function, 0) if isinstance(node, Call) else 0
+    names = [
+        (place, part.name.casefold())
+        for place, part in enumerate(parts[:-1])
+        if step and place % step == 0 and isinstance(part, Name)
+    ]
+    for place, part in enumerate(parts):
+        yield part, frozenset(n for at, n in names if at == place or at + step <= place)
+
+
+def records_asked(node: Node, workbook: Workbook) -> Iterator[str]:
+    """Where criteria of calls such as DSUM are formulas of the records themselves."""
+    for child in children(node):
+        yield from records_asked(child, workbook)
+    if not (isinstance(node, Call) and node.function in _OF_RECORDS and len(node.arguments) == 3):
+        return
+    for sheet, top, *rest in areas_of(node.arguments[2], workbook):
+        worksheet = workbook.sheets[sheet]
+        for place in worksheet.filled(top + 1, *rest):
+            key = key_of(*place)
+            read = list(areas_of(workbook.tree(sheet, key), workbook)) if (
+                key in worksheet.formulas) else []  # fmt: skip
+            records = areas_of(node.arguments[0], workbook)
+            if any(_overlap(a, b) for b in records for a in read):
+                yield f"{sheet}!{address_of(*place)}"
+
+
+def _overlap(a: Rectangle, b: Rectangle) -> bool:
+    return a[0] == b[0] and a[1] <= b[3] and b[1] <= a[3] and a[2] <= b[4] and b[2] <= a[4]
+
+
+#: Their answers depend on the workbook, not on what its cells hold.
+_OF_THE_WORKBOOK = frozenset({"ISFORMULA", "SHEET", "SHEETS"})
+_OF_RECORDS = frozenset(name for name in FAMILIES["conditions"] if name.startswith("D"))
+
+
+def answered(node: Node, context: Context) -> Node:
+    """The formula with questions about the workbook answered."""
+    if isinstance(node, Call) and node.function in _OF_THE_WORKBOOK:
+        if all(isinstance(_bare(a), (Cell, Range, Literal)) for a in node.arguments):
+            return Literal(value_of(node, context))
+    return rebuilt(node, lambda n: answered(n, context))
+
+
+def _bare(node: Node) -> Node:
+    return _bare(node.inner) if isinstance(node, Group) else node
 
 
 def undefined_names(node: Node) -> list[str]:
     """The names left in a formula without defined names: nothing gives them a meaning."""
-    found: dict[str, str] = {}
-    waiting: list[tuple[Node, frozenset[str]]] = [(node, frozenset())]
-    while waiting:
-        one, own = waiting.pop()
-        if isinstance(one, Name) and one.name.casefold() not in own:
-            found.setdefault(one.name.casefold(), one.name)
-        if isinstance(one, Call):
-            own |= bound_names(one)
-        waiting += [(child, own) for child in reversed(children(one))]
+    found = {
+        part.name.casefold(): part.name
+        for part, own in _scoped(node)
+        if isinstance(part, Name) and part.name.casefold() not in own
+    }
     return list(found.values())
-
-
-def bound_names(call: Call) -> frozenset[str]:
-    """What LET gives a name to, and the parameters of LAMBDA."""
-    step = {"LET": 2, "LAMBDA": 1}.get(call.function)
-    named = call.arguments[:-1:step] if step else ()
-    return frozenset(a.name.casefold() for a in named if isinstance(a, Name))
 
 
 @dataclass(frozen=True)
@@ -69,9 +145,12 @@ class _Names:
                 if found is None:
                     return rebuilt(node, self.replaced)
                 return Call("LAMBDA.CALL", (found, *map(self.replaced, arguments)))
-            case Call():
-                inside = replace(self, hidden=self.hidden | bound_names(node))
-                return rebuilt(node, inside.replaced)
+            case Call(function) if function in NAMING:
+                parts = (
+                    replace(self, hidden=self.hidden | names).replaced(part)
+                    for part, names in _named(node)
+                )
+                return Call(function, tuple(parts))
             case _:
                 return rebuilt(node, self.replaced)
 

@@ -6,6 +6,7 @@ date stays the number it is.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,12 +18,21 @@ from millstream.formulas.numerals import moment_in_text
 from millstream.formulas.structured import Table
 from millstream.formulas.syntax import MAX_COLUMN, MAX_ROW, column_number
 from millstream.formulas.values import ERRORS_BY_NAME, ErrorValue, Scalar
-from millstream.formulas.workbook import Formula, Workbook, Worksheet, key_of
+from millstream.formulas.workbook import (
+    Formula,
+    Workbook,
+    Worksheet,
+    address_of,
+    key_of,
+    place_of,
+)
 from millstream.languages.sheets.package import Package, opened_package
 
 #: A workbook with more cells is refused; it would take some gigabytes.
 MAX_CELLS = 3_000_000
 
+#: A cell with a value takes at least so much of a worksheet.
+_SHORTEST = "<c><v>1</v></c>"
 _REFERENCE = re.compile(r"\$?([A-Za-z]{1,3})\$?(\d{1,7})")
 _ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")
 
@@ -50,6 +60,7 @@ class _Reader:
         texts = self._shared_texts(relations)
         sheets: dict[str, Worksheet] = {}
         tables: dict[str, Table] = {}
+        self._count([relations.get(relation, ("", ""))[1] for _, relation in listed])
         for name, relation in listed:
             kind, part = relations.get(relation, ("", ""))
             sheets[name] = Worksheet(name)
@@ -66,6 +77,28 @@ class _Reader:
         }
         has_macros = self.package.has("xl/vbaProject.bin")
         return Workbook(self.shown, sheets, scoped, tables, self.uses_1904, has_macros)
+
+    def _count(self, parts: list[str]) -> None:
+        """Refuse what holds too many values before they are taken apart, which takes long."""
+        if sum(map(self.package.size, parts)) < MAX_CELLS * len(_SHORTEST):
+            return
+        held = (self.package.count(p, b"<v>", b"<v/", b"<v ") for p in parts if self.package.has(p))
+        if sum(held) > MAX_CELLS:
+            raise self._too_many(self.shown)
+
+    def _too_many(self, place: str) -> ProgramError:
+        return ProgramError(
+            f"this workbook has more than {MAX_CELLS:,} cells",
+            place=place,
+            hint="keep data in files that a stream reads, and formulas in the workbook",
+        )
+
+    def _whole(self, element: Element, name: str, default: int) -> int:
+        """A number in a tag."""
+        text = element.get(name, str(default))
+        if not (text.isascii() and text.isdigit() and len(text) < 10):
+            raise self.package.refused(f'{name}="{text}" is no number')
+        return int(text)
 
     def _main_part(self) -> str:
         for kind, part in self.package.relations("").values():
@@ -87,7 +120,8 @@ class _Reader:
                 listed.append((element.get("name", ""), relation))
             else:
                 scope = element.get("localSheetId")
-                key = (element.get("name", "").casefold(), None if scope is None else int(scope))
+                place = None if scope is None else self._whole(element, "localSheetId", 0)
+                key = (element.get("name", "").casefold(), place)
                 names[key] = element.text or ""
         return listed, names
 
@@ -101,22 +135,23 @@ class _Reader:
 
     def _worksheet(self, sheet: Worksheet, part: str, texts: list[str]) -> None:
         shared: dict[str, int] = {}
-        row, column = 1, 0
-        for tag, element in self.package.elements(part, "c", "row", "autoFilter"):
+        row, column = 0, 0
+        for tag, element in self.package.elements(part, "c", "autoFilter", begun="row"):
             if tag == "autoFilter":
                 self._filter(sheet, element)
                 continue
             if tag == "row":
-                row, column = int(element.get("r", row)), 0
+                row, column = self._whole(element, "r", row + 1), 0
                 if element.get("hidden", "0").lower() in ("1", "true", "on"):
                     sheet.hidden.add(row)
-                row += 1
                 continue
             address = element.get("r")
             if address is None:
                 column += 1
             else:
                 row, column = self._place(address, sheet.name)
+            if not (1 <= row <= MAX_ROW and column <= MAX_COLUMN):
+                raise self.package.refused(f"{sheet.name} has a cell outside a worksheet")
             self._cell(sheet, key_of(row, column), element, texts, shared)
 
     def _filter(self, sheet: Worksheet, element: Element) -> None:
@@ -151,17 +186,18 @@ class _Reader:
         elif key in sheet.spilled:
             return  # a value that an array formula has put there
         else:
-            found = _value(element.get("t", "n"), value, inline, texts, uses_1904=self.uses_1904)
+            kind = element.get("t", "n")
+            try:
+                found = _value(kind, value, inline, texts, uses_1904=self.uses_1904)
+            except ValueError:
+                where = f"{sheet.name}!{address_of(*place_of(key))}"
+                raise self.package.refused(f'{where} holds "{value}", which is no number') from None
             if found is None:
                 return
             sheet.constants[key] = found
         self.cells += 1
         if self.cells > MAX_CELLS:
-            raise ProgramError(
-                f"this workbook has more than {MAX_CELLS:,} cells",
-                place=f"{self.shown} {sheet.name}",
-                hint="keep data in files that a stream reads, and formulas in the workbook",
-            )
+            raise self._too_many(f"{self.shown} {sheet.name}")
 
     def _formula(
         self, sheet: Worksheet, key: int, element: Element, shared: dict[str, int]
@@ -216,8 +252,8 @@ class _Reader:
             if element.get("ref") is None:
                 continue  # an extension inside the table, which bears the same name
             area = self._rectangle(element.get("ref", ""), sheet.name)
-            headers = int(element.get("headerRowCount", "1"))
-            totals = int(element.get("totalsRowCount", "0"))
+            headers = self._whole(element, "headerRowCount", 1)
+            totals = self._whole(element, "totalsRowCount", 0)
             table = Table(sheet.name, *area, tuple(columns), headers, totals)
             name = element.get("displayName", element.get("name", ""))
             return {name.casefold(): table}
@@ -245,7 +281,13 @@ def _value(
             serial = moment_in_text(value.rstrip("Z"))
             return value if serial is None else serial - (OFFSET_1904 if uses_1904 else 0)
         case _:
-            return float(value) + 0.0 if value.strip() else None  # there is no minus zero
+            return _finite(float(value)) if value.strip() else None
+
+
+def _finite(number: float) -> float:
+    if not math.isfinite(number):
+        raise ValueError
+    return number + 0.0  # there is no minus zero
 
 
 def _text_of(element: Element) -> str:

@@ -19,9 +19,10 @@ from millstream.calculus.sheets import (
     Selected,
     Sheet,
     SheetCell,
+    Windows,
     address_text,
 )
-from millstream.calculus.types import QueueType, Schema, Type
+from millstream.calculus.types import INTEGER, TIME, QueueType, Schema, Type
 from millstream.calculus.verify import verified
 from millstream.errors import CheckError, Fault, listing, suggest
 from millstream.formulas.kinds import Kinds, kind_of
@@ -32,6 +33,7 @@ from millstream.formulas.values import Scalar
 from millstream.formulas.workbook import Workbook, key_of
 from millstream.languages.sheets.bindings import Binding, Bindings, InputBinding
 from millstream.languages.sheets.flatten import Flattened, flatten
+from millstream.languages.sheets.names import records_asked
 from millstream.languages.sheets.read import read_workbook
 from millstream.languages.sheets.streams import bindings_in, first_sheet, has_streams
 from millstream.source import Source, Span
@@ -79,9 +81,12 @@ class _Translator:
         inputs = self._inputs()
         outputs = self._outputs(inputs)
         self._check_keys()
+        self._check_times()
         roots = [a for columns in outputs.values() for _, a in columns]
         flattened = flatten(self.workbook, inputs, roots)
-        self.faults += (*flattened.faults, *flattened.undefined)
+        self.faults += (*flattened.faults, *flattened.doubtful)
+        self._check_criteria(flattened)
+        self._check_shown(outputs, flattened)
         if self.faults:
             return None
         kinds = cell_kinds(flattened.cells, self._constant(flattened), self._column_type)
@@ -167,7 +172,7 @@ class _Translator:
         sheet, row, column = address
         worksheet, key = self.workbook.sheets[sheet], key_of(row, column)
         name = address_text(address)
-        if key in worksheet.formulas or key in worksheet.spilled:
+        if worksheet.is_formula(key):
             self._fail(f"{one.stream}.{binding.attribute} is bound to {name}, which has a formula",
                        binding.place, "bind it to a cell that formulas read")  # fmt: skip
         if address in found:
@@ -194,11 +199,7 @@ class _Translator:
                     continue
                 sheet, row, column = address
                 worksheet, key = self.workbook.sheets[sheet], key_of(row, column)
-                is_there = worksheet.has(key) and (
-                    key in worksheet.formulas
-                    or key in worksheet.spilled
-                    or worksheet.constants.get(key) is not None
-                )
+                is_there = worksheet.is_formula(key) or worksheet.constants.get(key) is not None
                 if not is_there and address not in inputs:
                     where = f"{one.stream}.{binding.attribute} is read from"
                     self._fail(f"{where} {address_text(address)}, which is empty", binding.place)
@@ -229,6 +230,42 @@ class _Translator:
 
     def _column_type(self, fed: Fed) -> Type:
         return self.bindings.inputs[fed.input].columns[fed.column]
+
+    def _check_shown(
+        self, outputs: Mapping[str, list[tuple[str, Address]]], flattened: Flattened
+    ) -> None:
+        """A window is no value that could leave."""
+        windows = {c.address for c in flattened.cells if isinstance(c.rule, Windows)}
+        changing = {c.address for c in flattened.cells}
+        is_sound = not self.faults
+        for one in self.bindings.outputs:
+            columns = outputs[one.stream]
+            if is_sound and not any(address in changing for _, address in columns):
+                self._fail(f"the output {one.stream} would have no rows: none of its cells changes",
+                           one.cells[0].place, "bind it to cells that read an input")  # fmt: skip
+            for binding, (_, address) in zip(one.cells, columns, strict=False):
+                if address in windows:
+                    self._fail(f"{one.stream}.{binding.attribute} is read from "
+                               f"{address_text(address)}, which holds a window, not one value",
+                               binding.place, "bind it to a cell with SUM or COUNT, say, of the "
+                               "window")  # fmt: skip
+
+    def _check_times(self) -> None:
+        for one in self.bindings.inputs:
+            type_ = one.columns.get(one.time) if one.time else None
+            if type_ not in (None, TIME, INTEGER):
+                place = next((b.place for b in one.cells if b.attribute == one.time), None)
+                self._fail(f"the event time {one.stream}.{one.time} is a {type_}, expected a time",
+                           place, "declare it as time, or leave out the role")  # fmt: skip
+
+    def _check_criteria(self, flattened: Flattened) -> None:
+        """Formulas are not copied down for records that streams change."""
+        for cell in flattened.cells:
+            if isinstance(cell.rule, Computed):
+                for place in records_asked(cell.rule.formula, self.workbook):
+                    self._fail("criteria that are formulas of the records are only computed in "
+                               "workbooks without streams", f"{self.workbook.file} {place}",
+                               "put the formula into a column of the records")  # fmt: skip
 
     # --- constants ---
 

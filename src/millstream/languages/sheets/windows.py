@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 
 from millstream.calculus.sheets import (
+    HIDDEN_SHEET,
     Address,
     Computed,
     CountWindow,
     Previous,
+    Rule,
     Selected,
     SheetCell,
     TimeWindow,
     Windows,
+    address_text,
     tick_atoms,
 )
 from millstream.errors import Fault
@@ -36,6 +39,45 @@ def check_windows(
     for cell in cells:
         for message, hint in checker.misuses(cell):
             yield cell.address, Fault(message, hint=hint, place=shown(cell.address))
+
+
+def check_triggers(
+    cells: Sequence[SheetCell], shown: Callable[[Address], str], unsure: Container[Address]
+) -> Iterator[Fault]:
+    """A fault for each cell that nothing ever makes tick, and each window that stays empty.
+
+    Of cells that are `unsure`, because there are faults in them, nothing is said.
+    """
+    atoms = tick_atoms(cells)
+    for cell in cells:
+        for role, name, address in _needed(cell.rule):
+            if not atoms.get(address) and address not in unsure:
+                yield Fault(
+                    f"the {role} of {name}, {_named(address)}, never changes: {name} has never "
+                    f"{'anything in it' if role == 'source' else 'a value'}",
+                    hint="it must depend on a cell that a stream fills",
+                    place=shown(cell.address),
+                )
+
+
+def _named(address: Address) -> str:
+    return "a constant" if address[0] == HIDDEN_SHEET else address_text(address)
+
+
+def _needed(rule: Rule) -> Iterator[tuple[str, str, Address]]:
+    """What must tick: what it is, for which function, and the cell."""
+    match rule:
+        case TimeWindow(source, _, trigger) | CountWindow(source, _, trigger):
+            name = "WINDOW" if isinstance(rule, TimeWindow) else "WINDOWROWS"
+            yield "source", name, source
+            if trigger != source:
+                yield "trigger", name, trigger
+        case Previous(_, trigger, _):
+            yield "trigger", "PRE", trigger
+        case Selected(_, condition):
+            yield "condition", "SELECT", condition
+        case _:
+            return
 
 
 class _Checker:

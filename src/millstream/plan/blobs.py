@@ -1,4 +1,4 @@
-"""Batches as Arrow IPC blobs: what travels between tasks."""
+"""Batches as Arrow IPC blobs: what travels between tasks, and what waits in files."""
 
 from __future__ import annotations
 

@@ -1,0 +1,66 @@
+"""Nothing that is written is passed over: SQL of every kind is answered as DuckDB does, or refused.
+
+What is refused is told at a place of the text and in words of the language, never in those of
+the translation.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from millstream.errors import MillstreamError
+from tests.languages.cql.oracle import by_cql, by_sql, connected, declarations
+
+TABLES = {
+    "S": {"k": "integer", "v": "integer", "t": "text", "x": "number", "b": "boolean", "m": "time"},
+    "R": {"k": "integer", "w": "integer", "t": "text"},
+}
+ROWS: dict[str, list[tuple[Any, ...]]] = {
+    "S": [
+        (1, 10, "a", 0.5, True, "2025-02-03T04:05:06"),
+        (2, 20, "b", 2.5, False, "2024-12-31T23:59:59"),
+        (2, 20, "b", 2.5, False, "2024-12-31T23:59:59"),
+        (3, 30, "ab", -1.25, None, "1969-12-28T00:00:00"),
+        (1, None, "a", 4.0, True, None),
+        (None, None, None, None, None, None),
+    ],
+    "R": [(1, 10, "a"), (1, 15, "b"), (2, None, "a"), (4, 40, None), (None, 5, "ab"), (2, 20, "b")],
+}
+LINES = (Path(__file__).parent / "constructs.sql").read_text().splitlines()
+CONSTRUCTS = [line for line in LINES if line and not line.startswith("--")]
+
+#: What is meant to be answered otherwise, or answered where DuckDB says nothing.
+OTHERWISE = {
+    "SELECT INTERVAL '1.5' HOURS FROM S": "half an hour is not dropped",
+    "SELECT SUBSTRING(t, 0), SUBSTRING(t, 0, 2), SUBSTRING(t, -1), SUBSTRING(t, 5) FROM S":
+        "places before the first are counted, as in the standard and in PostgreSQL",
+    "SELECT CONCAT(t, '!'), CONCAT(t, NULL) FROM S": "CONCAT is null if anything is",
+    "SELECT v DIV 0 FROM S": "what cannot be computed is null",
+    "SELECT k, w FROM S, R WHERE S.k = R.k": "what is equal by the join is one column",
+}  # fmt: skip
+
+#: Names that a translation makes up, which no message may show.
+MADE_UP = re.compile(r"outer\.|_sub\b|_from\d|\b(key|found|using|order|value|rows|first)\.\d")
+
+
+@functools.cache
+def connection() -> Any:
+    return connected(TABLES, ROWS)
+
+
+@pytest.mark.parametrize("text", CONSTRUCTS)
+def test_sql_is_answered_as_it_should_be_or_refused(text: str) -> None:
+    try:
+        found = by_cql(text, TABLES, ROWS)
+    except MillstreamError as error:
+        for fault in error.faults:
+            assert fault.span is not None, fault.message
+            assert fault.span.start >= len(declarations(TABLES)), fault.message
+            assert not MADE_UP.search(f"{fault.message} {fault.hint}"), fault.message
+        return
+    assert (text in OTHERWISE) == (by_sql(text, connection()) != found)

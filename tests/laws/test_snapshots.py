@@ -1,0 +1,104 @@
+"""Law 7, without the kill: whoever takes up a state that was written down goes on as before.
+
+After every round all state becomes bytes, and kernels that are new read it from these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from millstream.backends.reference.feed import Event
+from millstream.calculus.graph import Program
+from millstream.calculus.text import load
+from millstream.kernels.rounds import StepRunner
+from millstream.source import Source
+from millstream.state.codec import decode, encode
+from tests.generate import inputs_for, programs
+from tests.laws.runs import counts_faults, on_local, on_reference
+from tests.laws.witness import Witness
+from tests.seeds import TODAY, seeded
+
+
+@contextmanager
+def forgetting() -> Iterator[list[int]]:
+    """Engines of this process keep nothing from one round to the next but bytes."""
+    rounds: list[int] = []
+    whole = StepRunner.round
+
+    def round_(self: StepRunner, *args: Any) -> Any:
+        outputs = whole(self, *args)
+        written = encode(self.snapshot())
+        rounds.append(len(written))
+        self.__init__(self.plan, self.steps)  # type: ignore[misc]
+        self.restore(decode(written))
+        assert written == encode(self.snapshot()), "another state than the one that was read"
+        return outputs
+
+    runner: Any = StepRunner
+    runner.round = round_
+    try:
+        yield rounds
+    finally:
+        runner.round = whole
+
+
+def check(program: Program, events: dict[str, list[Event]], cuts: list[int]) -> None:
+    expected, reference = on_reference(program, events)
+    with forgetting() as rounds:
+        actual, report = on_local(program, events, cuts)
+    assert rounds or not any(events.values())
+    assert expected == actual
+    if counts_faults(program):
+        assert reference.faults == report.faults
+
+
+def agree_on(number: int, count: int) -> None:
+    cuts = st.lists(st.integers(1, 7), min_size=1, max_size=4)
+
+    @seeded(number, count)
+    @given(st.data(), cuts)
+    def law(data: st.DataObject, cuts: list[int]) -> None:
+        program = data.draw(programs())
+        check(program, data.draw(inputs_for(program)), cuts)
+
+    law()
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_state_that_was_written_down_gives_the_same_rows(
+    number: int, compiled_loops: Witness
+) -> None:
+    agree_on(number, 20)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [TODAY, *range(10, 14)])
+def test_state_of_more_programs_gives_the_same_rows(number: int, compiled_loops: Witness) -> None:
+    agree_on(number, 25)
+
+
+AROUND_A_WINDOW = """
+output out; input in(x integer); variable $v(n integer = 0);
+(b, $v) <- Fold[set $v.n = $v.n + 1; emit x](in, $v);
+(w, $w) <- Range[3 us](b, $w); (i, $i) <- Istream(w, $i);
+(out) <- Fold[emit x, n = $v.n](i, $v);
+"""
+FEEDBACK = """
+output out; input in(x integer);
+(both, $a, $b, $c) <- RoundRobinJoin(in, back, $a, $b, $c);
+(halved) <- Map[x = div(x, 2)](both);
+(out, again) <- Duplicate(halved);
+(back) <- Filter[x > 1](again);
+"""
+
+
+@pytest.mark.parametrize("text", [AROUND_A_WINDOW, FEEDBACK])
+def test_what_the_reference_keeps_for_the_engines_can_be_written_down(text: str) -> None:
+    program = load(Source("test.brook", text))
+    check(program, {"in": [Event(n, (7 * n,)) for n in range(8)]}, [2, 3, 6])
