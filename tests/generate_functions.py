@@ -14,6 +14,7 @@ from millstream.calculus.functions import (
     Aggregation,
     Assign,
     Branch,
+    Changes,
     Comparison,
     Distinct,
     Dstream,
@@ -339,6 +340,14 @@ def _top(draft: Draft, queue: str) -> None:
     draft.add(Top(draft.pick([1, 2, 3]), by, down), (queue,))
 
 
+def _changes(draft: Draft, queue: str) -> None:
+    schema = draft.schema(queue)
+    names = draft.some_names(schema, 2)
+    old = zip(fresh_names(schema, len(names)), names, strict=True)
+    beside = tuple(Assign(new, Column(name, schema[name])) for new, name in old)
+    draft.add(Changes(draft.some_names(schema, 2), beside), (queue,))
+
+
 def _rstream(draft: Draft, queue: str) -> None:
     draft.add(Rstream(draft.pick([(), (), (3,)])), (queue,))
 
@@ -384,7 +393,7 @@ STREAMS: dict[type[Function], tuple[int, Add]] = {
 RELATIONS: dict[type[Function], tuple[int, Add]] = {
     Aggregate: (5, _aggregate), Distinct: (2, _plainly(Distinct())),
     Istream: (2, _plainly(Istream())), Dstream: (2, _plainly(Dstream())),
-    Rstream: (2, _rstream), Top: (2, _top),
+    Changes: (2, _changes), Rstream: (2, _rstream), Top: (2, _top),
 }  # fmt: skip
 OF_TWO: dict[type[Function], tuple[int, Add]] = {Join: (8, _join), Lookup: (3, _lookup)}
 OF_ALIKE: dict[type[Function], tuple[int, Add]] = {Merge: (4, _merge)}

@@ -408,6 +408,33 @@ class Dstream(ToStream):
 
 
 @dataclass(frozen=True, slots=True)
+class Changes(ToStream):
+    """For each key the row that has come at this instant, beside the one that it replaces.
+
+    `old` are columns, under new names, of the row with the same key that has left at this
+    instant; they are null if none has. Of several rows of a key the first one counts.
+    """
+
+    by: tuple[str, ...]
+    old: Columns
+
+    def output_types(self, inputs: tuple[QueueType, ...], outputs: int) -> tuple[QueueType, ...]:
+        (given,) = ToStream.output_types(self, inputs, outputs)
+        require_columns(self.by, given.schema, "Changes")
+        clash = [c.name for c in self.old if c.name in given.schema]
+        if clash:
+            raise FunctionFault(f'Changes: there is a column "{clash[0]}" already')
+        return (QueueType(Schema((*given.schema.fields, *schema_of(self.old).fields))),)
+
+    def facts(self, inputs: tuple[QueueType, ...], index: int) -> Facts:
+        names = inputs[0].schema.names
+        return facts_of_keeping(
+            inputs, index, reads=frozenset(names), writes=frozenset(c.name for c in self.old),
+            is_stateless=False, key=self.by, is_commutative=True,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
 class Rstream(ToStream):
     """The whole relation at every instant at which a program input behind it has an item.
 
@@ -495,14 +522,14 @@ FUNCTIONS: dict[str, type[Function]] = {
     f.__name__: f
     for f in (
         Map, Filter, FlatMap, Fold, Merge, Now, Range, Rows, Latest, Join, Lookup, Aggregate,
-        Distinct, Top, Istream, Dstream, Rstream, Duplicate, RoundRobinSplit, RoundRobinJoin,
-        Judge, Opaque, OpaqueFold,
+        Distinct, Top, Istream, Dstream, Changes, Rstream, Duplicate, RoundRobinSplit,
+        RoundRobinJoin, Judge, Opaque, OpaqueFold,
     )
 }  # fmt: skip
 
 __all__ = [
     "AGGREGATIONS", "FUNCTIONS", "SQUARABLE", "Aggregate", "Aggregation", "Assign", "Branch",
-    "Columns", "Comparison", "Distinct", "Dstream", "Duplicate", "Facts", "Filter", "FlatMap",
+    "Changes", "Columns", "Comparison", "Distinct", "Dstream", "Duplicate", "Facts", "Filter", "FlatMap",
     "Fold", "Function", "FunctionFault", "Istream", "Join", "Judge", "Latest", "Lookup", "Map",
     "Merge", "Now", "Opaque", "OpaqueFold", "Range", "RoundRobinJoin", "RoundRobinSplit", "Rows",
     "Rstream", "ToStream", "Top", "Update", "Window", "schema_of",

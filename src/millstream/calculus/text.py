@@ -15,6 +15,7 @@ from millstream.calculus.expressions import RESERVED_WORDS, UNITS
 from millstream.calculus.functions import (
     Aggregate,
     Aggregation,
+    Changes,
     Columns,
     Comparison,
     Filter,
@@ -130,6 +131,9 @@ def _body(function: Function) -> str:
         case Rows(count, by, length):
             first = f"{count} by {_names(by)}" if by else str(count)
             return first if length is None else f"{first}; within {render_duration(length)}"
+        case Changes(by, old):
+            clauses = [f"by {_names(by)}"] if by else []
+            return "; ".join([*clauses, *([f"emit {_columns(old)}"] if old else [])])
         case Rstream(every):
             return f"every {', '.join(map(render_duration, every))}" if every else ""
         case Lookup(name, on, nulls_match, where):

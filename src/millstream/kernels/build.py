@@ -16,6 +16,7 @@ from millstream.calculus.functions import (
 from millstream.calculus.graph import Operator, Program
 from millstream.calculus.sheets import Sheet
 from millstream.calculus.unique import unique_keys
+from millstream.kernels.changes import ChangesKernel
 from millstream.kernels.fallback import FallbackKernel
 from millstream.kernels.judge.code import why_not as why_not_judge
 from millstream.kernels.loop.rows import RowKernel
@@ -28,6 +29,7 @@ from millstream.kernels.relational.window_aggregate import WindowAggregateKernel
 from millstream.kernels.runtime.kernel import Kernel
 from millstream.kernels.sheets.build import sheet_kernel
 from millstream.kernels.table import KERNELS
+from millstream.plan.net import consolidated_queues
 from millstream.plan.steps import ROW_FUNCTIONS, Plan, Step
 from millstream.plan.unique import is_table_join
 
@@ -98,6 +100,8 @@ def build_kernel(plan: Plan, step: Step) -> Kernel:
     )
     if isinstance(kernel, DifferenceKernel):
         kernel.input_is_net = _is_net(plan.program, op.inputs[0])
+    if isinstance(kernel, ChangesKernel):
+        kernel.input_is_net = op.inputs[0] in consolidated_queues(plan)
     if isinstance(kernel, AggregateKernel) and _only_comes(plan.program, op.outputs[0], Filter):
         kernel.tell_only_news()
     return kernel

@@ -10,6 +10,7 @@ from typing import Any
 
 from millstream.calculus import functions
 from millstream.calculus.functions import Function
+from millstream.kernels.changes import ChangesKernel
 from millstream.kernels.judge.judge import JudgeKernel
 from millstream.kernels.relational.aggregate import AggregateKernel
 from millstream.kernels.relational.distinct import DistinctKernel
@@ -35,6 +36,7 @@ KERNELS: dict[type[Function], Callable[..., Any]] = {
     functions.Distinct: DistinctKernel,
     functions.Top: TopKernel,
     functions.Istream: DifferenceKernel,
+    functions.Changes: ChangesKernel,
     functions.Dstream: DifferenceKernel,
     functions.Rstream: RstreamKernel,
     functions.RoundRobinSplit: RoundRobinSplitKernel,

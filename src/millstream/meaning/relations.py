@@ -16,6 +16,7 @@ from millstream.calculus.functions import (
     SQUARABLE,
     Aggregate,
     Aggregation,
+    Changes,
     Distinct,
     Dstream,
     Istream,
@@ -276,6 +277,27 @@ def _dstream(function: Dstream, entry: Entry, index: int, state: State, context:
     def speak(instant: int, before: Sides, after: Sides) -> list[Item]:
         gone = difference(before[0].bag, after[0].bag)
         return [Item(instant, row) for row in rows_in_order(gone)]
+
+    return waited(entry, index, state, times_of_changes, speak)
+
+
+@fire.register
+def _changes(function: Changes, entry: Entry, index: int, state: State, context: Context) -> Result:
+    schema = context.input_types[0].schema
+
+    def key(row: Row) -> Row:
+        return tuple(row[schema.index(name)] for name in function.by)
+
+    def speak(instant: int, before: Sides, after: Sides) -> list[Item]:
+        gone: dict[Row, Row] = {}
+        for row in rows_in_order(difference(before[0].bag, after[0].bag)):
+            gone.setdefault(key(row), row)
+        come: dict[Row, Row] = {}
+        for row in rows_in_order(difference(after[0].bag, before[0].bag)):
+            old = gone.get(key(row), (None,) * len(schema))
+            beside = (evaluate(c.term, _named(schema, old)) for c in function.old)
+            come.setdefault(key(row), (*row, *beside))
+        return [Item(instant, row) for row in come.values()]
 
     return waited(entry, index, state, times_of_changes, speak)
 

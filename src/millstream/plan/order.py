@@ -9,6 +9,7 @@ Inside a program that is not worth its price: see docs/semantics.md.
 from __future__ import annotations
 
 from millstream.calculus.functions import (
+    Changes,
     Columns,
     Dstream,
     Duplicate,
@@ -38,7 +39,9 @@ def blurred_queues(program: Program) -> frozenset[str]:
     free: dict[str, Key | None] = {}
     blurred: set[str] = set()
     for op in in_dependency_order(program):
-        if isinstance(op.function, _SETS_FREE):
+        if isinstance(op.function, Changes):
+            free.update(dict.fromkeys(op.outputs, op.function.by))
+        elif isinstance(op.function, _SETS_FREE):
             free.update(dict.fromkeys(op.outputs, keys.get(op.inputs[0])))
         elif op.inputs and op.inputs[0] in free and isinstance(op.function, _HANDS_ON):
             free.update(dict.fromkeys(op.outputs, free[op.inputs[0]]))

@@ -14,6 +14,7 @@ from millstream.kernels.build import why_not
 from millstream.kernels.rounds import StepRunner
 from millstream.kernels.runtime.consolidate import consolidate
 from millstream.plan.batch import Batch
+from millstream.plan.net import consolidated_queues
 from millstream.plan.steps import Plan, make_plan
 
 
@@ -29,6 +30,7 @@ class Run:
         self.job = job
         self.progress = progress
         self.engine = StepRunner(plan_for(job.program))
+        self.consolidated = consolidated_queues(self.engine.plan)
         self.sources = [
             SourceState(one, n, job.readers[one.name],
                         is_ranked=one.name in self.engine.plan.ranked)
@@ -86,7 +88,9 @@ class Run:
         ticks = self.engine.ticks_of(arrivals)
         for queues in self.engine.round(arrivals, mark, ticks):
             for name in self.job.program.outputs:
-                batch = finished(queues[name])
+                batch = queues[name]
+                if name not in self.consolidated:
+                    batch = finished(batch)
                 self.report.outputs[name] += len(batch)
                 self.job.writers[name].write(batch)
         self.report.mark = mark

@@ -19,6 +19,7 @@ from millstream.kernels.judge.code import JudgeCode
 from millstream.kernels.runtime.hashing import frozen
 from millstream.kernels.runtime.interning import IdTable
 from millstream.kernels.runtime.interning_text import TextPool
+from millstream.kernels.runtime.utf8 import SPARE
 from millstream.kernels.windows.numerals import LONGEST, UNSURE
 from millstream.kernels.windows.words import Unmet, Values, Wording, say_failures
 from millstream.meaning.judging import doubts, failures, head_of, shown_value
@@ -88,7 +89,8 @@ class Speech:
         ]
         most = [2 + sum(end - start for start, end in some) for some in words]
         return Wording(
-            np.frombuffer(bytes(letters.data), np.uint8), _table(heads, 2), _table(places, 2),
+            np.frombuffer(bytes(letters.data) + bytes(SPARE), np.uint8), _table(heads, 2),
+            _table(places, 2),
             np.cumsum([0, *map(len, pieces)]), _table(flat, 6), np.array(most, np.int64),
             _table(between, 2),
         )  # fmt: skip
@@ -117,14 +119,9 @@ class Speech:
         values = Values(numbers, known, _table(codes, len(batch)))
         failed, reasons = np.empty(len(batch), np.int64), np.empty(len(batch), np.int64)
         longest = max(int(pool.texts.places[:, 1].max()), LONGEST)
-        shown = np.diff(self.wording.first)
-        room = int((self.wording.most + shown * longest)[unmet.requirements].sum())
-        start = 0
-        while start < len(batch):
-            pool.make_room(room)
-            start = say_failures(
-                self.wording, unmet, values, (failed, reasons), pool.texts, start, longest
-            )
+        most = self.wording.most + np.diff(self.wording.first) * longest
+        pool.make_room(int(most[unmet.requirements].sum()) + SPARE, 2 * len(batch))
+        say_failures(self.wording, unmet, values, (failed, reasons), pool.texts)
         for row in np.flatnonzero(reasons == UNSURE).tolist():
             ones = [self.requirements[n] for n in _of_row(unmet, row)]
             reasons[row] = _code(failures(ones, _names(batch, row)), pool)

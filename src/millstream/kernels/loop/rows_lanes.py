@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from millstream.calculus.types import BOOLEAN
+from millstream.calculus.types import BOOLEAN, Value
 from millstream.kernels.loop.rows_nodes import Apply, Constant, Node, Source
 from millstream.kernels.loop.text_columns import (
     Argument,
@@ -29,6 +29,9 @@ from millstream.kernels.loop.text_columns import (
 from millstream.plan.batch import Array, Batch, Vector
 
 _compute: Any = pc
+
+#: So many texts are chosen among by number.
+_FEW = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +92,17 @@ class Lanes:
             return None
         return self.get(node).faults
 
+    def few(self, node: Node) -> tuple[Array, list[Value]] | None:
+        """Texts as numbers into a short list; None where they are not encoded so."""
+        if isinstance(node, Constant):
+            is_null = node.value is None
+            return np.array(-1 if is_null else 0), [] if is_null else [node.value]
+        values = self.get(node).vector.values
+        if not pa.types.is_dictionary(values.type) or len(values.dictionary) > _FEW:
+            return None
+        numbers = values.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        return numbers, values.dictionary.to_pylist()
+
     def arrow(self, node: Node) -> Any:
         """The texts of an argument as an Arrow array or scalar."""
         if isinstance(node, Constant):
@@ -109,13 +123,30 @@ def _if(lanes: Lanes, node: Apply) -> Lane:
     condition, yes, no = node.args
     held = lanes.get(condition).vector
     taken = held.values if held.valid is None else held.values & held.valid
-    chosen = _compute.if_else(pa.array(taken), lanes.arrow(yes), lanes.arrow(no))
+    chosen = _choice(lanes, taken, yes, no)
+    if chosen is None:
+        chosen = _compute.if_else(pa.array(taken), lanes.arrow(yes), lanes.arrow(no))
     faults = joined(
         lanes.faults(condition),
         _where(taken, lanes.faults(yes)),
         _where(~taken, lanes.faults(no)),
     )
     return Lane(Vector(node.type, chosen), faults)
+
+
+def _choice(lanes: Lanes, taken: Array, yes: Node, no: Node) -> Any | None:
+    """One of few texts, by their numbers; None where there may be many."""
+    sides = [lanes.few(yes), lanes.few(no)]
+    texts = [text for side in sides if side is not None for text in side[1]]
+    if None in sides or len(texts) > _FEW:
+        return None
+    (first, known), (second, _) = (side for side in sides if side is not None)
+    # What is null has the number -1 on either side.
+    numbers = np.where(taken, first, np.where(second < 0, second, second + len(known)))
+    distinct = list(dict.fromkeys(texts))
+    place = np.array([*map(distinct.index, texts), -1], np.int32)[numbers]
+    indices = pa.array(place, mask=place < 0 if (place < 0).any() else None)
+    return pa.DictionaryArray.from_arrays(indices, pa.array(distinct, pa.string()))
 
 
 def _coalesce(lanes: Lanes, node: Apply) -> Lane:

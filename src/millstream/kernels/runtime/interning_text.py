@@ -16,6 +16,7 @@ from millstream.errors import RunError
 from millstream.kernels.runtime.hashing import FREE, LIVE, TOP, frozen, grown, padded, refill_slots
 from millstream.kernels.runtime.kernel import State
 from millstream.kernels.runtime.utf8 import (
+    SPARE,
     UNKNOWN,
     USED,
     TextColumn,
@@ -96,8 +97,8 @@ class TextPool:
                 return codes
             self.make_room(int(column.offsets[start + 1]) - int(column.offsets[start]))
 
-    def make_room(self, length: int) -> None:
-        """Room for one more text of so many bytes, and for others."""
+    def make_room(self, length: int, codes: int = 1) -> None:
+        """Room for so many bytes more, and for so many codes."""
         texts = self.texts
         slots, live = texts.slots, len(self)
         if 2 * (live + 1) > len(slots):
@@ -105,9 +106,9 @@ class TextPool:
             refill_slots(texts.slots, slots)
         self.texts = texts._replace(
             slots=slots,
-            places=grown(texts.places, live + 1),
+            places=grown(texts.places, live + codes),
             arena=grown(texts.arena, int(texts.counters[USED]) + length),
-            free=grown(texts.free, live + 1),
+            free=grown(texts.free, live + codes),
         )
 
     def array(self, codes: Array) -> Any:
@@ -148,7 +149,7 @@ class TextPool:
                 f"a batch of {len(codes)} rows has {size} bytes of text in one column",
                 hint="a column of a batch can hold 2 GB of text; use smaller batches",
             )
-        data = np.empty(size, np.uint8)
+        data = np.empty(size + SPARE, np.uint8)
         gather_texts(codes, self.texts, offsets, data)
         return text_array(offsets, data, codes >= 0)
 

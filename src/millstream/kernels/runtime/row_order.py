@@ -27,9 +27,11 @@ def compare_words(words: Array, one: int, other: int, is_text: Array, texts: Tex
             return -1 if a_null else 1
         a, b = words[one, j], words[other, j]
         if a != b:
+            order = -1 if a < b else 1
             if is_text[j]:
-                return compare_texts(a, b, texts)
-            return -1 if a < b else 1
+                order = compare_texts(a, b, texts)
+            if order != 0:
+                return order
     return 0
 
 
@@ -113,7 +115,7 @@ def net_changes(
         # The sum of equal rows is kept at the first of them.
         first = start
         for i in range(start, end):
-            if compare_words(words, rows[first], rows[i], is_text, texts) != 0:
+            if i > first and compare_words(words, rows[first], rows[i], is_text, texts) != 0:
                 first = i
             nets[first] += weight[rows[i]]
         for sign in (-1, 1):

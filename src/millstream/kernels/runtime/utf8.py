@@ -77,6 +77,41 @@ def _define_load64(typing_context: Any, data: Any, index: Any) -> Any:
 _load64: Any = intrinsic(_define_load64)
 
 
+def _define_copy64(typing_context: Any, to: Any, place: Any, data: Any, index: Any) -> Any:
+    """Copy eight bytes, from any address to any other."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        pointer = ir.IntType(64).as_pointer()
+        target, source = (
+            builder.bitcast(builder.gep(array.data, [at]), pointer)
+            for array, at in (
+                (context.make_array(signature.args[n])(context, builder, args[n]), args[n + 1])
+                for n in (0, 2)
+            )
+        )
+        load = builder.load(source)
+        load.align = 1
+        builder.store(load, target).align = 1
+        return context.get_dummy_value()
+
+    del typing_context, place, index
+    return types.void(to, types.int64, data, types.int64), generate
+
+
+_copy64: Any = intrinsic(_define_copy64)
+
+#: How many bytes `put_text` may read and write behind the end of a text.
+SPARE = 8
+
+
+@inlined
+def put_text(arena: Array, at: Any, data: Array, start: Any, end: Any) -> Any:
+    """Copy a text in steps of eight bytes; where it ends. What lies behind it is spoilt."""
+    for j in range(0, end - start, 8):
+        _copy64(arena, at + j, data, start + j)
+    return at + end - start
+
+
 @inlined
 def _last64(data: Array, start: Any, length: Any) -> Any:
     """The last `length` < 8 bytes of a text, never reading outside of `data`."""
@@ -119,7 +154,7 @@ def _same_text(one: Array, start: int, other: Array, other_start: Any, length: A
 
 @inlined
 def compare_texts(one: int, other: int, texts: Texts) -> int:
-    """The sign of the order of two pooled texts, given by their codes."""
+    """The sign of the order of two texts, given by their codes; equal ones may have two."""
     return 0 if one == other else compare_pools(one, texts, other, texts)
 
 
@@ -128,10 +163,15 @@ def compare_pools(one: Any, texts: Texts, other: Any, others: Texts) -> Any:
     """The sign of the order of two texts of different pools, given by their codes."""
     start, length = texts.places[one, 0], texts.places[one, 1]
     other_start, other_length = others.places[other, 0], others.places[other, 1]
-    for j in range(min(length, other_length)):
-        a, b = texts.arena[start + j], others.arena[other_start + j]
+    arena, other_arena = texts.arena, others.arena
+    shorter, j = min(length, other_length), 0
+    while j + 8 <= shorter and _load64(arena, start + j) == _load64(other_arena, other_start + j):
+        j += 8
+    while j < shorter:
+        a, b = arena[start + j], other_arena[other_start + j]
         if a != b:
             return -1 if a < b else 1
+        j += 1
     return np.sign(length - other_length)
 
 
@@ -153,51 +193,41 @@ def _prefetch_text(hashes: Array, i: Any, texts: Texts) -> None:
             prefetch(arena, places[(slot & _LOW) - 1, 0])
 
 
-@inlined
-def intern_text(data: Array, begin: Any, length: Any, hash_: Any, texts: Texts) -> Any:
-    """The code of a text; -1 if it is new and the pool must grow first.
-
-    A text that has been written behind what is taken of the arena stays where it is.
-    """
-    slots, places, arena, free, counters = texts
-    mask = slots.size - 1
-    place = hash_ & mask
-    tag = hash_ << 32
-    while True:
-        slot = slots[place]
-        if slot == 0:
-            if is_full(slots, free, counters) or counters[USED] + length > arena.size:
-                return -1
-            code = take_id(free, counters)
-            slots[place] = tag | (code + 1)
-            places[code, 0] = counters[USED]
-            places[code, 1] = length
-            for j in range(length):
-                arena[counters[USED] + j] = data[begin + j]
-            counters[USED] += length
-            return code
-        if (slot ^ tag) & ~_LOW == 0:
-            code = (slot & _LOW) - 1
-            if places[code, 1] == length and _same_text(
-                data, begin, arena, places[code, 0], length
-            ):
-                return code
-        place = (place + 1) & mask
-
-
 @tight
 def intern_texts(column: TextColumn, hashes: Array, start: int, codes: Array, texts: Texts) -> int:
     """Codes of texts from `start` on, -1 for null; stops where the pool must grow."""
     offsets, data, valid = column
+    slots, places, arena, free, counters = texts
+    mask = slots.size - 1
     for i in range(start, codes.size):
         _prefetch_text(hashes, i, texts)
         if valid.size > 0 and not valid[i]:
             codes[i] = -1
             continue
         begin: Any = np.int64(offsets[i])
-        code = intern_text(data, begin, np.int64(offsets[i + 1]) - begin, hashes[i], texts)
-        if code < 0:
-            return i
+        length: Any = np.int64(offsets[i + 1]) - begin
+        place = hashes[i] & mask
+        tag = hashes[i] << 32
+        while True:
+            slot = slots[place]
+            if slot == 0:
+                if is_full(slots, free, counters) or counters[USED] + length > arena.size:
+                    return i
+                code = take_id(free, counters)
+                slots[place] = tag | (code + 1)
+                places[code, 0] = counters[USED]
+                places[code, 1] = length
+                for j in range(length):
+                    arena[counters[USED] + j] = data[begin + j]
+                counters[USED] += length
+                break
+            if (slot ^ tag) & ~_LOW == 0:
+                code = (slot & _LOW) - 1
+                if places[code, 1] == length and _same_text(
+                    data, begin, arena, places[code, 0], length
+                ):
+                    break
+            place = (place + 1) & mask
         codes[i] = code
     return len(codes)
 
@@ -283,15 +313,20 @@ def measure_texts(codes: Array, places: Array, offsets: Array) -> Any:
 
 @tight
 def gather_texts(codes: Array, texts: Texts, offsets: Array, data: Array) -> None:
+    """Lay the texts of codes end to end; `data` has SPARE bytes more than they need."""
     places, arena = texts.places, texts.arena
     for i in range(codes.size):
         if i + FAR < codes.size:
             prefetch(places, codes[i + FAR])
             if codes[i + NEAR] >= 0:
                 prefetch(arena, places[codes[i + NEAR], 0])
-        if codes[i] >= 0:
-            start, begin = places[codes[i], 0], offsets[i]
-            for j in range(offsets[i + 1] - begin):
+        if codes[i] < 0:
+            continue
+        start, begin, length = places[codes[i], 0], np.int64(offsets[i]), places[codes[i], 1]
+        if start + length + SPARE <= arena.size:
+            put_text(data, begin, arena, start, start + length)
+        else:
+            for j in range(length):
                 data[begin + j] = arena[start + j]
 
 

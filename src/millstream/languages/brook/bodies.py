@@ -13,6 +13,7 @@ from millstream.calculus.functions import (
     Aggregation,
     Assign,
     Branch,
+    Changes,
     Columns,
     Comparison,
     Distinct,
@@ -43,7 +44,7 @@ from millstream.calculus.judging import Requirement, Shown
 from millstream.calculus.matching import ORDERS
 from millstream.calculus.sheet_text import SheetTextFault, sheet_of_lines
 from millstream.calculus.syntax import Apply, Constant, Expression, Name, VariableName
-from millstream.calculus.terms import Term
+from millstream.calculus.terms import Column, Term
 from millstream.calculus.types import (
     BOOLEAN,
     DURATION,
@@ -275,6 +276,12 @@ class Body:
     def rstream(self) -> Function | None:
         return Rstream(self.durations("every", SHAPES["Rstream"].usage))
 
+    def changes(self) -> Function | None:
+        old = self.columns(self.items("emit"))
+        if not all(isinstance(c.term, Column) for c in old):
+            self.fail("expected columns", hint=f"usage: {SHAPES['Changes'].usage}")
+        return Changes(self.column_names("by"), old)
+
     def latest(self) -> Function | None:
         unless = self.column_names("unless")
         if len(unless) > 1:
@@ -452,6 +459,7 @@ SHAPES: dict[str, Shape] = {
     "Distinct": Shape((), "Distinct", lambda _: Distinct()),
     "Istream": Shape((), "Istream", lambda _: Istream()),
     "Dstream": Shape((), "Dstream", lambda _: Dstream()),
+    "Changes": Shape(("by", "emit"), "Changes[by key; emit was = column]", Body.changes),
     "Rstream": Shape(("every",), "Rstream or Rstream[every 1 s]", Body.rstream),
     "Duplicate": Shape((), "Duplicate", lambda _: Duplicate()),
     "Sheet": Shape((None,), 'Sheet["S!B3 <- 1.price", "S!G3 = S!B3*2", "output x number = S!G3"]',

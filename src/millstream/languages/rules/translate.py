@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from millstream.calculus.functions import Assign, Dstream, Filter, Istream, Judge, Map, Now
+from millstream.calculus.functions import Assign, Changes, Filter, Judge, Map
 from millstream.calculus.graph import Program
 from millstream.calculus.judging import FAILED, REASONS, STATUS, VERDICT, Requirement
 from millstream.calculus.terms import Call, Literal, Term, columns_read
@@ -90,13 +90,8 @@ def _wanted(requirements: Iterable[Requirement]) -> list[str]:
 
 def _warnings(wiring: RulesWiring, status: Queue, names: Names, warn: tuple[str, ...]) -> Queue:
     """Each subject's verdict beside the one it replaces, where the two differ enough."""
-    key = names.outside[0]
-    came = wiring.add(Istream(), status, name="came")
-    went = wiring.add(Dstream(), status, name="went")
-    old = wiring.columns(went, {"key": key, "was": STATUS, "had": FAILED}, "old")
-    now, before = (wiring.add(Now(), f, name="now") for f in (came, old))
-    keep = frozenset((*now.schema.names, "was", "had"))
-    both = wiring.left_join(now, before, ((key, "key"),), "change", keep)
+    old = (Assign("was", status.column(STATUS)), Assign("had", status.column(FAILED)))
+    both = wiring.add(Changes(names.outside[:1], old), status, name="change")
     columns = [Assign(n, both.column(n)) for n in names.outside]
     columns.append(Assign(WARNING, _warning(both)))
     columns += [Assign(n, both.column(n)) for n in (STATUS, FAILED, REASONS)]
@@ -104,8 +99,7 @@ def _warnings(wiring: RulesWiring, status: Queue, names: Names, warn: tuple[str,
     wanted: Term = Literal(False, BOOLEAN)
     for kind in warn:
         wanted = Call("or", (wanted, _is(told.column(WARNING), kind)), BOOLEAN)
-    heard = wiring.add(Filter(wanted), told, name="heard")
-    return wiring.add(Istream(), heard, name="spoken")
+    return wiring.add(Filter(wanted), told, name="heard")
 
 
 def _is(term: Term, text: str) -> Term:
@@ -114,13 +108,12 @@ def _is(term: Term, text: str) -> Term:
 
 def _warning(both: Queue) -> Term:
     """What to call the step from one verdict to the next; empty if it is none."""
-    status, failed = both.column(STATUS), both.column(FAILED)
-    was = Call("coalesce", (both.column("was"), Literal("", TEXT)), TEXT)
-    had = Call("coalesce", (both.column("had"), Literal("", TEXT)), TEXT)
-    changed = _if(Call("==", (failed, had), BOOLEAN), "", CHANGED)
-    restricted = _if(_is(was, RESTRICTED), changed, RESTRICTED)
+    status, was = both.column(STATUS), both.column("was")
+    is_same = Call("==", (both.column(FAILED), both.column("had")), BOOLEAN)
+    restricted = _if(_is(was, RESTRICTED), _if(is_same, "", CHANGED), RESTRICTED)
     undecided = _if(_is(was, UNDECIDED), "", UNDECIDED)
-    allowed = _if(_is(was, ""), ALLOWED, _if(_is(was, ALLOWED), "", LIFTED))
+    is_first = Call("is_null", (was,), BOOLEAN)
+    allowed = _if(is_first, ALLOWED, _if(_is(was, ALLOWED), "", LIFTED))
     return _if(_is(status, RESTRICTED), restricted,
                _if(_is(status, UNDECIDED), undecided, allowed))  # fmt: skip
 

@@ -1,0 +1,34 @@
+"""Which relations travel consolidated: no change undoes another of its instant, all in order.
+
+What judges rows sums up what it says; what only gives columns other names keeps that so.
+"""
+
+from __future__ import annotations
+
+from millstream.calculus.functions import Duplicate, Judge, Map
+from millstream.calculus.graph import Operator, in_dependency_order
+from millstream.calculus.terms import Column
+from millstream.calculus.types import Schema
+from millstream.plan.steps import Plan
+
+
+def consolidated_queues(plan: Plan) -> frozenset[str]:
+    """What carries ranks is not summed up: every change has a place of its own there."""
+    types = plan.program.queue_types()
+    found: set[str] = set()
+    for op in in_dependency_order(plan.program):
+        is_judged = isinstance(op.function, Judge) and types[op.inputs[0]].is_relation
+        is_kept = op.inputs[0] in found and _keeps_rows(op, types[op.inputs[0]].schema)
+        if (is_judged or is_kept) and not plan.ranked.intersection(op.outputs):
+            found.update(op.outputs)
+    return frozenset(found)
+
+
+def _keeps_rows(op: Operator, schema: Schema) -> bool:
+    """Whether rows stay as they are but for the names of their columns."""
+    if isinstance(op.function, Duplicate):
+        return True
+    if not isinstance(op.function, Map):
+        return False
+    kept = [c.term.name for c in op.function.columns if isinstance(c.term, Column)]
+    return tuple(kept) == schema.names and len(kept) == len(op.function.columns)
