@@ -16,12 +16,12 @@ from millstream.calculus.functions import (
 from millstream.calculus.graph import Operator, Program
 from millstream.calculus.sheets import Sheet
 from millstream.calculus.unique import unique_keys
-from millstream.kernels.changes import ChangesKernel
 from millstream.kernels.fallback import FallbackKernel
 from millstream.kernels.judge.code import why_not as why_not_judge
 from millstream.kernels.loop.rows import RowKernel
 from millstream.kernels.loop.rows import why_not as why_not_rows
 from millstream.kernels.relational.aggregate import AggregateKernel
+from millstream.kernels.relational.changes import ChangesKernel
 from millstream.kernels.relational.now_join import NowJoinKernel
 from millstream.kernels.relational.table_join import TableJoinKernel
 from millstream.kernels.relational.tostream import DifferenceKernel

@@ -10,9 +10,9 @@ from typing import Any
 
 from millstream.calculus import functions
 from millstream.calculus.functions import Function
-from millstream.kernels.changes import ChangesKernel
 from millstream.kernels.judge.judge import JudgeKernel
 from millstream.kernels.relational.aggregate import AggregateKernel
+from millstream.kernels.relational.changes import ChangesKernel
 from millstream.kernels.relational.distinct import DistinctKernel
 from millstream.kernels.relational.join import JoinKernel
 from millstream.kernels.relational.lookup import lookup_kernel
