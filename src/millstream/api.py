@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from millstream.calculus.graph import Input, Program
 from millstream.calculus.terms import fitted
@@ -30,7 +30,6 @@ from millstream.calculus.types import (
     TIME_COLUMN,
     WEIGHT_COLUMN,
     Field,
-    QueueType,
     Row,
     Type,
     Value,
@@ -44,6 +43,9 @@ from millstream.errors import AllRejected, Fault, Stopped, UsageError, listing, 
 from millstream.languages import DEFAULT, translate, translate_file
 from millstream.languages.language import Expected, Expression, Translation, program_of
 from millstream.source import Source
+
+if TYPE_CHECKING:
+    from millstream.connectors.write import Shape
 
 #: An input: a file or pattern, a location, or rows as dictionaries with `_time`.
 InputGiven = str | Path | Location | Iterable[Mapping[str, Value]]
@@ -207,7 +209,7 @@ class Compiled:
         }
         late = {
             one.name: opened(
-                _writer(key, outputs[key], one.type, is_following=is_following), is_aside=True
+                _writer(key, outputs[key], one, is_following=is_following), is_aside=True
             )
             for key, one in late_names(program).items()
             if key in outputs
@@ -429,9 +431,7 @@ def _is_of(value: object, type_: Type) -> bool:
         return False
 
 
-def _writer(
-    name: str, given: OutputGiven | None, type_: QueueType, *, is_following: bool
-) -> Writer:
+def _writer(name: str, given: OutputGiven | None, shape: Shape, *, is_following: bool) -> Writer:
     """The writer for what is given; folders and databases know which batches they have."""
     from millstream.connectors.memory import MemoryWriter
     from millstream.connectors.parts import PartsWriter
@@ -445,14 +445,14 @@ def _writer(
     if location.database is not None:
         from millstream.connectors.postgres import PostgresWriter
 
-        return PostgresWriter(location, name, type_, is_following=is_following)
+        return PostgresWriter(location, name, shape, is_following=is_following)
     if location.is_folder:
         from millstream.connectors.folder import FolderWriter
 
-        return FolderWriter(location, type_, is_following=is_following)
+        return FolderWriter(location, shape, is_following=is_following)
     if is_following and location.path is not None:
-        return PartsWriter(location, type_)
-    return open_writer(location, type_)
+        return PartsWriter(location, shape)
+    return open_writer(location, shape)
 
 
 def _closing(writer: Any, *, is_aside: bool) -> Callable[..., bool]:

@@ -529,8 +529,8 @@ FUNCTIONS: dict[str, type[Function]] = {
 
 __all__ = [
     "AGGREGATIONS", "FUNCTIONS", "SQUARABLE", "Aggregate", "Aggregation", "Assign", "Branch",
-    "Changes", "Columns", "Comparison", "Distinct", "Dstream", "Duplicate", "Facts", "Filter", "FlatMap",
-    "Fold", "Function", "FunctionFault", "Istream", "Join", "Judge", "Latest", "Lookup", "Map",
-    "Merge", "Now", "Opaque", "OpaqueFold", "Range", "RoundRobinJoin", "RoundRobinSplit", "Rows",
-    "Rstream", "ToStream", "Top", "Update", "Window", "schema_of",
+    "Changes", "Columns", "Comparison", "Distinct", "Dstream", "Duplicate", "Facts", "Filter",
+    "FlatMap", "Fold", "Function", "FunctionFault", "Istream", "Join", "Judge", "Latest", "Lookup",
+    "Map", "Merge", "Now", "Opaque", "OpaqueFold", "Range", "RoundRobinJoin", "RoundRobinSplit",
+    "Rows", "Rstream", "ToStream", "Top", "Update", "Window", "schema_of",
 ]  # fmt: skip

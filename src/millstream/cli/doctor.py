@@ -22,7 +22,7 @@ from importlib import metadata
 from pathlib import Path
 
 from millstream.cache import cache_directory
-from millstream.engine.spark.archive import archive_path
+from millstream.engine.spark.archive import archive_path, cannot_be_made
 from millstream.engine.spark.java import CACHE_FIX, Java, find_java
 from millstream.errors import SetupError
 
@@ -136,6 +136,9 @@ def _start_of_spark(java: Java) -> Check:
     """Not a fault: without its archive Spark works, and starts slower."""
     if archive_path(java).exists():
         return Check("start of Spark", ok=True, found="quick, from an archive of its classes")
+    if cannot_be_made(java):
+        found = "slow; an archive of its classes could not be made for this Java"
+        return Check("start of Spark", ok=True, found=found)
     command = f"{shlex.quote(sys.executable)} -m millstream.engine.spark.archive"
     return Check("start of Spark", ok=True, found=f"slow; quicker after: {command}")
 

@@ -20,10 +20,9 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from millstream.calculus.types import QueueType
 from millstream.connectors.location import Format, Location
 from millstream.connectors.sink import check_folder_of, told
-from millstream.connectors.write import QueueWriter, fields_of, open_writer
+from millstream.connectors.write import QueueWriter, Shape, fields_of, open_writer
 from millstream.errors import RunError, UsageError, listing
 from millstream.plan.batch import Batch
 
@@ -83,15 +82,15 @@ class FolderWriter:
     each batch as it is written.
     """
 
-    def __init__(self, location: Location, type_: QueueType, *, is_following: bool = False) -> None:
-        fields_of(type_)
+    def __init__(self, location: Location, shape: Shape, *, is_following: bool = False) -> None:
+        fields_of(shape)
         path = location.path
         assert path is not None
         self._folder = Path(os.path.realpath(path))
         self._name = location.text
         self._format: Format = location.format_of_parts
         self._parts = replace(location, format=self._format, text=location.text.rstrip("/"))
-        self._type = type_
+        self._shape = shape
         self._is_following = is_following
         self._record: Record | None = None
         self._next = 0
@@ -126,7 +125,7 @@ class FolderWriter:
     def write_batch(self, number: int, batch: Batch) -> None:
         if number < self._next:
             return
-        staging = _Staging(self._parts, self._folder, self._type, self._name)
+        staging = _Staging(self._parts, self._folder, self._shape, self._name)
         try:
             if len(batch):
                 staging.write(number, batch)
@@ -157,7 +156,7 @@ class FolderWriter:
             self.write_batch(self._next, batch)
             return
         if self._whole is None:
-            self._whole = _Staging(self._parts, self._folder, self._type, self._name)
+            self._whole = _Staging(self._parts, self._folder, self._shape, self._name)
         if len(batch):
             self._whole.add(batch)
 
@@ -168,7 +167,7 @@ class FolderWriter:
             if self._record is None and not self._is_following:
                 self.open(_new_job(), fresh=True)
                 self._publish(
-                    self._whole or _Staging(self._parts, self._folder, self._type, self._name)
+                    self._whole or _Staging(self._parts, self._folder, self._shape, self._name)
                 )
         except BaseException:
             self.abort()
@@ -263,11 +262,11 @@ class FolderWriter:
 class _Staging:
     """Mutable: parts under hidden names, complete on disk before the first is published."""
 
-    def __init__(self, location: Location, folder: Path, type_: QueueType, name: str) -> None:
+    def __init__(self, location: Location, folder: Path, shape: Shape, name: str) -> None:
         self._location = location
         self._folder = folder
         self._name = name
-        self._type = type_
+        self._shape = shape
         self._writer: QueueWriter | None = None
         self._rows = 0
         self._staged: list[Path] = []
@@ -276,7 +275,7 @@ class _Staging:
         """A part of its own."""
         # Some programs take names with a dot for others, but none takes this ending.
         path = self._folder / f".part-{number:09}.{self._location.format.value}.tmp"
-        self._writer = open_writer(replace(self._location, path=path), self._type, self._name)
+        self._writer = open_writer(replace(self._location, path=path), self._shape, self._name)
         self._staged.append(path)
         self._writer.write(batch)
         self._rows = len(batch)

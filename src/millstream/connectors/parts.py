@@ -9,9 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from millstream.calculus.types import QueueType
 from millstream.connectors.location import Location
-from millstream.connectors.write import open_writer
+from millstream.connectors.write import Shape, open_writer
 from millstream.plan.batch import Batch
 
 
@@ -21,11 +20,11 @@ class PartsWriter:
     An engine that can run a batch twice says which file it is by `begin`.
     """
 
-    def __init__(self, location: Location, type_: QueueType) -> None:
+    def __init__(self, location: Location, shape: Shape) -> None:
         assert location.path is not None
         self._location = location
         self._path = location.path
-        self._type = type_
+        self._shape = shape
         self._number = 0
         self._begun: int | None = None
 
@@ -36,7 +35,7 @@ class PartsWriter:
     def write(self, batch: Batch) -> None:
         if not len(batch):
             return
-        writer = open_writer(replace(self._location, path=self._next_path()), self._type)
+        writer = open_writer(replace(self._location, path=self._next_path()), self._shape)
         try:
             writer.write(batch)
         except BaseException:

@@ -15,11 +15,11 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
-from millstream.calculus.types import Kind, QueueType
+from millstream.calculus.types import Kind
 from millstream.connectors.address import check_name
 from millstream.connectors.copy_rows import HEAD, TAIL, copy_rows
 from millstream.connectors.location import Location
-from millstream.connectors.write import columns_of, fields_of
+from millstream.connectors.write import Shape, columns_of, fields_of
 from millstream.errors import RunError, SetupError, UsageError, listing
 from millstream.plan.batch import Batch
 
@@ -122,7 +122,7 @@ class PostgresWriter:
     """
 
     def __init__(
-        self, location: Location, output: str, type_: QueueType, *, is_following: bool = False
+        self, location: Location, output: str, shape: Shape, *, is_following: bool = False
     ) -> None:
         assert location.database is not None
         self._location = location
@@ -130,7 +130,8 @@ class PostgresWriter:
         self._sink = location.database.table or output
         self._table = table_of(location, output)
         self._batches = batches_of(location)
-        self._fields = fields_of(type_)
+        self._shape = shape
+        self._fields = fields_of(shape)
         for field in self._fields:
             check_name(field.name, location.text)
         self._is_following = is_following
@@ -291,7 +292,7 @@ class PostgresWriter:
         statement = sql.SQL("COPY {} ({}) FROM STDIN WITH (FORMAT BINARY)")
         with self._connection.cursor().copy(statement.format(self._table, names)) as copy:
             copy.write(HEAD)
-            for piece in copy_rows(self._fields, columns_of(batch)):
+            for piece in copy_rows(self._fields, columns_of(batch, self._shape)):
                 copy.write(piece)
             copy.write(TAIL)
 

@@ -13,15 +13,13 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
-
 from millstream.calculus.graph import Input
 from millstream.calculus.types import QueueType, Schema
 from millstream.connectors.location import Location
 from millstream.connectors.pieces import START, Place, open_piece, rest_of
 from millstream.connectors.read import file_opener
 from millstream.plan.batch import Array
-from millstream.plan.lateness import is_sorted
+from millstream.plan.lateness import furthest_behind, is_sorted
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +50,8 @@ def extended(before: Spread | None, times: Array) -> Spread:
     )
     if is_sorted(times) and first >= newest:
         return Spread(oldest, int(times[-1]), behind)
-    seen = np.maximum.accumulate(np.concatenate(([newest], times)))
-    # Without signs, as the distance of two times may be larger than any time.
-    distances = seen[:-1].view(np.uint64) - times.view(np.uint64)
-    is_behind = times < seen[:-1]
-    largest = int(distances[is_behind].max()) if is_behind.any() else 0
-    return Spread(min(oldest, int(times.min())), int(seen[-1]), max(behind, largest))
+    behind = max(behind, furthest_behind(times, newest))
+    return Spread(min(oldest, int(times.min())), max(newest, int(times.max())), behind)
 
 
 def spreads_of(

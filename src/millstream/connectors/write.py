@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from millstream.calculus.graph import Input
 from millstream.calculus.types import (
     INTEGER,
     TEXT,
@@ -41,6 +43,8 @@ REJECTED_FIELDS = (
     Field("_reason", TEXT),
     Field("_text", TEXT),
 )
+#: Whose columns are written: those of an output, or those that an input reads.
+Shape = QueueType | Input
 #: The columns of a table to the bytes of its rows.
 Lines = Callable[[Sequence[Vector]], memoryview]
 
@@ -141,12 +145,13 @@ Table = TextTable | ParquetTable
 class QueueWriter:
     """Mutable: writes the items of a queue to a table."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: Table, shape: Shape) -> None:
         self._table = table
+        self._shape = shape
 
     def write(self, batch: Batch) -> None:
         if len(batch):
-            self._table.write(columns_of(batch))
+            self._table.write(columns_of(batch, self._shape))
 
     def close(self) -> None:
         self._table.close()
@@ -176,13 +181,18 @@ class RejectedWriter:
         self._table.abort()
 
 
-def open_writer(location: Location, type_: QueueType, name: str | None = None) -> QueueWriter:
-    """A writer for the items of a queue of this type; late rows are written so too."""
-    return QueueWriter(_open_table(location, fields_of(type_), name))
+def open_writer(location: Location, shape: Shape, name: str | None = None) -> QueueWriter:
+    """A writer for the items of a queue, in the shape of an output or of an input."""
+    if isinstance(shape, Input) and shape.unit is not None:
+        location = replace(location, times="iso")  # integers would count the unit
+    return QueueWriter(_open_table(location, fields_of(shape), name), shape)
 
 
-def fields_of(type_: QueueType) -> list[Field]:
+def fields_of(shape: Shape) -> list[Field]:
     """The columns of an output, or an error if the program has used their names."""
+    if isinstance(shape, Input):
+        return _fields_of_input(shape)
+    type_ = shape
     for name in (TIME_COLUMN, WEIGHT_COLUMN)[: 2 if type_.is_relation else 1]:
         if name in type_.schema:
             raise CheckError(
@@ -193,13 +203,22 @@ def fields_of(type_: QueueType) -> list[Field]:
     return [Field(TIME_COLUMN, TIME), *weight, *type_.schema]
 
 
-def columns_of(batch: Batch) -> list[Vector]:
+def _fields_of_input(one: Input) -> list[Field]:
+    """Late rows have the columns that their input reads, so that they can be fed in again."""
+    time = one.time or TIME_COLUMN
+    head = [] if time in one.type.schema else [Field(time, TIME)]
+    weight = [Field(WEIGHT_COLUMN, INTEGER)] if one.type.is_relation and not one.is_log else []
+    return [*head, *weight, *one.type.schema]
+
+
+def columns_of(batch: Batch, shape: Shape) -> list[Vector]:
     """The rows of a batch as columns, in the order of `fields_of`."""
-    head = [Vector(TIME, batch.time)]
-    if batch.type.is_relation:
-        assert batch.weight is not None
-        head.append(Vector(INTEGER, batch.weight))
-    return [*head, *batch.columns]
+    columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+    if batch.weight is not None:
+        columns = {WEIGHT_COLUMN: Vector(INTEGER, batch.weight), **columns}
+    time = (shape.time if isinstance(shape, Input) else None) or TIME_COLUMN
+    columns = {time: Vector(TIME, batch.time), **columns}
+    return [columns[field.name] for field in fields_of(shape)]
 
 
 def open_rejected_writer(location: Location) -> RejectedWriter:

@@ -46,6 +46,8 @@ class InputCounts:
     waiting: int = 0
     late: int = 0
     rejected: int = 0
+    #: The slack that would have kept all late rows, but those of times that had been ended.
+    behind: int = 0
 
     @property
     def is_conserved(self) -> bool:

@@ -15,7 +15,7 @@ from millstream.kernels.runtime.gathered import Gathered, cut_queues, cut_ticks
 from millstream.kernels.runtime.kernel import Kernel, Round, State
 from millstream.kernels.runtime.memory import keep_freed_memory
 from millstream.plan.batch import Array, Batch, distinct_times
-from millstream.plan.ranks import rank_of_mark
+from millstream.plan.ranks import rank_of_mark, with_positions
 from millstream.plan.steps import Plan, Step
 
 NO_TICKS: Array = np.zeros(0, np.int64)
@@ -95,8 +95,11 @@ class StepRunner:
                     yield early, until
 
     def _named(self, number: int, outputs: tuple[Batch, ...]) -> dict[str, Batch]:
-        names = self.steps[number].outputs
-        return {q: self._ranked(q, batch) for q, batch in zip(names, outputs, strict=True)}
+        step = self.steps[number]
+        named = {q: self._ranked(q, b) for q, b in zip(step.outputs, outputs, strict=True)}
+        if step.makes(self.plan.placed):
+            named = {q: _with_positions(batch) for q, batch in named.items()}
+        return named
 
     def _ticks(self, step: Step, ticks: dict[str, Array]) -> Array:
         if not any(isinstance(op.function, Rstream) for op in step.operators):
@@ -124,6 +127,13 @@ class StepRunner:
         for kernel in self.kernels:
             total.update(kernel.faults())
         return total
+
+
+def _with_positions(batch: Batch) -> Batch:
+    """Items of a stream in the order of their ranks, whatever places they will come from."""
+    if batch.rank is None or batch.type.is_relation:
+        return batch
+    return replace(batch, rank=with_positions(batch.rank))
 
 
 def _followed(steps: Sequence[Step], kernels: Sequence[Kernel]) -> dict[int, int]:

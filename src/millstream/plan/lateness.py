@@ -29,5 +29,15 @@ def without_late(batch: Batch, largest: int | None, slack: int) -> tuple[Batch, 
     return accepted, batch.take(np.flatnonzero(is_late)), int(seen[-1])
 
 
+def furthest_behind(times: Array, largest: int) -> int:
+    """How far a row lies behind the largest time before it, at most."""
+    seen = np.maximum.accumulate(np.concatenate(([largest], times)))[:-1]
+    is_behind = times < seen
+    if not is_behind.any():
+        return 0
+    # Without signs, as the distance of two times may be larger than any time.
+    return int((seen.view(np.uint64) - times.view(np.uint64))[is_behind].max())
+
+
 def is_sorted(times: Array) -> bool:
     return bool((times[1:] >= times[:-1]).all())

@@ -1,80 +1,130 @@
-"""Which operators blur the order of an instant, where partitions run in different places.
+"""Where the order of an instant would be lost, if partitions run in different places.
 
-Rows that a relation sets free at an instant have one rank, and the order of their values is
-their order. A map that makes other values of them leaves nothing to put the rows of several
-places back into order by. If what it makes comes out, it must see all of them in one place.
-Inside a program that is not worth its price: see docs/semantics.md.
+What comes from several places is put back into order by time and rank. Rows of a log have
+ranks of their own, and whatever is made of them has the rank of its row. Rows that a relation
+sets free at an instant have one rank, and the order of their values is their order. What is
+made of these row by row, or what streams give that are merged or joined in turn, is in no
+order that can be seen: it must be made in one place, where each item is given a rank, if it
+then goes elsewhere to something that sees the order.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
 from millstream.calculus.functions import (
     Changes,
     Columns,
-    Dstream,
     Duplicate,
     Filter,
     FlatMap,
-    Istream,
+    Fold,
+    Judge,
     Map,
     Merge,
+    Now,
     Opaque,
-    Rstream,
+    Range,
+    RoundRobinJoin,
+    RoundRobinSplit,
+    ToStream,
 )
 from millstream.calculus.graph import Operator, Program, in_dependency_order
 from millstream.calculus.terms import Column
-from millstream.calculus.types import Schema
+from millstream.calculus.types import QueueType, Schema
 from millstream.calculus.unique import Key, unique_keys
 
-_SETS_FREE = (Istream, Dstream, Rstream)
-_ROW_BY_ROW = (Map, FlatMap, Opaque)
-_HANDS_ON = (Filter, Duplicate)
+#: What orders items by neither rank nor value.
+_IN_TURN = (Merge, RoundRobinJoin)
+#: What shows the order of its input only if the order of what it gives is seen.
+_ROW_BY_ROW = (Map, FlatMap, Filter, Duplicate, Opaque, Judge, Merge)
 
 
-def blurred_queues(program: Program) -> frozenset[str]:
-    """What is made row by row of rows that a relation has set free, and is not in their order."""
-    types, keys = program.queue_types(), unique_keys(program)
-    seen = _seen_in_order(program)
-    #: Of each queue of such rows the columns that tell those of an instant apart, if known.
-    free: dict[str, Key | None] = {}
-    blurred: set[str] = set()
-    for op in in_dependency_order(program):
-        if isinstance(op.function, Changes):
-            free.update(dict.fromkeys(op.outputs, op.function.by))
-        elif isinstance(op.function, _SETS_FREE):
-            free.update(dict.fromkeys(op.outputs, keys.get(op.inputs[0])))
-        elif op.inputs and op.inputs[0] in free and isinstance(op.function, _HANDS_ON):
-            free.update(dict.fromkeys(op.outputs, free[op.inputs[0]]))
-        elif op.inputs and op.inputs[0] in free and isinstance(op.function, _ROW_BY_ROW):
-            key = free[op.inputs[0]]
-            keeps = _keeps_order(op, types[op.inputs[0]].schema, key)
-            free.update(dict.fromkeys(op.outputs, key if keeps else None))
-            if not keeps and seen.intersection(op.outputs):
-                blurred.update(op.outputs)
-    return frozenset(blurred)
+@dataclass(frozen=True, slots=True)
+class _ByValues:
+    """Rows of an instant are in the order of their values; a key tells them apart, if known."""
+
+    key: Key | None
 
 
-def _seen_in_order(program: Program) -> frozenset[str]:
-    """The queues that come out row by row, so that their order is seen."""
-    found = set(program.outputs)
-    for op in reversed(in_dependency_order(program)):
-        is_seen = isinstance(op.function, (*_ROW_BY_ROW, *_HANDS_ON, Merge))
-        found.update(op.inputs if is_seen and found.intersection(op.outputs) else ())
+#: How the items of an instant are known to be ordered.
+_BY_RANK, _LOST = "by rank", "lost"
+_Order = _ByValues | str
+
+
+def lost_by(program: Program, queues: Iterable[str], placed: frozenset[str]) -> frozenset[str]:
+    """What should be made in one place so that these queues can leave theirs.
+
+    Given is what is made in one place already; the answer are queues that one operator makes.
+    """
+    orders, seen = _orders(program, placed), _seen_in_order(program)
+    producers = program.producers()
+    found: set[str] = set()
+    for queue in queues:
+        if queue in seen and orders.get(queue) == _LOST:
+            op = producers[queue]
+            while not isinstance(op.function, _IN_TURN) and (before := _first_lost(op, orders)):
+                op = producers[before]  # it was lost before
+            found.update(op.outputs)
     return frozenset(found)
 
 
-def _keeps_order(op: Operator, schema: Schema, key: Key | None) -> bool:
-    """Whether a map begins with the columns that decide on the order of its rows."""
-    if not isinstance(op.function, Map):
-        return False
-    same = _first_kept(op.function.columns, schema)
-    return len(same) == len(schema) or (key is not None and set(key) <= same)
+def _first_lost(op: Operator, orders: dict[str, _Order]) -> str | None:
+    return next((q for q in op.inputs if orders.get(q) == _LOST), None)
 
 
-def _first_kept(columns: Columns, schema: Schema) -> set[str]:
+def _orders(program: Program, placed: frozenset[str]) -> dict[str, _Order]:
+    """How the items of every stream are ordered, if some are made in one place."""
+    types, keys = program.queue_types(), unique_keys(program)
+    orders: dict[str, _Order] = dict.fromkeys(program.input_names, _BY_RANK)
+    for op in in_dependency_order(program):
+        streams = [q for q in op.outputs if not types[q].is_relation]
+        if placed.intersection(op.outputs):
+            made: _Order = _BY_RANK
+        elif isinstance(op.function, Changes):
+            made = _ByValues(op.function.by)
+        elif isinstance(op.function, ToStream):
+            made = _ByValues(keys.get(op.inputs[0]))
+        else:
+            made = _made(op, [orders.get(q, _BY_RANK) for q in op.inputs], types)
+        orders.update(dict.fromkeys(streams, made))
+    return orders
+
+
+def _made(op: Operator, inputs: list[_Order], types: Mapping[str, QueueType]) -> _Order:
+    """The order of what an operator makes of streams."""
+    first, schema = inputs[0], types[op.inputs[0]].schema
+    match op.function:
+        case Merge() | RoundRobinJoin():
+            return _LOST
+        case Filter() | Duplicate() | RoundRobinSplit():
+            return first
+        case Map(columns) if isinstance(first, _ByValues):
+            return first if _begins_with(columns, schema, first.key) else _LOST
+        case Fold(emit=emit) if isinstance(first, _ByValues):
+            # Equal rows need not give equal ones.
+            is_kept = first.key is not None and _begins_with(emit or (), schema, first.key)
+            return first if is_kept else _LOST
+        case _:
+            return _BY_RANK if all(one == _BY_RANK for one in inputs) else _LOST
+
+
+def _begins_with(columns: Columns, schema: Schema, key: Key | None) -> bool:
+    """Whether columns begin with those that decide on the order of the rows they are made of."""
     kept: set[str] = set()
     for column, name in zip(columns, schema.names, strict=False):
         if not (isinstance(column.term, Column) and column.term.name == column.name == name):
             break
         kept.add(name)
-    return kept
+    return len(kept) == len(schema) or (key is not None and set(key) <= kept)
+
+
+def _seen_in_order(program: Program) -> frozenset[str]:
+    """The queues whose order shows in what comes out or is kept."""
+    found = set(program.outputs)
+    for op in reversed(in_dependency_order(program)):
+        is_seen = not isinstance(op.function, (*_ROW_BY_ROW, Range, Now))
+        is_seen |= isinstance(op.function, _ROW_BY_ROW) and not found.isdisjoint(op.outputs)
+        found.update(op.inputs if is_seen else ())
+    return frozenset(found)

@@ -1,10 +1,16 @@
 """Ranks: the order of items of one instant across queues, packed into an integer.
 
 The reference orders items by (time, phase, declaration, position). A rank holds the last
-three, so that comparing (time, rank) is comparing origins.
+three, so that comparing (time, rank) is comparing origins. What a mark has set free has no
+position in the reference; if it could not be put back into order otherwise, it is given one,
+which is not looked at where items of several queues are compared.
 """
 
 from __future__ import annotations
+
+import numpy as np
+
+from millstream.plan.batch import Array
 
 _DECLARATION_BITS = 48
 _PHASE_BITS = 62
@@ -24,9 +30,29 @@ def rank_of_mark(declaration: int) -> int:
     return (1 << _PHASE_BITS) | (declaration << _DECLARATION_BITS)
 
 
+def is_free(ranks: Array) -> Array:
+    """Which items a mark has set free."""
+    return ranks >= 1 << _PHASE_BITS
+
+
+def has_position(ranks: Array) -> Array:
+    return ranks % _POSITIONS > 0
+
+
+def with_positions(ranks: Array) -> Array:
+    """The ranks of items in order: of those that a mark has set free each is now its own."""
+    positions = np.arange(1, len(ranks) + 1)
+    return np.where(is_free(ranks), without_positions(ranks) + positions, ranks)
+
+
+def without_positions(ranks: Array) -> Array:
+    """The ranks as the reference has them."""
+    return np.where(is_free(ranks), ranks // _POSITIONS * _POSITIONS, ranks)
+
+
 def origin_of_rank(time: int, rank: int) -> Origin:
-    declaration = (rank >> _DECLARATION_BITS) % _DECLARATIONS
-    return time, rank >> _PHASE_BITS, declaration, rank % _POSITIONS
+    phase, declaration = rank >> _PHASE_BITS, (rank >> _DECLARATION_BITS) % _DECLARATIONS
+    return time, phase, declaration, 0 if phase else rank % _POSITIONS
 
 
 def rank_of_origin(origin: Origin) -> int:

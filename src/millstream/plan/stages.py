@@ -10,7 +10,7 @@ it asks for.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from millstream.calculus.functions import (
     Duplicate,
@@ -25,7 +25,7 @@ from millstream.calculus.functions import (
 )
 from millstream.calculus.graph import Operator
 from millstream.calculus.types import QueueType
-from millstream.plan.order import blurred_queues
+from millstream.plan.order import lost_by
 from millstream.plan.steps import Plan, Step
 
 #: The columns by which rows must be together; () is all rows, None is as they come.
@@ -63,16 +63,38 @@ class _Place:
 
 
 def stages_of(plan: Plan, *, is_distributed: bool = False) -> tuple[Stage, ...]:
-    """The stages of a plan, in the order in which they can run.
+    """The stages of a plan, in the order in which they can run."""
+    return spread(plan)[1] if is_distributed else _stages(plan, frozenset(), is_distributed=False)
 
-    If partitions run in different places, items of one instant can be put back into
-    their order by rank, or by their values where they come from a relation. What gives
-    several items one rank, merges streams by input, or makes other values of what comes
-    from a relation, must therefore see all rows.
+
+def spread(plan: Plan) -> tuple[Plan, tuple[Stage, ...]]:
+    """The stages of a plan whose partitions run in different places.
+
+    Items of one instant can be put back into their order by rank, or by their values where they
+    come from a relation. Whatever else leaves its place for one where its order is seen is made
+    in one place, and ranked there: the plan says what that is.
     """
+    placed: frozenset[str] = frozenset()
+    while True:
+        stages = _stages(plan, placed, is_distributed=True)
+        more = lost_by(plan.program, _leaving(plan, stages), placed) - placed
+        if not more:
+            return replace(plan, placed=placed), stages
+        placed |= more
+
+
+def _leaving(plan: Plan, stages: tuple[Stage, ...]) -> set[str]:
+    """The queues that one stage writes and another reads, and the outputs."""
+    found = set(plan.program.outputs)
+    for stage in stages:
+        found |= {q for q in stage.inputs if q not in plan.program.input_names}
+    return found
+
+
+def _stages(plan: Plan, placed: frozenset[str], *, is_distributed: bool) -> tuple[Stage, ...]:
+    """The stages of a plan, if some queues must be made in one place."""
     types = plan.program.queue_types()
     growing = _growing(plan)
-    blurred = blurred_queues(plan.program) if is_distributed else frozenset()
     # The rows of a constant have an order, which they keep only if they stay together.
     constant = {one.name for one in plan.program.inputs if one.values is not None}
     places: dict[str, _Place] = {}
@@ -80,7 +102,7 @@ def stages_of(plan: Plan, *, is_distributed: bool = False) -> tuple[Stage, ...]:
     for number, step in enumerate(plan.steps):
         wanted: dict[str, Key] = {
             q: ()
-            if is_distributed and (q in constant or _makes(step, blurred))
+            if is_distributed and (q in constant or step.makes(placed))
             else _wanted(step, q, types, growing, is_distributed=is_distributed)
             for q in step.inputs
         }
@@ -237,10 +259,6 @@ def _wanted(
             for output in op.outputs:
                 kept[output] = kept[name] & facts.forwards
     return strictest
-
-
-def _makes(step: Step, queues: frozenset[str]) -> bool:
-    return any(not queues.isdisjoint(op.outputs) for op in step.operators)
 
 
 def _blurs_order(op: Operator, types: Mapping[str, QueueType]) -> bool:

@@ -36,6 +36,10 @@ class Step:
     def is_row_step(self) -> bool:
         return all(isinstance(op.function, ROW_FUNCTIONS) for op in self.operators)
 
+    def makes(self, queues: frozenset[str]) -> bool:
+        """Whether an operator of it writes one of these queues."""
+        return any(not queues.isdisjoint(op.outputs) for op in self.operators)
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -45,6 +49,8 @@ class Plan:
     steps: tuple[Step, ...]
     #: Queues whose items must carry their rank, because a step merges them with others.
     ranked: frozenset[str] = field(default=frozenset())
+    #: Queues that are made in one place, so that what is in no other order can be ranked there.
+    placed: frozenset[str] = field(default=frozenset())
 
     def inputs_behind(self) -> dict[str, frozenset[int]]:
         """For every queue, the declaration numbers of the program inputs it depends on."""

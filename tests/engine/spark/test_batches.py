@@ -108,3 +108,4 @@ def test_lateness_does_not_depend_on_tasks_or_batches(
     assert [n for _, n in accepted] == [n for (n,) in job.sinks["out"].rows()]
     assert late == [n for (n,) in job.late["in"].rows()]
     assert job.report.inputs["in"].is_conserved
+    assert max((seen[n] - times[n] for n in late), default=0) == job.report.inputs["in"].behind

@@ -11,7 +11,7 @@ from millstream.connectors.chunks import Chunk, Reader
 from millstream.engine.job import InputCounts
 from millstream.kernels.runtime.presence import Presence
 from millstream.plan.batch import Batch, concat_batches, empty_batch
-from millstream.plan.lateness import is_sorted, without_late
+from millstream.plan.lateness import furthest_behind, is_sorted, without_late
 from millstream.plan.ranks import first_rank
 
 
@@ -49,8 +49,12 @@ class SourceState:
             ranks = np.arange(self._next_rank, self._next_rank + len(batch))
             batch = Batch(batch.type, batch.time, batch.columns, batch.weight, ranks)
         self._next_rank += len(batch)
-        accepted, late, self.largest = without_late(batch, self.largest, self.input.slack)
+        before = self.largest
+        accepted, late, self.largest = without_late(batch, before, self.input.slack)
         self.counts.late += len(late)
+        if len(late):
+            first = int(batch.time[0]) if before is None else before
+            self.counts.behind = max(self.counts.behind, furthest_behind(batch.time, first))
         self.counts.waiting += len(accepted)
         if len(accepted):
             # Without slack, whatever is out of order is late.

@@ -32,6 +32,7 @@ def read_events(job: Job, report: Report) -> dict[str, list[Event]]:
         accepted: list[Event] = []
         late: list[Event] = []
         largest: int | None = None
+        behind = 0
         reader = job.readers[one.name]
         for chunk in reader.chunks():
             report.inputs[one.name].read += chunk.read
@@ -39,10 +40,13 @@ def read_events(job: Job, report: Report) -> dict[str, list[Event]]:
             for event in _events(chunk.batch):
                 # Late: more than the slack behind the largest time at an earlier position.
                 is_late = largest is not None and event.time < largest - one.slack
+                if largest is not None and is_late:
+                    behind = max(behind, largest - event.time)
                 (late if is_late else accepted).append(event)
                 largest = event.time if largest is None else max(largest, event.time)
         reader.close()
         report.inputs[one.name].late = len(late)
+        report.inputs[one.name].behind = behind
         report.inputs[one.name].processed = len(accepted)
         if one.name in job.late_writers:
             job.late_writers[one.name].write(

@@ -35,6 +35,8 @@ class Segment:
     number: int
     largest: int | None
     ticks: Array
+    #: Of the rows that are late by what the task itself knows.
+    oldest_late: int | None = None
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,8 @@ class Clock:
     ticks: Mapping[str, Array] = field(default_factory=dict)
     bounds: Mapping[tuple[int, int], int] = field(default_factory=dict)
     known: Sequence[Known] = ()
+    #: How far rows that tasks have found late lie behind earlier segments, by input.
+    behind: Mapping[str, int] = field(default_factory=dict)
 
     @staticmethod
     def of(
@@ -57,6 +61,7 @@ class Clock:
         bounds: dict[tuple[int, int], int] = {}
         ticks: dict[str, Array] = {}
         known: list[Known] = []
+        behind: dict[str, int] = {}
         for number, one in enumerate(inputs):
             largest = before[number].largest
             instants: list[Array] = []
@@ -67,11 +72,14 @@ class Clock:
                     bound = largest - one.slack
                     bounds[number, segment.number] = bound
                     some = some[some >= bound]
+                    if segment.oldest_late is not None:
+                        furthest = largest - segment.oldest_late
+                        behind[one.name] = max(behind.get(one.name, 0), furthest)
                 instants.append(some)
                 largest = _larger(largest, segment.largest)
             ticks[one.name] = np.concatenate([np.zeros(0, np.int64), *instants])
             known.append(Known(largest, silent.get(number, before[number].is_silent)))
-        return Clock(_mark(inputs, known), ticks, bounds, known)
+        return Clock(_mark(inputs, known), ticks, bounds, known, behind)
 
 
 def _larger(one: int | None, other: int | None) -> int | None:
@@ -95,4 +103,6 @@ def _mark(inputs: Sequence[Input], known: Sequence[Known]) -> int | None:
 
 
 def segment_of(told: Mapping[str, Any]) -> Segment:
-    return Segment(told["input"], told["number"], told["largest"], told["ticks"])
+    return Segment(
+        told["input"], told["number"], told["largest"], told["ticks"], told["oldest_late"]
+    )

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from millstream.calculus.graph import Program
 from millstream.calculus.text import render
 from millstream.kernels.build import why_not
-from millstream.plan.stages import Key, Stage, all_together, side_by_side, stages_of
+from millstream.plan.stages import Key, Stage, all_together, side_by_side, spread
 from millstream.plan.steps import Plan, make_plan
 
 #: A stage costs each batch some 0.05 to 0.1 s, however few rows it has, and every row that goes
@@ -91,8 +91,7 @@ class Layout:
 
 def layout_of(program: Program) -> Layout:
     """The program as a chain of stages."""
-    plan = make_plan(program, why_not, ranks_all=True)
-    stages = stages_of(plan, is_distributed=True)
+    plan, stages = spread(make_plan(program, why_not, ranks_all=True))
     straight = tuple(q for q in program.outputs if q in program.input_names)
     if straight:
         # An input that is itself an output still has to wait for its time.

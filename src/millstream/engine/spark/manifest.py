@@ -54,7 +54,7 @@ def first_manifest(program: Program) -> Manifest:
 def _counts(counts: InputCounts) -> dict[str, int]:
     return {
         "read": counts.read, "processed": counts.processed, "waiting": counts.waiting,
-        "late": counts.late, "rejected": counts.rejected,
+        "late": counts.late, "rejected": counts.rejected, "behind": counts.behind,
     }  # fmt: skip
 
 
@@ -101,6 +101,7 @@ def _count(
         for what in ("read", "late", "rejected"):
             mine[what] += one[what]
         mine["waiting"] += one["accepted"]
+        mine["behind"] = max(mine.get("behind", 0), one["behind"])
         rejected.setdefault(one["input"], []).extend(one["rejected_rows"])
     for name, count in message.get("released", {}).items():
         counts[name]["waiting"] -= count
@@ -108,6 +109,8 @@ def _count(
     for name, count in message.get("late", {}).items():
         counts[name]["waiting"] -= count
         counts[name]["late"] += count
+    for name, furthest in message.get("behind", {}).items():
+        counts[name]["behind"] = max(counts[name].get("behind", 0), furthest)
     for name, count in message.get("unsound", {}).items():
         counts[name]["waiting"] -= count
         counts[name]["rejected"] += count

@@ -9,9 +9,8 @@ import numpy as np
 from millstream.calculus.types import QueueType
 from millstream.kernels.runtime.consolidate import consolidate
 from millstream.plan.batch import Array, Batch, concat_batches
+from millstream.plan.ranks import has_position, is_free
 
-#: Items that a mark has set free have ranks from here on.
-_MARK = 1 << 62
 #: How many ranks per item may be missing if items are put into their places one by one.
 _SPARSEST = 4
 
@@ -57,14 +56,17 @@ def _is_in_order(time: Array, rank: Array) -> bool:
 
 
 def _tied_by_values(batch: Batch) -> Batch:
-    """What one mark has set free, in the order of values within each instant."""
+    """What one mark has set free, in the order of values within each instant.
+
+    What has a position of its own is in order already.
+    """
     assert batch.rank is not None
-    is_free = batch.rank >= _MARK
-    if not is_free.any():
+    is_tied = is_free(batch.rank) & ~has_position(batch.rank)
+    if not is_tied.any():
         return batch
-    if is_free.all():
+    if is_tied.all():
         return _in_order_of_values(batch)
-    free, rest = batch.take(np.flatnonzero(is_free)), batch.take(np.flatnonzero(~is_free))
+    free, rest = batch.take(np.flatnonzero(is_tied)), batch.take(np.flatnonzero(~is_tied))
     both = concat_batches([rest, _in_order_of_values(free)], batch.type)
     assert both.rank is not None
     return both.take(np.lexsort((both.rank, both.time)))

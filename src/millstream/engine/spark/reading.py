@@ -21,7 +21,7 @@ from millstream.engine.spark.wire import Wire, to_all
 from millstream.engine.storage.codec import encode
 from millstream.engine.storage.files import LocalFiles
 from millstream.plan.batch import Array, Batch, distinct_times
-from millstream.plan.lateness import without_late
+from millstream.plan.lateness import furthest_behind, without_late
 from millstream.plan.ranks import first_rank
 
 
@@ -39,8 +39,9 @@ class SegmentWriter:
         self.floor = floor
         self.accepted = Packer()
         self.late: list[Batch] = []
+        self.oldest_late: int | None = None
         self.ticks: list[Array] = []
-        self.counts = {"read": 0, "late": 0, "rejected": 0, "accepted": 0}
+        self.counts = {"read": 0, "late": 0, "rejected": 0, "accepted": 0, "behind": 0}
         self.rejected: list[list[Any]] = []
 
     def take(self, chunk: Chunk, position: int, turn: int) -> None:
@@ -55,7 +56,14 @@ class SegmentWriter:
         batch = replace(batch, rank=np.arange(start, start + len(batch)))
         largest = int(batch.time.max())
         self.own_largest = largest if self.own_largest is None else max(self.own_largest, largest)
-        accepted, late, self.largest = without_late(batch, self.largest, self.one.input.slack)
+        before = self.largest
+        accepted, late, self.largest = without_late(batch, before, self.one.input.slack)
+        if len(late):
+            first = int(batch.time[0]) if before is None else before
+            self.counts["behind"] = max(self.counts["behind"], furthest_behind(batch.time, first))
+            oldest = int(late.time.min())
+            known = self.oldest_late
+            self.oldest_late = oldest if known is None else min(known, oldest)
         if self.floor is not None and len(accepted) and int(accepted.time.min()) <= self.floor:
             # Time has passed here already; what comes now for then is late.
             is_old = accepted.time <= self.floor
@@ -77,7 +85,8 @@ class SegmentWriter:
         ticks = distinct_times(np.concatenate([np.zeros(0, np.int64), *self.ticks]))
         return {
             "input": self.one.declaration, "number": self.number, "largest": self.own_largest,
-            "ticks": ticks, "parcels": [p.written() for p in parcels],
+            "ticks": ticks, "oldest_late": self.oldest_late,
+            "parcels": [p.written() for p in parcels],
         }  # fmt: skip
 
 

@@ -57,8 +57,12 @@ class Done:
 
     released: dict[str, int] = field(default_factory=dict)
     late: dict[str, int] = field(default_factory=dict)
+    behind: dict[str, int] = field(default_factory=dict)
     unsound: dict[str, int] = field(default_factory=dict)
     rejected: list[list[Any]] = field(default_factory=list)
+
+    def further_behind(self, name: str, furthest: int) -> None:
+        self.behind[name] = max(self.behind.get(name, 0), furthest)
 
     def count(self, what: dict[str, int], name: str, number: int) -> None:
         if number:
@@ -91,6 +95,8 @@ class StageTask:
             else:
                 yield row
         clock = self._clock(messages)
+        for name, furthest in clock.behind.items():
+            self.done.further_behind(name, furthest)
         arrivals = self._arrivals(messages, clock)
         group = self._group()
         buckets = list(self.memory.of_group(self.stage, group))
@@ -177,6 +183,10 @@ class StageTask:
             late = batch.take(np.flatnonzero(is_late))
             batch = batch.take(np.flatnonzero(~is_late))
             self.done.count(self.done.late, name, len(late))
+            if len(late):
+                slack = self.layout.plan.program.inputs[self.names.index(name)].slack
+                furthest = bound + slack - int(late.time.min())
+                self.done.further_behind(name, furthest)
             self.results.add(0, LATE - self.names.index(name), late)
         state.waiting[name].add(batch)
 
@@ -203,7 +213,7 @@ class StageTask:
         results = self.results.seal(files, f"outputs/{name}")
         done = {
             "from": [1, self.stage, group], "results": [p.written() for p in results],
-            "released": self.done.released, "late": self.done.late,
+            "released": self.done.released, "late": self.done.late, "behind": self.done.behind,
             "unsound": self.done.unsound, "rejected": self.done.rejected,
             "faults": self._faults(group), "mark": clock.mark,
             "known": [[k.largest, k.is_silent] for k in clock.known],

@@ -15,6 +15,7 @@ from millstream.kernels.loop.rows_nodes import Apply, Node, Source
 from millstream.kernels.loop.rows_outputs import Outputs
 from millstream.kernels.loop.rows_trace import Key
 from millstream.plan.batch import Array
+from millstream.plan.ranks import without_positions
 
 DTYPES: dict[str, Any] = {
     "f": np.dtype(np.float64),
@@ -128,7 +129,9 @@ class Arguments:
         batch = self.lanes[param.first].batch
         if param.kind == "time":
             return batch.time
-        return np.zeros(len(batch), np.int64) if batch.rank is None else batch.rank
+        if batch.rank is None:
+            return np.zeros(len(batch), np.int64)
+        return without_positions(batch.rank)
 
     def _state(self, param: Param) -> Array:
         if param.kind in ("state", "there"):
