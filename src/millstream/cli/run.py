@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from millstream import api
-from millstream.calculus.parser import UNITS
+from millstream.calculus.expressions import UNITS
 from millstream.cli.show import JsonWriter, TableWriter, in_words, print_warnings
 from millstream.cli.views import asked_view, show_view
 from millstream.connectors.address import masked

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from millstream.languages.brook.load import load
 
 from millstream.engine.reference.feed import Event
+from millstream.languages.brook.load import load
 from millstream.source import Source
 from tests.engine.spark.test_batches import check
 
