@@ -6,12 +6,13 @@ second start compiles nothing. Import `compiled` from here, never numba itself: 
 place must be known before numba is loaded.
 
 Numba notices a change of the file a function stands in, but not of functions it calls in
-other files. Hence one rule: a compiled function that other modules call stands in a
-module named `loops*.py`, and the cache folder is named after the contents of these.
+other files. Hence one rule: whatever is compiled stands in `COMPILED`, and what is kept is kept
+by the contents of all of that. A function from elsewhere cannot be lent to a loop.
 """
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 from collections.abc import Callable
@@ -24,11 +25,25 @@ from millstream.cache import cache_directory
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def cache_folder() -> Path:
+_ROOT = Path(__file__).parent
+#: The folders and modules whose code is compiled, and belongs to what is kept.
+COMPILED = tuple(
+    _ROOT / place for place in ("compiled.py", "kernels", "connectors", "values/excel/rounding.py")
+)
+
+
+@functools.cache
+def sources_digest() -> bytes:
+    """The contents of everything that compiled code may be made of."""
     digest = hashlib.sha256()
-    for path in sorted((Path(__file__).parent / "kernels").rglob("*.py")):
-        digest.update(path.read_bytes())
-    return cache_directory() / "numba" / digest.hexdigest()[:16]
+    for place in COMPILED:
+        for path in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
+            digest.update(path.read_bytes())
+    return digest.digest()
+
+
+def cache_folder() -> Path:
+    return cache_directory() / "numba" / sources_digest().hex()[:16]
 
 
 os.environ.setdefault("NUMBA_CACHE_DIR", str(cache_folder()))
@@ -74,6 +89,8 @@ def lent(function: Any) -> Any:
 
 
 def _with_compiled(function: FunctionType) -> FunctionType:
+    home = Path(function.__code__.co_filename)
+    assert any(home.is_relative_to(place) for place in COMPILED), f"{home} is not in COMPILED"
     known = function.__globals__
     called = {n: known[n] for n in function.__code__.co_names if n in known}
     plain = {n: apart(_with_compiled(f)) for n, f in called.items() if isinstance(f, FunctionType)}

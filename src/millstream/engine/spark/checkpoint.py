@@ -26,7 +26,7 @@ REBUILD = "--rebuild computes everything again from the input"
 #: Spark may run the last batches again.
 KEPT_PLANS = 12
 #: What kernels keep and how; another number is another way, which this one cannot go on from.
-FORMAT = 2
+FORMAT = 3
 
 
 class Checkpoint:

@@ -26,7 +26,6 @@ from typing import Any
 
 from millstream.cache import cache_directory
 
-_HERE = Path(__file__).parent
 #: One compilation at a time: numba's lock is not held while modules are made.
 _lock = threading.Lock()
 
@@ -39,12 +38,12 @@ def _toolchain() -> bytes:
     import numpy as np
 
     import millstream
+    from millstream.compiled import sources_digest
 
     versions = (millstream.__version__, numba.__version__, llvmlite.__version__,
                 np.__version__, sys.version)  # fmt: skip
     digest = hashlib.sha256("\n".join(versions).encode())
-    for path in sorted(_HERE.parent.rglob("*.py")):
-        digest.update(path.read_bytes())
+    digest.update(sources_digest())
     return digest.digest()
 
 
