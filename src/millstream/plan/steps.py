@@ -18,6 +18,8 @@ from millstream.calculus.graph import Operator, Program, in_dependency_order
 from millstream.plan.lower import lower
 
 ROW_FUNCTIONS = (Map, Filter, FlatMap, Fold, Duplicate)
+#: More row functions are not made one loop: to compile 60 in a row takes 4 s, 300 take 37 s.
+MOST_FUSED = 128
 
 #: Why a set of row functions cannot be compiled together, or None.
 Capability = Callable[[Program, tuple[Operator, ...]], str | None]
@@ -163,11 +165,8 @@ class _Fusing:
             if feeder is not None:
                 self.joined[id(group)] = feeder
                 grown.setdefault(id(feeder), [feeder]).append(group)
-        together = [
-            sorted((op for g in groups for op in g), key=lambda op: self.number[op.id])
-            for groups in grown.values()
-        ]
-        if all(self.why_not(self.program, tuple(ops)) is None for ops in together):
+        together = [[op for group in groups for op in group] for groups in grown.values()]
+        if all(map(self.fits, together)):
             for groups, ops in zip(grown.values(), together, strict=True):
                 groups[0][:] = ops
             return
@@ -178,6 +177,12 @@ class _Fusing:
             middle = len(some) // 2
             self.join(some[:middle])
             self.join(some[middle:])
+
+    def fits(self, ops: list[Operator]) -> bool:
+        if len(ops) > MOST_FUSED:
+            return False
+        ops.sort(key=lambda op: self.number[op.id])
+        return self.why_not(self.program, tuple(ops)) is None
 
     def feeder(self, group: list[Operator]) -> list[Operator] | None:
         """The group of row functions that all inputs of a group come from, if there is one."""

@@ -43,13 +43,17 @@ def elaborate(written: WrittenProgram) -> Program:
     schemas = {v.name: v.schema for v in variables}
     types = {i.name: i.type for i in inputs}
     done: dict[int, Operator | None] = {}
-    progress = True
-    while progress:
-        progress = False
-        for number, op in enumerate(written.operators):
-            if number not in done and _is_ready(op, types):
-                done[number] = _operator(op, types, schemas, faults)
-                progress = True
+    readers: dict[str, list[int]] = {}
+    for number, op in enumerate(written.operators):
+        for queue in op.inputs:
+            readers.setdefault(queue.name, []).append(number)
+    waiting = list(reversed(range(len(written.operators))))
+    while waiting:
+        number = waiting.pop()
+        op = written.operators[number]
+        if number not in done and _is_ready(op, types):
+            done[number] = _operator(op, types, schemas, faults)
+            waiting += [n for q in op.outputs for n in readers.get(q.name, ())]
     if not faults:
         faults.extend(_unreached(written, done, types))
     if faults:
