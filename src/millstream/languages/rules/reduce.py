@@ -136,9 +136,17 @@ def reduced(rules: list[Rule]) -> Reduced:
     kept: list[Rule] = []
     dropped: set[int] = set()
     index = _Index(rules)
+    order = {id(rule): n for n, rule in enumerate(rules)}
     for rule in rules:
         others = (o for o in index.about(rule) if id(o) not in dropped)
-        stronger = next((o for o in others if _makes_needless(o, rule)), None)
+        stronger = next(
+            (
+                o
+                for o in others
+                if _makes_needless(o, rule, is_first=order[id(o)] < order[id(rule)])
+            ),
+            None,
+        )
         if stronger is None:
             kept.append(rule)
             continue
@@ -161,20 +169,14 @@ def reduced(rules: list[Rule]) -> Reduced:
     return Reduced(tuple(requirements), (*notes, *_shared(kept)))
 
 
-def _makes_needless(one: Rule, other: Rule) -> bool:
+def _makes_needless(one: Rule, other: Rule, *, is_first: bool) -> bool:
     if one is other or not logic.implies(one.formula, other.formula):
         return False
     if not _covers(one, other):
         return False
     # Of two that imply each other the first one stays.
     is_mutual = logic.implies(other.formula, one.formula) and _covers(other, one)
-    return not is_mutual or _stands_before(one, other)
-
-
-def _stands_before(one: Rule, other: Rule) -> bool:
-    if one.node.span is None or other.node.span is None:
-        return False
-    return one.node.span.start < other.node.span.start
+    return not is_mutual or is_first
 
 
 def _needed(rule: Rule) -> tuple[tuple[Node, ...], list[Node]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import reduce
@@ -31,13 +32,8 @@ class Node:
     shown: tuple[Shown, ...]
     children: tuple[Node, ...]
     span: Span | None
-
-    @property
-    def place(self) -> str:
-        """The line on which it stands."""
-        if self.span is None:
-            return "?"
-        return str(self.span.source.line_and_column(self.span.start)[0])
+    #: The line on which it stands, and more where several requirements stand on one.
+    place: str
 
     @property
     def spoken(self) -> str:
@@ -103,6 +99,24 @@ class Resolver:
     checker: Checker
     #: The locations that are named.
     places: list[Text] = field(default_factory=list)
+    #: How many requirements stand at each place: Python makes several in a loop.
+    crowds: Counter[str] = field(default_factory=Counter)
+    #: The files that the rules are in; in Python there may be several.
+    files: list[str] = field(default_factory=list)
+
+    def place(self, span: Span | None, *, is_requirement: bool = False) -> str:
+        """Where something stands; no two requirements have one place."""
+        line = "?"
+        if span is not None:
+            name = span.source.name
+            self.files += [name] if name not in self.files else []
+            line = str(span.source.line_and_column(span.start)[0])
+            if self.files.index(name):
+                line = f"{Path(name).name}:{line}"
+        self.crowds[line] += is_requirement
+        return (
+            line if self.crowds[line] < 2 or not is_requirement else f"{line} ({self.crowds[line]})"
+        )
 
     def nodes(self, statements: tuple[Statement, ...]) -> tuple[Node, ...]:
         found = [self.node(one) for one in statements]
@@ -120,24 +134,27 @@ class Resolver:
                 if found is None:
                     return None
                 shown = tuple(self.checker.shown(condition))
-                return Node("require", written(condition), found, shown, (), span)
+                place = self.place(span, is_requirement=True)
+                return Node("require", written(condition), found, shown, (), span, place)
             case When(condition, body, span):
                 found = self.checker.condition(condition, "a condition")
                 children = self.nodes(body)
                 if found is None:
                     return None
                 shown = tuple(self.checker.shown(condition))
-                return Node("when", written(condition), found, shown, children, span)
+                return Node(
+                    "when", written(condition), found, shown, children, span, self.place(span)
+                )
             case Location(names, body, span):
-                place = self.location(names, span)
+                here = self.location(names, span)
                 children = self.nodes(body)
-                if place is None:
+                if here is None:
                     return None
                 text = ", ".join(f'"{n.value}"' for n in names)
                 shown = tuple(
                     Shown(str(p), "", Column(str(p), TEXT)) for p in self.domain.locations
                 )
-                return Node("location", text, place, shown, children, span)
+                return Node("location", text, here, shown, children, span, self.place(span))
 
     def location(self, names: tuple[Text, ...], span: Span | None) -> Truthful | None:
         """A subject is at a place if one of the columns for locations names it."""
