@@ -75,7 +75,7 @@ CASES: list[tuple[Function, tuple[QueueType, ...]]] = [
     (fn.Rstream((2, 7)), (RELATION,)),
     (fn.Merge(), (STREAM, STREAM)),
     (fn.Merge(), (RELATION, RELATION)),
-    (fn.Duplicate(), (STREAM,)),
+    (fn.Changes(("k",), (fn.Assign("before", Column("x", NUMBER)),)), (RELATION,)),
     (fn.RoundRobinJoin((2, 1)), (STREAM, STREAM)),
     (fn.RoundRobinSplit((2, 1)), (STREAM,)),
 ]

@@ -116,7 +116,7 @@ def test_lateness_is_for_what_comes_after_and_that_is_in_order_among_itself(
     runs.run()
     assert ([1, 2, 3, 4, 5, 6], [0]) == (runs.out, runs.late)
     runs.run()
-    assert InputCounts(read=7, processed=6, late=1) == runs.counts
+    assert InputCounts(read=7, processed=6, late=1, behind=5) == runs.counts
 
 
 def test_what_a_killed_run_has_left_is_finished_before_what_is_new(tmp_path: Path) -> None:
