@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from millstream.backends.job import Job
 from millstream.backends.local.run import run
 from millstream.calculus.graph import Input, Program
 from millstream.calculus.types import Kind
 from millstream.connectors.chunks import Chunk
+from millstream.engine.job import Job
 from millstream.languages.cql.load import load
 from millstream.optimiser.optimise import optimise
 from millstream.plan.batch import Batch, Vector

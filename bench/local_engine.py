@@ -15,11 +15,11 @@ import numpy as np
 import pyarrow as pa
 from numba import njit
 
-from millstream.backends.job import Job
 from millstream.backends.local.run import run
 from millstream.calculus.graph import Program
 from millstream.calculus.text import load
 from millstream.connectors.chunks import Chunk
+from millstream.engine.job import Job
 from millstream.plan.batch import Batch, Vector
 from millstream.source import Source
 

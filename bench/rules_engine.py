@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from millstream.backends.job import Job
 from millstream.backends.local.run import run
 from millstream.calculus.graph import Program
 from millstream.connectors.chunks import Chunk
+from millstream.engine.job import Job
 from millstream.plan.batch import Batch
 from rules_figure import drawn
 from rules_programs import EVENTS_PER_CHUNK, PROGRAMS, Load, compiled

@@ -21,11 +21,11 @@ import pyarrow.compute as pc
 
 import millstream
 import sheets_loops as loops
-from millstream.backends.job import Job
 from millstream.backends.local.run import run
 from millstream.calculus.graph import Program
 from millstream.calculus.types import Kind, QueueType
 from millstream.connectors.chunks import Chunk
+from millstream.engine.job import Job
 from millstream.plan.batch import Batch, Vector
 from sheets_data import ROOT, batch
 from sheets_spark import NAMES, cores, spark

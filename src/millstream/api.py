@@ -21,7 +21,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from millstream.backends.job import Job, Progress, Report, never, no_progress
 from millstream.calculus.graph import Input, Program
 from millstream.calculus.terms import canonical
 from millstream.calculus.types import (
@@ -39,6 +38,7 @@ from millstream.calculus.types import (
 from millstream.connectors.chunks import Reader, Rejected, Writer
 from millstream.connectors.layout import refuse_weights
 from millstream.connectors.location import Location, parse_location
+from millstream.engine.job import Job, Progress, Report, never, no_progress
 from millstream.errors import Fault, UsageError, listing, suggest
 from millstream.languages import Expected, Translation, translate, translate_file
 from millstream.source import Source

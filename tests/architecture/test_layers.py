@@ -22,6 +22,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("algebra",),
     ("languages", "optimiser", "plan", "draw"),
     ("kernels", "state", "connectors"),
+    ("engine",),
     ("project", "backends"),
     ("explain", "sheets"),
     ("api",),

@@ -6,13 +6,13 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
-from millstream.backends.job import Job, Report
 from millstream.backends.reference.feed import Event
 from millstream.backends.reference.run import Schedule, default_schedule
 from millstream.backends.reference.run import run as run_reference
 from millstream.calculus.graph import Program
 from millstream.calculus.types import QueueType, Row
 from millstream.connectors.chunks import Chunk
+from millstream.engine.job import Job, Report
 from millstream.plan.batch import Batch, batch_of
 
 Rows = list[tuple[int, int, Row]]

@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import millstream
-from millstream.backends.job import Report
 from millstream.backends.reference.explore import explore, replay
 from millstream.backends.reference.feed import Event, read_events
 from millstream.calculus.graph import Program
 from millstream.calculus.text import load
 from millstream.cli.main import main
+from millstream.engine.job import Report
 from millstream.source import Source
 from tests.generate import inputs_for, programs
 from tests.laws.runs import job_for, on_reference

@@ -6,26 +6,27 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from millstream.backends.job import Job, Report
-from millstream.backends.spark.checkpoint import Checkpoint
-from millstream.backends.spark.clock import Known
-from millstream.backends.spark.delivery import Delivery
-from millstream.backends.spark.layout import Description
-from millstream.backends.spark.manifest import (
+from millstream.backends.spark.wire import Wire, message_of, wired
+from millstream.backends.spark.worker import rows_from
+from millstream.calculus.graph import Program
+from millstream.connectors.location import Location
+from millstream.engine.checkpoint import Checkpoint
+from millstream.engine.clock import Known
+from millstream.engine.delivery import Delivery
+from millstream.engine.job import Job, Report
+from millstream.engine.layout import Description
+from millstream.engine.manifest import (
     first_manifest,
     known_in,
     last_manifest,
     manifest_of,
     write_manifest,
 )
-from millstream.backends.spark.memory import Memory
-from millstream.backends.spark.planning import Planner, tasks_of
-from millstream.backends.spark.reading import ShareTask
-from millstream.backends.spark.spec import InputSpec, SourceSpec
-from millstream.backends.spark.wire import Wire, message_of
-from millstream.backends.spark.worker import StageTask, Turn
-from millstream.calculus.graph import Program
-from millstream.connectors.location import Location
+from millstream.engine.planning import Planner, tasks_of
+from millstream.engine.reading import ShareTask
+from millstream.engine.spec import InputSpec, SourceSpec
+from millstream.engine.stage import Turn
+from millstream.engine.state import Memory
 from millstream.plan.batch import Batch
 from millstream.state.files import LocalFiles
 from tests.laws.runs import Collector
@@ -130,7 +131,8 @@ class Bench:
         turn = Turn(version, tuple(self.known), version % self.snapshot_every == 0)
         rows: list[Wire] = []
         for task in tasks_of(self.spec, self.files, seq):
-            rows += ShareTask(self.spec, task).rows()
+            sent = ShareTask(self.spec, task).run()
+            rows += wired(sent, self.layout.driver, self.description.partitions)
         for stage in range(len(self.layout.stages)):
             rows = [
                 r
@@ -147,4 +149,4 @@ class Bench:
     def stage(self, stage: int, turn: Turn, partition: int, rows: list[Wire]) -> list[Wire]:
         memory = self._new_memory() if self.forgets else self.memory
         mine = [row for row in rows if row[1] == partition]
-        return list(StageTask(memory, stage, turn, partition).run(mine))
+        return list(rows_from(memory, stage, turn, partition, mine))

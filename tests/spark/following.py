@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from millstream.api import Compiled, Finished
-from millstream.backends.job import Report
 from millstream.cli.run import summary
+from millstream.engine.job import Report
 from tests.laws.runs import Collector, Rows
 from tests.spark.running import wait_for
 

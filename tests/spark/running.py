@@ -20,7 +20,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from millstream.backends.spark.points import VARIABLE
+from millstream.engine.points import VARIABLE
 
 #: On a busy machine Spark takes long to start.
 PATIENCE = 400.0

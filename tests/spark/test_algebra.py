@@ -15,7 +15,7 @@ from millstream import algebra
 from millstream.algebra import program_of
 from millstream.api import Compiled
 from millstream.backends.reference.feed import Event
-from millstream.backends.spark.layout import layout_for
+from millstream.engine.layout import layout_for
 from millstream.optimiser.optimise import optimise
 from tests.algebra import generate
 from tests.laws.runs import Collector, on_reference

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from millstream.backends.job import InputCounts
 from millstream.backends.reference.feed import Event
 from millstream.calculus.graph import Program
 from millstream.calculus.text import load
 from millstream.connectors.location import parse_location
+from millstream.engine.job import InputCounts
 from millstream.languages.cql.load import load as load_query
 from millstream.optimiser.optimise import optimise
 from millstream.source import Source

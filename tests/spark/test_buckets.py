@@ -7,8 +7,8 @@ from collections import Counter
 import numpy as np
 import pyarrow as pa
 
-from millstream.backends.spark.buckets import buckets_of
 from millstream.calculus.types import TEXT, QueueType, Schema
+from millstream.engine.buckets import buckets_of
 from millstream.plan.batch import Batch, Vector, distinct_times
 
 TEXTS = ["", "a", "S000001", "Wilhelminakade", "a text of more than sixteen bytes", "ß€", None]

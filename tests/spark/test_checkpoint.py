@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from millstream.backends.spark.checkpoint import KEPT_PLANS, Checkpoint
 from millstream.backends.spark.claims import Claims
-from millstream.backends.spark.layout import layout_of
-from millstream.backends.spark.planning import FILES_PER_LIST, plan_name
 from millstream.backends.spark.wire import Wire, record_batch, rows_of
 from millstream.calculus.text import load
 from millstream.connectors.location import parse_location
+from millstream.engine.checkpoint import KEPT_PLANS, Checkpoint
+from millstream.engine.layout import layout_of
+from millstream.engine.planning import FILES_PER_LIST, plan_name
 from millstream.errors import PlanError
 from millstream.source import Source
 from millstream.state.codec import decode

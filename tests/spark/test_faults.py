@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 import millstream
-from millstream.backends.job import Report
-from millstream.backends.spark.checkpoint import Checkpoint
 from millstream.calculus.text import load
 from millstream.connectors.location import parse_location
+from millstream.engine.checkpoint import Checkpoint
+from millstream.engine.job import Report
 from millstream.errors import MillstreamError, PlanError, UsageError
 from millstream.source import Source
 from tests.spark.bench import Bench
@@ -199,7 +199,7 @@ def killed(*_: object, **__: object) -> None:
 def test_a_batch_may_be_begun_with_one_number_of_partitions_and_ended_with_another(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("millstream.backends.spark.parcels.INLINE_BYTES", 0)  # all in files
+    monkeypatch.setattr("millstream.engine.parcels.INLINE_BYTES", 0)  # all in files
     generator = random.Random(seed)
     (tmp_path / "in").mkdir()
     found: list[Any] = []

@@ -16,7 +16,7 @@ import pytest
 
 import millstream
 from millstream.api import Finished
-from millstream.backends.job import InputCounts
+from millstream.engine.job import InputCounts
 from tests.spark.test_workers import own_workers
 
 pytestmark = pytest.mark.spark

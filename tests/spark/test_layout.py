@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from millstream.algebra import program_of, table
-from millstream.backends.spark.layout import LONGEST_CHAIN, layout_for, layout_of
 from millstream.connectors.location import parse_location
+from millstream.engine.layout import LONGEST_CHAIN, layout_for, layout_of
 from millstream.optimiser.optimise import optimise
 from tests.spark.bench import Bench
 

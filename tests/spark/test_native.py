@@ -12,7 +12,7 @@ import pytest
 
 import millstream
 from millstream.api import Compiled, Finished
-from millstream.backends.job import InputCounts
+from millstream.engine.job import InputCounts
 from tests.laws.runs import Collector, Rows
 from tests.spark.following import Following
 

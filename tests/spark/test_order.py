@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from millstream.backends.spark.order import in_order
 from millstream.calculus.types import INTEGER, Field, QueueType, Schema
+from millstream.engine.order import in_order
 from millstream.plan.batch import Batch, Vector
 
 TYPE = QueueType(Schema((Field("n", INTEGER),)), is_relation=False)

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
 import millstream
-from millstream.backends.job import Report
+from millstream.engine.job import Report
 from tests.laws.runs import Collector
 
 pytestmark = pytest.mark.spark

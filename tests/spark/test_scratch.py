@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from millstream.backends.spark.scratch import has_room_for_sockets
+from millstream.engine.scratch import has_room_for_sockets
 
 MAKING = """
 import os, signal, sys
-from millstream.backends.spark.scratch import scratch_folder
+from millstream.engine.scratch import scratch_folder
 folder = scratch_folder()
 assert folder == scratch_folder()
 (folder / "large").mkdir()

@@ -9,11 +9,11 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millstream.backends.spark.planning import shares
-from millstream.backends.spark.spec import InputSpec, SourceSpec
 from millstream.calculus.graph import Input
 from millstream.calculus.types import INTEGER, Field, QueueType, Schema
 from millstream.connectors.location import parse_location
+from millstream.engine.planning import shares
+from millstream.engine.spec import InputSpec, SourceSpec
 
 PIECE = 1_000
 TYPE = QueueType(Schema((Field("n", INTEGER),)), is_relation=False)

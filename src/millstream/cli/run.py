@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from millstream import api
-from millstream.backends.job import Report, never
 from millstream.cli.show import JsonWriter, TableWriter, in_words, print_warnings
 from millstream.connectors.address import masked
 from millstream.connectors.location import Location, parse_location
+from millstream.engine.job import Report, never
 from millstream.errors import UsageError, listing
 
 DEFAULT_ENGINE = "spark"

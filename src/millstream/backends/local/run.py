@@ -7,9 +7,9 @@ depends on where a round happened to end.
 
 from __future__ import annotations
 
-from millstream.backends.job import Job, Progress, Report, no_progress, rejected_changes
 from millstream.backends.local.sources import SourceState
 from millstream.calculus.graph import Program
+from millstream.engine.job import Job, Progress, Report, no_progress, rejected_changes
 from millstream.kernels.build import why_not
 from millstream.kernels.consolidate import consolidate
 from millstream.kernels.rounds import StepRunner

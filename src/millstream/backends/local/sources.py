@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from millstream.backends.job import InputCounts
 from millstream.calculus.graph import Input
 from millstream.connectors.chunks import Chunk, Reader
+from millstream.engine.job import InputCounts
 from millstream.kernels.presence import Presence
 from millstream.plan.batch import Batch, concat_batches, empty_batch
 from millstream.plan.lateness import is_sorted, without_late

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from millstream.backends.job import Job, Report, rejected_changes
 from millstream.calculus.graph import Program
 from millstream.calculus.types import Row
+from millstream.engine.job import Job, Report, rejected_changes
 from millstream.environment.items import Entry, Item, Mark
 from millstream.plan.batch import Batch, batch_of
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from millstream.backends.job import Job, Progress, Report, no_progress
 from millstream.backends.reference.feed import entries_of, read_events
 from millstream.calculus.types import QueueType
+from millstream.engine.job import Job, Progress, Report, no_progress
 from millstream.environment.items import Entry, Item, consolidated
 from millstream.environment.machine import Machine
 from millstream.errors import UsageError

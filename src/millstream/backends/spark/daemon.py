@@ -13,7 +13,7 @@ import importlib
 _LOADED = (
     "pandas",
     "millstream.backends.spark.native",
-    "millstream.backends.spark.reading",
+    "millstream.engine.reading",
     "millstream.backends.spark.source",
     "millstream.backends.spark.worker",
     "millstream.connectors.csv_scan",

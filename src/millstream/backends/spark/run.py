@@ -20,13 +20,22 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from millstream.backends.job import BatchFigures, Job, Progress, Report, no_progress
-from millstream.backends.spark.aside import Aside
-from millstream.backends.spark.checkpoint import REBUILD, Checkpoint
-from millstream.backends.spark.clock import Known
-from millstream.backends.spark.delivery import Delivery
-from millstream.backends.spark.layout import Description, Layout, layout_for
-from millstream.backends.spark.manifest import (
+from millstream.backends.spark.session import DEFAULT_MASTER, abandon, start_session
+from millstream.backends.spark.spec import spec_to_json
+from millstream.backends.spark.wire import SCHEMA, message_of
+from millstream.backends.spark.worker import TURN, run_stage, written
+from millstream.calculus.functions import Rstream
+from millstream.calculus.graph import Input
+from millstream.calculus.text import render
+from millstream.connectors.location import Format, Location, parse_location
+from millstream.connectors.write import open_writer
+from millstream.engine.aside import Aside
+from millstream.engine.checkpoint import REBUILD, Checkpoint
+from millstream.engine.clock import Known
+from millstream.engine.delivery import Delivery
+from millstream.engine.job import BatchFigures, Job, Progress, Report, no_progress
+from millstream.engine.layout import Description, Layout, layout_for
+from millstream.engine.manifest import (
     Manifest,
     first_manifest,
     known_in,
@@ -35,17 +44,10 @@ from millstream.backends.spark.manifest import (
     manifest_of,
     write_manifest,
 )
-from millstream.backends.spark.points import reached
-from millstream.backends.spark.scratch import scratch_folder
-from millstream.backends.spark.session import DEFAULT_MASTER, abandon, start_session
-from millstream.backends.spark.spec import InputSpec, SourceSpec, spec_to_json
-from millstream.backends.spark.wire import SCHEMA, message_of
-from millstream.backends.spark.worker import TURN, Turn, run_stage
-from millstream.calculus.functions import Rstream
-from millstream.calculus.graph import Input
-from millstream.calculus.text import render
-from millstream.connectors.location import Format, Location, parse_location
-from millstream.connectors.write import open_writer
+from millstream.engine.points import reached
+from millstream.engine.scratch import scratch_folder
+from millstream.engine.spec import InputSpec, SourceSpec
+from millstream.engine.stage import Turn
 from millstream.errors import MillstreamError, RunError
 from millstream.state.codec import DamagedState
 
@@ -291,7 +293,7 @@ class SparkRun:
         """Run the stages, gather what they have done, and deliver it."""
         version = self.last["version"] + 1
         turn = Turn(version, self.known, self._is_kept())
-        self.session.sparkContext.setLocalProperty(TURN, turn.written())
+        self.session.sparkContext.setLocalProperty(TURN, written(turn))
         messages = [message_of(bytes(row.message)) for row in frame.collect()]
         if any(m.get("seq", self.last["sources"]) != self.last["sources"] for m in messages):
             raise DamagedState("Spark's notes of what has been read are not those of this job")

@@ -17,7 +17,7 @@ from typing import Any
 
 from millstream.backends.spark.archive import java_options
 from millstream.backends.spark.java import Java, find_java, java_environment
-from millstream.backends.spark.scratch import has_room_for_sockets, scratch_folder
+from millstream.engine.scratch import has_room_for_sockets, scratch_folder
 from millstream.errors import RunError, SetupError
 
 DEFAULT_MASTER = "local[*,4]"

@@ -14,7 +14,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadAllAvailable, SupportsTriggerAvailableNow
 
 if TYPE_CHECKING:
-    from millstream.backends.spark.planning import Planner, ReadingTask
+    from millstream.engine.planning import Planner, ReadingTask
 
 NAME = "millstream"
 
@@ -52,8 +52,8 @@ class BatchReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     @property
     def planner(self) -> Planner:
-        from millstream.backends.spark.planning import Planner
         from millstream.backends.spark.spec import spec_from_json
+        from millstream.engine.planning import Planner
         from millstream.state.files import LocalFiles
 
         if self._planner is None:
@@ -74,7 +74,7 @@ class BatchReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {"seq": self.planner.next(int(start["seq"]))}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[Task]:
-        from millstream.backends.spark.planning import tasks_of
+        from millstream.engine.planning import tasks_of
 
         planner = self.planner
         return [
@@ -84,9 +84,11 @@ class BatchReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         ]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
-        from millstream.backends.spark.reading import ShareTask
         from millstream.backends.spark.spec import spec_from_json
-        from millstream.backends.spark.wire import record_batch
+        from millstream.backends.spark.wire import record_batch, wired
+        from millstream.engine.reading import ShareTask
 
         assert isinstance(partition, Task)
-        yield record_batch(ShareTask(spec_from_json(partition.spec), partition.task).rows())
+        spec = spec_from_json(partition.spec)
+        sent = ShareTask(spec, partition.task).run()
+        yield record_batch(wired(sent, spec.stages, spec.partitions))

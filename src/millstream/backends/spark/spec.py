@@ -3,54 +3,15 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from millstream.calculus.graph import Input
 from millstream.calculus.types import TYPES_BY_NAME, Field, QueueType, Schema
-from millstream.connectors.location import Location, parse_location
+from millstream.connectors.location import parse_location
 from millstream.connectors.settings import settings_of
-
-
-@dataclass(frozen=True)
-class InputSpec:
-    """An input and where its rows go."""
-
-    input: Input
-    location: Location
-    declaration: int
-    queue: int
-    target: int
-    key: tuple[str, ...] | None
-
-    @property
-    def name(self) -> str:
-        return self.input.name
-
-    @property
-    def idle(self) -> int | None:
-        return self.location.idle
-
-    @property
-    def is_native(self) -> bool:
-        return self.location.native is not None
-
-
-@dataclass(frozen=True)
-class SourceSpec:
-    """All inputs that we read ourselves."""
-
-    inputs: tuple[InputSpec, ...]
-    checkpoint: Path
-    partitions: int
-    buckets: int
-    stages: int
-    batch_bytes: int
-    has_ticks: bool
-    is_following: bool
-    #: A batch of more bytes than this is read by several tasks, in pieces of this size.
-    piece_bytes: int = 4 << 20
+from millstream.engine.spec import InputSpec, SourceSpec
 
 
 def spec_to_json(spec: SourceSpec) -> str:

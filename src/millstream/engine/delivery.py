@@ -13,15 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from millstream.backends.job import InputCounts, Job, Report
-from millstream.backends.spark.layout import Layout
-from millstream.backends.spark.manifest import FOLDER, Manifest, read_manifest
-from millstream.backends.spark.order import finished
-from millstream.backends.spark.parcels import LATE, opened, parcels_in
-from millstream.backends.spark.points import reached
 from millstream.calculus.types import QueueType
 from millstream.connectors.chunks import Rejected
 from millstream.connectors.parts import PartsWriter
+from millstream.engine.job import InputCounts, Job, Report
+from millstream.engine.layout import Layout
+from millstream.engine.manifest import FOLDER, Manifest, read_manifest
+from millstream.engine.order import finished
+from millstream.engine.parcels import LATE, opened, parcels_in
+from millstream.engine.points import reached
 from millstream.errors import PlanError
 from millstream.plan.batch import Batch, concat_batches, empty_batch
 from millstream.state.files import LocalFiles

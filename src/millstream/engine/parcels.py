@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from millstream.backends.spark.blobs import decode_batch, encode_batch
 from millstream.calculus.types import QueueType
+from millstream.engine.blobs import decode_batch, encode_batch
 from millstream.plan.batch import Batch
 from millstream.state.codec import DamagedState
 from millstream.state.files import Files

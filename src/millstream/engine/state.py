@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from millstream.backends.spark.blobs import decode_batch, encode_batch
-from millstream.backends.spark.layout import Description, Layout
-from millstream.backends.spark.order import in_order
 from millstream.calculus.types import QueueType
+from millstream.engine.blobs import decode_batch, encode_batch
+from millstream.engine.layout import Description, Layout
+from millstream.engine.order import in_order
 from millstream.kernels.presence import Presence
 from millstream.kernels.rounds import StepRunner
 from millstream.plan.batch import Array, Batch, empty_batch
@@ -109,22 +108,12 @@ class Memory:
              if q in inputs and self.types[q].is_relation},
         )  # fmt: skip
 
+    def has_at_hand(self, stage: int, group: int, version: int) -> bool:
+        """Whether some bucket of a group is here at this version."""
+        some = (self.buckets.get((stage, bucket)) for bucket in self.of_group(stage, group))
+        return any(state is not None and state.version == version for state in some)
+
     def of_group(self, stage: int, group: int) -> Iterator[int]:
         """The buckets of a group; a stage that must see all rows has one bucket."""
         count = 1 if self.layout.has_one_bucket(stage) else self.description.buckets
         yield from range(group, count, self.description.partitions)
-
-
-_memory: dict[str, Memory] = {}
-
-
-def memory_for(description: Description) -> Memory:
-    """The memory of a job; only one job is kept per process."""
-    name = f"{description.checkpoint}|{description.run}"
-    if name not in _memory:
-        _memory.clear()
-        layout = description.layout()
-        files = LocalFiles(Path(description.checkpoint))
-        types = layout.plan.program.queue_types()
-        _memory[name] = Memory(description, layout, files, types)
-    return _memory[name]

@@ -5,23 +5,22 @@ With them goes how far time is known, to every stage.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from millstream.backends.spark.buckets import parts
-from millstream.backends.spark.parcels import LATE, Packer, Parcel
-from millstream.backends.spark.planning import ReadingTask, file_of
-from millstream.backends.spark.spec import InputSpec, SourceSpec
-from millstream.backends.spark.wire import Wire, to_all
 from millstream.connectors.chunks import Chunk
 from millstream.connectors.pieces import Piece, open_piece
+from millstream.engine.buckets import parts
+from millstream.engine.messages import Sent
+from millstream.engine.parcels import LATE, Packer, Parcel
+from millstream.engine.planning import ReadingTask, file_of
+from millstream.engine.spec import InputSpec, SourceSpec
 from millstream.plan.batch import Array, Batch, distinct_times
 from millstream.plan.lateness import without_late
 from millstream.plan.ranks import first_rank
-from millstream.state.codec import encode
 from millstream.state.files import LocalFiles
 
 
@@ -87,11 +86,12 @@ def sent(
     silent: dict[int, bool],
     name: str,
     **more: Any,
-) -> Iterator[Wire]:
+) -> list[Sent]:
     """What a reading task says: to every stage how far time is, and its rows to their stage."""
     files = LocalFiles(spec.checkpoint)
     origin = [0, name]
     results = Packer()
+    messages: list[Sent] = []
     told: list[dict[str, Any]] = []
     for n, segment in enumerate(segments):
         told.append(segment.told(segment.accepted.seal(files, f"exchange/{name}-{n}")))
@@ -102,8 +102,7 @@ def sent(
             t if s.one.target == stage else {**t, "parcels": []}
             for s, t in zip(segments, told, strict=True)
         ]
-        message = {"from": origin, "segments": mine, "silent": silent}
-        yield from to_all(stage, spec.partitions, message)
+        messages.append((stage, {"from": origin, "segments": mine, "silent": silent}))
     done = {
         "from": origin,
         "results": [p.written() for p in results.seal(files, f"outputs/{name}")],
@@ -112,7 +111,7 @@ def sent(
         ],
         **more,
     }
-    yield spec.stages, 0, encode(done)
+    return [*messages, (spec.stages, done)]
 
 
 class ShareTask:
@@ -122,7 +121,7 @@ class ShareTask:
         self.spec = spec
         self.task = task
 
-    def rows(self) -> Iterator[Wire]:
+    def run(self) -> list[Sent]:
         segments = [self._segment(*part) for part in self.task.share]
         silent = {one.declaration: self.task.silent[one.name] for one in self.spec.inputs}
         name = f"{self.task.seq:09}.in-{self.task.number}"

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from millstream.backends.spark.manifest import last_manifest
-from millstream.backends.spark.spec import InputSpec, SourceSpec
 from millstream.connectors.location import Format, files_now
 from millstream.connectors.pieces import START, Piece, is_growable, next_piece
+from millstream.engine.manifest import last_manifest
+from millstream.engine.spec import InputSpec, SourceSpec
 from millstream.state.codec import DamagedState
 from millstream.state.files import LocalFiles
 from millstream.state.records import read_record, write_record

@@ -13,8 +13,8 @@ import uuid
 from pathlib import Path
 from typing import IO, Any
 
-from millstream.backends.spark.manifest import read_manifest
-from millstream.backends.spark.worker import parsed
+from millstream.engine.manifest import read_manifest
+from millstream.engine.stage import parsed
 from millstream.errors import PlanError, UsageError
 from millstream.state.codec import DamagedState
 from millstream.state.files import LocalFiles

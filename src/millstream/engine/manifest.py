@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from millstream.backends.job import InputCounts
-from millstream.backends.spark.clock import Known
-from millstream.backends.spark.wire import Message
 from millstream.calculus.graph import Program
+from millstream.engine.clock import Known
+from millstream.engine.job import InputCounts
+from millstream.engine.messages import Message
 from millstream.state.files import Files
 from millstream.state.records import read_record, write_record
 

@@ -1,0 +1,1 @@
+"""Running a job batch by batch, whoever launches it: no pyspark here."""
