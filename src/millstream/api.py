@@ -124,7 +124,7 @@ class Compiled:
                 return None  # its rows come once, and the run needs them
             if isinstance(source, (str, Path, Location)) and not _location(source).is_at_hand:
                 return None
-            return _reader(by_name[name], source, None)
+            return _reader(by_name[name], source)
 
         return [*self.oddities, *unmet(self.expected, opened)]
 
@@ -178,7 +178,7 @@ class Compiled:
             stack.push(_closing(writer))
             return writer
 
-        readers = self._readers(program, inputs, stopped if is_following else None)
+        readers = self._readers(program, inputs, is_following=is_following)
         types = program.queue_types()
         writers = {
             name: opened(_writer(name, outputs.get(name), types[name], is_following=is_following))
@@ -201,16 +201,19 @@ class Compiled:
         return job, writers
 
     def _readers(
-        self, program: Program, inputs: Mapping[str, Any], follow: Callable[[], bool] | None
+        self, program: Program, inputs: Mapping[str, Any], *, is_following: bool
     ) -> dict[str, Reader]:
-        return {one.name: _reader(one, self._input(one, inputs), follow) for one in program.inputs}
+        return {
+            one.name: _reader(one, self._input(one, inputs), is_following=is_following)
+            for one in program.inputs
+        }
 
     def read_inputs(self, inputs: Mapping[str, InputGiven] | None = None) -> dict[str, list[Any]]:
         """All accepted events of every input, as the reference sees them."""
         from millstream.backends.reference.feed import read_events
 
         given = dict(self.sources) | _checked(inputs or {}, self.program.input_names, "input")
-        job = Job(self.program, self._readers(self.program, given, None), {})
+        job = Job(self.program, self._readers(self.program, given, is_following=False), {})
         return read_events(job, Report.for_program(self.program))
 
     def _input(self, one: Input, inputs: Mapping[str, Any]) -> Any:
@@ -305,18 +308,16 @@ def _location(given: str | Path | Location) -> Location:
     return given if isinstance(given, Location) else parse_location(str(given), Path())
 
 
-def _reader(one: Input, given: Any, follow: Callable[[], bool] | None) -> Reader:
+def _reader(one: Input, given: Any, *, is_following: bool = False) -> Reader:
     from millstream.connectors.memory import MemoryReader
     from millstream.connectors.read import open_reader
 
     if not isinstance(given, (str, Path, Location)):
         return MemoryReader(one, _items_given(one, given))
     location = _location(given)
-    if follow is not None and location.path is not None and not one.is_read_once:
-        from millstream.connectors.watch import Watcher
-
-        return Watcher(location, one, stopped=follow)
-    return open_reader(location, one, follow=follow)
+    if is_following and location.path is not None and not one.is_read_once:
+        return MemoryReader(one, ())  # engines look for files themselves, as they come
+    return open_reader(location, one)
 
 
 def _items_given(one: Input, rows: Iterable[Mapping[str, Value]]) -> Iterator[tuple[int, Row, int]]:

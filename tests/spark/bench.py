@@ -22,7 +22,7 @@ from millstream.engine.manifest import (
     manifest_of,
     write_manifest,
 )
-from millstream.engine.planning import Planner, tasks_of
+from millstream.engine.planning import Planner
 from millstream.engine.reading import ShareTask
 from millstream.engine.spec import InputSpec, SourceSpec
 from millstream.engine.stage import Turn
@@ -130,8 +130,8 @@ class Bench:
         version = self.last["version"] + 1
         turn = Turn(version, tuple(self.known), version % self.snapshot_every == 0)
         rows: list[Wire] = []
-        for task in tasks_of(self.spec, self.files, seq):
-            sent = ShareTask(self.spec, task).run()
+        for task in self.planner.tasks(seq):
+            sent = ShareTask(self.spec, self.files, task).run()
             rows += wired(sent, self.layout.driver, self.description.partitions)
         for stage in range(len(self.layout.stages)):
             rows = [
@@ -140,11 +140,11 @@ class Bench:
                 for r in self.stage(stage, turn, p, rows)
             ]
         messages = [message_of(row[2]) for row in rows]
-        manifest = manifest_of(self.last, version, messages, self.delivery.written)
+        manifest = manifest_of(self.last, version, messages, self.delivery.written, {})
         write_manifest(self.files, manifest)
         self.delivery.deliver(manifest)
         self.last, self.known = manifest, known_in(manifest)
-        self.checkpoint.tidy(len(self.layout.stages), version, seq + 1, keeps_results=False)
+        self.checkpoint.tidy(len(self.layout.stages), manifest, keeps_results=False)
 
     def stage(self, stage: int, turn: Turn, partition: int, rows: list[Wire]) -> list[Wire]:
         memory = self._new_memory() if self.forgets else self.memory

@@ -214,7 +214,7 @@ class Job:
 
         To be held there instead is to wait for a word from a pipe, which nobody says.
         """
-        environment = {"MILLSTREAM_SPARK_BATCH_BYTES": str(self.batch_bytes)}
+        environment = {"MILLSTREAM_BATCH_BYTES": str(self.batch_bytes)}
         if kill_at is not None:
             environment[VARIABLE] = f"{kill_at}:{self.armed}"
         if hold:

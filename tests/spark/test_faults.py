@@ -178,8 +178,7 @@ def bench(folder: Path, checkpoint: str, partitions: int) -> Bench:
         load(Source("test.brook", TWO_STAGES)), {"in": parse_location("csv:in/*.csv", folder)},
         folder / checkpoint, partitions=partitions, snapshot_every=4, forgets=True,
     )  # fmt: skip
-    job.checkpoint.clear_claims()
-    job.checkpoint.forget_unfinished(len(job.layout.stages), job.last["version"])
+    job.checkpoint.take_up(len(job.layout.stages), job.last)
     return job
 
 
@@ -199,7 +198,7 @@ def killed(*_: object, **__: object) -> None:
 def test_a_batch_may_be_begun_with_one_number_of_partitions_and_ended_with_another(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("millstream.engine.parcels.INLINE_BYTES", 0)  # all in files
+    monkeypatch.setattr("millstream.state.files.LocalFiles.small", 0)  # all in files
     generator = random.Random(seed)
     (tmp_path / "in").mkdir()
     found: list[Any] = []
@@ -279,19 +278,19 @@ def test_clearing_begins_with_what_makes_a_checkpoint_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     checkpoint = Checkpoint(tmp_path)
-    checkpoint.open("a", "output x;\n", rebuild=False)
+    checkpoint.open("output x;\n", "[]", 4, rebuild=False)
     checkpoint.files.write("batches/000000000", b"")
     checkpoint.close()
     monkeypatch.setattr("shutil.rmtree", killed)
     with pytest.raises(KeyboardInterrupt):
-        checkpoint.open("a", "output x;\n", rebuild=True)
+        checkpoint.open("output x;\n", "[]", 4, rebuild=True)
     checkpoint.close()
     assert not (tmp_path / "job").exists()
 
 
 def test_a_second_run_on_the_same_checkpoint_is_refused(tmp_path: Path) -> None:
     first = Checkpoint(tmp_path)
-    first.open("a", "program", rebuild=False)
+    first.open("program", "[]", 4, rebuild=False)
     with pytest.raises(UsageError, match=f"in use by process {os.getpid()}"):
-        Checkpoint(tmp_path).open("a", "program", rebuild=False)
+        Checkpoint(tmp_path).open("program", "[]", 4, rebuild=False)
     first.close()

@@ -75,6 +75,11 @@ class Location:
         return self.path is not None and elsewhere == (None, None, None)
 
     @property
+    def is_standard(self) -> bool:
+        """Whether this is standard input or output, perhaps kept in a file meanwhile."""
+        return _split_prefix(self.text)[1] == "-"
+
+    @property
     def is_pattern(self) -> bool:
         """Whether this may stand for several files."""
         path = self.path
@@ -100,6 +105,8 @@ class Location:
 
     def name_of(self, path: Path) -> str:
         """A file's name in messages: as the user would write it."""
+        if self.is_standard:
+            return "standard input"
         _, written = _split_prefix(self.text)
         if Path(written).is_absolute() or not path.is_relative_to(self.base):
             return str(path)

@@ -13,12 +13,12 @@ import uuid
 from pathlib import Path
 from typing import IO, Any
 
-from millstream.engine.manifest import read_manifest
+from millstream.engine.manifest import Manifest, manifest_name, read_manifest
 from millstream.engine.stage import parsed
 from millstream.errors import PlanError, UsageError
 from millstream.state.codec import DamagedState
-from millstream.state.files import LocalFiles
-from millstream.state.records import read_record, write_record
+from millstream.state.files import NotedFiles
+from millstream.state.records import missing, read_record, write_record
 
 #: How many snapshots are kept: the one before the last is there if the last is damaged.
 KEPT_SNAPSHOTS = 2
@@ -26,53 +26,57 @@ REBUILD = "--rebuild computes everything again from the input"
 #: Spark may run the last batches again.
 KEPT_PLANS = 12
 #: What kernels keep and how; another number is another way, which this one cannot go on from.
-FORMAT = 2
+FORMAT = 3
+#: What a job keeps in its checkpoint; what else lies there is somebody else's.
+_OWN_FOLDERS = ("spark", "state", "batches", "sources", "exchange", "outputs", "claims", "inputs")
+
+Record = dict[str, Any]
 
 
 class Checkpoint:
     """Mutable: holds the lock of a checkpoint's folder while a job runs."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, is_durable: bool = True) -> None:
         self.folder = folder
-        self.files = LocalFiles(folder)
+        self.files = NotedFiles(folder, is_durable=is_durable)
         self._lock: IO[str] | None = None
         self._tidied = 0
         #: What sinks know the job by, in all its runs on this checkpoint.
         self.identity = ""
 
-    def made_by(self) -> str | None:
-        """The fingerprint of what has made it, if it is there and whole."""
+    def made(self) -> Record | None:
+        """How it was made, if it is there, whole and of this version."""
         try:
-            found = self._job()
+            record = self._job()
         except PlanError:
             return None  # told when it is opened, unless it is to be rebuilt
-        return None if found is None else found["fingerprint"]
+        return record if record is not None and record.get("format") == FORMAT else None
 
-    def open(self, fingerprint: str, program: str, *, rebuild: bool) -> None:
+    def open(self, program: str, shape: str, buckets: int, *, rebuild: bool) -> None:
         """Lock the folder; refuse one that another run uses or another program made."""
         self.folder.mkdir(parents=True, exist_ok=True)
         self._take_lock()
         if rebuild:
             self._clear()
-        found = self._job()
-        if found is None:
-            found = {"format": FORMAT, "fingerprint": fingerprint, "program": program,
-                     "identity": uuid.uuid4().hex}  # fmt: skip
-            write_record(self.files, "job", found)
-        elif found.get("format") != FORMAT:
-            self.close()
-            raise PlanError(
-                f'the checkpoint "{self.folder}" was made by another version of Millstream',
-                hint=REBUILD,
-            )
-        elif found["fingerprint"] != fingerprint:
-            changed = _first_difference(found["program"], program)
-            self.close()
-            raise PlanError(
-                f'the checkpoint "{self.folder}" was made by another program: {changed}',
-                hint=REBUILD,
-            )
-        self.identity = found["identity"]
+        record = self._job()
+        if record is None:
+            record = {"format": FORMAT, "program": program, "shape": shape, "buckets": buckets,
+                      "identity": uuid.uuid4().hex}  # fmt: skip
+            write_record(self.files, "job", record)
+        self._check(record, program, shape)
+        self.identity = record["identity"]
+
+    def _check(self, record: Record, program: str, shape: str) -> None:
+        if record.get("format") != FORMAT:
+            made_by = "another version of Millstream"
+        elif record["program"] != program:
+            made_by = f"another program: {_first_difference(record['program'], program)}"
+        elif record["shape"] != shape:
+            made_by = "another version of Millstream"
+        else:
+            return
+        self.close()
+        raise PlanError(f'the checkpoint "{self.folder}" was made by {made_by}', hint=REBUILD)
 
     def _take_lock(self) -> None:
         file = (self.folder / "lock").open("a+")
@@ -90,59 +94,56 @@ class Checkpoint:
         file.flush()
         self._lock = file
 
-    def newest_commit(self) -> int:
-        """The number of the last batch that is over for Spark; a manifest comes before it."""
-        names = self.files.names("spark/commits")
-        return max((int(name) for name in names if name.isdigit()), default=-1)
-
     def _clear(self) -> None:
-        """Delete everything; killed in between, what is left is no job and is refused."""
+        """Delete all that is ours; killed in between, what is left is no job and is refused."""
         self.files.delete("job")
-        for path in self.folder.iterdir():
-            if path.name == "lock":
-                continue
-            if path.is_dir():
-                shutil.rmtree(path)
-            else:
-                path.unlink()
+        for name in _OWN_FOLDERS:
+            if (self.folder / name).exists():
+                shutil.rmtree(self.folder / name)
 
-    def _job(self) -> dict[str, Any] | None:
+    def _job(self) -> Record | None:
         names = set(self.files.names("."))
-        if "job" not in names and not names & {"spark", "state", "batches", "sources"}:
+        if "job" not in names and names.isdisjoint(_OWN_FOLDERS):
             return None
         try:
-            found: dict[str, Any] = read_record(self.files, "job")
+            record: Record = read_record(self.files, "job")
         except DamagedState as reason:
             self.close()
             raise PlanError(str(reason), hint=REBUILD, place=str(self.folder)) from None
-        return found
+        return record
 
     def close(self) -> None:
         if self._lock is not None:
             self._lock.close()
             self._lock = None
 
-    def clear_claims(self) -> None:
-        """Claims belong to the tasks of one run."""
-        shutil.rmtree(self.folder / "claims", ignore_errors=True)
+    def take_up(self, stages: int, last: Manifest) -> None:
+        """Make ready for the batch after the last one that is over.
 
-    def forget_unfinished(self, stages: int, version: int) -> None:
-        """Delete state after `version`, of a batch that was not finished.
-
-        It names rows on their way by files that another number of partitions writes anew.
+        Deletes state of a batch that was not finished: it names rows on their way by files
+        that another number of partitions writes anew.
         """
+        shutil.rmtree(self.folder / "claims", ignore_errors=True)
+        version = last["version"]
+        plans = [n for n in self.files.names("sources") if n.endswith(".plan")]
+        if plans and _number(plans[-1]) > last["sources"]:
+            # A batch is planned when the one before it is over.
+            raise DamagedState(missing(manifest_name(version + 1)))
+        for number in range(self._oldest(stages, version), version + 1):
+            self.files.restore(read_manifest(self.files, number)["notes"])
         for stage in range(stages):
             folder = f"state/stage-{stage}"
             for name in self.files.names(folder):
-                found, _, _, kind = parsed(name)
-                if found > (version + 1 if kind == "snapshot" else version):
+                written, _, _, kind = parsed(name)
+                if written > (version + 1 if kind == "snapshot" else version):
                     self.files.delete(f"{folder}/{name}")
 
-    def tidy(self, stages: int, version: int, seq: int, *, keeps_results: bool) -> None:
-        """Delete what no batch after `version`, whose plan was `seq`, will ask for again."""
+    def tidy(self, stages: int, last: Manifest, *, keeps_results: bool) -> None:
+        """Delete what no batch after the last one will ask for again."""
+        version = last["version"]
         self._delete_older("claims", version)
-        self._tidy_sources(seq - KEPT_PLANS)
-        oldest = min((self._oldest_version(stage) for stage in range(stages)), default=version)
+        self._tidy_sources(last["sources"] - KEPT_PLANS)
+        oldest = self._oldest(stages, version)
         if oldest <= self._tidied:
             return
         self._tidied = oldest
@@ -156,6 +157,9 @@ class Checkpoint:
         if not keeps_results:
             self._delete_older("outputs", oldest - 1)
             self._delete_older("batches", oldest - 1)
+
+    def _oldest(self, stages: int, version: int) -> int:
+        return min((self._oldest_version(stage) for stage in range(stages)), default=version)
 
     def _oldest_version(self, stage: int) -> int:
         """The version of the last snapshot but one: the last may turn out to be damaged."""
@@ -190,4 +194,4 @@ def _first_difference(old: str, new: str) -> str:
     for line in before:
         if line not in after:
             return f"there was {json.dumps(line)}"
-    return "the number of buckets has changed"
+    return "its lines have another order"

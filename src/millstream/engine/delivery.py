@@ -24,13 +24,13 @@ from millstream.engine.parcels import LATE, opened, parcels_in
 from millstream.engine.points import reached
 from millstream.errors import PlanError
 from millstream.plan.batch import Batch, concat_batches, empty_batch
-from millstream.state.files import LocalFiles
+from millstream.state.files import Files
 
 
 class Delivery:
     """Mutable: knows which batch each sink needs next."""
 
-    def __init__(self, job: Job, layout: Layout, files: LocalFiles, report: Report) -> None:
+    def __init__(self, job: Job, layout: Layout, files: Files, report: Report) -> None:
         self.job = job
         self.layout = layout
         self.files = files

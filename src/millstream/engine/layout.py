@@ -1,4 +1,4 @@
-"""How a program is laid out on Spark: stages, where each queue goes, numbers for queues.
+"""How a program is laid out: stages, where each queue goes, numbers for queues.
 
 Every process works it out from the same description, so nothing but the description
 travels.
@@ -6,11 +6,9 @@ travels.
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, replace
 
 from millstream.calculus.graph import Program
-from millstream.calculus.text import render
 from millstream.kernels.build import why_not
 from millstream.plan.stages import Key, Stage, all_together, side_by_side, stages_of
 from millstream.plan.steps import Plan, make_plan
@@ -59,11 +57,10 @@ class Layout:
     #: Whether what could be several stages is one, in one place.
     is_together: bool = False
 
-    def fingerprint(self, program: Program, buckets: int) -> str:
-        """What must not change if a checkpoint is to be continued."""
-        keys = [stage.keys for stage in self.stages]
-        text = f"{render(program)}|{buckets}|{keys}"
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+    @property
+    def shape(self) -> str:
+        """What must not change, beside the program, if a checkpoint is to be continued."""
+        return str([stage.keys for stage in self.stages])
 
     def together(self) -> Layout:
         """The same in one place."""
@@ -112,13 +109,12 @@ def _laid_out(plan: Plan, stages: tuple[Stage, ...]) -> Layout:
     return Layout(plan, stages, tuple(sorted(plan.program.queue_types())), targets)
 
 
-def layout_for(program: Program, partitions: int, buckets: int, made_by: str | None) -> Layout:
-    """The layout that suits the number of cores, unless a checkpoint was made by the other."""
+def layout_for(
+    program: Program, partitions: int, shape: str | None, *, is_together: bool = False
+) -> Layout:
+    """The layout that suits the number of cores, or the one that a checkpoint was made by."""
     chain = layout_of(program)
     together = chain.together()
     is_too_long = len(chain.stages) > min(LONGEST_CHAIN, partitions)
-    layouts = (together, chain) if is_too_long else (chain, together)
-    for one in layouts:
-        if one.fingerprint(program, buckets) == made_by:
-            return one
-    return layouts[0]
+    layouts = (together, chain) if is_together or is_too_long else (chain, together)
+    return next((one for one in layouts if one.shape == shape), layouts[0])

@@ -47,7 +47,7 @@ def first_manifest(program: Program) -> Manifest:
         "log": {name: {"largest": None} for name in program.input_names},
         "counts": {name: _counts(InputCounts()) for name in program.input_names},
         "written": dict.fromkeys(program.outputs, 0), "faults": {},
-        "state": 0, "deltas": 0, "since": 0, "results": [], "rejected": {},
+        "state": 0, "deltas": 0, "since": 0, "results": [], "rejected": {}, "notes": {},
     }  # fmt: skip
 
 
@@ -59,12 +59,17 @@ def _counts(counts: InputCounts) -> dict[str, int]:
 
 
 def manifest_of(
-    before: Manifest, batch: int, messages: Sequence[Message], written: Mapping[str, int]
+    before: Manifest,
+    batch: int,
+    messages: Sequence[Message],
+    written: Mapping[str, int],
+    notes: Mapping[str, bytes],
 ) -> Manifest:
     """The manifest of the batch after another, from what its tasks have told.
 
     `written` counts the rows of the batches before it: how many its own are is known only
-    when results have been put together, which is done when it is over.
+    when results have been put together, which is done when it is over. `notes` are files that
+    are as durable as the batch.
     """
     counts = {name: dict(c) for name, c in before["counts"].items()}
     rejected: dict[str, list[Any]] = {}
@@ -89,7 +94,7 @@ def manifest_of(
         "state": sum(snapshots) if snapshots else before["state"],
         "deltas": 0 if snapshots else before["deltas"] + deltas,
         "since": 0 if snapshots else before["since"] + 1,
-        "results": results, "rejected": rejected,
+        "results": results, "rejected": rejected, "notes": dict(notes),
     }  # fmt: skip
 
 

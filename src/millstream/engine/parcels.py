@@ -17,9 +17,8 @@ from millstream.engine.blobs import decode_batch, encode_batch
 from millstream.plan.batch import Batch
 from millstream.state.codec import DamagedState
 from millstream.state.files import Files
+from millstream.state.records import missing
 
-#: A task that sends no more than this needs no file.
-INLINE_BYTES = 1 << 16
 _ALIGNMENT = 64
 #: Late rows of input n travel as queue LATE - n.
 LATE = -1000
@@ -65,7 +64,7 @@ class Packer:
     def seal(self, files: Files, name: str) -> list[Parcel]:
         """The parcels; a file of that name is written if they are large."""
         blobs = [encode_batch(batch) for _, _, batch in self._batches]
-        if sum(map(len, blobs)) <= INLINE_BYTES:
+        if sum(map(len, blobs)) <= files.small:
             return [
                 Parcel(bucket, queue, len(batch), int(batch.time.min()), blob.to_pybytes())
                 for (bucket, queue, batch), blob in zip(self._batches, blobs, strict=True)
@@ -95,7 +94,7 @@ def opened(files: Files, parcel: Parcel, type_: QueueType) -> Batch:
     try:
         blob = files.part(parcel.file, parcel.at, parcel.size)
     except FileNotFoundError:
-        raise DamagedState(f"the file {parcel.file} of the checkpoint is missing") from None
+        raise DamagedState(missing(parcel.file)) from None
     if len(blob) != parcel.size or zlib.crc32(blob) != parcel.checksum:
         raise DamagedState(f"the file {parcel.file} of the checkpoint is damaged")
     return decode_batch(blob, type_)

@@ -8,6 +8,7 @@ there have been.
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -16,11 +17,11 @@ from typing import Any
 
 from millstream.connectors.location import Format, files_now
 from millstream.connectors.pieces import START, Piece, is_growable, next_piece
-from millstream.engine.manifest import last_manifest
+from millstream.engine.manifest import Manifest, last_manifest
 from millstream.engine.spec import InputSpec, SourceSpec
-from millstream.state.codec import DamagedState
-from millstream.state.files import LocalFiles
-from millstream.state.records import read_record, write_record
+from millstream.state.codec import DamagedState, encode
+from millstream.state.files import Files
+from millstream.state.records import missing, read_record, write_record
 
 #: After so many changed files a plan refers to a new list of all files.
 FILES_PER_LIST = 256
@@ -47,10 +48,18 @@ class Planner:
     """Mutable: remembers when an input last had rows, which only a clock can tell."""
 
     spec: SourceSpec
-    files: LocalFiles
+    files: Files
     clock: Callable[[], float] = time.monotonic
+    #: Tells the manifest of the last batch that is over, if it is at hand.
+    done: Callable[[], Manifest | None] | None = None
     there: dict[str, list[str]] | None = None
     _heard: dict[str, float] = field(default_factory=dict)
+    #: Files as they were when nothing more was in them: opening each again takes long.
+    _exhausted: dict[str, tuple[int, int]] = field(default_factory=dict)
+    #: Inputs that can have no more rows.
+    _ended: set[str] = field(default_factory=set)
+    #: The plan that was made last, and its number.
+    _made: tuple[int, Plan] | None = None
 
     def freeze(self) -> None:
         """A finite run takes what is there when it starts."""
@@ -58,20 +67,47 @@ class Planner:
 
     def next(self, seq: int) -> int:
         """The number after the last planned batch; the next one is planned if it can be."""
-        if plan_name(seq) in {f"sources/{n}" for n in self.files.names("sources")}:
+        if self._is_planned(seq):
             return seq + 1
         plan = self._plan(seq)
         if plan is None:
             return seq
-        write_record(self.files, plan_name(seq), plan)
+        self.files.note(plan_name(seq), encode(plan))
+        self._made = seq, plan
         return seq + 1
 
+    def is_over(self, *, is_piped_out: bool) -> bool:
+        """Whether nothing can come any more, as far as it has been looked for."""
+        return all(
+            one.name in self._ended or (one.location.is_standard and is_piped_out)
+            for one in self.spec.inputs
+        )
+
+    def tasks(self, seq: int) -> list[ReadingTask]:
+        """The tasks of a batch that has been planned."""
+        plan = self._planned(seq)
+        return [
+            ReadingTask(seq, number, share, plan["floor"], plan["largest"], plan["silent"])
+            for number, share in enumerate(shares(self.spec, plan))
+        ]
+
+    def _is_planned(self, seq: int) -> bool:
+        if self._made is not None:  # nobody else plans
+            return self._made[0] >= seq
+        return plan_name(seq) in {f"sources/{name}" for name in self.files.names("sources")}
+
+    def _planned(self, seq: int) -> Plan:
+        if self._made is not None and self._made[0] == seq:
+            return self._made[1]
+        plan: Plan = read_record(self.files, plan_name(seq))
+        return plan
+
     def _plan(self, seq: int) -> Plan | None:
-        before = self._before(seq)
-        done = last_manifest(self.files)
+        before = self._planned(seq - 1) if seq else None
+        done = self.done() if self.done is not None else last_manifest(self.files)
         if done is not None and done["sources"] > seq:
             # Spark has forgotten what it has done; a new plan would do it differently.
-            raise DamagedState(f"the file {plan_name(seq)} of the checkpoint is missing")
+            raise DamagedState(missing(plan_name(seq)))
         taken = self._taken(before)
         there = self.there if self.there is not None else self._now()
         log = done["log"] if done is not None else {}
@@ -90,9 +126,6 @@ class Planner:
         # As one text: there may be hundreds of names, and records look at every value.
         plan["since"] = json.dumps(plan["since"])
         return plan
-
-    def _before(self, seq: int) -> Plan | None:
-        return read_record(self.files, plan_name(seq - 1)) if seq else None
 
     def _taken(self, before: Plan | None) -> dict[str, dict[str, Place]]:
         if before is None:
@@ -130,6 +163,8 @@ class Planner:
         plan["pieces"][one.name] = pieces
         plan["since"][one.name] = since
         plan["positions"][one.name] = position
+        if one.input.is_read_once or (there == [_GENERATOR] and not pieces):
+            self._ended.add(one.name)
         is_idle = self._is_idle(one, has_rows=bool(pieces))
         has_end = not self.spec.is_following or one.input.is_read_once
         plan["silent"][one.name] = is_finished if has_end else is_idle
@@ -141,14 +176,19 @@ class Planner:
         most = max(1, min(self.spec.batch_bytes, self.spec.piece_bytes))
         for path in there:
             first, line = taken.get(path, START)
-            while first != _DONE:
-                piece = self._piece(one, path, first, line, most)
-                if piece is None:
-                    if self._is_complete(one, path, first):
-                        yield path, None, (_DONE, 0)
-                    break
+            if first == _DONE or self._is_as_before(one, path):
+                continue
+            seen = _look_of(one, path)
+            while piece := self._piece(one, path, first, line, most):
                 first, line = piece.last, piece.next_line
                 yield path, piece, (first, line)
+            if self._is_complete(one, path, first):
+                yield path, None, (_DONE, 0)
+            elif seen is not None:
+                self._exhausted[path] = seen
+
+    def _is_as_before(self, one: InputSpec, path: str) -> bool:
+        return path in self._exhausted and self._exhausted[path] == _look_of(one, path)
 
     def _piece(self, one: InputSpec, path: str, first: int, line: int, most: int) -> Piece | None:
         if path != _GENERATOR:
@@ -207,6 +247,17 @@ class Planner:
 
     def _now(self) -> dict[str, list[str]]:
         return {one.name: list(_names(one)) for one in self.spec.inputs}
+
+
+def _look_of(one: InputSpec, path: str) -> tuple[int, int] | None:
+    """What changes when a file does: its size, and when it was changed."""
+    if path == _GENERATOR:
+        return None
+    try:
+        found = os.stat(os.path.join(one.location.base, path))  # noqa: PTH116, PTH118 - very often
+    except OSError:
+        return None  # told by whoever opens it
+    return found.st_size, found.st_mtime_ns
 
 
 def _since(plan: Plan | None) -> dict[str, dict[str, Place]]:
@@ -308,15 +359,6 @@ class ReadingTask:
     floor: int | None
     largest: dict[str, int | None]
     silent: dict[str, bool]
-
-
-def tasks_of(spec: SourceSpec, files: LocalFiles, seq: int) -> list[ReadingTask]:
-    """The tasks of a batch that has been planned."""
-    plan = read_record(files, plan_name(seq))
-    return [
-        ReadingTask(seq, number, share, plan["floor"], plan["largest"], plan["silent"])
-        for number, share in enumerate(shares(spec, plan))
-    ]
 
 
 def file_of(one: InputSpec, path: str) -> Path | None:

@@ -21,7 +21,7 @@ from millstream.engine.spec import InputSpec, SourceSpec
 from millstream.plan.batch import Array, Batch, distinct_times
 from millstream.plan.lateness import without_late
 from millstream.plan.ranks import first_rank
-from millstream.state.files import LocalFiles
+from millstream.state.files import Files
 
 
 class SegmentWriter:
@@ -82,13 +82,13 @@ class SegmentWriter:
 
 def sent(
     spec: SourceSpec,
+    files: Files,
     segments: Sequence[SegmentWriter],
     silent: dict[int, bool],
     name: str,
     **more: Any,
 ) -> list[Sent]:
     """What a reading task says: to every stage how far time is, and its rows to their stage."""
-    files = LocalFiles(spec.checkpoint)
     origin = [0, name]
     results = Packer()
     messages: list[Sent] = []
@@ -117,15 +117,16 @@ def sent(
 class ShareTask:
     """Mutable: reads a share of a batch."""
 
-    def __init__(self, spec: SourceSpec, task: ReadingTask) -> None:
+    def __init__(self, spec: SourceSpec, files: Files, task: ReadingTask) -> None:
         self.spec = spec
+        self.files = files
         self.task = task
 
     def run(self) -> list[Sent]:
         segments = [self._segment(*part) for part in self.task.share]
         silent = {one.declaration: self.task.silent[one.name] for one in self.spec.inputs}
         name = f"{self.task.seq:09}.in-{self.task.number}"
-        return sent(self.spec, segments, silent, name, seq=self.task.seq)
+        return sent(self.spec, self.files, segments, silent, name, seq=self.task.seq)
 
     def _segment(self, number: int, segment: int, pieces: list[Any]) -> SegmentWriter:
         one = self.spec.inputs[number]

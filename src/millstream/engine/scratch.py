@@ -10,6 +10,8 @@ import functools
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 _PREFIX = "millstream-run-"
@@ -29,6 +31,19 @@ def _made_for(process: int) -> Path:
     folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{process}-")).resolve()
     atexit.register(_remove, folder, process)
     return folder
+
+
+@contextmanager
+def checkpoint_folder(given: str | Path | None) -> Iterator[Path]:
+    """The checkpoint of a run: the one that was given, or one that goes with the run."""
+    if given is not None:
+        yield Path(given).resolve()
+        return
+    folder = Path(tempfile.mkdtemp(dir=scratch_folder()))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _remove(folder: Path, process: int) -> None:

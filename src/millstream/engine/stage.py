@@ -24,7 +24,7 @@ from millstream.engine.points import reached
 from millstream.engine.state import Bucket, Memory
 from millstream.plan.batch import Batch
 from millstream.state.codec import DamagedState, encode
-from millstream.state.records import read_record
+from millstream.state.records import missing, read_record
 
 #: What came to a bucket: a parcel, and the time before which its rows are late.
 Arrival = tuple[Parcel, int | None]
@@ -217,9 +217,7 @@ class StageTask:
                 again = StageTask(self.memory, self.stage, self.turn, self.group)
                 again._advance(state, came, Clock(stored["mark"], stored["ticks"]))
                 return
-        raise DamagedState(
-            f"the file {self.folder}/{version:09}.*.delta of the checkpoint is missing"
-        )
+        raise DamagedState(missing(f"{self.folder}/{version:09}.*.delta"))
 
     def _name(self, version: int, kind: str) -> str:
         of = self.memory.description.partitions
@@ -233,7 +231,7 @@ class StageTask:
         }
         data = encode({"mark": clock.mark, "ticks": clock.ticks, "buckets": buckets})
         name = self._name(self.turn.version, "delta")
-        writing.start(partial(self.memory.files.write, name, data))
+        writing.start(partial(self.memory.files.note, name, data))
         apart = (p.size for came in arrivals.values() for p, _ in came)
         return len(data) + sum(apart)
 

@@ -15,7 +15,7 @@ from millstream.engine.order import in_order
 from millstream.kernels.presence import Presence
 from millstream.kernels.rounds import StepRunner
 from millstream.plan.batch import Array, Batch, empty_batch
-from millstream.state.files import LocalFiles
+from millstream.state.files import Files
 
 
 @dataclass
@@ -94,7 +94,7 @@ class Memory:
 
     description: Description
     layout: Layout
-    files: LocalFiles
+    files: Files
     types: dict[str, QueueType]
     buckets: dict[tuple[int, int], Bucket] = field(default_factory=dict)
 

@@ -7,14 +7,22 @@ depends on where a round happened to end.
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
+from millstream.backends.local.batches import LocalBatches
 from millstream.backends.local.sources import SourceState
 from millstream.calculus.graph import Program
+from millstream.engine.batches import BATCH_BYTES, SNAPSHOT_EVERY, Batches, Settings
 from millstream.engine.job import Job, Progress, Report, no_progress, rejected_changes
+from millstream.engine.scratch import checkpoint_folder
 from millstream.kernels.build import why_not
 from millstream.kernels.consolidate import consolidate
 from millstream.kernels.rounds import StepRunner
 from millstream.plan.batch import Batch
 from millstream.plan.steps import Plan, make_plan
+
+DEFAULT_BATCH_BYTES = int(os.environ.get(BATCH_BYTES, str(16 << 20)))
 
 
 def plan_for(program: Program) -> Plan:
@@ -58,12 +66,9 @@ class Run:
             self.job.late_writers[source.input.name].write(late)
 
     def _finish(self) -> None:
-        """A finite run ends time at the largest time stamp of all inputs.
-
-        Following has no end: what still waits for time to pass goes on waiting.
-        """
+        """A finite run ends time at the largest time stamp of all inputs."""
         times = [s.largest for s in self.sources if s.largest is not None]
-        if times and not self.job.is_following:
+        if times:
             self._rounds_up_to(max(times))
         self.report.faults = self.engine.faults()
         self.progress(self.report)
@@ -107,6 +112,23 @@ def _known_below(source: SourceState) -> int:
     return _NOTHING_KNOWN if source.known_below is None else source.known_below
 
 
-def run(job: Job, *, progress: Progress = no_progress) -> Report:
-    """Run a job from its first row to its last."""
-    return Run(job, progress).to_the_end()
+def run(
+    job: Job,
+    *,
+    progress: Progress = no_progress,
+    checkpoint: str | Path | None = None,
+    rebuild: bool = False,
+    batch_bytes: int = DEFAULT_BATCH_BYTES,
+    snapshot_every: int = SNAPSHOT_EVERY,
+) -> Report:
+    """Run a job from its first row, or from where its checkpoint is, to its last.
+
+    A run that neither has a checkpoint nor follows its inputs needs nothing on disk.
+    """
+    if checkpoint is None and not job.is_following:
+        return Run(job, progress).to_the_end()
+    settings = Settings(
+        1, 1, batch_bytes, snapshot_every, rebuild, is_scratch=checkpoint is None, is_together=True
+    )
+    with checkpoint_folder(checkpoint) as folder:
+        return LocalBatches(Batches(job, progress, folder, settings)).to_the_end()

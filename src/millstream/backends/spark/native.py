@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from millstream.backends.spark.spec import spec_from_json, spec_to_json
@@ -82,10 +81,11 @@ def _reading(text: str, name: str) -> Any:
     def read(batches: Iterator[Any]) -> Iterator[Any]:
         spec = spec_from_json(text)
         (one,) = spec.inputs
-        done = last_manifest(LocalFiles(Path(spec.checkpoint)))
+        files = LocalFiles(spec.checkpoint)
+        done = last_manifest(files)
         segment = _segment(spec, one, name, done, batches)
         task = f"{_version(done):09}.native-{one.declaration}"
-        messages = sent(spec, [segment], {one.declaration: False}, task)
+        messages = sent(spec, files, [segment], {one.declaration: False}, task)
         yield record_batch(wired(messages, spec.stages, spec.partitions))
 
     return read

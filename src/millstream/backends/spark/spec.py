@@ -40,7 +40,8 @@ def input_to_json(one: InputSpec) -> dict[str, Any]:
         "name": one.name, "is_relation": one.input.type.is_relation,
         "columns": [[f.name, str(f.type)] for f in one.input.type.schema],
         "time": one.input.time, "slack": one.input.slack, "once": one.input.is_read_once,
-        "location": one.location.text, "base": str(one.location.base.resolve()),
+        "location": one.location.text, "base": str(one.location.base),
+        "path": None if one.location.path is None else str(one.location.path),
         "generator": None if settings is None else {
             "rows": settings.rows, "seed": settings.seed, "start": settings.start,
             "interval": settings.interval, "columns": dict(settings.columns),
@@ -56,7 +57,8 @@ def _input_spec(given: dict[str, Any]) -> InputSpec:
     fields = tuple(Field(n, TYPES_BY_NAME[t.partition("<")[0]]) for n, t in given["columns"])
     type_ = QueueType(Schema(fields), given["is_relation"])
     location = parse_location(given["location"], Path(given["base"]))
-    location = replace(location, idle=given["idle"])
+    path = None if given["path"] is None else Path(given["path"])
+    location = replace(location, idle=given["idle"], path=path)
     if given["generator"] is not None:
         options = given["generator"]
         micros = {**options, "interval": f"{options['interval']} us"}

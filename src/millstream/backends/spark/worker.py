@@ -47,7 +47,12 @@ def rows_from(
 
 def _group(memory: Memory, stage: int, version: int, partition: int) -> int:
     """A group that this worker has at hand, if no other task has taken it."""
-    claims = Claims(memory.files.root / "claims", version, stage, memory.description.partitions)
+    claims = Claims(
+        Path(memory.description.checkpoint) / "claims",
+        version,
+        stage,
+        memory.description.partitions,
+    )
     return claims.take(partition, lambda group: memory.has_at_hand(stage, group, version))
 
 
