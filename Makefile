@@ -10,7 +10,7 @@ NO_VENV := setup: cannot make a virtual environment here; run "apt install pytho
 OLD_PYTHON := setup: $(PYTHON) is not Python 3.11 or newer; run "make PYTHON=/path/to/a/newer/python3 setup"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast test-spark proof compare lint types format golden bench clean
+.PHONY: help setup demo test test-fast test-spark proof compare lint types format golden replay-plans bench clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -66,6 +66,10 @@ format: setup  ## format the code and mend what ruff can mend
 
 golden: setup  ## write the expected outputs anew; read the difference before committing it
 	@MILLSTREAM_UPDATE_GOLDEN=1 $(BIN)/pytest -q -m 'not spark and not proof' -k golden
+
+# UPDATE=1 writes them anew.
+replay-plans: setup  ## compare what becomes of every example, stage by stage, with the kept texts
+	@$(if $(UPDATE),MILLSTREAM_UPDATE_GOLDEN=1) $(BIN)/pytest -q tests/replay
 
 bench: setup  ## run the benchmarks
 	@$(BIN)/millstream bench

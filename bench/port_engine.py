@@ -59,8 +59,8 @@ def _measured(vessels: int, rules: int, sensors: int) -> dict[str, Any]:
         for one in program.inputs
         for rows in [[_row(one, found) for found in port.rows(one.name, vessels)]]
     }
-    status = engine.round(filled, 1, {})["status"]
-    restricted = sum(row[2] == "restricted" for row in status.rows())
+    parts = [queues["status"] for queues in engine.round(filled, 1, {})]
+    restricted = sum(row[2] == "restricted" for status in parts for row in status.rows())
     port.update(engine, program, 2)  # what is said for the first time
     walls, cpus, changes = [], [], []
     for number in range(UPDATES):
@@ -153,8 +153,7 @@ class Port:
         gauge = next(one for one in program.inputs if one.name == "gauges")
         report = {"sensor": f"tide {at % self.sensors}", "height": self.numbers.uniform(0.2, 2)}
         arrivals["gauges"] = batch_of(gauge.type, [at], [_row(gauge, report)])
-        found = engine.round(arrivals, at, {})
-        return len(found["status"]) // 2
+        return sum(len(queues["status"]) for queues in engine.round(arrivals, at, {})) // 2
 
 
 def _row(one: Input, values: dict[str, Any]) -> tuple[Any, ...]:

@@ -13,6 +13,7 @@ from millstream.calculus.functions import (
     Aggregation,
     Assign,
     Branch,
+    Comparison,
     Distinct,
     Dstream,
     Duplicate,
@@ -36,6 +37,7 @@ from millstream.calculus.functions import (
     Update,
 )
 from millstream.calculus.graph import Input, Operator, Program, Variable
+from millstream.calculus.matching import ORDERS
 from millstream.calculus.scalars import SCALARS, Signature
 from millstream.calculus.terms import NAN, Call, Column, Literal, Term, VariableField
 from millstream.calculus.types import (
@@ -329,7 +331,12 @@ def _lookup(draw: st.DrawFn, draft: Draft, left: str, right: str) -> None:
     pairs = [(a.name, b.name) for a in ours for b in theirs if a.type == b.type]
     on = tuple(draw(st.lists(st.sampled_from(pairs), max_size=2, unique=True))) if pairs else ()
     name = next(n for n in (f"found{i}" for i in range(9)) if n not in ours)
-    draft.add(Lookup(name, on, nulls_match=draw(st.booleans())), (left, right), 1)
+    nulls_match, is_compared = draw(st.booleans()), draw(st.booleans())
+    where = None
+    if pairs and is_compared:
+        one, other = draw(st.sampled_from(pairs))
+        where = Comparison(one, draw(st.sampled_from(ORDERS)), other)
+    draft.add(Lookup(name, on, nulls_match, where), (left, right), 1)
 
 
 def _fold(draw: st.DrawFn, draft: Draft, queue: str, *, sharing: bool) -> None:

@@ -22,24 +22,24 @@ from pathlib import Path
 from typing import Any
 
 from millstream.calculus.graph import Input, Program
-from millstream.calculus.terms import canonical
+from millstream.calculus.terms import fitted
 from millstream.calculus.types import (
-    INT64_MAX,
-    INT64_MIN,
+    INTEGER,
     START_OF_TIME,
+    TIME,
     TIME_COLUMN,
     WEIGHT_COLUMN,
     Field,
-    Kind,
     QueueType,
     Row,
+    Type,
     Value,
 )
 from millstream.connectors.chunks import Reader, Rejected, Writer
 from millstream.connectors.layout import refuse_weights
 from millstream.connectors.location import Location, parse_location
 from millstream.engine.job import Job, Progress, Report, never, no_progress
-from millstream.errors import Fault, UsageError, listing, suggest
+from millstream.errors import Fault, Stopped, UsageError, listing, suggest
 from millstream.languages import Expected, Translation, translate, translate_file
 from millstream.source import Source
 
@@ -55,6 +55,7 @@ ENGINES: dict[str, str] = {
 }
 DEFAULT_ENGINE = "local"
 
+STOPPED = "stopped before the end of the inputs"
 #: Outputs that every job has beside those of its program.
 REJECTED = "rejected"
 LATE = "late"
@@ -124,7 +125,7 @@ class Compiled:
                 return None  # its rows come once, and the run needs them
             if isinstance(source, (str, Path, Location)) and not _location(source).is_at_hand:
                 return None
-            return _reader(by_name[name], source)
+            return _plain_reader(by_name[name], source)
 
         return [*self.oddities, *unmet(self.expected, opened)]
 
@@ -142,8 +143,9 @@ class Compiled:
     ) -> Finished:
         """Run to the end of the inputs. Outputs that are not given are kept in memory.
 
-        `follow` makes the job watch for new files until `stopped` answers true. Further
-        options are the engine's own.
+        `follow` makes the job watch for new files until `stopped` answers true. A run that
+        does not follow and is stopped raises `Stopped`, and publishes nothing but what is in
+        folders and tables that go on with its checkpoint. Further options are the engine's own.
         """
         from millstream.optimiser.optimise import optimise as optimised
 
@@ -159,6 +161,8 @@ class Compiled:
                 program, job_inputs, job_outputs, stopped, stack, is_following=follow
             )
             report = run(job, progress=progress, **options)
+            if stopped() and not follow:
+                raise Stopped(STOPPED)
         return Finished(report, writers)
 
     def _job(
@@ -308,7 +312,18 @@ def _location(given: str | Path | Location) -> Location:
     return given if isinstance(given, Location) else parse_location(str(given), Path())
 
 
-def _reader(one: Input, given: Any, *, is_following: bool = False) -> Reader:
+def _reader(one: Input, given: Any, *, is_following: bool) -> Reader:
+    """What a run that follows takes as it comes, and one that ends takes in time order."""
+    from millstream.connectors.ordered import OrderedReader
+
+    reader = _plain_reader(one, given, is_following=is_following)
+    location = _location(given) if isinstance(given, (str, Path, Location)) else None
+    if is_following or one.is_read_once or (location and location.is_in_order):
+        return reader
+    return OrderedReader(reader, one, location)
+
+
+def _plain_reader(one: Input, given: Any, *, is_following: bool = False) -> Reader:
     from millstream.connectors.memory import MemoryReader
     from millstream.connectors.read import open_reader
 
@@ -334,7 +349,7 @@ def _items_given(one: Input, rows: Iterable[Mapping[str, Value]]) -> Iterator[tu
             refuse_weights(one, tuple(row), f"row {number}")
         time = START_OF_TIME if one.is_read_once else row.get(one.time or TIME_COLUMN)
         weight = row.get(WEIGHT_COLUMN, 1)
-        if not _is_of(time, Kind.TIME) or not _is_of(weight, Kind.INTEGER):
+        if not _is_of(time, TIME) or not _is_of(weight, INTEGER):
             raise UsageError(
                 f'row {number} of "{one.name}" has no time in microseconds',
                 hint=f'give it as an integer: {{"{one.time or TIME_COLUMN}": 1735689600000000}}',
@@ -344,22 +359,20 @@ def _items_given(one: Input, rows: Iterable[Mapping[str, Value]]) -> Iterator[tu
 
 
 def _value(one: Input, field_: Field, value: Value, number: int) -> Value:
-    if field_.type.kind is Kind.NUMBER and isinstance(value, int) and not isinstance(value, bool):
-        value = float(value)
-    if value is not None and not _is_of(value, field_.type.kind):
+    try:
+        return fitted(value, field_.type)
+    except TypeError as error:
         raise UsageError(
             f'row {number} of "{one.name}": expected {field_.name} to be a {field_.type}, '
             f"got {value!r}"
-        )
-    return canonical(value)
+        ) from error
 
 
-def _is_of(value: object, kind: Kind) -> bool:
-    if kind in (Kind.INTEGER, Kind.TIME, Kind.DURATION):
-        is_integer = isinstance(value, int) and not isinstance(value, bool)
-        return is_integer and INT64_MIN <= value <= INT64_MAX  # type: ignore[operator]
-    wanted = {Kind.NUMBER: float, Kind.TEXT: str, Kind.BOOLEAN: bool}[kind]
-    return isinstance(value, wanted)
+def _is_of(value: object, type_: Type) -> bool:
+    try:
+        return fitted(value, type_) is not None
+    except TypeError:
+        return False
 
 
 def _writer(
@@ -378,11 +391,11 @@ def _writer(
     if location.database is not None:
         from millstream.connectors.postgres import PostgresWriter
 
-        return PostgresWriter(location, name, type_, is_following=is_following)
+        return PostgresWriter(location, name, type_)
     if location.is_folder:
         from millstream.connectors.folder import FolderWriter
 
-        return FolderWriter(location, type_, is_following=is_following)
+        return FolderWriter(location, type_)
     if is_following and location.path is not None:
         return PartsWriter(location, type_)
     return open_writer(location, type_)

@@ -16,6 +16,7 @@ import hashlib
 import os
 from collections.abc import Callable
 from pathlib import Path
+from types import FunctionType
 from typing import Any, TypeVar
 
 from millstream.cache import cache_directory
@@ -65,6 +66,18 @@ def inlined(function: F) -> F:
     return _njit(  # type: ignore[no-any-return]
         _nrt=False, forceinline=True, no_cpython_wrapper=True, **_OPTIONS
     )(function)
+
+
+def lent(function: Any) -> Any:
+    """Compile a plain function of another part as `inlined`, and apart those that it calls."""
+    return inlined(_with_compiled(function))
+
+
+def _with_compiled(function: FunctionType) -> FunctionType:
+    known = function.__globals__
+    called = {n: known[n] for n in function.__code__.co_names if n in known}
+    plain = {n: apart(_with_compiled(f)) for n, f in called.items() if isinstance(f, FunctionType)}
+    return FunctionType(function.__code__, known | plain, function.__name__)
 
 
 def apart(function: F) -> F:

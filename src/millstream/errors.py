@@ -90,6 +90,10 @@ class RunError(MillstreamError):
     """Something failed while running: an unreadable file, a full disk."""
 
 
+class Stopped(MillstreamError):
+    """A run that was to come to its end was stopped before it: its result is not there."""
+
+
 def suggest(name: str, known: Iterable[str]) -> str | None:
     """`Did you mean "price"?`, if there is a near miss."""
     names = list(known)

@@ -158,7 +158,7 @@ class Sheet:
         sheet, row, column = address
         worksheet = self._workbook.sheets[sheet]
         key = key_of(row, column)
-        if key in worksheet.formulas or key in worksheet.spilled:
+        if worksheet.is_formula(key):
             raise UsageError(
                 "a cell with a formula cannot be given a value",
                 place=self._workbook.place(sheet, key),
@@ -193,7 +193,7 @@ def _scalar(value: Given) -> Scalar:
     number = float(value)
     if not math.isfinite(number):
         raise UsageError(f"{value!r} is no number that a cell can hold")
-    return number
+    return number + 0.0  # there is no minus zero
 
 
 def _serial(value: dt.datetime) -> float:

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2] / "src" / "millstream"
 #: From the ground up: a part may import parts of its own layer's row only if it is the
 #: same part, and anything from earlier rows.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("source", "cache"),
+    ("source", "cache", "wildcards"),
     ("errors", "compiled"),
     ("formulas",),
     ("calculus",),
@@ -36,7 +36,6 @@ LAZY = {("api", "explain"), ("__init__", "api"), ("__init__", "flow")}
 HEAVY_HOMES = {
     "pyspark": "backends/spark",
     "openpyxl": "languages/sheets",
-    "sqlglot": "languages/cql",
     "pint": "languages/rules",
 }
 

@@ -68,15 +68,17 @@ def test_bad_rows_are_rejected_with_their_line_and_the_run_goes_on(
 
 
 @ENGINES
-def test_late_rows_are_kept_apart(
+def test_in_a_run_that_ends_nothing_is_late(
     folder: Path, capsys: pytest.CaptureFixture[str], engine: str
 ) -> None:
-    (folder / "trades.csv").write_text(TRADES + "1,OLD,1,1\n")
-    status, out, err = run(capsys, "--engine", engine, "--out", "late=late.csv")
-    assert 0 == status
-    assert "OLD" not in out
-    assert "trades: 1 late rows were left out" in err
-    assert "1,OLD,1,1" in (folder / "late.csv").read_text()
+    """Neither rows of one file nor files whose names are not in the order of their times."""
+    (folder / "trades").mkdir()
+    (folder / "trades" / "april.csv").write_text("_time,symbol,price,volume\n9,NEW,1,1\n8,C,1,1\n")
+    (folder / "trades" / "march.csv").write_text(TRADES + "1,OLD,1,1\n")
+    status, out, err = run(capsys, "--engine", engine, "--in", "trades=trades/")
+    assert (0, "") == (status, err)
+    rows = ["1,IBM,3,3", "1,OLD,1,2", "2,XYZ,6,4", "8,C,1,2", "9,NEW,1,2"]
+    assert ["_time,symbol,value,next", *rows] == out.splitlines()
 
 
 @ENGINES

@@ -165,7 +165,7 @@ def test_a_missing_event_time_is_told_at_once(tmp_path: Path) -> None:
         open_reader(parse_location("x.jsonl", tmp_path), input_)
     assert (
         'x.jsonl: no column "_time" for the event time of input "X"\n'
-        "    declare it: input X(...) time column. x.jsonl has: x, ts."
+        '    say which column it is where "X" is declared: time COLUMN. x.jsonl has: x, ts.'
     ) == str(caught.value)
 
 

@@ -8,12 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from millstream.calculus.functions import Distinct, Join
-from millstream.calculus.terms import Call, Column
-from millstream.calculus.types import BOOLEAN, INTEGER, NUMBER, TEXT, QueueType, Row, Schema
-from millstream.errors import PlanError
+from millstream.calculus.types import INTEGER, NUMBER, TEXT, QueueType, Row, Schema
 from millstream.kernels.distinct import DistinctKernel
 from millstream.kernels.join import JoinKernel
-from millstream.plan.batch import Array, Batch
 from tests.kernels.relational_cases import (
     History,
     bag_of,
@@ -29,7 +26,6 @@ LEFT = Schema.of(k=TEXT, m=NUMBER, a=TEXT)
 RIGHT = Schema.of(k=TEXT, n=NUMBER, b=INTEGER)
 TYPES = (QueueType(LEFT, is_relation=True), QueueType(RIGHT, is_relation=True))
 END = 45
-WHERE = Call("<", (Column("m", NUMBER), Column("n", NUMBER)), BOOLEAN)
 
 ons = st.sampled_from([(("k", "k"),), (("k", "k"), ("m", "n"))])
 
@@ -41,22 +37,13 @@ def joined(function: Join, left: History, right: History, time: int) -> Counter[
         for other, again in bag_of(right, time).items():
             keys = [(one[LEFT.index(a)], other[RIGHT.index(b)]) for a, b in function.on]
             if all(a is not None and b is not None and (a is b or a == b) for a, b in keys):
-                if function.where is None or is_less(one[1], other[1]):
-                    result[one + tuple(other[i] for i in kept)] += times * again
+                result[one + tuple(other[i] for i in kept)] += times * again
     return result
-
-
-def is_less(one: object, other: object) -> bool:
-    return isinstance(one, float) and isinstance(other, float) and one < other
-
-
-def condition(batch: Batch) -> Array:
-    return np.array([is_less(row[1], row[3]) for row in batch.rows()], np.bool_)
 
 
 def check(function: Join, left: History, right: History, ends: list[int]) -> None:
     def make() -> JoinKernel:
-        return JoinKernel(function, TYPES, 1, condition if function.where else None)
+        return JoinKernel(function, TYPES, 1)
 
     instants = range(-1, END + 1)
     wanted = [joined(function, left, right, t) for t in instants]
@@ -80,14 +67,6 @@ def test_join_of_all_kinds_of_keys(left: History, right: History, ends: list[int
     check(Join((("k", "k"), ("m", "n"))), left, right, ends)
 
 
-@given(relations(LEFT, small=True), relations(RIGHT, small=True), cuts)
-@quick
-def test_pairs_for_which_the_condition_is_not_true_are_left_out(
-    left: History, right: History, ends: list[int]
-) -> None:
-    check(Join((("k", "k"),), WHERE), left, right, ends)
-
-
 def test_without_keys_all_pairs_are_joined() -> None:
     left_type = QueueType(Schema.of(a=INTEGER), is_relation=True)
     right_type = QueueType(Schema.of(b=INTEGER), is_relation=True)
@@ -107,11 +86,6 @@ def test_an_instant_may_have_many_more_pairs_than_changes(left_time: int, right_
     (out,) = run(JoinKernel(function, TYPES, 1), TYPES, [left, right], [1])
     assert 3600 == len(out)
     assert joined(function, left, right, 1) == bag_of(out, 1)
-
-
-def test_a_join_with_a_condition_needs_an_evaluator() -> None:
-    with pytest.raises(PlanError, match="given no condition"):
-        JoinKernel(Join((), WHERE), TYPES, 1)
 
 
 def test_rows_and_keys_that_are_gone_are_forgotten() -> None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from millstream.calculus.functions import Judge
+from millstream.calculus.functions import FunctionFault, Judge
 from millstream.calculus.judging import Requirement, Shown
 from millstream.calculus.terms import NAN, Call, Column, Literal, Term
 from millstream.calculus.types import (
@@ -19,18 +23,20 @@ from millstream.calculus.types import (
     Row,
     Schema,
 )
+from millstream.compiled import tight
 from millstream.environment.judging import outcome, verdict
 from millstream.kernels.judge import JudgeKernel
 from millstream.kernels.judge_code import why_not
 from millstream.kernels.kernel import Round
 from millstream.kernels.loops_judge import SKIP
+from millstream.kernels.loops_numerals import LONGEST, UNSURE, put_number
 from millstream.kernels.rounds import NO_TICKS
-from millstream.plan.batch import batch_of
+from millstream.plan.batch import Array, batch_of
 
 SCHEMA = Schema.of(k=INTEGER, x=NUMBER, y=NUMBER, n=INTEGER, b=BOOLEAN, s=TEXT, t=TEXT, u=TIME,
                    v=TIME)  # fmt: skip
 TYPE = QueueType(SCHEMA, is_relation=True)
-NUMBERS = st.sampled_from((0.0, 1.0, -1.5, 2.0, NAN, float("inf"), None))
+NUMBERS = st.sampled_from((0.0, 1.0, -1.5, 2.0, NAN, float("inf"), 0.1, 1234567890.5, 3e-14, None))
 TEXTS = st.sampled_from(("a", "b", "", None))
 TIMES = st.sampled_from((0, 5, -(2**62), 2**62, 2**63 - 1, -(2**63), None))
 
@@ -80,15 +86,33 @@ def conditions() -> st.SearchStrategy[Term]:
     )  # fmt: skip
 
 
-REQUIREMENTS = st.builds(
-    Requirement,
-    st.sampled_from(("1", "2", "3")),
-    st.just("x"),
-    st.none() | conditions(),
-    conditions(),
-    st.just((Shown("x", "m", column("x")), Shown("s", "", column("s")))),
-    st.just((Shown("sum", "m", Call("+", (column("x"), column("y")), NUMBER)),)),
-)
+SUM = Call("+", (column("x"), column("y")), NUMBER)
+SMALL = Call("<=", (Call("abs", (SUM,), NUMBER), Literal(0.5, NUMBER)), BOOLEAN)
+SHOWN = st.lists(
+    st.sampled_from(
+        (
+            Shown("x", "m", column("x")),
+            Shown("s", "", column("s")),
+            Shown("sum", "m", SUM),
+            Shown("snapped", "m", Call("if", (SMALL, Literal(0.0, NUMBER), SUM), NUMBER)),
+            Shown("ratio", "", Call("/", (column("x"), column("y")), NUMBER)),
+            Shown("count", "pieces", column("n")),
+            Shown("is small", "", SMALL),
+            Shown("b", "", column("b")),
+            Shown("at", "", column("u")),
+            Shown("long", "", Call("||", (column("s"), column("t")), TEXT)),
+        )
+    ),
+    max_size=3,
+    unique=True,
+).map(tuple)
+REQUIREMENTS = st.lists(
+    st.builds(
+        Requirement, st.just("1"), st.sampled_from(("x", "ein längerer Text")),
+        st.none() | conditions(), conditions(), SHOWN, SHOWN,
+    ),
+    min_size=1, max_size=6,
+).map(lambda some: [replace(one, place=str(n)) for n, one in enumerate(some)])  # fmt: skip
 ROWS = st.lists(
     st.tuples(st.integers(0, 3), NUMBERS, NUMBERS, st.sampled_from((0, 2, None)),
               st.sampled_from((True, False, None)), TEXTS, TEXTS, TIMES, TIMES),
@@ -105,7 +129,7 @@ def defined(judge: Judge, row: Row) -> Row:
 
 
 @settings(max_examples=200, deadline=None, derandomize=True, database=None)
-@given(st.lists(REQUIREMENTS, min_size=1, max_size=6), ROWS, st.integers(1, 60))
+@given(REQUIREMENTS, ROWS, st.integers(1, 60))
 def test_the_machine_gives_what_the_definition_gives(
     requirements: list[Requirement], rows: list[Row], times: int
 ) -> None:
@@ -167,7 +191,36 @@ def test_rows_of_many_places_are_judged_as_if_each_were_alone() -> None:
         for n in range(2000)
     ]  # fmt: skip
     kernel = JudgeKernel(judge, (TYPE,), 1)
-    assert kernel.sorted_by is not None and (kernel.code.operation == SKIP).any()
+    assert kernel.sorted_by is not None and (kernel.code[0].operation == SKIP).any()
     batch = batch_of(TYPE, list(range(len(rows))), rows, [1] * len(rows))
     (made,) = kernel.process((batch,), Round(len(rows), NO_TICKS))
     assert [defined(judge, row) for row in rows] == made.rows()
+
+
+@tight
+def written(numbers: Array, arena: Array, ends: Array) -> None:
+    for i in range(numbers.size):
+        ends[i] = put_number(arena, i * LONGEST, numbers[i])
+
+
+@settings(max_examples=200, deadline=None, derandomize=True, database=None)
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False)
+                | st.integers(-(10**12), 10**12).map(lambda n: n / 1000), min_size=1))  # fmt: skip
+def test_numbers_are_written_as_python_writes_them(numbers: list[float]) -> None:
+    arena, ends = np.zeros(len(numbers) * LONGEST, np.uint8), np.zeros(len(numbers), np.int64)
+    written(np.array(numbers), arena, ends)
+    for i, (number, end) in enumerate(zip(numbers, ends.tolist(), strict=True)):
+        if end != UNSURE:
+            expected = f"{number:.10g}" if number else "0"
+            assert expected == bytes(arena[i * LONGEST : end]).decode()
+        else:
+            # Only what is extreme, or so near a half that it might be either, is left to Python.
+            digits = f"{number:.20e}".partition("e")[0].replace(".", "").lstrip("-")[10:15]
+            is_extreme = not 1e-12 < abs(number) < 1e30
+            assert is_extreme or "49999" <= digits <= "50001"
+
+
+def test_requirements_at_one_place_are_refused() -> None:
+    one = Requirement("1", "x", None, Literal(True, BOOLEAN))
+    with pytest.raises(FunctionFault, match='2 requirements at "1"'):
+        Judge(("k",), (one, one)).output_types((TYPE,), 1)

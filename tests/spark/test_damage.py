@@ -15,7 +15,7 @@ from millstream.connectors.location import parse_location
 from millstream.errors import MillstreamError
 from millstream.source import Source
 from millstream.state.codec import DamagedState
-from tests.spark.bench import Bench
+from tests.engine.bench import Bench
 
 pytestmark = pytest.mark.slow
 

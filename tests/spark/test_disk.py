@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.spark.running import Job, difference, make_job
+from tests.engine.running import Job, difference, make_job
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 import millstream
 from millstream.api import Compiled
-from tests.examples.test_examples import example_folders, program_of, table
+from tests.engine.written import written
+from tests.examples.folders import example_folders, program_of
+from tests.examples.test_examples import table
 from tests.generate import inputs_for, programs
 from tests.laws.runs import Collector, on_reference
-from tests.spark.written import written
 
 pytestmark = pytest.mark.spark
 

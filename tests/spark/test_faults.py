@@ -9,6 +9,7 @@ import shutil
 import signal
 import time
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,10 @@ from millstream.calculus.text import load
 from millstream.connectors.location import parse_location
 from millstream.engine.checkpoint import Checkpoint
 from millstream.engine.job import Report
-from millstream.errors import MillstreamError, PlanError, UsageError
+from millstream.errors import MillstreamError, PlanError, Stopped, UsageError
 from millstream.source import Source
-from tests.spark.bench import Bench
-from tests.spark.running import (
+from tests.engine.bench import Bench
+from tests.engine.running import (
     INPUTS,
     OUTPUTS,
     PROGRAM,
@@ -97,7 +98,8 @@ def test_an_interrupted_run_finishes_its_batch_and_the_next_one_goes_on(job: Job
     assert f"is in use by process {running.pid}" in second.errors()
     after_batches(job, running, 2)
     running.interrupt()
-    assert 0 == ended_within(running, 10), running.errors()
+    assert 130 == ended_within(running, 10), running.errors()
+    assert not (job.folder / job.place("spark", OUTPUTS[0])).exists()  # a file appears at the end
     done = job.batches()
     assert len(done) < BATCHES
     assert done == [one["batch"] for one in running.progress()]
@@ -116,7 +118,7 @@ def test_a_second_interrupt_stops_at_once_and_loses_nothing(job: Job) -> None:
     time.sleep(1)
     assert not running.is_over, running.errors()
     running.interrupt()
-    assert 1 == ended_within(running, 5), running.errors()
+    assert 130 == ended_within(running, 5), running.errors()
     assert "Traceback" not in running.errors()
     assert [0, 1, 2] == job.batches()
     job.start().succeed()
@@ -134,7 +136,7 @@ def test_a_run_that_follows_ends_when_it_is_asked_to(job: Job) -> None:
     assert not difference(job.expected(), job.outputs("spark"))
 
 
-def run(job: Job, session: Any, stop_after: int | None = None, **options: Any) -> Report:
+def run(job: Job, session: Any, stop_after: int | None = None, **options: Any) -> None:
     """On the session of all tests, stopped after so many batches."""
     done = 0
 
@@ -142,13 +144,13 @@ def run(job: Job, session: Any, stop_after: int | None = None, **options: Any) -
         nonlocal done
         done += 1
 
-    finished = millstream.compile(job.folder / "job.brook").run(
-        {name: parse_location(f"{name}/", job.folder) for name in INPUTS},
-        options.pop("outputs"), engine="spark", session=session, checkpoint=job.checkpoint,
-        batch_bytes=job.batch_bytes, progress=count, **options,
-        stopped=lambda: stop_after is not None and done >= stop_after,
-    )  # fmt: skip
-    return finished.report
+    with pytest.raises(Stopped) if stop_after is not None else nullcontext():
+        millstream.compile(job.folder / "job.brook").run(
+            {name: parse_location(f"{name}/", job.folder) for name in INPUTS},
+            options.pop("outputs"), engine="spark", session=session, checkpoint=job.checkpoint,
+            batch_bytes=job.batch_bytes, progress=count, **options,
+            stopped=lambda: stop_after is not None and done >= stop_after,
+        )  # fmt: skip
 
 
 def folders(job: Job) -> dict[str, str]:
@@ -185,7 +187,7 @@ def bench(folder: Path, checkpoint: str, partitions: int) -> Bench:
 def begin_batch(job: Bench) -> None:
     """All of a batch but its manifest: killed before the end."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tests.spark.bench.write_manifest", killed)
+        patch.setattr("tests.engine.bench.write_manifest", killed)
         with pytest.raises(KeyboardInterrupt):
             job.batch()
 

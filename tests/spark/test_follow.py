@@ -12,10 +12,8 @@ import pytest
 
 import millstream
 from millstream.api import Compiled
+from tests.engine.following import Following
 from tests.laws.runs import Collector, Rows
-from tests.spark.following import Following
-
-pytestmark = pytest.mark.spark
 
 SUMS = """
 output sums;
@@ -28,6 +26,12 @@ output both;
 input a(x integer), b(x integer);
 (both, $a, $b) <- Merge(a, b, $a, $b);
 """
+
+
+@pytest.fixture(params=["local", pytest.param("spark", marks=pytest.mark.spark)])
+def session(request: pytest.FixtureRequest) -> Any:
+    """The session of Spark, or None for the local engine: both follow alike."""
+    return request.getfixturevalue("spark") if request.param == "spark" else None
 
 
 def project(folder: Path, program: str, *streams: str) -> Compiled:
@@ -52,9 +56,10 @@ def on_local(compiled: Compiled) -> dict[str, Rows]:
 def taken_up(compiled: Compiled, session: Any, checkpoint: Path) -> dict[str, Rows]:
     """The end of the same job as a finite run: nothing waits any more."""
     outputs = {name: Collector() for name in compiled.program.outputs}
-    compiled.run(
-        outputs=outputs, engine="spark", session=session, checkpoint=checkpoint, partitions=2
-    )
+    options: dict[str, Any] = {"engine": "local"}
+    if session is not None:
+        options = {"engine": "spark", "session": session, "partitions": 2}
+    compiled.run(outputs=outputs, checkpoint=checkpoint, **options)
     return {name: one.rows for name, one in outputs.items()}
 
 
@@ -79,7 +84,7 @@ def append(path: Path, text: str) -> None:
     ("ending", "line", "cut"), [("csv", csv_line, 2), ("jsonl", json_line, 3)], ids=["csv", "jsonl"]
 )
 def test_new_files_and_lines_are_taken_when_they_are_whole(
-    ending: str, line: Callable[[int], str], cut: int, spark: Any, tmp_path: Path
+    ending: str, line: Callable[[int], str], cut: int, session: Any, tmp_path: Path
 ) -> None:
     head = "_time,k,x\n" if ending == "csv" else ""
     folder = tmp_path / "in"
@@ -89,7 +94,7 @@ def test_new_files_and_lines_are_taken_when_they_are_whole(
     half, rest = line(5)[:-cut], line(5)[-cut:]
     first.write_text(head + lines(line, range(5)) + half)
     compiled = project(tmp_path, SUMS, stream("in", f"in/*.{ending}"))
-    with Following(compiled, spark, tmp_path / "checkpoint") as running:
+    with Following(compiled, session, tmp_path / "checkpoint") as running:
         running.wait("read", 5)
         time.sleep(1)
         assert 5 == running.count("read")
@@ -107,20 +112,24 @@ def test_new_files_and_lines_are_taken_when_they_are_whole(
     expected = on_local(compiled)["sums"]
     # The last instant waits: more rows of it may come.
     assert expected[:29] == running.rows("sums")
-    assert expected == taken_up(compiled, spark, tmp_path / "checkpoint")["sums"]
+    assert expected == taken_up(compiled, session, tmp_path / "checkpoint")["sums"]
 
 
-def test_a_run_that_follows_goes_on_where_the_last_one_stopped(spark: Any, tmp_path: Path) -> None:
+def test_a_run_that_follows_goes_on_where_the_last_one_stopped(
+    session: Any, tmp_path: Path
+) -> None:
     (tmp_path / "in").mkdir()
     log = tmp_path / "in" / "log.csv"
     log.write_text("_time,k,x\n" + lines(csv_line, range(10)))
     compiled = project(tmp_path, SUMS, stream("in", "in/*.csv"))
     for number in (20, 30):
         append(log, lines(csv_line, range(number - 10, number)))
-        with Following(compiled, spark, tmp_path / "checkpoint") as running:
+        with Following(compiled, session, tmp_path / "checkpoint") as running:
             running.wait("read", number)
             running.finish()
-    assert on_local(compiled)["sums"] == taken_up(compiled, spark, tmp_path / "checkpoint")["sums"]
+    assert (
+        on_local(compiled)["sums"] == taken_up(compiled, session, tmp_path / "checkpoint")["sums"]
+    )
 
 
 def two_inputs(folder: Path, more: str) -> Compiled:
@@ -141,9 +150,9 @@ def times(rows: Rows) -> list[int]:
     return [time for time, _, _ in rows]
 
 
-def test_without_a_limit_a_silent_input_holds_time_back(spark: Any, tmp_path: Path) -> None:
+def test_without_a_limit_a_silent_input_holds_time_back(session: Any, tmp_path: Path) -> None:
     compiled = two_inputs(tmp_path, "")
-    with Following(compiled, spark, tmp_path / "checkpoint") as running:
+    with Following(compiled, session, tmp_path / "checkpoint") as running:
         arrive(tmp_path, "a", range(10))
         running.wait("read", 10)
         time.sleep(3)
@@ -155,11 +164,11 @@ def test_without_a_limit_a_silent_input_holds_time_back(spark: Any, tmp_path: Pa
     assert (3, 1) == (report.inputs["a"].waiting, report.inputs["b"].waiting)
 
 
-def test_a_silent_input_is_not_waited_for_beyond_its_limit(spark: Any, tmp_path: Path) -> None:
+def test_a_silent_input_is_not_waited_for_beyond_its_limit(session: Any, tmp_path: Path) -> None:
     limit = 3
     compiled = two_inputs(tmp_path, f'idle = "{limit} s"')
     late = Collector()
-    with Following(compiled, spark, tmp_path / "checkpoint", outputs={"late.b": late}) as running:
+    with Following(compiled, session, tmp_path / "checkpoint", outputs={"late.b": late}) as running:
         arrive(tmp_path, "a", range(10))
         running.wait("read", 10)
         assert 10 == running.count("waiting")
@@ -175,11 +184,12 @@ def test_a_silent_input_is_not_waited_for_beyond_its_limit(spark: Any, tmp_path:
     assert [3, 8] == times(late.rows)
 
 
-def test_a_generator_with_a_rate_follows_the_clock(spark: Any, tmp_path: Path) -> None:
+def test_a_generator_with_a_rate_follows_the_clock(session: Any, tmp_path: Path) -> None:
     rows, rate = 600, 200
     settings = f'rows = {rows}\nrate = {rate}\ninterval = "1 ms"'
     compiled = project(tmp_path, SUMS, stream("in", "generator", settings))
-    with Following(compiled, spark, tmp_path / "checkpoint") as running:
+    expected = on_local(compiled)["sums"]  # and its kernels need not be made while the clock runs
+    with Following(compiled, session, tmp_path / "checkpoint") as running:
         running.wait("read", rows)
         running.finish()
     # When it started is not known to us, only how much came after the first batch.
@@ -188,4 +198,4 @@ def test_a_generator_with_a_rate_follows_the_clock(spark: Any, tmp_path: Path) -
         since = one["seconds"] - first["seconds"] + first["batch_seconds"]
         assert one["read"] <= rate * since + 1
     assert len(running.told) > 2
-    assert on_local(compiled)["sums"] == taken_up(compiled, spark, tmp_path / "checkpoint")["sums"]
+    assert expected == taken_up(compiled, session, tmp_path / "checkpoint")["sums"]

@@ -16,7 +16,7 @@ import pytest
 
 import millstream
 from millstream.connectors.location import parse_location
-from tests.spark.running import (
+from tests.engine.running import (
     INPUTS,
     OUTPUTS,
     PATIENCE,

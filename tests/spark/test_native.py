@@ -13,8 +13,8 @@ import pytest
 import millstream
 from millstream.api import Compiled, Finished
 from millstream.engine.job import InputCounts
+from tests.engine.following import Following
 from tests.laws.runs import Collector, Rows
-from tests.spark.following import Following
 
 pytestmark = pytest.mark.spark
 

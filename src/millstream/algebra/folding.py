@@ -32,7 +32,7 @@ from millstream.calculus.functions import (
 )
 from millstream.calculus.graph import Variable
 from millstream.calculus.terms import Call, Column, Literal, Term, VariableField
-from millstream.calculus.types import BOOLEAN, Field, Kind, Row, Schema, Type, Value
+from millstream.calculus.types import BOOLEAN, Field, Row, Schema, Type, Value
 from millstream.calculus.wiring import Queue, Wiring
 from millstream.trace import Record, Untraceable
 
@@ -74,8 +74,7 @@ def _or(name: str, type_: Type, nothing: Value) -> Term:
     column = Column(name, type_)
     if nothing is None:
         return column
-    value = float(nothing) if type_.kind is Kind.NUMBER else nothing
-    return Call("coalesce", (column, Literal(value, type_)), type_)
+    return Call("coalesce", (column, Literal(nothing, type_)), type_)
 
 
 def _folded(wiring: Wiring, node: Reduce, part: Part, table: Queue) -> Queue:

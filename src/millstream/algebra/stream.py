@@ -26,8 +26,8 @@ from millstream.algebra.rowwise import (
 )
 from millstream.calculus.functions import Columns
 from millstream.calculus.graph import Input
-from millstream.calculus.terms import Term, canonical
-from millstream.calculus.types import BOOLEAN, Field, Kind, QueueType, Schema, Value
+from millstream.calculus.terms import Term, fitted
+from millstream.calculus.types import BOOLEAN, Field, QueueType, Schema, Value
 from millstream.errors import UsageError, listing, suggest
 from millstream.trace import VALUE, RowFunction
 
@@ -298,14 +298,10 @@ def _row(row: Mapping[str, Value], schema: Schema) -> tuple[Value, ...]:
             f"the rows of now must be alike: expected {listing(schema.names)}, got {listing(row)}",
             hint=suggest(strange[0], schema.names) if strange else None,
         )
-    values = []
-    for field in schema:
-        value = row[field.name]
-        is_integer = isinstance(value, int) and not isinstance(value, bool)
-        if field.type.kind is Kind.NUMBER and is_integer:
-            value = float(value)  # type: ignore[arg-type]
-        values.append(canonical(value))
-    return tuple(values)
+    try:
+        return tuple(fitted(row[f.name], f.type) for f in schema)
+    except TypeError as error:
+        raise UsageError(f"the rows of now must be alike: {error}") from error
 
 
 def refuse_deleted(node: nodes.TableNode) -> None:

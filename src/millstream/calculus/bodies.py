@@ -14,6 +14,7 @@ from millstream.calculus.functions import (
     Assign,
     Branch,
     Columns,
+    Comparison,
     Distinct,
     Dstream,
     Duplicate,
@@ -39,6 +40,7 @@ from millstream.calculus.functions import (
     Update,
 )
 from millstream.calculus.judging import Requirement, Shown
+from millstream.calculus.matching import ORDERS
 from millstream.calculus.sheet_text import SheetTextFault, sheet_of_lines
 from millstream.calculus.syntax import Apply, Constant, Expression, Name, VariableName
 from millstream.calculus.terms import Term
@@ -303,7 +305,17 @@ class Body:
         if len(names) != 1 or not isinstance(names[0], Name):
             self.fail("Lookup needs a name", hint=f"usage: {SHAPES['Lookup'].usage}")
             return None
-        return Lookup(names[0].name, self.pairs(), self.has("nulls"))
+        return Lookup(names[0].name, self.pairs(), self.has("nulls"), self.comparison())
+
+    def comparison(self) -> Comparison | None:
+        """Which column of the first input must compare how with which of the second."""
+        for item in self.items("where"):
+            match item.value:
+                case Apply(order, (Name(ours), Name(theirs))) if order in ORDERS:
+                    return Comparison(ours, order, theirs)
+            self.fail(f"expected `left {listing(ORDERS)} right`", item.span,
+                      f"usage: {SHAPES['Lookup'].usage}")  # fmt: skip
+        return None
 
     def top(self) -> Function | None:
         counts = self.whole(self.items(None), "a number of rows")
@@ -430,7 +442,8 @@ SHAPES: dict[str, Shape] = {
                     Body.latest),
     "Join": Shape(("on", "where", "nulls"), "Join[on key, left = right; where condition]",
                   Body.join),
-    "Lookup": Shape((None, "on", "nulls"), "Lookup[found; on key, left = right]", Body.lookup),
+    "Lookup": Shape((None, "on", "nulls", "where"),
+                    "Lookup[found; on key, left = right; where left < right]", Body.lookup),
     "Judge": Shape(("by", "when", "where", "emit", "on"),
                    'Judge[by key; when condition; where "place", "text", condition]', Body.judge),
     "Top": Shape((None, "by", "descending"), "Top[10 by a, b; descending b]", Body.top),

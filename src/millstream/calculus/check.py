@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from millstream.calculus.instants import parse_time
 from millstream.calculus.scalars import SCALARS, Signature
 from millstream.calculus.syntax import Apply, Constant, Expression, Name, VariableName
-from millstream.calculus.terms import Call, Column, Literal, Term, VariableField, canonical
+from millstream.calculus.terms import Call, Column, Literal, Term, VariableField
 from millstream.calculus.types import (
     BOOLEAN,
     INT64_MAX,
@@ -134,7 +134,7 @@ class _Checker:
                     f"write {value}.0 for a number" if type_ == INTEGER else None,
                 )
                 return None
-        return Literal(canonical(value), type_, constant.span)
+        return Literal(value, type_, constant.span)
 
     def call(self, apply: Apply) -> Term | None:
         scalar = SCALARS.get(apply.function)
@@ -176,7 +176,7 @@ class _Checker:
             return call
         value = argument.value
         if call.function == "neg" and isinstance(value, (int, float)) and value != INT64_MIN:
-            return Literal(canonical(-value), call.type, call.span)
+            return Literal(-value, call.type, call.span)
         if call.function == "time" and isinstance(value, int):
             return Literal(value, TIME, call.span)
         if call.function == "time" and isinstance(value, str):
@@ -216,6 +216,6 @@ def _promoted(term: Term, wanted: Type) -> Term:
     """An integer where a number is wanted becomes one; all else is already right."""
     if term.type.kind is Kind.INTEGER and wanted.kind is Kind.NUMBER:
         if isinstance(term, Literal) and isinstance(term.value, int):
-            return Literal(float(term.value), wanted, term.span)
+            return Literal(term.value, wanted, term.span)
         return Call("number", (term,), wanted, term.span)
     return term

@@ -32,7 +32,7 @@ from millstream.calculus.base import (
     schema_of,
 )
 from millstream.calculus.judging import Judge
-from millstream.calculus.matching import Join, Lookup, Top
+from millstream.calculus.matching import Comparison, Join, Lookup, Top
 from millstream.calculus.terms import Term, columns_read, variables_read
 from millstream.calculus.types import (
     BOOLEAN,
@@ -502,8 +502,8 @@ FUNCTIONS: dict[str, type[Function]] = {
 
 __all__ = [
     "AGGREGATIONS", "FUNCTIONS", "SQUARABLE", "Aggregate", "Aggregation", "Assign", "Branch",
-    "Columns", "Distinct", "Dstream", "Duplicate", "Facts", "Filter", "FlatMap", "Fold", "Function",
-    "FunctionFault", "Istream", "Join", "Judge", "Latest", "Lookup", "Map", "Merge", "Now",
-    "Opaque", "OpaqueFold", "Range", "RoundRobinJoin", "RoundRobinSplit", "Rows", "Rstream",
-    "ToStream", "Top", "Update", "Window", "schema_of",
+    "Columns", "Comparison", "Distinct", "Dstream", "Duplicate", "Facts", "Filter", "FlatMap",
+    "Fold", "Function", "FunctionFault", "Istream", "Join", "Judge", "Latest", "Lookup", "Map",
+    "Merge", "Now", "Opaque", "OpaqueFold", "Range", "RoundRobinJoin", "RoundRobinSplit", "Rows",
+    "Rstream", "ToStream", "Top", "Update", "Window", "schema_of",
 ]  # fmt: skip

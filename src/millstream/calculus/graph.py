@@ -24,7 +24,8 @@ class Input:
     late if it lies more than `slack` microseconds behind the largest time before it.
     A relation that is read once has no times: it is there from the beginning of time. In a
     log whose rows replace each other weights make no sense, so none must come. `values` are
-    the rows of a relation that is read once and is not given from outside.
+    the rows of a relation that is read once and is not given from outside. `unit` is what
+    integers count in its columns of times, microseconds if nobody says.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Input:
     is_read_once: bool = False
     is_log: bool = field(default=False, compare=False)
     values: tuple[Row, ...] | None = None
+    unit: str | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

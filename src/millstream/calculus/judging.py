@@ -8,6 +8,7 @@ interpreted a block of rows at a time, and only what fails is put into words.
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -42,8 +43,8 @@ class Shown:
 class Requirement:
     """`holds` must be true wherever `when` is; a null in the way leaves it undecided.
 
-    `place` and `text` say where and how it was written. `shown` are the values that fail
-    it, `asked` those that only its condition reads.
+    `place` and `text` say where and how it was written; no two have one place. `shown` are
+    the values that fail it, `asked` those that only its condition reads.
     """
 
     place: str
@@ -82,6 +83,9 @@ class Judge(Function):
         clash = [n for n in self.keep if n in VERDICT]
         if clash:
             raise FunctionFault(f'Judge adds a column "{clash[0]}" of its own; rename the other')
+        for place, count in Counter(one.place for one in self.requirements).items():
+            if count > 1:
+                raise FunctionFault(f'there are {count} requirements at "{place}"')
         for one in self.requirements:
             for term in (one.when, one.holds):
                 if term is not None and term.type != BOOLEAN:

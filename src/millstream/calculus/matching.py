@@ -82,17 +82,37 @@ class Join(Function):
         )
 
 
+#: What values can be compared by.
+ORDERS = ("<", "<=", ">", ">=")
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A column of a first input, and one of a second that it must stand in an order to."""
+
+    ours: str
+    order: str
+    theirs: str
+
+    def require(self, left: Schema, right: Schema, name: str) -> None:
+        require_pairs(((self.ours, self.theirs),), left, right, name)
+        if self.order not in ORDERS:
+            raise FunctionFault(f"{name} compares by {', '.join(ORDERS)}, not by {self.order}")
+
+
 @dataclass(frozen=True, slots=True)
 class Lookup(Function):
     """The rows of the first input, with whether the second has a row with equal keys.
 
     The answer is the new column `column`, true or false. Null keys match nothing, unless
-    `nulls_match`. Without keys the question is whether the second input has any row.
+    `nulls_match`. Without keys the question is whether the second input has any row. With
+    `where` the row must also compare so; a null compares with nothing.
     """
 
     column: str
     on: Pairs = ()
     nulls_match: bool = False
+    where: Comparison | None = None
     input_count: ClassVar[int | None] = 2
 
     def state_count(self, inputs: int) -> int:
@@ -102,6 +122,8 @@ class Lookup(Function):
         require_kind(inputs, "Lookup", is_relation=True)
         left, right = inputs[0].schema, inputs[1].schema
         require_pairs(self.on, left, right, "Lookup")
+        if self.where is not None:
+            self.where.require(left, right, "Lookup")
         if self.column in left:
             raise FunctionFault(f'the first input of Lookup already has a column "{self.column}"')
         return (QueueType(Schema((*left.fields, Field(self.column, BOOLEAN))), is_relation=True),)
@@ -109,8 +131,9 @@ class Lookup(Function):
     def facts(self, inputs: tuple[QueueType, ...], index: int) -> Facts:
         keys = tuple(pair[index] for pair in self.on)
         names = frozenset(inputs[0].schema.names) if index == 0 else frozenset()
+        compared = () if self.where is None else (self.where.ours, self.where.theirs)
         return Facts(
-            reads=frozenset(keys),
+            reads=frozenset(keys) | frozenset(compared[index : index + 1]),
             forwards=names,
             writes=frozenset((self.column,)),
             is_stateless=False,

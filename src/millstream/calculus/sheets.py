@@ -14,7 +14,7 @@ from typing import ClassVar
 from millstream.calculus.base import Facts, Function, FunctionFault, require_kind
 from millstream.calculus.types import Field, QueueType, Schema, Type
 from millstream.formulas.syntax import Node, column_name
-from millstream.formulas.values import Scalar
+from millstream.formulas.values import Scalar, exact
 
 #: Worksheet, row and column.
 Address = tuple[str, int, int]
@@ -66,6 +66,7 @@ class CountWindow:
     trigger: Address
 
 
+@exact
 @dataclass(frozen=True, slots=True)
 class Previous:
     """The value of a cell at the tick of `trigger` before the last one."""
@@ -151,6 +152,7 @@ class OutputColumn:
     type: Type
 
 
+@exact
 @dataclass(frozen=True, slots=True)
 class Sheet(Function):
     """A spreadsheet, run for every key.

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
-from millstream.calculus.types import Type, Value
+from millstream.calculus.types import INT64_MAX, INT64_MIN, Kind, Type, Value
 from millstream.source import Span
 
 #: The one NaN inside rows: Python compares containers by identity first, so rows that
@@ -28,6 +30,30 @@ def canonical(value: Value) -> Value:
         if value == 0.0:
             return 0.0
     return value
+
+
+_PYTHON_TYPES: dict[Kind, type] = {
+    Kind.NUMBER: float, Kind.INTEGER: int, Kind.TEXT: str, Kind.BOOLEAN: bool,
+    Kind.TIME: int, Kind.DURATION: int,
+}  # fmt: skip
+
+
+def fitted(value: Any, type_: Type) -> Value:
+    """A value as rows of a type hold it, or a `TypeError`; an integer may stand for a number."""
+    if value is None:
+        return None
+    wanted = _PYTHON_TYPES[type_.kind]
+    is_integer = isinstance(value, int) and not isinstance(value, bool)
+    fits = is_integer if wanted is int else isinstance(value, wanted)
+    if wanted is float and is_integer:
+        fits = abs(value) <= sys.float_info.max
+    elif wanted is int and fits:
+        fits = INT64_MIN <= value <= INT64_MAX
+    elif wanted is str and fits:
+        fits = not any("\ud800" <= c <= "\udfff" for c in value)  # which no file can hold
+    if not fits:
+        raise TypeError(f"expected a {type_}, got {value!r}")
+    return canonical(wanted(value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +73,14 @@ class VariableField:
 
 @dataclass(frozen=True, slots=True)
 class Literal:
+    """A value of a type, held in one way only: of 1, 1.0 and true each type has its own."""
+
     value: Value
     type: Type
     span: Span | None = dataclasses.field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "value", fitted(self.value, self.type))
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from millstream.calculus.functions import (
     Aggregate,
     Aggregation,
     Columns,
+    Comparison,
     Filter,
     FlatMap,
     Fold,
@@ -131,8 +132,9 @@ def _body(function: Function) -> str:
             return first if length is None else f"{first}; within {render_duration(length)}"
         case Rstream(every):
             return f"every {', '.join(map(render_duration, every))}" if every else ""
-        case Lookup(name, on, nulls_match):
-            return "; ".join([_name(name), *_on(on), *(["nulls"] if nulls_match else [])])
+        case Lookup(name, on, nulls_match, where):
+            clauses = [_name(name), *_on(on), *(["nulls"] if nulls_match else [])]
+            return "; ".join(clauses + ([_comparison(where)] if where else []))
         case Top(count, by, descending):
             first = f"{count} by {_names(by)}" if by else str(count)
             return f"{first}; descending {_names(descending)}" if descending else first
@@ -195,6 +197,10 @@ def _shown(word: str, shown: tuple[Shown, ...]) -> str:
 
 def _on(on: tuple[tuple[str, str], ...]) -> list[str]:
     return [f"on {', '.join(map(_pair, on))}"] if on else []
+
+
+def _comparison(where: Comparison) -> str:
+    return f"where {_name(where.ours)} {where.order} {_name(where.theirs)}"
 
 
 def _pair(pair: tuple[str, str]) -> str:

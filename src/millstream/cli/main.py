@@ -12,9 +12,11 @@ from collections.abc import Callable, Sequence
 from typing import NoReturn, TypeAlias
 
 import millstream
-from millstream.errors import MillstreamError, ProgramError, UsageError
+from millstream.errors import MillstreamError, ProgramError, Stopped, UsageError
 
 DONE, FAILED, WRONG = 0, 1, 2
+#: As shells have it for what was ended by Ctrl-C.
+STOPPED = 130
 
 #: What is run for each command: a function from parsed arguments to an exit status.
 COMMANDS: dict[str, str] = {
@@ -106,10 +108,10 @@ def _add_run(commands: Commands, common: _Parser) -> None:
     run.add_argument("--schedule", metavar="S", help="of the reference: default or random:SEED")
     run.add_argument("--master", metavar="URL", help="of Spark (default: local[*,4])")
     run.add_argument(
-        "--checkpoint", metavar="DIR", help="of Spark: where a stopped run is taken up again"
+        "--checkpoint", metavar="DIR", help="where a run that was stopped is taken up again"
     )
     run.add_argument(
-        "--rebuild", action="store_true", help="of Spark: compute all again from the input"
+        "--rebuild", action="store_true", help="compute all again from the input"
     )
     run.add_argument("--ui", action="store_true", help="of Spark: its pages in a browser")
     run.add_argument("--no-optimise", action="store_true", help="run the program as it is written")
@@ -194,7 +196,10 @@ def _add_inputs(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; returns 0 done, 1 failed while running, 2 wrong program or command."""
+    """Run a command; returns 0 done, 1 failed while running, 2 wrong program or command.
+
+    130 says that it was stopped by Ctrl-C, or asked to end, before it had come to its end.
+    """
     parsed = make_parser().parse_args(arguments)
     _take_termination_for_an_interrupt()
     module, _, function = COMMANDS[parsed.command].partition(":")
@@ -203,13 +208,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             importlib.import_module(module), function
         )
         return command(parsed)
+    except (KeyboardInterrupt, Stopped):
+        print("\nstopped" if sys.stderr.isatty() else "stopped", file=sys.stderr)
+        return STOPPED
     except MillstreamError as error:
         if parsed.debug:
             raise
         return _report(error)
-    except KeyboardInterrupt:
-        print("\nstopped", file=sys.stderr)
-        return FAILED
     except BrokenPipeError:
         # Whoever read our output has gone; give Python something to flush into.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

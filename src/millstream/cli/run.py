@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import logging
 import shutil
 import signal
 import sys
@@ -46,12 +45,20 @@ def run(arguments: argparse.Namespace) -> int:
         engine=engine,
         optimise=not arguments.no_optimise,
         follow=arguments.follow,
-        stopped=_until_interrupted() if arguments.follow or engine == "spark" else never,
+        # Without a checkpoint nothing is won by finishing what has been begun.
+        stopped=_until_interrupted() if arguments.follow or arguments.checkpoint else never,
         progress=progress,
         **options,
     )
     progress.finish(finished.report, kept=frozenset(outputs))
     return 0
+
+
+#: Which engines take an option.
+_OPTIONS = {
+    "master": ("spark",), "ui": ("spark",), "checkpoint": ("spark", "local"),
+    "rebuild": ("spark", "local"),
+}  # fmt: skip
 
 
 def _engine_options(arguments: argparse.Namespace, engine: str) -> dict[str, Any]:
@@ -63,10 +70,13 @@ def _engine_options(arguments: argparse.Namespace, engine: str) -> dict[str, Any
         from millstream.backends.reference.run import parse_schedule
 
         options["schedule"] = parse_schedule(arguments.schedule)
-    for name in ("master", "checkpoint", "rebuild", "ui"):
+    for name, engines in _OPTIONS.items():
         value = getattr(arguments, name)
-        if value and engine != "spark":
-            raise UsageError(f"only Spark takes --{name}", hint="leave out --engine")
+        if value and engine not in engines:
+            raise UsageError(
+                f"--engine {engine} does not take --{name}",
+                hint=f"it is for {listing(engines)}",
+            )
         if value:
             options[name] = value
     return options
@@ -120,13 +130,12 @@ def _location(text: str, times: str) -> Location:
 
 
 def _until_interrupted() -> Callable[[], bool]:
-    """Ctrl-C ends following after the current round; a second one stops at once."""
+    """Ctrl-C ends a run after the current round or batch; a second one stops at once."""
     stopped = False
 
     def stop(_signal: int, _frame: object) -> None:
         nonlocal stopped
         if stopped:
-            logging.disable()  # those who are cut off complain
             raise KeyboardInterrupt
         stopped = True
 

@@ -13,26 +13,29 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from millstream.calculus.types import INT64_MAX, INTEGER, Kind, Type
+from millstream.calculus.types import INT64_MAX, INTEGER, NUMBER, Kind, Type
 from millstream.connectors.csv_rows import check_utf8
-from millstream.connectors.values import FROM_TEXT, Unfit
+from millstream.connectors.layout import scaled
+from millstream.connectors.values import TIME_UNITS, Unfit, from_text
 from millstream.plan.batch import ARROW_TYPES, Array, Vector, vector_from_arrow, vector_of
 
-_MICROS = {"s": 1_000_000, "ms": 1_000, "us": 1}
-_MICROS_A_DAY = 86_400_000_000
+_SCALES = {**TIME_UNITS, "d": (86_400_000_000, 1)}
 _TEXTS = (pa.string(), pa.large_string(), pa.string_view())
 
 #: A column, and which of its rows are unfit (None if all are fine).
 Taken = tuple[Vector, Array | None]
 
 
-def can_hold(kind: Kind, found: Any) -> bool:
-    """Whether a column of this Arrow type can be read as this kind."""
+def can_hold(kind: Kind, found: Any, unit: str | None = None) -> bool:
+    """Whether a column of this Arrow type can be read as this kind.
+
+    Numbers with fractions can be times only if somebody says what they count.
+    """
     types = pa.types
     if types.is_null(found):
         return True
     if types.is_dictionary(found):
-        return can_hold(kind, found.value_type)
+        return can_hold(kind, found.value_type, unit)
     match kind:
         case Kind.NUMBER:
             return bool(
@@ -46,13 +49,14 @@ def can_hold(kind: Kind, found: Any) -> bool:
             return found in _TEXTS
         case Kind.TIME:
             fits = types.is_timestamp(found) or types.is_date(found)
+            fits = fits or (unit is not None and types.is_floating(found))
             return bool(fits or types.is_integer(found) or found in _TEXTS)
         case Kind.DURATION:
             fits = types.is_duration(found) or types.is_integer(found)
             return bool(fits or found in _TEXTS)
 
 
-def take_column(type_: Type, array: Any) -> Taken:
+def take_column(type_: Type, array: Any, unit: str | None = None) -> Taken:
     """The vector of a column that can hold the type. Unfit rows hold anything."""
     if type_.kind is Kind.TEXT:
         return _text(type_, array)
@@ -61,7 +65,9 @@ def take_column(type_: Type, array: Any) -> Taken:
     if pa.types.is_null(array.type):
         return vector_from_arrow(type_, array.cast(ARROW_TYPES[type_.kind])), None
     if array.type in _TEXTS:
-        return _written(type_, array)
+        return _written(type_, array, unit)
+    if type_.kind is Kind.TIME and unit is not None and not pa.types.is_temporal(array.type):
+        return _counted(type_, array, unit)
     return _TAKERS[type_.kind](type_, array)
 
 
@@ -92,16 +98,28 @@ def _moment(type_: Type, array: Any) -> Taken:
     raw = array.view(pa.int32()).cast(pa.int64()) if is_days else array.view(pa.int64())
     plain = vector_from_arrow(INTEGER, raw)
     unit = "ms" if pa.types.is_date64(found) else "d" if is_days else found.unit
-    if unit == "ns":
-        return Vector(type_, plain.values // 1_000, plain.valid), None
-    factor = _MICROS.get(unit, _MICROS_A_DAY)
-    if factor == 1:
-        return Vector(type_, plain.values, plain.valid), None
-    most = INT64_MAX // factor
-    unfit = ((plain.values > most) | (plain.values < -most)) & plain.mask()
-    with np.errstate(over="ignore"):
-        scaled = plain.values * factor
-    return Vector(type_, scaled, plain.valid), unfit if unfit.any() else None
+    return _in_micros(type_, plain, unit)
+
+
+def _in_micros(type_: Type, plain: Vector, unit: str) -> Taken:
+    micros, too_large = scaled(plain.values, *_SCALES[unit])
+    unfit = None if too_large is None else too_large & plain.mask()
+    return Vector(type_, micros, plain.valid), unfit
+
+
+def _counted(type_: Type, array: Any, unit: str) -> Taken:
+    """Times that are numbers of some unit since 1970."""
+    if pa.types.is_integer(array.type):
+        plain, unfit = _integer(type_, array)
+        vector, too_large = _in_micros(type_, plain, unit)
+        return vector, too_large if unfit is None else unfit
+    numbers = vector_from_arrow(NUMBER, pc.cast(array, pa.float64(), safe=False))
+    micros, parts = TIME_UNITS[unit]
+    exact = np.rint(numbers.values * (micros / parts))
+    fits = np.abs(exact) < float(INT64_MAX)
+    unfit = ~fits & numbers.mask()
+    values = np.where(fits, exact, 0.0).astype(np.int64)
+    return Vector(type_, values, numbers.valid), unfit if unfit.any() else None
 
 
 _TAKERS: dict[Kind, Callable[[Type, Any], Taken]] = {
@@ -147,7 +165,7 @@ def _is_utf8(raw: bytes) -> bool:
     return True
 
 
-def _written(type_: Type, array: Any) -> Taken:
+def _written(type_: Type, array: Any, unit: str | None) -> Taken:
     """Times and durations written as text."""
     values: list[int | None] = []
     unfit = np.zeros(len(array), np.bool_)
@@ -155,16 +173,16 @@ def _written(type_: Type, array: Any) -> Taken:
         value = None
         if raw is not None:
             try:
-                value = _value_of(type_, raw)
+                value = _value_of(type_, raw, unit)
             except Unfit:
                 unfit[row] = True
         values.append(value)
     return vector_of(type_, values), unfit if unfit.any() else None
 
 
-def _value_of(type_: Type, raw: bytes) -> int:
+def _value_of(type_: Type, raw: bytes, unit: str | None) -> int:
     check_utf8(raw)
-    value = FROM_TEXT[type_.kind](raw.decode())
+    value = from_text(type_.kind, raw.decode(), unit)
     assert isinstance(value, int)
     return value
 
@@ -175,7 +193,7 @@ def _true(array: Any) -> Array | None:
     return found if found.any() else None
 
 
-def why_unfit(type_: Type, cell: Any) -> str:
+def why_unfit(type_: Type, cell: Any, unit: str | None = None) -> str:
     """The reason for an unfit row, given its cell as an array of one."""
     if pa.types.is_dictionary(cell.type):
         cell = cell.dictionary_decode()
@@ -183,11 +201,11 @@ def why_unfit(type_: Type, cell: Any) -> str:
         raw: bytes = cell.cast(pa.binary())[0].as_py()
         try:
             check_utf8(raw)
-            _value_of(type_, raw)
+            _value_of(type_, raw, unit)
         except Unfit as unfit:
             return str(unfit)
         raise AssertionError(raw)
-    if pa.types.is_integer(cell.type):
+    if pa.types.is_integer(cell.type) or pa.types.is_floating(cell.type):
         return f"{cell[0].as_py()} does not fit a 64-bit integer"
     return "does not fit 64-bit microseconds"
 

@@ -32,7 +32,7 @@ def check_types(layout: Layout, schema: Any, name: str) -> None:
     faults = [
         Fault(f'column "{f.name}": expected {EXPECTED[f.type.kind]}, found {found}', place=name)
         for f in layout.fields
-        if not can_hold(f.type.kind, found := schema.field(f.name).type)
+        if not can_hold(f.type.kind, found := schema.field(f.name).type, layout.unit)
     ]
     if faults:
         raise CheckError(faults)
@@ -48,7 +48,9 @@ class ArrowRows:
     def chunk(self, arrays: Sequence[Any], first: int) -> Chunk:
         """A chunk of the columns of the layout; `first` is the number of its first row."""
         layout = self.layout
-        taken = [take_column(f.type, a) for f, a in zip(layout.fields, arrays, strict=True)]
+        taken = [
+            take_column(f.type, a, layout.unit) for f, a in zip(layout.fields, arrays, strict=True)
+        ]
         vectors = [vector for vector, _ in taken]
         good = check_vectors(layout, vectors)
         for _, unfit in taken:
@@ -75,7 +77,7 @@ class ArrowRows:
         fields = self.layout.fields
         for field, cell, (_, unfit) in zip(fields, cells, taken, strict=True):
             if unfit is not None and unfit[row]:
-                return f"{field.name}: {why_unfit(field.type, cell)}"
+                return f"{field.name}: {why_unfit(field.type, cell, self.layout.unit)}"
         values = tuple(vector.slice(row, row + 1).to_list()[0] for vector, _ in taken)
         try:
             check_values(self.layout, values)

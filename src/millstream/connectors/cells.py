@@ -24,6 +24,7 @@ _POWERS = 10.0 ** np.arange(23)
 #: Outside these bounds a decimal may overflow; it is left to the slow functions.
 _SAFE_EXPONENT = 280
 _EXACT_MANTISSA = 2**53
+_INT64_MAX = 2**63 - 1
 
 
 @compiled
@@ -79,8 +80,12 @@ def parse_booleans(data: Array, starts: Array, ends: Array, states: Array, quote
 
 @compiled
 def parse_times(data: Array, starts: Array, ends: Array, states: Array, quotes_too: bool,
-                values: Array, valid: Array, good: Array) -> None:  # fmt: skip
-    """In JSON a number is microseconds and a text is ISO 8601; in CSV both may be quoted."""
+                micros: int, parts: int, has_fractions: bool, values: Array, valid: Array,
+                good: Array) -> None:  # fmt: skip
+    """In JSON a number counts time and a text is ISO 8601; in CSV both may be quoted.
+
+    A number counts so many microseconds, or one in so many `parts`.
+    """
     for i in range(len(values)):
         if not good[i]:
             continue
@@ -91,7 +96,7 @@ def parse_times(data: Array, starts: Array, ends: Array, states: Array, quotes_t
         elif state != NULL:
             fits = False
             if state == BARE or quotes_too:
-                values[i], fits = _integer(data, starts[i], ends[i])
+                values[i], fits = _count(data, starts[i], ends[i], micros, parts, has_fractions)
             if not fits and (state == QUOTED or quotes_too):
                 values[i], fits = _instant(data, starts[i], ends[i])
             good[i] = fits
@@ -172,6 +177,26 @@ def _integer(data: Array, at: int, end: int) -> tuple[int, bool]:
             return 0, False
         value = value * 10 + digit
     return -value if negative else value, True
+
+
+@inlined
+def _count(data: Array, at: int, end: int, micros: int, parts: int,
+           has_fractions: bool) -> tuple[int, bool]:  # fmt: skip
+    """A number of some unit in microseconds; a fraction only of what is not negative."""
+    point = at
+    while has_fractions and point < end and data[point] != 46:
+        point += 1
+    point = point if has_fractions else end
+    value, fits = _integer(data, at, point)
+    if not fits or abs(value) >= _INT64_MAX // micros:
+        return 0, False
+    value = value * micros // parts
+    if point == end:
+        return value, True
+    fraction, last = _fraction(data, point, end)
+    if data[at] == 45 or fraction < 0 or last != end or parts > 1:
+        return 0, False
+    return value + fraction * micros // 1_000_000, True
 
 
 @inlined

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from millstream.calculus.types import Row, Value
 from millstream.connectors.layout import Layout, check_values
-from millstream.connectors.values import FROM_TEXT, Unfit
+from millstream.connectors.values import Unfit, from_text
 
 #: A longer row is rejected while it is being read, so that memory stays bounded.
 LONGEST_ROW = 1 << 20
@@ -138,7 +138,7 @@ def values_of_row(layout: Layout, columns: tuple[int, ...], width: int, raw: byt
     for field, column in zip(layout.fields, columns, strict=True):
         cell = row.cells[column]
         try:
-            value = None if cell is None else FROM_TEXT[field.type.kind](cell.decode())
+            value = None if cell is None else from_text(field.type.kind, cell.decode(), layout.unit)
         except Unfit as unfit:
             raise Unfit(f"{field.name}: {unfit}") from None
         values.append(value)

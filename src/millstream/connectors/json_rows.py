@@ -78,7 +78,7 @@ def values_of_line(layout: Layout, raw: bytes, longest: int) -> Row:
     values: list[Value] = []
     for field in layout.fields:
         try:
-            values.append(from_json(field.type.kind, found.get(field.name)))
+            values.append(from_json(field.type.kind, found.get(field.name), layout.unit))
         except Unfit as unfit:
             raise Unfit(f"{field.name}: {unfit}") from None
     return check_values(layout, tuple(values))

@@ -9,6 +9,7 @@ import numpy as np
 
 from millstream.calculus.graph import Input
 from millstream.calculus.types import (
+    INT64_MAX,
     INTEGER,
     START_OF_TIME,
     TIME,
@@ -18,7 +19,7 @@ from millstream.calculus.types import (
     Kind,
     Row,
 )
-from millstream.connectors.values import Unfit
+from millstream.connectors.values import TIME_UNITS, Unfit, time_of
 from millstream.errors import CheckError, Fault, listing, suggest
 from millstream.plan.batch import Array, Batch, Vector, vector_of
 from millstream.source import Span
@@ -41,6 +42,31 @@ class Layout:
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(f.name for f in self.fields)
+
+    @property
+    def unit(self) -> str | None:
+        """What integers in columns of times count."""
+        return self.input.unit
+
+    def event_times(self, vector: Vector) -> tuple[Array, Array | None]:
+        """The event times in microseconds, and which do not fit.
+
+        A column of times has been scaled when it was read; one that the program takes for
+        integers stays as it is, and only its times are scaled.
+        """
+        if self.unit is None or vector.type.kind is Kind.TIME:
+            return vector.values, None
+        return scaled(vector.values, *TIME_UNITS[self.unit])
+
+
+def scaled(values: Array, micros: int, parts: int = 1) -> tuple[Array, Array | None]:
+    """Integers as microseconds, and which of them are too large."""
+    if micros == 1:
+        return values if parts == 1 else values // parts, None
+    most = INT64_MAX // micros
+    too_large = (values > most) | (values < -most)
+    with np.errstate(over="ignore"):
+        return values * micros, too_large if too_large.any() else None
 
 
 def layout_of(input_: Input, *, has_weight: bool) -> Layout:
@@ -135,7 +161,7 @@ def missing(
         return Fault(
             f'no column "{name}" for the event time of input "{input_.name}"',
             locate(None),
-            f"declare it: input {input_.name}(...) time column. {there}",
+            f'say which column it is where "{input_.name}" is declared: time COLUMN. {there}',
             source,
         )
     near = suggest(name, present)
@@ -147,8 +173,12 @@ def missing(
 
 def check_values(layout: Layout, values: Row) -> Row:
     """The values of one row, if it has an event time and a weight that can be."""
-    if layout.time is not None and values[layout.time] is None:
-        raise Unfit(f"{layout.fields[layout.time].name}: the event time is missing")
+    if layout.time is not None:
+        name, value = layout.fields[layout.time].name, values[layout.time]
+        if value is None:
+            raise Unfit(f"{name}: the event time is missing")
+        if layout.fields[layout.time].type.kind is Kind.INTEGER:
+            time_of(str(value), layout.unit)  # too large a count of a large unit is no time
     if layout.weight is None:
         return values
     weight = values[layout.weight]
@@ -164,6 +194,8 @@ def check_vectors(layout: Layout, vectors: Sequence[Vector]) -> Array:
     """Which rows `check_values` would accept."""
     if layout.time is not None:
         good = vectors[layout.time].mask()
+        too_large = layout.event_times(vectors[layout.time])[1]
+        good = good if too_large is None else good & ~too_large
     else:
         good = np.ones(len(vectors[0]) if vectors else 0, np.bool_)
     if layout.weight is not None:
@@ -182,7 +214,7 @@ def batch_of_vectors(layout: Layout, vectors: Sequence[Vector]) -> Batch:
     """A batch of columns all of whose rows have been checked."""
     type_ = layout.input.type
     if layout.time is not None:
-        time = vectors[layout.time].values
+        time, _ = layout.event_times(vectors[layout.time])
     else:
         time = np.full(len(vectors[0]) if vectors else 0, START_OF_TIME, np.int64)
     weight = None

@@ -12,7 +12,8 @@ from __future__ import annotations
 import enum
 import glob
 import re
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -80,6 +81,17 @@ class Location:
         return _split_prefix(self.text)[1] == "-"
 
     @property
+    def is_unsaid(self) -> bool:
+        """Whether only the files of this folder, perhaps those to come, tell their format."""
+        prefix, rest = _split_prefix(self.text)
+        return prefix is None and self.is_folder and format_of(rest.rstrip("/")) is None
+
+    @property
+    def is_in_order(self) -> bool:
+        """Whether rows can only come in their order: generated ones, and those Spark reads."""
+        return self.generator is not None or self.native is not None
+
+    @property
     def is_pattern(self) -> bool:
         """Whether this may stand for several files."""
         path = self.path
@@ -102,6 +114,10 @@ class Location:
         """
         prefix, written = _split_prefix(self.text)
         return prefix or format_of(written.rstrip("/")) or Format.PARQUET
+
+    def of_file(self, path: Path) -> Location:
+        """The same for one of its files."""
+        return replace(self, format=format_of(path.name) or self.format) if self.is_unsaid else self
 
     def name_of(self, path: Path) -> str:
         """A file's name in messages: as the user would write it."""
@@ -179,7 +195,11 @@ def _format_in(folder: Path, text: str) -> Format:
 
     Whether files are needed is not known here: the folder may be for output.
     """
-    found = {f for p in _visible(folder) if (f := format_of(p.name))}
+    return _only_format((format_of(p.name) for p in _visible(folder)), text)
+
+
+def _only_format(formats: Iterable[Format | None], text: str) -> Format:
+    found = {f for f in formats if f is not None}
     if len(found) > 1:
         names = sorted(f.value for f in found)
         raise UsageError(
@@ -204,7 +224,10 @@ def files_now(location: Location) -> list[Path]:
             hint="millstream read shows its rows",
         )
     if path.is_dir():
-        found = [p for p in _visible(path) if format_of(p.name) is location.format]
+        formats = {p: format_of(p.name) for p in _visible(path)}
+        is_unsaid = location.is_unsaid
+        wanted = _only_format(formats.values(), location.text) if is_unsaid else location.format
+        found = [p for p, format_ in formats.items() if format_ is wanted]
     elif path.exists():
         return [path]
     else:

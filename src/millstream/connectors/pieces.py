@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from millstream.calculus.graph import Input
+from millstream.connectors.blocks import Blocks, BlocksReader, is_ours
 from millstream.connectors.chunks import Chunk, Reader
 from millstream.connectors.csv_rows import LONGEST_ROW
 from millstream.connectors.generate import GeneratorReader
@@ -31,8 +32,11 @@ from millstream.connectors.read_jsonl import JsonlDecoder, jsonl_decoder
 from millstream.connectors.settings import GeneratorSettings
 from millstream.connectors.window import Decoder, Window, decoded, open_file, shorter
 
-#: Position and line of the start of a file.
-START = (0, 1)
+#: A position in a file, and the line that begins there.
+Place = tuple[int, int]
+START: Place = (0, 1)
+#: More than any file has.
+_ALL = 1 << 62
 _GENERATED_ROW_BYTES = 64
 _HEADER_BYTES = 1 << 16
 _LOOKED_AHEAD_BYTES = 1 << 16
@@ -58,7 +62,13 @@ class Piece:
 
 def is_growable(location: Location, path: Path) -> bool:
     """Whether bytes appended to the file later are rows of it."""
-    return location.format in (Format.CSV, Format.JSONL) and not _is_compressed(path)
+    is_text = location.format in (Format.CSV, Format.JSONL) and not is_ours(path)
+    return is_text and not _is_compressed(path)
+
+
+def is_counted_in_rows(location: Location, path: Path) -> bool:
+    """Whether pieces are runs of rows, which can be cut anywhere."""
+    return location.format in (Format.PARQUET, Format.GENERATOR) or is_ours(path)
 
 
 def _is_compressed(path: Path) -> bool:
@@ -85,6 +95,8 @@ def next_piece(
         assert location.generator is not None, location
         return _next_generated(location.generator, first, most)
     name = location.name_of(path)
+    if is_ours(path):
+        return _next_of_ours(path, name, first, most)
     if location.format is Format.PARQUET:
         from millstream.connectors.pieces_parquet import next_rows
 
@@ -115,6 +127,17 @@ def _next_generated(settings: GeneratorSettings, first: int, most: int) -> Piece
     return Piece(first, last, first + 1, last + 1, (last - first) * _GENERATED_ROW_BYTES)
 
 
+def _next_of_ours(path: Path, name: str, first: int, most: int) -> Piece | None:
+    rows = len(Blocks(path))
+    if rows < first:
+        raise shorter(name)
+    if rows == first:
+        return None
+    width = max(1, path.stat().st_size // rows)
+    last = min(rows, first + max(1, most // width))
+    return Piece(first, last, first + 1, last + 1, (last - first) * width)
+
+
 def _whole(path: Path, name: str, first: int) -> Piece | None:
     """All or nothing: there is no way into the middle of a compressed file."""
     size = path.stat().st_size
@@ -140,6 +163,8 @@ def open_piece(
             raise shorter("generator")
         return GeneratorReader(location.generator, input_, chunk_rows or PARQUET_ROWS, rows)
     name = location.name_of(path)
+    if is_ours(path):
+        return BlocksReader(path, name, input_, *rows)
     if location.format is Format.PARQUET:
         from millstream.connectors.read_parquet import ParquetReader
 
@@ -156,6 +181,11 @@ def open_piece(
         stream.close()
         raise
     return TextPieceReader(stream, window, decoder)
+
+
+def rest_of(location: Location, input_: Input, path: Path, place: Place) -> Piece | None:
+    """All that a file holds from a place on; None if that is nothing."""
+    return next_piece(location, input_, path, *place, _ALL, final=True)
 
 
 def _open_csv(

@@ -19,6 +19,7 @@ from millstream.connectors.layout import (
     batch_of_vectors,
     check_vectors,
 )
+from millstream.connectors.values import TIME_UNITS
 from millstream.plan.batch import DTYPES, Array, Batch, Vector, concat_batches
 
 
@@ -74,13 +75,16 @@ def mark_foreign_bytes(data: bytes, scan: Scan) -> None:
 def columns_of(data: Array, scan: Scan, layout: Layout, *, is_csv: bool) -> list[Vector]:
     """The columns; rows with a cell that is not of the common kind stop being good."""
     vectors = [
-        _column(data, scan, slot, field, is_csv=is_csv) for slot, field in enumerate(layout.fields)
+        _column(data, scan, slot, field, layout.unit, is_csv=is_csv)
+        for slot, field in enumerate(layout.fields)
     ]
     scan.good[:] &= check_vectors(layout, vectors)
     return vectors
 
 
-def _column(data: Array, scan: Scan, slot: int, field: Field, *, is_csv: bool) -> Vector:
+def _column(
+    data: Array, scan: Scan, slot: int, field: Field, unit: str | None, *, is_csv: bool
+) -> Vector:
     where = (data, scan.starts[slot], scan.ends[slot], scan.states[slot], is_csv)
     rows = len(scan.good)
     valid = np.empty(rows, np.bool_)
@@ -93,6 +97,9 @@ def _column(data: Array, scan: Scan, slot: int, field: Field, *, is_csv: bool) -
         count = cells.parse_numbers(*where, values, valid, scan.good, hard)
         if count:
             values[hard[:count]] = _exact(where, hard[:count])
+    elif kind is Kind.TIME:
+        scale = TIME_UNITS[unit or "us"]
+        cells.parse_times(*where, *scale, unit is not None, values, valid, scan.good)
     else:
         _PARSERS[kind](*where, values, valid, scan.good)
     return Vector(field.type, values, None if valid.all() else valid)
@@ -102,7 +109,6 @@ _PARSERS: dict[Kind, Callable[..., None]] = {
     Kind.INTEGER: cells.parse_integers,
     Kind.DURATION: cells.parse_integers,
     Kind.BOOLEAN: cells.parse_booleans,
-    Kind.TIME: cells.parse_times,
 }
 
 

@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Callable
 from decimal import Decimal
+from fractions import Fraction
 
 from millstream.calculus.instants import parse_time
 from millstream.calculus.parser import UNITS
@@ -19,7 +20,11 @@ from millstream.calculus.types import INT64_MAX, INT64_MIN, Kind, Value
 _DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _WHOLE = re.compile(r"([+-]?)0*(\d*)", re.ASCII)
 _NOT_FINITE = re.compile(r"[+-]?(nan|inf|infinity)", re.ASCII | re.IGNORECASE)
+#: What counts a time: no number that it would take long to compute exactly.
+_COUNT = re.compile(r"[+-]?(\d{1,40}\.?\d{0,40}|\.\d{1,40})([eE][+-]?\d{1,2})?", re.ASCII)
 _DURATION = re.compile(r"([+-]?\d{1,20}(?:\.\d{1,20})?) *([a-z]+)", re.ASCII)
+#: What an integer may count in a column of times: so many microseconds, one in so many.
+TIME_UNITS = {"s": (1_000_000, 1), "ms": (1_000, 1), "us": (1, 1), "ns": (1, 1_000)}
 _NOT_FINITE_IN_JSON = frozenset({"NaN", "Infinity", "-Infinity"})
 
 EXPECTED = {
@@ -79,13 +84,24 @@ def boolean_of(text: str) -> bool:
     raise Unfit(f"expected true or false, got {quoted(text)}")
 
 
-def time_of(text: str) -> int:
-    value = _whole(text)
+def time_of(text: str, unit: str | None = None) -> int:
+    """Microseconds of a text; where the unit of numbers is told, they may have fractions."""
+    value = _counted(text, unit)
     if value is None:
         value = parse_time(text)
     if value is None:
         raise Unfit(f"expected a time, got {quoted(text)}")
     return _fitting(value, text)
+
+
+def _counted(text: str, unit: str | None) -> int | None:
+    if unit is None:
+        return _whole(text)
+    count = text.strip()
+    if not _COUNT.fullmatch(count):
+        return None
+    micros, parts = TIME_UNITS[unit]
+    return math.floor(Fraction(count) * micros / parts)
 
 
 def duration_of(text: str) -> int:
@@ -102,17 +118,21 @@ def duration_of(text: str) -> int:
     return _fitting(int(micros), text)
 
 
-FROM_TEXT: dict[Kind, Callable[[str], Value]] = {
+_FROM_TEXT: dict[Kind, Callable[[str], Value]] = {
     Kind.NUMBER: number_of,
     Kind.INTEGER: integer_of,
     Kind.TEXT: text_of,
     Kind.BOOLEAN: boolean_of,
-    Kind.TIME: time_of,
     Kind.DURATION: duration_of,
 }
 
 
-def from_json(kind: Kind, found: object) -> Value:
+def from_text(kind: Kind, text: str, unit: str | None = None) -> Value:
+    """The value of a cell; `unit` is what numbers in it count if it is a time."""
+    return time_of(text, unit) if kind is Kind.TIME else _FROM_TEXT[kind](text)
+
+
+def from_json(kind: Kind, found: object, unit: str | None = None) -> Value:
     """A value of a parsed JSON text, whose numbers are numerals."""
     if found is None:
         return None
@@ -121,30 +141,30 @@ def from_json(kind: Kind, found: object) -> Value:
             return found
     elif isinstance(found, Numeral):
         if kind not in (Kind.TEXT, Kind.BOOLEAN):
-            return _from_numeral(kind, found)
+            return _from_numeral(kind, found, unit)
     elif isinstance(found, str) and kind not in (Kind.INTEGER, Kind.BOOLEAN):
-        return _from_json_text(kind, found)
+        return _from_json_text(kind, found, unit)
     raise Unfit(f"expected {EXPECTED[kind]}, got {_named(found)}")
 
 
-def _from_numeral(kind: Kind, numeral: Numeral) -> Value:
+def _from_numeral(kind: Kind, numeral: Numeral, unit: str | None) -> Value:
     if kind is Kind.NUMBER:
         return number_of(numeral)
-    value = _whole(numeral)
+    value = _counted(numeral, unit) if kind is Kind.TIME else _whole(numeral)
     if value is None:
         wanted = "an integer" if kind is Kind.INTEGER else f"{EXPECTED[kind]} in microseconds"
         raise Unfit(f"expected {wanted}, got {brief(numeral)}")
-    return value
+    return _fitting(value, numeral)
 
 
-def _from_json_text(kind: Kind, text: str) -> Value:
+def _from_json_text(kind: Kind, text: str, unit: str | None) -> Value:
     if kind is Kind.TEXT:
         return _unicode(text)
     if kind is Kind.NUMBER and text in _NOT_FINITE_IN_JSON:
         return float(text)
     if kind is Kind.NUMBER:
         raise Unfit(f"expected a number, got the text {quoted(text)}")
-    return time_of(text) if kind is Kind.TIME else duration_of(text)
+    return time_of(text, unit) if kind is Kind.TIME else duration_of(text)
 
 
 def _unicode(text: str) -> str:

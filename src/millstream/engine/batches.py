@@ -19,7 +19,6 @@ from pathlib import Path
 
 from millstream.calculus.functions import Rstream
 from millstream.calculus.text import render
-from millstream.connectors.location import Format
 from millstream.engine.aside import Aside
 from millstream.engine.checkpoint import REBUILD, Checkpoint
 from millstream.engine.clock import Known
@@ -65,8 +64,8 @@ class Settings:
     is_scratch: bool = False
     #: Whether everything is done in one place, where the checkpoint leaves the choice.
     is_together: bool = False
-    #: What tasks can read although it has no file.
-    readable: tuple[Format, ...] = (Format.GENERATOR,)
+    #: Whether inputs can be of Spark's own kinds.
+    can_read_natives: bool = False
 
 
 class Batches:
@@ -87,9 +86,7 @@ class Batches:
             settings.partitions, uuid.uuid4().hex, self.layout.is_together,
         )  # fmt: skip
         self.report = Report.for_program(job.program)
-        self.inputs = Inputs(
-            job, folder, settings.readable, is_kept=not settings.is_scratch
-        )
+        self.inputs = Inputs(job, self.checkpoint.files, is_kept=not settings.is_scratch)
         self.delivery = Delivery(job, self.layout, self.checkpoint.files, self.report)
         self.last: Manifest = first_manifest(job.program)
         self.known: tuple[Known, ...] = ()
@@ -106,9 +103,14 @@ class Batches:
         try:
             self._take_up()
             yield self._spec()
-            self._wait_for_sinks()
-        except Exception as fault:
+            self.wait_for_sinks()
+            if not self.job.is_following and not self.job.stopped():
+                self.inputs.forget_copies()
+        except KeyboardInterrupt:
             self.handing_over.end()  # a sink must not be closed while it is written to
+            raise
+        except Exception as fault:
+            self.handing_over.end()
             if (ours := self.told(fault)) is not None:
                 raise ours from None
             raise
@@ -135,11 +137,12 @@ class Batches:
 
     def _spec(self) -> SourceSpec:
         specs = []
-        for number, one in enumerate(self.job.program.inputs):
-            input_, location = self.inputs.reachable(one)
+        inputs = self.job.program.inputs
+        locations = self.inputs.locations(can_read_natives=self.settings.can_read_natives)
+        for number, (one, location) in enumerate(zip(inputs, locations, strict=True)):
             target = self.layout.targets[one.name]
             queue = self.layout.number(one.name)
-            specs.append(InputSpec(input_, location, number, queue, target.stage, target.key))
+            specs.append(InputSpec(one, location, number, queue, target.stage, target.key))
         has_ticks = any(isinstance(op.function, Rstream) for op in self.job.program.operators)
         return SourceSpec(
             tuple(specs), self.checkpoint.folder, self.description.partitions,
@@ -176,7 +179,7 @@ class Batches:
 
         `number` is what Spark calls it, if it is a batch of Spark's.
         """
-        self._wait_for_sinks()
+        self.wait_for_sinks()
         manifest = manifest_of(
             self.last, number, messages, self.delivery.written, self.checkpoint.files.taken_notes()
         )
@@ -199,7 +202,7 @@ class Batches:
             keeps_results = self.delivery.needs_all and not self.settings.is_scratch
             self.checkpoint.tidy(len(self.layout.stages), manifest, keeps_results=keeps_results)
 
-    def _wait_for_sinks(self) -> None:
+    def wait_for_sinks(self) -> None:
         self.handing_over.wait()
 
     def _tell(self, before: Manifest, after: Manifest) -> None:

@@ -15,7 +15,6 @@ import numpy as np
 
 from millstream.calculus.types import QueueType
 from millstream.connectors.chunks import Rejected
-from millstream.connectors.parts import PartsWriter
 from millstream.engine.job import InputCounts, Job, Report
 from millstream.engine.layout import Layout
 from millstream.engine.manifest import FOLDER, Manifest, read_manifest
@@ -66,6 +65,7 @@ class Delivery:
         if first > last >= 0:
             manifest = read_manifest(self.files, last)
             self._count(manifest, self._merged(manifest["results"]))
+            self._report(manifest)
 
     def _merged(self, results: Sequence[Any]) -> dict[str, Batch]:
         """The rows of every output of a batch, in their order; late rows by input."""
@@ -108,17 +108,19 @@ class Delivery:
             if knows_batches(sink):
                 sink.write_batch(version, empty_batch(self._type(name)) if batch is None else batch)
             elif batch is not None:
-                if isinstance(sink, PartsWriter):
-                    sink.begin(version + 1)  # written again, a batch is the same file again
                 sink.write(batch)
             self.next[name] = version + 1
         reached("after-sink", version)
         self._tell(manifest)
 
     def _tell(self, manifest: Manifest) -> None:
-        report = self.report
         for name, rows in manifest["rejected"].items():
-            report.take_rejected(name, [Rejected(*row) for row in rows], self.job)
+            self.report.take_rejected(name, [Rejected(*row) for row in rows], self.job)
+        self._report(manifest)
+
+    def _report(self, manifest: Manifest) -> None:
+        """All figures up to a batch."""
+        report = self.report
         for name, counts in manifest["counts"].items():
             report.inputs[name] = InputCounts(**counts)
         report.outputs.update(self.written)

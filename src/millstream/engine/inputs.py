@@ -1,86 +1,82 @@
-"""Where tasks read the inputs of a job; what has no file is put into one of the checkpoint.
+"""Where tasks read the inputs of a job: in files, be it in those of the checkpoint.
 
-Rows that a program has in memory, and what comes through standard input, are their own log:
-they are given again, from the first row on, in every run.
+What has no file, and what a run that ends must put in time order, is copied there.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 import threading
 from dataclasses import replace
-from pathlib import Path
 from typing import BinaryIO
 
 from millstream.calculus.graph import Input
-from millstream.connectors.chunks import Reader
-from millstream.connectors.location import Format, Location, parse_location
-from millstream.connectors.write import open_writer
+from millstream.connectors.location import Location, parse_location
+from millstream.engine.arrangement import FOLDER, Arrangement, Taken
 from millstream.engine.job import Job
+from millstream.engine.planning import taken_so_far
 from millstream.errors import UsageError
+from millstream.state.files import LocalFiles
 
-_FOLDER = "inputs"
 _PIPE_BYTES = 1 << 16
 
 
 class Inputs:
     """Mutable: may have a thread that copies standard input."""
 
-    def __init__(
-        self, job: Job, checkpoint: Path, readable: tuple[Format, ...], *, is_kept: bool
-    ) -> None:
+    def __init__(self, job: Job, files: LocalFiles, *, is_kept: bool) -> None:
         self.job = job
+        self.files = files
         #: Whether the checkpoint will be taken up by another run.
         self.is_kept = is_kept
-        self.folder = checkpoint / _FOLDER
-        self.readable = readable
-        #: Standard input has come to its end.
+        #: Whether standard input has come to its end.
         self.is_piped_out = threading.Event()
 
-    def reachable(self, one: Input) -> tuple[Input, Location]:
-        """Where a task can read an input."""
-        location = self.job.locations.get(one.name)
-        reader = self.job.readers[one.name]
-        if location is None:
-            return self._kept(one, reader)
-        if location.path is None and location.format in (Format.CSV, Format.JSONL):
-            return one, self._piped(one, location)
-        if location.path is None and location.format not in self.readable:
-            reader.chunks()  # says why not
-        reader.close()
-        return one, _anchored(location)
+    def locations(self, *, can_read_natives: bool) -> list[Location]:
+        """Where each input can be read, in time order unless it is followed."""
+        arrangement = Arrangement.of(self.files)
+        taken = taken_so_far(self.files)
+        found = []
+        for one in self.job.program.inputs:
+            location = self.job.locations.get(one.name)
+            if location is not None and location.native is not None and not can_read_natives:
+                self.job.readers[one.name].chunks()  # says why not
+            found.append(self._reachable(one, location, arrangement, taken.get(one.name, {})))
+        arrangement.save()
+        return found
 
-    def _kept(self, one: Input, reader: Reader) -> tuple[Input, Location]:
-        self.folder.mkdir(exist_ok=True)
-        target = parse_location(f"{_FOLDER}/{one.name}.parquet", self.folder.parent)
-        writer = open_writer(target, one.type)
-        for chunk in reader.chunks():
-            writer.write(chunk.batch)
-        writer.close()
-        return replace(one, time=None), target
+    def _reachable(
+        self, one: Input, location: Location | None, arrangement: Arrangement, taken: Taken
+    ) -> Location:
+        is_following = self.job.is_following
+        reader = self.job.readers[one.name]
+        if is_following and location is not None and location.is_standard:
+            return self._piped(one, location)
+        if location is None or location.is_standard:
+            arrangement.keep(one, reader, is_following=is_following)
+            return parse_location(f"parquet:{FOLDER}/{one.name}", self.files.root)
+        reader.close()
+        anchored = _anchored(location)
+        if location.is_at_hand and not is_following and not one.is_read_once:
+            arrangement.arrange(one, anchored, taken)
+        return anchored
 
     def _piped(self, one: Input, location: Location) -> Location:
-        """Standard input as it is, so that its rows are read, and rejected, like a file's."""
-        self.folder.mkdir(exist_ok=True)
-        path = self.folder / f"{one.name}.{location.format.value}"
-        if self.job.is_following and self.is_kept:
+        """Standard input on its way into a file, which is followed."""
+        if self.is_kept:
             raise UsageError(
                 "standard input cannot be followed with a checkpoint: what it has told is gone",
                 hint="append it to a file, and follow that",
             )
-        if self.job.is_following:
-            copying = threading.Thread(
-                target=self._copy_as_it_comes, args=(path.open("wb"),), daemon=True
-            )
-            copying.start()
-        else:
-            with path.open("wb") as file:
-                shutil.copyfileobj(sys.stdin.buffer, file)
-        return replace(location, path=path, base=self.folder.parent)
+        folder = self.files.root / FOLDER
+        folder.mkdir(exist_ok=True)
+        path = folder / f"{one.name}.{location.format.value}"
+        copying = threading.Thread(target=self._copy, args=(path.open("wb"),), daemon=True)
+        copying.start()
+        return replace(location, path=path, base=self.files.root)
 
-    def _copy_as_it_comes(self, file: BinaryIO) -> None:
+    def _copy(self, file: BinaryIO) -> None:
         # Not through `sys.stdin`: a thread that waits there cannot be left behind at the end.
         last = b"\n"
         with file:
@@ -91,6 +87,10 @@ class Inputs:
             if last != b"\n":
                 file.write(b"\n")  # nobody will end this line any more
         self.is_piped_out.set()
+
+    def forget_copies(self) -> None:
+        """After a run that has come to its end."""
+        Arrangement(self.files).forget_copies()
 
 
 def _anchored(location: Location) -> Location:

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from millstream.calculus.types import QueueType
-from millstream.engine.blobs import decode_batch, encode_batch
 from millstream.plan.batch import Batch
+from millstream.plan.blobs import decode_batch, encode_batch
 from millstream.state.codec import DamagedState
 from millstream.state.files import Files
 from millstream.state.records import missing

@@ -8,35 +8,38 @@ there have been.
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from millstream.connectors.location import Format, files_now
-from millstream.connectors.pieces import START, Piece, is_growable, next_piece
+from millstream.connectors.location import files_now
+from millstream.connectors.pieces import (
+    START,
+    Piece,
+    Place,
+    is_counted_in_rows,
+    is_growable,
+    next_piece,
+)
+from millstream.engine.arrangement import DONE, Arrangement, name_of, path_of
 from millstream.engine.manifest import Manifest, last_manifest
 from millstream.engine.spec import InputSpec, SourceSpec
+from millstream.errors import MillstreamError
 from millstream.state.codec import DamagedState, encode
-from millstream.state.files import Files
+from millstream.state.files import LocalFiles
 from millstream.state.records import missing, read_record, write_record
 
 #: After so many changed files a plan refers to a new list of all files.
 FILES_PER_LIST = 256
-#: Taken to its end, and nothing can be added to it.
-_DONE = -1
 _GENERATOR = "generator"
-#: Formats whose pieces are counted in rows, not in bytes, so that they can be cut anywhere.
-_COUNTED_IN_ROWS = (Format.PARQUET, Format.GENERATOR)
 #: A part of a task's share that is not worth a piece of its own.
 _SLIVER = 0.05
 #: A byte of a gz file holds no more than so many.
 _MOST_COMPRESSED = 1_040
 
 Plan = dict[str, Any]
-Place = tuple[int, int]
 
 
 def plan_name(seq: int) -> str:
@@ -48,7 +51,7 @@ class Planner:
     """Mutable: remembers when an input last had rows, which only a clock can tell."""
 
     spec: SourceSpec
-    files: Files
+    files: LocalFiles
     clock: Callable[[], float] = time.monotonic
     #: Tells the manifest of the last batch that is over, if it is at hand.
     done: Callable[[], Manifest | None] | None = None
@@ -60,10 +63,20 @@ class Planner:
     _ended: set[str] = field(default_factory=set)
     #: The plan that was made last, and its number.
     _made: tuple[int, Plan] | None = None
+    arrangement: Arrangement = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.arrangement = Arrangement.of(self.files)
 
     def freeze(self) -> None:
-        """A finite run takes what is there when it starts."""
-        self.there = self._now()
+        """A finite run takes what was there when it started, in time order."""
+        order = self.arrangement.order
+        self.there = {
+            one.name: [path for path, _ in order[one.name]]
+            if one.name in order
+            else list(_names(one))
+            for one in self.spec.inputs
+        }
 
     def next(self, seq: int) -> int:
         """The number after the last planned batch; the next one is planned if it can be."""
@@ -87,7 +100,15 @@ class Planner:
         """The tasks of a batch that has been planned."""
         plan = self._planned(seq)
         return [
-            ReadingTask(seq, number, share, plan["floor"], plan["largest"], plan["silent"])
+            ReadingTask(
+                seq,
+                number,
+                share,
+                plan["floor"],
+                plan["largest"],
+                plan["silent"],
+                {} if number else plan["refused"],
+            )
             for number, share in enumerate(shares(self.spec, plan))
         ]
 
@@ -109,16 +130,17 @@ class Planner:
             # Spark has forgotten what it has done; a new plan would do it differently.
             raise DamagedState(missing(plan_name(seq)))
         taken = self._taken(before)
-        there = self.there if self.there is not None else self._now()
+        there = self.there if self.there is not None else self._now(taken)
         log = done["log"] if done is not None else {}
         plan: Plan = {
-            "pieces": {}, "silent": {}, "since": {}, "positions": {},
+            "pieces": {}, "silent": {}, "since": {}, "positions": {}, "refused": {},
             "base": before["base"] if before else None,
             "floor": done["mark"] if done is not None else None,
             "largest": {name: one["largest"] for name, one in log.items()},
         }  # fmt: skip
         for one in self.spec.inputs:
-            self._take(one, there[one.name], taken.get(one.name, {}), before, plan)
+            places = self.arrangement.taken(one.name, taken.get(one.name, {}))
+            self._take(one, there[one.name], places, before, plan)
         plan["is_last"] = all(plan["silent"].values()) and not self.spec.is_following
         if not self._is_worth_it(plan, before):
             return None
@@ -128,13 +150,7 @@ class Planner:
         return plan
 
     def _taken(self, before: Plan | None) -> dict[str, dict[str, Place]]:
-        if before is None:
-            return {}
-        old, since = {}, _since(before)
-        if before["base"] is not None:
-            stored = read_record(self.files, f"sources/{before['base']:09}.taken")
-            old = json.loads(stored["taken"])
-        return {n: {**old.get(n, {}), **since.get(n, {})} for n in {*old, *since}}
+        return _taken(self.files, before)
 
     def _take(
         self,
@@ -150,7 +166,8 @@ class Planner:
         pieces: list[Any] = []
         size = 0
         is_finished = True
-        for path, piece, place in self._pieces(one, there, taken):
+        refused: list[Any] = []
+        for path, piece, place in self._pieces(one, there, taken, refused):
             if piece is not None:
                 if pieces and size + piece.size > self.spec.batch_bytes:
                     is_finished = False
@@ -161,40 +178,61 @@ class Planner:
                 size += piece.size
             since[path] = place
         plan["pieces"][one.name] = pieces
+        plan["refused"][one.name] = refused
         plan["since"][one.name] = since
         plan["positions"][one.name] = position
-        if one.input.is_read_once or (there == [_GENERATOR] and not pieces):
+        if one.input.is_read_once or since.get(_GENERATOR) == DONE:
             self._ended.add(one.name)
         is_idle = self._is_idle(one, has_rows=bool(pieces))
         has_end = not self.spec.is_following or one.input.is_read_once
         plan["silent"][one.name] = is_finished if has_end else is_idle
 
     def _pieces(
-        self, one: InputSpec, there: list[str], taken: dict[str, Place]
+        self, one: InputSpec, there: list[str], taken: dict[str, Place], refused: list[Any]
     ) -> Iterator[tuple[str, Piece | None, Place]]:
-        """Pieces in the order of the log, and how far a file has been taken after each."""
+        """Pieces in the order of the log, and how far a file has been taken after each.
+
+        While following, a file that cannot be read is refused, and does not stop the others.
+        """
         most = max(1, min(self.spec.batch_bytes, self.spec.piece_bytes))
         for path in there:
             first, line = taken.get(path, START)
-            if first == _DONE or self._is_as_before(one, path):
+            if first == DONE[0] or self._is_as_before(one, path):
                 continue
-            seen = _look_of(one, path)
-            while piece := self._piece(one, path, first, line, most):
-                first, line = piece.last, piece.next_line
-                yield path, piece, (first, line)
+            seen = self._look_of(one, path)
+            try:
+                while piece := self._piece(one, path, first, line, most):
+                    first, line = piece.last, piece.next_line
+                    yield path, piece, (first, line)
+            except MillstreamError as fault:
+                if not self.spec.is_following:
+                    raise
+                refused.append([path, line, fault.faults[0].message])
+                yield path, None, DONE
+                continue
             if self._is_complete(one, path, first):
-                yield path, None, (_DONE, 0)
+                yield path, None, DONE
             elif seen is not None:
                 self._exhausted[path] = seen
 
     def _is_as_before(self, one: InputSpec, path: str) -> bool:
-        return path in self._exhausted and self._exhausted[path] == _look_of(one, path)
+        return path in self._exhausted and self._exhausted[path] == self._look_of(one, path)
+
+    def _look_of(self, one: InputSpec, path: str) -> tuple[int, int] | None:
+        """What changes when a file does: its size, and when it was changed."""
+        file = file_of(self.spec, one, path)
+        try:
+            found = None if file is None else file.stat()
+        except OSError:
+            return None  # told by whoever opens it
+        return None if found is None else (found.st_size, found.st_mtime_ns)
 
     def _piece(self, one: InputSpec, path: str, first: int, line: int, most: int) -> Piece | None:
         if path != _GENERATOR:
-            file = one.location.base / path
+            file = path_of(self.spec.checkpoint, one.location, path)
             is_final = not self.spec.is_following
-            return next_piece(one.location, one.input, file, first, line, most, final=is_final)
+            location = one.location.of_file(file)
+            return next_piece(location, one.input, file, first, line, most, final=is_final)
         piece = next_piece(one.location, one.input, None, first, line, most, final=True)
         settings = one.location.generator
         if piece is None or settings is None or settings.rate is None:
@@ -216,7 +254,7 @@ class Planner:
         if path == _GENERATOR:
             settings = one.location.generator
             return settings is None or first >= settings.rows
-        if is_growable(one.location, one.location.base / path):
+        if is_growable(one.location.of_file(Path(path)), Path(path)):
             return False
         return first > 0 or not self.spec.is_following
 
@@ -230,7 +268,7 @@ class Planner:
         return one.idle is not None and (now - heard) * 1e6 >= one.idle
 
     def _is_worth_it(self, plan: Plan, before: Plan | None) -> bool:
-        if any(plan["pieces"].values()):
+        if any(plan["pieces"].values()) or any(plan["refused"].values()):
             return True
         if self.spec.is_following:
             silent_before = before["silent"] if before else {}
@@ -245,19 +283,36 @@ class Planner:
         write_record(self.files, f"sources/{seq:09}.taken", record)
         plan["base"], plan["since"] = seq, {}
 
-    def _now(self) -> dict[str, list[str]]:
-        return {one.name: list(_names(one)) for one in self.spec.inputs}
+    def _now(self, taken: dict[str, dict[str, Place]]) -> dict[str, list[str]]:
+        """What a finite run has left in its order, then all others by name."""
+        there: dict[str, list[str]] = {}
+        for one in self.spec.inputs:
+            left = self.arrangement.unfinished(one.name, taken.get(one.name, {}))
+            first = [path for path, _ in left]
+            there[one.name] = list(dict.fromkeys([*first, *_names(one)]))
+        return there
 
 
-def _look_of(one: InputSpec, path: str) -> tuple[int, int] | None:
-    """What changes when a file does: its size, and when it was changed."""
-    if path == _GENERATOR:
-        return None
-    try:
-        found = os.stat(os.path.join(one.location.base, path))  # noqa: PTH116, PTH118 - very often
-    except OSError:
-        return None  # told by whoever opens it
-    return found.st_size, found.st_mtime_ns
+def taken_so_far(files: LocalFiles) -> dict[str, dict[str, Place]]:
+    """How far the files of each input have been taken, by all that has been planned."""
+    plans = [name for name in files.names("sources") if name.endswith(".plan")]
+    return _taken(files, read_record(files, f"sources/{plans[-1]}") if plans else None)
+
+
+def _taken(files: LocalFiles, before: Plan | None) -> dict[str, dict[str, Place]]:
+    if before is None:
+        return {}
+    old, since = {}, _since(before)
+    if before["base"] is not None:
+        stored = read_record(files, f"sources/{before['base']:09}.taken")
+        old = json.loads(stored["taken"])
+    return {
+        n: {
+            path: (first, line)
+            for path, (first, line) in {**old.get(n, {}), **since.get(n, {})}.items()
+        }
+        for n in {*old, *since}
+    }
 
 
 def _since(plan: Plan | None) -> dict[str, dict[str, Place]]:
@@ -275,13 +330,11 @@ def _most_rows(path: str, piece: Piece) -> int:
 
 
 def _names(one: InputSpec) -> Iterator[str]:
-    """Files as the checkpoint knows them: a job may be moved together with its input."""
     if one.location.path is None:
         yield _GENERATOR
         return
-    base = one.location.base
     for path in files_now(one.location):
-        yield str(path.relative_to(base)) if path.is_relative_to(base) else str(path)
+        yield name_of(one.location, path)
 
 
 #: A task reads runs of pieces of inputs: (input, number of the segment, pieces).
@@ -307,16 +360,14 @@ def shares(spec: SourceSpec, plan: Plan) -> list[Share]:
 
 def _cut_to_shares(one: InputSpec, pieces: list[Any], done: int, size: float) -> Iterator[Any]:
     """Pieces that are counted in rows, cut where the share of a task ends."""
-    if one.location.format not in _COUNTED_IN_ROWS:
-        yield from pieces
-        return
-    for whole in _joined(pieces):
+    for whole in _joined(one, pieces):
         piece = whole
         while True:
             room = size - done % size
             if room < _SLIVER * size:
                 room += size
-            if piece[5] <= room + _SLIVER * size or piece[2] - piece[1] == 1:
+            can_be_cut = piece[2] - piece[1] > 1 and _is_counted_in_rows(one, piece[0])
+            if piece[5] <= room + _SLIVER * size or not can_be_cut:
                 break
             part, piece = _cut(piece, room / piece[5])
             yield part
@@ -325,12 +376,17 @@ def _cut_to_shares(one: InputSpec, pieces: list[Any], done: int, size: float) ->
         done += piece[5]
 
 
-def _joined(pieces: list[Any]) -> list[Any]:
+def _is_counted_in_rows(one: InputSpec, path: str) -> bool:
+    return is_counted_in_rows(one.location, Path(path))
+
+
+def _joined(one: InputSpec, pieces: list[Any]) -> list[Any]:
     """Pieces of a file that follow one another as one: Parquet is decoded from a group's start."""
     found: list[Any] = []
     for path, first, last, line, next_line, size, position in pieces:
         before = found[-1] if found else None
-        if before is not None and before[0] == path and before[2] == first:
+        is_next = before is not None and before[0] == path and before[2] == first
+        if before is not None and is_next and _is_counted_in_rows(one, path):
             found[-1] = [*before[:2], last, before[3], next_line, before[5] + size, before[6]]
         else:
             found.append([path, first, last, line, next_line, size, position])
@@ -359,7 +415,9 @@ class ReadingTask:
     floor: int | None
     largest: dict[str, int | None]
     silent: dict[str, bool]
+    #: Files that cannot be read, by input: (file, line, reason).
+    refused: dict[str, list[Any]]
 
 
-def file_of(one: InputSpec, path: str) -> Path | None:
-    return None if path == _GENERATOR else one.location.base / path
+def file_of(spec: SourceSpec, one: InputSpec, path: str) -> Path | None:
+    return None if path == _GENERATOR else path_of(spec.checkpoint, one.location, path)

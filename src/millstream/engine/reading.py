@@ -6,6 +6,7 @@ With them goes how far time is known, to every stage.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +19,7 @@ from millstream.engine.messages import Sent
 from millstream.engine.parcels import LATE, Packer, Parcel
 from millstream.engine.planning import ReadingTask, file_of
 from millstream.engine.spec import InputSpec, SourceSpec
+from millstream.errors import MillstreamError
 from millstream.plan.batch import Array, Batch, distinct_times
 from millstream.plan.lateness import without_late
 from millstream.plan.ranks import first_rank
@@ -66,6 +68,14 @@ class SegmentWriter:
             self.ticks.append(distinct_times(accepted.time))
         for bucket, part in parts(accepted, self.one.key, self.spec.buckets, turn):
             self.accepted.add(bucket, self.one.queue, part)
+
+    def refuse(self, path: str, line: int, reason: str) -> None:
+        """A file, or what is left of it, counts as one row that cannot be read."""
+        self.counts["read"] += 1
+        self.counts["rejected"] += 1
+        file = file_of(self.spec, self.one, path)
+        name = path if file is None else self.one.location.name_of(file)
+        self.rejected.append([name, line, reason, ""])
 
     def _add_late(self, late: Batch) -> None:
         if len(late):
@@ -124,22 +134,43 @@ class ShareTask:
 
     def run(self) -> list[Sent]:
         segments = [self._segment(*part) for part in self.task.share]
+        segments += [self._refused(one) for one in self.spec.inputs if self._refusals(one)]
         silent = {one.declaration: self.task.silent[one.name] for one in self.spec.inputs}
         name = f"{self.task.seq:09}.in-{self.task.number}"
         return sent(self.spec, self.files, segments, silent, name, seq=self.task.seq)
 
     def _segment(self, number: int, segment: int, pieces: list[Any]) -> SegmentWriter:
         one = self.spec.inputs[number]
-        largest = self.task.largest.get(one.name)
-        writer = SegmentWriter(self.spec, one, segment, largest, self.task.floor)
+        writer = self._writer(one, segment)
         for path, first, last, line, next_line, size, start in pieces:
-            piece = Piece(first, last, line, next_line, size)
-            reader = open_piece(one.location, one.input, file_of(one, path), piece)
-            position = start
             try:
-                for turn, chunk in enumerate(reader.chunks()):
-                    writer.take(chunk, position, self.task.seq + self.task.number + turn)
-                    position += chunk.read
-            finally:
-                reader.close()
+                self._read(writer, path, Piece(first, last, line, next_line, size), start)
+            except MillstreamError as fault:
+                # Nothing that comes may stop a run that follows.
+                if not self.spec.is_following:
+                    raise
+                writer.refuse(path, line, fault.faults[0].message)
+        return writer
+
+    def _writer(self, one: InputSpec, segment: int) -> SegmentWriter:
+        largest = self.task.largest.get(one.name)
+        return SegmentWriter(self.spec, one, segment, largest, self.task.floor)
+
+    def _read(self, writer: SegmentWriter, path: str, piece: Piece, position: int) -> None:
+        one = writer.one
+        file = file_of(self.spec, one, path)
+        location = one.location if file is None else one.location.of_file(file)
+        with closing(open_piece(location, one.input, file, piece)) as reader:
+            for turn, chunk in enumerate(reader.chunks()):
+                writer.take(chunk, position, self.task.seq + self.task.number + turn)
+                position += chunk.read
+
+    def _refusals(self, one: InputSpec) -> list[Any]:
+        return self.task.refused.get(one.name, [])
+
+    def _refused(self, one: InputSpec) -> SegmentWriter:
+        """Files that could not even be planned, as a segment without rows before all others."""
+        writer = self._writer(one, -1)
+        for path, line, reason in self._refusals(one):
+            writer.refuse(path, line, reason)
         return writer

@@ -7,7 +7,7 @@ missed versions runs them again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -78,8 +78,9 @@ class StageTask:
         buckets = list(self.memory.of_group(self.stage, self.group))
         for bucket in buckets:
             state = self._state(bucket)
-            for name, made in self._advance(state, arrivals.get(bucket, []), clock).items():
-                self._send(name, made, bucket)
+            for queues in self._advance(state, arrivals.get(bucket, []), clock):
+                for name, made in queues.items():
+                    self._send(name, made, bucket)
         reached("mid-task", self.turn.version)
         # To make a file durable is to wait: the delta is written beside the results.
         writing = Aside()
@@ -112,7 +113,9 @@ class StageTask:
 
     # --- one bucket ---
 
-    def _advance(self, state: Bucket, came: list[Arrival], clock: Clock) -> dict[str, Batch]:
+    def _advance(
+        self, state: Bucket, came: list[Arrival], clock: Clock
+    ) -> Iterator[dict[str, Batch]]:
         """From one version to the next: take in what came, let go what is known."""
         for parcel, bound in came:
             self._take_in(state, parcel, bound)
@@ -121,7 +124,7 @@ class StageTask:
             state.ticks[name] = some if before is None else np.concatenate([before, some])
         state.version += 1
         if clock.mark is None or (state.mark is not None and clock.mark <= state.mark):
-            return {}
+            return iter(())
         state.mark = clock.mark
         inputs = {q: w.up_to(clock.mark) for q, w in state.waiting.items()}
         for name in inputs.keys() & set(self.names):
@@ -215,7 +218,8 @@ class StageTask:
                 stored = read_record(self.memory.files, f"{self.folder}/{name}")
                 came = [(Parcel(*parcel), bound) for parcel, bound in stored["buckets"][bucket]]
                 again = StageTask(self.memory, self.stage, self.turn, self.group)
-                again._advance(state, came, Clock(stored["mark"], stored["ticks"]))
+                for _ in again._advance(state, came, Clock(stored["mark"], stored["ticks"])):
+                    pass  # it has been sent before
                 return
         raise DamagedState(missing(f"{self.folder}/{version:09}.*.delta"))
 

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from millstream.calculus.types import QueueType
-from millstream.engine.blobs import decode_batch, encode_batch
 from millstream.engine.layout import Description, Layout
 from millstream.engine.order import in_order
 from millstream.kernels.presence import Presence
 from millstream.kernels.rounds import StepRunner
 from millstream.plan.batch import Array, Batch, empty_batch
+from millstream.plan.blobs import decode_batch, encode_batch
 from millstream.state.files import Files
 
 

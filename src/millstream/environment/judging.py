@@ -49,24 +49,24 @@ def verdict(
     """The status of a row, the places of what fails, and the reasons in words."""
     ones = [judge.requirements[n] for n in failed]
     if failed:
-        return RESTRICTED, places_of(ones), "; ".join(failure(one, names) for one in ones)
+        return RESTRICTED, ", ".join(one.place for one in ones), failures(ones, names)
     if undecided:
         return UNDECIDED, "", doubts([judge.requirements[n] for n in undecided], names)
     return ALLOWED, "", ""
 
 
-def places_of(ones: Sequence[Requirement]) -> str:
-    return ", ".join(dict.fromkeys(one.place for one in ones))
+def failures(ones: Sequence[Requirement], names: Names) -> str:
+    """Requirements that fail, and the values that fail them."""
+    return "; ".join(_failure(one, names) for one in ones)
 
 
-def failure(one: Requirement, names: Names) -> str:
-    """A requirement that fails, and the values that fail it."""
-    return failure_of(one, [f"{s.label} = {shown_value(s, names)}" for s in one.shown])
+def _failure(one: Requirement, names: Names) -> str:
+    values = [f"{s.label} = {shown_value(s, names)}" for s in one.shown]
+    return head_of(one) + (f", but {', '.join(values)}" if values else "")
 
 
-def failure_of(one: Requirement, values: Sequence[str]) -> str:
-    """A requirement that fails, and the values that fail it, in words already."""
-    return f"line {one.place}: {one.text}" + (f", but {', '.join(values)}" if values else "")
+def head_of(one: Requirement) -> str:
+    return f"line {one.place}: {one.text}"
 
 
 def doubts(ones: Sequence[Requirement], names: Names) -> str:
@@ -79,10 +79,7 @@ def doubts(ones: Sequence[Requirement], names: Names) -> str:
         plain = [s.label for s in missing if _is_plain(s.term)]
         for label in plain or [s.label for s in missing] or ["a value"]:
             waiting.setdefault(label, []).append(one.place)
-    return "; ".join(
-        f"{_lines(list(dict.fromkeys(places)))}: {label} is not known"
-        for label, places in waiting.items()
-    )
+    return "; ".join(f"{_lines(places)}: {label} is not known" for label, places in waiting.items())
 
 
 def _lines(places: list[str]) -> str:
@@ -102,5 +99,6 @@ def shown_value(shown: Shown, names: Names) -> str:
         return render_time(value) or str(value)
     if isinstance(value, bool):
         return "true" if value else "false"
-    text = f"{value:.6g}" if isinstance(value, float) else str(value)
+    # As many digits as comparisons look at: see `languages/rules/logic`.
+    text = f"{value:.10g}" if isinstance(value, float) else str(value)
     return f"{text} {shown.unit}" if shown.unit else text

@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import cmp_to_key
 from typing import Any
 
-from millstream.calculus.functions import Join, Lookup, Top
+from millstream.calculus.functions import Comparison, Join, Lookup, Top
 from millstream.calculus.types import Row, Schema
 from millstream.environment.firing import Context, Result, State, fire, initial_state, row_of
 from millstream.environment.instants import Sides, from_bags, one_side, times_of_changes, waited
 from millstream.environment.items import Bag, Entry, Item, changes, row_order, rows_in_order
-from millstream.environment.scalars import evaluate
+from millstream.environment.scalars import evaluate, less
 
 for _waiting in (Join, Lookup, Top):
     initial_state.register(_waiting)(one_side)
@@ -72,9 +72,21 @@ def _lookup(function: Lookup, entry: Entry, index: int, state: State, context: C
 
 def _has_match(function: Lookup, one: Row, others: Bag, left: Schema, right: Schema) -> bool:
     return any(
-        count > 0 and _keys_match(function, one, other, left, right)
+        count > 0
+        and _keys_match(function, one, other, left, right)
+        and _compares(function.where, one, other, left, right)
         for other, count in others.items()
     )
+
+
+def _compares(where: Comparison | None, one: Row, other: Row, left: Schema, right: Schema) -> bool:
+    if where is None:
+        return True
+    ours, theirs = one[left.index(where.ours)], other[right.index(where.theirs)]
+    if ours is None or theirs is None:
+        return False
+    smaller, greater = (ours, theirs) if where.order[0] == "<" else (theirs, ours)
+    return not less(greater, smaller) if where.order[1:] else less(smaller, greater)
 
 
 @fire.register

@@ -18,8 +18,8 @@ from millstream.calculus.functions import (
     RoundRobinJoin,
     RoundRobinSplit,
 )
-from millstream.calculus.terms import canonical
-from millstream.calculus.types import INT64_MAX, INT64_MIN, Kind, Row, Value
+from millstream.calculus.terms import fitted
+from millstream.calculus.types import Row, Value
 from millstream.environment.firing import Context, Result, State, fire, initial_state, row_of
 from millstream.environment.items import Entry, Mark
 from millstream.environment.scalars import Names, evaluate
@@ -108,26 +108,13 @@ def _fitting(function: Opaque | OpaqueFold, row: Iterable[Value]) -> Row:
     values = tuple(row)
     if len(values) != len(function.schema):
         raise ValueError(f"expected {len(function.schema)} columns, got {len(values)}")
-    fitted = []
+    checked: list[Value] = []
     for field, value in zip(function.schema, values, strict=True):
-        wanted = _PYTHON_TYPES[field.type.kind]
-        is_integer = isinstance(value, int) and not isinstance(value, bool)
-        if wanted is float and is_integer:
-            value = float(value)  # type: ignore[arg-type]  # noqa: PLW2901
-        if value is not None and (type(value) is not wanted):
-            raise TypeError(f"expected {field.name} to be a {field.type}, got {value!r}")
-        if isinstance(value, str):
-            value.encode()  # a lone surrogate is no text
-        if is_integer and wanted is int and not INT64_MIN <= value <= INT64_MAX:  # type: ignore[operator]
-            raise ValueError(f"{field.name}: {value} does not fit 64 bits")
-        fitted.append(canonical(value))
-    return tuple(fitted)
-
-
-_PYTHON_TYPES: dict[Kind, type] = {
-    Kind.NUMBER: float, Kind.INTEGER: int, Kind.TEXT: str, Kind.BOOLEAN: bool,
-    Kind.TIME: int, Kind.DURATION: int,
-}  # fmt: skip
+        try:
+            checked.append(fitted(value, field.type))
+        except TypeError as error:
+            raise TypeError(f"{field.name}: {error}") from error
+    return tuple(checked)
 
 
 @fire.register

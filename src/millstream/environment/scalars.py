@@ -13,6 +13,7 @@ from millstream.calculus.instants import parse_time, render_time
 from millstream.calculus.terms import Call, Column, Literal, Term, VariableField, canonical
 from millstream.calculus.text import render_term
 from millstream.calculus.types import INT64_MAX, INT64_MIN, Kind, Type, Value
+from millstream.wildcards import like_pattern
 
 Names = Mapping[str, Value]
 
@@ -235,12 +236,6 @@ def _substring(text: str, start: int, length: int | None = None) -> str:
     return text[max(start - 1, 0) : max(start - 1 + length, 0)]
 
 
-def _like(text: str, pattern: str) -> bool:
-    parts = {"%": ".*", "_": "."}
-    expression = "".join(parts.get(c, re.escape(c)) for c in pattern)
-    return re.fullmatch(expression, text, re.DOTALL) is not None
-
-
 def _floor_time(time: int, step: int) -> int:
     if step <= 0:
         raise ScalarFault("a step that is not positive")
@@ -292,7 +287,7 @@ _STRICT: dict[str, Callable[..., Any]] = {
     "contains": lambda text, part: part in text,
     "position": lambda text, part: text.find(part) + 1,
     "replace": lambda text, old, new: text.replace(old, new) if old else text,
-    "like": _like,
+    "like": lambda text, pattern: like_pattern(pattern).matches(text),
     "seconds": lambda duration: duration / 1_000_000,
     "floor_time": _floor_time,
     "year": lambda t: _calendar(t)[0],

@@ -242,8 +242,8 @@ class Figure:
     def index(self, area: Area, *, is_to_last: bool = True) -> None:
         """Values change: nothing is kept."""
 
-    def is_formula(self, sheet: str, row: int, column: int) -> bool:
-        return isinstance(self._rule(sheet, row, column), Computed)
+    def formula(self, sheet: str, row: int, column: int) -> None:
+        """What of a workbook is asked for has been answered by flattening."""
 
     def sheet_names(self) -> list[str]:
         return self.constants.sheet_names()
@@ -253,8 +253,3 @@ class Figure:
 
     def is_subtotal(self, sheet: str, row: int, column: int) -> bool:
         return False
-
-    def _rule(self, sheet: str, row: int, column: int) -> Any:
-        return next(
-            (c.rule for c in self.function.cells if c.address == (sheet, row, column)), None
-        )

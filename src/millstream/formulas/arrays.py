@@ -14,6 +14,7 @@ from millstream.formulas.values import NUM, Raised, Scalar
 
 if TYPE_CHECKING:
     from millstream.formulas.indexes import AreaIndex
+    from millstream.formulas.syntax import Node
 
 #: No formula may build an array larger than this.
 MAX_ARRAY = 5_000_000
@@ -50,7 +51,9 @@ class Cells(Protocol):
         """
         ...
 
-    def is_formula(self, sheet: str, row: int, column: int) -> bool: ...
+    def formula(self, sheet: str, row: int, column: int) -> Node | None:
+        """The formula in a cell of a workbook, where that is known."""
+        ...
 
     def sheet_names(self) -> list[str]: ...
 

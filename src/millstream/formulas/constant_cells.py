@@ -58,8 +58,8 @@ class ConstantCells:
         """For areas in which all cells are constant; whoever keeps the others knows which."""
         return self.indexes.index(area, is_to_last=is_to_last)
 
-    def is_formula(self, sheet: str, row: int, column: int) -> bool:
-        return False
+    def formula(self, sheet: str, row: int, column: int) -> None:
+        """What does not change is kept as its value."""
 
     def sheet_names(self) -> list[str]:
         return list(self.sheets)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Context, Decimal
 from fractions import Fraction
 
-from millstream.formulas.values import round_to_15
+from millstream.formulas.rounding import shown_number
 
 #: Enough for the largest number with as many `%` and decimals as a format has room for.
 _WIDE = Context(prec=2_000)
@@ -52,7 +52,7 @@ def _short(digits: str) -> str:
 
 def format_fixed(number: float, places: int, *, has_commas: bool, shift: int = 0) -> str:
     """A number with some decimals, its point moved to the right by `shift`."""
-    exact = Decimal(repr(round_to_15(number))).scaleb(shift, _WIDE)
+    exact = Decimal(repr(shown_number(number))).scaleb(shift, _WIDE)
     rounded = exact.quantize(Decimal(1).scaleb(-places, _WIDE), ROUND_HALF_UP, _WIDE)
     return f"{rounded:,f}" if has_commas else f"{rounded:f}"
 
@@ -158,7 +158,7 @@ def _is_whole_digit(part: Part, place: int, point: int) -> bool:
 
 def _mantissa(number: float, wide: int, decimals: int) -> tuple[float, int]:
     """A number as at most `wide` digits before the point, and a power of ten."""
-    exact = Decimal(repr(round_to_15(number)))
+    exact = Decimal(repr(shown_number(number)))
     if not number:
         return 0.0, 0
     power = int(f"{number:.14e}".partition("e")[2])

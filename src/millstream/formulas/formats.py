@@ -16,7 +16,8 @@ from millstream.formulas.format_numbers import (
     scientific,
 )
 from millstream.formulas.numerals import DAYS, MONTHS, number_in_text
-from millstream.formulas.values import VALUE, Raised, Scalar, checked, round_to_15
+from millstream.formulas.rounding import shown_number
+from millstream.formulas.values import VALUE, Raised, Scalar, checked
 
 _PART = re.compile(
     r"""
@@ -100,7 +101,8 @@ def _section(sections: list[list[Part]], number: float) -> tuple[list[Part], flo
     if any(conditions):
         for section, condition in zip(sections, conditions, strict=False):
             if condition is None or _holds(condition, number):
-                return section, abs(number), number < 0 and condition is None
+                shows_sign = condition is None or len(sections) == 1
+                return section, abs(number), number < 0 and shows_sign
         return _GENERAL if len(sections) == 1 else sections[-1], abs(number), number < 0
     if number > 0 or len(sections) == 1:
         return sections[0], abs(number), number < 0
@@ -150,7 +152,7 @@ def _moment(parts: list[Part], serial: float, *, uses_1904: bool) -> str:
     decimals = max(
         (len(p.text.partition(".")[2]) for p in parts if p.kind in ("date", "elapsed")), default=0
     )
-    ticks = round(round_to_15(serial) * 86400 * 10**decimals)
+    ticks = round(shown_number(serial) * 86400 * 10**decimals)
     seconds, below = divmod(ticks, 10**decimals)
     day, second = divmod(seconds, 86400)
     has_half = any(p.kind == "half" for p in parts)

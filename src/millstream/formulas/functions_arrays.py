@@ -16,9 +16,9 @@ from millstream.formulas.values import (
     ErrorValue,
     Scalar,
     checked,
-    compare,
     fail,
     folded,
+    order_of,
     to_boolean,
     to_number,
 )
@@ -52,7 +52,7 @@ def sort(
         fail(VALUE)
 
     def by_place(a: tuple[Scalar, ...], b: tuple[Scalar, ...]) -> int:
-        return int(order) * compare(a[n], b[n])
+        return int(order) * order_of(a[n], b[n])
 
     there = [r for r in rows if r[n] is not None]
     ordered = sorted(there, key=cmp_to_key(by_place))
@@ -72,7 +72,7 @@ def sort_by(operand: Operand, *keys: Operand) -> Array:
             fail(VALUE)
 
         def by_key(a: int, b: int, values: list[Scalar] = values, sign: int = sign) -> int:
-            return sign * compare(values[a], values[b])
+            return sign * order_of(values[a], values[b])
 
         order.sort(key=cmp_to_key(by_key))
     return Array(tuple(rows[n] for n in order))

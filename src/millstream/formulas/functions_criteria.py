@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from millstream.formulas.arrays import Area, Array, Operand, Table, Union
+from millstream.formulas.evaluate import Context, value_of
 from millstream.formulas.functions_math import product, sum_of, total
 from millstream.formulas.functions_statistics import (
     STATISTICS,
@@ -17,6 +18,7 @@ from millstream.formulas.functions_statistics import (
 from millstream.formulas.gather import Matcher, criterion, has_window
 from millstream.formulas.numerals import number_in_text
 from millstream.formulas.registry import Family, spec
+from millstream.formulas.syntax import shifted
 from millstream.formulas.values import DIV0, NUM, VALUE, ErrorValue, Raised, Scalar, fail, finite
 
 
@@ -160,18 +162,28 @@ def _added_ifs(finish: Callable[..., float]) -> Callable[..., float]:
 # --- databases --------------------------------------------------------------------------
 
 
-def _records(database: Operand, field: Scalar, criteria: Operand) -> list[Scalar]:
+#: Is a condition met by a record, given its number and its values?
+Condition = Callable[[int, tuple[Scalar, ...]], bool]
+
+
+def _records(context: Context, database: Operand, field: Scalar, criteria: Operand) -> list[Scalar]:
     """The values of a field in the rows that meet one of the rows of criteria."""
     rows = table(database).to_array().rows
-    heads = [str(h).casefold() if h is not None else "" for h in rows[0]]
+    if not rows:
+        fail(VALUE)
+    heads = _heads(rows[0])
     place = None if field is None else _field(heads, field)
-    tests = _tests(table(criteria).to_array(), heads)
+    tests = _tests(context, table(criteria), heads)
     found = [
         row
-        for row in rows[1:]
-        if any(all(matches(row[n]) for n, matches in test) for test in tests)
+        for n, row in enumerate(rows[1:])
+        if any(all(is_met(n, row) for is_met in test) for test in tests)
     ]
     return [True if place is None else row[place] for row in found]
+
+
+def _heads(row: tuple[Scalar, ...]) -> list[str]:
+    return [str(h).casefold() if h is not None else "" for h in row]
 
 
 def _field(heads: list[str], field: Scalar) -> int:
@@ -182,16 +194,38 @@ def _field(heads: list[str], field: Scalar) -> int:
     return heads.index(name) if name in heads else fail(VALUE)
 
 
-def _tests(criteria: Array, heads: list[str]) -> list[list[tuple[int, Matcher]]]:
-    names = [str(h).casefold() if h is not None else "" for h in criteria.rows[0]]
+def _tests(context: Context, criteria: Table, heads: list[str]) -> list[list[Condition]]:
+    names, *rows = criteria.to_array().rows or ((),)
     return [
         [
-            (heads.index(name), _record_criterion(value))
-            for name, value in zip(names, row, strict=True)
-            if value is not None and name in heads
+            condition
+            for j, (name, value) in enumerate(zip(_heads(names), row, strict=True))
+            if value is not None
+            and (condition := _condition(context, heads, name, value, (criteria, i, j)))
         ]
-        for row in criteria.rows[1:]
+        for i, row in enumerate(rows, 1)
     ]
+
+
+def _condition(
+    context: Context, heads: list[str], name: str, value: Scalar, place: tuple[Table, int, int]
+) -> Condition | None:
+    """What a cell of criteria asks for; below what is no field, a formula is asked itself.
+
+    Such a formula is written for the first record, and copied down for the others.
+    """
+    if name in heads:
+        n, matches = heads.index(name), _record_criterion(value)
+        return lambda _number, row: matches(row[n])
+    area, i, j = place
+    if not isinstance(area, Area):
+        return None
+    where = (area.sheet, area.top + i, area.left + j)
+    formula = context.cells.formula(*where)
+    if formula is None:
+        return None
+    inside = Context(context.cells, context.names, *where, uses_1904=context.uses_1904)
+    return lambda number, _row: value_of(shifted(formula, number, 0), inside) is True
 
 
 def _record_criterion(value: Scalar) -> Matcher:
@@ -203,22 +237,22 @@ def _record_criterion(value: Scalar) -> Matcher:
 
 
 def _database(function: Callable[..., float]) -> Callable[..., float]:
-    def apply(database: Operand, field: Scalar, criteria: Operand) -> float:
-        values = _records(database, field, criteria)
+    def apply(context: Context, database: Operand, field: Scalar, criteria: Operand) -> float:
+        values = _records(context, database, field, criteria)
         return function(Array(tuple((v,) for v in values)))
 
     return apply
 
 
-def _get(database: Operand, field: Scalar, criteria: Operand) -> Scalar:
-    values = [v for v in _records(database, field, criteria) if v not in (None, "")]
+def _get(context: Context, database: Operand, field: Scalar, criteria: Operand) -> Scalar:
+    values = [v for v in _records(context, database, field, criteria) if v not in (None, "")]
     if len(values) > 1:
         fail(NUM)
     return values[0] if values else fail(VALUE)
 
 
-def _count_records(database: Operand, field: Scalar, criteria: Operand) -> float:
-    values = _records(database, field, criteria)
+def _count_records(context: Context, database: Operand, field: Scalar, criteria: Operand) -> float:
+    values = _records(context, database, field, criteria)
     return float(sum(1 for v in values if field is None or type(v) is float))
 
 
@@ -288,18 +322,18 @@ CRITERIA: Family = {
     "AVERAGEIFS": spec("r r+ e+", _added_ifs(_averaged)),
     "COUNTIF": spec("r e", count_if),
     "COUNTIFS": spec("r+ e+", count_ifs),
-    "DAVERAGE": spec("r v r", _database(average)),
-    "DCOUNT": spec("r v r", _count_records),
-    "DCOUNTA": spec("r v r", _database(count_all)),
-    "DGET": spec("r v r", _get),
-    "DMAX": spec("r v r", _database(largest)),
-    "DMIN": spec("r v r", _database(smallest)),
-    "DPRODUCT": spec("r v r", _database(product)),
-    "DSTDEV": spec("r v r", _database(STATISTICS["STDEV"].call)),
-    "DSTDEVP": spec("r v r", _database(STATISTICS["STDEVP"].call)),
-    "DSUM": spec("r v r", _database(total)),
-    "DVAR": spec("r v r", _database(STATISTICS["VAR"].call)),
-    "DVARP": spec("r v r", _database(STATISTICS["VARP"].call)),
+    "DAVERAGE": spec("r v r", _database(average), wants_context=True),
+    "DCOUNT": spec("r v r", _count_records, wants_context=True),
+    "DCOUNTA": spec("r v r", _database(count_all), wants_context=True),
+    "DGET": spec("r v r", _get, wants_context=True),
+    "DMAX": spec("r v r", _database(largest), wants_context=True),
+    "DMIN": spec("r v r", _database(smallest), wants_context=True),
+    "DPRODUCT": spec("r v r", _database(product), wants_context=True),
+    "DSTDEV": spec("r v r", _database(STATISTICS["STDEV"].call), wants_context=True),
+    "DSTDEVP": spec("r v r", _database(STATISTICS["STDEVP"].call), wants_context=True),
+    "DSUM": spec("r v r", _database(total), wants_context=True),
+    "DVAR": spec("r v r", _database(STATISTICS["VAR"].call), wants_context=True),
+    "DVARP": spec("r v r", _database(STATISTICS["VARP"].call), wants_context=True),
     "MAXIFS": spec("r r+ e+", _ifs(lambda v: max(v, default=0.0))),
     "MINIFS": spec("r r+ e+", _ifs(lambda v: min(v, default=0.0))),
     "SUBTOTAL": spec("n r+", subtotal),

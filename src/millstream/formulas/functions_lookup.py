@@ -6,7 +6,7 @@ import re
 
 from millstream.formulas.arrays import Area, Array, Operand, Table, Union
 from millstream.formulas.functions_criteria import cells_of, table
-from millstream.formulas.gather import has_wildcards, wildcard
+from millstream.formulas.gather import has_wildcards
 from millstream.formulas.registry import Family, spec
 from millstream.formulas.syntax import MAX_COLUMN, MAX_ROW, column_name
 from millstream.formulas.values import (
@@ -17,14 +17,15 @@ from millstream.formulas.values import (
     ErrorValue,
     Raised,
     Scalar,
-    compare,
     fail,
     finite,
     folded,
+    order_of,
     to_boolean,
     to_number,
     to_text,
 )
+from millstream.wildcards import excel_pattern
 
 # --- searching a line -------------------------------------------------------------------
 
@@ -40,9 +41,8 @@ def exact_place(wanted: Scalar, values: Table, *, wildcards: bool) -> int | None
     """The first place of a value in a row or column; None if it is not there."""
     if values.height > 1 and values.width > 1:
         fail(NA)
-    pattern: re.Pattern[str] | None = None
-    if type(wanted) is str and wildcards and has_wildcards(wanted):
-        pattern = wildcard(wanted)
+    is_pattern = type(wanted) is str and wildcards and has_wildcards(wanted)
+    pattern = excel_pattern(wanted) if is_pattern else None
     lowered = folded(wanted) if type(wanted) is str else None
     if wanted is None:
         wanted = 0.0
@@ -55,7 +55,7 @@ def exact_place(wanted: Scalar, values: Table, *, wildcards: bool) -> int | None
         if type(value) is not kind:
             continue
         if pattern is not None:
-            if pattern.fullmatch(value):  # type: ignore[arg-type]
+            if pattern.matches(value):  # type: ignore[arg-type]
                 return max(i, j)
         elif lowered is not None:
             if folded(value) == lowered:  # type: ignore[arg-type]
@@ -69,14 +69,12 @@ def approximate_place(wanted: Scalar, keys: Table) -> int:
     """Binary search for the last value up to the one wanted, among those of its type.
 
     The values need not be in order: many a workbook relies on what is found then. Where the
-    search meets the value wanted it goes on to the last of the equal ones that follow it. In a
-    window it halves on, since a window may hold any number of equal values.
+    search meets the value wanted it goes on to the last of the equal ones that follow it.
     """
     if wanted is None:
         wanted = 0.0
     kind = type(wanted)
     values = _line(keys)
-    halves_on = isinstance(keys, Array) and keys.is_window
     low, high = 0, len(values) - 1
     best = -1
     while low <= high:
@@ -87,10 +85,10 @@ def approximate_place(wanted: Scalar, keys: Table) -> int:
         if probe > high:
             high = middle - 1
             continue
-        order = compare(values[probe], wanted)
-        if order == 0 and not halves_on:
+        order = order_of(values[probe], wanted)
+        if order == 0:
             return _last_of_run(keys, values, probe)
-        if order <= 0:
+        if order < 0:
             best = probe
             low = probe + 1
         else:
@@ -106,7 +104,7 @@ def _last_of_run(keys: Table, values: list[Scalar], place: int) -> int:
     for later in range(place + 1, len(values)):
         value = values[later]
         if type(value) is type(wanted):
-            if compare(value, wanted) != 0:
+            if order_of(value, wanted) != 0:
                 break
             best = later
     return best
@@ -118,7 +116,7 @@ def _descending_place(wanted: Scalar, values: list[Scalar]) -> int:
     for place, value in enumerate(values):
         if type(value) is not type(wanted):
             continue
-        order = compare(value, wanted)
+        order = order_of(value, wanted)
         if order == 0:
             return place
         if order < 0:
@@ -218,18 +216,18 @@ def _x_place(wanted: Scalar, values: Table, mode: int, direction: int) -> int | 
             return n
         if type(value) is not type(wanted):
             continue
-        difference = compare(value, wanted)
+        difference = order_of(value, wanted)
         if difference == 0:
             return n
-        if mode and difference == mode and (best is None or compare(value, line[best]) == -mode):
+        if mode and difference == mode and (best is None or order_of(value, line[best]) == -mode):
             best = n
     return best
 
 
 def _is_like(value: Scalar, wanted: Scalar) -> bool:
     if type(wanted) is str and type(value) is str:
-        return wildcard(wanted).fullmatch(value) is not None
-    return type(value) is type(wanted) and compare(value, wanted) == 0
+        return excel_pattern(wanted).matches(value)
+    return type(value) is type(wanted) and order_of(value, wanted) == 0
 
 
 def xlookup(
@@ -276,7 +274,7 @@ def index(operand: Operand, row: float = 0.0, *more: float) -> Operand:
         fail(VALUE)
     if i > values.height or j > values.width:
         fail(REF)
-    if i and not more and values.width > 1 and values.height > 1:
+    if i and not more and isinstance(values, Area) and values.width > 1 and values.height > 1:
         fail(REF)
     top, height = (0, values.height) if i == 0 else (i - 1, 1)
     left, width = (0, values.width) if j == 0 else (j - 1, 1)

@@ -9,7 +9,7 @@ from millstream.formulas.arrays import Operand
 from millstream.formulas.gather import has_window, numbers
 from millstream.formulas.operators import power
 from millstream.formulas.registry import Family, spec
-from millstream.formulas.rounding import modulo, round_down, round_half_away, round_up
+from millstream.formulas.rounding import modulo, round_down, round_half_away, round_up, whole_below
 from millstream.formulas.values import (
     DIV0,
     NUM,
@@ -502,7 +502,7 @@ _ONE: dict[str, Callable[[float], float]] = {
     "COSH": math.cosh, "EXP": math.exp, "LN": math.log, "LOG10": math.log10,
     "RADIANS": math.radians, "SIN": _limited(math.sin), "SINH": math.sinh, "SQRT": math.sqrt,
     "TAN": _limited(math.tan), "TANH": math.tanh, "DEGREES": math.degrees, "SIGN": _sign,
-    "INT": lambda x: float(math.floor(x)), "EVEN": even, "ODD": odd, "ACOT": acot,
+    "INT": whole_below, "EVEN": even, "ODD": odd, "ACOT": acot,
     "ACOTH": acoth, "SQRTPI": _sqrtpi, "ERFC": math.erfc, "ERFC.PRECISE": math.erfc,
     "ERF.PRECISE": math.erf,
 }  # fmt: skip

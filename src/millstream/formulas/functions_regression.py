@@ -60,7 +60,7 @@ def _fitted(ys: Matrix, xs: Matrix, *, has_constant: bool) -> _Fit:
     a sum of others has the coefficient 0.
     """
     flat, columns = ys.reshape(-1).astype(np.longdouble), xs.astype(np.longdouble)
-    if len(flat) < columns.shape[1] + has_constant:
+    if len(flat) < columns.shape[1]:
         fail(NUM)
     means = columns.mean(axis=0) * has_constant
     middle = flat.mean() * has_constant
@@ -165,7 +165,7 @@ def trend(
     constant: Scalar = True,  # noqa: FBT002
 ) -> Array:
     ys = _ys(known_ys)
-    return _predicted(ys, known_xs, new_xs, constant, ys)
+    return _predicted(ys, known_xs, new_xs, constant)
 
 
 def growth(
@@ -177,27 +177,30 @@ def growth(
     ys = _ys(known_ys)
     if (ys <= 0).any():
         fail(NUM)
-    logarithms = _predicted(np.log(ys), known_xs, new_xs, constant, ys)
+    logarithms = _predicted(np.log(ys), known_xs, new_xs, constant)
     return Array(
         tuple(tuple(math.exp(v) if type(v) is float else v for v in r) for r in logarithms.rows)
     )
 
 
-def _predicted(
-    ys: Matrix, known_xs: Operand, new_xs: Operand, constant: Scalar, shape: Matrix
-) -> Array:
+def _predicted(ys: Matrix, known_xs: Operand, new_xs: Operand, constant: Scalar) -> Array:
     xs = _xs(known_xs, ys)
     fit = _fitted(ys, xs, has_constant=constant is not False)
-    if new_xs is None:
-        new, is_row = xs, shape.shape[0] == 1
-    else:
-        given = np.array(matrix(new_xs), np.float64)
-        is_row = given.shape[0] == 1 and xs.shape[1] == 1
-        new = given.reshape(-1, 1) if xs.shape[1] == 1 else given
-        if new.shape[1] != xs.shape[1]:
-            fail(REF)
-    values = tuple(float(v) for v in new @ np.array(fit.coefficients) + fit.constant)
-    return Array((values,)) if is_row else Array(tuple((v,) for v in values))
+    new, shape = xs, ys.shape
+    if new_xs is not None:
+        new, shape = _new_xs(np.array(matrix(new_xs), np.float64), xs, is_row=ys.shape[0] == 1)
+    values = (new @ np.array(fit.coefficients) + fit.constant).reshape(shape)
+    return Array(tuple(tuple(map(float, row)) for row in values))
+
+
+def _new_xs(given: Matrix, xs: Matrix, *, is_row: bool) -> tuple[Matrix, tuple[int, ...]]:
+    """One row per prediction, and the shape of these: of one variable that in which it is given."""
+    if xs.shape[1] == 1:
+        return given.reshape(-1, 1), given.shape
+    new = given.T if is_row else given
+    if new.shape[1] != xs.shape[1]:
+        fail(REF)
+    return new, (1, len(new)) if is_row else (len(new), 1)
 
 
 REGRESSION: Family = {

@@ -10,7 +10,7 @@ from millstream.formulas.arrays import Array, Operand
 from millstream.formulas.format_numbers import format_fixed
 from millstream.formulas.formats import formatted
 from millstream.formulas.functions_math import rounded
-from millstream.formulas.gather import Tables, has_wildcards, scalars, wildcard
+from millstream.formulas.gather import Tables, scalars
 from millstream.formulas.numerals import number_in_text
 from millstream.formulas.registry import Family, spec
 from millstream.formulas.values import (
@@ -24,6 +24,7 @@ from millstream.formulas.values import (
     fail,
     to_text,
 )
+from millstream.wildcards import excel_pattern
 
 if TYPE_CHECKING:
     from millstream.formulas.evaluate import Context
@@ -61,11 +62,8 @@ def search(wanted: str, text: str, start: float = 1.0) -> float:
     """Like FIND, but without regard to case and with wildcards."""
     if not 1 <= start <= len(text) + 1:
         fail(VALUE)
-    pattern = (
-        wildcard(wanted) if has_wildcards(wanted) else re.compile(re.escape(wanted), re.IGNORECASE)
-    )
-    found = pattern.search(text, int(start) - 1)
-    return float(found.start() + 1) if found else fail(VALUE)
+    place = excel_pattern(wanted).find(text, int(start) - 1)
+    return float(place + 1) if place >= 0 else fail(VALUE)
 
 
 def substitute(text: str, old: str, new: str, which: float | None = None) -> str:

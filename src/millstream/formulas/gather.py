@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 from millstream.formulas.arrays import Area, Array, Operand, Union
 from millstream.formulas.numerals import number_in_text
-from millstream.formulas.rounding import same_number
+from millstream.formulas.rounding import same_number, shown_number
 from millstream.formulas.values import (
     ERRORS_BY_NAME,
     VALUE,
@@ -23,6 +23,7 @@ from millstream.formulas.values import (
     folded,
     to_number,
 )
+from millstream.wildcards import excel_pattern
 
 Tables = (Array, Area, Union)
 
@@ -99,27 +100,6 @@ def has_wildcards(text: str) -> bool:
     return any(c in text for c in "*?~")
 
 
-def wildcard(text: str) -> re.Pattern[str]:
-    """`*` any text, `?` any character, `~` takes the meaning from the next one."""
-    parts: list[str] = []
-    position = 0
-    while position < len(text):
-        character = text[position]
-        if character == "~" and text[position + 1 : position + 2] in ("*", "?", "~"):
-            position += 1
-            parts.append(re.escape(text[position]))
-        elif character == "*":
-            # Several stars in a row mean one; as many groups would backtrack for ever.
-            if not parts or parts[-1] != ".*":
-                parts.append(".*")
-        elif character == "?":
-            parts.append(".")
-        else:
-            parts.append(re.escape(character))
-        position += 1
-    return re.compile("".join(parts), re.IGNORECASE | re.DOTALL)
-
-
 # --- criteria ---------------------------------------------------------------------------
 
 Matcher = Callable[[Scalar], bool]
@@ -158,11 +138,8 @@ def criterion(value: Scalar) -> Matcher:
     return lambda v: type(v) is kind and holds(compare(v, wanted))
 
 
-def equality_keys(value: Scalar) -> list[object] | None:
-    """What a cell that meets a criterion has one of (`value_keys`); None if it asks for more.
-
-    Numbers that are the same to the eye may differ a little: they have one of two keys.
-    """
+def equality_key(value: Scalar) -> object:
+    """What a cell that meets a criterion has among its `value_keys`; None if it asks for more."""
     if value is None:
         value = 0.0
     if type(value) is str:
@@ -171,25 +148,24 @@ def equality_keys(value: Scalar) -> list[object] | None:
             return None
         value = typed(text)
     if type(value) is float:
-        near = 2.0**-50 * abs(value)
-        return list({_bucket(value - near), _bucket(value), _bucket(value + near)})
+        return _number_key(value)
     if type(value) is str:
-        return [folded(value)]
-    return [value] if type(value) is bool else None
+        return folded(value)
+    return value if type(value) is bool else None
 
 
 def value_keys(value: Scalar) -> list[object]:
     """How a value in a cell can be asked for by a criterion of equality."""
     if type(value) is float:
-        return [_bucket(value)]
+        return [_number_key(value)]
     if type(value) is not str:
         return [value] if type(value) is bool else []
     number = number_in_text(value)
-    return [folded(value)] if number is None else [folded(value), _bucket(number)]
+    return [folded(value)] if number is None else [folded(value), _number_key(number)]
 
 
-def _bucket(number: float) -> tuple[str, float]:
-    return "number", float(f"{number:.12g}")
+def _number_key(number: float) -> tuple[str, float]:
+    return "number", shown_number(number)
 
 
 def typed(text: str) -> Scalar:
@@ -210,12 +186,8 @@ def _equal(wanted: Scalar) -> Matcher:
 
 
 def _number_is(value: Scalar, wanted: float) -> bool:
-    if type(value) is float:
-        return same_number(value, wanted)
-    if type(value) is str:
-        number = number_in_text(value)
-        return number is not None and number == wanted
-    return False
+    number = number_in_text(value) if type(value) is str else value
+    return type(number) is float and same_number(number, wanted)
 
 
 def _matching_text(text: str, *, is_plain: bool) -> Matcher:
@@ -227,7 +199,7 @@ def _matching_text(text: str, *, is_plain: bool) -> Matcher:
     if type(wanted) is not str:
         return _equal(wanted)
     if has_wildcards(text):
-        pattern = wildcard(text)
-        return lambda v: type(v) is str and pattern.fullmatch(v) is not None
+        pattern = excel_pattern(text)
+        return lambda v: type(v) is str and pattern.matches(v)
     lowered = folded(text)
     return lambda v: type(v) is str and folded(v) == lowered

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cached_property
 
 from millstream.formulas.arrays import Area
-from millstream.formulas.gather import equality_keys, value_keys
-from millstream.formulas.values import ErrorValue, Scalar, compare, folded
+from millstream.formulas.gather import equality_key, value_keys
+from millstream.formulas.values import ErrorValue, Scalar, folded, order_of
 
 #: Shorter areas are searched, not indexed.
 _SHORT = 64
@@ -55,7 +55,7 @@ class AreaIndex:
             value = line[place]
             following = later.get(type(value))
             if following is not None and type(value) is not ErrorValue:
-                if compare(value, line[following]) == 0:
+                if order_of(value, line[following]) == 0:
                     ends[place] = ends[following]
             later[type(value)] = place
         return ends
@@ -82,14 +82,8 @@ class AreaIndex:
 
     def candidates(self, wanted: Scalar) -> list[Place] | None:
         """All places that can meet a criterion; None if it is not one of equality."""
-        keys = equality_keys(wanted)
-        if keys is None:
-            return None
-        lists = [self._by_key[k] for k in keys if k in self._by_key]
-        if len(lists) == 1:
-            return lists[0]
-        return sorted({(i, j): (i, j, v) for some in lists for i, j, v in some}.values(),
-                      key=lambda place: place[:2])  # fmt: skip
+        key = equality_key(wanted)
+        return None if key is None else self._by_key.get(key, [])
 
 
 class Indexes:

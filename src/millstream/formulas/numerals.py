@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import re
 
 from millstream.formulas.dates import serial_of
@@ -19,9 +18,11 @@ _CLOCK = re.compile(
 _HOUR = re.compile(r"(?P<h>\d{1,2})\s*(?P<half>[AaPp][Mm]?)")
 _NUMERIC_DATE = re.compile(r"(\d{1,4})([-/.])(\d{1,2})(?:\2(\d{1,4}))?")
 _NAMED_DATE = re.compile(
-    r"(?:(?P<day>\d{1,2})[-\s/]*)?(?P<month>[A-Za-z]{3,9})[-\s/,.]*(?P<rest>\d{1,4})?"
+    r"(?:(?P<day>\d{1,2})[-\s/]*+)?(?P<month>[A-Za-z]{3,9})[-\s/,.]*+(?P<rest>\d{1,4})?"
     r"(?:[\s,]+(?P<year>\d{4}|\d{2}))?"
 )
+#: No fraction, date or time is written in more characters.
+_LONGEST = 255
 MONTHS = (
     "january", "february", "march", "april", "may", "june", "july", "august", "september",
     "october", "november", "december",
@@ -37,6 +38,8 @@ def number_in_text(text: str) -> float | None:
     number = _plain(stripped)
     if number is not None:
         return number
+    if len(stripped) > _LONGEST:
+        return None
     fraction = _FRACTION.fullmatch(stripped)
     if fraction:
         sign, whole, over, under = fraction.groups()
@@ -151,12 +154,10 @@ def _numeric_date(found: re.Match[str]) -> float | None:
 
 def _serial(year: str | None, month: int, day: str) -> float | None:
     if year is None:
-        # A date without a year means this year; the one thing here that a clock decides.
-        full = dt.datetime.now(tz=dt.UTC).year
-    else:
-        full = int(year)
-        if len(year) <= 2:
-            full += 2000 if full < 30 else 1900
+        return None  # to Excel it is this year, but answers here do not depend on a clock
+    full = int(year)
+    if len(year) <= 2:
+        full += 2000 if full < 30 else 1900
     if not 1900 <= full <= 9999 or not 1 <= month <= 12:
         return None
     if (full, month, int(day)) == (1900, 2, 29):

@@ -265,12 +265,13 @@ class _Parser:
         return Constants(tuple(rows))
 
     def constant(self) -> Scalar:
-        sign = -1 if self.accept("-") else 1
+        is_negative = self.accept("-")
         self.accept("+")
         node = self.atom()
         if not isinstance(node, Literal):
             self.fail("expected a constant in an array")
-        return sign * node.value if isinstance(node.value, float) else node.value
+        value = node.value
+        return 0.0 - value if is_negative and isinstance(value, float) else value
 
     # --- references ---
 

@@ -80,9 +80,10 @@ class Recalculation:
         """Long columns that many formulas search are indexed once."""
         return self.indexes.index(area, is_to_last=is_to_last)
 
-    def is_formula(self, sheet: str, row: int, column: int) -> bool:
+    def formula(self, sheet: str, row: int, column: int) -> Node | None:
         worksheet, key = self.workbook.sheets[sheet], key_of(row, column)
-        return key in worksheet.formulas or key in worksheet.spilled
+        home = worksheet.spilled.get(key, key)
+        return self.workbook.tree(sheet, home) if home in worksheet.formulas else None
 
     def sheet_names(self) -> list[str]:
         return list(self.workbook.sheets)
@@ -103,7 +104,7 @@ class Recalculation:
     def read(self, sheet: str, row: int, column: int) -> Scalar:
         """The value of a cell; an error that names the cell if it cannot be computed."""
         root = (sheet, key_of(row, column))
-        if not self.is_formula(sheet, row, column) or root in self.computed:
+        if not self.workbook.sheets[sheet].is_formula(root[1]) or root in self.computed:
             return self.value(sheet, row, column)
         self._prepare(root)
         return self.value(sheet, row, column)
@@ -150,7 +151,7 @@ class Recalculation:
             return
         for row, column in worksheet.filled(top, left, bottom, right):
             key = key_of(row, column)
-            if key in worksheet.formulas or key in worksheet.spilled:
+            if worksheet.is_formula(key):
                 yield sheet, key
 
     def _compute(self, sheet: str, key: int) -> Scalar | MillstreamError:

@@ -273,7 +273,7 @@ def _single(context: Context, nodes: tuple[Node, ...]) -> Operand:
 def _is_formula(context: Context, nodes: tuple[Node, ...]) -> Operand:
     _count("ISFORMULA", nodes, 1, 1)
     area = _reference(nodes, context)
-    return context.cells.is_formula(area.sheet, area.top, area.left)
+    return context.cells.formula(area.sheet, area.top, area.left) is not None
 
 
 def _sheet(context: Context, nodes: tuple[Node, ...]) -> Operand:

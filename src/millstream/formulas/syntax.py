@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from millstream.formulas.values import Scalar
+from millstream.formulas.values import Scalar, exact
 
 MAX_ROW = 1_048_576
 MAX_COLUMN = 16_384
 
 
+@exact
 @dataclass(frozen=True, slots=True)
 class Literal:
     """A number, a text, a boolean, an error; None is an argument left out: `IF(a,,b)`."""
@@ -18,6 +19,7 @@ class Literal:
     value: Scalar
 
 
+@exact
 @dataclass(frozen=True, slots=True)
 class Constants:
     """An array constant, `{1,2;3,4}`."""

@@ -7,10 +7,10 @@ values; inside functions they travel as `Raised`, so that bodies need not test f
 from __future__ import annotations
 
 import math
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
 from millstream.formulas.numerals import number_in_text
-from millstream.formulas.rounding import same_number
+from millstream.formulas.rounding import HUGE, TINY, fifteen_digits, same_number
 
 
 class ErrorValue(str):
@@ -34,6 +34,29 @@ ERRORS_BY_NAME = {str(e): e for e in ERRORS}
 Scalar = float | str | bool | None
 
 MAX_TEXT = 32_767
+
+_Record = TypeVar("_Record")
+
+
+def exact(record: type[_Record]) -> type[_Record]:
+    """A record that holds scalars, told from others by the types of these too.
+
+    Python takes TRUE for 1, and an error for its text.
+    """
+    are_alike = record.__eq__
+    names: tuple[str, ...] = record.__match_args__  # type: ignore[attr-defined]
+
+    def is_same(self: object, other: object) -> bool:
+        return are_alike(self, other) is True and all(
+            _types(getattr(self, name)) == _types(getattr(other, name)) for name in names
+        )
+
+    record.__eq__ = is_same  # type: ignore[method-assign]
+    return record
+
+
+def _types(value: object) -> object:
+    return tuple(map(_types, value)) if type(value) is tuple else type(value)
 
 
 class Raised(Exception):
@@ -120,39 +143,44 @@ def to_boolean(value: Scalar) -> bool:
 
 def general(number: float) -> str:
     """A number as text, as `&` makes it: at most 15 digits, in the General format."""
-    if number == 0:
-        return "0"
-    digits, _, exponent = f"{number:.14e}".partition("e")
-    power = int(exponent)
-    if -10 < power < 21:
-        if power >= 15:
-            return str(int(float(f"{number:.15g}")))
-        text = f"{float(f'{number:.15g}'):.{max(0, 14 - power)}f}"
-        return text.rstrip("0").rstrip(".") if "." in text else text
-    digits = digits.rstrip("0").rstrip(".")
-    return f"{digits}E{'+' if power > 0 else '-'}{abs(power):02d}"
-
-
-def round_to_15(number: float) -> float:
-    """A number as far as Excel shows and compares it."""
-    return float(f"{number:.15g}")
+    if abs(number) < 1e15 and number == int(number):
+        return str(int(number))
+    if not TINY < abs(number) < HUGE:
+        return repr(number).upper()
+    sign = "-" if number < 0 else ""
+    whole, tens = fifteen_digits(abs(number))
+    digits, power = str(int(whole)), 14 - tens
+    if 15 <= power < 21:
+        return f"{sign}{digits}{'0' * -tens}"
+    if -10 < power < 15:
+        first, rest = (digits[: power + 1], digits[power + 1 :]) if power >= 0 else (
+            "0", "0" * (-power - 1) + digits)  # fmt: skip
+        return f"{sign}{first}.{rest}".rstrip("0").rstrip(".")
+    mantissa = f"{digits[0]}.{digits[1:]}".rstrip("0").rstrip(".")
+    return f"{sign}{mantissa}E{'+' if power > 0 else '-'}{abs(power):02d}"
 
 
 _RANKS = {float: 0, str: 1, bool: 2}
 
 
 def compare(a: Scalar, b: Scalar) -> int:
-    """-1, 0 or 1: numbers before texts before booleans; an empty cell is like the other."""
+    """-1, 0 or 1, as operators and criteria have it: numbers with the same digits are equal."""
+    if type(a) is float and type(b) is float and same_number(a, b):
+        return 0
+    return order_of(a, b)
+
+
+def order_of(a: Scalar, b: Scalar) -> int:
+    """-1, 0 or 1: numbers before texts before booleans; an empty cell is like the other.
+
+    So lookups and sorts see values, with all digits of numbers.
+    """
     a, b = _filled(a, b), _filled(b, a)
     checked(a)
     checked(b)
     kind = type(a)
     if kind is not type(b):
         return -1 if _RANKS[kind] < _RANKS[type(b)] else 1
-    if kind is float:
-        if same_number(a, b):  # type: ignore[arg-type]
-            return 0
-        return -1 if a < b else 1  # type: ignore[operator]
     if kind is str:
         a, b = folded(a), folded(b)  # type: ignore[arg-type]
     if a == b:

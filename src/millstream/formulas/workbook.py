@@ -83,7 +83,11 @@ class Worksheet:
         return any(first <= row <= last for first, last in self.filters)
 
     def has(self, key: int) -> bool:
-        return key in self.formulas or key in self.constants or key in self.spilled
+        return key in self.constants or self.is_formula(key)
+
+    def is_formula(self, key: int) -> bool:
+        """Is a cell filled by a formula, its own or an array formula elsewhere?"""
+        return key in self.formulas or key in self.spilled
 
     def keys(self) -> Iterator[int]:
         yield from self.constants

@@ -15,6 +15,7 @@ from millstream.calculus.functions import (
 )
 from millstream.calculus.graph import Operator, Program
 from millstream.calculus.sheets import Sheet
+from millstream.calculus.unique import unique_keys
 from millstream.kernels.aggregate import AggregateKernel
 from millstream.kernels.fallback import FallbackKernel
 from millstream.kernels.judge_code import why_not as why_not_judge
@@ -28,7 +29,7 @@ from millstream.kernels.table_join import TableJoinKernel
 from millstream.kernels.tostream import DifferenceKernel
 from millstream.kernels.window_aggregate import WindowAggregateKernel
 from millstream.plan.steps import ROW_FUNCTIONS, Plan, Step
-from millstream.plan.unique import is_table_join, unique_keys
+from millstream.plan.unique import is_table_join
 
 
 def why_not(program: Program, operators: tuple[Operator, ...]) -> str | None:

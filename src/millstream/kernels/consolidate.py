@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from millstream.kernels.interning import Interner
 from millstream.kernels.interning_text import TextPool
 from millstream.kernels.interning_words import Codec
 from millstream.kernels.loops import frozen
@@ -37,14 +38,33 @@ def consolidate(batch: Batch) -> Batch:
     return Batch(batch.type, time[rows], columns, signs)
 
 
+def summed(batch: Batch) -> Batch:
+    """The same changes of one instant, those of equal rows as one, in no order."""
+    assert batch.weight is not None
+    rows = Interner([f.type for f in batch.schema])
+    ids = rows.ids(batch.columns, len(batch))
+    weights = np.zeros(rows.bound, np.int64)
+    np.add.at(weights, ids, batch.weight)
+    kept, firsts = np.unique(ids, return_index=True)
+    first = firsts[weights[kept] != 0]
+    columns = tuple(c.take(first) for c in batch.columns)
+    rank = None if batch.rank is None else batch.rank[first]
+    return Batch(batch.type, batch.time[first], columns, weights[ids[first]], rank)
+
+
 def _net(batch: Batch) -> tuple[Array, Array]:
     assert batch.weight is not None
     codec = Codec([f.type for f in batch.schema], TextPool())
     words = codec.words(batch.columns, len(batch))
-    most = int(np.abs(batch.weight).sum())
+    return net_of_words(batch.time, batch.weight, words, codec)
+
+
+def net_of_words(time: Array, weight: Array, words: Array, codec: Codec) -> tuple[Array, Array]:
+    """Which rows have really changed, and whether they have gone or come."""
+    most = int(np.abs(weight).sum())
     picked, signs = np.empty(most, np.int64), np.empty(most, np.int64)
-    rows, spare, nets = (np.empty(len(batch), np.int64) for _ in range(3))
-    changes = (frozen(batch.time), frozen(batch.weight), words)
+    rows, spare, nets = (np.empty(len(time), np.int64) for _ in range(3))
+    changes = (frozen(time), frozen(weight), words)
     count = net_changes(changes, order_of(codec), (rows, spare, nets), picked, signs)
     return picked[:count], signs[:count]
 

@@ -94,9 +94,10 @@ class TextPool:
             start = intern_texts(column, hashes, start, codes, self.texts)
             if start == len(codes):
                 return codes
-            self._grow(int(column.offsets[start + 1]) - int(column.offsets[start]))
+            self.make_room(int(column.offsets[start + 1]) - int(column.offsets[start]))
 
-    def _grow(self, length: int) -> None:
+    def make_room(self, length: int) -> None:
+        """Room for one more text of so many bytes, and for others."""
         texts = self.texts
         slots, live = texts.slots, len(self)
         if 2 * (live + 1) > len(slots):
@@ -128,6 +129,14 @@ class TextPool:
         is_live = np.ones(self.top, np.bool_)
         is_live[self.texts.free[: self.texts.counters[FREE]]] = False
         return np.flatnonzero(is_live)
+
+    def encoded(self, codes: Array) -> Any:
+        """The texts of codes, none of them null, encoded by a dictionary of just these."""
+        place = np.zeros(self.top, np.int32)
+        place[codes] = 1
+        used = np.flatnonzero(place)
+        place[used] = np.arange(len(used))
+        return pa.DictionaryArray.from_arrays(pa.array(place[codes]), self.gathered(used))
 
     def gathered(self, codes: Array) -> Any:
         """The texts of codes as a plain Arrow array."""

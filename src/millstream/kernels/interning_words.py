@@ -31,10 +31,14 @@ class Codec:
         self.width = self.columns + max(1, -(-self.columns // _BITS))
         self.text_columns = tuple(i for i, t in enumerate(self.types) if t.kind is Kind.TEXT)
 
-    def words(self, vectors: Sequence[Vector], count: int) -> Array:
+    def words(self, vectors: Sequence[Vector | Array], count: int) -> Array:
+        """Of texts whose codes in the pool are known, the codes will do."""
         words = np.empty((count, self.width), np.int64)
         words[:, self.columns :] = 0
         for column, vector in enumerate(vectors):
+            if not isinstance(vector, Vector):
+                words[:, column] = vector
+                continue
             valid = vector.valid
             if vector.is_text:
                 codes = self.pool.codes(vector.values)

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from millstream.calculus.functions import Join
 from millstream.calculus.types import INTEGER, QueueType, Schema
-from millstream.errors import PlanError
 from millstream.kernels import join_loop
 from millstream.kernels.interning import Interner, named, part
 from millstream.kernels.join_loop import Pairs
 from millstream.kernels.kernel import Round, State
-from millstream.kernels.loops import dead_ids, frozen, padded
+from millstream.kernels.loops import dead_ids, frozen
 from millstream.kernels.loops_join import KEY_EXTRA, KEY_ROWS, ROW_EXTRA, ROWS, Keys, Side
+from millstream.kernels.pieces import Cursor, Piece, Piecewise, roomfuls
 from millstream.plan.batch import Array, Batch, Vector, empty_batch
-
-#: Which pairs, given as rows of the output, satisfy the condition of a join.
-Condition = Callable[[Batch], Array]
 
 
 def null_keys(batch: Batch, names: Sequence[str]) -> Array | None:
@@ -37,16 +34,27 @@ def release_keys(keys: Interner, used: Array) -> None:
 
 
 class JoinSide:
-    """Mutable. The rows of one side: the number of the key, then the other columns."""
+    """Mutable. The rows of one side: the number of the key, then the other columns.
+
+    Of these the column `first` comes first, even if it is among the keys. With each row
+    there is room for `extra` words.
+    """
 
     def __init__(
-        self, number: int, schema: Schema, keys: tuple[str, ...], *, nulls_match: bool
+        self,
+        number: int,
+        schema: Schema,
+        keys: tuple[str, ...],
+        *,
+        nulls_match: bool,
+        first: tuple[str, ...] = (),
+        extra: int = ROW_EXTRA,
     ) -> None:
         self.number = number
         self.keys = keys
         self.nulls_match = nulls_match
-        self.rest = tuple(n for n in schema.names if n not in keys)
-        self.rows = Interner((INTEGER, *(schema[n] for n in self.rest)), ROW_EXTRA)
+        self.rest = (*first, *(n for n in schema.names if n not in (*keys, *first)))
+        self.rows = Interner((INTEGER, *(schema[n] for n in self.rest)), extra)
 
     def changes(self, batch: Batch, interner: Interner) -> Side:
         """What the loop needs to know of the changes; those with no partner are left out."""
@@ -80,24 +88,14 @@ class JoinSide:
         self.rows.release(dead_ids(used, self.rows.table.records, column))
 
 
-class JoinKernel:
-    """Mutable: the rows of both sides, listed by key."""
+class JoinKernel(Piecewise):
+    """Mutable: the rows of both sides, listed by key. Conditions are put behind it by the plan."""
 
     def __init__(
-        self,
-        function: Join,
-        input_types: tuple[QueueType, ...],
-        output_count: int,
-        condition: Condition | None = None,
+        self, function: Join, input_types: tuple[QueueType, ...], output_count: int
     ) -> None:
-        if function.where is not None and condition is None:
-            raise PlanError(
-                "the kernel of a join is given no condition, but the join has one",
-                span=function.where.span,
-                hint="the plan must give an evaluator, or put a Filter after the join",
-            )
+        assert function.where is None, function
         (self.type,) = function.output_types(input_types, output_count)
-        self.condition = condition
         left, right = (t.schema for t in input_types)
         self.keys = Interner([left[name] for name, _ in function.on], KEY_EXTRA)
         nulls_match = function.nulls_match
@@ -106,33 +104,32 @@ class JoinKernel:
         self.right = JoinSide(1, right, theirs, nulls_match=nulls_match)
         self.kept = (left.names, function.right_kept(right))
 
-    def process(self, inputs: tuple[Batch, ...], round_: Round) -> tuple[Batch, ...]:
+    def pieces(self, inputs: tuple[Batch, ...], round_: Round) -> Iterator[Piece]:
         if not any(len(b) for b in inputs):
-            return (empty_batch(self.type),)
+            yield Piece(empty_batch(self.type), round_.mark)
+            return
         left = self.left.changes(inputs[0], self.keys)
         right = self.right.changes(inputs[1], self.keys)
-        pairs, size = self._loop(left, right)
-        out = self._batch(Pairs(*(a[:size] for a in pairs)))
-        self._release(left, right)
-        return (out,)
+        for pairs, until in self._told(left, right, round_.mark):
+            batch = self._batch(pairs)
+            if until == round_.mark:
+                self._release(left, right)
+            yield Piece(batch, until)
 
-    def _loop(self, left: Side, right: Side) -> tuple[Pairs, int]:
+    def _told(self, left: Side, right: Side, mark: int) -> Iterator[tuple[Pairs, int]]:
         cursor = np.zeros(join_loop.CURSOR, np.int64)
         keys = Keys(self.keys.table.records, self.keys.codec.width)
-        room = 2 * (len(left.time) + len(right.time)) + 64
-        pairs = Pairs(*(np.empty(room, np.int64) for _ in Pairs._fields))
-        while not join_loop.join_changes(left, right, keys, cursor, pairs):
-            room *= 2
-            pairs = Pairs(*(padded(a, room) for a in pairs))
-        return pairs, int(cursor[join_loop.SIZE])
+        size = self.room(len(left.time) + len(right.time))
+        pairs = Pairs(*(np.empty(size, np.int64) for _ in Pairs._fields))
+        return roomfuls(
+            lambda: join_loop.join_changes(left, right, keys, cursor, pairs),
+            Cursor(cursor, join_loop.SIZE, join_loop.NOW), pairs, mark,
+        )  # fmt: skip
 
     def _batch(self, pairs: Pairs) -> Batch:
         columns = self.left.columns(self.kept[0], pairs.left, self.keys)
         columns += self.right.columns(self.kept[1], pairs.right, self.keys)
-        batch = Batch(self.type, pairs.time, tuple(columns), pairs.weight)
-        if self.condition is None:
-            return batch
-        return batch.take(np.flatnonzero(self.condition(batch)))
+        return Batch(self.type, pairs.time, tuple(columns), pairs.weight)
 
     def _release(self, left: Side, right: Side) -> None:
         used = np.concatenate([left.records[left.rows, 0], right.records[right.rows, 0]])
@@ -151,6 +148,3 @@ class JoinKernel:
         self.keys.restore(part(state, "keys."))
         self.left.rows.restore(part(state, "left."))
         self.right.rows.restore(part(state, "right."))
-
-    def faults(self) -> dict[str, int]:
-        return {}

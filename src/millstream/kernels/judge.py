@@ -1,7 +1,7 @@
 """Judge: which requirements each row does not meet, and the words for those that it does not.
 
 The machine of `loops_judge` finds the few pairs of a row and a requirement that is not met.
-Only for these rows are values looked at one by one and put into words.
+Only for these rows are values looked at, and put into words by `judge_words`.
 """
 
 from __future__ import annotations
@@ -15,19 +15,25 @@ import pyarrow.compute as pc
 from millstream.calculus.judging import ALLOWED, RESTRICTED, UNDECIDED, Judge
 from millstream.calculus.terms import Call, Column, Term
 from millstream.calculus.types import TEXT, Kind, QueueType
-from millstream.kernels.consolidate import consolidate
+from millstream.kernels.consolidate import net_of_words
+from millstream.kernels.interning_text import TextPool
+from millstream.kernels.interning_words import Codec
 from millstream.kernels.judge_code import allocated, code_of, with_skips
-from millstream.kernels.judge_words import Speech
+from millstream.kernels.judge_words import Speech, unmet_of
 from millstream.kernels.kernel import Round
-from millstream.kernels.loops_judge import BLOCK, FALSE, judge_rows
+from millstream.kernels.loops import frozen
+from millstream.kernels.loops_judge import BLOCK, Code, Found, Stored, by_row, judge_rows
 from millstream.kernels.merge import Stateless
 from millstream.plan.batch import Array, Batch, Vector, empty_batch
 
-_STATUSES = (ALLOWED, RESTRICTED, UNDECIDED)
+#: Columns of numbers with masks, and of truth, each a matrix with a row per column.
+Given = tuple[Array, Array, Array]
+
+_NOTHING = Stored(np.empty((0, 0)), np.empty((0, 0), np.bool_))
 
 
 class JudgeKernel(Stateless):
-    """Mutable only in what it remembers having said."""
+    """Which requirements each row does not meet, and the words for that."""
 
     def __init__(
         self, function: Judge, input_types: tuple[QueueType, ...], output_count: int
@@ -35,32 +41,56 @@ class JudgeKernel(Stateless):
         (self.type,) = function.output_types(input_types, output_count)
         self.judge = function
         made = code_of(function)
+        self.code = allocated(with_skips(made.instructions))
+        self.sorted_by = made.most_compared()
+        self.speech = Speech(function, made)
+        self.shown, self.asked = (
+            allocated(made.stored(spoken.stored).instructions)
+            for spoken in (self.speech.shown, self.speech.all)
+        )
         self.numbers, self.truths, self.texts = made.numbers, made.truths, made.texts
         self.crossed = frozenset(made.crossed)
         self.known = pa.array(list(made.texts), pa.string())
-        self.code, self.registers, self.bank = allocated(with_skips(made.instructions))
-        self.sorted_by = made.most_compared()
-        self.speech = Speech(function, input_types[0].schema)
 
     def process(self, inputs: tuple[Batch, ...], round_: Round) -> tuple[Batch, ...]:
         (batch,) = inputs
-        kept = tuple(batch.column(n) for n in self.judge.keep)
         if not len(batch):
             nothing = empty_batch(self.type)
             return (Batch(self.type, nothing.time, nothing.columns, nothing.weight, batch.rank),)
-        columns = self._columns(batch)
-        row, requirement, outcome = judge_rows(
-            self.code, *columns, self._order(columns[0]), self.registers, self.bank
-        )
-        words = self._words(batch, row, requirement, outcome)
-        made = Batch(self.type, batch.time, (*kept, *words), batch.weight, batch.rank)
-        # Most rows that change are judged as before: nobody need hear of them.
-        return (consolidate(made) if made.rank is None and made.weight is not None else made,)
+        given = self._columns(batch)
+        found = self._run(self.code, given, self._order(given[0]), _NOTHING)
+        pool = TextPool()
+        texts = self._texts(batch, given, by_row(found, len(batch)), pool)
+        return (self._judged(batch, texts, pool),)
+
+    def _run(
+        self, code: tuple[Code, tuple[int, int]], given: Given, rows: Array, stored: Stored
+    ) -> Found:
+        return judge_rows(code[0], given, frozen(rows), code[1], stored)
+
+    def _stored(
+        self, code: tuple[Code, tuple[int, int]], count: int, given: Given, rows: Array
+    ) -> Stored:
+        stored = Stored(np.empty((count, len(rows))), np.empty((count, len(rows)), np.bool_))
+        self._run(code, given, rows, stored)
+        return stored
+
+    def _judged(self, batch: Batch, texts: tuple[Array, ...], pool: TextPool) -> Batch:
+        """The verdicts; most rows that change are judged as before: nobody need hear of them."""
+        kept = [batch.column(n) for n in self.judge.keep]
+        time, weight = batch.time, batch.weight
+        if batch.rank is None and weight is not None:
+            codec = Codec([f.type for f in self.type.schema], pool)
+            words = codec.words([*kept, *texts], len(batch))
+            rows, weight = net_of_words(time, weight, words, codec)
+            time, kept = time[rows], [c.take(rows) for c in kept]
+            texts = tuple(codes[rows] for codes in texts)
+        said = (Vector(TEXT, pool.encoded(codes)) for codes in texts)
+        return Batch(self.type, time, (*kept, *said), weight, batch.rank)
 
     # --- into the machine ---
 
-    def _columns(self, batch: Batch) -> tuple[Array, Array, Array]:
-        """Numbers with masks, and truth, each a matrix with a row per column."""
+    def _columns(self, batch: Batch) -> Given:
         rows = len(batch)
         numbers = np.zeros((len(self.numbers), rows), np.float64)
         there = np.ones((len(self.numbers), rows), np.bool_)
@@ -105,45 +135,28 @@ class JudgeKernel(Stateless):
 
     # --- out of it ---
 
-    def _words(
-        self, batch: Batch, row: Array, requirement: Array, outcome: Array
-    ) -> tuple[Vector, ...]:
-        status: Array = np.zeros(len(batch), np.int32)
-        spoken: Array = np.zeros(len(batch), np.int32)
-        texts: dict[tuple[str, str], int] = {("", ""): 0}
-        order = np.lexsort((requirement, row))
-        row, requirement, outcome = row[order], requirement[order], outcome[order]
-        rows, starts = np.unique(row, return_index=True)
-        ends = np.append(starts, len(row))[1:].tolist()
-        # What fails leaves what is undecided unsaid.
-        is_restricted = np.zeros(len(batch), np.bool_)
-        is_restricted[row[outcome == FALSE]] = True
-        status[rows] = np.where(is_restricted[rows], 1, 2)
-        # Conditions are looked at only where it is not known whether they hold.
-        wanted = None if (status[rows] == 2).any() else self.speech.shown_columns
-        values = [
-            batch.column(name).take(rows).to_list() if wanted is None or n in wanted else ()
-            for n, name in enumerate(self.speech.read)
-        ]
-        numbers, outcomes = requirement.tolist(), outcome.tolist()
-        for n, (place, start, end) in enumerate(zip(rows.tolist(), starts.tolist(), ends,
-                                                    strict=True)):  # fmt: skip
-            unmet = numbers[start:end]
-            if status[place] == 1:
-                failed = [r for r, o in zip(unmet, outcomes[start:end], strict=True) if o == FALSE]
-                said = self.speech.failures(failed, values, n)
-            else:
-                said = self.speech.doubts(unmet, values, n)
-            spoken[place] = texts.setdefault(said, len(texts))
-        return (
-            _encoded(status, list(_STATUSES)),
-            _encoded(spoken, [t[0] for t in texts]),
-            _encoded(spoken, [t[1] for t in texts]),
-        )
-
-
-def _encoded(codes: Array, texts: list[str]) -> Vector:
-    return Vector(TEXT, pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(texts)))
+    def _texts(
+        self, batch: Batch, given: Given, unmet: tuple[Array, Array, Array], pool: TextPool
+    ) -> tuple[Array, ...]:
+        """The codes of the three texts of each row."""
+        first, requirements, fails = unmet
+        is_unmet = np.diff(first) > 0
+        statuses = pool.codes(pa.array((ALLOWED, RESTRICTED, UNDECIDED)))
+        status = statuses[np.where(fails, 1, np.where(is_unmet, 2, 0))]
+        failed, reasons = (np.full(len(batch), pool.codes(pa.array([""]))[0]) for _ in range(2))
+        rows = np.flatnonzero(fails)
+        if len(rows):
+            stored = self._stored(self.shown, len(self.speech.shown.stored), given, rows)
+            said = unmet_of(first, requirements, rows)
+            failed[rows], reasons[rows] = self.speech.failures(batch.take(rows), stored, said, pool)
+        rows = np.flatnonzero(is_unmet & ~fails)
+        if len(rows):
+            stored = self._stored(self.asked, len(self.speech.all.stored), given, rows)
+            said = unmet_of(first, requirements, rows)
+            failed[rows], reasons[rows] = self.speech.doubts(
+                batch.take(rows), stored.known, said, pool
+            )
+        return status, failed, reasons
 
 
 def _difference(one: Array, other: Array) -> tuple[Array, Array]:

@@ -8,7 +8,9 @@ all registers fits the processor's cache.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -17,6 +19,8 @@ from millstream.calculus.terms import Call, Column, Literal, Term
 from millstream.calculus.types import Kind
 from millstream.kernels import loops_judge as machine
 from millstream.kernels.loops_judge import Code
+
+T = TypeVar("T")
 
 _ARITHMETIC = {"+": machine.ADD, "-": machine.SUBTRACT, "*": machine.MULTIPLY,
                "/": machine.DIVIDE, "neg": machine.NEGATE, "abs": machine.ABSOLUTE}  # fmt: skip
@@ -80,8 +84,7 @@ class JudgeCode:
             case Literal():
                 return self._literal(term)
             case Column(type=type_) if type_.kind is Kind.BOOLEAN:
-                self.truths.append(term)
-                place = len(self.truths) - 1
+                place = _place(self.truths, term)
                 return self.add(term, Instruction(machine.LOAD_TRUTH, place, is_truth=True))
             case Column(type=type_) if type_.kind in (Kind.NUMBER, Kind.TEXT):
                 return self._column(term)
@@ -103,6 +106,9 @@ class JudgeCode:
                 return self.add(term, Instruction(_LOGIC[function], first, second, is_truth=True))
             case Call("is_null", (arg,)) if arg.type.kind is not Kind.BOOLEAN:
                 return self.add(term, Instruction(machine.IS_NULL, self.term(arg), is_truth=True))
+            case Call("if", (condition, Literal(0.0), arg)) if arg.type.kind is Kind.NUMBER:
+                parts = [self.term(arg), self.term(condition)]
+                return self.add(term, Instruction(machine.UNLESS, *parts))
             case Call(function, args, type_) if function in _ARITHMETIC:
                 if type_.kind is not Kind.NUMBER:
                     raise NoCodeError(f"arithmetic of {type_}")
@@ -140,8 +146,7 @@ class JudgeCode:
         return self.add(term, Instruction(machine.CONSTANT, 0, there, self._number(term)))
 
     def _column(self, term: Term) -> int:
-        self.numbers.append(term)
-        return self.add(term, Instruction(machine.LOAD, len(self.numbers) - 1))
+        return self.add(term, Instruction(machine.LOAD, _place(self.numbers, term)))
 
     def most_compared(self) -> int | None:
         """The column of text that most texts are looked for in, if there are many."""
@@ -157,6 +162,33 @@ class JudgeCode:
     def judged(self, when: int, holds: int, number: int) -> None:
         key = ("requirement", number)
         self.add(key, Instruction(machine.JUDGE, when, holds, float(number)))
+
+    def stored(self, terms: Iterable[Term]) -> JudgeCode:
+        """Code over the same columns that stores the values of terms."""
+        made = replace(self, instructions=[], known={})
+        for number, term in enumerate(terms):
+            is_truth = term.type.kind is Kind.BOOLEAN
+            operation = machine.STORE_TRUTH if is_truth else machine.STORE
+            place = made.term(term)
+            made.add(("stored", number), Instruction(operation, place, constant=float(number)))
+        return made
+
+    def can_store(self, term: Term) -> bool:
+        """Whether the machine can compute a number or a truth."""
+        if term.type.kind not in (Kind.NUMBER, Kind.BOOLEAN):
+            return False
+        try:
+            self.stored((term,))
+        except NoCodeError:
+            return False
+        return True
+
+
+def _place(columns: list[T], column: T) -> int:
+    """Which of the columns it is; it is added if it is none."""
+    if column not in columns:
+        columns.append(column)
+    return columns.index(column)
 
 
 def code_of(judge: Judge) -> JudgeCode:
@@ -180,9 +212,9 @@ def why_not(judge: Judge) -> str | None:
 
 _LEAVES = (machine.LOAD, machine.LOAD_TRUTH, machine.CONSTANT, machine.TRUTH)
 _SINGLE = (machine.IS, machine.IS_NOT, machine.BELOW, machine.ABOVE, machine.UP_TO, machine.FROM,
-           machine.SKIP, machine.IS_NULL)  # fmt: skip
+           machine.SKIP, machine.IS_NULL, machine.STORE, machine.STORE_TRUTH)  # fmt: skip
 #: Instructions that give no value; their targets are no registers.
-_MUTE = (machine.SKIP, machine.JUDGE)
+_MUTE = (machine.SKIP, machine.JUDGE, machine.STORE, machine.STORE_TRUTH)
 
 
 def _read(one: Instruction) -> tuple[int, ...]:
@@ -284,7 +316,7 @@ def with_skips(instructions: list[Instruction]) -> list[Instruction]:
     return order.made
 
 
-def allocated(instructions: list[Instruction]) -> tuple[Code, int, int]:
+def allocated(instructions: list[Instruction]) -> tuple[Code, tuple[int, int]]:
     """The code with registers, and how many registers each bank needs."""
     last: dict[int, int] = {}
     for n, one in enumerate(instructions):
@@ -310,4 +342,4 @@ def allocated(instructions: list[Instruction]) -> tuple[Code, int, int]:
         np.array([r[i] for r in rows], np.int64) for i in range(4)
     )
     constant = np.array([r[4] for r in rows], np.float64)
-    return Code(operation, first_, second_, target_, constant), sizes[0], sizes[1]
+    return Code(operation, first_, second_, target_, constant), (sizes[0], sizes[1])

@@ -1,133 +1,206 @@
-"""The words of a judge, remembered: what changes is mostly one value of many.
+"""The words of a judge: reasons are written by a loop, what is not known once for each case.
 
-A requirement that fails is put into words once for the values that it shows, however often
-they come back: as a deletion of what was inserted, for another row, or beside others that
-have changed.
+Numbers and truths that are shown are computed by the judge's machine; all else that is shown
+becomes texts of the pool in which the reasons are written.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from millstream.calculus.base import columns_read_by
-from millstream.calculus.judging import Judge, Shown
-from millstream.calculus.terms import Column
-from millstream.calculus.types import Schema, Value
-from millstream.environment.judging import doubts, failure_of, places_of, shown_value
+import numpy as np
+import pyarrow as pa
 
-_MOST_REMEMBERED = 1 << 18
+from millstream.calculus.judging import Judge, Requirement, Shown
+from millstream.calculus.terms import Column, Term
+from millstream.calculus.types import BOOLEAN, Kind
+from millstream.environment.judging import doubts, failures, head_of, shown_value
+from millstream.environment.scalars import evaluate
+from millstream.kernels.interning import IdTable
+from millstream.kernels.interning_text import TextPool
+from millstream.kernels.judge_code import JudgeCode
+from millstream.kernels.loops import frozen
+from millstream.kernels.loops_numerals import LONGEST, UNSURE
+from millstream.kernels.loops_words import Unmet, Values, Wording, say_failures
+from millstream.plan.batch import Array, Batch
 
-#: The columns of `read`, each with its values for some rows.
-Columns = Sequence[Sequence[Value]]
+_TRUTHS = ("false", None, "true")
 
 
-@dataclass(frozen=True, slots=True)
-class Pattern:
-    """What fails together: which columns it shows, and the places."""
+class Letters:
+    """Mutable: literal texts laid end to end, each known by its beginning and end."""
 
-    number: int
-    columns: tuple[int, ...]
-    places: str
+    def __init__(self) -> None:
+        self.data = bytearray()
+
+    def add(self, text: str) -> tuple[int, int]:
+        start = len(self.data)
+        self.data += text.encode()
+        return start, len(self.data)
 
 
 @dataclass(frozen=True, slots=True)
 class Spoken:
-    """A value that is shown, with the place of its column if it is just that."""
+    """All values that requirements show or ask for: those that the machine stores, and others."""
 
-    number: int
-    shown: Shown
-    column: int | None
+    stored: tuple[Term, ...]
+    others: tuple[Term, ...]
+
+    @staticmethod
+    def of(shown: list[Shown], code: JudgeCode) -> Spoken:
+        terms = list(dict.fromkeys(s.term for s in shown))
+        stored = tuple(t for t in terms if code.can_store(t))
+        return Spoken(stored, tuple(t for t in terms if t not in stored))
+
+    def is_number(self, term: Term) -> bool:
+        return term in self.stored and term.type.kind is Kind.NUMBER
+
+    def place(self, term: Term) -> int:
+        """Among the numbers, or among the texts: truths first, then all others."""
+        if self.is_number(term):
+            return self.stored.index(term)
+        truths = [t for t in self.stored if t.type == BOOLEAN]
+        return [*truths, *self.others].index(term)
 
 
 class Speech:
-    """Mutable: what has been said before, by what it depends on."""
+    """What a judge can say of rows that do not meet requirements."""
 
-    def __init__(self, judge: Judge, schema: Schema) -> None:
+    def __init__(self, judge: Judge, code: JudgeCode) -> None:
         self.requirements = judge.requirements
-        shown = [columns_read_by(s.term for s in one.shown) for one in judge.requirements]
-        asked = [columns_read_by(s.term for s in one.asked) for one in judge.requirements]
-        wanted = frozenset[str]().union(*shown, *asked)
-        self.read = tuple(n for n in schema.names if n in wanted)
-        place = {name: n for n, name in enumerate(self.read)}
-        self.shown = [tuple(sorted(place[name] for name in names)) for names in shown]
-        self.shown_columns = frozenset(c for columns in self.shown for c in columns)
-        different = {
-            s: n for n, s in enumerate({s for one in judge.requirements for s in one.shown})
-        }
-        self.spoken = [
-            [Spoken(different[s], s, place[s.term.name] if isinstance(s.term, Column) else None)
-             for s in one.shown]
-            for one in judge.requirements
+        shown = [s for one in judge.requirements for s in one.shown]
+        asked = [s for one in judge.requirements for s in one.asked]
+        #: Conditions are looked at only where it is not known whether they hold.
+        self.shown, self.all = Spoken.of(shown, code), Spoken.of([*shown, *asked], code)
+        self.wording = self._wording()
+
+    def _wording(self) -> Wording:
+        letters = Letters()
+        heads = [letters.add(head_of(one)) for one in self.requirements]
+        places = [letters.add(one.place) for one in self.requirements]
+        between = [letters.add(text) for text in ("; ", ", ", "not known")]
+        pieces = [self._pieces(one, letters) for one in self.requirements]
+        flat = [piece for some in pieces for piece in some]
+        words = [
+            [head, place, *(p[2:4] for p in some), *(p[4:6] for p in some)]
+            for head, place, some in zip(heads, places, pieces, strict=True)
+        ]
+        most = [2 + sum(end - start for start, end in some) for some in words]
+        return Wording(
+            np.frombuffer(bytes(letters.data), np.uint8), _table(heads, 2), _table(places, 2),
+            np.cumsum([0, *map(len, pieces)]), _table(flat, 6), np.array(most, np.int64),
+            _table(between, 2),
+        )  # fmt: skip
+
+    def _pieces(self, one: Requirement, letters: Letters) -> list[tuple[int, ...]]:
+        return [
+            (self.shown.is_number(s.term), self.shown.place(s.term),
+             *letters.add(f"{', ' if n else ', but '}{s.label} = "),
+             *letters.add(f" {s.unit}" if s.unit else ""))
+            for n, s in enumerate(one.shown)
         ]  # fmt: skip
-        #: A column has few values that fail, and most of them stay.
-        self.values: dict[tuple[int, Value], str] = {}
-        self.patterns: dict[tuple[int, ...], Pattern] = {}
-        self.whole: dict[tuple[Value, ...], str] = {}
-        self.said: dict[tuple[Value, ...], str] = {}
-        self.doubted: dict[tuple[tuple[int, ...], tuple[bool, ...]], str] = {}
 
-    def failures(self, failed: list[int], columns: Columns, row: int) -> tuple[str, str]:
-        """The places of what fails in a row, and the reasons."""
-        pattern = self._pattern(tuple(failed))
-        key = (pattern.number, *[columns[c][row] for c in pattern.columns])
-        found = self.whole.get(key)
-        if found is None:
-            found = "; ".join([self._failure(n, columns, row) for n in failed])
-            if len(self.whole) >= _MOST_REMEMBERED:
-                self.whole.clear()
-            self.whole[key] = found
-        return pattern.places, found
+    # --- what fails ---
 
-    def _pattern(self, failed: tuple[int, ...]) -> Pattern:
-        found = self.patterns.get(failed)
-        if found is None:
-            columns = sorted({c for n in failed for c in self.shown[n]})
-            places = places_of([self.requirements[n] for n in failed])
-            if len(self.patterns) >= _MOST_REMEMBERED:
-                self.patterns.clear()
-                self.whole.clear()  # its keys are numbers of patterns
-            found = Pattern(len(self.patterns), tuple(columns), places)
-            self.patterns[failed] = found
-        return found
+    def failures(
+        self, batch: Batch, stored: tuple[Array, Array], unmet: Unmet, pool: TextPool
+    ) -> tuple[Array, Array]:
+        """The codes of the places that fail rows, and of the reasons."""
+        numbers, known = stored
+        codes = [
+            _truth_codes(numbers[n], pool)
+            for n, term in enumerate(self.shown.stored)
+            if term.type == BOOLEAN
+        ]
+        codes += [_text_codes(term, batch, pool) for term in self.shown.others]
+        values = Values(numbers, known, _table(codes, len(batch)))
+        failed, reasons = np.empty(len(batch), np.int64), np.empty(len(batch), np.int64)
+        longest = max(int(pool.texts.places[:, 1].max()), LONGEST)
+        shown = np.diff(self.wording.first)
+        room = int((self.wording.most + shown * longest)[unmet.requirements].sum())
+        start = 0
+        while start < len(batch):
+            pool.make_room(room)
+            start = say_failures(
+                self.wording, unmet, values, (failed, reasons), pool.texts, start, longest
+            )
+        for row in np.flatnonzero(reasons == UNSURE).tolist():
+            ones = [self.requirements[n] for n in _of_row(unmet, row)]
+            reasons[row] = _code(failures(ones, _names(batch, row)), pool)
+        return failed, reasons
 
-    def _failure(self, number: int, columns: Columns, row: int) -> str:
-        values = tuple([columns[c][row] for c in self.shown[number]])
-        key = (number, *values)
-        found = self.said.get(key)
-        if found is None:
-            words = [self._value(one, number, values, columns, row) for one in self.spoken[number]]
-            found = failure_of(self.requirements[number], words)
-            if len(self.said) >= _MOST_REMEMBERED:
-                self.said.clear()
-            self.said[key] = found
-        return found
+    # --- what is not known ---
 
-    def _value(
-        self, one: Spoken, number: int, values: tuple[Value, ...], columns: Columns, row: int
-    ) -> str:
-        if one.column is None:
-            names = dict(zip((self.read[c] for c in self.shown[number]), values, strict=True))
-            return f"{one.shown.label} = {shown_value(one.shown, names)}"
-        value = columns[one.column][row]
-        key = (one.number, value)
-        found = self.values.get(key)
-        if found is None:
-            names = {self.read[one.column]: value}
-            found = f"{one.shown.label} = {shown_value(one.shown, names)}"
-            if len(self.values) >= _MOST_REMEMBERED:
-                self.values.clear()
-            self.values[key] = found
-        return found
+    def doubts(
+        self, batch: Batch, known: Array, unmet: Unmet, pool: TextPool
+    ) -> tuple[Array, Array]:
+        """The codes of no places, and of what is not known: once for each different case."""
+        waiting = np.zeros((len(batch), len(self.requirements)), np.bool_)
+        waiting[np.repeat(np.arange(len(batch)), np.diff(unmet.first)), unmet.requirements] = True
+        others = [_is_known(term, batch) for term in self.all.others]
+        bits = np.packbits(np.column_stack([waiting, known.T, *others]), axis=1)
+        words = np.zeros((len(batch), -(-bits.shape[1] // 8)), np.int64)
+        words.view(np.uint8)[:, : bits.shape[1]] = bits
+        cases = IdTable(words.shape[1]).ids(words)
+        _, first = np.unique(cases, return_index=True)
+        said = [
+            _code(doubts([self.requirements[n] for n in _of_row(unmet, row)], _names(batch, row)),
+                  pool)
+            for row in first.tolist()
+        ]  # fmt: skip
+        return np.full(len(batch), _code("", pool)), np.array(said, np.int64)[cases]
 
-    def doubts(self, undecided: list[int], columns: Columns, row: int) -> tuple[str, str]:
-        """What is not known in a row; it depends on nothing else."""
-        key = (tuple(undecided), tuple([column[row] is None for column in columns]))
-        found = self.doubted.get(key)
-        if found is None:
-            names = {name: column[row] for name, column in zip(self.read, columns, strict=True)}
-            found = doubts([self.requirements[n] for n in undecided], names)
-            if len(self.doubted) >= _MOST_REMEMBERED:
-                self.doubted.clear()
-            self.doubted[key] = found
-        return "", found
+
+def _table(rows: list[Any], width: int) -> Array:
+    return np.array(rows, np.int64).reshape(-1, width)
+
+
+def _of_row(unmet: Unmet, row: int) -> list[int]:
+    found: list[int] = unmet.requirements[unmet.first[row] : unmet.first[row + 1]].tolist()
+    return found
+
+
+def _names(batch: Batch, row: int) -> dict[str, Any]:
+    return dict(zip(batch.schema.names, batch.slice(row, row + 1).rows()[0], strict=True))
+
+
+def _code(text: str, pool: TextPool) -> int:
+    return int(pool.codes(pa.array([text], pa.string()))[0])
+
+
+def _truth_codes(truths: Array, pool: TextPool) -> Array:
+    return pool.codes(pa.array(_TRUTHS, pa.string()))[truths.astype(np.int64)]
+
+
+def _text_codes(term: Term, batch: Batch, pool: TextPool) -> Array:
+    """The codes of a value as it is shown, without its unit; -1 where it is not known."""
+    if isinstance(term, Column) and term.type.kind is Kind.TEXT:
+        return pool.codes(batch.column(term.name).values)
+    if isinstance(term, Column) and term.type.kind is Kind.INTEGER:
+        return pool.codes(batch.column(term.name).to_arrow().cast(pa.string()))
+    shown, names = Shown("", "", term), batch.schema.names
+    if isinstance(term, Column):
+        vector = batch.column(term.name)
+        values, places = np.unique(vector.values, return_inverse=True)
+        texts = [shown_value(shown, {term.name: v}) for v in values.tolist()]
+        codes = pool.codes(pa.array(texts, pa.string()))[places]
+        return np.where(vector.mask(), codes, -1)
+    rows = [dict(zip(names, row, strict=True)) for row in batch.rows()]
+    said = [None if evaluate(term, row) is None else shown_value(shown, row) for row in rows]
+    return pool.codes(pa.array(said, pa.string()))
+
+
+def _is_known(term: Term, batch: Batch) -> Array:
+    if isinstance(term, Column):
+        return batch.column(term.name).mask()
+    rows = [dict(zip(batch.schema.names, row, strict=True)) for row in batch.rows()]
+    return np.array([evaluate(term, row) is not None for row in rows], np.bool_)
+
+
+def unmet_of(first: Array, requirements: Array, rows: Array) -> Unmet:
+    """The requirements that some rows do not meet, of all rows that there are."""
+    counts = np.diff(first)[rows]
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    places = np.repeat(first[rows] - starts[:-1], counts) + np.arange(starts[-1])
+    return Unmet(frozen(starts), frozen(requirements[places]))

@@ -2,80 +2,100 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
 import numpy as np
 
 from millstream.calculus.functions import Lookup
-from millstream.calculus.types import BOOLEAN, QueueType
-from millstream.kernels import join_loop
+from millstream.calculus.types import BOOLEAN, QueueType, Schema
+from millstream.kernels import lookup_loop as loop
+from millstream.kernels.consolidate import order_of
 from millstream.kernels.interning import Interner, named, part
 from millstream.kernels.join import JoinSide, null_keys, release_keys
-from millstream.kernels.join_loop import LOOKUP_KEY_EXTRA, Answers, Asked
 from millstream.kernels.kernel import Round, State
-from millstream.kernels.loops import frozen, padded
-from millstream.kernels.loops_join import Keys, Side
+from millstream.kernels.lookup_loop import Answers, Asked, Order
+from millstream.kernels.loops import frozen
+from millstream.kernels.loops_join import ROW_EXTRA, Keys, Side
+from millstream.kernels.loops_skip import LEVELS, Lists
 from millstream.kernels.merge import merged_by_time
+from millstream.kernels.pieces import Cursor, Piece, Piecewise, roomfuls
 from millstream.plan.batch import Array, Batch, Vector, empty_batch
 
+#: The loop of a lookup, given where it stands and room for answers.
+Tell = Callable[[Array, Answers], bool]
 
-class LookupKernel:
+
+class LookupKernel(Piecewise):
     """Mutable: the rows of the first input by key, and how many rows the second has of each."""
+
+    key_extra = loop.KEY_EXTRA
+    row_extra = ROW_EXTRA
 
     def __init__(
         self, function: Lookup, input_types: tuple[QueueType, ...], output_count: int
     ) -> None:
         (self.type,) = function.output_types(input_types, output_count)
-        self.nulls_match = function.nulls_match
         self.schema = input_types[0].schema
         ours = tuple(name for name, _ in function.on)
         self.asked = tuple(name for _, name in function.on)
-        self.keys = Interner([self.schema[name] for name in ours], LOOKUP_KEY_EXTRA)
-        self.left = JoinSide(0, self.schema, ours, nulls_match=True)
+        where = function.where
+        compared = ((), ()) if where is None else ((where.ours,), (where.theirs,))
+        self.keys = Interner([self.schema[name] for name in ours], self.key_extra)
+        self.left = JoinSide(
+            0, self.schema, ours, nulls_match=True, first=compared[0], extra=self.row_extra
+        )
+        #: The columns of each side of which null matches nothing.
+        keys = ((), ()) if function.nulls_match else (ours, self.asked)
+        self.strict = (keys[0] + compared[0], keys[1] + compared[1])
 
-    def process(self, inputs: tuple[Batch, ...], round_: Round) -> tuple[Batch, ...]:
+    def pieces(self, inputs: tuple[Batch, ...], round_: Round) -> Iterator[Piece]:
         if not any(len(b) for b in inputs):
-            return (empty_batch(self.type),)
-        batch, alone = self._with_keys(inputs[0], self.left.keys)
-        other, _ = self._with_keys(inputs[1], self.asked)
+            yield Piece(empty_batch(self.type), round_.mark)
+            return
+        batch, alone = _apart(inputs[0], self.strict[0])
+        other, _ = _apart(inputs[1], self.strict[1])
         left = self.left.changes(batch, self.keys)
+        tell, forget = self._loop(left, other)
+        for answers, until in self._told(tell, len(batch) + len(other), round_.mark):
+            out = self._batch(answers)
+            if until == round_.mark:
+                forget()
+            if alone is not None:
+                count = int(np.searchsorted(alone.time, until, "right"))
+                first, alone = alone.slice(0, count), alone.slice(count, len(alone))
+                out = merged_by_time([self._without_match(first), out], self.type)
+            yield Piece(out, until)
+
+    def _loop(self, left: Side, other: Batch) -> tuple[Tell, Callable[[], None]]:
+        """What tells the answers, and what forgets whatever is gone afterwards."""
         ids = self.keys.ids([other.column(n) for n in self.asked], len(other))
         assert other.weight is not None
         asked = Asked(frozen(other.time), ids, frozen(other.weight), np.empty(len(other), np.int64))
-        answers, size = self._loop(left, asked)
-        out = self._batch(Answers(*(a[:size] for a in answers)))
-        self._release(left, ids)
-        if alone is None:
-            return (out,)
-        return (merged_by_time([self._without_match(alone), out], self.type),)
+        # The right side may have made the table of keys grow.
+        keys = Keys(self.keys.table.records, self.keys.codec.width)
+        return (
+            lambda cursor, answers: loop.lookup_changes(left, asked, keys, cursor, answers),
+            lambda: self._release(left, ids),
+        )
 
-    def _with_keys(self, batch: Batch, names: tuple[str, ...]) -> tuple[Batch, Batch | None]:
-        """The rows that can match at all, and those that cannot."""
-        has_null = None if self.nulls_match else null_keys(batch, names)
-        if has_null is None:
-            return batch, None
-        return batch.take(np.flatnonzero(~has_null)), batch.take(np.flatnonzero(has_null))
+    def _told(self, tell: Tell, changes: int, mark: int) -> Iterator[tuple[Answers, int]]:
+        size = max(self.room(changes), loop.LEAST_ROOM)
+        answers = Answers(*(np.empty(size, np.int64) for _ in Answers._fields))
+        cursor = np.zeros(loop.CURSOR, np.int64)
+        where = Cursor(cursor, loop.SIZE, loop.NOW)
+        return roomfuls(lambda: tell(cursor, answers), where, answers, mark)
 
     def _without_match(self, batch: Batch) -> Batch:
         answer = Vector(BOOLEAN, np.zeros(len(batch), np.bool_))
         return Batch(self.type, batch.time, (*batch.columns, answer), batch.weight)
-
-    def _loop(self, left: Side, asked: Asked) -> tuple[Answers, int]:
-        cursor = np.zeros(join_loop.CURSOR, np.int64)
-        # The right side may have made the table of keys grow.
-        keys = Keys(self.keys.table.records, self.keys.codec.width)
-        room = 2 * (len(left.time) + len(asked.time)) + 64
-        answers = Answers(*(np.empty(room, np.int64) for _ in Answers._fields))
-        while not join_loop.lookup_changes(left, asked, keys, cursor, answers):
-            room *= 2
-            answers = Answers(*(padded(a, room) for a in answers))
-        return answers, int(cursor[join_loop.SIZE])
 
     def _batch(self, answers: Answers) -> Batch:
         columns = self.left.columns(self.schema.names, answers.rows, self.keys)
         found = Vector(BOOLEAN, answers.found.astype(np.bool_))
         return Batch(self.type, answers.time, (*columns, found), answers.weight)
 
-    def _release(self, left: Side, ids: Array) -> None:
-        used = np.concatenate([left.records[left.rows, 0], ids])
+    def _release(self, left: Side, used: Array) -> None:
+        used = np.concatenate([left.records[left.rows, 0], used])
         self.left.release(left.rows)
         release_keys(self.keys, used)
 
@@ -89,5 +109,76 @@ class LookupKernel:
         self.keys.restore(part(state, "keys."))
         self.left.rows.restore(part(state, "left."))
 
-    def faults(self) -> dict[str, int]:
-        return {}
+
+class CompareKernel(LookupKernel):
+    """Mutable: the rows of both inputs by key, and in the order of the values compared."""
+
+    key_extra = loop.ORDERED_KEY_EXTRA
+    row_extra = loop.ORDERED_ROW_EXTRA
+
+    def __init__(
+        self, function: Lookup, input_types: tuple[QueueType, ...], output_count: int
+    ) -> None:
+        super().__init__(function, input_types, output_count)
+        assert function.where is not None
+        needed = {*self.asked, function.where.theirs}
+        theirs = Schema(tuple(f for f in input_types[1].schema if f.name in needed))
+        self.right = JoinSide(
+            1, theirs, self.asked, nulls_match=True, first=(function.where.theirs,),
+            extra=self.row_extra,
+        )  # fmt: skip
+        self.allows_equal = "=" in function.where.order
+        #: Rows to which a small value applies come first if they must be less than it.
+        self.sign = 1 if function.where.order[0] == "<" else -1
+        self.heads = np.zeros((2, LEVELS), np.int64)
+
+    def _loop(self, left: Side, other: Batch) -> tuple[Tell, Callable[[], None]]:
+        right = self.right.changes(other, self.keys)
+        keys = Keys(self.keys.table.records, self.keys.codec.width)
+        lists = (self._lists(self.left, self.sign), self._lists(self.right, -self.sign))
+        order = Order(*lists, self.allows_equal)
+
+        def forget() -> None:
+            self._release(left, right.records[right.rows, 0])
+            self.right.release(right.rows)
+
+        return (
+            lambda cursor, answers: loop.compare_changes(
+                left, right, keys, order, (cursor, answers)
+            ),
+            forget,
+        )
+
+    def _lists(self, side: JoinSide, sign: int) -> Lists:
+        """Rows by the number of their key, then by the value compared."""
+        codec = side.rows.codec
+        is_text, texts = order_of(codec)
+        return Lists(
+            side.rows.table.records, self.heads[side.number], codec.width + loop.LINKS,
+            np.array([1, sign], np.int64), is_text[:2], texts, np.empty(LEVELS, np.int64),
+            codec.columns,
+        )  # fmt: skip
+
+    def snapshot(self) -> State:
+        right = named("right.", self.right.rows.snapshot())
+        return super().snapshot() | right | {"heads": self.heads.copy()}
+
+    def restore(self, state: State) -> None:
+        super().restore(state)
+        self.right.rows.restore(part(state, "right."))
+        self.heads = np.array(state["heads"], np.int64).reshape(2, LEVELS)
+
+
+def _apart(batch: Batch, names: tuple[str, ...]) -> tuple[Batch, Batch | None]:
+    """The rows that can match at all, and those that cannot."""
+    has_null = null_keys(batch, names)
+    if has_null is None:
+        return batch, None
+    return batch.take(np.flatnonzero(~has_null)), batch.take(np.flatnonzero(has_null))
+
+
+def lookup_kernel(
+    function: Lookup, input_types: tuple[QueueType, ...], output_count: int
+) -> LookupKernel:
+    kernel = LookupKernel if function.where is None else CompareKernel
+    return kernel(function, input_types, output_count)

@@ -6,15 +6,12 @@ status that is looked for. Text in between has fifteen digits, so numbers are ro
 
 from __future__ import annotations
 
-import math
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from millstream.compiled import inlined, tight
-from millstream.kernels.loops_peaks import greatest_same, least_same
-from millstream.kernels.loops_sums import two_product, two_sum
+from millstream.compiled import inlined, lent, tight
+from millstream.formulas import rounding
 from millstream.kernels.loops_tree import tree_count
 from millstream.kernels.loops_window import (
     EMPTIES,
@@ -29,47 +26,9 @@ from millstream.plan.batch import Array
 #: What is done with the number: it is meant itself, or the text of it after an operator.
 ITSELF, EQUAL, UNEQUAL, LESS, GREATER, AT_MOST, AT_LEAST = range(7)
 _EMPTY, _FIRST_ERROR = 2, 10
-_MOST_DIGITS = 14
-#: Powers of ten as two floats each. Numbers beyond these are left as they are.
-_POWERS = 270
-_HIGH = np.array([float(10**n) for n in range(_POWERS + 1)])
-_LOW = np.array([float(10**n - Fraction(float(10**n))) for n in range(_POWERS + 1)])
 
-
-@inlined
-def _scaled(x: Any, power: Any) -> Any:
-    """A number times a power of ten, as two floats."""
-    if power >= 0:
-        product, rest = two_product(x, _HIGH[power])
-        return two_sum(product, rest + x * _LOW[power])
-    quotient = x / _HIGH[-power]
-    product, rest = two_product(quotient, _HIGH[-power])
-    left = ((x - product) - rest) - quotient * _LOW[-power]
-    return two_sum(quotient, left / _HIGH[-power])
-
-
-@tight
-def fifteen_digits(x: Any) -> Any:
-    """The number that is shown for a number."""
-    size = abs(x)
-    if size == 0.0 or (size < 1e15 and size == math.floor(size)):
-        return x
-    if not 1e-250 < size < 1e250:
-        return x
-    power = _MOST_DIGITS - np.int64(math.floor(math.log10(size)))
-    high, low = _scaled(size, power)
-    while high + low >= 1e15:
-        power -= 1
-        high, low = _scaled(size, power)
-    while high + low < 1e14:
-        power += 1
-        high, low = _scaled(size, power)
-    whole = math.floor(high)
-    beyond = ((high - whole) - 0.5) + low
-    if beyond > 0.0 or (beyond == 0.0 and whole % 2.0 == 1.0):
-        whole += 1.0
-    high, _ = _scaled(float(whole), -power)
-    return -high if x < 0.0 else high
+_shown: Any = lent(rounding.shown_number)
+_last_same: Any = lent(rounding.last_same)
 
 
 @tight
@@ -83,8 +42,8 @@ def criterion_bounds(kind: int, x: Any, status: Any) -> Any:
         is_looked_for = kind in (EQUAL, UNEQUAL)
         return np.int64(_EMPTY if is_looked_for else 0), np.inf, -np.inf, is_other
     if kind != ITSELF:
-        x = fifteen_digits(x)
-    low, high = least_same(x), greatest_same(x)
+        x = _shown(x)
+    low, high = _last_same(x, -1.0), _last_same(x, 1.0)
     if kind == LESS:
         low, high = -np.inf, np.nextafter(low, -np.inf)
     elif kind == GREATER:

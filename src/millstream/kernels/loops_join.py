@@ -10,9 +10,9 @@ from millstream.kernels.loops import NEXT as SOON
 from millstream.plan.batch import Array
 
 #: What is kept with each row after its words: how often it is present, how often it was
-#: before this instant, its neighbours in the list of its key (links: number plus one, or
-#: zero), and whether this instant has changed it.
-ROWS, BEFORE, NEXT, PREVIOUS, IS_TOUCHED = range(5)
+#: before this instant, whether this instant has changed it, and its neighbours in the list
+#: of its key (links: number plus one, or zero).
+ROWS, BEFORE, IS_TOUCHED, NEXT, PREVIOUS = range(5)
 ROW_EXTRA = 5
 
 #: What is kept with each key after its words: how many rows are in its lists, and links

@@ -25,7 +25,7 @@ BLOCK = 512
 
 (LOAD, LOAD_TRUTH, CONSTANT, TRUTH, ADD, SUBTRACT, MULTIPLY, DIVIDE, NEGATE, ABSOLUTE,
  EQUAL, UNEQUAL, LESS, AT_MOST, IS, IS_NOT, BELOW, ABOVE, UP_TO, FROM,
- AND, OR, NOT, IS_NULL, SKIP, JUDGE) = range(26)  # fmt: skip
+ AND, OR, NOT, IS_NULL, UNLESS, SKIP, JUDGE, STORE, STORE_TRUTH) = range(29)  # fmt: skip
 
 FALSE, UNKNOWN, TRUE = 0, 1, 2
 
@@ -46,6 +46,42 @@ class Found(NamedTuple):
     row: Array
     requirement: Array
     outcome: Array
+
+
+class Stored(NamedTuple):
+    """Values to be looked at from outside, and where they are known; a column per row."""
+
+    numbers: Array
+    known: Array
+
+
+@tight
+def _leaf(
+    code: Code,
+    n: int,
+    given: tuple[Array, Array, Array],
+    block: Array,
+    number: Array,
+    mask: Array,
+    truth: Array,
+) -> None:
+    """What is given: columns of numbers with masks, columns of truth, constants."""
+    columns, there, truths = given
+    a, c = code.first[n], code.target[n]
+    if code.operation[n] == LOAD:
+        for j in range(block.size):
+            number[c, j] = columns[a, block[j]]
+            mask[c, j] = there[a, block[j]]
+    elif code.operation[n] == LOAD_TRUTH:
+        for j in range(block.size):
+            truth[c, j] = truths[a, block[j]]
+    elif code.operation[n] == CONSTANT:
+        for j in range(block.size):
+            number[c, j] = code.constant[n]
+            mask[c, j] = code.second[n] == 1
+    else:
+        for j in range(block.size):
+            truth[c, j] = a
 
 
 @tight
@@ -139,9 +175,31 @@ def _logic(operation: int, x: Array, y: Array, z: Array, size: int) -> None:
 
 
 @tight
+def _unless(x: Array, xv: Array, y: Array, z: Array, zv: Array, size: int) -> None:
+    """A number, or zero where something is true."""
+    for j in range(size):
+        z[j] = 0.0 if y[j] == TRUE else x[j]
+        zv[j] = xv[j] | (y[j] == TRUE)
+
+
+@tight
 def _missing(xv: Array, z: Array, size: int) -> None:
     for j in range(size):
         z[j] = 0 if xv[j] else 2
+
+
+@tight
+def _store(x: Array, xv: Array, stored: Stored, place: int, start: int, size: int) -> None:
+    for j in range(size):
+        stored.numbers[place, start + j] = x[j]
+        stored.known[place, start + j] = xv[j]
+
+
+@tight
+def _store_truth(x: Array, stored: Stored, place: int, start: int, size: int) -> None:
+    for j in range(size):
+        stored.numbers[place, start + j] = x[j]
+        stored.known[place, start + j] = x[j] != UNKNOWN
 
 
 @tight
@@ -187,14 +245,43 @@ def _larger(found: Found, used: int, room: int) -> Found:
 
 
 @compiled
+def by_row(found: Found, rows: int) -> tuple[Array, Array, Array]:
+    """Where the requirements of each row begin, all of them, and which rows fail one.
+
+    What fails leaves what is not known unsaid. Requirements of a row come in their order.
+    """
+    fails = np.zeros(rows, np.bool_)
+    for i in range(found.row.size):
+        fails[found.row[i]] |= found.outcome[i] == FALSE
+    first = np.zeros(rows + 1, np.int64)
+    for i in range(found.row.size):
+        if (found.outcome[i] == FALSE) == fails[found.row[i]]:
+            first[found.row[i] + 1] += 1
+    for row in range(rows):
+        first[row + 1] += first[row]
+    requirements = np.empty(first[rows], np.int64)
+    used = first[:rows].copy()
+    for i in range(found.row.size):
+        row = found.row[i]
+        if (found.outcome[i] == FALSE) == fails[row]:
+            requirements[used[row]] = found.requirement[i]
+            used[row] += 1
+    return first, requirements, fails
+
+
+@compiled
 def judge_rows(
-    code: Code, columns: Array, there: Array, truths: Array, order: Array, registers: int, bank: int
+    code: Code,
+    given: tuple[Array, Array, Array],
+    order: Array,
+    registers: tuple[int, int],
+    stored: Stored,
 ) -> Found:
-    """Run the code on all rows in an order: columns of numbers with masks, and of truth."""
+    """Run the code on rows in an order: columns of numbers with masks, and of truth."""
     rows = len(order)
-    number = np.empty((registers, BLOCK), np.float64)
-    mask = np.empty((registers, BLOCK), np.bool_)
-    truth = np.empty((bank, BLOCK), np.uint8)
+    number = np.empty((registers[0], BLOCK), np.float64)
+    mask = np.empty((registers[0], BLOCK), np.bool_)
+    truth = np.empty((registers[1], BLOCK), np.uint8)
     found = Found(np.empty(1024, np.int64), np.empty(1024, np.int64), np.empty(1024, np.uint8))
     used = 0
     for start in range(0, rows, BLOCK):
@@ -205,18 +292,8 @@ def judge_rows(
             operation = code.operation[n]
             a, b, c = code.first[n], code.second[n], code.target[n]
             n += 1
-            if operation == LOAD:
-                for j in range(size):
-                    number[c, j] = columns[a, block[j]]
-                    mask[c, j] = there[a, block[j]]
-            elif operation == LOAD_TRUTH:
-                for j in range(size):
-                    truth[c, j] = truths[a, block[j]]
-            elif operation == CONSTANT:
-                number[c, :size] = code.constant[n - 1]
-                mask[c, :size] = b == 1
-            elif operation == TRUTH:
-                truth[c, :size] = a
+            if operation <= TRUTH:
+                _leaf(code, n - 1, given, block, number, mask, truth)
             elif operation <= ABSOLUTE:
                 _arithmetic(operation, number[a], mask[a], number[b], mask[b],
                             number[c], mask[c], size)  # fmt: skip
@@ -231,6 +308,12 @@ def judge_rows(
             elif operation == SKIP:
                 if _is_false(truth[a], size):
                     n = c
+            elif operation == UNLESS:
+                _unless(number[a], mask[a], truth[b], number[c], mask[c], size)
+            elif operation == STORE:
+                _store(number[a], mask[a], stored, c, start, size)
+            elif operation == STORE_TRUTH:
+                _store_truth(truth[a], stored, c, start, size)
             else:
                 count = _unmet(truth[a], truth[b], size)
                 if used + count > len(found.row):

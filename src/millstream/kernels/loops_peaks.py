@@ -1,9 +1,9 @@
 """Compiled loops that search a window by place: the first or the last value below a bound.
 
 Over the places of a window's ring, whose number is a power of two, stands a tree: each node has
-the least value of the two below it. The words of its nodes lie in the elements, one in each; what
-is no number counts as infinite. To enter a value costs as many steps as the tree is high, to
-leave nothing: who searches says between which positions.
+the least value of the two below it, or of the values with the other sign. The words of its nodes
+lie in the elements, one in each; what is no number counts as infinite. To enter a value costs as
+many steps as the tree is high, to leave nothing: who searches says between which positions.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from millstream.kernels.loops_window import (
     STATUSES,
     VALUES,
     place_of,
-    same,
 )
 from millstream.plan.batch import Array
 
@@ -30,15 +29,15 @@ _FIRST_ERROR, _NA = 10, 16
 
 @inlined
 def _peak(row: Array, pool: Array, floats: Array, tree: Any, node: Any) -> Any:
-    """The least value from a node down; a tree is (group, stride, word, column)."""
-    group, stride, word, column = tree
+    """The least value from a node down; a tree is (group, stride, word, column, sign)."""
+    group, stride, word, column, sign = tree
     size, base = row[group + CAPACITY], row[group + BASE]
     if node < size:
         return floats[base + node * stride + word]
     at = base + (node - size) * stride
     if (pool[at + STATUSES] >> (8 * column)) & 0xFF != 0:
         return np.inf
-    return floats[at + VALUES + column]
+    return floats[at + VALUES + column] * sign
 
 
 @tight
@@ -148,27 +147,26 @@ def _number(row: Array, floats: Array, tree: Any, position: Any) -> Any:
 
 
 @inlined
-def least_same(x: Any) -> Any:
-    """The least number that is the same as one as far as Excel compares."""
-    found = x
-    while found != 0.0 and same(np.nextafter(found, -np.inf), x):
-        found = np.nextafter(found, -np.inf)
-    return found
-
-
-@inlined
-def greatest_same(x: Any) -> Any:
-    found = x
-    while found != 0.0 and same(np.nextafter(found, np.inf), x):
-        found = np.nextafter(found, np.inf)
-    return found
+def _last_of_run(
+    row: Array, pool: Array, floats: Array, tree: Any, turned: Any, place: Any, x: Any
+) -> Any:
+    """The last of the equal numbers that follow one; what is no number is passed over."""
+    end = row[tree[0] + SEEN]
+    greater = first_below(row, pool, floats, turned, place, end, -x)
+    end = greater if greater >= 0 else end
+    less = first_below(row, pool, floats, tree, place, end, x)
+    return last_below(row, pool, floats, tree, place, less if less >= 0 else end, np.inf)
 
 
 @tight
 def window_match_below(
-    row: Array, pool: Array, floats: Array, tree: Any, x: Any, status: Any
+    row: Array, pool: Array, floats: Array, tree: Any, turned: Any, x: Any, status: Any
 ) -> Any:
-    """MATCH with mode 1: by halving, as if the numbers rose; what is no number is passed over."""
+    """MATCH with mode 1: by halving, as if the numbers rose; what is no number is passed over.
+
+    Where it meets the number it goes on to the last of the equal ones that follow; `turned` is the
+    tree of the greatest values.
+    """
     if status >= _FIRST_ERROR:
         return 0.0, status
     first = row[tree[0] + FIRST]
@@ -180,7 +178,10 @@ def window_match_below(
             high = middle - 1
             continue
         value = _number(row, floats, tree, probe)
-        if value <= x or same(value, x):
+        if value == x:
+            best = _last_of_run(row, pool, floats, tree, turned, probe, x)
+            break
+        if value < x:
             best = probe
             low = probe + 1
         else:
@@ -196,8 +197,7 @@ def window_match_above(
     if status >= _FIRST_ERROR:
         return 0.0, status
     first, end = row[tree[0] + FIRST], row[tree[0] + SEEN]
-    beyond = np.nextafter(greatest_same(x), np.inf)
-    found = first_below(row, pool, floats, tree, first, end, beyond)
-    if found < 0 or not same(_number(row, floats, tree, found), x):
+    found = first_below(row, pool, floats, tree, first, end, np.nextafter(x, np.inf))
+    if found < 0 or _number(row, floats, tree, found) != x:
         found = last_below(row, pool, floats, tree, first, found if found >= 0 else end, np.inf)
     return (float(found - first + 1), 0) if found >= 0 else (0.0, _NA)

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from millstream.compiled import inlined, tight
 from millstream.kernels.loops_text import Texts, compare_texts
 from millstream.plan.batch import Array
@@ -19,9 +21,10 @@ LEVELS = 12
 class Lists(NamedTuple):
     """All levels. `links` is where in a record the links of a row begin.
 
-    Rows are ordered by their words, column by column; the sign of a column is -1 where
-    the order is downwards. `path` is room for one row per level; after a row has been
-    looked for it has the rows before it.
+    Rows are ordered by their first words, column by column; the sign of a column is -1
+    where the order is downwards. `nulls` is where in a record the bits for nulls begin.
+    `path` is room for one row per level; after a row has been looked for it has the rows
+    before it.
     """
 
     records: Array
@@ -31,14 +34,15 @@ class Lists(NamedTuple):
     is_text: Array
     texts: Texts
     path: Array
+    nulls: int
 
 
 @tight
 def compare_rows(one: Any, other: Any, lists: Lists) -> Any:
-    """The sign of the order of two rows; null is less than all else."""
-    words, columns = lists.records, lists.signs.size
-    for j in range(columns):
-        null_word = columns + j // 63
+    """The sign of the order of two rows; null is less than all else, equals go by number."""
+    words = lists.records
+    for j in range(lists.signs.size):
+        null_word = lists.nulls + j // 63
         a_null = (words[one, null_word] >> (j % 63)) & 1
         b_null = (words[other, null_word] >> (j % 63)) & 1
         if a_null != b_null:
@@ -48,7 +52,7 @@ def compare_rows(one: Any, other: Any, lists: Lists) -> Any:
             if lists.is_text[j]:
                 return compare_texts(a, b, lists.texts) * lists.signs[j]
             return -lists.signs[j] if a < b else lists.signs[j]
-    return 0
+    return np.sign(one - other)
 
 
 @inlined
@@ -64,7 +68,7 @@ def _height(row: Any) -> Any:
 
 
 @inlined
-def _next(row: Any, level: Any, lists: Lists) -> Any:
+def next_row(row: Any, level: Any, lists: Lists) -> Any:
     """The link after a row, or after the head for -1."""
     if row < 0:
         return lists.heads[level]
@@ -77,10 +81,10 @@ def _find(row: Any, lists: Lists) -> None:
     before = -1
     for k in range(LEVELS):
         level = LEVELS - 1 - k
-        following = _next(before, level, lists)
+        following = next_row(before, level, lists)
         while following != 0 and compare_rows(following - 1, row, lists) < 0:
             before = following - 1
-            following = _next(before, level, lists)
+            following = next_row(before, level, lists)
         lists.path[level] = before
 
 
@@ -97,7 +101,7 @@ def insert_row(row: Any, lists: Lists) -> None:
     _find(row, lists)
     for level in range(_height(row)):
         before = lists.path[level]
-        lists.records[row, lists.links + level] = _next(before, level, lists)
+        lists.records[row, lists.links + level] = next_row(before, level, lists)
         _link(before, level, row + 1, lists)
 
 

@@ -19,6 +19,7 @@ from numba.extending import intrinsic
 
 from millstream.calculus.functions import SQUARABLE
 from millstream.compiled import inlined, tight
+from millstream.formulas import rounding
 from millstream.kernels.loops import FREE, TOP
 from millstream.plan.batch import Array
 
@@ -46,9 +47,11 @@ _FRACTION = np.int64((1 << 52) - 1)
 _TOP_BIT = np.int64(1 << 52)
 _INF_BITS = np.int64(0x7FF0000000000000)
 _LARGE = 2.0**1000
-_SPLIT = 134217729.0  # 2^27 + 1
 _U32 = np.uint64(32)
 _UMASK = np.uint64(0xFFFFFFFF)
+
+two_sum: Any = inlined(rounding.two_sum)
+two_product: Any = inlined(rounding.two_product)
 
 
 def _define_float_of_bits(typing_context: Any, bits: Any) -> Any:
@@ -226,14 +229,6 @@ def clear_sum(cell: Array, wides: Wides) -> None:
 
 
 @inlined
-def two_sum(a: Any, b: Any) -> Any:
-    """The rounded sum and its exact error."""
-    total = a + b
-    part = total - a
-    return total, (a - (total - part)) + (b - part)
-
-
-@inlined
 def _add_once(floats: Array, value: Any) -> Any:
     """Add a finite float to hi + lo; False, and nothing done, if that cannot be exact."""
     hi, error = two_sum(floats[HI], value)
@@ -306,18 +301,6 @@ def sum_in_two(cell: Array, floats: Array, wides: Wides) -> Any:
     lo = wide_round(limbs, slot)
     wide_add(limbs, slot, bits_of_float(hi), 0, 1)
     return hi, lo
-
-
-@inlined
-def two_product(a: Any, b: Any) -> Any:
-    """The rounded product and its exact error."""
-    product = a * b
-    x = a * _SPLIT
-    x = x - (x - a)
-    y = b * _SPLIT
-    y = y - (y - b)
-    p, q = a - x, b - y
-    return product, ((x * y - product) + x * q + p * y) + p * q
 
 
 @inlined

@@ -120,16 +120,19 @@ def _same_text(one: Array, start: int, other: Array, other_start: Any, length: A
 @inlined
 def compare_texts(one: int, other: int, texts: Texts) -> int:
     """The sign of the order of two pooled texts, given by their codes."""
-    if one == other:
-        return 0
-    places, arena = texts.places, texts.arena
-    start, length = places[one, 0], places[one, 1]
-    other_start, other_length = places[other, 0], places[other, 1]
+    return 0 if one == other else compare_pools(one, texts, other, texts)
+
+
+@inlined
+def compare_pools(one: Any, texts: Texts, other: Any, others: Texts) -> Any:
+    """The sign of the order of two texts of different pools, given by their codes."""
+    start, length = texts.places[one, 0], texts.places[one, 1]
+    other_start, other_length = others.places[other, 0], others.places[other, 1]
     for j in range(min(length, other_length)):
-        a, b = arena[start + j], arena[other_start + j]
+        a, b = texts.arena[start + j], others.arena[other_start + j]
         if a != b:
             return -1 if a < b else 1
-    return -1 if length < other_length else 1
+    return np.sign(length - other_length)
 
 
 @tight
@@ -150,41 +153,51 @@ def _prefetch_text(hashes: Array, i: Any, texts: Texts) -> None:
             prefetch(arena, places[(slot & _LOW) - 1, 0])
 
 
+@inlined
+def intern_text(data: Array, begin: Any, length: Any, hash_: Any, texts: Texts) -> Any:
+    """The code of a text; -1 if it is new and the pool must grow first.
+
+    A text that has been written behind what is taken of the arena stays where it is.
+    """
+    slots, places, arena, free, counters = texts
+    mask = slots.size - 1
+    place = hash_ & mask
+    tag = hash_ << 32
+    while True:
+        slot = slots[place]
+        if slot == 0:
+            if is_full(slots, free, counters) or counters[USED] + length > arena.size:
+                return -1
+            code = take_id(free, counters)
+            slots[place] = tag | (code + 1)
+            places[code, 0] = counters[USED]
+            places[code, 1] = length
+            for j in range(length):
+                arena[counters[USED] + j] = data[begin + j]
+            counters[USED] += length
+            return code
+        if (slot ^ tag) & ~_LOW == 0:
+            code = (slot & _LOW) - 1
+            if places[code, 1] == length and _same_text(
+                data, begin, arena, places[code, 0], length
+            ):
+                return code
+        place = (place + 1) & mask
+
+
 @tight
 def intern_texts(column: TextColumn, hashes: Array, start: int, codes: Array, texts: Texts) -> int:
     """Codes of texts from `start` on, -1 for null; stops where the pool must grow."""
     offsets, data, valid = column
-    slots, places, arena, free, counters = texts
-    mask = slots.size - 1
     for i in range(start, codes.size):
         _prefetch_text(hashes, i, texts)
         if valid.size > 0 and not valid[i]:
             codes[i] = -1
             continue
         begin: Any = np.int64(offsets[i])
-        length: Any = np.int64(offsets[i + 1]) - begin
-        place = hashes[i] & mask
-        tag = hashes[i] << 32
-        while True:
-            slot = slots[place]
-            if slot == 0:
-                if is_full(slots, free, counters) or counters[USED] + length > arena.size:
-                    return i
-                code = take_id(free, counters)
-                slots[place] = tag | (code + 1)
-                places[code, 0] = counters[USED]
-                places[code, 1] = length
-                for j in range(length):
-                    arena[counters[USED] + j] = data[begin + j]
-                counters[USED] += length
-                break
-            if (slot ^ tag) & ~_LOW == 0:
-                code = (slot & _LOW) - 1
-                if places[code, 1] == length and _same_text(
-                    data, begin, arena, places[code, 0], length
-                ):
-                    break
-            place = (place + 1) & mask
+        code = intern_text(data, begin, np.int64(offsets[i + 1]) - begin, hashes[i], texts)
+        if code < 0:
+            return i
         codes[i] = code
     return len(codes)
 

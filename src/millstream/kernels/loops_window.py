@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from millstream.compiled import inlined, tight
+from millstream.compiled import inlined, lent, tight
 from millstream.formulas import rounding
 from millstream.kernels.loops_sums import (
     HI,
@@ -45,7 +45,7 @@ QUEUE_FIRST, QUEUE_END = range(2)
 QUEUE = 2
 LEAST_BLOCK = 8
 
-same: Any = inlined(rounding.same_number)
+same: Any = lent(rounding.same_number)
 
 _EMPTY, _FIRST_ERROR = 2, 10
 _DIV0, _VALUE, _REF, _NUM, _NA = 11, 12, 13, 15, 16

@@ -8,11 +8,11 @@ import numpy as np
 
 from millstream.calculus.functions import Duplicate, Merge
 from millstream.calculus.types import QueueType
-from millstream.kernels.kernel import Round, State
+from millstream.kernels.kernel import Round, State, Termless
 from millstream.plan.batch import Array, Batch, concat_batches, empty_batch
 
 
-class Stateless:
+class Stateless(Termless):
     """The base of kernels without state and without terms."""
 
     def snapshot(self) -> State:
@@ -20,9 +20,6 @@ class Stateless:
 
     def restore(self, state: State) -> None:
         pass
-
-    def faults(self) -> dict[str, int]:
-        return {}
 
 
 def without_rank(batch: Batch) -> Batch:

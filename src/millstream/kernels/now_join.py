@@ -6,6 +6,8 @@ each row looks for its partners when it comes, and again when it leaves.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from millstream.calculus.functions import Join
@@ -14,15 +16,16 @@ from millstream.kernels import now_join_loop as loop
 from millstream.kernels.interning import Interner, named, part
 from millstream.kernels.join import JoinSide, null_keys, release_keys
 from millstream.kernels.kernel import Round, State
-from millstream.kernels.loops import frozen, padded
+from millstream.kernels.loops import frozen
 from millstream.kernels.loops_join import KEY_EXTRA, Keys, Side
 from millstream.kernels.merge import without_rank
 from millstream.kernels.now_join_loop import Visitors, Visits
+from millstream.kernels.pieces import Cursor, Piece, Piecewise, roomfuls
 from millstream.kernels.rowstore import restored_batch, stored_batch
 from millstream.plan.batch import Array, Batch, Vector, concat_batches, empty_batch
 
 
-class NowJoinKernel:
+class NowJoinKernel(Piecewise):
     """Mutable: the rows of the relation by key, and the stream's rows of the last instant.
 
     `stream_side` says which input of the join the window is. The step's inputs are the
@@ -55,38 +58,43 @@ class NowJoinKernel:
         """Say what comes, and what goes only where something comes at the same instant."""
         self.only_news = True
 
-    def process(self, inputs: tuple[Batch, ...], round_: Round) -> tuple[Batch, ...]:
+    def pieces(self, inputs: tuple[Batch, ...], round_: Round) -> Iterator[Piece]:
         batch, changes = inputs
         old = len(self.present)
         known = self.keys.size
         rows = concat_batches([self.present, without_rank(self._with_keys(batch))], self.stream)
         if not len(rows) and not len(changes):
-            return (empty_batch(self.type),)
+            yield Piece(empty_batch(self.type), round_.mark)
+            return
         ids = self.keys.ids([rows.column(n) for n in self.stream_keys], len(rows))
         has_strangers = self.keys.size > known
         side = self.side.changes(changes, self.keys)
         leaving = int(np.searchsorted(rows.time, round_.mark, "left"))
         visitors = Visitors(frozen(rows.time), ids, leaving, self.only_news)
-        out = self._batch(rows, self._visits(visitors, old, side))
-        self._release(ids if has_strangers else ids[:0], side)
-        self.present = rows.slice(leaving, len(rows))
-        return (out,)
+        for visits, until in self._told(visitors, old, side, round_.mark):
+            out = self._batch(rows, visits)
+            if until == round_.mark:
+                self._release(ids if has_strangers else ids[:0], side)
+                self.present = rows.slice(leaving, len(rows))
+            yield Piece(out, until)
 
     def _with_keys(self, batch: Batch) -> Batch:
         """Null has no partner."""
         nulls = None if self.nulls_match else null_keys(batch, self.stream_keys)
         return batch if nulls is None else batch.take(np.flatnonzero(~nulls))
 
-    def _visits(self, visitors: Visitors, old: int, side: Side) -> Visits:
+    def _told(
+        self, visitors: Visitors, old: int, side: Side, mark: int
+    ) -> Iterator[tuple[Visits, int]]:
         cursor = np.zeros(loop.CURSOR, np.int64)
         cursor[loop.COMES], cursor[loop.LINK] = old, loop.NOT_ENTERED
         keys = Keys(self.keys.table.records, self.keys.codec.width)
-        room = (2 - self.only_news) * len(visitors.time) + 64
-        visits = Visits(*(np.empty(room, np.int64) for _ in Visits._fields))
-        while not loop.visit_rows(visitors, side, keys, cursor, visits):
-            room *= 2
-            visits = Visits(*(padded(a, room) for a in visits))
-        return Visits(*(a[: cursor[loop.SIZE]] for a in visits))
+        size = self.room(len(visitors.time))
+        visits = Visits(*(np.empty(size, np.int64) for _ in Visits._fields))
+        return roomfuls(
+            lambda: loop.visit_rows(visitors, side, keys, cursor, visits),
+            Cursor(cursor, loop.SIZE, loop.NOW), visits, mark,
+        )  # fmt: skip
 
     def _batch(self, rows: Batch, visits: Visits) -> Batch:
         ours: list[Vector] = [rows.column(n).take(visits.visitors) for n in self.kept]
@@ -111,6 +119,3 @@ class NowJoinKernel:
         self.keys.restore(part(state, "keys."))
         self.side.rows.restore(part(state, "rows."))
         self.present = restored_batch(self.stream, part(state, "present."))
-
-    def faults(self) -> dict[str, int]:
-        return {}

@@ -14,7 +14,7 @@ from millstream.kernels.aggregate import AggregateKernel
 from millstream.kernels.distinct import DistinctKernel
 from millstream.kernels.join import JoinKernel
 from millstream.kernels.judge import JudgeKernel
-from millstream.kernels.lookup import LookupKernel
+from millstream.kernels.lookup import lookup_kernel
 from millstream.kernels.merge import DuplicateKernel, MergeKernel
 from millstream.kernels.roundrobin import RoundRobinJoinKernel, RoundRobinSplitKernel
 from millstream.kernels.top import TopKernel
@@ -29,7 +29,7 @@ KERNELS: dict[type[Function], Callable[..., Any]] = {
     functions.Rows: rows_kernel,
     functions.Latest: rows_kernel,
     functions.Join: JoinKernel,
-    functions.Lookup: LookupKernel,
+    functions.Lookup: lookup_kernel,
     functions.Judge: JudgeKernel,
     functions.Aggregate: AggregateKernel,
     functions.Distinct: DistinctKernel,

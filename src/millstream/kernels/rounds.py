@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from millstream.calculus.functions import Rstream
 from millstream.kernels.build import build_kernel
-from millstream.kernels.kernel import Round, State
+from millstream.kernels.gathered import Gathered, cut_queues, cut_ticks
+from millstream.kernels.kernel import Kernel, Round, State
 from millstream.kernels.memory import keep_freed_memory
+from millstream.kernels.pieces import Piecewise
 from millstream.plan.batch import Array, Batch, distinct_times
 from millstream.plan.ranks import rank_of_mark
 from millstream.plan.steps import Plan, Step
@@ -26,6 +29,8 @@ class StepRunner:
         self.plan = plan
         self.steps = plan.steps if steps is None else steps
         self.kernels = [build_kernel(plan, step) for step in self.steps]
+        self.followed = _followed(self.steps, self.kernels)
+        self.followers = frozenset(self.followed.values())
         self.behind = plan.inputs_behind()
         self.has_ticks = any(isinstance(op.function, Rstream) for op in plan.program.operators)
 
@@ -39,15 +44,59 @@ class StepRunner:
 
     def round(
         self, arrivals: dict[str, Batch], mark: int, ticks: dict[str, Array]
-    ) -> dict[str, Batch]:
-        """Run every step once on all items up to a mark; returns what nobody here reads."""
-        queues = dict(arrivals)
-        for step, kernel in zip(self.steps, self.kernels, strict=True):
+    ) -> Iterator[dict[str, Batch]]:
+        """Run every step on all items up to a mark; gives what nobody here reads.
+
+        Where a step makes very much, it comes in parts of whole instants, one after the other.
+        """
+        return self._from(0, dict(arrivals), mark, ticks)
+
+    def _from(
+        self, first: int, queues: dict[str, Batch], mark: int, ticks: dict[str, Array]
+    ) -> Iterator[dict[str, Batch]]:
+        """Run the steps from some number on."""
+        for number in range(first, len(self.steps)):
+            if number in self.followers:
+                continue  # it has run with the step that it follows
+            step = self.steps[number]
             inputs = tuple(queues.pop(q) for q in step.inputs)
-            outputs = kernel.process(inputs, Round(mark, self._ticks(step, ticks)))
-            for queue, batch in zip(step.outputs, outputs, strict=True):
-                queues[queue] = self._ranked(queue, batch)
-        return queues
+            round_ = Round(mark, self._ticks(step, ticks))
+            for made, until in self._made(number, inputs, round_):
+                if until == mark:
+                    queues.update(made)
+                    continue
+                early, queues = cut_queues(queues, until)
+                soon, ticks = cut_ticks(ticks, until)
+                yield from self._from(number + 1, early | made, until, soon)
+        yield queues
+
+    def _made(
+        self, number: int, inputs: tuple[Batch, ...], round_: Round
+    ) -> Iterator[tuple[dict[str, Batch], int]]:
+        """What a step makes, by queue, and up to when that is all; to the mark at last."""
+        kernel = self.kernels[number]
+        if not isinstance(kernel, Piecewise):
+            yield self._named(number, kernel.process(inputs, round_)), round_.mark
+            return
+        gathered = Gathered()
+        follower = self.followed.get(number)
+        for batch, until in kernel.pieces(inputs, round_):
+            made = self._named(number, (batch,))
+            if follower is not None:
+                rows = self.kernels[follower].process(tuple(made.values()), round_)
+                made = self._named(follower, rows)
+            if until == round_.mark and not gathered.size:
+                yield made, until
+                return
+            gathered.add(made)
+            if until == round_.mark or gathered.size > gathered.most:
+                early = gathered.up_to(until)
+                if until == round_.mark or any(map(len, early.values())):
+                    yield early, until
+
+    def _named(self, number: int, outputs: tuple[Batch, ...]) -> dict[str, Batch]:
+        names = self.steps[number].outputs
+        return {q: self._ranked(q, batch) for q, batch in zip(names, outputs, strict=True)}
 
     def _ticks(self, step: Step, ticks: dict[str, Array]) -> Array:
         if not any(isinstance(op.function, Rstream) for op in step.operators):
@@ -75,3 +124,18 @@ class StepRunner:
         for kernel in self.kernels:
             total.update(kernel.faults())
         return total
+
+
+def _followed(steps: Sequence[Step], kernels: Sequence[Kernel]) -> dict[int, int]:
+    """The steps that give pieces, each with the one that takes these row by row, if any.
+
+    What it makes of them is often much less, and no instant needs to be whole for it.
+    """
+    readers = {
+        step.inputs: n for n, step in enumerate(steps) if step.is_row_step and step.fallback is None
+    }
+    return {
+        number: readers[step.outputs]
+        for number, (step, kernel) in enumerate(zip(steps, kernels, strict=True))
+        if isinstance(kernel, Piecewise) and step.outputs in readers
+    }

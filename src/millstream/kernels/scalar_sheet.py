@@ -15,7 +15,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from millstream.compiled import inlined
+from millstream.compiled import inlined, lent
 from millstream.formulas import rounding
 from millstream.plan.batch import Array
 
@@ -28,7 +28,8 @@ NULL, DIV0, VALUE, REF, NAME, NUM, NA = range(10, 17)
 _round_scaled: Any = inlined(rounding.round_scaled)
 _cut_scaled: Any = inlined(rounding.cut_scaled)
 _modulo: Any = inlined(rounding.modulo)
-same: Any = inlined(rounding.same_number)
+_same: Any = lent(rounding.same_number)
+_whole_below: Any = lent(rounding.whole_below)
 
 _VANISHING = 2.0**-50
 
@@ -161,16 +162,16 @@ def percent(a: Any, s: Any) -> Any:
 def compared(a: Any, s: Any, b: Any, t: Any) -> Any:
     """-1, 0 or 1 for two numbers, and the error of one of them."""
     error = first_error(s, t)
-    if same(a, b):
+    if _same(a, b):
         return 0, error
     return (-1 if a < b else 1), error
 
 
 @inlined
-def nearness(a: Any, b: Any) -> Any:
-    """How far apart two finite numbers may be to be the same, as in `same`."""
+def is_clear(a: Any, b: Any) -> Any:
+    """Is it clear how two finite numbers compare, without looking at their digits?"""
     x, y = abs(a), abs(b)
-    return 2.0**-51 * pick(x > y, x, y)
+    return (a == b) | (abs(a - b) > rounding.APART * pick(x > y, x, y))
 
 
 @inlined
@@ -284,7 +285,7 @@ def absolute(x: Any, s: Any) -> Any:
 
 @inlined
 def integer(x: Any, s: Any) -> Any:
-    return checked(np.floor(x), first_error(s, 0))
+    return checked(_whole_below(x), first_error(s, 0))
 
 
 @inlined
@@ -348,8 +349,8 @@ def approximate_place(x: Any, keys: Array) -> Any:
     low, high, best = 0, keys.size - 1, -1
     while low <= high:
         middle = (low + high) // 2
-        if same(keys[middle], x):
-            while middle + 1 < keys.size and same(keys[middle + 1], x):
+        if keys[middle] == x:
+            while middle + 1 < keys.size and keys[middle + 1] == x:
                 middle += 1
             return middle
         if keys[middle] < x:
@@ -361,19 +362,19 @@ def approximate_place(x: Any, keys: Array) -> Any:
 
 
 @inlined
-def place_among(x: Any, bounds: Array) -> Any:
-    """Where the last bound up to x stands, of rising ones; no branch depends on x."""
+def place_among(x: Any, keys: Array) -> Any:
+    """Where the last key up to x stands, of rising ones; no branch depends on x."""
     count = 0
-    if bounds.size <= 16:
-        for n in range(bounds.size):
-            count += bounds[n] <= x
+    if keys.size <= 16:
+        for n in range(keys.size):
+            count += keys[n] <= x
         return count - 1
-    left = bounds.size
+    left = keys.size
     while left > 1:
         half = left // 2
-        count += half if bounds[count + half - 1] <= x else 0
+        count += half if keys[count + half - 1] <= x else 0
         left -= half
-    return count - 1 + (bounds[count] <= x)
+    return count - 1 + (keys[count] <= x)
 
 
 @inlined

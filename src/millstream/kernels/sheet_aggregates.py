@@ -175,9 +175,10 @@ class Aggregates:
                 )
             first = f"row[G{window.group.number} + FIRST]"
             return self.made(f"window_match({window.tree}, {first}, {', '.join(pair(wanted))})")
-        tree = window.group.peak(window.column)
-        near = "window_match_below" if mode > 0 else "window_match_above"
-        return self.made(f"{near}(row, pool, numbers, {tree}, {', '.join(pair(wanted))})")
+        trees, near = window.group.peak(window.column), "window_match_above"
+        if mode > 0:
+            trees, near = f"{trees}, {window.group.peak(window.column, -1)}", "window_match_below"
+        return self.made(f"{near}(row, pool, numbers, {trees}, {', '.join(pair(wanted))})")
 
     def _few(self, node: Node) -> int:
         """A written number of values that is small; otherwise zero."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from dataclasses import dataclass
+from functools import lru_cache
 
 from millstream.calculus.sheets import Sheet, address_text
 from millstream.calculus.types import Kind as ColumnKind
@@ -17,8 +17,6 @@ from millstream.kernels.sheet_source import fed_columns, is_whole, output_kinds,
 _COLUMN_TYPES = {
     Kind.NUMBER: ColumnKind.NUMBER, Kind.TEXT: ColumnKind.TEXT, Kind.BOOLEAN: ColumnKind.BOOLEAN,
 }  # fmt: skip
-#: How many sheets are remembered.
-_MOST = 64
 
 
 @dataclass(frozen=True)
@@ -37,24 +35,8 @@ class Generated:
     texts: tuple[str, ...]
 
 
-_Known = tuple[Sheet, tuple[QueueType, ...], Generated]
-_known: OrderedDict[int, _Known] = OrderedDict()
-
-
+@lru_cache(maxsize=64)
 def generated(function: Sheet, input_types: tuple[QueueType, ...]) -> Generated:
-    """Sheets are told apart by identity: TRUE and 1 are equal in Python, but not in a sheet."""
-    found = _known.get(id(function))
-    if found is not None and found[0] is function and found[1] == input_types:
-        _known.move_to_end(id(function))
-        return found[2]
-    made = _generate(function, input_types)
-    _known[id(function)] = (function, input_types, made)
-    if len(_known) > _MOST:
-        _known.popitem(last=False)
-    return made
-
-
-def _generate(function: Sheet, input_types: tuple[QueueType, ...]) -> Generated:
     texts = Texts()
     texts.number("0")  # an empty cell is shown as
     whole = Compilation(function, input_types, texts)

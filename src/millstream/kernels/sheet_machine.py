@@ -24,6 +24,7 @@ from millstream.calculus.sheets import (
 from millstream.formulas.arrays import Area, Array, Cells, window_of
 from millstream.formulas.evaluate import Context, Names, array_of, value_of
 from millstream.formulas.indexes import AreaIndex
+from millstream.formulas.syntax import Node
 from millstream.formulas.values import NA, Scalar
 from millstream.kernels.window_summary import WindowSummary
 
@@ -153,8 +154,8 @@ class LiveCells:
             return None
         return self.static.index(replace(area, cells=self.static), is_to_last=is_to_last)
 
-    def is_formula(self, sheet: str, row: int, column: int) -> bool:
-        return self.static.is_formula(sheet, row, column)
+    def formula(self, sheet: str, row: int, column: int) -> Node | None:
+        return self.static.formula(sheet, row, column)
 
     def sheet_names(self) -> list[str]:
         return self.static.sheet_names()

@@ -93,7 +93,7 @@ def written_number(node: Node) -> float | None:
             return value
         case Unary("-", operand):
             found = written_number(operand)
-            return None if found is None else -found
+            return None if found is None else 0.0 - found  # there is no minus zero
         case _:
             return None
 

@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import NoReturn
 
 from millstream.formulas.kinds import Kind
-from millstream.formulas.rounding import same_number
+from millstream.formulas.rounding import last_same
 from millstream.formulas.syntax import Binary, Call, Group, Node, Unary
 from millstream.kernels.sheet_formulas import FOLDS, Formulas, Surroundings
 from millstream.kernels.sheet_operands import (
@@ -27,14 +27,7 @@ from millstream.kernels.sheet_operands import (
 
 NUMBER = Kind.NUMBER
 _PLAIN_OPERATORS = ("+", "-", "*", "/")
-#: How numbers are compared that may be next to each other, in one comparison: a choice by the
-#: outcome of one is made without a branch, and which way a branch goes cannot be foreseen.
-NEAR = {
-    "=": "abs({a} - {b}) <= nearness({a}, {b})", "<>": "abs({a} - {b}) > nearness({a}, {b})",
-    "<": "{b} - {a} > nearness({a}, {b})", ">": "{a} - {b} > nearness({a}, {b})",
-    "<=": "{a} - {b} <= nearness({a}, {b})", ">=": "{b} - {a} <= nearness({a}, {b})",
-}  # fmt: skip
-#: The same beside a constant: which numbers are taken for it is known.
+#: How numbers are compared beside a constant: it is known which are taken for it.
 BESIDE = {
     "=": "({a} >= {low}) & ({a} <= {high})", "<>": "({a} < {low}) | ({a} > {high})",
     "<": "{a} < {low}", ">": "{a} > {high}", "<=": "{a} <= {high}", ">=": "{a} >= {low}",
@@ -212,10 +205,12 @@ class PlainFormulas(Formulas):
 
     def _compared_nearly(self, operator: str, a: Operand, b: Operand) -> str:
         if _is_written(b) and not _is_written(a):
-            low, high = first_not_below(float(b.value)), last_not_above(float(b.value))
+            low, high = (last_same(float(b.value), way) for way in (-1.0, 1.0))
             return BESIDE[operator].format(a=a.value, low=repr(low), high=repr(high))
-        self.lines.used.add("nearness")
-        return NEAR[operator].format(a=a.value, b=b.value)
+        # Numbers next to each other, of which the digits decide, are left to careful statements.
+        self.lines.used.add("is_clear")
+        self.checks.append(f"is_clear({a.value}, {b.value})")
+        return f"{a.value} {_EXACT[operator]} {b.value}"
 
     def _call(self, function: str, arguments: tuple[Node, ...]) -> Operand:
         if function == "IF":
@@ -223,6 +218,9 @@ class PlainFormulas(Formulas):
         if function in _PLAIN_FUNCTIONS and len(arguments) == 1:
             x = self.number(self.operand(arguments[0]))
             if _is_number(x):
+                if function == "INT":
+                    self.lines.used.add("is_clear")
+                    self.checks.append(f"is_clear({x.value}, np.rint({x.value}))")
                 return self._made(f"{_PLAIN_FUNCTIONS[function]}({x.value})")
         if function == "MOD" and len(arguments) == 2:
             x, d = (self.number(self.operand(n)) for n in arguments)
@@ -302,11 +300,10 @@ class PlainFormulas(Formulas):
     def place(self, wanted: Operand, keys: tuple[float, ...], *, is_near: bool) -> str:
         """Where a number stands in a table, looked for once."""
         if is_near and list(keys) == sorted(keys):
-            name = self.lines.array(tuple(map(first_not_below, keys)))
             function = "place_among"
         else:
-            name = self.lines.array(keys)
             function = "approximate_place" if is_near else "exact_place"
+        name = self.lines.array(keys)
         found = self.places.get((wanted.value, function + name))
         if found is None:
             self.lines.used.add(function)
@@ -339,19 +336,6 @@ def _is_written(operand: Operand) -> bool:
 
 def _is_zero(operand: Operand) -> bool:
     return _is_written(operand) and float(operand.value) == 0.0
-
-
-def first_not_below(key: float) -> float:
-    """The least number for which a key is not larger: the key, or one next to it."""
-    low, high = key - abs(key) * 2.0**-40 - 2.0**-1000, key
-    while (middle := low + (high - low) / 2) not in (low, high):
-        low, high = (low, middle) if same_number(key, middle) else (middle, high)
-    return high
-
-
-def last_not_above(key: float) -> float:
-    """The greatest number for which a key is not smaller."""
-    return -first_not_below(-key)
 
 
 def least_left(constant: float) -> float | None:

@@ -211,7 +211,7 @@ def _what_stays(bundle: Bundle) -> Node | None:
     What is computed once and then handed down, `IF(C3>4,A3,...)`, knows by it that the rest of
     the rows need not be looked at: it is met in all of them.
     """
-    tests: dict[str, Node] = {}
+    tests: set[Node] = set()
     for cell in bundle.first:
         assert isinstance(cell.rule, Computed)
         match cell.rule.formula:
@@ -220,13 +220,13 @@ def _what_stays(bundle: Bundle) -> Node | None:
                 row + 1,
                 column,
             ) == cell.address:
-                tests[repr(test)] = test
+                tests.add(test)
             case _:
                 return None
         alone = replace(cell, rule=replace(cell.rule, formula=test))
         if any(offset != -1 for _, offset in offsets(alone)):
             return None
-    return next(iter(tests.values())) if len(tests) == 1 else None
+    return tests.pop() if len(tests) == 1 else None
 
 
 def plain_path(whole: Compilation, careful: Path) -> PlainPath | None:

@@ -96,7 +96,7 @@ class Group:
     trees: list[int] = field(default_factory=list)
     modes: list[int] = field(default_factory=list)
     products: list[int] = field(default_factory=list)
-    peaks: list[int] = field(default_factory=list)
+    peaks: list[tuple[int, int]] = field(default_factory=list)
     scans: list[Scan] = field(default_factory=list)
     #: For columns and signs, how many of the first numbers are asked for.
     tops: dict[tuple[int, int], int] = field(default_factory=dict)
@@ -127,9 +127,9 @@ class Group:
     def product(self, column: int) -> str:
         return f"R{self.number}_{_place(self.products, column)}"
 
-    def peak(self, column: int) -> str:
-        """The tree of least values."""
-        return f"P{self.number}_{_place(self.peaks, column)}"
+    def peak(self, column: int, sign: int = 1) -> str:
+        """The tree of the least values; of the greatest with a negative sign."""
+        return f"P{self.number}_{_place(self.peaks, (column, sign))}"
 
     def top(self, column: int, sign: int, count: int) -> str:
         """The queues of the greatest numbers; of the least with a negative sign."""
@@ -192,8 +192,8 @@ class Group:
             lines.append(f"R{g}_{n} = ({start}, {self.stride}, {at}, {word}, {column})")
             at += PRODUCT_ROW
             word += PRODUCT
-        for n, column in enumerate(self.peaks):
-            lines.append(f"P{g}_{n} = ({start}, {self.stride}, {word}, {column})")
+        for n, (column, sign) in enumerate(self.peaks):
+            lines.append(f"P{g}_{n} = ({start}, {self.stride}, {word}, {column}, {sign}.0)")
             word += 1
         for n, ((column, sign), levels) in enumerate(self.tops.items()):
             where = f"{start}, {self.stride}, {at}, {word}, {column}, {sign}.0, {levels}"

@@ -6,6 +6,8 @@ chooses this kernel where both sides are known to be tables.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from millstream.calculus.functions import Join
@@ -16,7 +18,8 @@ from millstream.kernels.interning_text import TextPool
 from millstream.kernels.interning_words import Codec
 from millstream.kernels.join import null_keys
 from millstream.kernels.kernel import Round, State
-from millstream.kernels.loops import dead_ids, frozen, padded
+from millstream.kernels.loops import dead_ids, frozen
+from millstream.kernels.pieces import Cursor, Piece, Piecewise, roomfuls
 from millstream.kernels.table_join_loop import Changes, Keys, Told
 from millstream.plan.batch import Array, Batch, empty_batch
 
@@ -76,7 +79,7 @@ class TableSide:
         self.needed = self.keys.size
 
 
-class TableJoinKernel:
+class TableJoinKernel(Piecewise):
     """Mutable: both tables, and for each key of the second the rows that refer to it."""
 
     def __init__(
@@ -93,19 +96,25 @@ class TableJoinKernel:
         # A key of the second table that has another name leaves as a copy of the first's.
         self.copies = {b: a for a, b in function.on if a != b}
 
-    def process(self, inputs: tuple[Batch, ...], round_: Round) -> tuple[Batch, ...]:
+    def pieces(self, inputs: tuple[Batch, ...], round_: Round) -> Iterator[Piece]:
         left = self._with_keys(inputs[0], self.on)
         right = self._with_keys(inputs[1], self.right.key)
         if not len(left) and not len(right):
-            return (empty_batch(self.type),)
+            yield Piece(empty_batch(self.type), round_.mark)
+            return
         a, b = self._changes(left, right)
-        told, cursor = self._loop(a, b)
-        out = self._batch(Told(*(one[: cursor[loop.SIZE]] for one in told)))
+        cursor = np.zeros(loop.CURSOR, np.int64)
+        for told, until in self._told(a, b, cursor, round_.mark):
+            out = self._batch(told)
+            if until == round_.mark:
+                self._release(a, b, cursor)
+            yield Piece(out, until)
+
+    def _release(self, a: Changes, b: Changes, cursor: Array) -> None:
         self.left.needed += int(cursor[loop.MORE_LEFT])
         self.right.needed += int(cursor[loop.MORE_RIGHT])
         self.left.release(a.ids, loop.REFERS)
         self.right.release(np.concatenate([a.refers, b.ids]), loop.NEEDED)
-        return (out,)
 
     def _with_keys(self, batch: Batch, names: tuple[str, ...]) -> Batch:
         """Null refers to nothing, and nothing refers to it."""
@@ -123,18 +132,17 @@ class TableJoinKernel:
             Changes(frozen(right.time), ids, frozen(right.weight), words[1], _NOBODY),
         )
 
-    def _loop(self, a: Changes, b: Changes) -> tuple[Told, Array]:
+    def _told(self, a: Changes, b: Changes, cursor: Array, mark: int) -> Iterator[tuple[Told, int]]:
         width = self.left.keys.codec.width + self.left.codec.width + self.right.codec.width
-        room = len(a.time) + 2 * len(b.time) + 64
+        size = self.room(len(a.time) + len(b.time))
         told = Told(
-            np.empty(room, np.int64), np.empty(room, np.int64), np.empty((room, width), np.int64)
+            np.empty(size, np.int64), np.empty(size, np.int64), np.empty((size, width), np.int64)
         )
-        cursor = np.zeros(loop.CURSOR, np.int64)
         keys = self.left.loop_keys(), self.right.loop_keys()
-        while not loop.join_tables(a, b, *keys, cursor, told):
-            room *= 2
-            told = Told(*(padded(one, room) for one in told))
-        return told, cursor
+        return roomfuls(
+            lambda: loop.join_tables(a, b, *keys, cursor, told),
+            Cursor(cursor, loop.SIZE, loop.NOW), told, mark,
+        )  # fmt: skip
 
     def _batch(self, told: Told) -> Batch:
         left, right = self.left, self.right
@@ -153,6 +161,3 @@ class TableJoinKernel:
     def restore(self, state: State) -> None:
         self.left.restore(part(state, "left."))
         self.right.restore(part(state, "right."))
-
-    def faults(self) -> dict[str, int]:
-        return {}

@@ -25,11 +25,11 @@ LEFT_EXTRA = 3
 NEEDED, IS_THERE, FIRST = range(3)
 RIGHT_EXTRA = 3
 
-#: Where the loop stands: the next change of each side, how many pairs are told; within an
-#: instant the phase, the change and the link at which it goes on; and by how many the keys
-#: that are needed have grown.
-AT_LEFT, AT_RIGHT, SIZE, PHASE, AT, LINK, MORE_LEFT, MORE_RIGHT = range(8)
-CURSOR = 8
+#: Where the loop stands: the next change of each side, how many pairs are told; the instant,
+#: and within it the phase, the change and the link at which it goes on; and by how many the
+#: keys that are needed have grown.
+AT_LEFT, AT_RIGHT, SIZE, NOW, PHASE, AT, LINK, MORE_LEFT, MORE_RIGHT = range(9)
+CURSOR = 9
 
 
 class Changes(NamedTuple):
@@ -232,6 +232,7 @@ def join_tables(a: Changes, b: Changes, left: Keys, right: Keys, cursor: Array, 
             now = a.time[i]
         else:
             now = b.time[j]
+        cursor[NOW] = now
         _ask(a, i, left)
         _ask(b, j, right)
         if i + NEAR < a.refers.size:

@@ -6,7 +6,6 @@ messages of `FAULTS` are in the order of the bits that stand for them.
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from typing import Any
 
 from millstream.calculus.instants import parse_time, render_time
 from millstream.calculus.types import INT64_MAX, INT64_MIN, Kind
+from millstream.wildcards import like_pattern
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 
@@ -88,46 +88,6 @@ def _text_of_time(time: int) -> str | TextFault:
     return render_time(time) or _FIRST
 
 
-# --- like -------------------------------------------------------------------------------
-
-
-class _Pattern:
-    """A pattern of `like`: pieces between the `%`, each found as early as it can be.
-
-    A regular expression with many `.*` could take exponential time; this cannot.
-    """
-
-    def __init__(self, pattern: str) -> None:
-        first, *rest = pattern.split("%")
-        self.is_whole = not rest
-        self.first = _piece(first)
-        self.middle = tuple(_piece(p) for p in rest[:-1])
-        self.last = _piece(rest[-1]) if rest else self.first
-        self.last_length = len(rest[-1]) if rest else 0
-
-    def matches(self, text: str) -> bool:
-        if self.is_whole:
-            return self.first.fullmatch(text) is not None
-        found = self.first.match(text)
-        for piece in self.middle:
-            found = found and piece.search(text, found.end())
-        end = len(text) - self.last_length
-        return found is not None and found.end() <= end and bool(self.last.match(text, end))
-
-
-def _piece(piece: str) -> re.Pattern[str]:
-    return re.compile("".join("." if c == "_" else re.escape(c) for c in piece), re.DOTALL)
-
-
-@functools.lru_cache(maxsize=1024)
-def _pattern(pattern: str) -> _Pattern:
-    return _Pattern(pattern)
-
-
-def _like(text: str, pattern: str) -> bool:
-    return _pattern(pattern).matches(text)
-
-
 # --- the table --------------------------------------------------------------------------
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -142,7 +102,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "contains": lambda text, part: part in text,
     "position": lambda text, part: text.find(part) + 1,
     "replace": _replace,
-    "like": _like,
+    "like": lambda text, pattern: like_pattern(pattern).matches(text),
     "==": lambda a, b: a == b,
     "!=": lambda a, b: a != b,
     "<": lambda a, b: a < b,

@@ -294,7 +294,7 @@ class TopKernel:
         is_text, texts = order_of(self.rows.codec)
         lists = Lists(
             self.rows.table.records, self.heads, extra + _LINKS, self.signs, is_text, texts,
-            np.empty(LEVELS, np.int64),
+            np.empty(LEVELS, np.int64), self.rows.codec.columns,
         )  # fmt: skip
         # There are no more first rows than rows, however many are wanted.
         most = min(self.count, int(np.abs(changes[2]).sum()) + self._shown())

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import NamedTuple
+
 import numpy as np
 
 from millstream.calculus.functions import Dstream, Istream, Rstream
@@ -10,10 +13,11 @@ from millstream.compiled import compiled
 from millstream.kernels.consolidate import consolidate, order_of
 from millstream.kernels.interning import Interner, named, part
 from millstream.kernels.kernel import Round, State
-from millstream.kernels.loops import extended, frozen, grown
+from millstream.kernels.loops import frozen, grown
 from millstream.kernels.loops_order import merge_rows, sort_rows
 from millstream.kernels.loops_text import Texts
 from millstream.kernels.merge import Stateless
+from millstream.kernels.pieces import Cursor, Piece, Piecewise, roomfuls
 from millstream.plan.batch import Array, Batch, empty_batch
 
 
@@ -83,6 +87,16 @@ def _update_order(
     return merged
 
 
+#: Where the loop stands: the next tick and the next change; the instant, and whether it has
+#: been begun; the row that is told, and how often it has been; how many are told.
+_TICK, _CHANGE, _NOW, _IS_BEGUN, _AT, _COPIES, _SIZE = range(7)
+
+
+class _Told(NamedTuple):
+    time: Array
+    rows: Array
+
+
 @compiled
 def _replay(
     changes: tuple[Array, Array, Array],
@@ -90,33 +104,40 @@ def _replay(
     order: Array,
     state: tuple[Array, Array],
     sorting: tuple[Array, Array, Texts],
-) -> tuple[Array, Array, Array]:
-    """Row numbers and times of the whole relation at each tick, and the order at the end."""
+    work: tuple[Array, _Told],
+) -> tuple[Array, bool]:
+    """Tell the whole relation at each tick; its order, and whether there was room for all."""
     time, rows, weight = changes
     counts, is_listed = state
-    out_rows, out_times = np.empty(64, np.int64), np.empty(64, np.int64)
-    size, start = 0, 0
-    for number in range(ticks.size + 1):
-        end = start
-        while end < time.size and (number == ticks.size or time[end] <= ticks[number]):
-            counts[rows[end]] += weight[end]
-            end += 1
-        if end > start:
-            order = _update_order(order, rows[start:end], counts, is_listed, sorting)
-        start = end
-        if number == ticks.size:
-            break
-        for row in order:
-            if size + counts[row] > out_rows.size:
-                out_rows = extended(out_rows, size + counts[row])
-                out_times = extended(out_times, size + counts[row])
-            for _ in range(counts[row]):
-                out_rows[size], out_times[size] = row, ticks[number]
+    cursor, told = work
+    while True:
+        number = cursor[_TICK]
+        if not cursor[_IS_BEGUN]:
+            start = end = cursor[_CHANGE]
+            while end < time.size and (number == ticks.size or time[end] <= ticks[number]):
+                counts[rows[end]] += weight[end]
+                end += 1
+            if end > start:
+                order = _update_order(order, rows[start:end], counts, is_listed, sorting)
+            cursor[_CHANGE] = end
+            if number == ticks.size:
+                return order, True
+            cursor[_NOW], cursor[_IS_BEGUN], cursor[_AT] = ticks[number], 1, 0
+        size, at, copies = cursor[_SIZE], cursor[_AT], cursor[_COPIES]
+        while at < order.size and size < told.time.size:
+            while copies < counts[order[at]] and size < told.time.size:
+                told.time[size], told.rows[size] = ticks[number], order[at]
                 size += 1
-    return out_rows[:size].copy(), out_times[:size].copy(), order
+                copies += 1
+            if copies == counts[order[at]]:
+                at, copies = at + 1, 0
+        cursor[_SIZE], cursor[_AT], cursor[_COPIES] = size, at, copies
+        if at < order.size:
+            return order, False
+        cursor[_TICK], cursor[_IS_BEGUN] = number + 1, 0
 
 
-class RstreamKernel:
+class RstreamKernel(Piecewise):
     """Mutable: the relation as a bag, and the order of its rows."""
 
     def __init__(
@@ -142,26 +163,39 @@ class RstreamKernel:
         self.since = max(since, round_.mark)
         return np.unique(np.concatenate([round_.ticks, *beats]))
 
-    def process(self, inputs: tuple[Batch, ...], round_: Round) -> tuple[Batch, ...]:
+    def pieces(self, inputs: tuple[Batch, ...], round_: Round) -> Iterator[Piece]:
         (batch,) = inputs
         ticks = self._instants(round_)
         if not len(batch) and not len(ticks):
-            return (empty_batch(self.type),)
+            yield Piece(empty_batch(self.type), round_.mark)
+            return
         rows = self.rows.ids(batch.columns, len(batch))
         self.counts = grown(self.counts, self.rows.bound)
         self.is_listed = grown(self.is_listed, self.rows.bound)
         assert batch.weight is not None
-        out_rows, out_times, self.order = _replay(
-            (frozen(batch.time), rows, frozen(batch.weight)),
-            frozen(ticks),
-            self.order,
-            (self.counts, self.is_listed),
-            (self.rows.table.records, *order_of(self.rows.codec)),
-        )
-        columns = self.rows.vectors(out_rows)
-        touched = np.unique(rows)
-        self.rows.release(touched[self.counts[touched] == 0])
-        return (Batch(self.type, out_times, columns),)
+        changes = (frozen(batch.time), rows, frozen(batch.weight))
+        for told, until in self._told(changes, frozen(ticks), round_.mark):
+            columns = self.rows.vectors(told.rows)
+            if until == round_.mark:
+                touched = np.unique(rows)
+                self.rows.release(touched[self.counts[touched] == 0])
+            yield Piece(Batch(self.type, told.time, columns), until)
+
+    def _told(
+        self, changes: tuple[Array, Array, Array], ticks: Array, mark: int
+    ) -> Iterator[tuple[_Told, int]]:
+        cursor = np.zeros(_SIZE + 1, np.int64)
+        size = self.room(len(changes[0]) + len(ticks))
+        told = _Told(np.empty(size, np.int64), np.empty(size, np.int64))
+        sorting = (self.rows.table.records, *order_of(self.rows.codec))
+
+        def tell() -> bool:
+            self.order, is_done = _replay(
+                changes, ticks, self.order, (self.counts, self.is_listed), sorting, (cursor, told)
+            )
+            return is_done
+
+        return roomfuls(tell, Cursor(cursor, _SIZE, _NOW), told, mark)
 
     def snapshot(self) -> State:
         counts = self.counts[: self.rows.bound].copy()
@@ -177,6 +211,3 @@ class RstreamKernel:
         self.is_listed = self.counts > 0
         self.order = np.array(state["order"], np.int64)
         self.since = int(state["since"][0]) if len(state["since"]) else None
-
-    def faults(self) -> dict[str, int]:
-        return {}

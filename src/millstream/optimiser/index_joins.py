@@ -14,7 +14,8 @@ from dataclasses import replace
 from millstream.calculus.functions import Join
 from millstream.calculus.graph import Program
 from millstream.calculus.terms import Call, Column, Term
-from millstream.calculus.types import BOOLEAN, Schema
+from millstream.calculus.types import Schema
+from millstream.optimiser.conjuncts import all_of, conjuncts
 
 
 def index_joins(program: Program) -> Program:
@@ -26,33 +27,16 @@ def index_joins(program: Program) -> Program:
         if op.function.nulls_match:
             continue  # its keys let nulls through, which an equation does not
         left, right = (types[q].schema for q in op.inputs)
-        for term in _conjuncts(op.function.where):
+        for term in conjuncts(op.function.where):
             pair = _pair(term, left, right)
             if pair is not None:
-                rest = [t for t in _conjuncts(op.function.where) if t is not term]
-                function = Join((*op.function.on, pair), _all(rest))
+                rest = [t for t in conjuncts(op.function.where) if t is not term]
+                function = Join((*op.function.on, pair), all_of(rest))
                 operators = (
                     replace(o, function=function) if o is op else o for o in program.operators
                 )
                 return replace(program, operators=tuple(operators))
     return program
-
-
-def _conjuncts(term: Term) -> list[Term]:
-    match term:
-        case Call("and", args):
-            return [one for arg in args for one in _conjuncts(arg)]
-        case _:
-            return [term]
-
-
-def _all(terms: list[Term]) -> Term | None:
-    if not terms:
-        return None
-    first, *others = terms
-    for one in others:
-        first = Call("and", (first, one), BOOLEAN)
-    return first
 
 
 def _pair(term: Term, left: Schema, right: Schema) -> tuple[str, str] | None:

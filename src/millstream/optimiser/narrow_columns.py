@@ -38,7 +38,7 @@ def narrow_columns(program: Program) -> Program:
     if any(isinstance(op.function, RoundRobinJoin) for op in program.operators):
         return program  # in a cycle what is read behind is also what is read before
     types = program.queue_types()
-    needed = _needed(program, types)
+    needed = columns_needed(program, types)
     for op in in_dependency_order(program):
         if isinstance(op.function, Merge):
             kept = _kept(types[op.outputs[0]].schema, needed[op.outputs[0]])
@@ -54,7 +54,7 @@ def narrow_columns(program: Program) -> Program:
     return program
 
 
-def _needed(program: Program, types: dict[str, QueueType]) -> dict[str, frozenset[str]]:
+def columns_needed(program: Program, types: dict[str, QueueType]) -> dict[str, frozenset[str]]:
     """For every queue the columns that something behind it reads."""
     needed = {q: frozenset(types[q].schema.names) for q in program.outputs}
     for op in reversed(in_dependency_order(program)):

@@ -10,6 +10,7 @@ from millstream.calculus.graph import Program
 from millstream.calculus.verify import verify
 from millstream.optimiser.hoist_select import hoist_select
 from millstream.optimiser.index_joins import index_joins
+from millstream.optimiser.look_up_joins import look_up_joins
 from millstream.optimiser.merge_selects import merge_selects
 from millstream.optimiser.narrow_columns import narrow_columns
 from millstream.optimiser.share_common import share_common
@@ -22,6 +23,7 @@ PASSES: tuple[Pass, ...] = (
     hoist_select,  # first: what never enters needs no work
     merge_selects,  # after: selections that have met at the same place
     index_joins,  # a join that tries every pair is the worst there is
+    look_up_joins,  # after indexing: keys ask less than comparisons
     share_common,  # after hoisting: what is equal then is equal to the inputs
     sum_in_parts,  # after sharing: a window that others read stays as it is
     narrow_columns,  # last: who reads what is settled
@@ -33,6 +35,8 @@ REASONS: dict[str, str] = {
     "and what is dropped early costs nothing later",
     "merge_selects": "two selections in a row are one",
     "index_joins": "pairs with equal keys are found, others need not be tried",
+    "look_up_joins": "a join tells all pairs anew whenever the other side changes; a lookup "
+    "touches only the rows whose answer turns",
     "share_common": "the same function on the same queue gives the same",
     "sum_in_parts": "all rows of a total would have to come together in one place; now only the "
     "sums of parts do, and they change only when the window slides",

@@ -23,7 +23,7 @@ from millstream.calculus.functions import (
 from millstream.calculus.graph import Operator, Program, in_dependency_order
 from millstream.calculus.terms import Column
 from millstream.calculus.types import Schema
-from millstream.plan.unique import Key, unique_keys
+from millstream.calculus.unique import Key, unique_keys
 
 _SETS_FREE = (Istream, Dstream, Rstream)
 _ROW_BY_ROW = (Map, FlatMap, Opaque)

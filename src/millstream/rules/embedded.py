@@ -92,7 +92,7 @@ class Value:
 
     def __neg__(self) -> Value:
         node = self.node
-        if isinstance(node, ast.Number) and node.value > 0:
+        if isinstance(node, ast.Number) and node.value >= 0:
             return Value(replace(node, value=-node.value))
         return self._with("neg")
 

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+
 class Files(Protocol):
     """A folder of files by relative name."""
 

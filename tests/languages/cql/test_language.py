@@ -360,3 +360,44 @@ def test_unknown_names_are_told_beside_what_can_have_defined_none(
     with pytest.raises(MillstreamError) as caught:
         load(Source("test.cql", f"{TRADES}{unreadable}\nSELECT symbol FROM quotess;"))
     assert is_told == ('unknown stream or relation "quotess"' in str(caught.value))
+
+
+NUMBERS = "CREATE STREAM S (k INTEGER, v INTEGER); CREATE STREAM R (k INTEGER, w INTEGER);\n"
+
+
+def numbers(query: str) -> list[tuple[Any, ...]]:
+    """A query over (1, 10), (2, 20), (3, 30), without times."""
+    rows = [{"_time": k, "k": k, "v": 10 * k} for k in (1, 2, 3)]
+    return [row[1:] for row in answers(NUMBERS + query, S=rows)]
+
+
+def test_names_after_an_alias_are_those_of_the_columns() -> None:
+    assert [(10,), (20,), (30,)] == numbers("SELECT k FROM (SELECT k, v FROM S) AS t (v, k);")
+    assert [(1, 10)] == numbers("SELECT a, v FROM S AS t (a) WHERE a < 2;")
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("SELECT k FROM S SAMPLE (10);", "SAMPLE is not part of CQL"),
+        ("SELECT k FROM S [Rows 1] [Range 3 seconds];", "a second one"),
+        ("SELECT S.k FROM S JOIN R;", "CROSS JOIN"),
+        (
+            "CREATE STREAM T (a INTEGER) SLACK 1 s SLACK 2 s; SELECT a FROM T;",
+            "SLACK is said twice",
+        ),
+        ("CREATE VIEW V (a, a) AS SELECT k, v FROM S; SELECT a FROM V;", 'two columns "a"'),
+        ("SELECT a.k FROM S AS a, S AS c FULL JOIN R AS d ON c.k = d.k;", "since the comma"),
+    ],
+)
+def test_nothing_that_is_written_is_passed_over(query: str, expected: str) -> None:
+    with pytest.raises(MillstreamError, match=expected) as caught:
+        load(Source("test.cql", NUMBERS + query))
+    assert all(fault.span is not None for fault in caught.value.faults)
+
+
+def test_many_conditions_are_not_deep() -> None:
+    listed = ", ".join(map(str, range(2, 2000)))
+    assert [(2,), (3,)] == numbers(f"SELECT k FROM S WHERE k IN ({listed});")
+    chained = " OR ".join(f"k = {n}" for n in range(2, 500))
+    assert [(2,), (3,)] == numbers(f"SELECT k FROM S WHERE {chained};")

@@ -40,9 +40,15 @@ def conditions() -> st.SearchStrategy[str]:
     # Bounds on a few quantities, so that some imply others.
     bound = st.builds(lambda a, r, n: f"{a} {r} {n} m", st.sampled_from(LENGTHS), relation,
                       st.sampled_from((0, 0.5, 1, 2)))  # fmt: skip
+    # The same on both sides cancels, but must be known all the same.
+    cancelled = st.builds(
+        lambda a, r, n, b: f"{a} + {b} {r} {n} m + {b}", st.sampled_from(LENGTHS), relation,
+        st.sampled_from((0, 0.5, 1)), st.sampled_from(("tide.height", "0 * berth.depth")),
+    )  # fmt: skip
     leaf = st.one_of(
         bound,
         bound,
+        cancelled,
         bound,
         st.builds(lambda a, r, b: f"{a} {r} {b}", lengths(), relation, lengths()),
         st.builds(lambda r, n: f"wind.velocity {r} {n} knots", relation, st.integers(0, 3)),

@@ -24,6 +24,9 @@ LOOKUPS = [
     ('=HLOOKUP("b",{"a","z","b","c","d";1,2,3,4,5},2)', 3.0),
     ('=MATCH("black",C1:C6,-1)', 1.0),
     ("=MATCH(4,{9,4,4,2},-1)", 2.0),
+    ("=SUM(INDEX({1,2;3,4},2))", 7.0),
+    ("=INDEX({1,2;3,4},2)", 3.0),
+    ("=INDEX(N1:O2,2)", "#REF!"),
     ('=VLOOKUP(2,A1:B3,"abc")', "#REF!"),
     ("=VLOOKUP(2,A1:B3,1/0)", "#REF!"),
     ("=VLOOKUP(NA(),A1:B3,1/0)", "#N/A"),
@@ -35,6 +38,18 @@ LOOKUPS = [
     ("=ADDRESS(1,2,9)", "#VALUE!"),
     ('=ADDRESS(2,3,3,TRUE,"[Book1]Sheet1")', "[Book1]Sheet1!$C2"),
 ]  # fmt: skip
+
+#: A date without a year would be one of the year in which the formula is computed.
+DATES = [
+    ('="2/1"+0', "#VALUE!"),
+    ('="1-Feb"+0', "#VALUE!"),
+    ('=DATEVALUE("FEB-01")', "#VALUE!"),
+    ('=VALUE("2/1 12:00")', "#VALUE!"),
+    ('=COUNTIF(C1:C6,"2/1")', 0.0),
+    ('=DATEVALUE("FEB-2024")', 45323.0),
+    ('=DATEVALUE("2/99")', 36192.0),
+    ('=DATEVALUE("2/1/24")', 45323.0),
+]
 
 REFERENCES = [
     # A range of which no cell is in this row or column is an error, which functions may ask for.
@@ -80,6 +95,10 @@ COUNTED = [
 ]
 
 SAMPLES = [
+    ("=TREND(-20,-7)", -20.0),
+    ("=INDEX(TREND({1;2;3},{1;2;3},{4,5;6,7}),2,1)", 6.0),
+    ("=COLUMNS(GROWTH({1;2;4},{1;2;3},{4,5,6}))", 3.0),
+    ("=INDEX(TREND({3,5,8,9},{1,2,3,4;2,1,5,3},{6;7}),1,1)", 99 / 7),
     # Pairs with an empty cell or a text do not count, but the shape tells the degrees of freedom.
     ('=CHITEST({1;"x";3;4},{1;2;3.1;4})', 0.999951319389085),
     ("=CHITEST({1;2.1},{1,2.2})", 0.946247358663803),
@@ -92,7 +111,7 @@ SAMPLES = [
 
 
 @pytest.mark.parametrize(
-    ("formula", "wanted"), [*LOOKUPS, *REFERENCES, *NUMBERS, *COUNTED, *SAMPLES]
+    ("formula", "wanted"), [*LOOKUPS, *DATES, *REFERENCES, *NUMBERS, *COUNTED, *SAMPLES]
 )
 def test_a_formula_gives_what_excel_gives(formula: str, wanted: object) -> None:
     found = value(formula, DATA)
@@ -146,3 +165,18 @@ def test_a_column_that_is_a_sum_of_others_has_no_part_in_a_regression() -> None:
     assert value("=INDEX(LINEST(A1:A4,B1:C4,TRUE,TRUE),1,1)", cells) == 0.0
     assert value("=INDEX(LINEST(A1:A4,B1:C4,TRUE,TRUE),1,2)", cells) == pytest.approx(2.2)
     assert value("=INDEX(LINEST(A1:A4,B1:C4,TRUE,TRUE),4,2)", cells) == 2.0
+
+
+RECORDS = {
+    "A1": "name", "B1": "size", "A2": "x", "B2": 3, "A3": "y", "B3": 5, "A4": "z", "B4": 9,
+    "D1": "large", "D2": "=B2>$F$1", "E1": "name", "E2": "<>z", "F1": 4, "G1": "name", "G2": None,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("formula", "expected"),
+    [('=DGET(A1:B4,"name",D1:E2)', "y"), ('=DSUM(A1:B4,"size",D1:D2)', 14.0),
+     ("=DCOUNT(A1:B4,,D1:D2)", 2.0), ('=DMAX(A1:B4,"size",G1:G2)', 9.0)],
+)  # fmt: skip
+def test_a_criterion_may_be_a_formula_of_the_first_record(formula: str, expected: object) -> None:
+    assert expected == value(formula, RECORDS)

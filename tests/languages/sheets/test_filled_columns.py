@@ -64,8 +64,8 @@ VALUES = [
 ]
 
 
-def sheet(formulas: dict[str, str], leaves: str) -> Sheet:
-    cells = {**FIRST, "E1": leaves}
+def sheet(formulas: dict[str, str], leaves: str, more: dict[str, str] | None = None) -> Sheet:
+    cells = {**FIRST, "E1": leaves, **(more or {})}
     for row in ROWS:
         for column, formula in formulas.items():
             cells[f"{column}{row}"] = formula.format(u=row - 1, r=row)
@@ -77,6 +77,17 @@ def sheet(formulas: dict[str, str], leaves: str) -> Sheet:
     function = translate_workbook(workbook(cells), bindings).operators[0].function
     assert isinstance(function, Sheet)
     return function
+
+
+def test_a_formula_that_differs_in_true_and_1_is_no_copy_of_the_one_above() -> None:
+    plain = {f"A{r}": f"=IF(1,A{r - 1}+1,A{r - 1}*2)" for r in ROWS}
+    type_ = QueueType(Schema.of(x=NUMBER, y=NUMBER))
+    whole, cut = (
+        CompiledSheetKernel(sheet({}, f"=A{LAST}", plain | odd), (type_,), 1).source
+        for odd in ({}, {"A9": "=IF(TRUE,A8+1,A8*2)"})
+    )
+    assert f"for j in range({len(ROWS)}):" in whole
+    assert f"for j in range({len(ROWS)}):" not in cut
 
 
 @pytest.mark.slow

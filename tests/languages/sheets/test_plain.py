@@ -11,7 +11,7 @@ import pytest
 
 from millstream.formulas import rounding
 from millstream.kernels import scalar_sheet
-from millstream.kernels.sheet_plain import BESIDE, NEAR, first_not_below, last_not_above, least_left
+from millstream.kernels.sheet_plain import BESIDE, least_left
 
 NUMBERS = [
     0.0, 1.0, -1.0, 0.5, 2.5, -2.5, 1.005, 1e15, 1e16, -1e300, 1e-300, 4.35, 60.0,
@@ -27,23 +27,23 @@ SAID: dict[str, Callable[[float, float], bool]] = {
 }
 
 
-def nearness(a: float, b: float) -> float:
-    return 2.0**-51 * max(abs(a), abs(b))
-
-
-@pytest.mark.parametrize("operator", SAID)
-def test_one_comparison_says_what_comparing_fifteen_digits_says(operator: str) -> None:
-    test = NEAR[operator].format(a="a", b="b")
+def test_where_it_is_clear_how_numbers_compare_their_digits_need_not_be_looked_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(scalar_sheet, "pick", lambda is_first, a, b: a if is_first else b)
+    is_clear: Any = scalar_sheet.is_clear
+    near = [math.nextafter(x, 1e308) for x in NUMBERS]
     for a in NUMBERS:
-        for b in NUMBERS:
-            found = eval(test, {"a": a, "b": b, "nearness": nearness})  # noqa: S307  ours
-            assert SAID[operator](a, b) == found, (a, b)
+        for b in NUMBERS + near:
+            if is_clear.py_func(a, b):
+                assert rounding.same_number(a, b) == (a == b), (a, b)
+    assert not is_clear.py_func(0.3, 0.1 + 0.2)
 
 
 @pytest.mark.parametrize("operator", SAID)
 def test_beside_a_constant_it_is_known_which_numbers_are_taken_for_it(operator: str) -> None:
     for constant in [c for c in NUMBERS if c]:
-        low, high = first_not_below(constant), last_not_above(constant)
+        low, high = rounding.last_same(constant, -1.0), rounding.last_same(constant, 1.0)
         test = BESIDE[operator].format(a="a", low="low", high="high")
         near = [
             low,
@@ -80,12 +80,11 @@ def test_plain_rounding_is_rounding(places: int, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("size", [1, 7, 16, 17, 100])
-def test_a_place_among_bounds_is_that_of_the_last_key_that_is_not_larger(size: int) -> None:
+def test_a_place_among_keys_is_that_of_the_last_key_that_is_not_larger(size: int) -> None:
     random = np.random.default_rng(size)
     keys = np.sort(random.integers(-50, 50, size) / 4)
-    bounds = np.array([first_not_below(k) for k in keys.tolist()])
     among: Any = scalar_sheet.place_among
     near = [math.nextafter(k, way) for k in keys.tolist() for way in (-1e9, 1e9)]
     for x in [*keys.tolist(), *near, *random.uniform(-20, 20, 200).tolist()]:
-        below = [n for n, k in enumerate(keys.tolist()) if k < x or rounding.same_number(k, x)]
-        assert max(below, default=-1) == among.py_func(x, bounds)
+        below = [n for n, k in enumerate(keys.tolist()) if k <= x]
+        assert max(below, default=-1) == among.py_func(x, keys)

@@ -7,15 +7,12 @@ import random
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from millstream.calculus.graph import Program
-from millstream.formulas.values import round_to_15
 from millstream.kernels.kernel import Round
-from millstream.kernels.loops_criteria import fifteen_digits
 from millstream.kernels.sheet_build import sheet_kernel
 from millstream.plan.batch import batch_of
 from tests.languages.sheets.laws import agree
@@ -46,21 +43,6 @@ def test_aggregates_agree_to_the_last_digit() -> None:
         found += [(v, None, None) for v in values]
     found += [(generator.choice([0.1, 0.2, 100.3, 1e16, 1e-20]), None, None) for _ in range(60)]
     agree(sheet(KEPT + SCANNED), events(found + rows(7, 200)), [3, 50])
-
-
-def numbers_of_all_sizes() -> Iterator[float]:
-    generator = random.Random(9)
-    for _ in range(2_000):
-        yield generator.uniform(-1, 1) * 10.0 ** generator.randrange(-240, 240)
-        yield generator.randrange(10**6) / 10.0 ** generator.randrange(9)
-        # Half-way between two numbers of fifteen digits.
-        yield (generator.randrange(10**14, 10**15) + 0.5) / 2.0 ** generator.randrange(4)
-    yield from (0.0, -0.0, 1e15, 1e15 + 0.5, 999999999999999.9, 1e22, 1e23, 0.1 + 0.2, 5e-324)
-
-
-def test_numbers_in_criteria_have_fifteen_digits() -> None:
-    found = [(x, float(fifteen_digits(x))) for x in numbers_of_all_sizes()]
-    assert [(x, round_to_15(x)) for x, _ in found if x] == [(x, y) for x, y in found if x]
 
 
 def test_statements_for_a_tuple_hardly_depend_on_the_length_of_windows() -> None:

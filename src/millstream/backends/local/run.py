@@ -89,11 +89,11 @@ class Run:
             arrivals[name], unsound = source.release(mark)
             self.report.take_rejected(name, rejected_changes(name, unsound), self.job)
         ticks = self.engine.ticks_of(arrivals)
-        queues = self.engine.round(arrivals, mark, ticks)
-        for name in self.job.program.outputs:
-            batch = finished(queues[name])
-            self.report.outputs[name] += len(batch)
-            self.job.writers[name].write(batch)
+        for queues in self.engine.round(arrivals, mark, ticks):
+            for name in self.job.program.outputs:
+                batch = finished(queues[name])
+                self.report.outputs[name] += len(batch)
+                self.job.writers[name].write(batch)
         self.report.mark = mark
         self.progress(self.report)
 

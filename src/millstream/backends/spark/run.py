@@ -18,17 +18,23 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from millstream.backends.spark.session import DEFAULT_MASTER, abandon, start_session
+from millstream.backends.spark.session import (
+    DEFAULT_MASTER,
+    LOG,
+    abandon,
+    is_over,
+    require_spark,
+    start_session,
+)
 from millstream.backends.spark.spec import spec_to_json
 from millstream.backends.spark.wire import SCHEMA, message_of
 from millstream.backends.spark.worker import TURN, run_stage, written
-from millstream.connectors.location import Format
 from millstream.engine.batches import BATCH_BYTES, FULL, SNAPSHOT_EVERY, Batches, Settings
 from millstream.engine.job import Job, Progress, Report, no_progress
 from millstream.engine.manifest import manifest_name
 from millstream.engine.scratch import checkpoint_folder
 from millstream.engine.spec import SourceSpec
-from millstream.errors import MillstreamError, RunError
+from millstream.errors import MillstreamError, RunError, Stopped
 from millstream.state.codec import DamagedState
 from millstream.state.records import missing
 
@@ -60,13 +66,27 @@ def run(
 
     A Spark session that is given is used and left running.
     """
+    require_spark()
     settings = Settings(
         partitions or os.cpu_count() or 2, buckets, batch_bytes, snapshot_every, rebuild,
-        is_scratch=checkpoint is None, readable=(Format.GENERATOR, Format.SPARK),
+        is_scratch=checkpoint is None, can_read_natives=True,
     )  # fmt: skip
     with checkpoint_folder(checkpoint) as folder:
-        start = functools.partial(start_session, master, folder, settings.partitions, ui=ui)
-        return SparkRun(Batches(job, progress, folder, settings), session, start).to_the_end()
+        log = folder / LOG if checkpoint else Path(f"{folder.parent}-{folder.name}.log")
+        start = functools.partial(
+            start_session, master, folder, settings.partitions, ui=ui, log=log
+        )
+        is_named = checkpoint is not None
+        try:
+            batches = Batches(job, progress, folder, settings)
+            return SparkRun(batches, session, start, log).to_the_end()
+        except MillstreamError as fault:
+            # Where a run fails, somebody will want to read what Spark had to say.
+            is_named = is_named or str(log) in str(fault)
+            raise
+        finally:
+            if not is_named:
+                log.unlink(missing_ok=True)
 
 
 class StoppedError(Exception):
@@ -76,8 +96,9 @@ class StoppedError(Exception):
 class SparkRun:
     """Mutable: one run of a job on Spark."""
 
-    def __init__(self, batches: Batches, session: Any, start: Callable[[], Any]) -> None:
+    def __init__(self, batches: Batches, session: Any, start: Callable[[], Any], log: Path) -> None:
         self.batches = batches
+        self.log = log
         self.job = batches.job
         self.folder = batches.checkpoint.folder
         self.session = session
@@ -91,20 +112,35 @@ class SparkRun:
     def to_the_end(self) -> Report:
         with self.batches.running() as spec:
             try:
-                self._take_up_notes(spec)
-                if self.session is None:
-                    self.own = self.session = self._start()
-                self._query(spec)
-                self._end_time(spec)
+                self._run(spec)
             except KeyboardInterrupt:
                 if self.own is not None:
                     abandon(self.own)
                     self.own = None
                 raise
+            except MillstreamError:
+                raise
+            except Exception as fault:
+                is_ours = self.batches.told(fault) is not None
+                if not is_ours and self.session and is_over(self.session):
+                    raise self._java_ended() from None
+                raise
             finally:
-                if self.own is not None:
+                if self.own is not None and is_over(self.own, 0.0):
+                    abandon(self.own)
+                elif self.own is not None:
                     self.own.stop()
         return self.batches.report
+
+    def _run(self, spec: SourceSpec) -> None:
+        self._take_up_notes(spec)
+        if self.session is None:
+            self.own = self.session = self._start()
+        if self.job.stopped():
+            raise Stopped("stopped before anything was read")
+        self._query(spec)
+        self._end_time(spec)
+        self.batches.wait_for_sinks()
 
     def _take_up_notes(self, spec: SourceSpec) -> None:
         """Spark's notes say how far it has read what it reads itself; all else we know better.
@@ -193,7 +229,6 @@ class SparkRun:
         """Spark's errors are pages long; the last Python error in them is the reason."""
         if isinstance(self.fault, MillstreamError):
             return self.fault
-        log = self.folder / "spark.log"
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         reasons = [line for line in lines if _PYTHON_ERROR.match(line)]
         reason = reasons[-1] if reasons else lines[0]
@@ -201,7 +236,14 @@ class SparkRun:
             return DamagedState(reason.partition("DamagedState: ")[2])
         if any(FULL in line for line in lines):
             return OSError(errno.ENOSPC, FULL)
-        return RunError(f"Spark stopped: {reason}", hint=f"its log is {log}")
+        return RunError(f"Spark stopped: {reason}", hint=f"its log is {self.log}")
+
+    def _java_ended(self) -> RunError:
+        return RunError(
+            "the Java that runs Spark has ended; somebody, or the system for want of memory, "
+            "has ended it",
+            hint=f"its log is {self.log}",
+        )
 
     def _batch(self, frame: Any, number: int) -> None:
         """Run one batch of Spark's; one that was over before a crash is not run again.

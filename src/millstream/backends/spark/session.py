@@ -8,19 +8,29 @@ from __future__ import annotations
 
 import logging
 import os
+import re
+import shlex
 import signal
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from millstream.backends.spark.archive import java_options
 from millstream.backends.spark.java import Java, find_java, java_environment
 from millstream.engine.scratch import has_room_for_sockets, scratch_folder
-from millstream.errors import RunError, SetupError
+from millstream.errors import MillstreamError, RunError, SetupError
 
 DEFAULT_MASTER = "local[*,4]"
+LOG = "spark.log"
+_EXCEPTION = re.compile(r'(Exception in thread "\S+" )?([\w$]+\.)+\w*(Exception|Error): ')
+_LOOPBACK = "127.0.0.1"
+#: A process that has been killed is seen to be so after this.
+_PATIENCE_SECONDS = 3.0
 
 _LOGGING = """\
 status = off
@@ -46,20 +56,64 @@ def _flag(is_on: bool) -> str:  # noqa: FBT001 - that is what it is
     return str(is_on).lower()
 
 
-def start_session(master: str, checkpoint: Path, partitions: int, *, ui: bool = False) -> Any:
+def start_session(
+    master: str, checkpoint: Path, partitions: int, *, ui: bool = False, log: Path | None = None
+) -> Any:
     """A Spark session for one job; one that runs already is used as it is."""
+    require_spark()
     java = find_java()
-    os.environ.update(java_environment(java))
+    # Spark's pages listen where this says, whatever its settings are.
+    os.environ.update({"SPARK_LOCAL_IP": _LOOPBACK, **os.environ, **java_environment(java)})
+    _silence_py4j()
+    log = log or checkpoint / LOG
+    settings = _settings(java, checkpoint, partitions, log, ui=ui)
+    try:
+        _launch(java, {"spark.master": master, **settings}, log)
+        session = _started(master, settings, log)
+    except BaseException:
+        end_java()
+        raise
+    session.sparkContext.setLogLevel("WARN")
+    # When Java ends, this thread complains of a lost connection.
+    session.sparkContext._accumulatorServer.handle_error = lambda *_: None  # noqa: SLF001
+    return session
+
+
+def _silence_py4j() -> None:
+    """It writes what is raised in a batch, and lost connections, to standard error.
+
+    We tell them ourselves. Some of it does not go by its own logger.
+    """
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    logging.getLogger().addFilter(_is_not_of_py4j)
+
+
+def _is_not_of_py4j(record: logging.LogRecord) -> bool:
+    return "py4j" not in Path(record.pathname).parts
+
+
+def require_spark() -> None:
+    """Millstream can be installed without Spark, and runs on its own engine then."""
+    if find_spec("pyspark") is None:
+        raise SetupError(
+            "Spark is not installed",
+            hint=f"run: {shlex.quote(sys.executable)} -m pip install 'millstream[spark]', "
+            "or use --engine local, which needs none of it",
+        )
+
+
+def _settings(
+    java: Java, checkpoint: Path, partitions: int, log: Path, *, ui: bool
+) -> dict[str, str]:
     scratch = scratch_folder()
-    log = checkpoint / "spark.log"
     configuration = checkpoint / "log4j2.properties"
     configuration.write_text(_LOGGING.format(path=log))
-    settings = {
+    return {
         "spark.app.name": "millstream",
         "spark.ui.enabled": _flag(ui),
         "spark.local.dir": str(scratch),
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": _LOOPBACK,
+        "spark.driver.bindAddress": _LOOPBACK,
         "spark.driver.extraJavaOptions": " ".join(
             [
                 f"-Dlog4j2.configurationFile=file:{configuration}",
@@ -90,16 +144,10 @@ def start_session(master: str, checkpoint: Path, partitions: int, *, ui: bool = 
         "spark.sql.streaming.checkpointFileManagerClass": f"{_CHECKPOINTS}.{_PLAIN_FILES}",
         "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
     }
-    _launch(java, {"spark.master": master, **settings}, log)
-    session = _started(master, settings, log)
-    session.sparkContext.setLogLevel("WARN")
-    # It writes what is raised inside a batch to standard error; we tell it ourselves.
-    logging.getLogger("py4j").setLevel(logging.CRITICAL)
-    return session
 
 
 def _started(master: str, settings: Mapping[str, str], log: Path) -> Any:
-    from py4j.protocol import Py4JJavaError
+    from py4j.protocol import Py4JError, Py4JJavaError
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.master(master)
@@ -111,10 +159,19 @@ def _started(master: str, settings: Mapping[str, str], log: Path) -> Any:
         session = builder.getOrCreate()
     except Py4JJavaError as error:
         reason = str(error.java_exception.getMessage()).splitlines()[0]
-        raise RunError(f"Spark did not start: {reason}", hint=f"its log is {log}") from None
+        raise RunError(f"Spark did not start: {reason}", hint=_hint(reason, master, log)) from None
+    except (Py4JError, ConnectionError):
+        raise RunError("Java ended while Spark started", hint=f"its log is {log}") from None
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, handler)
     return session
+
+
+def _hint(reason: str, master: str, log: Path) -> str:
+    if "master" not in reason.lower():
+        return f"its log is {log}"
+    masters = "local[*], local[2], spark://host:port, yarn or k8s://..."
+    return f'"{master}" is no master, such as {masters}; its log is {log}'
 
 
 def _launch(java: Java, settings: Mapping[str, str], log: Path) -> None:
@@ -132,24 +189,46 @@ def _launch(java: Java, settings: Mapping[str, str], log: Path) -> None:
                 conf, {"stdout": file, "stderr": file}
             )
         except PySparkRuntimeError:
-            words = log.read_text(errors="replace").splitlines()
-            reason = f": {words[-1]}" if words else ""
-            raise SetupError(
-                f'the Java in "{java.home}" did not start{reason}', hint=f"its log is {log}"
-            ) from None
+            raise _not_launched(java, settings["spark.master"], log) from None
     SparkContext._ensure_initialized(gateway=gateway)  # noqa: SLF001 - there is no other way
+
+
+def _not_launched(java: Java, master: str, log: Path) -> MillstreamError:
+    """Java does not run, or Spark has refused what it was told and named an exception."""
+    words = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
+    raised = [w for w in words if _EXCEPTION.match(w) and not w.startswith(("\t", "Caused"))]
+    if raised:
+        reason = _EXCEPTION.sub("", raised[-1], count=1)
+        return RunError(f"Spark did not start: {reason}", hint=_hint(reason, master, log))
+    reason = f": {words[-1]}" if words else ""
+    return SetupError(f'the Java in "{java.home}" did not start{reason}', hint=f"its log is {log}")
+
+
+def is_over(session: Any, patience: float = _PATIENCE_SECONDS) -> bool:
+    """Whether Java has ended, of itself or because somebody has ended it."""
+    process = session.sparkContext._gateway.proc  # noqa: SLF001 - nobody else knows it
+    try:
+        process.wait(patience)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
 
 
 def abandon(session: Any) -> None:
     """End Spark at once, whatever it is doing; its Python workers notice and end too."""
+    session.sparkContext._accumulatorServer.shutdown()  # noqa: SLF001 - it would complain
+    end_java()
+
+
+def end_java() -> None:
+    """End the Java of this process, if there is one, and forget it."""
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
-    context = session.sparkContext
-    context._accumulatorServer.shutdown()  # noqa: SLF001 - it would complain of a lost connection
-    process = context._gateway.proc  # noqa: SLF001 - nobody else knows it
-    process.kill()
-    process.wait()
+    gateway: Any = SparkContext._gateway  # noqa: SLF001 - nobody else knows it
+    if gateway is not None:
+        gateway.proc.kill()
+        gateway.proc.wait()
     # What comes next in this process must not try to talk to it.
     SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
     SparkContext._active_spark_context = None  # noqa: SLF001

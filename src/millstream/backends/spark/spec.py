@@ -9,7 +9,7 @@ from typing import Any
 
 from millstream.calculus.graph import Input
 from millstream.calculus.types import TYPES_BY_NAME, Field, QueueType, Schema
-from millstream.connectors.location import parse_location
+from millstream.connectors.location import Format, Location
 from millstream.connectors.settings import settings_of
 from millstream.engine.spec import InputSpec, SourceSpec
 
@@ -41,6 +41,7 @@ def input_to_json(one: InputSpec) -> dict[str, Any]:
         "columns": [[f.name, str(f.type)] for f in one.input.type.schema],
         "time": one.input.time, "slack": one.input.slack, "once": one.input.is_read_once,
         "location": one.location.text, "base": str(one.location.base),
+        "format": one.location.format.value,
         "path": None if one.location.path is None else str(one.location.path),
         "generator": None if settings is None else {
             "rows": settings.rows, "seed": settings.seed, "start": settings.start,
@@ -56,9 +57,11 @@ def _input_spec(given: dict[str, Any]) -> InputSpec:
     # A dimension is for the checker; a source reads plain numbers.
     fields = tuple(Field(n, TYPES_BY_NAME[t.partition("<")[0]]) for n, t in given["columns"])
     type_ = QueueType(Schema(fields), given["is_relation"])
-    location = parse_location(given["location"], Path(given["base"]))
-    path = None if given["path"] is None else Path(given["path"])
-    location = replace(location, idle=given["idle"], path=path)
+    # Not read from its text: what a folder holds by now is not what it was when this was said.
+    location = Location(
+        Format(given["format"]), None if given["path"] is None else Path(given["path"]),
+        given["location"], Path(given["base"]), idle=given["idle"],
+    )  # fmt: skip
     if given["generator"] is not None:
         options = given["generator"]
         micros = {**options, "interval": f"{options['interval']} us"}

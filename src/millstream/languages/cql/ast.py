@@ -110,7 +110,7 @@ class Window:
     length: int | None = None
     slide: int | None = None
     rows: int | None = None
-    by: tuple[Word, ...] = ()
+    by: tuple[Reference, ...] = ()
     is_now: bool = False
     span: Span | None = dataclasses.field(default=None, compare=False)
 
@@ -137,20 +137,22 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Star:
-    """`*`, or `owner.*`."""
+    """`*`, or `owner.*`; `has_all` shows columns that are equal by a join more than once."""
 
     owner: Word | None
     span: Span = dataclasses.field(compare=False)
+    has_all: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A stream, relation or view in a FROM clause."""
+    """A stream, relation or view in a FROM clause; `columns` are other names for its first."""
 
     name: Word
     alias: Word | None
     window: Window | None
     span: Span = dataclasses.field(compare=False)
+    columns: tuple[Word, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +163,7 @@ class Nested:
     alias: Word | None
     window: Window | None
     span: Span = dataclasses.field(compare=False)
+    columns: tuple[Word, ...] = ()
 
 
 class JoinKind(enum.Enum):
@@ -217,7 +220,6 @@ class Combined:
     left: Query
     right: Query
     span: Span = dataclasses.field(compare=False)
-    limit: Limit | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,11 +273,15 @@ class Declaration:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A query with a name, perhaps with other names for its columns."""
+    """A query with a name, perhaps with other names for its columns.
+
+    `declared` is what a `vtable` says of it: its columns with types, and what it is.
+    """
 
     name: Word
     columns: tuple[Word, ...]
     query: Query
+    declared: Declaration | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,13 +25,15 @@ class Flow:
     """A queue on which a stream or a relation travels.
 
     A relation is `is_monotone` if rows only ever come into it. `beats` are the heartbeats
-    of the inputs behind it.
+    of the inputs behind it. Columns that are nothing but NULL are `untyped`: they are texts
+    until they meet another type.
     """
 
     queue: str
     type: QueueType
     is_monotone: bool = False
     beats: frozenset[int] = frozenset()
+    untyped: frozenset[str] = frozenset()
 
     @property
     def schema(self) -> Schema:
@@ -83,7 +85,9 @@ class Builder:
         if is_monotone is None:
             is_monotone = all(i.is_monotone for i in inputs)
         beats = frozenset[int]().union(*(i.beats for i in inputs))
-        return Flow(queue, type_, is_monotone, beats)
+        is_same = len(inputs) == 1 and inputs[0].schema == type_.schema
+        untyped = inputs[0].untyped if is_same and not isinstance(function, Map) else frozenset()
+        return Flow(queue, type_, is_monotone, beats, untyped)
 
     def columns(self, flow: Flow, names: Mapping[str, str], name: str, span: Span | None) -> Flow:
         """The flow with only the columns that are keys of `names`, each from its value.
@@ -93,7 +97,9 @@ class Builder:
         if tuple(names.items()) == tuple((n, n) for n in flow.schema.names):
             return flow
         columns = tuple(Assign(new, Column(old, flow.schema[old])) for new, old in names.items())
-        return self.add(Map(columns), flow, name=name, span=span)
+        mapped = self.add(Map(columns), flow, name=name, span=span)
+        untyped = frozenset(new for new, old in names.items() if old in flow.untyped)
+        return replace(mapped, untyped=untyped)
 
     def program(self, inputs: tuple[Input, ...], outputs: Mapping[str, Flow]) -> Program:
         """The program of the operators behind some outputs."""

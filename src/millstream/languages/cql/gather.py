@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from millstream.calculus.functions import Aggregation, Assign, Distinct, Filter, Join, Map, Merge
+from millstream.calculus.functions import Aggregation, Assign, Filter, Join, Map, Merge
 from millstream.calculus.terms import Call, Column, Literal, Term, columns_read
 from millstream.calculus.types import BOOLEAN
 from millstream.languages.cql.build import Builder, Flow
+from millstream.languages.cql.correlation import dependent
 from millstream.languages.cql.group import Grouping, Planned
 from millstream.languages.cql.joins import with_columns
-from millstream.languages.cql.subqueries import MARK, Inner, split_ties, unmarked
+from millstream.languages.cql.subqueries import MARK, Inner
 from millstream.languages.cql.terms import all_of
 from millstream.source import Span
 
@@ -55,43 +56,21 @@ class Gathering:
 
     def _tied(self, flow: Flow, inner: Inner) -> tuple[Flow, list[Term], list[Term]]:
         """The rows of the subquery, and terms of both sides that must be equal."""
-        outside, inside, residual = split_ties(inner)
-        if residual:
-            return self._pairs(flow, inner, outside, inside, residual)
+        outside, inside, residual = inner.equations(flow)
         rows = inner.flow
-        # An equation with null is never true, but a group of nulls is a group.
-        known = all_of(Call("not", (_is_null(t),), BOOLEAN) for t in inside)
-        if known is not None:
-            name = f"{self.prefix}_known"
-            rows = self.builder.add(Filter(known), rows, name=name, span=self.span)
-        return rows, [unmarked(t) for t in outside], inside
-
-    def _pairs(
-        self,
-        flow: Flow,
-        inner: Inner,
-        outside: Sequence[Term],
-        inside: Sequence[Term],
-        residual: Sequence[Term],
-    ) -> tuple[Flow, list[Term], list[Term]]:
-        """Where more than equations ties them: the rows for each of the outer values."""
-        read = frozenset().union(*(columns_read(t) for t in inner.ties))
-        needed = [n for n in flow.schema.names if MARK + n in read]
-        name = f"{self.prefix}_outer"
-        outer = self.builder.columns(flow, {MARK + n: n for n in needed}, name, self.span)
-        outer = self.builder.add(Distinct(), outer, name=name, span=self.span)
-        outer, ours = with_columns(self.builder, outer, outside, self.prefix, self.span)
-        rows, theirs = with_columns(self.builder, inner.flow, inside, self.prefix, self.span)
-        joined = self.builder.add(
-            Join(tuple(zip(ours, theirs, strict=True)), all_of(residual)), outer, rows,
-            name=f"{self.prefix}_pairs", span=self.span,
-        )  # fmt: skip
-        types = flow.schema
-        return (
-            joined,
-            [Column(n, types[n]) for n in needed],
-            [Column(MARK + n, types[n]) for n in needed],
-        )
+        if residual:
+            # More than equations ties them: the rows for each of the outer values.
+            read = frozenset().union(*(columns_read(t) for t in inner.ties))
+            keys = tuple(n for n in flow.schema.names if MARK + n in read)
+            rows = dependent(self.builder, self.prefix, self.span, flow, rows, inner.ties, keys)
+            outside, inside, _ = Inner(rows, None, (), keys).equations(flow)
+        elif not inner.keys:
+            # An equation with null is never true, but a group of nulls is a group.
+            known = all_of(Call("not", (_is_null(t),), BOOLEAN) for t in inside)
+            if known is not None:
+                name = f"{self.prefix}_known"
+                rows = self.builder.add(Filter(known), rows, name=name, span=self.span)
+        return rows, outside, inside
 
     def _plain(self, plans: Sequence[Planned]) -> tuple[list[Assign], list[Planned]]:
         """Columns for all that is aggregated, and the plans over these."""

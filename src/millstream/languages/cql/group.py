@@ -23,7 +23,7 @@ from millstream.languages.cql.build import Builder, Flow
 from millstream.languages.cql.joins import with_columns
 from millstream.languages.cql.scope import Names
 from millstream.languages.cql.spread import SPREADS, reading
-from millstream.languages.cql.terms import Replacing, nothing, term_of
+from millstream.languages.cql.terms import Replacing, is_untyped, nothing, term_of
 from millstream.languages.cql.tokens import Stop
 from millstream.source import Span
 
@@ -38,6 +38,8 @@ class Grouped:
     names: Names
     schema: Schema
     faults: list[Fault]
+    #: What to write for the subqueries inside keys.
+    before: Replacing
 
     def replacing(self, expression: Expression) -> syntax.Expression | None:
         """Aggregates and grouped expressions are columns now; other columns are gone."""
@@ -56,7 +58,7 @@ class Grouped:
         if isinstance(expression, Apply) and all(isinstance(t, Column) for t, _ in self.keys):
             return None
         try:
-            term = term_of(expression, self.names, self.schema, [])
+            term = term_of(expression, self.names, self.schema, [], replacing=self.before)
         except Stop:
             return None  # not an expression over the rows before grouping
         return next((name for key, name in self.keys if key == term), None)
@@ -94,19 +96,22 @@ class Grouping:
         keys: Sequence[Expression],
         wanted: Mapping[Total, str | None],
         replacing: Replacing = nothing,
+        also: Sequence[str] = (),
     ) -> Grouped:
         """Group a flow; `wanted` has the aggregates, with the names they should have.
 
-        `replacing` says what to write for the subqueries inside aggregates.
+        `replacing` says what to write for the subqueries inside aggregates and keys; columns
+        `also` are keys.
         """
         schema = flow.schema
-        terms = [term_of(k, self.names, schema, self.faults) for k in keys]
+        terms: list[Term] = [Column(n, schema[n]) for n in also]
+        terms += [term_of(k, self.names, schema, self.faults, replacing=replacing) for k in keys]
         flow, named = with_columns(self.builder, flow, terms, self.prefix, self.span)
         by = tuple(dict.fromkeys(named))
         plans, totals = self.planned(wanted, schema, by, replacing)
         grouped = self.aggregated(flow, by, plans)
         found = tuple(zip(terms, named, strict=True))
-        return Grouped(grouped, found, totals, self.names, schema, self.faults)
+        return Grouped(grouped, found, totals, self.names, schema, self.faults, replacing)
 
     def planned(
         self,
@@ -158,7 +163,11 @@ class Grouping:
         """What is aggregated: null where FILTER is not true; None to count all rows."""
         term: Term | None = None
         if total.arg is not None:
-            term = term_of(total.arg, self.names, schema, self.faults, replacing=replacing)
+            is_counted = total.function.name in ("count", "min", "max")
+            wanted = INTEGER if is_untyped(total.arg) and not is_counted else None
+            term = term_of(
+                total.arg, self.names, schema, self.faults, wanted=wanted, replacing=replacing
+            )
         if total.function.name in SPREADS:
             assert term is not None
             if not term.type.is_numeric:

@@ -8,9 +8,12 @@ condition; what reads one side only stays for later.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NoReturn
 
+from millstream.calculus import syntax
+from millstream.calculus.check import Scope, check_into
 from millstream.calculus.functions import (
     Assign,
     Distinct,
@@ -25,8 +28,8 @@ from millstream.calculus.types import BOOLEAN, Field, Schema
 from millstream.errors import Fault, suggest
 from millstream.languages.cql.ast import Apply, Expression, Joined, JoinKind, Reference, Word
 from millstream.languages.cql.build import Builder, Flow
-from millstream.languages.cql.scope import Names, Seen, Visible
-from millstream.languages.cql.terms import all_of, conjuncts, term_of
+from millstream.languages.cql.scope import Names, Seen, Visible, find
+from millstream.languages.cql.terms import all_of, conjuncts, term_of, tied_by_and
 from millstream.languages.cql.tokens import Stop
 from millstream.source import Span
 
@@ -50,6 +53,22 @@ class Part:
         return _visible(self, {})
 
 
+def as_where(
+    parts: Sequence[Part], where: list[Expression], is_moved: Callable[[Expression], bool]
+) -> tuple[Sequence[Part], list[Expression]]:
+    """Some conditions of inner joins are conditions of WHERE, if there are no other joins."""
+    if any(part.joined.kind is not JoinKind.INNER for part in parts):
+        return parts, where
+    kept: list[Part] = []
+    for part in parts:
+        on = conjuncts(part.joined.on)
+        rest = [c for c in on if not is_moved(c)]
+        where = [*where, *(c for c in on if c not in rest)]
+        joined = replace(part.joined, on=tied_by_and(rest)) if rest != on else part.joined
+        kept.append(replace(part, joined=joined))
+    return kept, where
+
+
 @dataclass(frozen=True, slots=True)
 class Assembled:
     """The joined sources, the names a query sees, and the conditions that are left."""
@@ -61,32 +80,27 @@ class Assembled:
 
 @dataclass
 class Assembly:
-    """Mutable: a FROM clause on its way to one flow."""
+    """Mutable: a FROM clause on its way to one flow. `around` is what the query around sees."""
 
     builder: Builder
     prefix: str
     faults: list[Fault]
     span: Span
-    names: Names = field(default_factory=lambda: Names(()))
+    around: Names | None = None
+    names: Names = field(default_factory=Names)
     schema: Schema = field(default_factory=Schema)
     shared: frozenset[str] = frozenset()
 
     def assemble(self, parts: Sequence[Part], where: Sequence[Expression]) -> Assembled:
         self._check_names(parts)
-        raw = Names(tuple(_visible(p, {}) for p in parts))
-        is_inner = all(p.joined.kind is JoinKind.INNER for p in parts)
-        on = [self._on(p, parts[:n]) for n, p in enumerate(parts)]
-        pool = [c for one in on for c in one] + list(where) if is_inner else []
-        self.shared = _shared(parts, pool, raw) if is_inner else frozenset()
+        if any(p.joined.kind is not JoinKind.INNER for p in parts):
+            return self._in_order(self._renamed(parts), where)
+        pool = [c for n, p in enumerate(parts) for c in self._on(p, parts[:n])]
+        raw = Names(tuple(p.visible for p in parts))
+        self.shared = _shared(parts, [*pool, *where], raw)
         renamed = self._renamed(parts)
-        fields = dict.fromkeys(f for p in renamed for f in p.flow.schema)
-        self.schema = Schema(tuple(fields))
-        terms = self._terms(where)
-        conditions = [self._terms(one) for one in on]
-        if is_inner:
-            pooled = [t for some in conditions for t in some] + terms
-            return self._inner(renamed, [t for t in pooled if not self._is_implied(t)])
-        return self._in_order(renamed, conditions, terms)
+        terms = [t for one in (pool, where) for t in self._terms(one, self.names)]
+        return self._inner(renamed, [t for t in terms if not self._is_implied(t)])
 
     # --- names ---
 
@@ -117,19 +131,17 @@ class Assembly:
             )  # fmt: skip
             visible.append(_visible(part, new))
             renamed.append(Part(flow, part.name, part.joined))
-        self.names = Names(tuple(visible))
+        self.names = Names(tuple(visible), unreadable=self.around)
+        self.schema = Schema(tuple(dict.fromkeys(f for p in renamed for f in p.flow.schema)))
         return renamed
 
     def _on(self, part: Part, before: Sequence[Part]) -> list[Expression]:
-        """The conditions of a join, those of USING written out."""
+        """The conditions of an inner join, those of USING written out."""
         found = conjuncts(part.joined.on)
         for word in part.joined.using:
-            owner = next((p for p in before if _visible(p, {}).find(word) is not None), None)
-            if owner is None or _visible(part, {}).find(word) is None:
-                known = [n for p in before for n in p.flow.schema.names]
-                message = f'USING needs a column "{word.name}" on both sides'
-                self.faults.append(Fault(message, word.span, suggest(word.name, known)))
-                raise Stop
+            owner = next((p for p in before if find(p.visible.columns, word) is not None), None)
+            if owner is None or find(part.visible.columns, word) is None:
+                self._complain_about_using(word, before)
             sides = tuple(
                 Reference(Word(p.name, word.span, is_quoted=True), word, word.span)
                 for p in (owner, part)
@@ -137,12 +149,18 @@ class Assembly:
             found.append(Apply(Word("==", word.span), sides, word.span))
         return found
 
-    def _terms(self, expressions: Sequence[Expression]) -> list[Term]:
+    def _complain_about_using(self, word: Word, before: Sequence[Part]) -> NoReturn:
+        known = [n for p in before for n in p.flow.schema.names]
+        message = f'USING needs a column "{word.name}" on both sides'
+        self.faults.append(Fault(message, word.span, suggest(word.name, known)))
+        raise Stop
+
+    def _terms(self, expressions: Sequence[Expression], names: Names) -> list[Term]:
         """The typed conditions. Those that are wrong are told and left out."""
         terms: list[Term] = []
         for one in expressions:
             try:
-                terms.append(term_of(one, self.names, self.schema, self.faults, wanted=BOOLEAN))
+                terms.append(term_of(one, names, self.schema, self.faults, wanted=BOOLEAN))
             except Stop:
                 continue  # the fault is noted; the other conditions are looked at too
         return terms
@@ -181,20 +199,13 @@ class Assembly:
 
     # --- outer joins, in the order in which they are written ---
 
-    def _in_order(
-        self, parts: list[Part], conditions: list[list[Term]], where: list[Term]
-    ) -> Assembled:
-        flow, there = parts[0].flow, parts[0].columns
+    def _in_order(self, parts: list[Part], where: Sequence[Expression]) -> Assembled:
+        steps = [self._step(parts, number) for number in range(1, len(parts))]
         preserved = self._preserved(parts)
-        rest = list(where)
-        for part, condition in zip(parts[1:], conditions[1:], strict=True):
+        rest = self._terms(where, self.names)
+        flow, there = parts[0].flow, parts[0].columns
+        for part, (due, computed) in zip(parts[1:], steps, strict=True):
             both = there | part.columns
-            strange = next((t for t in condition if not columns_read(t) <= both), None)
-            if strange is not None:
-                message = "this condition reads a source that is joined later"
-                self.faults.append(Fault(message, strange.span))
-                raise Stop
-            due = list(condition)
             if part.joined.kind is JoinKind.INNER:
                 early = [
                     t for t in rest
@@ -202,10 +213,47 @@ class Assembly:
                     and not columns_read(t) <= part.columns
                 ]  # fmt: skip
                 rest = [t for t in rest if t not in early]
-                due += early
-            flow = self.join(flow, part, due)
-            there = both
+                due.extend(early)
+            flow = with_assigned(self.builder, self.join(flow, part, due), computed, self.prefix)
+            there = frozenset(flow.schema.names)
         return Assembled(flow, self.names, tuple(rest))
+
+    def _step(self, parts: list[Part], number: int) -> tuple[list[Term], list[Assign]]:
+        """The conditions of a join, and the columns that USING makes of two that may be null."""
+        part, visible = parts[number], self.names.sources
+        before = replace(self.names, sources=visible[:number])
+        conditions = self._terms(
+            conjuncts(part.joined.on), replace(before, sources=visible[: number + 1])
+        )
+        merged, computed = list(self.names.merged), list[Assign]()
+        for word in part.joined.using:
+            asked = Reference(None, word, word.span)
+            other = find(visible[number].columns, word)
+            if not before.knows(asked) or other is None:
+                self._complain_about_using(word, parts[:number])
+            one = before.resolve(asked, self.faults)
+            if one is None:
+                raise Stop
+            conditions.append(self._applied("==", one, other, word.span))
+            seen = replace(one, column=other.column) if part.joined.kind is JoinKind.RIGHT else one
+            if part.joined.kind is JoinKind.FULL:
+                either = self._applied("coalesce", one, other, word.span)
+                computed.append(Assign(self.builder.hidden("using"), either))
+                seen = Seen(one.name, computed[-1].name, either.type)
+                self.schema = Schema((*self.schema, Field(seen.column, seen.type)))
+            covers = frozenset((*one.covers, one.column, other.column))
+            merged = [m for m in merged if m.name != one.name]
+            merged.append(replace(seen, covers=covers))
+        self.names = replace(self.names, merged=tuple(merged))
+        return conditions, computed
+
+    def _applied(self, function: str, one: Seen, other: Seen, span: Span) -> Term:
+        names = (syntax.Name(one.column, span), syntax.Name(other.column, span))
+        scope = Scope(self.schema, "the query")
+        term = check_into(syntax.Apply(function, names, span), scope, self.faults)
+        if term is None:
+            raise Stop
+        return term
 
     def _preserved(self, parts: list[Part]) -> frozenset[str]:
         """Columns that no outer join can make null."""
@@ -309,8 +357,8 @@ def _shared(parts: Sequence[Part], pool: Sequence[Expression], raw: Names) -> fr
         sides = [raw.candidates(a) for a in one.args if isinstance(a, Reference)]
         if len(sides) == 2 and all(len(s) == 1 for s in sides):
             (a, seen_a), (b, seen_b) = sides[0][0], sides[1][0]
-            if seen_a == seen_b and a is not b:
-                ties.setdefault(seen_a.name, []).append({a.name, b.name})
+            if seen_a == seen_b and a != b:
+                ties.setdefault(seen_a.name, []).append({a, b})
     return frozenset(
         name for name, edges in ties.items()
         if counts[name] > 1 and _are_tied({p.name for p in parts if name in p.columns}, edges)
@@ -339,8 +387,14 @@ def with_columns(
             known = builder.hidden("key")
             added.append(Assign(known, term))
         names.append(known)
+    return with_assigned(builder, flow, added, prefix, span), names
+
+
+def with_assigned(
+    builder: Builder, flow: Flow, added: Sequence[Assign], prefix: str, span: Span | None = None
+) -> Flow:
+    """The flow with more columns."""
     if not added:
-        return flow, names
+        return flow
     kept = tuple(Assign(f.name, Column(f.name, f.type)) for f in flow.schema)
-    function = Map((*kept, *added))
-    return builder.add(function, flow, name=f"{prefix}_keys", span=span), names
+    return builder.add(Map((*kept, *added)), flow, name=f"{prefix}_keys", span=span)

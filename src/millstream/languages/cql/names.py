@@ -5,7 +5,7 @@ from __future__ import annotations
 from millstream.calculus.types import BOOLEAN, DURATION, INTEGER, NUMBER, TEXT, TIME, Type
 
 TYPES: dict[str, Type] = {
-    **dict.fromkeys(("integer", "int", "bigint", "smallint", "tinyint", "long"), INTEGER),
+    **dict.fromkeys(("integer", "int", "bigint", "smallint", "tinyint", "long", "byte"), INTEGER),
     **dict.fromkeys(
         ("number", "float", "double", "real", "numeric", "decimal", "double precision"), NUMBER
     ),
@@ -47,6 +47,9 @@ FUNCTIONS: dict[str, str] = {
 #: Functions with a grammar of their own.
 GRAMMATICAL = ("extract", "cast", "position", "trim", "substring", "if")
 
+#: `/` in scripts of the prototype's style: of integers an integer, else a number.
+QUOTIENT = "quotient"
+
 #: Aggregates, and what they are called in the calculus or, made of others, in `spread`.
 AGGREGATES: dict[str, str] = {
     "sum": "sum",
@@ -65,3 +68,43 @@ AGGREGATES: dict[str, str] = {
 
 #: What may be extracted from a time.
 TIME_PARTS = ("year", "month", "day", "hour", "minute", "second", "epoch")
+
+#: Words that begin something else where a name without AS could stand.
+RESERVED = frozenset(
+    (
+        "select", "distinct", "from", "where", "group", "having", "order", "limit", "union",
+        "except", "intersect", "on", "using", "join", "inner", "left", "right", "full", "cross",
+        "natural", "outer", "as", "and", "or", "not", "in", "is", "like", "ilike", "between",
+        "case", "when", "then", "else", "end", "exists", "null", "true", "false", "with", "asc",
+        "desc", "nulls", "all", "any", "some",
+    )
+)  # fmt: skip
+
+_PATTERNS = "use LIKE, contains, starts_with or ends_with"
+_ROWS = "use a window in the FROM clause, and GROUP BY"
+_SAMPLE = "use a condition on a column, such as WHERE id % 10 = 0"
+
+#: Words of SQL that are not part of CQL, and what to write instead.
+ABSENT: dict[str, str | None] = {
+    **dict.fromkeys(("over", "window", "within", "respect", "ignore"), _ROWS),
+    **dict.fromkeys(("similar", "rlike", "regexp", "glob"), _PATTERNS),
+    **dict.fromkeys(("sample", "tablesample"), _SAMPLE),
+    **dict.fromkeys(("pivot", "unpivot"), "use GROUP BY and FILTER (WHERE ...)"),
+    **dict.fromkeys(("lateral", "apply"), "put the subquery into the select list, or join it"),
+    **dict.fromkeys(("semi", "anti"), "use EXISTS (SELECT ...) or NOT EXISTS (SELECT ...)"),
+    **dict.fromkeys(("asof", "positional"), "use JOIN ... ON condition"),
+    **dict.fromkeys(("~", "~~", "!~", "!~~"), _PATTERNS),
+    **dict.fromkeys(("**", "^"), "write power(a, b)"),
+    **dict.fromkeys(("&", "|", "<<", ">>", "->", "->>", "@>", "<@", "&&", "!", ":=", "=>")),
+    "//": "write a DIV b",
+    "<=>": "write a IS NOT DISTINCT FROM b",
+    "at": "times are in UTC",
+    "collate": "texts are ordered by their characters",
+    "escape": "% and _ cannot be escaped; use contains, starts_with or ends_with",
+    "fetch": "write ORDER BY ... LIMIT 3",
+    "for": None,
+    "into": "write CREATE OUTPUT name AS SELECT ...",
+    "offset": "ORDER BY ... LIMIT keeps the first rows",
+    "qualify": "use HAVING, or WHERE around a subquery",
+    "sets": "group by one list of columns; tie several queries with UNION ALL",
+}

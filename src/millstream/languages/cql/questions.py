@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from millstream.calculus import syntax
 from millstream.calculus.functions import Aggregation, FunctionFault
 from millstream.calculus.terms import Call, Column, Term
-from millstream.calculus.types import BOOLEAN, INTEGER, NUMBER, Field, Schema
+from millstream.calculus.types import BOOLEAN, INTEGER, NUMBER
 from millstream.errors import Fault
 from millstream.languages.cql.ast import (
     Apply,
+    Constant,
     Expression,
     Item,
     Membership,
@@ -22,25 +23,20 @@ from millstream.languages.cql.ast import (
     Reference,
     Scalar,
     Select,
-    Streamed,
     Total,
     With,
+    Word,
 )
 from millstream.languages.cql.build import Flow
+from millstream.languages.cql.correlation import Correlation
 from millstream.languages.cql.gather import Gathering
 from millstream.languages.cql.group import Grouping, Planned
 from millstream.languages.cql.scope import Names
-from millstream.languages.cql.subqueries import (
-    MARK,
-    Inner,
-    Lookups,
-    Operand,
-    both,
-    is_correlated,
-)
+from millstream.languages.cql.subqueries import Inner, Lookups, Operand
 from millstream.languages.cql.terms import (
     Replacing,
     conjuncts,
+    is_untyped,
     nothing,
     term_of,
     walk,
@@ -79,10 +75,14 @@ class Questions:
         def answer(part: Expression) -> syntax.Expression | None:
             return answers[part] if part in answers else replacing(part)
 
-        for one in [q for e in expressions for q in questions_in(e)]:
+        for one in [q for e in expressions for q in questions_in(e, replacing)]:
             if one in answers:
                 continue
-            if isinstance(one, Membership):
+            as_value = self._as_value(one, flow, names)
+            if as_value is not None:
+                flow, values = self.answered(flow, names, [as_value], answer)
+                answers[one] = written(as_value, names, self.faults, values)
+            elif isinstance(one, Membership):
                 is_truth = one is truth
                 flow, answers[one] = self._member(flow, names, one, answer, only_truth=is_truth)
                 # Where an answer is seen, its turning true takes the other one away.
@@ -92,6 +92,30 @@ class Questions:
             else:
                 flow, answers[one] = self._quantified(flow, names, one, answer)
         return flow, answer if answers else replacing
+
+    def _as_value(self, question: Question, flow: Flow, names: Names) -> Expression | None:
+        """IN, EXISTS, ALL and ANY of a query with one row for each outer row, by its value."""
+        query = question.query
+        if not isinstance(query, Select) or isinstance(question, Scalar) or not _is_single(query):
+            return None
+        if not self._correlation(query, flow, names).is_correlated():
+            return None
+        span = question.span
+        true, false = (Constant(v, BOOLEAN, span) for v in (True, False))
+
+        def apply(name: str, *args: Expression) -> Expression:
+            return Apply(Word(name, span), args, span)
+
+        there: Expression = true
+        if query.having is not None:
+            shown = replace(query, items=(Item(true, None, span),))
+            there = apply("coalesce", Scalar(shown, span), false)
+        if question.operand is None:
+            return there
+        operator = question.operator if isinstance(question, Quantified) else "=="
+        compared = apply(operator, question.operand, Scalar(query, span))
+        is_all = isinstance(question, Quantified) and question.is_all
+        return apply("if", there, compared, true if is_all else false)
 
     # --- IN and EXISTS ---
 
@@ -103,29 +127,31 @@ class Questions:
         operand = None
         if question.operand is not None:
             assert inner.value is not None
-            before = len(self.faults)
+            asked = question.operand
+            if is_untyped(asked):
+                asked = Constant(None, inner.value.type, asked.span)
             operand = Operand(
-                term_of(question.operand, names, flow.schema, self.faults, replacing=replacing),
-                written(question.operand, names, self.faults, replacing),
+                term_of(asked, names, flow.schema, self.faults, replacing=replacing),
+                written(asked, names, self.faults, replacing),
             )
-            if operand.term.type != inner.value.type and len(self.faults) == before:
-                operand, inner = self._unified(operand, inner, question)
+            operand, inner = self._unified(operand, inner.typed(operand.term.type), question)
         lookups = Lookups(self.builder, self.prefix)
         return lookups.ask(flow, inner, operand, question.span, only_truth=only_truth)
 
     def _unified(
         self, operand: Operand, inner: Inner, question: Membership
     ) -> tuple[Operand, Inner]:
-        """Both sides of IN as numbers, if one is an integer."""
+        """Both sides of IN as numbers, if one of them is."""
         assert inner.value is not None
         types = (operand.term.type, inner.value.type)
+        if types[0] == types[1]:
+            return operand, inner
         if not all(t.is_numeric for t in types):
             message = f"IN compares {types[0]} with {types[1]}"
             self.faults.append(Fault(message, question.span))
             raise Stop
-        return Operand(_number(operand.term), operand.written), Inner(
-            inner.flow, _number(inner.value), inner.ties
-        )
+        value = _number(inner.value)
+        return replace(operand, term=_number(operand.term)), replace(inner, value=value)
 
     # --- ALL and ANY ---
 
@@ -133,17 +159,19 @@ class Questions:
         self, flow: Flow, names: Names, question: Quantified, replacing: Replacing
     ) -> tuple[Flow, syntax.Expression]:
         """Compared with the least or the greatest value, if there are any at all."""
-        inner = self._inner(question.query, question, flow, names)
+        operand = written(question.operand, names, self.faults, replacing)
+        term = term_of(question.operand, names, flow.schema, self.faults, replacing=replacing)
+        inner = self._inner(question.query, question, flow, names).typed(term.type)
         value, span = inner.value, question.span
         assert value is not None
         made = {word: self.builder.hidden(word) for word in ("rows", "count", "min", "max")}
+        value, read = _ordered(value)
         asked = (
             Aggregation(made["rows"], "count"),
             *(Aggregation(made[w], w, value) for w in ("count", *_extremes(question))),
         )
         self._check(asked, span)
-        flow = self._gathering(Names(()), span).gather(flow, inner, [Planned(asked)])
-        operand = written(question.operand, names, self.faults, replacing)
+        flow = self._gathering(Names(), span).gather(flow, inner, [Planned(asked)])
 
         def apply(function: str, *args: syntax.Expression) -> syntax.Expression:
             return syntax.Apply(function, args, span)
@@ -152,7 +180,7 @@ class Questions:
         null, true, false = (syntax.Constant(v, BOOLEAN, span) for v in (None, True, False))
         tie = "and" if question.is_all else "or"
         compared = [
-            apply(question.operator, operand, syntax.Name(made[w], span))
+            apply(question.operator, operand, read(syntax.Name(made[w], span)))
             for w in _extremes(question)
         ]
         result = compared[0] if len(compared) == 1 else apply(tie, *compared)
@@ -173,24 +201,26 @@ class Questions:
         if isinstance(query, With):
             with self.select.translator.local(query.views, f"{self.prefix}_sub"):
                 return self._scalar(flow, names, replace(question, query=query.query), replacing)
-        if not isinstance(query, Streamed) and query.limit and query.limit.count == 1:
-            return self._first(flow, question)
+        if isinstance(query, Select) and query.limit and query.limit.count == 1:
+            return self._first(flow, names, question)
         item = self._only_total(question)
         assert isinstance(query, Select)
         inside = self.select.inside(query)
-        rows, seen, ties = self._rows(query, inside, flow, names)
         wanted = dict.fromkeys(inside.totals(), None)
-        self._check_outer(wanted, seen, names)
-        gathering = self._gathering(seen, question.span)
-        plans, totals = gathering.grouping.planned(wanted, rows.schema)
-        flow = gathering.gather(flow, Inner(rows, None, ties), plans)
-        having = [inside.unaliased(c, seen) for c in conjuncts(query.having)]
+        parts = [part for t in wanted for part in (t.arg, t.where) if part is not None]
+        with self.select.translator.inside(names):
+            tied = self._correlation(query, flow, names).tied(parts)
+            rows, answered = inside.questions.answered(tied.flow, tied.names, parts, nothing)
+            gathering = self._gathering(tied.names, question.span)
+            plans, totals = gathering.grouping.planned(wanted, rows.schema, replacing=answered)
+        flow = gathering.gather(flow, Inner(rows, None, tied.ties, tied.keys), plans)
+        having = [inside.unaliased(c, tied.names) for c in conjuncts(query.having)]
         flow, outer = self.answered(flow, names, [item.value, *having], replacing)
 
         def replaced(part: Expression) -> syntax.Expression | None:
             if isinstance(part, Total):
                 return totals[part]
-            if isinstance(part, Reference) and seen.knows(part):
+            if isinstance(part, Reference) and replace(tied.names, outer=None).knows(part):
                 message = f'"{part.name.name}" is not inside an aggregate'
                 self.faults.append(Fault(message, part.span, "use MAX or MIN of it"))
                 raise Stop
@@ -203,39 +233,34 @@ class Questions:
             value = syntax.Apply("if", (condition, value, null), question.span)
         return flow, value
 
-    def _first(self, flow: Flow, question: Scalar) -> tuple[Flow, syntax.Expression]:
+    def _first(self, flow: Flow, names: Names, question: Scalar) -> tuple[Flow, syntax.Expression]:
         """The only row of a query with LIMIT 1: the greatest of one value is that value."""
-        result = self.select.translator.relation(question.query, f"{self.prefix}_sub")
+        with self.select.translator.inside(names):
+            result = self.select.translator.relation(question.query, f"{self.prefix}_sub")
         value = self._only_column(result, question)
+        if result.untyped:
+            return flow, syntax.Constant(None, None, question.span)
         name = self.builder.hidden("first")
+        value, read = _ordered(value)
         asked = (Aggregation(name, "max", value),)
         self._check(asked, question.span)
-        gathering = self._gathering(Names(()), question.span)
-        flow = gathering.gather(flow, Inner(result, value, ()), [Planned(asked)])
-        return flow, syntax.Name(name, question.span)
+        gathering = self._gathering(Names(), question.span)
+        flow = gathering.gather(flow, Inner(result, value), [Planned(asked)])
+        return flow, read(syntax.Name(name, question.span))
 
     def _only_total(self, question: Scalar) -> Item:
         """The one column of a query that can only have one row."""
         query = question.query
-        is_single = isinstance(query, Select) and is_grouped(query) and not query.group_by
-        if not is_single:
+        if not isinstance(query, Select) or not _is_single(query):
             message = "this query may have more than one row, but one value is needed"
             hint = "aggregate it without GROUP BY, as in (SELECT MAX(x) FROM ...), or add LIMIT 1"
             self.faults.append(Fault(message, question.span, hint))
             raise Stop
-        assert isinstance(query, Select)
         item = query.items[0]
         if len(query.items) != 1 or not isinstance(item, Item):
             self._complain_about_columns(question, len(query.items))
         assert isinstance(item, Item)
         return item
-
-    def _check_outer(self, wanted: dict[Total, None], seen: Names, outer: Names) -> None:
-        for total in wanted:
-            if is_correlated(total, seen, outer):
-                message = "an aggregate of a subquery cannot read columns of the outer query"
-                self.faults.append(Fault(message, total.span))
-                raise Stop
 
     def _check(self, asked: Sequence[Aggregation], span: Span) -> None:
         for one in asked:
@@ -252,37 +277,41 @@ class Questions:
 
     # --- the rows of a subquery ---
 
-    def _inner(self, query: Query, question: Question, flow: Flow, outer: Names) -> Inner:
-        """The rows of a subquery, its value, and the conditions that tie it to the outside."""
-        needs_value = not isinstance(question, Membership) or question.operand is not None
-        if not isinstance(query, Select) or is_grouped(query) or query.limit is not None:
-            result = self.select.translator.relation(query, f"{self.prefix}_sub")
-            return Inner(result, self._only_column(result, question) if needs_value else None, ())
-        inside = self.select.inside(query)
-        result, names, ties = self._rows(query, inside, flow, outer)
-        value = None
-        if needs_value:
-            result, replacing = inside.questions.answered(result, names, inside.shown(), nothing)
-            wanted = inside.wanted(result, names, replacing, is_grouped=False)
-            if len(wanted) != 1:
-                self._complain_about_columns(question, len(wanted))
-            value = wanted[0].term
-        return Inner(result, value, ties)
+    def _correlation(self, query: Select, flow: Flow, names: Names) -> Correlation:
+        return Correlation(self.select.inside(query), flow, names)
 
-    def _rows(
-        self, query: Select, inside: SelectTranslator, flow: Flow, outer: Names
-    ) -> tuple[Flow, Names, tuple[Term, ...]]:
-        """The joined and selected sources of a subquery, and what ties them to the outside."""
-        parts = self.select.translator.parts(query.sources, inside.prefix)
-        seen = Names(tuple(p.visible for p in parts))
-        where = conjuncts(query.where)
-        tied = [c for c in where if is_correlated(c, seen, outer)]
-        result, names = inside.selected(parts, [c for c in where if c not in tied])
-        marked = tuple(Field(MARK + f.name, f.type) for f in flow.schema)
-        schema = Schema((*result.schema.fields, *marked))
-        all_names = both(names, outer, MARK)
-        ties = tuple(term_of(c, all_names, schema, self.faults, wanted=BOOLEAN) for c in tied)
-        return result, names, ties
+    def _inner(self, query: Query, question: Question, flow: Flow, names: Names) -> Inner:
+        """The rows of a subquery, its value, and what ties it to the outside."""
+        if isinstance(query, With):
+            with self.select.translator.local(query.views, f"{self.prefix}_sub"):
+                return self._inner(query.query, question, flow, names)
+        needs_value = not isinstance(question, Membership) or question.operand is not None
+        if isinstance(query, Select) and query.limit is None:
+            correlation = self._correlation(query, flow, names)
+            if not is_grouped(query) or correlation.is_correlated():
+                with self.select.translator.inside(names):
+                    return self._rows(correlation, question, needs_value=needs_value)
+        with self.select.translator.inside(names):
+            result = self.select.translator.relation(query, f"{self.prefix}_sub")
+        value = self._only_column(result, question) if needs_value else None
+        return Inner(result, value, is_untyped=bool(result.untyped))
+
+    def _rows(self, correlation: Correlation, question: Question, *, needs_value: bool) -> Inner:
+        """The rows or groups of a subquery that may read the query around it."""
+        inside = correlation.inside
+        if not needs_value and not is_grouped(inside.query):
+            tied = correlation.tied(())
+            inside.check_list(tied.names, correlation.schema(tied.flow))
+            return Inner(tied.flow, None, tied.ties, tied.keys)
+        having = [] if inside.query.having is None else [inside.query.having]
+        others = [*inside.shown(), *inside.query.group_by, *having]
+        tied = correlation.tied(others, is_grouped=is_grouped(inside.query))
+        flow, wanted, _ = inside.listed(tied.flow, tied.names, tied.marked)
+        if not needs_value:
+            return Inner(flow, None, tied.ties, tied.keys)
+        if len(wanted) != 1:
+            self._complain_about_columns(question, len(wanted))
+        return Inner(flow, wanted[0].term, tied.ties, tied.keys, wanted[0].is_untyped)
 
     def _only_column(self, flow: Flow, question: Question) -> Term:
         if len(flow.schema) != 1:
@@ -290,29 +319,30 @@ class Questions:
         (field,) = flow.schema
         return Column(field.name, field.type)
 
-    def _complain_about_columns(self, question: Question, count: int) -> None:
+    def _complain_about_columns(self, question: Question, count: int) -> NoReturn:
         where = {Membership: "after IN ", Quantified: "after ALL or ANY "}.get(type(question), "")
         message = f"the query {where}must have one column, but has {count}"
         self.faults.append(Fault(message, question.span))
         raise Stop
 
 
-def questions_in(expression: Expression) -> Iterator[Question]:
-    """The subqueries of an expression, those inside others first; none in aggregates."""
+def questions_in(expression: Expression, replacing: Replacing) -> Iterator[Question]:
+    """The subqueries of an expression, those inside others first; none in aggregates.
+
+    What is replaced has been answered.
+    """
+    if isinstance(expression, Apply | Question) and replacing(expression) is not None:
+        return
     match expression:
         case Apply(_, args):
             for arg in args:
-                yield from questions_in(arg)
+                yield from questions_in(arg, replacing)
         case Membership(operand) if operand is not None:
-            yield from questions_in(operand)
+            yield from questions_in(operand, replacing)
         case Quantified(operand):
-            yield from questions_in(operand)
+            yield from questions_in(operand, replacing)
     if isinstance(expression, Question):
         yield expression
-
-
-def asks(expression: Expression) -> bool:
-    return any(isinstance(e, Question) for e in walk(expression))
 
 
 def totals_in(expression: Expression) -> list[Total]:
@@ -325,12 +355,25 @@ def is_grouped(query: Select) -> bool:
     return bool(query.group_by) or any(totals_in(e) for e in shown)
 
 
+def _is_single(query: Select) -> bool:
+    """Has it one row, or none by HAVING?"""
+    return is_grouped(query) and not query.group_by
+
+
 def _extremes(question: Quantified) -> tuple[str, ...]:
     """Which values decide: for `> ALL` the greatest, for `= ALL` both ends."""
     if question.operator in ("==", "!="):
         return ("min", "max")
     is_above = question.operator in (">", ">=")
     return ("max",) if is_above == question.is_all else ("min",)
+
+
+def _ordered(value: Term) -> tuple[Term, Callable[[syntax.Expression], syntax.Expression]]:
+    """A value that has a least and a greatest, and how to read these: 0 and 1 for booleans."""
+    if value.type != BOOLEAN:
+        return value, lambda name: name
+    number = Call("integer", (value,), INTEGER, value.span)
+    return number, lambda name: syntax.Apply("boolean", (name,), value.span)
 
 
 def _number(term: Term) -> Term:

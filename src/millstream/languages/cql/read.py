@@ -1,22 +1,13 @@
-"""Queries: tokens without windows go through sqlglot and come out as our own tree.
-
-sqlglot accepts far more than CQL has; every clause that we do not know is a fault, never
-passed over in silence.
-"""
+"""Queries: from tokens to our tree."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable
+from dataclasses import replace
 
-from sqlglot import Dialect, TokenType, exp
-from sqlglot import Token as SqlToken
-from sqlglot.errors import ParseError as SqlError
-
-from millstream.errors import Fault
 from millstream.languages.cql.ast import (
     Combined,
+    Expression,
     Item,
     Joined,
     JoinKind,
@@ -32,336 +23,338 @@ from millstream.languages.cql.ast import (
     View,
     Window,
     With,
+    Word,
 )
-from millstream.languages.cql.lift import Lifted, lift_windows
-from millstream.languages.cql.names import AGGREGATES, FUNCTIONS, GRAMMATICAL
-from millstream.languages.cql.read_terms import CALL, Node, TermReader
-from millstream.languages.cql.shorthands import SHORTHANDS
-from millstream.languages.cql.tokens import Stop, Token, span_of_token
-from millstream.source import Source, Span
+from millstream.languages.cql.names import ABSENT, RESERVED
+from millstream.languages.cql.read_terms import TermReader
+from millstream.languages.cql.tokens import Cursor
+from millstream.languages.cql.windows import read_window
+from millstream.source import Span
 
-#: Functions whose names sqlglot shall have no ideas about.
-_OURS = (frozenset(FUNCTIONS) | frozenset(AGGREGATES) | frozenset(SHORTHANDS)).difference(
-    GRAMMATICAL
-)
-
-_SELECT_CLAUSES = frozenset(
-    {
-        "expressions",
-        "distinct",
-        "from_",
-        "joins",
-        "where",
-        "group",
-        "having",
-        "order",
-        "limit",
-        "with_",
-    }
-)
 _STREAM_OPERATORS = {one.value.lower(): one for one in StreamOperator}
-_SET_OPERATIONS: dict[type[Any], str] = {
-    exp.Union: "union", exp.Except: "except", exp.Intersect: "intersect",
-}  # fmt: skip
+_SIDES = {"left": JoinKind.LEFT, "right": JoinKind.RIGHT, "full": JoinKind.FULL}
+_WINDOW = "write: FROM stream [Range 5 Minutes]"
 
 
-def read_query(source: Source, tokens: Sequence[Token], faults: list[Fault]) -> Query:
-    """The query of some tokens. Raises `Stop` when it cannot be read."""
-    lifted = lift_windows(source, tokens, faults)
-    whole = span_of_token(source, tokens[0]).to(span_of_token(source, tokens[-1]))
-    try:
-        parsed = (
-            Dialect.get_or_raise(None)
-            .parser()
-            .parse(_prepared(_turned(lifted.tokens)), source.text)
-        )
-    except SqlError as error:
-        faults.append(_syntax_fault(source, tokens, error))
-        raise Stop from None
-    except RecursionError:
-        faults.append(Fault("this is nested too deep", whole))
-        raise Stop from None
-    return _QueryReader(source, whole, faults, lifted, parsed[0]).whole_query(parsed[0])
+def read_query(cursor: Cursor, *, is_script: bool = False) -> Query:
+    """The query of the tokens that are left. Raises `Stop` when it cannot be read.
 
-
-def _turned(tokens: Sequence[Token]) -> Sequence[Token]:
-    """`WITH v AS (...) Istream(SELECT ...)` with WITH inside, where sqlglot can read it."""
-    if tokens[0].text.lower() != "with":
-        return tokens
-    depth = 0
-    for at, token in enumerate(tokens[:-1]):
-        depth += token.token_type is TokenType.L_PAREN
-        depth -= token.token_type is TokenType.R_PAREN
-        is_call = tokens[at + 1].token_type is TokenType.L_PAREN
-        # `SELECT Istream(...)` is read as it is, and so is a view of that name.
-        is_first = tokens[at - 1].token_type is TokenType.R_PAREN
-        if depth == 0 and is_call and is_first and token.text.lower() in _STREAM_OPERATORS:
-            return (*tokens[at : at + 2], *tokens[:at], *tokens[at + 2 :])
-    return tokens
-
-
-def _prepared(tokens: Sequence[Token]) -> list[Token]:
-    """Calls of our functions get names that sqlglot has no ideas about."""
-    prepared: list[Token] = []
-    for number, token in enumerate(tokens):
-        following = tokens[number + 1].token_type if number + 1 < len(tokens) else None
-        is_plain = token.token_type not in (TokenType.STRING, TokenType.IDENTIFIER)
-        if is_plain and following is TokenType.L_PAREN and token.text.lower() in _OURS:
-            place = (token.line, token.col, token.start, token.end)
-            prepared.append(SqlToken(TokenType.VAR, CALL + token.text, *place))
-        else:
-            prepared.append(token)
-    return prepared
-
-
-def _syntax_fault(source: Source, tokens: Sequence[Token], error: SqlError) -> Fault:
-    """What sqlglot says, in our words and at our place."""
-    (first, *_) = error.errors
-    at = next((t for t in tokens if t.line == first["line"] and t.col == first["col"]), tokens[-1])
-    said = str(first["description"] or "")
-    expected = re.match(r"Expect(?:ed|ing) (.+?)(?: but got.*)?$", said)
-    found = str(at.text)
-    if expected:
-        message = f'expected {expected[1]}, found "{found}"'
-    elif "missing" in said:
-        message = f'something is missing at "{found}"'
-    else:
-        message = f'this cannot stand here: "{found}"'
-    return Fault(message, span_of_token(source, at))
+    A script is a statement in the style of the STREAM prototype.
+    """
+    query = _QueryReader(cursor, is_script=is_script).query()
+    if cursor.text() == "[":
+        cursor.fail("a window can only stand after a stream in a FROM clause", hint=_WINDOW)
+    if not cursor.is_done:
+        cursor.expected("the end of the query")
+    return query
 
 
 class _QueryReader:
-    """Mutable: collects faults while sqlglot's tree is read."""
+    """Mutable: reads queries with a cursor."""
 
-    def __init__(
-        self, source: Source, whole: Span, faults: list[Fault], lifted: Lifted, root: Node
-    ) -> None:
-        self.faults = faults
-        self.after_name = dict(lifted.after_name)
-        self.terms = TermReader(source, whole, faults, self.query, root)
-        self.of_queries = self.windows_of_queries(root, lifted)
-
-    def whole_query(self, root: Node) -> Query:
-        query = self.query(root)
-        self.faults += [_misplaced(window) for window in self.after_name.values()]
-        return query
-
-    def fail(self, message: str, node: Node, hint: str | None = None) -> None:
-        self.terms.fail(message, self.terms.span(node), hint)
+    def __init__(self, cursor: Cursor, *, is_script: bool) -> None:
+        self.cursor = cursor
+        self.is_script = is_script
+        self.terms = TermReader(cursor, self.query, is_script=is_script)
 
     # --- queries ---
 
-    def query(self, node: Node) -> Query:
-        local = node.args.get("with_")
-        if local is None:
-            return self.plain_query(node)
-        if local.args.get("recursive"):
-            self.fail("WITH RECURSIVE is not part of CQL", node)
-        views = tuple(self.view(one) for one in local.expressions)
-        return With(views, self.plain_query(node), self.terms.span(node))
+    def query(self) -> Query:
+        """A whole query, with the views that only it can name."""
+        cursor = self.cursor
+        start = cursor.span()
+        if not cursor.take("with"):
+            return self.ordered()
+        if cursor.take("recursive"):
+            cursor.fail("WITH RECURSIVE is not part of CQL", cursor.since(start))
+        views = [self.view()]
+        while cursor.take(","):
+            views.append(self.view())
+        query = self.ordered()
+        return With(tuple(views), query, cursor.since(start))
 
-    def view(self, node: Node) -> View:
+    def view(self) -> View:
         """`name (columns) AS (query)` of a WITH clause."""
-        self.only(node, {"this", "alias"})
-        alias = node.args["alias"]
-        columns = tuple(self.terms.word(c) for c in alias.args.get("columns") or ())
-        return View(self.terms.word(alias.this), columns, self.query(node.this))
+        cursor = self.cursor
+        name = cursor.name("a name")
+        columns = self.names_of_columns()
+        cursor.require("as", "AS and a query in parentheses")
+        return View(name, columns, self.terms.parenthesised())
 
-    def plain_query(self, node: Node) -> Query:
-        span = self.terms.span(node)
-        if isinstance(node, exp.Subquery):
-            self.only(node, {"this", "alias", "with_"})
-            return self.query(node.this)
-        if isinstance(node, exp.Select):
-            return self.select(node, span)
-        if type(node) in _SET_OPERATIONS:
-            return self.combined(node, span)
-        operator = self.stream_operator(node)
-        if operator is not None:
-            return self.streamed(node, operator, span)
-        self.fail("expected a query, such as SELECT ... FROM ...", node)
-        raise AssertionError
-
-    def streamed(self, node: Node, operator: StreamOperator, span: Span) -> Query:
-        """`Istream(query)`, or `Istream(name)` for all that is in it."""
-        if len(node.expressions) != 1:
-            self.fail(f"{operator.value} takes one query", node)
-        (inner,) = node.expressions
-        if isinstance(inner, exp.Column) and not inner.args.get("table"):
-            name = self.terms.word(inner.this)
-            source = Joined(Named(name, None, self.window_after(inner.this), name.span))
-            everything = Select((Star(None, name.span),), (source,), name.span)
-            return Streamed(operator, everything, span)
-        return Streamed(operator, self.query(inner), span)
-
-    def stream_operator(self, node: Node) -> StreamOperator | None:
-        is_call = isinstance(node, exp.Anonymous)
-        return _STREAM_OPERATORS.get(str(node.this).lower()) if is_call else None
-
-    def only(self, node: Node, known: frozenset[str] | set[str]) -> None:
-        """Every clause that is there must be one that we read."""
-        for name, value in node.args.items():
-            if value and name not in known:
-                shown = name.rstrip("_").upper().replace("_", " ")
-                self.fail(f"{shown} is not part of CQL", value if hasattr(value, "walk") else node)
-
-    def combined(self, node: Node, span: Span) -> Query:
-        self.only(node, {"this", "expression", "distinct", "order", "limit", "with_"})
-        kind = _SET_OPERATIONS[type(node)]
-        keeps = not node.args.get("distinct")
-        if keeps and kind != "union":
-            self.fail(f"{kind.upper()} ALL is not part of CQL", node,
-                      f"{kind.upper()} compares sets of rows; to compare how often a row is "
-                      "there, count it with GROUP BY")  # fmt: skip
-        left, right = self.query(node.this), self.query(node.expression)
-        return Combined(kind, keeps, left, right, span, self.limit(node))
-
-    def select(self, node: Node, span: Span) -> Query:
-        self.only(node, _SELECT_CLAUSES)
-        listed, operator = node.expressions, None
-        is_distinct = node.args.get("distinct") is not None
-        if len(listed) == 1:
-            operator = self.stream_operator(listed[0])
-        if operator is not None:
-            (call,), listed = listed, listed[0].expressions
-            if len(listed) == 1 and isinstance(listed[0], exp.Distinct):
-                is_distinct, listed = True, listed[0].expressions
-            if not listed:
-                self.fail("this select list is empty", call)
-        if is_distinct and node.args["distinct"] and node.args["distinct"].args.get("on"):
-            self.fail("DISTINCT ON is not part of CQL", node)
-        where, having = node.args.get("where"), node.args.get("having")
-        if node.args.get("from_") is None:
-            self.fail("a query needs a FROM clause", node)
-        query = Select(
-            tuple(self.item(one) for one in listed),
-            self.sources(node),
-            span,
-            is_distinct,
-            self.terms.term(where.this) if where else None,
-            self.group(node),
-            self.terms.term(having.this) if having else None,
-            self.limit(node),
-        )
-        return query if operator is None else Streamed(operator, query, span)
-
-    def item(self, node: Node) -> Item | Star:
-        span = self.terms.span(node)
-        if isinstance(node, exp.Star):
-            self.only(node, set())
-            return Star(None, span)
-        if isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
-            return Star(self.terms.word(node.args["table"]), span)
-        if isinstance(node, exp.Alias):
-            return Item(self.terms.term(node.this), self.terms.word(node.args["alias"]), span)
-        return Item(self.terms.term(node), None, span)
-
-    def group(self, node: Node) -> tuple[Any, ...]:
-        group = node.args.get("group")
-        if group is None:
+    def names_of_columns(self) -> tuple[Word, ...]:
+        if not self.cursor.take("("):
             return ()
-        self.only(group, {"expressions"})
-        return tuple(self.terms.term(one) for one in group.expressions)
+        columns = self.cursor.words("the name of a column")
+        self.cursor.require(")", 'a comma or ")"')
+        return columns
 
-    def limit(self, node: Node) -> Limit | None:
-        order, limit = node.args.get("order"), node.args.get("limit")
-        if order is None and limit is None:
-            return None
+    def ordered(self) -> Query:
+        """A query with ORDER BY and LIMIT, which are of all that is tied by UNION and its like."""
+        cursor = self.cursor
+        start, is_inside = cursor.span(), cursor.text() == "("
+        query = self.combined()
+        limit = self.limit()
         if limit is None:
-            self.fail("a relation has no order", order,
-                      "ORDER BY needs LIMIT: the first rows in that order")  # fmt: skip
-        if order is None:
-            self.fail("LIMIT needs ORDER BY: which rows are the first?", limit)
-        self.only(limit, {"expression"})
-        count = limit.expression
-        span = self.terms.span(limit)
-        if not isinstance(count, exp.Literal) or count.is_string or not str(count.this).isdigit():
-            self.fail("LIMIT takes a whole number", limit)
-        if int(str(count.this)) < 1:
-            self.fail("LIMIT takes at least 1", limit)
-        return Limit(tuple(self.ordering(o) for o in order.expressions), int(str(count.this)), span)
+            return query
+        span = cursor.since(start)
+        if isinstance(query, Streamed):
+            cursor.fail(f"ORDER BY and LIMIT stand inside {query.operator.value}(...)", limit.span)
+        if isinstance(query, Select) and not is_inside:
+            return replace(query, limit=limit, span=span)
+        everything = (Star(None, query.span),)
+        return Select(everything, (Joined(Nested(query, None, None, span)),), span, limit=limit)
 
-    def ordering(self, node: Node) -> Ordering:
-        is_descending = bool(node.args.get("desc"))
-        nulls_first = node.args.get("nulls_first")
-        first = not is_descending if nulls_first is None else bool(nulls_first)
-        return Ordering(self.terms.term(node.this), is_descending, first)
+    def combined(self) -> Query:
+        """Queries tied by UNION and EXCEPT, from the left."""
+        return self.tied(("union", "except"), self.intersected)
+
+    def intersected(self) -> Query:
+        """Queries tied by INTERSECT, which binds more tightly."""
+        return self.tied(("intersect",), self.operand)
+
+    def tied(self, kinds: tuple[str, ...], operand: Callable[[], Query]) -> Query:
+        cursor = self.cursor
+        start, is_name = cursor.span(), self.is_name()
+        query = operand()
+        while cursor.text() in kinds:
+            kind = cursor.next().text.lower()
+            keeps = cursor.take("all")
+            if not keeps:
+                cursor.take("distinct")
+            elif kind != "union":
+                cursor.fail(f"{kind.upper()} ALL is not part of CQL", cursor.since(start),
+                            f"{kind.upper()} compares sets of rows; to compare how often a row is "
+                            "there, count it with GROUP BY")  # fmt: skip
+            # The union of two names in a script is that of bags, as in the prototype.
+            keeps |= kind == "union" and is_name and self.is_name()
+            right = operand()
+            query = Combined(kind, keeps, query, right, cursor.since(start))
+        return query
+
+    def operand(self) -> Query:
+        """A query without set operations, or one in parentheses."""
+        cursor = self.cursor
+        start, word = cursor.span(), cursor.text()
+        if word == "(":
+            return self.terms.parenthesised()
+        if word == "select":
+            return self.select()
+        if word in _STREAM_OPERATORS and cursor.text(1) == "(":
+            return self.streamed(start)
+        if self.is_name():
+            return self.everything()
+        cursor.expected("a query, such as SELECT ... FROM ...")
+
+    def is_name(self) -> bool:
+        """Is a whole relation named, as in `Istream(name)`, and in a script anywhere?"""
+        cursor = self.cursor
+        is_word = cursor.kind() == "word" and cursor.text() not in RESERVED
+        is_around = cursor.at > 1 and cursor.text(-2) in _STREAM_OPERATORS
+        return is_word and cursor.text(1) != "(" and (self.is_script or is_around)
+
+    def everything(self) -> Query:
+        """All that is in a relation."""
+        source = self.named()
+        star = Star(None, source.span, self.is_script)
+        return Select((star,), (Joined(source),), source.span)
+
+    def streamed(self, start: Span) -> Query:
+        """`Istream(query)`, or `Istream(name)` for all that is in it."""
+        operator = _STREAM_OPERATORS[self.cursor.next().text.lower()]
+        query = self.terms.parenthesised()
+        return Streamed(operator, query, self.cursor.since(start))
+
+    # --- SELECT ---
+
+    def select(self) -> Query:
+        cursor = self.cursor
+        start = cursor.span()
+        cursor.require("select")
+        is_distinct = self.is_distinct()
+        operator = _STREAM_OPERATORS.get(cursor.text()) if cursor.text(1) == "(" else None
+        if operator is not None:
+            cursor.at += 2
+            is_distinct |= self.is_distinct()
+        items = [self.item()]
+        while cursor.take(","):
+            items.append(self.item())
+        if operator is not None:
+            cursor.require(")", 'a comma or ")"')
+        if cursor.text() in ("", ")", ";"):
+            cursor.fail("a query needs a FROM clause", cursor.since(start))
+        cursor.require("from", "a comma or FROM")
+        query = Select(
+            tuple(items),
+            self.sources(),
+            start,
+            is_distinct,
+            self.terms.term() if cursor.take("where") else None,
+            self.group(),
+            self.terms.term() if cursor.take("having") else None,
+        )
+        query = replace(query, span=cursor.since(start))
+        return query if operator is None else Streamed(operator, query, query.span)
+
+    def is_distinct(self) -> bool:
+        cursor = self.cursor
+        if cursor.take("all") or not cursor.take("distinct"):
+            return False
+        if cursor.text() == "on" and cursor.text(1) == "(":
+            cursor.fail("DISTINCT ON is not part of CQL", hint="use [Partition By column Rows 1]")
+        return True
+
+    def item(self) -> Item | Star:
+        cursor = self.cursor
+        start = cursor.span()
+        if cursor.take("*"):
+            return Star(None, start, self.is_script)
+        if cursor.kind() in ("word", "quoted") and (cursor.text(1), cursor.text(2)) == (".", "*"):
+            owner = cursor.name("an expression")
+            cursor.at += 2
+            return Star(owner, cursor.since(start), self.is_script)
+        value = self.terms.term()
+        if cursor.text() == "[":
+            cursor.fail("a window can only stand after a stream in a FROM clause", hint=_WINDOW)
+        return Item(value, self.alias(), cursor.since(start))
+
+    def alias(self) -> Word | None:
+        """A name after AS, or without it if the word can be nothing else."""
+        cursor = self.cursor
+        if cursor.take("as"):
+            return cursor.word("a name")
+        is_other = cursor.text() in RESERVED or cursor.text() in ABSENT
+        is_name = cursor.kind() in ("word", "quoted") and not is_other
+        if cursor.kind() == "string":
+            cursor.expected("a comma or FROM", "texts are joined with ||, names stand after AS")
+        return cursor.word("a name") if is_name else None
+
+    def group(self) -> tuple[Expression, ...]:
+        if not self.cursor.take("group"):
+            return ()
+        self.cursor.require("by", "BY")
+        keys = [self.terms.term()]
+        while self.cursor.take(","):
+            keys.append(self.terms.term())
+        return tuple(keys)
+
+    def limit(self) -> Limit | None:
+        """`ORDER BY ... LIMIT count`: neither means anything without the other."""
+        cursor = self.cursor
+        start = cursor.span()
+        order: list[Ordering] = []
+        if cursor.take("order"):
+            cursor.require("by", "BY")
+            order = [self.ordering()]
+            while cursor.take(","):
+                order.append(self.ordering())
+        if cursor.text() != "limit":
+            if order and (cursor.is_done or cursor.text() == ")"):
+                cursor.fail("a relation has no order", cursor.since(start),
+                            "ORDER BY needs LIMIT: the first rows in that order")  # fmt: skip
+            if order:
+                cursor.expected("LIMIT")
+            return None
+        limit = cursor.next().span
+        count = cursor.number("a whole number")
+        if count != int(count) or count < 1:
+            cursor.fail("LIMIT takes a whole number of at least 1", cursor.since(limit))
+        if not order:
+            cursor.fail("LIMIT needs ORDER BY: which rows are the first?", cursor.since(limit))
+        return Limit(tuple(order), int(count), cursor.since(start))
+
+    def ordering(self) -> Ordering:
+        cursor = self.cursor
+        value = self.terms.term()
+        is_descending = cursor.take("desc")
+        if not is_descending:
+            cursor.take("asc")
+        nulls_first = not is_descending
+        if cursor.take("nulls"):
+            nulls_first = cursor.take("first")
+            if not nulls_first:
+                cursor.require("last", "FIRST or LAST")
+        return Ordering(value, is_descending, nulls_first)
 
     # --- sources ---
 
-    def sources(self, node: Node) -> tuple[Joined, ...]:
-        first = node.args["from_"].this
-        found = [Joined(self.source(first)), *self.attached(first)]
-        for join in node.args.get("joins") or ():
-            found += [self.joined(join), *self.attached(join.this)]
-        return tuple(found)
+    def sources(self) -> tuple[Joined, ...]:
+        cursor = self.cursor
+        sources = [Joined(self.source())]
+        has_comma = False
+        while True:
+            if cursor.take(","):
+                has_comma = True
+                sources.append(Joined(self.source()))
+                continue
+            start = cursor.span()
+            joined = self.joined()
+            if joined is None:
+                return tuple(sources)
+            if has_comma and joined.kind in (JoinKind.RIGHT, JoinKind.FULL):
+                message = "after a comma this join is only of the sources since the comma"
+                hint = "write the outer joins first, and then the comma"
+                cursor.fail(message, cursor.since(start), hint)
+            sources.append(joined)
 
-    def attached(self, table: Node) -> list[Joined]:
-        """Joins that sqlglot hangs on the table before them."""
-        return [self.joined(join) for join in table.args.get("joins") or ()]
+    def joined(self) -> Joined | None:
+        """The join that comes next, if one does."""
+        cursor = self.cursor
+        start, word = cursor.span(), cursor.text()
+        if word == "natural":
+            cursor.fail("NATURAL joins are not part of CQL",
+                        hint="say the columns: JOIN ... USING (a, b)")  # fmt: skip
+        kind = _SIDES.get(word, JoinKind.INNER)
+        if word in ("inner", "cross", *_SIDES):
+            cursor.next()
+        if word in _SIDES:
+            cursor.take("outer")
+        if not cursor.take("join"):
+            if word in ("inner", "cross", *_SIDES):
+                cursor.expected("JOIN")
+            return None
+        source = self.source()
+        if word == "cross":
+            return Joined(source)
+        if cursor.take("on"):
+            return Joined(source, kind, self.terms.term())
+        if cursor.take("using"):
+            if cursor.text() != "(":
+                cursor.expected("columns in parentheses")
+            return Joined(source, kind, None, self.names_of_columns())
+        hint = "write JOIN ... ON condition, or JOIN ... USING (column)"
+        if kind is JoinKind.INNER:
+            hint += "; for all pairs CROSS JOIN"
+        cursor.fail("this join needs a condition", cursor.since(start), hint)
 
-    def joined(self, join: Node) -> Joined:
-        if join.args.get("method"):
-            self.fail(f"{join.args['method']} joins are not part of CQL", join,
-                      "say the columns: JOIN ... USING (a, b)")  # fmt: skip
-        self.only(join, {"this", "side", "kind", "on", "using"})
-        side = str(join.args.get("side") or "").lower()
-        word = str(join.args.get("kind") or "").lower()
-        if word not in ("", "inner", "outer", "cross"):
-            self.fail(f"{word.upper()} joins are not part of CQL", join)
-        on, using = join.args.get("on"), join.args.get("using") or ()
-        kind = JoinKind(side) if side else JoinKind.INNER
-        if kind is not JoinKind.INNER and on is None and not using:
-            self.fail("this join needs a condition", join, "write JOIN ... ON condition")
-        return Joined(
-            self.source(join.this),
-            kind,
-            self.terms.term(on) if on is not None else None,
-            tuple(self.terms.word(one) for one in using),
-        )
+    def source(self) -> Named | Nested:
+        cursor = self.cursor
+        start, word = cursor.span(), cursor.text()
+        if word == "(":
+            query = self.terms.parenthesised()
+        elif word in _STREAM_OPERATORS and cursor.text(1) == "(":
+            query = self.streamed(start)
+        else:
+            named = self.named()
+            alias, columns = self.renamed()
+            return replace(named, alias=alias, columns=columns)
+        window = read_window(cursor)
+        span = cursor.since(start)
+        alias, columns = self.renamed()
+        return Nested(query, alias, window, span, columns)
 
-    def source(self, node: Node) -> Named | Nested:
-        span = self.terms.span(node)
-        alias = node.args.get("alias")
-        word = self.terms.word(alias.this) if alias is not None and alias.this else None
-        if isinstance(node, exp.Subquery):
-            self.only(node, {"this", "alias", "joins"})
-            return Nested(self.query(node.this), word, self.of_queries.get(id(node)), span)
-        self.only(node, {"this", "alias", "joins"})
-        if isinstance(node.this, exp.Identifier):
-            return Named(self.terms.word(node.this), word, self.window_after(node.this), span)
-        if self.stream_operator(node.this) is not None:
-            return Nested(self.query(node.this), word, self.of_queries.get(id(node)), span)
-        self.fail("expected a stream, a relation or a query in parentheses", node)
-        raise AssertionError
+    def named(self) -> Named:
+        """A stream, relation or view with its window."""
+        cursor = self.cursor
+        name = cursor.name("a stream, a relation or a query in parentheses")
+        if cursor.text() in (".", "("):
+            cursor.expected("a window, an alias or a join", "a source is a single name")
+        window: Window | None = read_window(cursor)
+        return Named(name, None, window, name.span)
 
-    def window_after(self, identifier: Node) -> Window | None:
-        return self.after_name.pop(identifier.meta.get("end"), None)
-
-    def windows_of_queries(self, root: Node, lifted: Lifted) -> dict[int, Window]:
-        """The window of each query in a FROM clause: of the outermost between its parentheses."""
-        found: dict[int, Window] = {}
-        for (start, end), window in lifted.after_query.items():
-            for node in root.bfs():
-                inside = _query_inside(node)
-                span = self.terms.span(inside) if inside is not None else None
-                if span is not None and start < span.start and span.end <= end + 1:
-                    found[id(node)] = window
-                    break
-            else:
-                self.faults.append(_misplaced(window))
-        return found
-
-
-def _query_inside(node: Node) -> Node | None:
-    """The query in a part of a FROM clause, if it is one."""
-    if isinstance(node, exp.Subquery):
-        return node.this
-    if isinstance(node, exp.Table) and isinstance(node.this, exp.Anonymous):
-        return next(iter(node.this.expressions), None)
-    return None
-
-
-def _misplaced(window: Window) -> Fault:
-    hint = "write: FROM stream [Range 5 Minutes]"
-    return Fault("a window can only stand after a stream in a FROM clause", window.span, hint)
+    def renamed(self) -> tuple[Word | None, tuple[Word, ...]]:
+        """The alias of a source, and other names for its columns."""
+        alias = self.alias()
+        if self.cursor.text() == "[":
+            self.cursor.fail("a window stands before the alias",
+                             hint="write: FROM stream [Range 5 Minutes] AS name")  # fmt: skip
+        return alias, self.names_of_columns() if alias is not None else ()

@@ -1,16 +1,15 @@
-"""Expressions: from sqlglot's tree to ours."""
+"""Expressions: from tokens to our tree, operators by how tightly they bind."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
-
-from sqlglot import exp
+from decimal import Decimal
 
 from millstream.calculus.instants import parse_time
-from millstream.calculus.types import BOOLEAN, DURATION, INTEGER, NUMBER, TEXT, TIME
-from millstream.errors import Fault, listing, suggest
+from millstream.calculus.types import BOOLEAN, DURATION, INTEGER, NUMBER, TEXT, TIME, Type
+from millstream.errors import listing, suggest
 from millstream.languages.cql.ast import (
     Apply,
     Constant,
@@ -26,373 +25,500 @@ from millstream.languages.cql.ast import (
 from millstream.languages.cql.names import (
     AGGREGATES,
     FUNCTIONS,
+    QUOTIENT,
+    RESERVED,
     SHOWN_TYPES,
     TIME_PARTS,
     TYPES,
 )
 from millstream.languages.cql.shorthands import SHORTHANDS
-from millstream.languages.cql.tokens import UNITS, Stop
-from millstream.source import Source, Span
+from millstream.languages.cql.tokens import Cursor, Token
+from millstream.source import Span
 
-Node = Any
-"""A node of sqlglot's tree."""
+#: How tightly operators bind, as in PostgreSQL; prefixes bind what comes after them.
+_OR, _AND, _NOT, _IS, _COMPARED, _AMONG, _JOINED, _ADDED, _TIMES, _SIGN, _CAST = range(1, 12)
 
-#: Put before the names of our functions, so that sqlglot takes none of them for its own.
-CALL = "call "
-
-_BINARY: dict[type[Any], str] = {
-    exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.IntDiv: "div", exp.Mod: "%",
-    exp.EQ: "==", exp.NEQ: "!=", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",
-    exp.And: "and", exp.Or: "or", exp.DPipe: "||",
+_BINARY: dict[str, tuple[str, int]] = {
+    "or": ("or", _OR), "and": ("and", _AND),
+    "=": ("==", _COMPARED), "==": ("==", _COMPARED), "<>": ("!=", _COMPARED),
+    "!=": ("!=", _COMPARED), "<": ("<", _COMPARED), "<=": ("<=", _COMPARED),
+    ">": (">", _COMPARED), ">=": (">=", _COMPARED), "||": ("||", _JOINED),
+    "+": ("+", _ADDED), "-": ("-", _ADDED), "*": ("*", _TIMES), "/": ("/", _TIMES),
+    "%": ("%", _TIMES), "div": ("div", _TIMES),
 }  # fmt: skip
-
-#: What is read of each node. Whatever else sqlglot has found in it is a fault, so that
-#: nothing that was written is ever passed over: in this way `NOT` comes before `LIKE`.
-_PARTS: dict[type[Any], frozenset[str]] = {
-    exp.Column: frozenset({"this", "table", "db"}),
-    exp.Identifier: frozenset({"this", "quoted"}),
-    exp.Literal: frozenset({"this", "is_string"}),
-    exp.Between: frozenset({"this", "low", "high"}),
-    exp.In: frozenset({"this", "query", "expressions"}),
-    exp.Case: frozenset({"this", "ifs", "default"}),
-    exp.If: frozenset({"this", "true", "false"}),
-    exp.Cast: frozenset({"this", "to"}),
-    exp.Interval: frozenset({"this", "unit"}),
-    exp.Substring: frozenset({"this", "start", "length"}),
-    exp.Trim: frozenset({"this", "expression", "position"}),
-    exp.Coalesce: frozenset({"this", "expressions"}),
-    exp.Anonymous: frozenset({"this", "expressions"}),
-    exp.StrPosition: frozenset({"this", "substr"}),
-    exp.Like: frozenset({"this", "expression", "negate"}),
-    exp.ILike: frozenset({"this", "expression", "negate"}),
+_OTHERS = {
+    **dict.fromkeys(("in", "like", "ilike", "between"), _AMONG),
+    **dict.fromkeys(("is", "isnull", "notnull"), _IS),
+    "::": _CAST,
 }
-#: The last two are not written: how sqlglot's own dialects divide and concatenate.
-_USUAL_PARTS = frozenset({"this", "expression", "typed", "safe"})
-
-#: Operators that may stand before ALL and ANY.
-_COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
+_QUERIES = ("select", "with", "(", "istream", "dstream", "rstream")
+_QUANTIFIERS = ("all", "any", "some")
 _QUANTIFIED = "such as x >= ALL (SELECT ...)"
-
-#: What to write instead of what is not there.
-_INSTEAD: dict[type[Any], str] = {
-    exp.Escape: "% and _ cannot be escaped; use contains, starts_with or ends_with",
-    exp.Window: "use a window in the FROM clause, and GROUP BY",
-    exp.Tuple: "compare the values one by one",
-    exp.RegexpLike: "use LIKE, contains, starts_with or ends_with",
-    exp.SimilarTo: "use LIKE, contains, starts_with or ends_with",
-    exp.Bracket: "a window stands in the FROM clause, after the name of a stream",
-}
+_MOMENTS = ("date", "timestamp", "datetime", "timestamptz", "time")
+_CONSTANTS = {"null": (None, None), "true": (True, BOOLEAN), "false": (False, BOOLEAN)}
+#: So many levels deep may an expression be; what comes after reading is recursive.
+_DEEPEST = 120
 
 
 class TermReader:
-    """Mutable: collects faults. `query` reads the subqueries inside expressions."""
+    """Mutable: reads expressions with a cursor. `query` reads the subqueries inside them.
 
-    def __init__(
-        self,
-        source: Source,
-        whole: Span,
-        faults: list[Fault],
-        query: Callable[[Node], Query],
-        root: Node,
-    ) -> None:
-        self.source = source
-        self.root = root  # nodes are known by their identity as long as they live
-        self.places = _places(root)
-        self.whole = whole
-        self.faults = faults
+    In a script of the prototype's style texts may stand in double quotes, and `/` of integers
+    is an integer.
+    """
+
+    def __init__(self, cursor: Cursor, query: Callable[[], Query], *, is_script: bool) -> None:
+        self.cursor = cursor
         self.query = query
-        self.tables: dict[type[Any], Callable[[Node, Span], Expression]] = {
-            exp.Column: self.column,
-            exp.Identifier: self.column,
-            exp.Literal: self.literal,
-            exp.Null: lambda _, span: Constant(None, None, span),
-            exp.Boolean: lambda node, span: Constant(bool(node.this), BOOLEAN, span),
-            exp.Paren: lambda node, _: self.term(node.this),
-            exp.Not: lambda node, span: self.apply("not", [node.this], span),
-            exp.Neg: lambda node, span: self.apply("neg", [node.this], span),
-            exp.Between: self.between,
-            exp.In: self.membership,
-            exp.Exists: lambda node, span: Membership(None, self.query(node.this), span),
-            exp.Is: self.is_,
-            exp.NullSafeEQ: self.same,
-            exp.NullSafeNEQ: lambda node, span: self.negated(self.same(node, span), span),
-            exp.Like: self.like,
-            exp.ILike: self.like,
-            exp.StrPosition: lambda node, span: self.apply(
-                "position", [node.this, node.args["substr"]], span
-            ),
-            exp.Case: self.case,
-            exp.If: self.if_,
-            exp.Cast: self.cast,
-            exp.Interval: self.interval,
-            exp.Extract: self.extract,
-            exp.Substring: self.substring,
-            exp.Trim: self.trim,
-            exp.Coalesce: lambda n, span: self.apply("coalesce", [n.this, *n.expressions], span),
-            exp.Anonymous: self.call,
-            exp.Filter: self.filtered,
+        self.is_script = is_script
+        self.depth = 0
+        self.grammar: dict[str, Callable[[Span], Expression]] = {
+            "case": self.case,
+            "cast": self.cast,
+            "exists": self.exists,
+            "extract": self.extract,
+            "position": self.position,
+            "substring": self.substring,
+            "trim": self.trim,
         }
 
-    # --- places and faults ---
+    # --- operators ---
 
-    def span(self, node: Node) -> Span:
-        """The stretch of all in a node that has a place; the statement if nothing has."""
-        found = self.places.get(id(node))
-        return self.whole if found is None else Span(self.source, *found)
+    def term(self, tightness: int = 0) -> Expression:
+        """An expression of operators that bind more tightly than that."""
+        start = self.cursor.span()
+        before = self.depth
+        self.deeper()
+        left = self.prefix(start)
+        power = self.power()
+        while power > tightness:
+            self.deeper()
+            left = self.infix(left, start, power)
+            if power == _COMPARED == self.power():
+                hint = "tie two comparisons with AND, or use parentheses"
+                self.cursor.fail("a comparison cannot be compared again", hint=hint)
+            power = self.power()
+        self.depth = before
+        return left
 
-    def fail(self, message: str, span: Span, hint: str | None = None) -> None:
-        self.faults.append(Fault(message, span, hint))
-        raise Stop
+    def deeper(self) -> None:
+        self.depth += 1
+        if self.depth > _DEEPEST:
+            self.cursor.fail("this is nested too deep")
 
-    def word(self, identifier: Node) -> Word:
-        is_quoted = bool(identifier.args.get("quoted"))
-        return Word(str(identifier.this), self.span(identifier), is_quoted)
+    def power(self) -> int:
+        """How tightly the coming operator binds; 0 if none comes."""
+        word = self.cursor.text()
+        if word == "not":
+            word = self.cursor.text(1)
+            return _AMONG if _OTHERS.get(word) == _AMONG else 0
+        return _BINARY[word][1] if word in _BINARY else _OTHERS.get(word, 0)
 
-    # --- terms ---
+    def infix(self, left: Expression, start: Span, power: int) -> Expression:
+        word = self.cursor.next().text.lower()
+        if word in ("and", "or"):
+            return self.chain(left, start, word, power)
+        if power == _COMPARED and self.cursor.text() in _QUANTIFIERS:
+            return self.quantified(left, start, _BINARY[word][0])
+        if word in _BINARY:
+            name = QUOTIENT if word == "/" and self.is_script else _BINARY[word][0]
+            return self.apply(name, start, left, self.term(power))
+        if power == _IS:
+            return self.is_(left, start, word)
+        if power == _CAST:
+            return self.converted(left, start)
+        if word != "not":
+            return self.among(left, start, word)
+        return self.negated(self.among(left, start, self.cursor.next().text.lower()), start)
 
-    def term(self, node: Node) -> Expression:
-        span = self.span(node)
-        name = _BINARY.get(type(node))
-        if name is not None and isinstance(node.expression, (exp.All, exp.Any)):
-            return self.quantified(node, name, span)
-        if name is not None:
-            self.check_parts(node, span)
-            return self.apply(name, [node.this, node.expression], span)
-        read = self.tables.get(type(node))
-        if read is not None:
-            self.check_parts(node, span)
-            return read(node, span)
-        if isinstance(node, (exp.Subquery, exp.Select, exp.SetOperation)):
-            return Scalar(self.query(node), span)
-        if isinstance(node, (exp.All, exp.Any)):
-            self.fail("ALL and ANY stand after a comparison", span, _QUANTIFIED)
-        if isinstance(node, exp.Func):
-            # Unknown to us, which is told when names are looked up.
-            return Apply(self.written(node), (), span)
-        return self.unsupported(node, span)
+    def chain(self, left: Expression, start: Span, word: str, power: int) -> Expression:
+        """All conditions that are tied by the same word."""
+        parts = [left, self.term(power)]
+        while self.cursor.take(word):
+            parts.append(self.term(power))
+        return self.tied(word, parts, self.cursor.since(start))
 
-    def check_parts(self, node: Node, span: Span) -> None:
-        """Nothing that sqlglot has found in a node may be left unread."""
-        parts = _PARTS.get(type(node), _USUAL_PARTS)
-        for name, value in node.args.items():
-            if value and name not in parts:
-                shown = name.rstrip("_").upper().replace("_", " ")
-                self.fail(f"{shown} is not part of CQL here", span)
+    def tied(self, name: str, parts: Sequence[Expression], span: Span) -> Expression:
+        """Parts tied in pairs from the left; in halves if they are many, so as not to be deep."""
+        if len(parts) > 8:
+            half = len(parts) // 2
+            parts = [self.tied(name, some, span) for some in (parts[:half], parts[half:])]
+        tied = parts[0]
+        for part in parts[1:]:
+            tied = Apply(Word(name, span), (tied, part), span)
+        return tied
 
-    def unsupported(self, node: Node, span: Span) -> Expression:
-        hint = _INSTEAD.get(type(node))
-        self.fail(f"this is not part of CQL: {node.key.upper()}", span, hint)
-        raise AssertionError
+    def apply(self, name: str, start: Span, *args: Expression) -> Expression:
+        span = self.cursor.since(start)
+        return Apply(Word(name, span), args, span)
 
-    def apply(self, name: str, args: Iterable[Node], span: Span) -> Apply:
-        return Apply(Word(name, span), tuple(self.term(a) for a in args), span)
+    def negated(self, term: Expression, start: Span) -> Expression:
+        return self.apply("not", start, term)
 
-    def column(self, node: Node, span: Span) -> Expression:
-        if isinstance(node.this, exp.Star):
-            self.fail("* stands in a select list or in COUNT(*)", span)
-        if node.args.get("db"):
-            self.fail("a column has at most one owner: owner.column", span)
-        if isinstance(node, exp.Identifier):
-            return Reference(None, self.word(node), span)
-        owner = node.args.get("table")
-        return Reference(self.word(owner) if owner else None, self.word(node.this), span)
-
-    def literal(self, node: Node, span: Span) -> Expression:
-        if node.is_string:
-            return Constant(str(node.this), TEXT, span)
-        text = str(node.this)
-        if text.isdigit():
-            return Constant(int(text), INTEGER, span)
-        return Constant(float(text), NUMBER, span)
-
-    def between(self, node: Node, span: Span) -> Expression:
-        low = self.apply(">=", [node.this, node.args["low"]], span)
-        high = self.apply("<=", [node.this, node.args["high"]], span)
-        return Apply(Word("and", span), (low, high), span)
-
-    def membership(self, node: Node, span: Span) -> Expression:
-        query = node.args.get("query")
-        if query is not None:
-            return Membership(self.term(node.this), self.query(query), span)
-        if not node.expressions:
-            self.fail("IN needs values or a query in parentheses", span)
-        equal = [self.apply("==", [node.this, one], span) for one in node.expressions]
-        found = equal[0]
-        for one in equal[1:]:
-            found = Apply(Word("or", span), (found, one), span)
-        return found
-
-    def quantified(self, node: Node, operator: str, span: Span) -> Expression:
+    def quantified(self, left: Expression, start: Span, operator: str) -> Expression:
         """`x > ALL (query)`; two of them are IN by another name."""
-        is_all = isinstance(node.expression, exp.All)
-        inner = node.expression.this
-        if not isinstance(inner, (exp.Subquery, exp.Select, exp.SetOperation)):
-            self.fail("ALL and ANY take a query in parentheses", span)
-        if operator not in _COMPARISONS:
-            self.fail("ALL and ANY stand after a comparison", span, _QUANTIFIED)
-        operand, query = self.term(node.this), self.query(inner)
-        if (operator, is_all) == ("==", False):
-            return Membership(operand, query, span)
-        if (operator, is_all) == ("!=", True):
-            return Apply(Word("not", span), (Membership(operand, query, span),), span)
-        return Quantified(operand, operator, is_all, query, span)
+        is_all = self.cursor.next().text.lower() == "all"
+        if self.cursor.text() != "(" or self.cursor.text(1) not in _QUERIES:
+            self.cursor.fail("ALL and ANY take a query in parentheses")
+        query = self.parenthesised()
+        span = self.cursor.since(start)
+        if operator == "==" and not is_all:
+            return Membership(left, query, span)
+        if operator == "!=" and is_all:
+            return self.negated(Membership(left, query, span), start)
+        return Quantified(left, operator, is_all, query, span)
 
-    def like(self, node: Node, span: Span) -> Expression:
-        """`LIKE`, `ILIKE` for letters of any case, and both with `NOT` before them."""
-        if isinstance(node.expression, (exp.All, exp.Any)):
-            self.fail("ALL and ANY stand after a comparison", span, _QUANTIFIED)
-        sides = [self.term(node.this), self.term(node.expression)]
-        if isinstance(node, exp.ILike):
+    def is_(self, left: Expression, start: Span, word: str) -> Expression:
+        """`IS NULL`, `IS TRUE`, `IS DISTINCT FROM`...: none of them is ever null."""
+        cursor = self.cursor
+        if word != "is":
+            is_null = self.apply("is_null", start, left)
+            return is_null if word == "isnull" else self.negated(is_null, start)
+        is_negated = cursor.take("not")
+        if cursor.take("distinct"):
+            cursor.require("from")
+            same = self.same(left, self.term(_IS), start)
+            return same if is_negated else self.negated(same, start)
+        answer: Expression
+        if cursor.take("null"):
+            answer = self.apply("is_null", start, left)
+        elif cursor.take("unknown"):  # of a condition, as `not` makes sure
+            answer = self.apply("is_null", start, self.negated(left, start))
+        elif cursor.text() in ("true", "false"):
+            asked = left if cursor.next().text.lower() == "true" else self.negated(left, start)
+            no = Constant(False, BOOLEAN, cursor.since(start))
+            answer = self.apply("coalesce", start, asked, no)
+        else:
+            cursor.expected("NULL, TRUE, FALSE or DISTINCT FROM after IS")
+        return self.negated(answer, start) if is_negated else answer
+
+    def same(self, left: Expression, right: Expression, start: Span) -> Expression:
+        """Nulls are the same as each other and as nothing else."""
+        no = Constant(False, BOOLEAN, self.cursor.since(start))
+        equal = self.apply("coalesce", start, self.apply("==", start, left, right), no)
+        nulls = (self.apply("is_null", start, one) for one in (left, right))
+        return self.apply("if", start, *nulls, equal)
+
+    def among(self, left: Expression, start: Span, word: str) -> Expression:
+        """`BETWEEN`, `IN`, `LIKE` and `ILIKE`."""
+        if word == "between":
+            if self.cursor.text() == "symmetric" and self.cursor.text(1) != "and":
+                self.cursor.fail("SYMMETRIC is not part of CQL", hint="write the smaller one first")
+            low = self.term(_AMONG)
+            self.cursor.require("and")
+            high = self.term(_AMONG)
+            parts = [self.apply(">=", start, left, low), self.apply("<=", start, left, high)]
+            return self.apply("and", start, *parts)
+        if word == "in":
+            return self.membership(left, start)
+        if self.cursor.text() in _QUANTIFIERS:
+            self.cursor.fail("ALL and ANY stand after a comparison", hint=_QUANTIFIED)
+        sides = [left, self.term(_AMONG)]
+        if word == "ilike":
             sides = [Apply(Word("lower", one.span), (one,), one.span) for one in sides]
-        found = Apply(Word("like", span), tuple(sides), span)
-        return self.negated(found, span) if node.args.get("negate") else found
+        return self.apply("like", start, *sides)
 
-    def negated(self, term: Expression, span: Span) -> Expression:
-        return Apply(Word("not", span), (term,), span)
+    def membership(self, left: Expression, start: Span) -> Expression:
+        if self.cursor.text() == "(" and self.cursor.text(1) in _QUERIES[:2]:
+            query = self.parenthesised()
+            return Membership(left, query, self.cursor.since(start))
+        self.cursor.require("(", "values or a query in parentheses")
+        values = self.listed()
+        span = self.cursor.since(start)
+        return self.tied("or", [self.apply("==", start, left, v) for v in values], span)
 
-    def is_(self, node: Node, span: Span) -> Expression:
-        """`IS NULL`, `IS TRUE`, `IS FALSE`: none of them is ever null."""
-        asked = node.expression
-        if isinstance(asked, exp.Null):
-            return self.apply("is_null", [node.this], span)
-        if not isinstance(asked, exp.Boolean):
-            self.fail("IS is followed by NULL, TRUE, FALSE or DISTINCT FROM", span)
-        operand = self.term(node.this)
-        compared = operand if asked.this else self.negated(operand, span)
-        return Apply(Word("coalesce", span), (compared, Constant(False, BOOLEAN, span)), span)
+    # --- what an expression begins with ---
 
-    def same(self, node: Node, span: Span) -> Expression:
-        """`IS NOT DISTINCT FROM`: nulls are the same as each other and as nothing else."""
-        one, other = self.term(node.this), self.term(node.expression)
+    def prefix(self, start: Span) -> Expression:
+        cursor = self.cursor
+        kind, word = cursor.kind(), cursor.text()
+        if kind == "number":
+            return self.number(cursor.next())
+        if kind == "string" or (kind == "quoted" and self.is_script):
+            return Constant(cursor.next().text, TEXT, start)
+        if word in _CONSTANTS:
+            cursor.next()
+            return Constant(*_CONSTANTS[word], start)
+        if kind == "word":
+            return self.named(start, word)
+        if kind == "quoted":
+            return self.column(start)
+        if cursor.take("-"):
+            return self.minus(start)
+        if cursor.take("+"):  # of a number, as the sum makes sure
+            return self.apply("+", start, Constant(0, INTEGER, start), self.term(_SIGN))
+        if word == "(":
+            return self.inside_parentheses(start)
+        if word == "*":
+            cursor.fail("* stands in a select list or in COUNT(*)")
+        if word == "[":
+            cursor.fail("a window stands in the FROM clause, after the name of a stream")
+        is_parameter = word in ("?", ":", "$", "@")
+        hint = "a query has no parameters: write the value" if is_parameter else None
+        cursor.expected("an expression", hint)
 
-        def apply(name: str, *args: Expression) -> Expression:
-            return Apply(Word(name, span), args, span)
+    def named(self, start: Span, word: str) -> Expression:
+        cursor = self.cursor
+        if word == "not":
+            cursor.next()
+            return self.negated(self.term(_NOT), start)
+        if word in self.grammar and (word == "case" or cursor.text(1) == "("):
+            cursor.next()
+            return self.grammar[word](start)
+        if word == "interval" and (cursor.kind(1) in ("string", "number") or cursor.text(1) == "-"):
+            cursor.next()
+            return self.interval(start)
+        if word in _MOMENTS and cursor.kind(1) == "string":
+            cursor.next()
+            return self.moment(start)
+        if word in _QUANTIFIERS:
+            cursor.fail("ALL and ANY stand after a comparison", hint=_QUANTIFIED)
+        if cursor.text(1) == "(" and word not in RESERVED - {"left", "right"}:
+            return self.call(start)
+        return self.column(start)
 
-        equal = apply("coalesce", apply("==", one, other), Constant(False, BOOLEAN, span))
-        return apply("if", apply("is_null", one), apply("is_null", other), equal)
+    def inside_parentheses(self, start: Span) -> Expression:
+        if self.cursor.text(1) in _QUERIES[:2] or self.is_query_in_parentheses():
+            return Scalar(self.parenthesised(), self.cursor.since(start))
+        self.cursor.require("(")
+        term = self.term()
+        if self.cursor.text() == ",":
+            self.cursor.fail("a list of values cannot stand here", hint="compare them one by one")
+        self.cursor.require(")")
+        return replace(term, span=self.cursor.since(start))
 
-    def case(self, node: Node, span: Span) -> Expression:
-        default = node.args.get("default")
-        found: Expression = self.term(default) if default else Constant(None, None, span)
-        for one in reversed(node.args["ifs"]):
-            condition = (
-                self.term(one.this)
-                if node.this is None
-                else self.apply("==", [node.this, one.this], span)
-            )
-            found = Apply(Word("if", span), (condition, self.term(one.args["true"]), found), span)
-        return found
+    def is_query_in_parentheses(self) -> bool:
+        """`((SELECT ...) UNION ...)`, which an expression cannot begin with."""
+        ahead = 1
+        while self.cursor.text(ahead) == "(":
+            ahead += 1
+        if ahead == 1 or self.cursor.text(ahead) not in _QUERIES[:2]:
+            return False
+        depth = 0
+        while depth >= 0 and self.cursor.kind(ahead):
+            depth += {"(": 1, ")": -1}.get(self.cursor.text(ahead), 0)
+            ahead += 1
+        return self.cursor.text(ahead) in ("union", "except", "intersect", ")", "order", "limit")
 
-    def if_(self, node: Node, span: Span) -> Expression:
-        other = node.args.get("false")
-        last = self.term(other) if other else Constant(None, None, span)
-        args = (self.term(node.this), self.term(node.args["true"]), last)
-        return Apply(Word("if", span), args, span)
+    def parenthesised(self) -> Query:
+        self.cursor.require("(")
+        query = self.query()
+        self.cursor.require(")")
+        return query
 
-    def cast(self, node: Node, span: Span) -> Expression:
-        name = node.to.sql().lower().split("(")[0]
-        is_text = isinstance(node.this, exp.Literal) and node.this.is_string
-        if name == "date" and is_text:
-            name = "timestamp"  # a day is its first instant
-        if name not in TYPES:
-            self.fail(f'unknown type "{name}"', span, f"types are: {listing(SHOWN_TYPES)}")
-        if TYPES[name] == TIME and is_text:
-            moment = parse_time(str(node.this.this))
-            if moment is None:
-                self.fail(f"{node.this.this!r} is not a time", span,
-                          "write an ISO 8601 time, such as 2026-01-31T12:00:00Z")  # fmt: skip
-            return Constant(moment, TIME, span)
-        return self.apply(TYPES[name].kind.value, [node.this], span)
+    def column(self, start: Span) -> Expression:
+        cursor = self.cursor
+        name = cursor.name("an expression")
+        if not cursor.take("."):
+            return Reference(None, name, name.span)
+        if cursor.text() == "*":
+            cursor.fail("* stands in a select list or in COUNT(*)", name.span.to(cursor.span()))
+        owner, name = name, cursor.word("a column")
+        if cursor.text() == ".":
+            cursor.fail("a column has at most one owner: owner.column")
+        return Reference(owner, name, cursor.since(start))
 
-    def interval(self, node: Node, span: Span) -> Expression:
-        unit = str(node.args["unit"].this).lower() if node.args.get("unit") else ""
-        amount = node.this
-        is_plain = isinstance(amount, exp.Literal) and _is_number(str(amount.this))
-        if unit not in UNITS or not is_plain:
-            self.fail("expected an interval such as INTERVAL '5' MINUTES", span,
-                      f"units are: {listing(UNITS, 40)}")  # fmt: skip
-        return Constant(int(float(str(amount.this)) * UNITS[unit]), DURATION, span)
+    # --- constants ---
 
-    def extract(self, node: Node, span: Span) -> Expression:
-        part = str(node.this.this).lower()
-        if part == "epoch":
-            micros = self.apply("integer", [node.expression], span)
-            million = Constant(1_000_000, INTEGER, span)
-            return Apply(Word("/", span), (micros, million), span)
+    def number(self, token: Token) -> Expression:
+        cursor = self.cursor
+        if cursor.kind() == "word" and cursor.span().start == token.span.end:
+            cursor.fail("this number has letters in it", token.span.to(cursor.span()))
+        if token.text.isdigit():
+            return Constant(int(token.text), INTEGER, token.span)
+        return Constant(float(token.text), NUMBER, token.span)
+
+    def minus(self, start: Span) -> Expression:
+        """A number with a sign is one constant, so that the least integer can be written."""
+        operand = self.term(_SIGN)
+        span = self.cursor.since(start)
+        match operand:
+            case Constant(int() | float() as value, type_) if type_ in (INTEGER, NUMBER, DURATION):
+                return Constant(-value, type_, span)
+            case _:
+                return self.apply("neg", start, operand)
+
+    def moment(self, start: Span) -> Expression:
+        text = self.cursor.string("a time in quotes")
+        span = self.cursor.since(start)
+        moment = parse_time(text)
+        if moment is None:
+            self.cursor.fail(f"{text!r} is not a time", span,
+                             "write an ISO 8601 time, such as 2026-01-31T12:00:00Z")  # fmt: skip
+        return Constant(moment, TIME, span)
+
+    def interval(self, start: Span) -> Expression:
+        """`INTERVAL '5' MINUTES`, `INTERVAL 5 MINUTES` or `INTERVAL '5 minutes'`."""
+        cursor = self.cursor
+        sign = -1 if cursor.take("-") else 1
+        amount, _, unit = cursor.next().text.strip().partition(" ")
+        if not re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)", amount):
+            cursor.fail("expected an interval such as INTERVAL '5' MINUTES", cursor.since(start))
+        number = sign * Decimal(amount)
+        if unit:
+            word = Token("word", unit.strip(), cursor.since(start))
+            cursor = Cursor(cursor.source, [word], cursor.faults)
+        micros = cursor.micros(number, "an interval", start)
+        return Constant(micros, DURATION, self.cursor.since(start))
+
+    # --- what is written with words of its own ---
+
+    def exists(self, start: Span) -> Expression:
+        query = self.parenthesised()
+        return Membership(None, query, self.cursor.since(start))
+
+    def case(self, start: Span) -> Expression:
+        cursor = self.cursor
+        subject = None if cursor.text() == "when" else self.term()
+        choices: list[tuple[Expression, Expression]] = []
+        while not choices or cursor.text() == "when":
+            cursor.require("when", "WHEN")
+            begin = cursor.span()
+            condition = self.term()
+            if subject is not None:
+                condition = self.apply("==", begin, subject, condition)
+            cursor.require("then", "THEN")
+            choices.append((condition, self.term()))
+            self.deeper()
+        otherwise: Expression = Constant(None, None, start)
+        if cursor.take("else"):
+            otherwise = self.term()
+        cursor.require("end", "WHEN, ELSE or END")
+        for condition, value in reversed(choices):
+            otherwise = self.apply("if", start, condition, value, otherwise)
+        self.depth -= len(choices)
+        return otherwise
+
+    def cast(self, start: Span) -> Expression:
+        self.cursor.require("(")
+        operand = self.term()
+        self.cursor.require("as", "AS and a type")
+        converted = self.converted(operand, start)
+        self.cursor.require(")")
+        return replace(converted, span=self.cursor.since(start))
+
+    def converted(self, operand: Expression, start: Span) -> Expression:
+        is_text = isinstance(operand, Constant) and operand.type == TEXT
+        # A day that is written down is its first instant.
+        type_ = TIME if is_text and self.cursor.take("date") else read_type(self.cursor)
+        return self.apply(type_.kind.value, start, operand)
+
+    def extract(self, start: Span) -> Expression:
+        self.cursor.require("(")
+        word = self.cursor.word("a part of a time")
+        part = word.name.lower()
         if part not in TIME_PARTS:
             near = suggest(part, TIME_PARTS)
             hint = f"parts of a time are: {listing(TIME_PARTS)}. {near or ''}".strip()
-            self.fail(f'unknown part of a time "{part}"', span, hint)
-        return self.apply(part, [node.expression], span)
+            self.cursor.fail(f'unknown part of a time "{part}"', word.span, hint)
+        self.cursor.require("from", "FROM and a time")
+        time = self.term()
+        self.cursor.require(")")
+        if part != "epoch":
+            return self.apply(part, start, time)
+        million = Constant(1_000_000, INTEGER, self.cursor.since(start))
+        return self.apply("/", start, self.apply("integer", start, time), million)
 
-    def substring(self, node: Node, span: Span) -> Expression:
-        given = [node.this, node.args.get("start"), node.args.get("length")]
-        return self.apply("substring", [a for a in given if a is not None], span)
+    def position(self, start: Span) -> Expression:
+        """`POSITION(part IN text)`."""
+        self.cursor.require("(")
+        part = self.term(_AMONG)
+        self.cursor.require("in", "IN and a text")
+        text = self.term()
+        self.cursor.require(")")
+        return self.apply("position", start, text, part)
 
-    def trim(self, node: Node, span: Span) -> Expression:
-        if node.args.get("expression") or node.args.get("position"):
-            self.fail("TRIM takes one text", span)
-        return self.apply("trim", [node.this], span)
+    def substring(self, start: Span) -> Expression:
+        """`SUBSTRING(text, 2, 3)` or `SUBSTRING(text FROM 2 FOR 3)`."""
+        cursor = self.cursor
+        cursor.require("(")
+        args = [self.term()]
+        if cursor.take(","):
+            args += self.listed()
+            return self.apply("substring", start, *args)
+        if cursor.take("from"):
+            args.append(self.term())
+        if cursor.take("for"):
+            first = Constant(1, INTEGER, cursor.since(start))
+            args = [*args, first, self.term()] if len(args) == 1 else [*args, self.term()]
+        cursor.require(")")
+        return self.apply("substring", start, *args)
+
+    def trim(self, start: Span) -> Expression:
+        self.cursor.require("(")
+        if self.cursor.text() in ("both", "leading", "trailing"):
+            self.cursor.fail("TRIM takes one text")
+        text = self.term()
+        if not self.cursor.take(")"):
+            self.cursor.fail("TRIM takes one text")
+        return self.apply("trim", start, text)
 
     # --- calls ---
 
-    def written(self, node: Node) -> Word:
-        """The name of a function as it was written."""
-        meta = node.meta
-        if "start" not in meta:
-            return Word(node.sql_name().lower(), self.span(node))
-        span = Span(self.source, meta["start"], meta["end"] + 1)
-        return Word(span.text, span)
+    def listed(self) -> list[Expression]:
+        """Values between commas, up to the closing parenthesis."""
+        values = [self.term()]
+        while self.cursor.take(","):
+            values.append(self.term())
+        self.cursor.require(")", 'a comma or ")"')
+        return values
 
-    def call(self, node: Node, span: Span) -> Expression:
-        word = self.written(node)
+    def call(self, start: Span) -> Expression:
+        cursor = self.cursor
+        word = cursor.word("a function")
         name = word.name.lower()
-        args = list(node.expressions)
+        cursor.require("(")
         if name in AGGREGATES:
-            return self.total(word, args, span)
-        if name in ("all", "any", "some"):
-            self.fail("ALL and ANY take a query in parentheses", span)
-        shorthand = SHORTHANDS.get(name)
-        if shorthand is not None:
-            return shorthand.read(self, word, args, span)
-        known = Word(FUNCTIONS.get(name, word.name), word.span)
-        return Apply(known, tuple(self.term(a) for a in args), span)
+            return self.total(word, start)
+        args = [] if cursor.take(")") else self.listed()
+        span = cursor.since(start)
+        if cursor.text() == "filter" and cursor.text(1) == "(":
+            cursor.fail("FILTER stands after an aggregate")
+        if name in SHORTHANDS:
+            return SHORTHANDS[name].read(cursor, word, args, span)
+        return Apply(Word(FUNCTIONS.get(name, word.name), word.span), tuple(args), span)
 
-    def filtered(self, node: Node, span: Span) -> Expression:
-        total = self.term(node.this)
-        if not isinstance(total, Total):
-            self.fail("FILTER stands after an aggregate", span)
-        assert isinstance(total, Total)
-        return replace(total, where=self.term(node.expression.this), span=span)
-
-    def total(self, word: Word, args: list[Node], span: Span) -> Expression:
+    def total(self, word: Word, start: Span) -> Expression:
+        """An aggregate, after its opening parenthesis."""
+        cursor = self.cursor
         function = Word(AGGREGATES[word.name.lower()], word.span)
-        is_distinct = len(args) == 1 and isinstance(args[0], exp.Distinct)
-        if is_distinct:
-            args = list(args[0].expressions)
-        if len(args) != 1:
-            self.fail(f"{word.name} takes one argument, got {len(args)}", span)
-        if isinstance(args[0], exp.Star):
+        is_distinct = cursor.take("distinct")
+        if not is_distinct:
+            cursor.take("all")
+        arg = None
+        if cursor.text() == "*":
             if function.name != "count" or is_distinct:
-                self.fail(f"{word.name} needs a column; only COUNT(*) counts rows", span)
-            return Total(function, None, is_distinct=False, span=span)
-        return Total(function, self.term(args[0]), is_distinct, span)
+                cursor.fail(f"{word.name} needs a column; only COUNT(*) counts rows")
+            cursor.next()
+        elif cursor.text() == ")":
+            cursor.fail(f"{word.name} takes one argument, got none")
+        else:
+            arg = self.term()
+        if cursor.text() == ",":
+            cursor.fail(f"{word.name} takes one argument, got more")
+        cursor.require(")")
+        total = Total(function, arg, is_distinct, cursor.since(start))
+        if cursor.text(1) != "(" or not cursor.take("filter"):
+            return total
+        cursor.require("(")
+        cursor.require("where", "WHERE and a condition")
+        where = self.term()
+        cursor.require(")")
+        return replace(total, where=where, span=cursor.since(start))
 
 
-def _is_number(text: str) -> bool:
-    try:
-        return float(text) >= 0
-    except ValueError:
-        return False
-
-
-def _places(root: Node) -> dict[int, tuple[int, int]]:
-    """For every node the stretch of all in it that has a place."""
-    found: dict[int, tuple[int, int]] = {}
-    for node in reversed(list(root.bfs())):
-        parts = [found[id(n)] for n in node.iter_expressions() if id(n) in found]
-        if "start" in node.meta:
-            parts.append((node.meta["start"], node.meta["end"] + 1))
-        if parts:
-            found[id(node)] = (min(p[0] for p in parts), max(p[1] for p in parts))
-    return found
+def read_type(cursor: Cursor) -> Type:
+    """The name of a type; the length of a text is not ours to limit."""
+    word = cursor.word("a type")
+    name = word.name.lower()
+    if name == "double":
+        cursor.take("precision")
+    if cursor.take("("):
+        cursor.number("a length")
+        if cursor.take(","):
+            cursor.number("a length")
+        cursor.require(")")
+    if name not in TYPES:
+        hint = f"types are: {listing(SHOWN_TYPES)}. {suggest(name, TYPES) or ''}".strip()
+        cursor.fail(f'unknown type "{name}"', word.span, hint)
+    return TYPES[name]

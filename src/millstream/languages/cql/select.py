@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 
 from millstream.calculus.functions import Assign, Distinct, Filter, Map, Top
 from millstream.calculus.terms import Call, Column, Term, columns_read
-from millstream.calculus.types import BOOLEAN
+from millstream.calculus.types import BOOLEAN, Schema
 from millstream.errors import Fault
 from millstream.languages.cql.ast import (
     Constant,
     Expression,
     Item,
-    JoinKind,
     Limit,
     Membership,
     Ordering,
@@ -27,17 +26,18 @@ from millstream.languages.cql.ast import (
 )
 from millstream.languages.cql.build import Flow
 from millstream.languages.cql.group import Grouped, Grouping
-from millstream.languages.cql.joins import Assembled, Assembly, Part
-from millstream.languages.cql.questions import Questions, asks, is_grouped, totals_in
-from millstream.languages.cql.scope import Names
+from millstream.languages.cql.joins import Assembled, Assembly, Part, as_where
+from millstream.languages.cql.questions import Questions, is_grouped, totals_in
+from millstream.languages.cql.scope import Names, Seen
 from millstream.languages.cql.terms import (
     Replacing,
     all_of,
+    asks,
     conjuncts,
+    is_untyped,
     mapped,
     nothing,
     term_of,
-    tied_by_and,
 )
 from millstream.languages.cql.tokens import Stop
 
@@ -47,28 +47,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A column of the select list: its name, and what it is."""
+    """A column of the select list: its name, what it is, and whether that is just NULL."""
 
     name: str
     term: Term
-
-
-def _as_where(
-    parts: Sequence[Part], where: list[Expression]
-) -> tuple[Sequence[Part], list[Expression]]:
-    """Conditions with subqueries of inner joins are conditions of WHERE."""
-    if any(part.joined.kind is not JoinKind.INNER for part in parts):
-        return parts, where
-    kept: list[Part] = []
-    for part in parts:
-        on = conjuncts(part.joined.on)
-        where = [*where, *(c for c in on if asks(c))]
-        plain = [c for c in on if not asks(c)]
-        joined = (
-            replace(part.joined, on=tied_by_and(plain)) if len(plain) < len(on) else part.joined
-        )
-        kept.append(replace(part, joined=joined))
-    return kept, where
+    is_untyped: bool = False
 
 
 class SelectTranslator:
@@ -91,15 +74,22 @@ class SelectTranslator:
         query = self.query
         parts = self.translator.parts(query.sources, self.prefix)
         flow, names = self.selected(parts, conjuncts(query.where))
-        grouped = self.grouped(flow, names)
+        flow, wanted, replacing = self.listed(flow, names)
+        return self.finished(flow, names, wanted, replacing)
+
+    def listed(
+        self, flow: Flow, names: Names, also: Sequence[str] = ()
+    ) -> tuple[Flow, list[Wanted], Replacing]:
+        """The rows or groups of a query with what its list shows; columns `also` are keys."""
+        grouped = self.grouped(flow, names, also)
         replacing: Replacing = nothing
         if grouped is not None:
             flow, replacing = grouped.flow, grouped.replacing
-            having = [self.unaliased(c, names) for c in conjuncts(query.having)]
+            having = [self.unaliased(c, names) for c in conjuncts(self.query.having)]
             flow = self.kept(flow, names, having, replacing)
         flow, replacing = self.questions.answered(flow, names, self.shown(), replacing)
         wanted = self.wanted(flow, names, replacing, is_grouped=grouped is not None)
-        return self.finished(flow, names, wanted, replacing)
+        return flow, wanted, replacing
 
     def shown(self) -> list[Expression]:
         """The expressions of the select list and of ORDER BY."""
@@ -111,10 +101,11 @@ class SelectTranslator:
 
     def selected(self, parts: Sequence[Part], where: list[Expression]) -> tuple[Flow, Names]:
         """The joined sources with only the rows that WHERE wants."""
-        parts, where = _as_where(parts, where)
+        parts, where = as_where(parts, where, asks)
         asking = [c for c in where if asks(c)]
         plain = [c for c in where if not asks(c)]
-        assembly = Assembly(self.builder, self.prefix, self.faults, self.query.span)
+        around = self.translator.around
+        assembly = Assembly(self.builder, self.prefix, self.faults, self.query.span, around)
         assembled = assembly.assemble(parts, plain)
         flow = self.filtered(assembled)
         return self.kept(flow, assembled.names, asking), assembled.names
@@ -166,7 +157,7 @@ class SelectTranslator:
 
     # --- groups ---
 
-    def grouped(self, flow: Flow, names: Names) -> Grouped | None:
+    def grouped(self, flow: Flow, names: Names, also: Sequence[str]) -> Grouped | None:
         query = self.query
         if not is_grouped(query):
             if query.having is not None:
@@ -178,8 +169,8 @@ class SelectTranslator:
         keys = [self.group_key(k, names) for k in query.group_by]
         wanted = self.totals()
         inside = [part for t in wanted for part in (t.arg, t.where) if part is not None]
-        flow, replacing = self.questions.answered(flow, names, inside, nothing)
-        return grouping.group(flow, keys, wanted, replacing)
+        flow, replacing = self.questions.answered(flow, names, [*inside, *keys], nothing)
+        return grouping.group(flow, keys, wanted, replacing, also)
 
     def group_key(self, key: Expression, names: Names) -> Expression:
         """GROUP BY may name a column of the select list, or number it."""
@@ -238,7 +229,7 @@ class SelectTranslator:
                     found += self.starred(item, flow, names, is_grouped=is_grouped)
                     continue
                 term = term_of(item.value, names, flow.schema, self.faults, replacing=replacing)
-                found.append(Wanted(self.name_of(item, number), term))
+                found.append(Wanted(self.name_of(item, number), term, is_untyped(item.value)))
             except Stop:
                 is_faulty = True
         if is_faulty:
@@ -246,6 +237,12 @@ class SelectTranslator:
         found = self.told_apart(found)
         self.check_names(found)
         return found
+
+    def check_list(self, names: Names, schema: Schema) -> None:
+        """A list that nobody looks at, as after EXISTS, must be right all the same."""
+        for item in self.query.items:
+            if isinstance(item, Item) and not asks(item.value):
+                term_of(item.value, names, schema, self.faults)
 
     def told_apart(self, wanted: list[Wanted]) -> list[Wanted]:
         """Columns of one name get their source in front, as in `*`, if it is written there."""
@@ -256,7 +253,7 @@ class SelectTranslator:
         for one, item in zip(wanted, self.query.items, strict=True):
             match item:
                 case Item(Reference(Word() as owner, name), None) if counts[one.name] > 1:
-                    named.append(Wanted(f"{owner.name}_{name.name}", one.term))
+                    named.append(replace(one, name=f"{owner.name}_{name.name}"))
                 case _:
                     named.append(one)
         return named
@@ -287,17 +284,22 @@ class SelectTranslator:
                 names.resolve(Reference(star.owner, star.owner, star.span), self.faults)
                 raise Stop
             sources = (owner,)
-        seen: dict[str, tuple[str, str]] = {}
+        shown: dict[object, tuple[str, Seen]] = {}
         for source in sources:
-            for column in source.columns:
-                seen.setdefault(column.column, (source.name, column.name))
-        counts = [name for _, name in seen.values()]
+            for seen in source.columns:
+                # What is equal by the join is one column.
+                merged = next((m for m in names.merged if seen.column in m.covers), seen)
+                if star.has_all or star.owner is not None:
+                    shown[source.name, seen.name] = (source.name, seen)
+                else:
+                    shown.setdefault(merged.column, (source.name, merged))
+        counts = Counter(seen.name for _, seen in shown.values())
         return [
             Wanted(
-                name if counts.count(name) == 1 else f"{source}_{name}",
-                Column(column, flow.schema[column], star.span),
+                seen.name if counts[seen.name] == 1 else f"{owner}_{seen.name}",
+                Column(seen.column, flow.schema[seen.column], star.span),
             )
-            for column, (source, name) in seen.items()
+            for owner, seen in shown.values()
         ]
 
     def check_names(self, wanted: list[Wanted]) -> None:
@@ -339,7 +341,8 @@ class SelectTranslator:
         if is_same:
             return flow
         name = f"{self.prefix}_columns"
-        return self.builder.add(Map(columns), flow, name=name, span=self.query.span)
+        flow = self.builder.add(Map(columns), flow, name=name, span=self.query.span)
+        return replace(flow, untyped=frozenset(w.name for w in wanted if w.is_untyped))
 
     def top(self, flow: Flow, limit: Limit, order: list[tuple[str, bool]]) -> Flow:
         by = tuple(dict.fromkeys(name for name, _ in order))

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import NoReturn
 
 from millstream.calculus.types import DURATION, INTEGER, NUMBER, TEXT, Type, Value
 from millstream.errors import listing
 from millstream.languages.cql.ast import Apply, Constant, Expression, Word
-from millstream.languages.cql.tokens import UNITS
+from millstream.languages.cql.tokens import UNITS, Cursor
 from millstream.source import Span
-
-if TYPE_CHECKING:
-    from millstream.languages.cql.read_terms import TermReader
-
-Node = Any
-"""A node of sqlglot's tree."""
 
 #: Powers of ten beyond these are of no use to 64-bit floating point numbers.
 MOST_DIGITS = 15
@@ -30,13 +24,9 @@ _LONG_UNITS = ("week", "month", "quarter", "year")
 class Call:
     """A call as it was written, and what makes expressions of its parts."""
 
-    reader: TermReader
-    word: Word
-    args: tuple[Node, ...]
+    cursor: Cursor
+    args: tuple[Expression, ...]
     span: Span
-
-    def term(self, number: int) -> Expression:
-        return self.reader.term(self.args[number])
 
     def apply(self, name: str, *args: Expression) -> Expression:
         return Apply(Word(name, self.span), args, self.span)
@@ -47,8 +37,8 @@ class Call:
     def integer(self, value: int) -> Expression:
         return self.constant(value, INTEGER)
 
-    def fail(self, message: str, number: int, hint: str | None = None) -> None:
-        self.reader.fail(message, self.reader.span(self.args[number]), hint)
+    def fail(self, message: str, number: int, hint: str | None = None) -> NoReturn:
+        self.cursor.fail(message, self.args[number].span, hint)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,50 +50,49 @@ class Shorthand:
     most: int | None
     meaning: Callable[[Call], Expression]
 
-    def read(self, reader: TermReader, word: Word, args: list[Node], span: Span) -> Expression:
+    def read(
+        self, cursor: Cursor, word: Word, args: Sequence[Expression], span: Span
+    ) -> Expression:
         if len(args) < self.least or (self.most is not None and len(args) > self.most):
             message = f"{word.name} is given {len(args)} argument{'s' * (len(args) != 1)}"
-            reader.fail(message, span, f"usage: {self.usage}")
-        return self.meaning(Call(reader, word, tuple(args), span))
+            cursor.fail(message, span, f"usage: {self.usage}")
+        return self.meaning(Call(cursor, tuple(args), span))
 
 
 def _nullif(call: Call) -> Expression:
-    one = call.term(0)
+    one = call.args[0]
     null = call.constant(None, None)
-    return call.apply("if", call.apply("==", one, call.term(1)), null, one)
+    return call.apply("if", call.apply("==", one, call.args[1]), null, one)
 
 
 def _concat(call: Call) -> Expression:
-    found = call.term(0)
+    found = call.args[0]
     for number in range(1, len(call.args)):
-        found = call.apply("||", found, call.term(number))
+        found = call.apply("||", found, call.args[number])
     return found
 
 
 def _round(call: Call) -> Expression:
     """`ROUND(x, n)`: to n digits after the point, or before it if n is negative."""
     if len(call.args) == 1:
-        return call.apply("round", call.term(0))
-    digits = call.term(1)
-    sign = 1
-    if isinstance(digits, Apply) and digits.function.name == "neg":
-        sign, (digits,) = -1, digits.args
-    number = digits.value if isinstance(digits, Constant) else None
-    if not isinstance(number, int) or isinstance(number, bool) or number > MOST_DIGITS:
+        return call.apply("round", call.args[0])
+    digits = call.args[1]
+    number = digits.value if isinstance(digits, Constant) and digits.type == INTEGER else None
+    if not isinstance(number, int) or abs(number) > MOST_DIGITS:
         call.fail(f"ROUND takes a number of digits from -{MOST_DIGITS} to {MOST_DIGITS}", 1)
-    assert isinstance(number, int)
-    scale = call.constant(float(10**number), NUMBER)
-    there, back = ("*", "/") if sign > 0 else ("/", "*")
-    return call.apply(back, call.apply("round", call.apply(there, call.term(0), scale)), scale)
+    scale = call.constant(float(10 ** abs(number)), NUMBER)
+    there, back = ("*", "/") if number > 0 else ("/", "*")
+    return call.apply(back, call.apply("round", call.apply(there, call.args[0], scale)), scale)
 
 
 def _date_trunc(call: Call) -> Expression:
     """The start of the hour, day, month... in which a time lies."""
-    unit = str(call.args[0].this).lower()
+    asked = call.args[0]
+    unit = str(asked.value).lower() if isinstance(asked, Constant) else ""
     if unit not in UNITS and unit not in _LONG_UNITS:
         known = listing([*UNITS, *_LONG_UNITS], 40)
         call.fail(f'unknown unit of time "{unit}"', 0, f"units are: {known}")
-    time = call.term(1)
+    time = call.args[1]
 
     def floor(value: Expression, step: int) -> Expression:
         return call.apply("floor_time", value, call.constant(step, DURATION))
@@ -131,18 +120,27 @@ def _date_trunc(call: Call) -> Expression:
 
 
 def _left(call: Call) -> Expression:
-    return call.apply("substring", call.term(0), call.integer(1), call.term(1))
+    """The first n characters, or all but the last -n of them."""
+    text, count = call.args
+    zero = call.integer(0)
+    others = call.apply("greatest", call.apply("+", call.apply("length", text), count), zero)
+    shown = call.apply("if", call.apply("<", count, zero), others, count)
+    return call.apply("substring", text, call.integer(1), shown)
 
 
 def _right(call: Call) -> Expression:
-    text = call.term(0)
-    after = call.apply("-", call.apply("length", text), call.term(1))
-    start = call.apply("+", after, call.integer(1))
-    return call.apply("substring", text, call.apply("greatest", start, call.integer(1)))
+    """The last n characters, or all but the first -n of them."""
+    text, count = call.args
+    one = call.integer(1)
+    after = call.apply("-", call.apply("length", text), count)
+    start = call.apply("greatest", call.apply("+", after, one), one)
+    is_negative = call.apply("<", count, call.integer(0))
+    others = call.apply("if", is_negative, call.apply("-", one, count), start)
+    return call.apply("substring", text, others)
 
 
 def _sign(call: Call) -> Expression:
-    number = call.term(0)
+    number = call.args[0]
     zero = call.integer(0)
     below = call.apply("if", call.apply("<", number, zero), call.integer(-1), zero)
     sign = call.apply("if", call.apply(">", number, zero), call.integer(1), below)
@@ -151,7 +149,7 @@ def _sign(call: Call) -> Expression:
 
 
 def _position(call: Call) -> Expression:
-    return call.apply("position", call.term(0), call.term(1))
+    return call.apply("position", call.args[0], call.args[1])
 
 
 SHORTHANDS: dict[str, Shorthand] = {

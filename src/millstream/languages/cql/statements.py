@@ -12,8 +12,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from sqlglot import TokenType
-
 from millstream.calculus.types import INTEGER, TIME
 from millstream.errors import Fault, listing, suggest
 from millstream.languages.cql.ast import (
@@ -25,9 +23,9 @@ from millstream.languages.cql.ast import (
     View,
     Word,
 )
-from millstream.languages.cql.names import SHOWN_TYPES, TYPES
 from millstream.languages.cql.read import read_query
-from millstream.languages.cql.tokens import Cursor, Stop, Token, span_of_token, tokens_of
+from millstream.languages.cql.read_terms import read_type
+from millstream.languages.cql.tokens import Cursor, Stop, Token, tokens_of
 from millstream.source import Source, Span
 
 _OPTIONS = "TIME column, SLACK 2 SECONDS, HEARTBEAT 1 SECOND, KEY (column), FROM 'file', ONCE"
@@ -49,7 +47,7 @@ class Read:
 
 def read_statements(source: Source) -> Read:
     reader = _StatementReader(source)
-    for part in _split(tokens_of(source)):
+    for part in _split(source, tokens_of(source)):
         try:
             reader.statement(part)
         except Stop:  # its fault is among those collected; the next statement is read too
@@ -64,16 +62,16 @@ def _is_output(tokens: Sequence[Token]) -> bool:
     return words[0] in ("select", "with", "query") or words == ["create", "output"]
 
 
-def _split(tokens: Sequence[Token]) -> list[list[Token]]:
+def _split(source: Source, tokens: Sequence[Token]) -> list[list[Token]]:
     """The tokens between semicolons; `source : path` and `dest : path` end with their line."""
     parts: list[list[Token]] = [[]]
-    for number, token in enumerate(tokens):
+    for token in tokens:
         part = parts[-1]
-        is_file = len(part) > 1 and part[0].text.lower() in ("source", "dest") \
-            and part[1].token_type is TokenType.COLON  # fmt: skip
-        if token.token_type is TokenType.SEMICOLON:
+        is_file = len(part) > 2 and part[0].text.lower() in ("source", "dest") \
+            and part[1].text == ":"  # fmt: skip
+        if (token.kind, token.text) == ("symbol", ";"):
             parts.append([])
-        elif is_file and len(part) > 2 and token.line != tokens[number - 1].line:
+        elif is_file and "\n" in source.text[part[-1].span.end : token.span.start]:
             parts.append([token])
         else:
             part.append(token)
@@ -112,7 +110,7 @@ class _StatementReader:
         elif cursor.text() in ("query", "vquery"):
             self.query(cursor)
         elif cursor.text() in _STARTS:
-            self.output(None, tokens)
+            self.output(None, cursor)
         else:
             near = suggest(cursor.text(), _STARTS)
             cursor.expected("a statement", near or "such as CREATE STREAM, CREATE VIEW or SELECT")
@@ -126,17 +124,19 @@ class _StatementReader:
 
     # --- queries ---
 
-    def rest(self, cursor: Cursor) -> list[Token]:
+    def rest(self, cursor: Cursor, *, is_script: bool = False) -> Query:
+        """The query of what is left, in a script that of the prototype's style."""
         if cursor.is_done:
             cursor.expected("a query")
-        return list(cursor.tokens[cursor.at :])
+        return read_query(cursor, is_script=is_script)
 
-    def output(self, name: Word | None, tokens: list[Token]) -> None:
-        tokens, to = _destination(tokens)
-        query = read_query(self.source, tokens, self.faults)
+    def output(self, name: Word | None, cursor: Cursor, *, is_script: bool = False) -> None:
+        span = cursor.span()
+        to = _destination(cursor)
+        query = self.rest(cursor, is_script=is_script)
         if name is None:
             self.unnamed += 1
-            name = Word(f"query{self.unnamed}", span_of_token(self.source, tokens[0]))
+            name = Word(f"query{self.unnamed}", span)
         self.statements.append(Output(name, query, to))
 
     def query(self, cursor: Cursor) -> None:
@@ -149,14 +149,13 @@ class _StatementReader:
             name = cursor.word("a name or a colon")
         if not (cursor.take(":") or cursor.take("as")):
             cursor.expected('":"')
-        tokens = self.rest(cursor)
+        span = cursor.span()
         if not is_view:
-            self.output(name, tokens)
+            self.output(name, cursor, is_script=True)
         elif name is not None:
-            self.statements.append(View(name, (), read_query(self.source, tokens, self.faults)))
+            self.statements.append(View(name, (), self.rest(cursor, is_script=True)))
         else:
-            span = span_of_token(self.source, tokens[0])
-            self.unnamed_view = (read_query(self.source, tokens, self.faults), span)
+            self.unnamed_view = (self.rest(cursor, is_script=True), span)
 
     def create(self, cursor: Cursor) -> None:
         kind = cursor.text()
@@ -171,12 +170,10 @@ class _StatementReader:
                 columns = cursor.words("a column")
                 cursor.require(")")
             cursor.require("as")
-            tokens = self.rest(cursor)
             if kind == "output":
-                self.output(name, tokens)
+                self.output(name, cursor)
             else:
-                query = read_query(self.source, tokens, self.faults)
-                self.statements.append(View(name, columns, query))
+                self.statements.append(View(name, columns, self.rest(cursor)))
         else:
             known = ("STREAM", "RELATION", "VIEW", "OUTPUT")
             cursor.expected(listing(known), suggest(kind.upper(), known) if kind else None)
@@ -191,16 +188,19 @@ class _StatementReader:
         if kind not in ("stream", "relation"):
             cursor.expected("stream or relation")
         cursor.take(kind)
-        found = self.declaration(cursor, is_relation=kind == "relation")
+        declared = self.declaration(
+            cursor, is_relation=kind == "relation", has_options=not is_of_view
+        )
         if not is_of_view:
-            self.statements.append(found)
+            self.statements.append(declared)
             return
+        name = declared.name
         if self.unnamed_view is None:
-            cursor.fail("a vtable names the vquery before it, but there is none", found.name.span)
-        assert self.unnamed_view is not None
+            cursor.fail("a vtable names the vquery before it, but there is none", name.span)
         query, _ = self.unnamed_view
         self.unnamed_view = None
-        self.statements.append(View(found.name, tuple(c.name for c in found.columns), query))
+        columns = tuple(c.name for c in declared.columns)
+        self.statements.append(View(name, columns, query, declared))
 
     def place(self, cursor: Cursor) -> None:
         """`source : file` of the declaration before, `dest : file` of the query before."""
@@ -210,7 +210,7 @@ class _StatementReader:
         if cursor.is_done:
             cursor.expected("a file")
         first, last = cursor.tokens[cursor.at], cursor.tokens[-1]
-        text = self.source.text[first.start : last.end + 1].strip("'\"")
+        text = first.span.to(last.span).text.strip("'\"")
         before = self.statements[-1] if self.statements else None
         if is_source and isinstance(before, Declaration) and before.source is None:
             self.statements[-1] = replace(before, source=text)
@@ -222,7 +222,9 @@ class _StatementReader:
 
     # --- declarations ---
 
-    def declaration(self, cursor: Cursor, *, is_relation: bool) -> Declaration:
+    def declaration(
+        self, cursor: Cursor, *, is_relation: bool, has_options: bool = True
+    ) -> Declaration:
         name = cursor.word("a name")
         cursor.require("(", "( and the columns")
         columns: list[Declared] = []
@@ -234,40 +236,34 @@ class _StatementReader:
                 break
         cursor.require(")", 'a comma or ")"')
         found = Declaration(name, is_relation, tuple(columns))
-        while not cursor.is_done:
+        given: set[str] = set()
+        while not cursor.is_done and has_options:
+            if cursor.text() in given:
+                cursor.fail(f"{cursor.text().upper()} is said twice")
+            given.add(cursor.text())
             found = self.option(cursor, found, keys)
+        if not cursor.is_done or (keys and not has_options):
+            cursor.fail("a vtable only names the columns of the vquery before it")
         found = replace(found, key=tuple(keys))
         self.check(found)
         return found
 
     def column(self, cursor: Cursor, keys: list[Word]) -> Declared:
         name = cursor.word("a column")
-        span = cursor.span()
-        type_name = cursor.word("a type").name.lower()
-        if type_name == "double":
-            cursor.take("precision")
-        if cursor.take("("):  # the length of a text, which is not ours to limit
-            cursor.number("a length")
-            if cursor.take(","):
-                cursor.number("a length")
-            cursor.require(")")
-        if type_name not in TYPES:
-            hint = f"types are: {listing(SHOWN_TYPES)}. {suggest(type_name, TYPES) or ''}".strip()
-            cursor.fail(f'unknown type "{type_name}"', span, hint)
-        if cursor.take("primary key") or cursor.take("primary", "key") or cursor.take("key"):
+        type_ = read_type(cursor)
+        if cursor.take("primary", "key") or cursor.take("key"):
             keys.append(name)
-        return Declared(name, TYPES[type_name])
+        return Declared(name, type_)
 
     def key(self, cursor: Cursor, keys: list[Word]) -> bool:
         """`[PRIMARY] KEY (a, b)`."""
-        words: tuple[tuple[str, ...], ...] = (("primary key",), ("primary", "key"), ("key",))
-        for one in words:
-            if cursor.text(len(one)) == "(" and cursor.take(*one):
-                cursor.require("(")
-                keys += cursor.words("a column")
-                cursor.require(")")
-                return True
-        return False
+        words = ("primary", "key") if cursor.text() == "primary" else ("key",)
+        if cursor.text(len(words)) != "(" or not cursor.take(*words):
+            return False
+        cursor.require("(")
+        keys += cursor.words("a column")
+        cursor.require(")")
+        return True
 
     def option(self, cursor: Cursor, found: Declaration, keys: list[Word]) -> Declaration:
         if self.key(cursor, keys):
@@ -321,11 +317,10 @@ class _StatementReader:
             fail("a relation that is read once has no times", found.time.span)
 
 
-def _destination(tokens: list[Token]) -> tuple[list[Token], str | None]:
-    """A query and the file after a final `TO`, if there is one."""
-    has_file = (
-        len(tokens) > 2
-        and tokens[-1].token_type is TokenType.STRING
-        and tokens[-2].text.lower() == "to"
-    )
-    return (tokens[:-2], str(tokens[-1].text)) if has_file else (tokens, None)
+def _destination(cursor: Cursor) -> str | None:
+    """The file after a final `TO`, if there is one; the cursor ends before it."""
+    tokens = cursor.tokens
+    if len(tokens) < 3 or tokens[-1].kind != "string" or tokens[-2].text.lower() != "to":
+        return None
+    cursor.tokens = tokens[:-2]
+    return tokens[-1].text

@@ -7,28 +7,44 @@ look for themselves among the pairs of a join.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from millstream.calculus import syntax
 from millstream.calculus.functions import Distinct, Filter, Join, Lookup
-from millstream.calculus.terms import Call, Column, Term, columns_read
-from millstream.calculus.types import BOOLEAN
-from millstream.languages.cql.ast import Expression, Reference
+from millstream.calculus.terms import Call, Column, Literal, Term, columns_read
+from millstream.calculus.types import BOOLEAN, Type
 from millstream.languages.cql.build import Builder, Flow
 from millstream.languages.cql.joins import with_columns
-from millstream.languages.cql.scope import Names, Seen, Visible
-from millstream.languages.cql.terms import all_of, walk
+from millstream.languages.cql.terms import all_of
 from millstream.source import Span
 
 
 @dataclass(frozen=True, slots=True)
 class Inner:
-    """A subquery: its rows, the value that IN compares, and what ties it to the outside."""
+    """A subquery: its rows, the value that IN compares, and what ties it to the outside.
+
+    If its rows are those for certain values around, `keys` are the columns of these, which are
+    marked in its rows. A value that is nothing but NULL `is_untyped`.
+    """
 
     flow: Flow
     value: Term | None
-    ties: tuple[Term, ...]
+    ties: tuple[Term, ...] = ()
+    keys: tuple[str, ...] = ()
+    is_untyped: bool = False
+
+    def typed(self, wanted: Type) -> Inner:
+        """NULL has the type of what it is compared with."""
+        return replace(self, value=Literal(None, wanted)) if self.is_untyped else self
+
+    def equations(self, flow: Flow) -> tuple[list[Term], list[Term], list[Term]]:
+        """Terms over an outer flow and over the rows that must be equal, and the other ties."""
+        if self.keys:
+            outside = [Column(n, flow.schema[n]) for n in self.keys]
+            return list(outside), [Column(MARK + c.name, c.type) for c in outside], []
+        outside_, inside, residual = split_ties(self.ties, frozenset(self.flow.schema.names))
+        return [unmarked(t) for t in outside_], inside, residual
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +55,17 @@ class Operand:
     written: syntax.Expression
 
 
-def split_ties(inner: Inner) -> tuple[list[Term], list[Term], list[Term]]:
-    """Ties as marked outer terms and inner terms that must be equal, and the other ties."""
+def split_ties(
+    ties: Iterable[Term], own: frozenset[str]
+) -> tuple[list[Term], list[Term], list[Term]]:
+    """Ties as marked outer terms and inner terms that must be equal, and the other ties.
+
+    `own` are the columns of the inner rows.
+    """
     outside: list[Term] = []
     inside: list[Term] = []
     residual: list[Term] = []
-    own = frozenset(inner.flow.schema.names)
-    for tie in inner.ties:
+    for tie in ties:
         sides = tie.args if isinstance(tie, Call) and tie.function == "==" else ()
         reads = [columns_read(s) for s in sides]
         is_equation = len(sides) == 2 and all(reads)
@@ -58,22 +78,6 @@ def split_ties(inner: Inner) -> tuple[list[Term], list[Term], list[Term]]:
         else:
             residual.append(tie)
     return outside, inside, residual
-
-
-def is_correlated(expression: Expression, inner: Names, outer: Names) -> bool:
-    """Whether a condition reads a column that only the outer query has."""
-    references = [e for e in walk(expression) if isinstance(e, Reference)]
-    return any(not inner.knows(r) and outer.knows(r) for r in references)
-
-
-def both(inner: Names, outer: Names, mark: str) -> Names:
-    """Names of the inner query first; columns of the outer one are marked on the queue."""
-    hidden = tuple(
-        Visible(s.name, tuple(Seen(c.name, mark + c.column, c.type) for c in s.columns))
-        for s in outer.sources
-        if all(s.name != one.name for one in inner.sources)
-    )
-    return Names((*inner.sources, *hidden))
 
 
 @dataclass
@@ -90,50 +94,53 @@ class Lookups:
 
         With `only_truth` nobody cares whether an answer that is not true is false or null.
         """
-        outside, inside, residual = split_ties(inner)
-        ties = [(unmarked(a), b) for a, b in zip(outside, inside, strict=True)]
-        compared: list[tuple[Term, Term]] = []
-        if operand is not None and inner.value is not None:
-            compared.append((operand.term, inner.value))
-        flow, found = self._look(flow, inner.flow, [*ties, *compared], residual, span)
-        if operand is None or inner.value is None or only_truth:
+        outside, inside, residual = inner.equations(flow)
+        ties = list(zip(outside, inside, strict=True))
+        rows = inner.flow
+        if operand is None or inner.value is None:
+            return self._look(flow, inner, rows, ties, residual, span)
+        if inner.keys:  # these may be null, but null is in no list
+            known = Call("not", (_is_null(inner.value),), BOOLEAN)
+            name = f"{self.prefix}_known"
+            rows = self.builder.add(Filter(known), rows, name=name, span=span)
+        compared = [*ties, (operand.term, inner.value)]
+        flow, found = self._look(flow, inner, rows, compared, residual, span)
+        if only_truth:
             return flow, found
-        nulls = self.builder.add(
-            Filter(Call("is_null", (inner.value,), BOOLEAN)), inner.flow,
-            name=f"{self.prefix}_nulls", span=span,
-        )  # fmt: skip
-        flow, has_any = self._look(flow, inner.flow, ties, residual, span)
-        flow, has_null = self._look(flow, nulls, ties, residual, span)
+        name = f"{self.prefix}_nulls"
+        nulls = self.builder.add(Filter(_is_null(inner.value)), inner.flow, name=name, span=span)
+        flow, has_any = self._look(flow, inner, inner.flow, ties, residual, span)
+        flow, has_null = self._look(flow, inner, nulls, ties, residual, span)
         return flow, _with_nulls(found, operand.written, has_any, has_null, span)
 
     def _look(
         self,
         flow: Flow,
-        inner: Flow,
+        asked: Inner,
+        rows: Flow,
         keys: Sequence[tuple[Term, Term]],
         residual: Sequence[Term],
         span: Span,
     ) -> tuple[Flow, syntax.Expression]:
         original = flow.schema.names
         flow, ours = with_columns(self.builder, flow, [a for a, _ in keys], self.prefix, span)
-        inner, theirs = with_columns(self.builder, inner, [b for _, b in keys], self.prefix, span)
+        rows, theirs = with_columns(self.builder, rows, [b for _, b in keys], self.prefix, span)
         answer = self.builder.hidden("found")
+        pairs = list(zip(ours, theirs, strict=True))
         if residual:
-            inner = self._pairs(flow, inner, list(zip(ours, theirs, strict=True)), residual, span)
-            on = tuple((n, n) for n in flow.schema.names)
+            rows, pairs = self._pairs(flow, rows, pairs, residual, span)
         else:
             # Only the keys are needed, and each of them once.
-            inner = self.builder.columns(
-                inner, dict(zip(theirs, theirs, strict=True)) or {n: n for n in inner.schema.names},
-                f"{self.prefix}_inner", span,
-            )  # fmt: skip
-            on = tuple(zip(ours, theirs, strict=True))
+            needed = dict(zip(theirs, theirs, strict=True)) or {n: n for n in rows.schema.names}
+            rows = self.builder.columns(rows, needed, f"{self.prefix}_inner", span)
         # True as far as only rows with a true answer are looked at.
-        is_monotone = flow.is_monotone and inner.is_monotone
+        is_monotone = flow.is_monotone and rows.is_monotone
+        function = Lookup(
+            answer, tuple(dict.fromkeys(pairs)), nulls_match=bool(residual or asked.keys)
+        )
         looked = self.builder.add(
-            Lookup(answer, tuple(dict.fromkeys(on)), nulls_match=bool(residual)), flow, inner,
-            name=f"{self.prefix}_lookup", span=span, is_monotone=is_monotone,
-        )  # fmt: skip
+            function, flow, rows, name=f"{self.prefix}_lookup", span=span, is_monotone=is_monotone
+        )
         kept = {n: n for n in (*original, answer)}
         return (
             self.builder.columns(looked, kept, f"{self.prefix}_answered", span),
@@ -143,23 +150,32 @@ class Lookups:
     def _pairs(
         self,
         flow: Flow,
-        inner: Flow,
+        rows: Flow,
         keys: list[tuple[str, str]],
         residual: Sequence[Term],
         span: Span,
-    ) -> Flow:
-        """The outer rows that have a partner in the subquery, each once."""
+    ) -> tuple[Flow, list[tuple[str, str]]]:
+        """The values of outer rows that have a partner in the subquery, each once."""
+        read = frozenset().union(*(columns_read(t) for t in residual))
+        ours = [a for a, _ in keys]
+        needed = [n for n in flow.schema.names if n in ours or MARK + n in read]
         marked = self.builder.columns(
-            flow, {MARK + n: n for n in flow.schema.names}, f"{self.prefix}_outer", span
+            flow, {MARK + n: n for n in needed}, f"{self.prefix}_outer", span
         )
+        once = self.builder.add(Distinct(), marked, name=f"{self.prefix}_outer", span=span)
         on = tuple((MARK + a, b) for a, b in keys)
         joined = self.builder.add(
-            Join(on, all_of(residual)), marked, inner, name=f"{self.prefix}_pairs", span=span
+            Join(on, all_of(residual)), once, rows, name=f"{self.prefix}_pairs", span=span
         )
         own = self.builder.columns(
-            joined, {n: MARK + n for n in flow.schema.names}, f"{self.prefix}_matched", span
+            joined, {n: MARK + n for n in needed}, f"{self.prefix}_matched", span
         )
-        return self.builder.add(Distinct(), own, name=f"{self.prefix}_matched", span=span)
+        matched = self.builder.add(Distinct(), own, name=f"{self.prefix}_matched", span=span)
+        return matched, [(n, n) for n in needed]
+
+
+def _is_null(term: Term) -> Term:
+    return Call("is_null", (term,), BOOLEAN, term.span)
 
 
 def _with_nulls(

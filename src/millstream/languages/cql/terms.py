@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 
 from millstream.calculus import syntax
 from millstream.calculus.check import Scope, check_into
 from millstream.calculus.scalars import SCALARS
 from millstream.calculus.terms import Call, Term
-from millstream.calculus.types import BOOLEAN, Schema, Type
+from millstream.calculus.types import BOOLEAN, INTEGER, TEXT, Schema, Type
 from millstream.errors import Fault, listing, suggest
 from millstream.languages.cql.ast import (
     Apply,
@@ -16,12 +17,13 @@ from millstream.languages.cql.ast import (
     Expression,
     Membership,
     Quantified,
+    Question,
     Reference,
     Scalar,
     Total,
     Word,
 )
-from millstream.languages.cql.names import AGGREGATES, FUNCTIONS, GRAMMATICAL
+from millstream.languages.cql.names import AGGREGATES, FUNCTIONS, GRAMMATICAL, QUOTIENT
 from millstream.languages.cql.scope import Names
 from millstream.languages.cql.shorthands import SHORTHANDS
 from millstream.languages.cql.tokens import Stop
@@ -49,6 +51,11 @@ def walk(expression: Expression) -> Iterator[Expression]:
             yield from walk(operand)
         case Quantified(operand):
             yield from walk(operand)
+
+
+def asks(expression: Expression) -> bool:
+    """Is there a subquery in it?"""
+    return any(isinstance(e, Question) for e in walk(expression))
 
 
 def mapped(expression: Expression, function: Callable[[Expression], Expression]) -> Expression:
@@ -102,15 +109,39 @@ def term_of(
 ) -> Term:
     """The typed term of an expression, or `Stop` with the faults noted."""
     before = len(faults)
-    term = check_into(
-        written(expression, names, faults, replacing),
-        Scope(schema, "the query"),
-        faults,
-        wanted=wanted,
-    )
+    scope = Scope(schema, "the query")
+    asked = _divided(written(expression, names, faults, replacing), scope)
+    if asked == syntax.Constant(None, None):
+        wanted = wanted or TEXT  # as in PostgreSQL, unless its place says otherwise
+    term = check_into(asked, scope, faults, wanted=wanted)
     if term is None or len(faults) > before:
         raise Stop
     return term
+
+
+def is_untyped(expression: Expression) -> bool:
+    """Is it nothing but NULL, which takes its type from its place?"""
+    match expression:
+        case Constant(None, None):
+            return True
+        case Apply(Word("if"), (_, one, other)):
+            return is_untyped(one) and is_untyped(other)
+        case Apply(Word("coalesce" | "least" | "greatest"), args):
+            return bool(args) and all(is_untyped(a) for a in args)
+        case _:
+            return False
+
+
+def _divided(expression: syntax.Expression, scope: Scope) -> syntax.Expression:
+    """The expression with each quotient of a script as what it is: an integer, or a number."""
+    if not isinstance(expression, syntax.Apply):
+        return expression
+    args = tuple(_divided(a, scope) for a in expression.args)
+    function = expression.function
+    if function == QUOTIENT:
+        types = [term.type for a in args if (term := check_into(a, scope, [])) is not None]
+        function = "div" if types and all(t == INTEGER for t in types) else "/"
+    return replace(expression, function=function, args=args)
 
 
 def written(
@@ -139,7 +170,9 @@ def _written(
         case Apply(function, args, span):
             parts = [_written(a, names, faults, replacing) for a in args]
             given = tuple(w for w in parts if w is not None)
-            if function.name not in SCALARS:
+            if is_untyped(expression) and len(given) == len(args):
+                return syntax.Constant(None, None, span)
+            if function.name not in SCALARS and function.name != QUOTIENT:
                 faults.append(_unknown_function(function))
                 return None
             if len(given) < len(args):

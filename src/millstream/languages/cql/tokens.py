@@ -1,22 +1,22 @@
-"""The tokens of a CQL text, as sqlglot cuts them, and a cursor to read them with."""
+"""The tokens of a CQL text, and a cursor to read them with.
+
+Whatever is written is a token, and a statement is only read when the cursor has passed over
+all of its tokens: nothing can be left out in silence.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, NoReturn
-
-from sqlglot import Dialect, TokenType
-from sqlglot.errors import SqlglotError
+from typing import NoReturn
 
 from millstream.calculus.types import INT64_MAX
 from millstream.errors import Fault, ParseError, listing, suggest
 from millstream.languages.cql.ast import Word
+from millstream.languages.cql.names import ABSENT, RESERVED
 from millstream.source import Source, Span
-
-Token = Any
-"""A token of sqlglot, which has no types: `token_type`, `text`, `start`, inclusive `end`."""
 
 #: Microseconds in each unit of time, by every name it goes by.
 UNITS: dict[str, int] = {
@@ -29,31 +29,43 @@ UNITS: dict[str, int] = {
 }
 _SHOWN_UNITS = ("microseconds", "milliseconds", "seconds", "minutes", "hours", "days")
 
-
-def tokens_of(source: Source) -> list[Token]:
-    """All tokens of a text, or a `ParseError` where it cannot be cut into tokens."""
-    try:
-        return list(Dialect.get_or_raise(None).tokenize(source.text))
-    except SqlglotError:
-        raise ParseError(_why_not_tokens(source)) from None
-
-
-_OPENING = re.compile(
-    r"--[^\n]*|/\*.*?\*/|'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|(/\*|'|\")", re.DOTALL
+_TOKEN = re.compile(
+    r"""
+    (?P<space>\s+|--[^\n]*|\#[^\n]*|/\*.*?\*/)
+  | (?P<string>'(?:[^']|'')*')
+  | (?P<quoted>"(?:[^"]|"")*")
+  | (?P<number>(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)
+  | (?P<word>[^\W\d]\w*)
+  | (?P<open>/\*|['"])
+  | (?P<symbol><=>|->>|!~~|<>|!=|<=|>=|==|\|\||::|<<|>>|->|=>|:=|\*\*|//|~~|!~|@>|<@|&&|.)
+    """,
+    re.VERBOSE | re.DOTALL,
 )
 
 
-def _why_not_tokens(source: Source) -> Fault:
-    """The first quote or comment that is never closed: nothing else cannot be cut."""
-    found = next((m for m in _OPENING.finditer(source.text) if m[1]), None)
-    if found is None:
-        return Fault("this text cannot be read", place=source.name)
-    what = "comment" if found[1] == "/*" else "quote"
-    return Fault(f"this {what} is never closed", Span(source, found.start(), found.end()))
+@dataclass(frozen=True, slots=True)
+class Token:
+    """`kind` is string, quoted, number, word or symbol; `text` is what stands in quotes."""
+
+    kind: str
+    text: str
+    span: Span
 
 
-def span_of_token(source: Source, token: Token) -> Span:
-    return Span(source, token.start, token.end + 1)
+def tokens_of(source: Source) -> list[Token]:
+    """All tokens of a text, or a `ParseError` where a quote or comment is never closed."""
+    tokens: list[Token] = []
+    for found in _TOKEN.finditer(source.text):
+        kind, text = str(found.lastgroup), found[0]
+        span = Span(source, found.start(), found.end())
+        if kind == "open":
+            what = "comment" if text == "/*" else "quote"
+            raise ParseError(Fault(f"this {what} is never closed", span))
+        if kind in ("string", "quoted"):
+            text = text[1:-1].replace(text[0] * 2, text[0])
+        if kind != "space":
+            tokens.append(Token(kind, text, span))
+    return tokens
 
 
 class Stop(Exception):
@@ -69,32 +81,47 @@ class Cursor:
         self.faults = faults
         self.at = 0
 
+    # --- what comes ---
+
     @property
     def is_done(self) -> bool:
         return self.at >= len(self.tokens)
 
+    def kind(self, ahead: int = 0) -> str:
+        """The kind of a coming token, empty at the end."""
+        at = self.at + ahead
+        return self.tokens[at].kind if at < len(self.tokens) else ""
+
     def text(self, ahead: int = 0) -> str:
-        """The coming token in lower case, empty at the end and for quoted things."""
-        if self.at + ahead >= len(self.tokens):
-            return ""
-        token = self.tokens[self.at + ahead]
-        quoted = (TokenType.STRING, TokenType.IDENTIFIER)
-        return "" if token.token_type in quoted else str(token.text).lower()
+        """A coming token in lower case, empty at the end and for quoted things."""
+        is_quoted = self.kind(ahead) in ("", "string", "quoted")
+        return "" if is_quoted else self.tokens[self.at + ahead].text.lower()
 
     def span(self) -> Span:
         """The place of the coming token, or just after the last one."""
         if not self.is_done:
-            return span_of_token(self.source, self.tokens[self.at])
-        end = self.tokens[-1].end + 1 if self.tokens else 0
+            return self.tokens[self.at].span
+        end = self.tokens[-1].span.end if self.tokens else 0
         return Span(self.source, end, end)
+
+    def since(self, start: Span) -> Span:
+        """From a place to the last token that has been read."""
+        return start.to(self.tokens[max(self.at, 1) - 1].span)
+
+    # --- faults ---
 
     def fail(self, message: str, span: Span | None = None, hint: str | None = None) -> NoReturn:
         self.faults.append(Fault(message, span or self.span(), hint))
         raise Stop
 
     def expected(self, what: str, hint: str | None = None) -> NoReturn:
+        word = self.text()
+        if word in ABSENT:
+            self.fail(f"{word.upper()} is not part of CQL", hint=ABSENT[word])
         found = "the end" if self.is_done else f'"{self.tokens[self.at].text}"'
         self.fail(f"expected {what}, found {found}", hint=hint)
+
+    # --- reading ---
 
     def take(self, *words: str) -> bool:
         """Pass over words if they come next."""
@@ -107,48 +134,53 @@ class Cursor:
         if not self.take(word):
             self.expected(what or f'"{word}"')
 
+    def next(self) -> Token:
+        self.at += 1
+        return self.tokens[self.at - 1]
+
     def word(self, what: str) -> Word:
         """A name; keywords may be names too, as in the languages of databases."""
-        if self.is_done:
+        kind = self.kind()
+        if kind not in ("word", "quoted") or not self.tokens[self.at].text:
             self.expected(what)
-        token = self.tokens[self.at]
-        is_quoted = token.token_type is TokenType.IDENTIFIER
-        if not is_quoted and not re.fullmatch(r"[^\W\d]\w*", str(token.text)):
+        token = self.next()
+        return Word(token.text, token.span, kind == "quoted")
+
+    def name(self, what: str) -> Word:
+        """A name where a keyword means that something else begins."""
+        if self.text() in RESERVED:
             self.expected(what)
-        self.at += 1
-        return Word(token.text, span_of_token(self.source, token), is_quoted)
+        return self.word(what)
 
     def words(self, what: str) -> tuple[Word, ...]:
         """Names between commas."""
-        found = [self.word(what)]
+        words = [self.word(what)]
         while self.take(","):
-            found.append(self.word(what))
-        return tuple(found)
+            words.append(self.word(what))
+        return tuple(words)
 
     def string(self, what: str) -> str:
-        if self.is_done or self.tokens[self.at].token_type is not TokenType.STRING:
+        if self.kind() != "string":
             self.expected(what)
-        self.at += 1
-        return str(self.tokens[self.at - 1].text)
+        return self.next().text
 
     def number(self, what: str) -> Decimal:
         """A number that is not negative."""
         span = self.span()
         if self.take("-"):
             self.at += 1
-            self.fail(f"{what} cannot be negative", span.to(self.span_before()))
-        if self.is_done or self.tokens[self.at].token_type is not TokenType.NUMBER:
+            self.fail(f"{what} cannot be negative", self.since(span))
+        if self.kind() != "number":
             self.expected(what)
-        self.at += 1
-        return Decimal(self.tokens[self.at - 1].text)
-
-    def span_before(self) -> Span:
-        return span_of_token(self.source, self.tokens[min(self.at, len(self.tokens)) - 1])
+        return Decimal(self.next().text)
 
     def duration(self, what: str) -> int:
         """A number and a unit of time, in microseconds."""
         span = self.span()
-        number = self.number(what)
+        return self.micros(self.number(what), what, span)
+
+    def micros(self, number: Decimal, what: str, span: Span) -> int:
+        """So many of the unit of time that comes next, in microseconds."""
         unit = self.text()
         if unit not in UNITS:
             near = suggest(unit, UNITS) if unit else None
@@ -157,8 +189,7 @@ class Cursor:
         self.at += 1
         micros = number * UNITS[unit]
         if micros != int(micros):
-            self.fail(f"{what} must be a whole number of microseconds",
-                      span.to(self.span_before()))  # fmt: skip
-        if micros > INT64_MAX:
-            self.fail(f"{what} is too long", span.to(self.span_before()))
+            self.fail(f"{what} must be a whole number of microseconds", self.since(span))
+        if abs(micros) > INT64_MAX:
+            self.fail(f"{what} is too long", self.since(span))
         return int(micros)

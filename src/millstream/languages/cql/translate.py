@@ -9,36 +9,30 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import NoReturn
 
 from millstream.calculus.functions import (
     Assign,
-    Distinct,
     Dstream,
-    Filter,
     Function,
     Istream,
     Latest,
-    Lookup,
     Map,
-    Merge,
     Now,
     Range,
     Rows,
     Rstream,
-    Top,
 )
 from millstream.calculus.graph import Input
-from millstream.calculus.terms import Call, Column, Term
-from millstream.calculus.types import BOOLEAN, INTEGER, NUMBER, Field, QueueType, Schema
+from millstream.calculus.terms import Call, Column, Literal, Term
+from millstream.calculus.types import INTEGER, NUMBER, Field, QueueType, Schema
 from millstream.calculus.verify import verified
 from millstream.errors import CheckError, Fault, ParseError, listing, suggest
 from millstream.languages import Translation
 from millstream.languages.cql.ast import (
     Combined,
-    Constant,
     Declaration,
     Joined,
-    Limit,
     Named,
     Nested,
     Output,
@@ -55,8 +49,9 @@ from millstream.languages.cql.ast import (
 )
 from millstream.languages.cql.build import Builder, Flow
 from millstream.languages.cql.joins import Part
-from millstream.languages.cql.scope import Seen, Visible
+from millstream.languages.cql.scope import Names, Seen, Visible
 from millstream.languages.cql.select import SelectTranslator
+from millstream.languages.cql.sets import SetOperation
 from millstream.languages.cql.statements import Read
 from millstream.languages.cql.tokens import Stop
 from millstream.source import Span
@@ -107,6 +102,8 @@ class Translator:
         self.faults: list[Fault] = []
         self.builder = Builder(self.faults)
         self.known: dict[str, Known] = {}
+        #: What the query sees around the subquery that is translated.
+        self.around: Names | None = None
         self.has_faulty_views = False
         self.inputs: list[Input] = []
         self.outputs: dict[str, Flow] = {}
@@ -165,18 +162,63 @@ class Translator:
 
     def view(self, view: View, prefix: str) -> Flow:
         flow = self.query(view.query, prefix)
-        if not view.columns:
+        if view.columns and len(view.columns) != len(flow.schema):
+            self.complain_about_names(flow, view.columns, "this view")
+        flow = self.renamed(flow, view.columns, prefix)
+        return flow if view.declared is None else self.as_declared(flow, view.declared, prefix)
+
+    def renamed(self, flow: Flow, words: Sequence[Word], prefix: str) -> Flow:
+        """The flow with other names for its first columns."""
+        if not words:
             return flow
-        if len(view.columns) != len(flow.schema):
-            message = (
-                f"this view has {len(flow.schema)} columns ({listing(flow.schema.names)}), "
-                f"but {len(view.columns)} names"
-            )
-            self.faults.append(Fault(message, view.name.span))
+        if len(words) > len(flow.schema):
+            self.complain_about_names(flow, words, "this")
+        old = flow.schema.names
+        new = [*(w.name for w in words), *old[len(words) :]]
+        for number, word in enumerate(words):
+            if word.name in [*new[:number], *old[len(words) :]]:
+                self.fail(f'there are two columns "{word.name}"', word.span)
+        mapping = dict(zip(new, old, strict=True))
+        return self.builder.columns(flow, mapping, f"{prefix}_columns", words[0].span)
+
+    def complain_about_names(self, flow: Flow, words: Sequence[Word], what: str) -> NoReturn:
+        has = f"{what} has the columns {listing(flow.schema.names)}"
+        span = words[0].span.to(words[-1].span)
+        self.fail(f"{has}, but here are names for {len(words)}", span)
+
+    def as_declared(self, flow: Flow, declared: Declaration, prefix: str) -> Flow:
+        """A view whose `vtable` says what its columns hold, and whether it is a stream."""
+        is_stream = not flow.type.is_relation
+        if is_stream == declared.is_relation and (is_stream or not flow.is_monotone):
+            this, other = ("stream", "relation") if is_stream else ("relation", "stream")
+            message = f"this query gives a {this}, but is registered as a {other}"
+            hint = f"write register {this} {declared.name.name} (...)"
+            self.fail(message, declared.name.span, hint)
+        columns: list[Assign] = []
+        before = len(self.faults)
+        for column, field in zip(declared.columns, flow.schema, strict=True):
+            term: Term = Column(field.name, field.type)
+            if field.name in flow.untyped:
+                term = Literal(None, column.type)
+            elif (field.type, column.type) == (INTEGER, NUMBER):
+                term = Call("number", (term,), NUMBER)
+            elif field.type != column.type:
+                message = f'"{field.name}" is declared as {column.type}, but holds {field.type}'
+                hint = "declare it as float, or make it an integer with integer(...) or a DIV b"
+                is_wider = (field.type, column.type) == (NUMBER, INTEGER)
+                fault = Fault(message, column.name.span, hint if is_wider else None)
+                self.faults.append(fault)
+            columns.append(Assign(field.name, term))
+        if len(self.faults) > before:
             raise Stop
-        names = [w.name for w in view.columns]
-        mapping = dict(zip(names, flow.schema.names, strict=True))
-        return self.builder.columns(flow, mapping, f"{prefix}_columns", view.name.span)
+        if all(c.term == Column(c.name, f.type) for c, f in zip(columns, flow.schema, strict=True)):
+            return flow
+        name = f"{prefix}_columns"
+        return self.builder.add(Map(tuple(columns)), flow, name=name, span=declared.name.span)
+
+    def fail(self, message: str, span: Span | None, hint: str | None = None) -> NoReturn:
+        self.faults.append(Fault(message, span, hint))
+        raise Stop
 
     def output(self, output: Output) -> None:
         name = output.name.name
@@ -225,6 +267,15 @@ class Translator:
         finally:
             self.known = outside
 
+    @contextmanager
+    def inside(self, names: Names) -> Iterator[None]:
+        """While a subquery is translated of a query that sees these names."""
+        before, self.around = self.around, names
+        try:
+            yield
+        finally:
+            self.around = before
+
     def relation(self, query: Query, prefix: str) -> Flow:
         """The relation of a subquery, which must not be a stream."""
         flow = self.query(query, prefix)
@@ -258,32 +309,37 @@ class Translator:
         found: list[Part] = []
         for number, joined in enumerate(sources, 1):
             try:
-                found.append(self.part(joined, f"{prefix}_from{number}"))
+                found.append(self.part(joined, f"{prefix}_from{number}", f"subquery{number}"))
             except Stop:
                 continue  # its fault is noted; the other sources are looked at too
         if len(found) < len(sources):
             raise Stop
         return found
 
-    def part(self, joined: Joined, prefix: str) -> Part:
+    def part(self, joined: Joined, prefix: str, name: str) -> Part:
+        """A source under its alias, or the name it is given."""
         source = joined.source
         if isinstance(source, Named):
             known = self.find(source.name)
             if known.flow is None:
                 raise Stop  # what it hangs on is at fault, and that has been said
-            name = source.alias.name if source.alias else known.word.name
-            return Part(
-                self.windowed(known.flow, source, is_declared=known.is_declared), name, joined
-            )
-        flow = self.query(source.query, prefix)
-        name = source.alias.name if source.alias else prefix
-        return Part(self.windowed(flow, source, is_declared=False), name, joined)
+            name, flow, is_declared = known.word.name, known.flow, known.is_declared
+        else:
+            flow, is_declared = self.query(source.query, prefix), False
+        flow = self.windowed(flow, source, is_declared=is_declared)
+        name = source.alias.name if source.alias else name
+        return Part(self.renamed(flow, source.columns, prefix), name, joined)
 
-    def find(self, word: Word) -> Known:
+    def look_up(self, word: Word) -> Known | None:
+        """What has that name, by letter or else in any case."""
         found = self.known.get(word.name)
         if found is None and not word.is_quoted:
             loose = [k for n, k in self.known.items() if n.lower() == word.name.lower()]
             found = loose[0] if len(loose) == 1 else None
+        return found
+
+    def find(self, word: Word) -> Known:
+        found = self.look_up(word)
         if found is None and not self.knows_all:
             raise Stop
         if found is None:
@@ -305,10 +361,8 @@ class Translator:
         if flow.type.is_relation:
             if window is None:
                 return flow
-            return self.window(self.as_stream(flow, window, is_declared=is_declared), window)
-        if window is None:
-            return self.window(flow, Window(span=span))
-        return self.window(flow, window)
+            flow = self.as_stream(flow, window, is_declared=is_declared)
+        return self.window(flow, window or Window(span=span), source)
 
     def as_stream(self, flow: Flow, window: Window, *, is_declared: bool) -> Flow:
         """A window on a query that only grows means a window on what comes to it."""
@@ -323,12 +377,12 @@ class Translator:
             raise Stop
         return self.builder.add(Istream(), flow, name=f"{flow.queue}_istream", span=window.span)
 
-    def window(self, flow: Flow, window: Window) -> Flow:
+    def window(self, flow: Flow, window: Window, source: Named | Nested) -> Flow:
         function: Function
         if window.is_now:
             function, word = Now(), "now"
         elif window.rows is not None:
-            by = tuple(self.partition_column(flow, w) for w in window.by)
+            by = tuple(self.partition_column(flow, r, source) for r in window.by)
             function, word = Rows(window.rows, by, window.length), "rows"
         else:
             function, word = Range(window.length, window.slide), "range"
@@ -337,31 +391,20 @@ class Translator:
             function, flow, name=f"{flow.queue}_{word}", span=window.span, is_monotone=is_monotone
         )
 
-    def partition_column(self, flow: Flow, word: Word) -> str:
+    def partition_column(self, flow: Flow, asked: Reference, source: Named | Nested) -> str:
+        """A column of the stream, which may be named before it."""
+        written = [source.name] if isinstance(source, Named) else []
+        names = [w.name for w in (*written, source.alias) if w is not None]
         columns = tuple(Seen(f.name, f.name, f.type) for f in flow.schema)
-        found = Visible(flow.queue, columns).find(word)
-        if found is None:
-            near = suggest(word.name, flow.schema.names)
-            hint = f"{flow.queue} has: {listing(flow.schema.names)}. {near or ''}".strip()
-            self.faults.append(Fault(f'unknown column "{word.name}"', word.span, hint))
+        visible = Names(tuple(Visible(name, columns) for name in names or [flow.queue]))
+        seen = visible.resolve(asked, self.faults)
+        if seen is None:
             raise Stop
-        return found.column
+        return seen.column
 
     # --- set operations ---
 
     def combined(self, query: Combined, prefix: str) -> Flow:
-        left, right = self.both_sides(query, prefix)
-        left, right = self.alike(left, right, query, prefix)
-        span = query.span
-        if query.kind == "union":
-            flow = self.builder.add(Merge(), left, right, name=f"{prefix}_union", span=span)
-            if not query.keeps_duplicates:
-                flow = self.builder.add(Distinct(), flow, name=f"{prefix}_distinct", span=span)
-        else:
-            flow = self.compared(query, left, right, prefix)
-        return self.limited(flow, query.limit, prefix)
-
-    def both_sides(self, query: Combined, prefix: str) -> tuple[Flow, Flow]:
         sides: list[Flow] = []
         for one, word in ((query.left, "left"), (query.right, "right")):
             try:
@@ -370,79 +413,4 @@ class Translator:
                 continue  # its fault is noted; the other side is looked at too
         if len(sides) < 2:
             raise Stop
-        return sides[0], sides[1]
-
-    def compared(self, query: Combined, left: Flow, right: Flow, prefix: str) -> Flow:
-        """EXCEPT and INTERSECT: the rows of the left that the right has not, or has."""
-        span = query.span
-        once = self.builder.add(Distinct(), left, name=f"{prefix}_distinct", span=span)
-        found = self.builder.hidden("found")
-        is_kept = query.kind == "intersect"
-        on = tuple((n, n) for n in left.schema.names)
-        looked = self.builder.add(
-            Lookup(found, on, nulls_match=True), once, right, name=f"{prefix}_lookup", span=span,
-            is_monotone=is_kept and left.is_monotone and right.is_monotone,
-        )  # fmt: skip
-        answer: Term = Column(found, BOOLEAN)
-        condition = answer if is_kept else Call("not", (answer,), BOOLEAN)
-        kept = self.builder.add(Filter(condition), looked, name=f"{prefix}_{query.kind}", span=span)
-        names = {n: n for n in left.schema.names}
-        return self.builder.columns(kept, names, f"{prefix}_columns", span)
-
-    def alike(self, left: Flow, right: Flow, query: Combined, prefix: str) -> tuple[Flow, Flow]:
-        """Both sides with the names of the left and with one type for each column."""
-        if len(left.schema) != len(right.schema):
-            message = (
-                f"both sides of {query.kind.upper()} must have as many columns: "
-                f"{len(left.schema)} and {len(right.schema)}"
-            )
-            self.faults.append(Fault(message, query.span))
-            raise Stop
-        columns: tuple[list[Assign], list[Assign]] = ([], [])
-        for one, other in zip(left.schema, right.schema, strict=True):
-            terms: list[Term] = [Column(one.name, one.type), Column(other.name, other.type)]
-            if one.type != other.type:
-                if {one.type, other.type} != {INTEGER, NUMBER}:
-                    message = (
-                        f'column "{one.name}" is a {one.type} on the left of '
-                        f'{query.kind.upper()}, but "{other.name}" on the right is a {other.type}'
-                    )
-                    self.faults.append(Fault(message, query.span))
-                    raise Stop
-                terms = [Call("number", (t,), NUMBER) if t.type == INTEGER else t for t in terms]
-            for side, term in zip(columns, terms, strict=True):
-                side.append(Assign(one.name, term))
-        return (
-            self.mapped(left, columns[0], prefix, query.span),
-            self.mapped(right, columns[1], prefix, query.span),
-        )
-
-    def mapped(self, flow: Flow, columns: list[Assign], prefix: str, span: Span) -> Flow:
-        same = [Assign(f.name, Column(f.name, f.type)) for f in flow.schema]
-        if columns == same:
-            return flow
-        return self.builder.add(Map(tuple(columns)), flow, name=f"{prefix}_columns", span=span)
-
-    def limited(self, flow: Flow, limit: Limit | None, prefix: str) -> Flow:
-        """The first rows of a set operation, by columns of its result."""
-        if limit is None:
-            return flow
-        by: list[str] = []
-        down: list[str] = []
-        for one in limit.order:
-            match one.value:
-                case Reference(None, word) if word.name in flow.schema:
-                    name = word.name
-                case Constant(int() as number) if 1 <= number <= len(flow.schema):
-                    name = flow.schema.names[number - 1]
-                case _:
-                    hint = f"it has: {listing(flow.schema.names)}"
-                    message = "the result of UNION and its like is ordered by its columns"
-                    self.faults.append(Fault(message, one.value.span, hint))
-                    raise Stop
-            by.append(name)
-            down += [name] if one.is_descending else []
-        function = Top(limit.count, tuple(dict.fromkeys(by)), tuple(dict.fromkeys(down)))
-        return self.builder.add(
-            function, flow, name=f"{prefix}_top", span=limit.span, is_monotone=False
-        )
+        return SetOperation(self.builder, prefix, self.faults, query).combined(*sides)

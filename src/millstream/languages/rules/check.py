@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from millstream.calculus.judging import Shown
-from millstream.calculus.terms import Call, Column, Literal
+from millstream.calculus.terms import Call, Column, Literal, Term
 from millstream.calculus.types import (
     BOOLEAN,
     DURATION,
@@ -40,14 +40,16 @@ from millstream.languages.rules.typed import (
     Truthful,
     Typed,
     Wordy,
+    comparison,
     constant,
     quantity,
+    shown_term,
+    size_in_unit,
     truth,
 )
 from millstream.languages.rules.units import (
     PLAIN,
     SECONDS,
-    Unit,
     UnknownUnitError,
     dimension_name,
     parse_unit,
@@ -55,7 +57,6 @@ from millstream.languages.rules.units import (
 from millstream.source import Span
 
 _VERBS = {"+": "add", "-": "subtract", "*": "multiply", "/": "divide"}
-_ZERO = Literal(0.0, NUMBER)
 
 
 class UnitFault(Fault):
@@ -155,7 +156,8 @@ class Checker:
         column = entity.columns[name.name]
         term = Column(f"{name.entity}.{name.name}", column.type, name.span)
         if column.type == INTEGER:
-            return quantity(Call("number", (term,), NUMBER, name.span), column.unit)
+            whole = Call("number", (term,), NUMBER, name.span)
+            return quantity(whole, column.unit, whole=True)
         if column.type == NUMBER:
             return quantity(term, column.unit)
         if column.type == BOOLEAN:
@@ -191,17 +193,16 @@ class Checker:
             self.fail(f"{what} needs a number, but this is {typed.spoken}", value.span)
             return None
         # A number such as -5 degC is one token; all else turns a scale upside down.
-        if typed.unit.offset and typed.constant is None:
+        if typed.unit.offset:
             self.misuse("abs" if operator == "abs" else "a minus sign", value, typed)
             return None
-        plain = typed.in_unit(_base(typed.unit)) if typed.unit.offset else typed
-        if plain.constant is not None:
-            sign = abs(plain.constant) if operator == "abs" else -plain.constant
-            return constant(sign, plain.unit)
-        term = Call(operator, (plain.term,), NUMBER)
+        if typed.constant is not None:
+            sign = abs(typed.constant) if operator == "abs" else -typed.constant
+            return constant(sign, typed.unit)
+        term = Call(operator, (typed.term,), NUMBER)
         if operator == "neg":
-            return Quantity(term, plain.unit, plain.linear.scaled(Fraction(-1)))
-        return quantity(term, plain.unit)
+            return Quantity(term, typed.unit, typed.linear.scaled(Fraction(-1)))
+        return quantity(term, typed.unit, size_in_unit(typed))
 
     def binary(self, operator: str, left: Expression, right: Expression) -> Typed | None:
         if operator in ("and", "or"):
@@ -273,14 +274,9 @@ class Checker:
                         self.fail("cannot compare a difference of temperatures with a temperature",
                                   _over(one_text, other_text), hint)  # fmt: skip
                         return None
-                unit = other.unit if one.constant is not None else one.unit
-                terms = (one.in_unit(unit).term, other.in_unit(unit).term)
-                return truth(operator, terms, logic.compared(one.linear, operator, other.linear))
+                return comparison(one.linear, operator, other.linear)
             case Moment(), Moment():
-                difference = _seconds(one, other)
-                zero = logic.Linear()
-                formula = logic.compared(difference.linear, operator, zero)
-                return truth(operator, (difference.term, _ZERO), formula)
+                return comparison(_seconds(one, other).linear, operator, logic.Linear())
             case (Wordy(), Wordy()) | (Truthful(), Truthful()) if operator in ("==", "!="):
                 return self.equality(operator, left, right)
             case (Wordy(), Wordy()) | (Truthful(), Truthful()):
@@ -345,7 +341,7 @@ class Checker:
             typed = self.typed(part)
             assert typed is not None
             unit = typed.unit.label if isinstance(typed, Quantity) else ""
-            yield Shown(written(part), unit, typed.term)
+            yield Shown(written(part), unit, shown_term(typed))
 
 
 _Side = tuple[Expression, Typed]
@@ -353,11 +349,6 @@ _Side = tuple[Expression, Typed]
 
 def _over(left: Expression, right: Expression) -> Span | None:
     return left.span.to(right.span) if left.span and right.span else left.span
-
-
-def _base(unit: Unit) -> Unit:
-    """Kelvin for what is measured from another zero."""
-    return Unit("K", unit.dimension)
 
 
 def _seconds(one: Moment, other: Moment) -> Quantity:
@@ -397,7 +388,6 @@ def _same_truth(one: Truthful, other: Truthful) -> Call:
 
 
 def _product(operator: str, one: Quantity, other: Quantity) -> Quantity:
-    one, other = (q.in_unit(_base(q.unit)) if q.unit.offset else q for q in (one, other))
     unit = one.unit.times(other.unit, 1 if operator == "*" else -1)
     if not unit.dimension.powers and unit.factor == 1:
         unit = PLAIN
@@ -411,23 +401,40 @@ def _product(operator: str, one: Quantity, other: Quantity) -> Quantity:
         return Quantity(term, unit, one.linear.scaled(1 / other.unit.in_base(b)))
     if a is not None and operator == "*":
         return Quantity(term, unit, other.linear.scaled(one.unit.in_base(a)))
-    return quantity(term, unit)
+    return quantity(term, unit, _size_of_product(operator, one, other))
+
+
+def _size_of_product(operator: str, one: Quantity, other: Quantity) -> Term | None:
+    first, second = size_in_unit(one), size_in_unit(other)
+    if first is None and second is None:
+        return None
+    first = first or Call("abs", (one.term,), NUMBER)
+    size = Call("abs", (other.term,), NUMBER)
+    if operator == "*":
+        return Call("*", (first, second or size), NUMBER)
+    quotient = Call("/", (first, size), NUMBER)
+    if second is None:
+        return quotient
+    return Call("*", (quotient, Call("/", (second, size), NUMBER)), NUMBER)
 
 
 def _sum(operator: str, one: Quantity, other: Quantity) -> Quantity:
-    """Points and differences: a point minus a point is a difference, else a point stays one."""
+    """Points and differences: a point minus a point is a difference, else a point stays one.
+
+    Kelvin are both: what a point is subtracted from, is a point.
+    """
     sign = 1 if operator == "+" else -1
-    if one.constant is not None and not other.unit.offset and not one.unit.offset:
-        unit = other.unit
-    elif other.unit.offset and not one.unit.offset:
+    is_difference = bool(other.unit.offset) and (sign < 0 or bool(one.unit.offset))
+    unit = one.unit
+    if other.unit.offset and not is_difference:
         unit = other.unit  # a difference plus a point
-    else:
-        unit = one.unit
-    is_difference = bool(one.unit.offset and other.unit.offset)
-    flat = unit.without_offset()
-    left = one.in_unit(unit if one.unit.offset else flat)
-    right = other.in_unit(unit if other.unit.offset else flat)
-    result = flat if is_difference else unit
+    elif one.constant is not None and not one.unit.offset and not other.unit.offset:
+        unit = other.unit
+    left, right = (
+        q.in_unit(unit if q.unit.offset or is_difference else unit.without_offset())
+        for q in (one, other)
+    )
+    result = replace(unit.without_offset(), is_difference=True) if is_difference else unit
     a, b = left.constant, right.constant
     if a is not None and b is not None:
         return constant(a + sign * b, result)

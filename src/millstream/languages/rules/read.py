@@ -333,7 +333,7 @@ class _Words:
         if token := self.accept("-"):
             value = self.unary()
             span = token.span.to(value.span or token.span)
-            if isinstance(value, Number) and value.value > 0:
+            if isinstance(value, Number) and value.value >= 0:
                 return Number(-value.value, value.unit, span)
             return Apply("neg", (value,), span)
         return self.primary()

@@ -93,7 +93,9 @@ def _never_fires(rule: Rule) -> Fault | None:
         )
     if logic.is_impossible(rule.formula):
         return Fault("this requirement can never be met", rule.node.span)
-    if rule.formula == logic.Always(True):
+    if isinstance(rule.formula, (logic.Always, logic.Bound)) and logic.is_impossible(
+        logic.negated(rule.formula)
+    ):
         return Fault("this requirement can never fail", rule.node.span)
     return None
 

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import reduce
 
-from millstream.calculus.terms import Call, Literal, Term
-from millstream.calculus.text import render_term
-from millstream.calculus.types import BOOLEAN, NUMBER
-from millstream.languages.rules.logic import Formula, Linear
+from millstream.calculus.terms import Call, Column, Literal, Term
+from millstream.calculus.types import BOOLEAN, DURATION, INTEGER, NUMBER, TIME
+from millstream.languages.rules.logic import (
+    TOLERANCE,
+    Always,
+    Bound,
+    Formula,
+    Leaf,
+    Linear,
+    compared,
+    has_limits,
+    limits,
+)
 from millstream.languages.rules.units import Unit
-
-_ONE = Fraction(1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,13 +108,94 @@ def _number(value: Fraction) -> Literal:
 
 
 def constant(value: Fraction, unit: Unit) -> Quantity:
-    return Quantity(_number(value), unit, Linear((), unit.in_base(value)), value)
+    base = unit.in_base(value)
+    return Quantity(_number(value), unit, Linear((), base, abs(base)), value)
 
 
-def quantity(term: Term, unit: Unit) -> Quantity:
-    """A quantity of which nothing but its unit is known."""
-    return Quantity(term, unit, Linear(((render_term(term), unit.factor),), unit.offset))
+def quantity(term: Term, unit: Unit, size: Term | None = None, *, whole: bool = False) -> Quantity:
+    """A quantity of which little but its unit is known: a leaf of sums."""
+    return Quantity(term, unit, Linear.of(Leaf(term, size, whole), unit.factor, unit.offset))
 
 
 def truth(function: str, args: tuple[Term, ...], formula: Formula) -> Truthful:
     return Truthful(Call(function, args, BOOLEAN), formula)
+
+
+# --- sums and how they are compared -----------------------------------------------------
+
+
+def comparison(left: Linear, relation: str, right: Linear) -> Truthful:
+    """A comparison of two sums: alike is what differs by less than the tolerance."""
+    formula = compared(left, relation, right)
+    if isinstance(formula, Bound):
+        return Truthful(_bound_term(formula), formula)
+    assert isinstance(formula, Always)
+    return Truthful(Literal(formula.value, BOOLEAN), formula)
+
+
+def _bound_term(bound: Bound) -> Term:
+    """Equal sums are one term, whatever they are compared with, so they are computed once."""
+    low = high = _sum([(leaf.term, c) for leaf, c, _ in bound.form.parts if c])
+    lower, upper = bound.lower, bound.upper
+    if has_limits(bound.form):
+        lower, upper = limits(bound)
+    elif bound.tolerance:
+        around = times(size_of(bound.form), TOLERANCE)
+        low, high = Call("+", (low, around), NUMBER), Call("-", (high, around), NUMBER)
+    match bound.relation:
+        case "<" | ">=":
+            return Call(bound.relation, (low, _number(lower)), BOOLEAN)
+        case "<=" | ">":
+            return Call(bound.relation, (high, _number(upper)), BOOLEAN)
+        case "==" | "!=" if low == high and lower == upper:
+            return Call(bound.relation, (low, _number(lower)), BOOLEAN)
+    sides = [replace(bound, relation=r) for r in (">=", "<=")]
+    both = Call("and", tuple(_bound_term(side) for side in sides), BOOLEAN)
+    return both if bound.relation == "==" else Call("not", (both,), BOOLEAN)
+
+
+def size_of(sum_: Linear) -> Term:
+    """How large the numbers are that a sum is made of, in base units."""
+    sizes = [(_size(leaf), weight) for leaf, _, weight in sum_.parts]
+    return _sum(sizes, sum_.weight)
+
+
+def size_in_unit(one: Quantity) -> Term | None:
+    """How large the numbers are that a quantity is made of; None if as large as itself."""
+    parts, is_moved = one.linear.parts, one.linear.weight != abs(one.unit.offset)
+    if not is_moved and len(parts) == 1 and parts[0][0].size is None:
+        return None
+    return size_of(one.linear.scaled(1 / one.unit.factor))
+
+
+def _size(leaf: Leaf) -> Term:
+    return Call("abs", (leaf.term,), NUMBER) if leaf.size is None else leaf.size
+
+
+def _sum(parts: list[tuple[Term, Fraction]], more: Fraction = Fraction(0)) -> Term:
+    made = [(times(term, abs(c)), "-" if c < 0 else "+") for term, c in parts]
+    if more or not made:
+        made.append((_number(more), "+"))
+    first = made[0][0] if made[0][1] == "+" else Call("neg", (made[0][0],), NUMBER)
+    return reduce(lambda sum_, part: Call(part[1], (sum_, part[0]), NUMBER), made[1:], first)
+
+
+def times(term: Term, factor: Fraction) -> Term:
+    return term if factor == 1 else Call("*", (term, _number(factor)), NUMBER)
+
+
+def shown_term(typed: Typed) -> Term:
+    """What explains an outcome: what is too small to be compared is shown as nothing."""
+    match typed:
+        case Quantity(Call("number", (Column() as column,))):
+            return column  # all its digits
+        case Quantity(term) if (size := size_in_unit(typed)) is not None:
+            around = times(size, TOLERANCE)
+            is_small = Call("<=", (Call("abs", (term,), NUMBER), around), BOOLEAN)
+            return Call("if", (is_small, _number(Fraction(0)), term), NUMBER)
+        case Moment(term, Quantity(shift)):
+            micros = Call("round", (times(shift, Fraction(10**6)),), NUMBER)
+            later = Call("duration", (Call("integer", (micros,), INTEGER),), DURATION)
+            return Call("+", (term, later), TIME)
+        case _:
+            return typed.term

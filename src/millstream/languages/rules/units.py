@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -71,7 +71,6 @@ _AMBIGUOUS = {
     "bbl": "barrels differ by what is in them: write oil_barrel for 159 liters",
     "gallon": "gallons differ: write US_liquid_gallon or imperial_gallon",
     "gallons": "gallons differ: write US_liquid_gallon or imperial_gallon",
-    "dB": "decibels are no multiples of anything: write the ratio as a plain number",
 }
 _SYNONYMS = {"NM": "nautical_mile", "%": "percent", "°": "degree", "º": "degree",
              "metre": "meter", "metres": "meter", "Celsius": "degC", "Fahrenheit": "degF",
@@ -109,21 +108,22 @@ class Unit:
     dimension: Dimension = _NONE
     factor: Fraction = Fraction(1)
     offset: Fraction = Fraction(0)
+    #: Whether this can only be the difference of two points on a scale.
+    is_difference: bool = False
 
     def times(self, other: Unit, sign: int = 1) -> Unit:
         """The unit of a product, or of a quotient with sign -1."""
         dimension = self.dimension.times(other.dimension, sign)
         factor = self.factor * other.factor if sign > 0 else self.factor / other.factor
-        return Unit(_label(self.label, other.label, sign), dimension, factor)
+        is_difference = self.is_difference or other.is_difference
+        label = _label(self.label, other.label, sign)
+        return Unit(label, dimension, factor, is_difference=is_difference)
 
     def without_offset(self) -> Unit:
-        label = f"delta_{self.label}" if self.offset else self.label
-        return Unit(label, self.dimension, self.factor)
-
-    @property
-    def is_difference(self) -> bool:
-        """Whether this can only be the difference of two points on a scale."""
-        return self.label.startswith("delta_")
+        """The unit of differences: of two points in it, or of what has no points at all."""
+        if not self.offset:
+            return self
+        return Unit(f"delta_{self.label}", self.dimension, self.factor, is_difference=True)
 
     def in_base(self, value: Fraction) -> Fraction:
         return value * self.factor + self.offset
@@ -174,7 +174,7 @@ def parse_unit(text: str) -> Unit:
         found = one if found is None else found.times(one, -1 if match[1] == "/" else 1)
         place = match.end()
     assert found is not None
-    return Unit(text, found.dimension, found.factor, found.offset)
+    return replace(found, label=text)
 
 
 def is_unit(name: str) -> bool:
@@ -223,6 +223,7 @@ def _single(name: str) -> Unit:
     registry = _registry()
     try:
         unit = registry.parse_units(_SYNONYMS.get(name, name))
+        _refuse_logarithmic(name, registry, unit)
         factor, base = registry.get_base_units(unit, check_nonmult=False)
     except (pint.errors.PintError, AttributeError, ValueError, TypeError):
         near = suggest(name, USUAL)
@@ -236,4 +237,13 @@ def _single(name: str) -> Unit:
     offset = Fraction(0)
     if powers == {"temperature": 1}:
         offset = Fraction(registry.Quantity(Fraction(0), unit).to("kelvin").magnitude)
-    return Unit(name, dimension, Fraction(factor), offset)
+    return Unit(name, dimension, Fraction(factor), offset, name.startswith("delta_"))
+
+
+def _refuse_logarithmic(name: str, registry: Any, unit: Any) -> None:
+    """10 dBm and 10 dBm are not 20 dBm."""
+    for one in unit._units:  # noqa: SLF001  pint shows them nowhere else
+        known = registry._units.get(one)  # noqa: SLF001
+        if known is not None and known.is_logarithmic:
+            hint = "write the quantity itself, such as mW, or the ratio as a plain number"
+            raise UnknownUnitError(f'the unit "{name}" is logarithmic', hint)

@@ -43,7 +43,12 @@ from millstream.formulas.table import STREAM_FUNCTIONS
 from millstream.formulas.values import Scalar
 from millstream.formulas.workbook import Workbook, address_of, key_of, place_of
 from millstream.languages.sheets.elementwise import windows_of_formulas
-from millstream.languages.sheets.names import check_functions, undefined_names, without_names
+from millstream.languages.sheets.names import (
+    answered,
+    check_functions,
+    undefined_names,
+    without_names,
+)
 from millstream.languages.sheets.order import ordered
 from millstream.languages.sheets.windows import check_windows
 
@@ -133,6 +138,7 @@ class _Flattener:
             tree = without_names(tree, self.workbook, sheet, *place_of(home))
             check_functions(tree)
             self._check_names(tree, address)
+            tree = answered(tree, self._context(address))
             if formula.array is None:
                 self.rules[address] = self._rule(tree, address)
             else:
@@ -240,17 +246,17 @@ class _Flattener:
 
     def _constant(self, node: Node, function: str, home: Address) -> Scalar:
         self.fixed.append((node, function, home))
-        sheet, row, column = self._home(home)
         for area in areas_of(node, self.workbook):
             for address in self._cells_in(*area):
                 if address in self.inputs:
                     raise Unsupported(self._not_fixed(function, address))
                 self.visit(address)
-        context = Context(self.static, self.workbook, sheet, row, column,
-                          uses_1904=self.workbook.uses_1904)  # fmt: skip
-        if isinstance(node, Literal):
-            return node.value
-        return value_of(node, context)
+        return node.value if isinstance(node, Literal) else value_of(node, self._context(home))
+
+    def _context(self, home: Address) -> Context:
+        """Where a formula stands, among the values that never change."""
+        return Context(self.static, self.workbook, *self._home(home),
+                       uses_1904=self.workbook.uses_1904)  # fmt: skip
 
     def _not_fixed(self, function: str, address: Address) -> str:
         what = "the initial value" if function == "PRE" else "the second argument"
@@ -280,7 +286,7 @@ class _Flattener:
         found = [
             (sheet, row, column)
             for row, column in worksheet.filled(top, left, bottom, right)
-            if (key := key_of(row, column)) in worksheet.formulas or key in worksheet.spilled
+            if worksheet.is_formula(key_of(row, column))
         ]
         found += [
             a for a in self.inputs
@@ -357,9 +363,7 @@ class _Flattener:
                 self._fail(address, error.faults[0])
             return
         assert isinstance(rule, Computed)
-        sheet = next(iter(self.workbook.sheets))
-        context = Context(self.static, self.workbook, sheet, uses_1904=self.workbook.uses_1904)
-        constants[address] = value_of(rule.formula, context)
+        constants[address] = value_of(rule.formula, self._context(address))
 
 
 def with_windows(node: Node, windows: set[Address]) -> Node:

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from millstream.formulas.evaluate import Unsupported
-from millstream.formulas.syntax import Call, Group, Name, Node, children, rebuilt, shifted
-from millstream.formulas.table import is_known, why_unknown
-from millstream.formulas.workbook import Workbook
+from millstream.formulas.evaluate import Context, Unsupported, value_of
+from millstream.formulas.precedents import Rectangle, areas_of
+from millstream.formulas.syntax import (
+    Call,
+    Cell,
+    Group,
+    Literal,
+    Name,
+    Node,
+    Range,
+    children,
+    rebuilt,
+    shifted,
+)
+from millstream.formulas.table import FAMILIES, is_known, why_unknown
+from millstream.formulas.workbook import Workbook, address_of, key_of
 
 
 def without_names(node: Node, workbook: Workbook, sheet: str, row: int, column: int) -> Node:
@@ -25,6 +38,44 @@ def check_functions(node: Node) -> None:
                 raise Unsupported(why_unknown(one.function))
             own |= bound_names(one)
         waiting += [(child, own) for child in reversed(children(one))]
+
+
+def records_asked(node: Node, workbook: Workbook) -> Iterator[str]:
+    """Where criteria of calls such as DSUM are formulas of the records themselves."""
+    for child in children(node):
+        yield from records_asked(child, workbook)
+    if not (isinstance(node, Call) and node.function in _OF_RECORDS and len(node.arguments) == 3):
+        return
+    for sheet, top, *rest in areas_of(node.arguments[2], workbook):
+        worksheet = workbook.sheets[sheet]
+        for place in worksheet.filled(top + 1, *rest):
+            key = key_of(*place)
+            read = list(areas_of(workbook.tree(sheet, key), workbook)) if (
+                key in worksheet.formulas) else []  # fmt: skip
+            records = areas_of(node.arguments[0], workbook)
+            if any(_overlap(a, b) for b in records for a in read):
+                yield f"{sheet}!{address_of(*place)}"
+
+
+def _overlap(a: Rectangle, b: Rectangle) -> bool:
+    return a[0] == b[0] and a[1] <= b[3] and b[1] <= a[3] and a[2] <= b[4] and b[2] <= a[4]
+
+
+#: Their answers depend on the workbook, not on what its cells hold.
+_OF_THE_WORKBOOK = frozenset({"ISFORMULA", "SHEET", "SHEETS"})
+_OF_RECORDS = frozenset(name for name in FAMILIES["conditions"] if name.startswith("D"))
+
+
+def answered(node: Node, context: Context) -> Node:
+    """The formula with questions about the workbook answered."""
+    if isinstance(node, Call) and node.function in _OF_THE_WORKBOOK:
+        if all(isinstance(_bare(a), (Cell, Range, Literal)) for a in node.arguments):
+            return Literal(value_of(node, context))
+    return rebuilt(node, lambda n: answered(n, context))
+
+
+def _bare(node: Node) -> Node:
+    return _bare(node.inner) if isinstance(node, Group) else node
 
 
 def undefined_names(node: Node) -> list[str]:

@@ -245,7 +245,7 @@ def _value(
             serial = moment_in_text(value.rstrip("Z"))
             return value if serial is None else serial - (OFFSET_1904 if uses_1904 else 0)
         case _:
-            return float(value) if value.strip() else None
+            return float(value) + 0.0 if value.strip() else None  # there is no minus zero
 
 
 def _text_of(element: Element) -> str:

@@ -32,6 +32,7 @@ from millstream.formulas.values import Scalar
 from millstream.formulas.workbook import Workbook, key_of
 from millstream.languages.sheets.bindings import Binding, Bindings, InputBinding
 from millstream.languages.sheets.flatten import Flattened, flatten
+from millstream.languages.sheets.names import records_asked
 from millstream.languages.sheets.read import read_workbook
 from millstream.languages.sheets.streams import bindings_in, first_sheet, has_streams
 from millstream.source import Source, Span
@@ -82,6 +83,7 @@ class _Translator:
         roots = [a for columns in outputs.values() for _, a in columns]
         flattened = flatten(self.workbook, inputs, roots)
         self.faults += (*flattened.faults, *flattened.undefined)
+        self._check_criteria(flattened)
         if self.faults:
             return None
         kinds = cell_kinds(flattened.cells, self._constant(flattened), self._column_type)
@@ -167,7 +169,7 @@ class _Translator:
         sheet, row, column = address
         worksheet, key = self.workbook.sheets[sheet], key_of(row, column)
         name = address_text(address)
-        if key in worksheet.formulas or key in worksheet.spilled:
+        if worksheet.is_formula(key):
             self._fail(f"{one.stream}.{binding.attribute} is bound to {name}, which has a formula",
                        binding.place, "bind it to a cell that formulas read")  # fmt: skip
         if address in found:
@@ -194,11 +196,7 @@ class _Translator:
                     continue
                 sheet, row, column = address
                 worksheet, key = self.workbook.sheets[sheet], key_of(row, column)
-                is_there = worksheet.has(key) and (
-                    key in worksheet.formulas
-                    or key in worksheet.spilled
-                    or worksheet.constants.get(key) is not None
-                )
+                is_there = worksheet.is_formula(key) or worksheet.constants.get(key) is not None
                 if not is_there and address not in inputs:
                     where = f"{one.stream}.{binding.attribute} is read from"
                     self._fail(f"{where} {address_text(address)}, which is empty", binding.place)
@@ -229,6 +227,15 @@ class _Translator:
 
     def _column_type(self, fed: Fed) -> Type:
         return self.bindings.inputs[fed.input].columns[fed.column]
+
+    def _check_criteria(self, flattened: Flattened) -> None:
+        """Formulas are not copied down for records that streams change."""
+        for cell in flattened.cells:
+            if isinstance(cell.rule, Computed):
+                for place in records_asked(cell.rule.formula, self.workbook):
+                    self._fail("criteria that are formulas of the records are only computed in "
+                               "workbooks without streams", f"{self.workbook.file} {place}",
+                               "put the formula into a column of the records")  # fmt: skip
 
     # --- constants ---
 

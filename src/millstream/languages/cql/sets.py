@@ -1,0 +1,103 @@
+"""UNION, EXCEPT and INTERSECT."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from millstream.calculus.functions import Assign, Distinct, Filter, Lookup, Map, Merge
+from millstream.calculus.terms import Call, Column, Literal, Term
+from millstream.calculus.types import BOOLEAN, INTEGER, NUMBER, Field
+from millstream.errors import Fault
+from millstream.languages.cql.ast import Combined
+from millstream.languages.cql.build import Builder, Flow
+from millstream.languages.cql.tokens import Stop
+
+
+@dataclass
+class SetOperation:
+    """Mutable: one set operation on its way to operators."""
+
+    builder: Builder
+    prefix: str
+    faults: list[Fault]
+    query: Combined
+
+    def combined(self, left: Flow, right: Flow) -> Flow:
+        left, right = self._alike(left, right)
+        span = self.query.span
+        if self.query.kind != "union":
+            flow = self._compared(left, right)
+        else:
+            name = f"{self.prefix}_union"
+            flow = self.builder.add(Merge(), left, right, name=name, span=span)
+            if not self.query.keeps_duplicates:
+                name = f"{self.prefix}_distinct"
+                flow = self.builder.add(Distinct(), flow, name=name, span=span)
+        return replace(flow, untyped=left.untyped & right.untyped)
+
+    def _compared(self, left: Flow, right: Flow) -> Flow:
+        """EXCEPT and INTERSECT: the rows of the left that the right has not, or has."""
+        query, prefix, span = self.query, self.prefix, self.query.span
+        once = self.builder.add(Distinct(), left, name=f"{prefix}_distinct", span=span)
+        found = self.builder.hidden("found")
+        is_kept = query.kind == "intersect"
+        on = tuple((n, n) for n in left.schema.names)
+        looked = self.builder.add(
+            Lookup(found, on, nulls_match=True), once, right, name=f"{prefix}_lookup", span=span,
+            is_monotone=is_kept and left.is_monotone and right.is_monotone,
+        )  # fmt: skip
+        answer: Term = Column(found, BOOLEAN)
+        condition = answer if is_kept else Call("not", (answer,), BOOLEAN)
+        kept = self.builder.add(Filter(condition), looked, name=f"{prefix}_{query.kind}", span=span)
+        names = {n: n for n in left.schema.names}
+        return self.builder.columns(kept, names, f"{prefix}_columns", span)
+
+    def _alike(self, left: Flow, right: Flow) -> tuple[Flow, Flow]:
+        """Both sides with the names of the left and with one type for each column.
+
+        A column of nothing but NULL has the type of the one that it meets.
+        """
+        if len(left.schema) != len(right.schema):
+            message = (
+                f"both sides of {self.query.kind.upper()} must have as many columns: "
+                f"{len(left.schema)} and {len(right.schema)}"
+            )
+            self.faults.append(Fault(message, self.query.span))
+            raise Stop
+        sides: tuple[list[Assign], list[Assign]] = ([], [])
+        terms: tuple[Term, Term]
+        for one, other in zip(left.schema, right.schema, strict=True):
+            if one.name in left.untyped:
+                terms = (Literal(None, other.type), Column(other.name, other.type))
+            elif other.name in right.untyped:
+                terms = (Column(one.name, one.type), Literal(None, one.type))
+            else:
+                terms = self._terms(one, other)
+            for side, term in zip(sides, terms, strict=True):
+                side.append(Assign(one.name, term))
+        names = dict(zip(right.schema.names, left.schema.names, strict=True))
+        turned = frozenset(names[n] for n in right.untyped)
+        return (
+            replace(self._mapped(left, sides[0]), untyped=left.untyped),
+            replace(self._mapped(right, sides[1]), untyped=turned),
+        )
+
+    def _terms(self, one: Field, other: Field) -> tuple[Term, Term]:
+        """A column of both sides with one type."""
+        if one.type != other.type and {one.type, other.type} != {INTEGER, NUMBER}:
+            message = (
+                f'"{one.name}" on the left of {self.query.kind.upper()} is of type {one.type}, '
+                f'but "{other.name}" on the right of type {other.type}'
+            )
+            self.faults.append(Fault(message, self.query.span))
+            raise Stop
+        columns: list[Term] = [Column(one.name, one.type), Column(other.name, other.type)]
+        if one.type != other.type:
+            columns = [Call("number", (c,), NUMBER) if c.type == INTEGER else c for c in columns]
+        return columns[0], columns[1]
+
+    def _mapped(self, flow: Flow, columns: list[Assign]) -> Flow:
+        if columns == [Assign(f.name, Column(f.name, f.type)) for f in flow.schema]:
+            return flow
+        name = f"{self.prefix}_columns"
+        return self.builder.add(Map(tuple(columns)), flow, name=name, span=self.query.span)

@@ -1,0 +1,131 @@
+"""Runs that do not come to their end: one sentence, and the old result stays."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from millstream.engine.points import VARIABLE
+from tests.engine.running import Commands, Running, of_session, wait_for
+
+pytestmark = pytest.mark.spark
+
+PROGRAM = "output out; input in(n integer); (out) <- Filter[n >= 0](in);"
+OLD = "an older result\n"
+
+
+@pytest.fixture
+def commands(tmp_path: Path) -> Iterator[Commands]:
+    (tmp_path / "job.brook").write_text(PROGRAM)
+    (tmp_path / "in.csv").write_text("_time,n\n1,1\n2,2\n")
+    (tmp_path / "out.csv").write_text(OLD)
+    started = Commands(tmp_path)
+    yield started
+    started.close()
+
+
+def start(commands: Commands, *more: str, hold: bool = False) -> Running:
+    """Without a checkpoint; held in its first batch, it waits at a pipe."""
+    armed = commands.folder / "armed"
+    if hold:
+        os.mkfifo(armed)
+    environment = {VARIABLE: f"mid-task@0:{armed}"} if hold else {}
+    return commands.start("job.brook", "--out", "out=out.csv", *more, environment=environment)
+
+
+def java_of(running: Running) -> list[int]:
+    return [p.pid for p in of_session(running.pid) if p.is_java]
+
+
+def wait_until_held(commands: Commands, running: Running) -> int:
+    """The other end of the pipe, which must stay open."""
+    ends: list[int] = []
+
+    def is_held() -> bool:
+        try:
+            ends.append(os.open(commands.folder / "armed", os.O_WRONLY | os.O_NONBLOCK))
+        except OSError:
+            return running.is_over
+        return True
+
+    wait_for("the first batch", is_held)
+    assert ends, running.errors()
+    return ends[0]
+
+
+def check(commands: Commands, running: Running, status: int, *sentences: str) -> None:
+    assert status == running.finish(60), running.errors()
+    told = running.errors()
+    assert "Traceback" not in told
+    assert len(told.splitlines()) <= 2, told
+    for sentence in sentences:
+        assert sentence in told
+    assert OLD == (commands.folder / "out.csv").read_text()
+    wait_for("all to end", lambda: not running.left(), 30)
+
+
+def log_named(running: Running) -> Path:
+    named = re.search(r"its log is (\S+)", running.errors())
+    assert named, running.errors()
+    return Path(named[1])
+
+
+def test_a_master_that_is_none_is_told_and_the_log_is_there(commands: Commands) -> None:
+    running = start(commands, "--master", "foo")
+    check(commands, running, 1, "Spark did not start", "foo", "local[*]")
+    log = log_named(running)
+    assert log.is_file()
+    log.unlink()
+
+
+def test_ctrl_c_while_spark_starts_stops_at_once(commands: Commands) -> None:
+    running = start(commands)
+    wait_for("Java", lambda: bool(java_of(running)) or running.is_over)
+    running.interrupt()
+    check(commands, running, 130, "stopped")
+
+
+def test_ctrl_c_publishes_nothing_and_pages_are_only_for_this_machine(commands: Commands) -> None:
+    running = start(commands, "--ui", hold=True)
+    end = wait_until_held(commands, running)
+    listening = {a for pid in java_of(running) for a in addresses(pid)}
+    assert listening
+    assert {"127.0.0.1"} == listening
+    running.interrupt()
+    check(commands, running, 130, "stopped")
+    os.close(end)
+
+
+def test_a_java_that_somebody_ends_is_told_in_one_sentence(commands: Commands) -> None:
+    running = start(commands, hold=True)
+    end = wait_until_held(commands, running)
+    for pid in java_of(running):
+        os.kill(pid, signal.SIGKILL)
+    check(commands, running, 1, "the Java that runs Spark has ended")
+    log = log_named(running)
+    assert log.is_file()
+    log.unlink()
+    os.close(end)
+
+
+def addresses(pid: int) -> Iterator[str]:
+    """Where a process listens."""
+    links = (str(p.readlink()) for p in Path(f"/proc/{pid}/fd").iterdir() if p.is_symlink())
+    sockets = {m[1] for link in links if (m := re.fullmatch(r"socket:\[(\d+)\]", link))}
+    for name in ("tcp", "tcp6"):
+        for line in Path(f"/proc/{pid}/net/{name}").read_text().splitlines()[1:]:
+            words = line.split()
+            if words[3] == "0A" and words[9] in sockets:
+                yield plain_address(words[1].partition(":")[0])
+
+
+def plain_address(text: str) -> str:
+    """IPv4, also inside IPv6, as people write it; anything else as it is."""
+    last = bytes.fromhex(text[-8:])[::-1]
+    is_four = len(text) == 8 or text[:24] == "0000000000000000FFFF0000"
+    return ".".join(map(str, last)) if is_four else text
