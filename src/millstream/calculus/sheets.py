@@ -145,6 +145,41 @@ def tick_atoms(cells: Iterable[SheetCell]) -> dict[Address, frozenset[object]]:
     return found
 
 
+def _remembered(sheet: Sheet) -> set[Address]:
+    """What windows and PRE look back to, and what is read when it has not ticked just now."""
+    atoms = tick_atoms(sheet.cells)
+    conditions = {c.address: c.rule.condition for c in sheet.cells if isinstance(c.rule, Selected)}
+    found: set[Address] = set()
+
+    def has_ticked(address: Address, when: frozenset[object]) -> bool:
+        """Whether a cell ticks whenever one of some inputs and selections does."""
+        own = atoms[address]
+        return all(
+            a in own or (a in conditions and has_ticked(address, atoms.get(conditions[a], own)))
+            for a in when
+        )
+
+    def read(addresses: Iterable[Address], when: frozenset[object]) -> None:
+        found.update(a for a in addresses if a in atoms and not has_ticked(a, when))
+
+    for cell in sheet.cells:
+        match cell.rule:
+            case Computed():
+                read(cell.refers_to, atoms[cell.address])
+            case Selected(source, _):
+                read((source,), atoms[cell.address])
+            case TimeWindow(source, _, _) | CountWindow(source, _, _):
+                found.add(source)
+            case Previous(source, trigger, _):
+                found.update((source, trigger))
+            case Fed():
+                pass
+    for columns in sheet.outputs:
+        addresses = [c.address for c in columns]
+        read(addresses, frozenset[object]().union(*(atoms.get(a, ()) for a in addresses)))
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class OutputColumn:
     """An attribute of an output tuple and the cell it is read from."""
@@ -178,8 +213,15 @@ class Sheet(Function):
         return inputs + len(self.stateful())
 
     def stateful(self) -> tuple[SheetCell, ...]:
-        """The cells with a variable of their own: they are named after these."""
-        return self.cells
+        """The cells of which a later firing looks at something, each with a variable for it."""
+        remembered = _remembered(self)
+        return tuple(c for c in self.cells if c.address in remembered)
+
+    @property
+    def is_row_by_row(self) -> bool:
+        """Whether it makes each tuple of its only input of one row, and remembers nothing."""
+        inputs = {c.rule.input for c in self.cells if isinstance(c.rule, Fed)}
+        return len(inputs) == 1 and not self.fires_per_instant and not self.stateful()
 
     def fed(self, index: int) -> tuple[tuple[Address, str], ...]:
         """The cells that an input fills, with its columns."""
@@ -226,11 +268,12 @@ class Sheet(Function):
 
     def facts(self, inputs: tuple[QueueType, ...], index: int) -> Facts:
         reads = {column for _, column in self.fed(index)}
-        key: tuple[str, ...] = (self.keys[index],) if self.keys else ()
+        is_stateless = len(inputs) == 1 and self.is_row_by_row
+        key: tuple[str, ...] | None = (self.keys[index],) if self.keys else ()
         return Facts(
             reads=frozenset(reads) | frozenset(key),
             forwards=frozenset(),
             writes=frozenset(c.name for columns in self.outputs for c in columns),
-            is_stateless=False,
-            key=key,
+            is_stateless=is_stateless,
+            key=None if is_stateless else key,
         )
