@@ -2,7 +2,7 @@
 
 A function says what it accepts and gives (`output_types`), how many private state
 variables it threads (`state_count`), and what an optimiser may rely on (`facts`). What
-it computes is said by an environment: `backends/reference` or `kernels`.
+it computes is said by an environment: `meaning` or `kernels`.
 
 Three families. *Row* functions (`Map`, `Filter`, `FlatMap`, `Fold`, `Opaque`) work on one
 item at a time; all but `Fold` also on changes of relations. *Time* functions (windows,
