@@ -279,14 +279,7 @@ class Facts:
         if entity.forecast is not None:
             valid = f"{entity.name}.{entity.forecast.valid}"
             on = (*on, (f"{entity.name}.foreseen", valid))
-        table = self._table(entity)
-        wanted = keep | {other for _, other in on}
-        narrow = {n: n for n in table.schema.names if n in wanted} or dict.fromkeys(
-            table.schema.names[:1], table.schema.names[0]
-        )
-        if len(narrow) < len(table.schema):
-            table = self.wiring.columns(table, narrow, name)
-        return self.wiring.left_join(flow, table, on, name, keep)
+        return self.wiring.left_join(flow, self._table(entity), on, name, keep)
 
 
 #: The column that says that a subject has departed: all others are called `entity.column`.
