@@ -157,6 +157,12 @@ def _add_explain(commands: Commands, common: _Parser) -> None:
     explain.add_argument(
         "--stage", default="calculus", choices=("calculus", "optimised", "plan", "kernels")
     )
+    explain.add_argument(
+        "--engine",
+        default="local",
+        choices=("local", "spark"),
+        help="whose plan and kernels are shown (default: local)",
+    )
     explain.add_argument("--format", default="text", choices=("text", "json", "svg"))
     add_language_options(explain, "explain")
     _add_inputs(explain)
