@@ -155,6 +155,20 @@ def test_what_is_not_a_group_is_refused(combine: Any, inverse: Any, law: str) ->
     assert "with x = " in str(caught.value)
 
 
+@ENGINES
+def test_a_group_need_only_be_one_on_what_is_lifted(engine: str) -> None:
+    """Numbers modulo 5 are a group, though 7 combined with nothing is 2."""
+    modulo = Group(
+        empty=0,
+        combine=lambda a, b: (a + b) % 5,
+        inverse=lambda a: (5 - a) % 5,
+        lift=lambda r: (call("coalesce", r.x, 0) % 5 + 5) % 5,
+    )
+    assert [(1, 4), (2, 0), (4, 3), (5, 4), (6, 0)] == results(rows().reduce(modulo), engine)
+    with pytest.raises(UsageError, match="this is not a group"):
+        rows().reduce(replace(modulo, lift=lambda r: r.x))
+
+
 def test_a_group_that_minds_the_order_is_refused() -> None:
     """Words under concatenation have no inverses; signed words of one letter do, but here
     only the order is wrong: the first operand counts for nothing once the second is there.

@@ -26,14 +26,13 @@ from millstream.calculus.functions import (
     Rows,
 )
 from millstream.calculus.graph import Input
+from millstream.calculus.library.as_of import as_of
 from millstream.calculus.library.outer_joins import Pairs
 from millstream.calculus.terms import Call, Column, Literal, Term
 from millstream.calculus.types import (
     BOOLEAN,
-    DURATION,
     NUMBER,
     TEXT,
-    TIME,
     Field,
     QueueType,
     Schema,
@@ -261,14 +260,12 @@ class Facts:
         times = self.wiring.columns(self._table(entity), {"key": key, "valid": valid}, name)
         # A prediction that is only corrected keeps its time: nothing moves.
         slots = self.wiring.add(Distinct(), times, name=name)
-        when, begin = Column("when", TIME), Column("valid", TIME)
-        end = Call("+", (begin, Literal(forecast.lasts, DURATION)), TIME)
-        is_valid = Call("and", (Call("<=", (begin, when), BOOLEAN),
-                                Call("<=", (when, end), BOOLEAN)), BOOLEAN)  # fmt: skip
-        fitting = self.wiring.add(Join((("link", "key"),), is_valid), asked, slots, name=name)
-        last = Aggregate(("who",), (Aggregation("valid", "max", fitting.column("valid")),))
+        latest = as_of(
+            self.wiring, asked, slots, (("link", "key"),), ("when", "valid"), forecast.lasts,
+            "who", name=name,
+        )  # fmt: skip
         chosen = self.wiring.columns(
-            self.wiring.add(last, fitting, name=name),
+            latest,
             {f"{entity.name}.who": "who", f"{entity.name}.foreseen": "valid"}, name,
         )  # fmt: skip
         return self.wiring.left_join(flow, chosen, ((who, f"{entity.name}.who"),), name, keep)
