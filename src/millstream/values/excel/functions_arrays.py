@@ -212,7 +212,7 @@ def _wrapped(operand: Operand, length: float, pad: Scalar) -> Rows:
     rows, n = _rows(operand), int(length)
     if len(rows) > 1 and len(rows[0]) > 1:
         fail(VALUE)
-    if not 1 <= n <= MAX_ARRAY:
+    if not 1 <= n <= MAX_ROW:
         fail(NUM)
     line = [v for row in rows for v in row]
     line += [pad] * (-len(line) % n)

@@ -10,7 +10,17 @@ from collections.abc import Callable, Iterator
 from millstream.values.excel.arrays import Operand
 from millstream.values.excel.gather import scalars
 from millstream.values.excel.registry import Family, spec
-from millstream.values.excel.values import DIV0, NUM, VALUE, Raised, Scalar, checked, fail, general
+from millstream.values.excel.values import (
+    DIV0,
+    NUM,
+    VALUE,
+    Raised,
+    Scalar,
+    checked,
+    fail,
+    finite,
+    general,
+)
 
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _COMPLEX = re.compile(
@@ -110,7 +120,7 @@ def power(given: Scalar, exponent: float) -> str:
     if number == 0:
         return "0" if exponent > 0 else fail(NUM)
     size, angle = cmath.polar(number)
-    return _written(cmath.rect(size**exponent, angle * exponent), unit)
+    return _written(cmath.rect(size**exponent, finite(angle * exponent)), unit)
 
 
 def argument(given: Scalar) -> float:

@@ -205,7 +205,8 @@ def modified_rate(flows: Operand, finance: float, reinvest: float) -> float:
         fail(DIV0)
     gained = sum(v * (1 + reinvest) ** (count - n) for n, v in enumerate(values) if v > 0)
     paid = sum(v / (1 + finance) ** n for n, v in enumerate(values) if v < 0)
-    return float((gained / -paid) ** (1 / count) - 1)
+    share = gained / -paid
+    return float(share ** (1 / count) - 1) if share >= 0 else fail(NUM)
 
 
 # --- depreciation -----------------------------------------------------------------------
@@ -232,13 +233,17 @@ def double_declining(
     return max(0.0, before - max(after, salvage)) if before > salvage else 0.0
 
 
+#: A depreciation over more periods is not computed.
+_MOST_PERIODS = 1_000_000
+
+
 def fixed_declining(
     cost: float, salvage: float, life: float, period: float, months: float = 12.0
 ) -> float:
     if cost < 0 or salvage < 0 or life <= 0 or period < 1 or not 1 <= months <= 12:
         fail(NUM)
     last = life if months == 12 else life + 1
-    if period > last:
+    if period > min(last, _MOST_PERIODS):
         fail(NUM)
     if cost == 0:
         return 0.0
@@ -251,10 +256,6 @@ def fixed_declining(
             value *= (12 - months) / 12
         total += value
     return value
-
-
-#: A depreciation over more periods is not computed.
-_MOST_PERIODS = 1_000_000
 
 
 def variable_declining(
