@@ -54,6 +54,7 @@ OutputGiven = str | Path | Location | Writer
 
 ENGINES: dict[str, str] = {
     "reference": "millstream.engine.reference.run:run",
+    "actors": "millstream.engine.reference.actors:run",
     "local": "millstream.engine.local.run:run",
     "spark": "millstream.engine.spark.run:run",
 }

@@ -36,8 +36,8 @@ def run(arguments: argparse.Namespace) -> int:
     compiled = compiled_from(arguments)
     engine = arguments.engine or DEFAULT_ENGINE
     options = _engine_options(arguments, engine)
-    if arguments.follow and engine == "reference":
-        raise UsageError("the reference cannot follow", hint="use --engine local")
+    if arguments.follow and engine in ("reference", "actors"):
+        raise UsageError(f"the engine {engine} cannot follow", hint="use --engine local")
     outputs = _outputs(compiled, arguments)
     print_warnings(compiled.warnings(named(arguments.in_, "--in")))
     progress = Progress(arguments.progress, engine)

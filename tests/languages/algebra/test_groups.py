@@ -11,10 +11,9 @@ import millstream
 from millstream import algebra
 from millstream.algebra import Group, Table, call, if_
 from millstream.calculus.functions import Aggregate, Fold, OpaqueFold
-from millstream.engine.actors.run import Events, run_actors
 from millstream.errors import UsageError
 
-ENGINES = pytest.mark.parametrize("engine", ["reference", "local"])
+ENGINES = pytest.mark.parametrize("engine", ["reference", "local", "actors"])
 EVENTS: list[dict[str, Any]] = [
     {"_time": 1, "k": "a", "x": 4, "gone": False},
     {"_time": 2, "k": "b", "x": 1, "gone": False},
@@ -202,6 +201,3 @@ def test_functions_of_the_calculus_work_on_the_values_that_laws_are_tried_on(eng
     )
     expected = [(1, 4), (4, 13), (5, 9), (6, 0)]
     assert expected == results(rows().reduce(group), engine)
-    events: Events = {"rows": [(e["_time"], (e["k"], e["x"], e["gone"])) for e in EVENTS]}
-    acted = run_actors({"out": rows().reduce(group)}, events)["out"]
-    assert dict(expected)[6] == acted[-1][1][0]
