@@ -27,7 +27,7 @@ COMMANDS: dict[str, str] = {
     "check": "millstream.cli.check:run",
     "explore": "millstream.cli.explore:run",
     "bench": "millstream.cli.bench:run",
-    "doctor": "millstream.cli.doctor:run_command",
+    "doctor": "millstream.cli.doctor:run",
     "demo": "millstream.cli.demo:run",
 }
 
