@@ -266,11 +266,16 @@ class Compiled:
             hint=f"say --in {one.name}=FILE, or put {names} beside the program",
         )
 
-    def explain(self, stage: str = "calculus", format: str = "text") -> str:  # noqa: A002
-        """What the program is at a stage: calculus, optimised, plan or kernels."""
+    def explain(
+        self,
+        stage: str = "calculus",
+        format: str = "text",  # noqa: A002
+        engine: str = "local",
+    ) -> str:
+        """What the program is at a stage: calculus, optimised, plan or kernels of an engine."""
         from millstream.explain import explain
 
-        return explain(self.program, stage, format, self.notes)
+        return explain(self.program, stage, format, engine, self.notes)
 
 
 def compile(  # noqa: A001 - the word of the command line

@@ -1,6 +1,7 @@
 """The meaning of a sheet: figure 4 of the paper, read literally, with whole histories.
 
-For every key and every cell c the ticks T(c) and the values E(c) at them are kept for ever.
+For every key and every cell c that a later firing looks back to, the ticks T(c) and the values
+E(c) at them are kept for ever.
 The paper has one input value at a time; here tuples of one time are numbered, and a number
 stands where the paper has a time. Only windows look at the real times.
 """
@@ -28,7 +29,7 @@ from millstream.meaning.firing import Context, Result, State, fire, initial_stat
 from millstream.meaning.items import Entry, Item
 from millstream.meaning.sheet_values import from_cell, to_cell
 from millstream.meaning.waiting import Side, heard, known_until, marks_due
-from millstream.values.excel.arrays import Area, Array, window_of
+from millstream.values.excel.arrays import Area, Array, Cells, window_of
 from millstream.values.excel.constant_cells import ConstantCells
 from millstream.values.excel.evaluate import Context as FormulaContext
 from millstream.values.excel.evaluate import array_of, value_of
@@ -70,7 +71,7 @@ def _fire(function: Sheet, entry: Entry, index: int, state: State, context: Cont
         sides = [replace(s, pending=tuple(i for i in s.pending if i.time > now)) for s in sides]
     mark, sides = marks_due(before, sides, entry)
     outputs = tuple((*items, *mark) for items in sent)
-    return Result(outputs, (*sides, *(histories[c.address] for c in function.stateful())))
+    return Result(outputs, (*sides, *histories.values()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,9 +126,11 @@ def _fired(
     context: Context,
     cause: Entry,
 ) -> None:
-    figure = Figure(function, {a: h.get(firing.key, ()) for a, h in histories.items()})
+    # Of a cell that is not remembered nobody asks for more than its value at this firing.
+    kept = {a: h.get(firing.key, ()) for a, h in histories.items()}
+    figure = Figure(function, {c.address: kept.get(c.address, ()) for c in function.cells})
     ticked = figure.tick(firing.time, firing.given)
-    for address in ticked:
+    for address in ticked & histories.keys():
         histories[address][firing.key] = figure.histories[address]
     for items, columns in zip(sent, function.outputs, strict=True):
         if any(c.address in ticked for c in columns):
@@ -140,7 +143,7 @@ def _constants(function: Sheet) -> ConstantCells:
     return ConstantCells(dict(function.constants), [c.address for c in function.cells])
 
 
-class Figure:
+class Figure(Cells):
     """Mutable: the histories of one partition, grown by one tick. It is the `Cells`."""
 
     def __init__(self, function: Sheet, histories: dict[Address, History]) -> None:
@@ -235,22 +238,5 @@ class Figure:
     def extent(self, sheet: str) -> tuple[int, int]:
         return self.constants.extent(sheet)
 
-    def aggregated(
-        self, function: str, sheet: str, row: int, column: int, arguments: list[Scalar]
-    ) -> None:
-        """No aggregate is kept."""
-
-    def index(self, area: Area, *, is_to_last: bool = True) -> None:
-        """Values change: nothing is kept."""
-
-    def formula(self, sheet: str, row: int, column: int) -> None:
-        """What of a workbook is asked for has been answered by flattening."""
-
     def sheet_names(self) -> list[str]:
         return self.constants.sheet_names()
-
-    def is_hidden(self, sheet: str, row: int, *, by_filter: bool) -> bool:
-        return False
-
-    def is_subtotal(self, sheet: str, row: int, column: int) -> bool:
-        return False

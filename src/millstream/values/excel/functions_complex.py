@@ -10,7 +10,18 @@ from collections.abc import Callable, Iterator
 from millstream.values.excel.arrays import Operand
 from millstream.values.excel.gather import scalars
 from millstream.values.excel.registry import Family, spec
-from millstream.values.excel.values import DIV0, NUM, VALUE, Raised, Scalar, checked, fail, general
+from millstream.values.excel.values import (
+    DIV0,
+    NUM,
+    VALUE,
+    Raised,
+    Scalar,
+    checked,
+    fail,
+    fail_if,
+    finite,
+    general,
+)
 
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _COMPLEX = re.compile(
@@ -41,8 +52,7 @@ def _read(given: Scalar) -> tuple[complex, str]:
 
 
 def _written(number: complex, unit: str) -> str:
-    if not (math.isfinite(number.real) and math.isfinite(number.imag)):
-        fail(NUM)
+    fail_if(not (math.isfinite(number.real) and math.isfinite(number.imag)))
     real, imaginary = number.real, number.imag
     if imaginary == 0:
         return general(real)
@@ -76,8 +86,7 @@ def _all(operands: tuple[Operand, ...]) -> tuple[Iterator[complex], str]:
     """All numbers of some arguments; two units do not go together."""
     found = [_read(v) for o in operands for v in scalars(o) if v is not None]
     units = {unit for _, unit in found if unit}
-    if len(units) > 1:
-        fail(VALUE)
+    fail_if(len(units) > 1, VALUE)
     return (number for number, _ in found), next(iter(units), "i")
 
 
@@ -110,7 +119,7 @@ def power(given: Scalar, exponent: float) -> str:
     if number == 0:
         return "0" if exponent > 0 else fail(NUM)
     size, angle = cmath.polar(number)
-    return _written(cmath.rect(size**exponent, angle * exponent), unit)
+    return _written(cmath.rect(size**exponent, finite(angle * exponent)), unit)
 
 
 def argument(given: Scalar) -> float:
