@@ -215,9 +215,26 @@ class TermReader:
         if self.cursor.text() in _QUANTIFIERS:
             self.cursor.fail("ALL and ANY stand after a comparison", hint=_QUANTIFIED)
         sides = [left, self.term(_AMONG)]
+        if self.cursor.take("escape"):
+            sides.append(self.escape(sides[1], is_caseless=word == "ilike"))
         if word == "ilike":
             sides = [Apply(Word("lower", one.span), (one,), one.span) for one in sides]
         return self.apply("like", start, *sides)
+
+    def escape(self, pattern: Expression, *, is_caseless: bool) -> Expression:
+        """What takes the meaning from the `%` or `_` behind it."""
+        span = self.cursor.span()
+        mark = self.term(_AMONG)
+        sign = mark.value if isinstance(mark, Constant) else None
+        if not isinstance(sign, str) or len(sign) != 1:
+            self.cursor.fail("an escape is a text of one character", span, "write ESCAPE '!'")
+        if is_caseless and sign.lower() != sign.upper():
+            self.cursor.fail("letters cannot be escapes of ILIKE", span, "write ESCAPE '!'")
+        written = pattern.value if isinstance(pattern, Constant) else ""
+        if isinstance(written, str) and written.replace(sign * 2, "").endswith(sign):
+            message = "nothing follows the escape at the end of the pattern"
+            self.cursor.fail(message, pattern.span, f"write {sign}{sign} for {sign} itself")
+        return mark
 
     def membership(self, left: Expression, start: Span) -> Expression:
         if self.cursor.text() == "(" and self.is_query():

@@ -189,7 +189,8 @@ def _predicted(ys: Matrix, known_xs: Operand, new_xs: Operand, constant: Scalar)
     new, shape = xs, ys.shape
     if new_xs is not None:
         new, shape = _new_xs(np.array(matrix(new_xs), np.float64), xs, is_row=ys.shape[0] == 1)
-    values = (new @ np.array(fit.coefficients) + fit.constant).reshape(shape)
+    with np.errstate(over="ignore", invalid="ignore"):  # what is no number is told as such
+        values = (new @ np.array(fit.coefficients) + fit.constant).reshape(shape)
     return Array(tuple(tuple(map(float, row)) for row in values))
 
 
