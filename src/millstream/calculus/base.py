@@ -97,8 +97,8 @@ class Function:
         return type(self).__name__
 
     def state_count(self, inputs: int) -> int:
-        """How many private variables the operator must thread."""
-        return 0
+        """How many private variables the operator must thread: to wait, one for each input."""
+        return 0 if self.acts_at_once else inputs
 
     def terms(self) -> tuple[Term, ...]:
         """Every term inside the function."""

@@ -261,9 +261,6 @@ class Merge(Function):
 
     input_count: ClassVar[int | None] = None
 
-    def state_count(self, inputs: int) -> int:
-        return inputs
-
     def output_types(self, inputs: tuple[QueueType, ...], outputs: int) -> tuple[QueueType, ...]:
         require_same(inputs, "Merge")
         return (inputs[0],)
@@ -330,9 +327,6 @@ class Aggregate(Function):
     by: tuple[str, ...]
     aggregations: tuple[Aggregation, ...]
 
-    def state_count(self, inputs: int) -> int:
-        return 1
-
     def terms(self) -> tuple[Term, ...]:
         return tuple(a.term for a in self.aggregations if a.term is not None)
 
@@ -359,9 +353,6 @@ class Aggregate(Function):
 class Distinct(Function):
     """Each row once, however often it is present."""
 
-    def state_count(self, inputs: int) -> int:
-        return 1
-
     def output_types(self, inputs: tuple[QueueType, ...], outputs: int) -> tuple[QueueType, ...]:
         require_kind(inputs, "Distinct", is_relation=True)
         return inputs
@@ -381,9 +372,6 @@ class ToStream(Function):
     """
 
     __slots__ = ()
-
-    def state_count(self, inputs: int) -> int:
-        return 1
 
     def output_types(self, inputs: tuple[QueueType, ...], outputs: int) -> tuple[QueueType, ...]:
         require_kind(inputs, self.name, is_relation=True)

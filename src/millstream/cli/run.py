@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from millstream import api
-from millstream.calculus.expressions import UNITS
+from millstream.calculus.text import render_duration
 from millstream.cli.show import JsonWriter, TableWriter, in_words, print_warnings
 from millstream.cli.views import asked_view, show_view
 from millstream.connectors.address import masked
@@ -36,8 +36,8 @@ def run(arguments: argparse.Namespace) -> int:
     compiled = compiled_from(arguments)
     engine = arguments.engine or DEFAULT_ENGINE
     options = _engine_options(arguments, engine)
-    if arguments.follow and engine == "reference":
-        raise UsageError("the reference cannot follow", hint="use --engine local")
+    if arguments.follow and engine in ("reference", "actors"):
+        raise UsageError(f"the engine {engine} cannot follow", hint="use --engine local")
     outputs = _outputs(compiled, arguments)
     print_warnings(compiled.warnings(named(arguments.in_, "--in")))
     progress = Progress(arguments.progress, engine)
@@ -60,8 +60,7 @@ def compiled_from(arguments: argparse.Namespace) -> api.Compiled:
     """The program, with what the command says about its inputs."""
     compiled = api.compile(arguments.file)
     for unit in arguments.unit:
-        units: Any = named([unit], "--unit") if "=" in unit else unit
-        compiled = compiled.with_units(units)
+        compiled = compiled.with_units(unit)
     return compiled
 
 
@@ -246,7 +245,7 @@ def remarks(report: Report, kept: frozenset[str] = frozenset()) -> list[str]:
     for name, counts in report.inputs.items():
         late = "late" if len(report.inputs) == 1 else f"late.{name}"
         if counts.late:
-            slack = f"; a slack of {_duration(counts.behind)} would have kept them"
+            slack = f"; a slack of {render_duration(counts.behind)} would have kept them"
             lines.append(
                 f"{name}: {counts.late:,} late rows were left out"
                 f"{slack if counts.behind else ''}{_keep(late, kept)}"
@@ -262,13 +261,6 @@ def remarks(report: Report, kept: frozenset[str] = frozenset()) -> list[str]:
     if len(report.faults) > SHOWN_FAULTS:
         lines.append(f"... and {len(report.faults) - SHOWN_FAULTS} more kinds of nulls")
     return lines
-
-
-def _duration(micros: int) -> str:
-    """As a program writes it, in the largest unit that does not need a fraction."""
-    unit = max((u for u in ("us", "ms", "s", "min", "h", "d") if not micros % UNITS[u]),
-               key=UNITS.__getitem__)  # fmt: skip
-    return f"{micros // UNITS[unit]} {unit}"
 
 
 def _keep(output: str, kept: frozenset[str]) -> str:

@@ -7,14 +7,11 @@ from typing import Any
 
 from millstream.calculus.functions import Comparison, Join, Lookup, Top
 from millstream.calculus.types import Row, Schema
-from millstream.meaning.firing import Context, Result, State, fire, initial_state, row_of
-from millstream.meaning.instants import Sides, from_bags, one_side, times_of_changes, waited
+from millstream.meaning.firing import Context, Result, State, fire, row_of
+from millstream.meaning.instants import Sides, from_bags, times_of_changes, waited
 from millstream.meaning.items import Bag, Entry, Item, changes, row_order, rows_in_order
 from millstream.meaning.scalars import evaluate
 from millstream.values.core.logic import less
-
-for _waiting in (Join, Lookup, Top):
-    initial_state.register(_waiting)(one_side)
 
 
 @fire.register

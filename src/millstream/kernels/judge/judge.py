@@ -18,12 +18,11 @@ from millstream.calculus.types import TEXT, Kind, QueueType
 from millstream.kernels.judge.code import allocated, code_of, with_skips
 from millstream.kernels.judge.machine import BLOCK, Code, Found, Stored, by_row, judge_rows
 from millstream.kernels.judge.words import Speech, unmet_of
-from millstream.kernels.relational.merge import Stateless
 from millstream.kernels.runtime.consolidate import net_of_words
 from millstream.kernels.runtime.hashing import frozen
 from millstream.kernels.runtime.interning_text import TextPool
 from millstream.kernels.runtime.interning_words import Codec
-from millstream.kernels.runtime.kernel import Round
+from millstream.kernels.runtime.kernel import Round, Termless
 from millstream.plan.batch import Array, Batch, Vector, empty_batch
 
 #: Columns of numbers with masks, and of truth, each a matrix with a row per column.
@@ -32,7 +31,7 @@ Given = tuple[Array, Array, Array]
 _NOTHING = Stored(np.empty((0, 0)), np.empty((0, 0), np.bool_))
 
 
-class JudgeKernel(Stateless):
+class JudgeKernel(Termless):
     """Which requirements each row does not meet, and the words for that."""
 
     def __init__(

@@ -18,12 +18,12 @@ from millstream.kernels.relational.aggregate_loop import (
 )
 from millstream.kernels.relational.extremes import Extremes
 from millstream.kernels.runtime.hashing import frozen
-from millstream.kernels.runtime.interning import Interner, named, part
-from millstream.kernels.runtime.kernel import Round, State
+from millstream.kernels.runtime.interning import Interner
+from millstream.kernels.runtime.kernel import Composed, Round, State
 from millstream.plan.batch import DTYPES, Array, Batch, Vector, empty_batch
 
 
-class AggregateKernel:
+class AggregateKernel(Composed):
     """Mutable: the groups, what is kept of each, and the values of their extremes."""
 
     def __init__(
@@ -34,8 +34,9 @@ class AggregateKernel:
         self.schema = input_types[0].schema
         self.layout = lay_out(function.aggregations)
         self.keys = Interner([self.schema[name] for name in function.by])
-        self.accumulators = Accumulators(self.layout)
+        self.accumulators = Accumulators(self.layout, self.keys)
         self.extremes = Extremes([(f, t) for f, _, t in self.layout.extremes])
+        self.parts = {"keys": self.keys, "kept": self.accumulators, "extremes": self.extremes}
         self.overflows = np.zeros(len(function.aggregations), np.int64)
         self.recipe = Recipe(
             np.array(self.layout.sums, np.int64),
@@ -79,7 +80,7 @@ class AggregateKernel:
             np.empty(len(changes.time), np.int64),
             np.empty(changes.nodes.size, np.int64),
         )
-        groups = self.accumulators.groups(self.keys.bound)
+        groups = self.accumulators.groups()
         heaps = self.extremes.heaps(self.keys.bound)
         while not aggregate_changes(
             changes, self.recipe, Kept(groups, heaps, self.accumulators.wides), told, work
@@ -122,17 +123,10 @@ class AggregateKernel:
             self.keys.release(self.accumulators.release(groups))
 
     def snapshot(self) -> State:
-        return {
-            **named("keys.", self.keys.snapshot()),
-            **named("kept.", self.accumulators.snapshot(self.keys.bound)),
-            **named("extremes.", self.extremes.snapshot()),
-            "overflows": self.overflows.copy(),
-        }
+        return super().snapshot() | {"overflows": self.overflows.copy()}
 
     def restore(self, state: State) -> None:
-        self.keys.restore(part(state, "keys."))
-        self.accumulators.restore(part(state, "kept."))
-        self.extremes.restore(part(state, "extremes."))
+        super().restore(state)
         self.overflows = np.array(state["overflows"], np.int64)
 
     def faults(self) -> dict[str, int]:

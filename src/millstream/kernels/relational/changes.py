@@ -9,11 +9,10 @@ from millstream.calculus.functions import Changes
 from millstream.calculus.terms import Column
 from millstream.calculus.types import QueueType
 from millstream.compiled import tight
-from millstream.kernels.relational.merge import Stateless
 from millstream.kernels.runtime.consolidate import consolidate
 from millstream.kernels.runtime.hashing import frozen
 from millstream.kernels.runtime.interning import Interner
-from millstream.kernels.runtime.kernel import Round
+from millstream.kernels.runtime.kernel import Round, Termless
 from millstream.plan.batch import Array, Batch, Vector
 
 _NONE = -1
@@ -45,7 +44,7 @@ def _pair(
     return size
 
 
-class ChangesKernel(Stateless):
+class ChangesKernel(Termless):
     """`input_is_net` may be set where changes come as `consolidate` gives them."""
 
     def __init__(

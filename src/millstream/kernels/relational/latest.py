@@ -13,11 +13,9 @@ import numpy as np
 from millstream.calculus.functions import Latest, Rows
 from millstream.calculus.types import QueueType
 from millstream.compiled import inlined, tight
+from millstream.kernels.relational.keyed_rows import KeyedRows
 from millstream.kernels.runtime.hashing import NEAR, dead_ids, frozen, prefetch
-from millstream.kernels.runtime.interning import Interner, named, part
-from millstream.kernels.runtime.interning_text import TextPool
-from millstream.kernels.runtime.interning_words import Codec
-from millstream.kernels.runtime.kernel import Round, State
+from millstream.kernels.runtime.kernel import Round, Termless
 from millstream.plan.batch import Array, Batch, empty_batch
 
 #: What is kept with each key: whether it has a row, the time of its last change, where in
@@ -110,7 +108,7 @@ def take_latest(items: Items, records: Array, width: int, told: LatestChanges) -
     return size
 
 
-class LatestKernel:
+class LatestKernel(Termless):
     """Mutable: the latest row of each key."""
 
     def __init__(
@@ -118,64 +116,38 @@ class LatestKernel:
     ) -> None:
         (self.type,) = function.output_types(input_types, output_count)
         schema = self.type.schema
-        self.by = function.by
         self.unless = function.unless if isinstance(function, Latest) else None
-        self.rest = tuple(n for n in schema.names if n not in self.by)
-        self.codec = Codec([schema[n] for n in self.rest], TextPool())
-        self.keys = Interner([schema[n] for n in self.by], _EXTRA + self.codec.width)
+        self.rows = KeyedRows(schema, function.by, schema.names, _EXTRA)
+        self.parts = self.rows.parts
 
     def process(self, inputs: tuple[Batch, ...], round_: Round) -> tuple[Batch, ...]:
         (batch,) = inputs
-        count = len(batch)
-        if not count:
+        most = 2 * len(batch)
+        if not most:
             return (empty_batch(self.type),)
-        ids = self.keys.ids([batch.column(n) for n in self.by], count)
-        words = self.codec.words([batch.column(n) for n in self.rest], count)
-        width = self.keys.codec.width
+        ids, words = self.rows.ids(batch), self.rows.words(batch)
+        keys = self.rows.keys
+        width = keys.codec.width
         told = LatestChanges(
-            np.empty(2 * count, np.int64),
-            np.empty(2 * count, np.int64),
-            np.empty((2 * count, width + self.codec.width), np.int64),
+            np.empty(most, np.int64),
+            np.empty(most, np.int64),
+            np.empty((most, width + words.shape[1]), np.int64),
         )
         gone = self._gone(batch)
         items = Items(frozen(batch.time), ids, words, gone)
-        size = take_latest(items, self.keys.table.records, width, told)
+        size = take_latest(items, self.rows.records, width, told)
         told = LatestChanges(*(a[:size] for a in told))
         if gone.any():
             kept = np.flatnonzero(told.weight)
             told = LatestChanges(*(a[kept] for a in told))
-            self.keys.release(dead_ids(ids, self.keys.table.records, width + _IS_THERE))
-        out = self._batch(told)
-        self._sweep()
-        return (out,)
+            keys.release(dead_ids(ids, self.rows.records, width + _IS_THERE))
+        columns = self.rows.vectors(told.words)
+        self.rows.sweep()
+        ordered = tuple(columns[n] for n in self.type.schema.names)
+        return (Batch(self.type, told.time, ordered, told.weight),)
 
     def _gone(self, batch: Batch) -> Array:
         if self.unless is None:
             return np.zeros(len(batch), np.bool_)
         column = batch.column(self.unless)
         return np.ascontiguousarray(column.values & column.mask())
-
-    def _batch(self, told: LatestChanges) -> Batch:
-        width = self.keys.codec.width
-        found = dict(zip(self.by, self.keys.codec.vectors(told.words[:, :width]), strict=True))
-        found |= zip(self.rest, self.codec.vectors(told.words[:, width:]), strict=True)
-        columns = tuple(found[n] for n in self.type.schema.names)
-        return Batch(self.type, told.time, columns, told.weight)
-
-    def _sweep(self) -> None:
-        if self.codec.text_columns and self.codec.pool.wants_sweep():
-            marks = self.codec.pool.marks()
-            start = self.keys.codec.width + _EXTRA
-            records = self.keys.table.records[: self.keys.bound]
-            self.codec.mark(np.ascontiguousarray(records[:, start:]), marks)
-            self.codec.pool.sweep(marks)
-
-    def snapshot(self) -> State:
-        return named("keys.", self.keys.snapshot()) | named("pool.", self.codec.pool.snapshot())
-
-    def restore(self, state: State) -> None:
-        self.keys.restore(part(state, "keys."))
-        self.codec.pool.restore(part(state, "pool."))
-
-    def faults(self) -> dict[str, int]:
-        return {}

@@ -18,8 +18,8 @@ from millstream.calculus.types import QueueType
 from millstream.compiled import inlined, tight
 from millstream.kernels.runtime.consolidate import order_of
 from millstream.kernels.runtime.hashing import dead_ids, frozen, padded
-from millstream.kernels.runtime.interning import Interner, named, part
-from millstream.kernels.runtime.kernel import Round, State
+from millstream.kernels.runtime.interning import Interner
+from millstream.kernels.runtime.kernel import Round, State, Termless
 from millstream.kernels.windows.skip_list import (
     LEVELS,
     Lists,
@@ -257,7 +257,7 @@ def _top_changes(
     return True
 
 
-class TopKernel:
+class TopKernel(Termless):
     """Mutable: all rows in order, and which of them are the first."""
 
     def __init__(
@@ -272,6 +272,7 @@ class TopKernel:
             [-1 if n in function.descending else 1 for n in self.columns], np.int64
         )
         self.rows = Interner([schema[n] for n in self.columns], _LINKS + LEVELS)
+        self.parts = {"rows": self.rows}
         self.heads = np.zeros(LEVELS, np.int64)
         self.first = np.zeros(0, np.int64)
         self.kept = np.zeros(_KEPT, np.int64)
@@ -319,17 +320,14 @@ class TopKernel:
         return tuple(found[n] for n in self.type.schema.names)
 
     def snapshot(self) -> State:
-        return named("rows.", self.rows.snapshot()) | {
+        return super().snapshot() | {
             "heads": self.heads.copy(),
             "first": self.first.copy(),
             "kept": self.kept.copy(),
         }
 
     def restore(self, state: State) -> None:
-        self.rows.restore(part(state, "rows."))
+        super().restore(state)
         self.heads = np.array(state["heads"], np.int64)
         self.first = np.array(state["first"], np.int64)
         self.kept = np.array(state["kept"], np.int64)
-
-    def faults(self) -> dict[str, int]:
-        return {}

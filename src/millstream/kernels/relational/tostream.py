@@ -10,12 +10,11 @@ import numpy as np
 from millstream.calculus.functions import Dstream, Istream, Rstream
 from millstream.calculus.types import QueueType
 from millstream.compiled import compiled
-from millstream.kernels.relational.merge import Stateless
 from millstream.kernels.relational.pieces import Cursor, Piece, Piecewise, roomfuls
 from millstream.kernels.runtime.consolidate import consolidate, order_of
 from millstream.kernels.runtime.hashing import frozen, grown
-from millstream.kernels.runtime.interning import Interner, named, part
-from millstream.kernels.runtime.kernel import Round, State
+from millstream.kernels.runtime.interning import Interner
+from millstream.kernels.runtime.kernel import Round, State, Termless
 from millstream.kernels.runtime.row_order import merge_rows, sort_rows
 from millstream.kernels.runtime.utf8 import Texts
 from millstream.plan.batch import Array, Batch, empty_batch
@@ -25,7 +24,7 @@ def _all_of(weight: Array, sign: int) -> bool:
     return bool((np.sign(weight) == sign).all())
 
 
-class DifferenceKernel(Stateless):
+class DifferenceKernel(Termless):
     """Istream and Dstream: the insertions, or the deletions, of each instant.
 
     `input_is_net` may be set where no change of the input undoes another of its instant:
@@ -145,6 +144,7 @@ class RstreamKernel(Piecewise):
     ) -> None:
         (self.type,) = function.output_types(input_types, output_count)
         self.rows = Interner([f.type for f in self.type.schema])
+        self.parts = {"rows": self.rows}
         self.counts = np.zeros(0, np.int64)
         self.is_listed = np.zeros(0, np.bool_)
         self.order = np.zeros(0, np.int64)
@@ -199,14 +199,14 @@ class RstreamKernel(Piecewise):
 
     def snapshot(self) -> State:
         counts = self.counts[: self.rows.bound].copy()
-        return named("rows.", self.rows.snapshot()) | {
+        return super().snapshot() | {
             "counts": counts,
             "order": self.order.copy(),
             "since": np.array([] if self.since is None else [self.since], np.int64),
         }
 
     def restore(self, state: State) -> None:
-        self.rows.restore(part(state, "rows."))
+        super().restore(state)
         self.counts = np.array(state["counts"], np.int64)
         self.is_listed = self.counts > 0
         self.order = np.array(state["order"], np.int64)

@@ -16,6 +16,7 @@ from millstream.kernels.sheets.operands import (
     Operand,
     Texts,
     pair,
+    refuse_if,
     written_number,
 )
 from millstream.kernels.sheets.windows import Group
@@ -98,8 +99,7 @@ class Aggregates:
             return self._products([self.seen(n) for n in windows])
         if function in CRITERIA:
             return self.criteria.call(function, arguments)
-        if len(windows) > 1:
-            raise NotCompiled(f"{function} of several windows")
+        refuse_if(len(windows) > 1, f"{function} of several windows")
         window = self.seen(windows[0])
         if function == "INDEX" and arguments[0] is windows[0] and len(others) == 1:
             return self._index(window, others[0])
@@ -144,8 +144,7 @@ class Aggregates:
 
     def _number(self, node: Node) -> Operand:
         found = self.operand(node)
-        if found.kind is TEXT:
-            raise NotCompiled("a text where a number is wanted")
+        refuse_if(found.kind is TEXT, "a text where a number is wanted")
         return found
 
     # --- one by one ---

@@ -13,8 +13,8 @@ from millstream.calculus.types import Kind as ColumnKind
 from millstream.calculus.types import QueueType, Type
 from millstream.kernels.loop.cache import compiled
 from millstream.kernels.runtime.hashing import FREE, TOP, frozen, padded
-from millstream.kernels.runtime.interning import Interner, named, part
-from millstream.kernels.runtime.kernel import Round, State
+from millstream.kernels.runtime.interning import Interner
+from millstream.kernels.runtime.kernel import Composed, Round, State
 from millstream.kernels.sheets.blocks import block_size
 from millstream.kernels.sheets.columns import (
     KeyIds,
@@ -50,7 +50,7 @@ _DTYPES: dict[Kind, Any] = {
 }  # fmt: skip
 
 
-class CompiledSheetKernel:
+class CompiledSheetKernel(Composed):
     """Mutable: the cells, windows and texts of all keys as arrays."""
 
     def __init__(
@@ -67,6 +67,7 @@ class CompiledSheetKernel:
         key_types = [input_types[0].schema[function.keys[0]]] if function.keys else []
         self.keys = Interner(key_types)
         self.key_ids = KeyIds(self.keys)
+        self.parts = {"keys": self.keys, "texts": self.texts}
         self.zeros = Zeros()
         #: The statuses of what leaves, for each column; zero, except while a batch is made.
         self.statuses = [[Zeros() for _ in kinds] for kinds in self.kinds]
@@ -337,11 +338,10 @@ class CompiledSheetKernel:
         rows = self.K[:size].copy()
         pool, used = self._compacted(rows, self._live())
         limbs, free, counters = self.wides
-        return {
+        return super().snapshot() | {
             "rows": rows, "limbs": limbs.copy(), "free": free.copy(),
             "counters": counters.copy(), "pool": pool, "used": used,
-            "counted": dict(self.counted), **named("keys.", self.keys.snapshot()),
-            **named("texts.", self.texts.snapshot()),
+            "counted": dict(self.counted),
         }  # fmt: skip
 
     def restore(self, state: State) -> None:
@@ -349,11 +349,10 @@ class CompiledSheetKernel:
         self.K = np.array(state["rows"], np.int64).reshape(-1, self.K.shape[1])
         self.wides = tuple(np.array(state[n], np.int64) for n in ("limbs", "free", "counters"))  # type: ignore[assignment]
         self.pool, self.used = (np.array(state[n], np.int64) for n in ("pool", "used"))
-        self.texts.restore(part(state, "texts."))
+        super().restore(state)
         self.kept_texts = len(self.texts)
         self.key_ids.forget()
         self.counted = Counter(state["counted"])
-        self.keys.restore(part(state, "keys."))
 
     def faults(self) -> dict[str, int]:
         return dict(self.counted)

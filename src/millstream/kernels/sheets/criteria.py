@@ -16,6 +16,7 @@ from millstream.kernels.sheets.operands import (
     NotCompiled,
     Operand,
     pair,
+    refuse_if,
     written_number,
 )
 from millstream.kernels.sheets.windows import Condition, Conditions, Scan
@@ -161,8 +162,7 @@ class Criteria:
         wanted = typed(rest)
         if type(wanted) is float and window.source.kind is NUMBER:
             return "{s} == 0 and " + _ORDERS[operator].format(c=repr(wanted), **_NAMES)
-        if rest and window.source.kind is not NUMBER:
-            raise NotCompiled(f"the criterion {value!r}")
+        refuse_if(rest and window.source.kind is not NUMBER, f"the criterion {value!r}")
         return "False"
 
     def _meets(self, window: Seen, operator: str, text: str) -> str:
@@ -174,16 +174,14 @@ class Criteria:
             return self._equals(window, wanted)
         if window.source.kind is not TEXT:
             return "False"
-        if has_wildcards(text):
-            raise NotCompiled(f"the criterion {text!r}")
+        refuse_if(has_wildcards(text), f"the criterion {text!r}")
         code = self.around.texts.number(text)
         return f"{{s}} == 0 and folded[np.int64({{v}})] == folded[{code}]"
 
     def _equals(self, window: Seen, wanted: Scalar) -> str:
         """A number, a boolean or an error."""
         if type(wanted) is ErrorValue:
-            if wanted not in ERRORS:
-                raise NotCompiled(f"the error {wanted}")
+            refuse_if(wanted not in ERRORS, f"the error {wanted}")
             return f"{{s}} == {FIRST_ERROR + ERRORS.index(wanted)}"
         if type(wanted) is bool:
             is_one = window.source.kind is BOOLEAN

@@ -23,6 +23,7 @@ from millstream.kernels.sheets.operands import (
     Texts,
     constant,
     pair,
+    refuse_if,
     written_number,
 )
 from millstream.kernels.sheets.windows import Group as WindowGroup
@@ -136,8 +137,7 @@ class Formulas:
 
     def number(self, operand: Operand) -> Operand:
         """An operand where a number is wanted."""
-        if operand.kind is TEXT:
-            raise NotCompiled("a text where a number is wanted")
+        refuse_if(operand.kind is TEXT, "a text where a number is wanted")
         return operand
 
     def _unary(self, operator: str, inner: Node) -> Operand:
@@ -163,8 +163,7 @@ class Formulas:
         kind = b.kind if a.is_left_out else a.kind
         if not (a.is_left_out or b.is_left_out) and a.kind is not b.kind:
             raise NotCompiled("a comparison of different kinds")
-        if kind is TEXT and operator not in ("=", "<>"):
-            raise NotCompiled("an order of texts")
+        refuse_if(kind is TEXT and operator not in ("=", "<>"), "an order of texts")
         if kind is not NUMBER:
             self._no_zero(a, b)
         return self.compared(kind, operator, a, b)
@@ -249,8 +248,7 @@ class Formulas:
     def _common(self, a: Operand, b: Operand) -> Kind:
         if a.is_left_out or b.is_left_out:
             return b.kind if a.is_left_out else a.kind
-        if a.kind is not b.kind:
-            raise NotCompiled(f"a value that is {a.kind.value} or {b.kind.value}")
+        refuse_if(a.kind is not b.kind, f"a value that is {a.kind.value} or {b.kind.value}")
         return a.kind
 
     def if_error(self, arguments: tuple[Node, ...]) -> Operand:
@@ -278,8 +276,7 @@ class Formulas:
     def length(self, arguments: tuple[Node, ...]) -> Operand:
         """LEN of a text, looked up by its number in the dictionary."""
         operand = self.operand(arguments[0])
-        if operand.kind is not TEXT:
-            raise NotCompiled("LEN of what is no text")
+        refuse_if(operand.kind is not TEXT, "LEN of what is no text")
         self._no_zero(operand)
         value, status = self.lines.fresh()
         self.lines.add(f"{value} = float(lengths[int({operand.value})])")
@@ -302,8 +299,7 @@ class Formulas:
             operand = self.operand(inner)
             if isinstance(inner, Call) and inner.function in _MAY_GIVE_REFERENCES:
                 # An empty cell behind IF is passed over like any other; here it is a zero.
-                if not operand.is_sure:
-                    raise NotCompiled(f"{inner.function} inside an aggregate")
+                refuse_if(not operand.is_sure, f"{inner.function} inside an aggregate")
             yield operand
 
     def _fold(self, function: str, arguments: tuple[Node, ...]) -> Operand:
@@ -334,8 +330,7 @@ class Formulas:
             else:
                 self.lines.add(f"{count} += 1")
             return
-        if operand.kind is TEXT and not operand.is_reference:
-            raise NotCompiled(f"a text in {function}")
+        refuse_if(operand.kind is TEXT and not operand.is_reference, f"a text in {function}")
         is_counted = self._is_counted(function, operand)
         if function != "COUNT":
             self.lines.add(f"if {operand.status} >= {FIRST_ERROR}:")
@@ -359,8 +354,7 @@ class Formulas:
     def sum_of_products(self, arguments: tuple[Node, ...]) -> Operand:
         columns = [list(self._values((n,))) for n in arguments]
         shapes = {shape_of(n) for n in arguments}
-        if len(shapes) > 1:
-            raise NotCompiled("SUMPRODUCT of other shapes")
+        refuse_if(len(shapes) > 1, "SUMPRODUCT of other shapes")
         if not all(isinstance(n, (Range, Cell)) for n in arguments):
             raise NotCompiled("SUMPRODUCT of formulas")
         total, status = self.lines.fresh()
@@ -430,8 +424,7 @@ class Formulas:
 
     def match(self, arguments: tuple[Node, ...]) -> Operand:
         wanted = self.operand(arguments[0])
-        if wanted.kind is not NUMBER:
-            raise NotCompiled("MATCH of texts")
+        refuse_if(wanted.kind is not NUMBER, "MATCH of texts")
         line = [v for row in self._numbers_in(arguments[1]) for v in row]
         mode = arguments[2] if len(arguments) > 2 else Literal(1.0)
         value = mode.value if isinstance(mode, Literal) else None
@@ -442,8 +435,7 @@ class Formulas:
 
     def index(self, arguments: tuple[Node, ...]) -> Operand:
         rows = self._numbers_in(arguments[0])
-        if len(arguments) != 2 or min(len(rows), len(rows[0])) > 1:
-            raise NotCompiled("INDEX of a table")
+        refuse_if(len(arguments) != 2 or min(len(rows), len(rows[0])) > 1, "INDEX of a table")
         line = tuple(v for row in rows for v in row)
         place = self.number(self.operand(arguments[1]))
         value, status = self.lines.fresh()
@@ -469,8 +461,7 @@ class Formulas:
 def addresses(node: Range) -> list[Address]:
     height = node.last.row - node.first.row + 1
     width = node.last.column - node.first.column + 1
-    if height * width > MAX_RANGE:
-        raise NotCompiled("a range of more than 2,000 cells")
+    refuse_if(height * width > MAX_RANGE, "a range of more than 2,000 cells")
     return [
         (node.sheet, row, column)
         for row in range(node.first.row, node.last.row + 1)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from millstream.calculus.sheets import Address, Computed, SheetCell, Windows
-from millstream.kernels.sheets.operands import EMPTY, NotCompiled
+from millstream.kernels.sheets.operands import EMPTY, refuse_if
 from millstream.plan.batch import Array
 from millstream.values.excel.syntax import (
     Cell,
@@ -54,8 +54,7 @@ class Memory:
         for key, (low, high) in spans.items():
             found.starts[key] = found.size - low
             found.size += high - low + 1
-        if found.size > _MAX_MEMORY:
-            raise NotCompiled("its cells lie too far apart")
+        refuse_if(found.size > _MAX_MEMORY, "its cells lie too far apart")
         return found
 
     def arrays(self) -> tuple[Array, Array]:

@@ -16,6 +16,12 @@ class NotCompiled(Exception):
     """A sheet does something that has no compiled form; the message says what."""
 
 
+def refuse_if(is_so: object, what: str) -> None:
+    """What is so has no compiled form."""
+    if is_so:
+        raise NotCompiled(what)
+
+
 @dataclass(frozen=True, slots=True)
 class Operand:
     """A static kind, and the names of a value and of its status.
@@ -106,8 +112,7 @@ def constant(value: Scalar, texts: Texts) -> Operand:
     if value is None:
         return Operand(Kind.NUMBER, "0.0", str(EMPTY), is_left_out=True)
     if type(value) is ErrorValue:
-        if value not in ERRORS:
-            raise NotCompiled(f"the error {value}")
+        refuse_if(value not in ERRORS, f"the error {value}")
         status = FIRST_ERROR + ERRORS.index(value)
         return Operand(Kind.NUMBER, "0.0", str(status), is_left_out=True)
     if type(value) is float:

@@ -26,7 +26,14 @@ from millstream.calculus.types import Kind as ColumnKind
 from millstream.calculus.types import QueueType
 from millstream.kernels.sheets.formulas import Formulas
 from millstream.kernels.sheets.large import Memory, Step, steps_of
-from millstream.kernels.sheets.operands import Lines, NotCompiled, Operand, Texts, constant
+from millstream.kernels.sheets.operands import (
+    Lines,
+    NotCompiled,
+    Operand,
+    Texts,
+    constant,
+    refuse_if,
+)
 from millstream.kernels.sheets.windows import Group, by_level, grouped
 from millstream.values.excel.kinds import Kind
 from millstream.values.excel.syntax import Node
@@ -83,8 +90,7 @@ class Compilation:
     paths: list[Path] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        if len(self.sheet.cells) > MAX_CELLS:
-            raise NotCompiled(f"it has more than {MAX_CELLS:,} cells")
+        refuse_if(len(self.sheet.cells) > MAX_CELLS, f"it has more than {MAX_CELLS:,} cells")
         self.slots = self._no_slots()
         self.constants = dict(self.sheet.constants)
         self.by_address = {c.address: c for c in self.sheet.cells}
@@ -235,8 +241,7 @@ class Path:
                 kind = self.whole.input_types[number].schema[column].kind
                 found = Operand(_OF_COLUMNS.get(kind, Kind.NUMBER), "0.0", "s")
             case Computed(formula, is_array, _):
-                if is_array:
-                    raise NotCompiled("an array formula")
+                refuse_if(is_array, "an array formula")
                 found = self.formulas.root(formula)
             case TimeWindow(source, _, _) | CountWindow(source, _, _):
                 found = self.cell_or_constant(source)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from millstream.calculus.sheets import Address, Computed, SheetCell, Windows
 from millstream.kernels.sheets.large import MOVING, Bundle, moving, pieces
-from millstream.kernels.sheets.operands import NotCompiled, Operand, constant
+from millstream.kernels.sheets.operands import NotCompiled, Operand, constant, refuse_if
 from millstream.kernels.sheets.paths import Compilation, Path
 from millstream.values.excel.kinds import Kind
 
@@ -49,8 +49,7 @@ class LargePath(Path):
         """A cell that moves with the row: it must be of one kind in all rows."""
         sheet, row, column = address
         found = {self._kind((sheet, row + n, column)) for n in range(self.rows)}
-        if len(found) > 1:
-            raise NotCompiled("cells of several kinds in a column")
+        refuse_if(len(found) > 1, "cells of several kinds in a column")
         kind, shows_zero = found.pop()
         place = self.memory.place(address)
         return Operand(kind, f"T[{place} + j]", f"U[{place} + j]", shows_zero=shows_zero)

@@ -24,7 +24,7 @@ from millstream.languages.cql.joins import with_columns
 from millstream.languages.cql.scope import Names
 from millstream.languages.cql.spread import SPREADS, reading
 from millstream.languages.cql.terms import NULL, Replacing, is_null, nothing, term_of
-from millstream.languages.cql.tokens import Stop
+from millstream.languages.cql.tokens import Stop, stop
 from millstream.source import Span
 
 
@@ -158,8 +158,7 @@ class Grouping:
         try:
             found.result_type()
         except FunctionFault as fault:
-            self.faults.append(Fault(str(fault), total.span))
-            raise Stop from None
+            stop(self.faults, str(fault), total.span)
         return Planned((found,), value)
 
     def _argument(self, total: Total, schema: Schema, replacing: Replacing) -> Term | None:
@@ -176,8 +175,7 @@ class Grouping:
             assert term is not None
             if not term.type.is_numeric:
                 message = f"{total.function.name.upper()} cannot aggregate a {term.type}"
-                self.faults.append(Fault(message, total.span))
-                raise Stop
+                stop(self.faults, message, total.span)
             if term.type == INTEGER:
                 term = Call("number", (term,), NUMBER, term.span)
         if total.where is None:

@@ -29,7 +29,7 @@ from millstream.languages.cql.ast import Apply, Expression, Joined, JoinKind, Re
 from millstream.languages.cql.build import Builder, Flow
 from millstream.languages.cql.scope import Names, Seen, Visible, find
 from millstream.languages.cql.terms import all_of, conjuncts, term_of, tied_by_and
-from millstream.languages.cql.tokens import Stop
+from millstream.languages.cql.tokens import Stop, stop
 from millstream.source import Span
 
 Pairs = tuple[tuple[str, str], ...]
@@ -110,8 +110,7 @@ class Assembly:
                 source = part.joined.source
                 span = source.alias.span if source.alias else source.span
                 message = f'two sources are called "{part.name}"'
-                self.faults.append(Fault(message, span, "give one of them an alias"))
-                raise Stop
+                stop(self.faults, message, span, "give one of them an alias")
             seen.add(part.name)
 
     def _renamed(self, parts: Sequence[Part]) -> list[Part]:
@@ -151,8 +150,7 @@ class Assembly:
     def _complain_about_using(self, word: Word, before: Sequence[Part]) -> NoReturn:
         known = [n for p in before for n in p.flow.schema.names]
         message = f'USING needs a column "{word.name}" on both sides'
-        self.faults.append(Fault(message, word.span, suggest(word.name, known)))
-        raise Stop
+        stop(self.faults, message, word.span, suggest(word.name, known))
 
     def _terms(self, expressions: Sequence[Expression], names: Names) -> list[Term]:
         """The typed conditions. Those that are wrong are told and left out."""

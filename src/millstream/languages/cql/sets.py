@@ -10,7 +10,7 @@ from millstream.calculus.types import BOOLEAN, INTEGER, NUMBER, Field
 from millstream.errors import Fault
 from millstream.languages.cql.ast import Combined
 from millstream.languages.cql.build import Builder, Flow
-from millstream.languages.cql.tokens import Stop
+from millstream.languages.cql.tokens import stop
 
 
 @dataclass
@@ -62,8 +62,7 @@ class SetOperation:
                 f"both sides of {self.query.kind.upper()} must have as many columns: "
                 f"{len(left.schema)} and {len(right.schema)}"
             )
-            self.faults.append(Fault(message, self.query.span))
-            raise Stop
+            stop(self.faults, message, self.query.span)
         sides: tuple[list[Assign], list[Assign]] = ([], [])
         terms: tuple[Term, Term]
         for one, other in zip(left.schema, right.schema, strict=True):
@@ -89,8 +88,7 @@ class SetOperation:
                 f'"{one.name}" on the left of {self.query.kind.upper()} is of type {one.type}, '
                 f'but "{other.name}" on the right of type {other.type}'
             )
-            self.faults.append(Fault(message, self.query.span))
-            raise Stop
+            stop(self.faults, message, self.query.span)
         columns: list[Term] = [Column(one.name, one.type), Column(other.name, other.type)]
         if one.type != other.type:
             columns = [Call("number", (c,), NUMBER) if c.type == INTEGER else c for c in columns]

@@ -44,6 +44,7 @@ from millstream.values.excel.values import (
     Scalar,
     checked,
     fail,
+    fail_if,
     to_boolean,
     to_number,
     to_text,
@@ -170,8 +171,7 @@ def lifted(
         return function(*plain)
     height = max(a.height for a in arrays)
     width = max(a.width for a in arrays)
-    if height * width > MAX_ARRAY:
-        fail(NUM)
+    fail_if(height * width > MAX_ARRAY)
     getters = [_getter(p) for p in plain]
     return Array(
         tuple(
@@ -321,8 +321,7 @@ def _reference_operator(node: Binary, context: Context) -> Operand:
     areas = (*_areas(left), *_areas(right))
     if node.operator == ",":
         return Union(areas)
-    if len(areas) != 2 or areas[0].sheet != areas[1].sheet:
-        fail(VALUE)
+    fail_if(len(areas) != 2 or areas[0].sheet != areas[1].sheet, VALUE)
     a, b = areas
     if node.operator == ":":
         return Area(a.cells, a.sheet, min(a.top, b.top), min(a.left, b.left),

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from millstream.values.excel.registry import Family, spec
-from millstream.values.excel.values import NUM, fail, finite
+from millstream.values.excel.values import fail_if, finite
 
 #: From here on an oscillating integrand is worth no nodes: nothing is said of such arguments.
 _LARGEST = 1e5
@@ -53,8 +53,7 @@ def _falling(x: float, n: int, t: Any, sign: float, hyperbolic: Integrand) -> An
 
 
 def _order(order: float, x: float) -> int:
-    if order < 0 or abs(x) > _LARGEST or order > _LARGEST:
-        fail(NUM)
+    fail_if(order < 0 or abs(x) > _LARGEST or order > _LARGEST)
     return int(order)
 
 
@@ -88,15 +87,13 @@ def first_kind(x: float, order: float) -> float:
 
 def modified_first_kind(x: float, order: float) -> float:
     n = _order(order, x)
-    if abs(x) > _VANISHED:
-        fail(NUM)
+    fail_if(abs(x) > _VANISHED)
     return finite(_series(x, n, 1.0))
 
 
 def second_kind(x: float, order: float) -> float:
     n = _order(order, x)
-    if x <= 0:
-        fail(NUM)
+    fail_if(x <= 0)
     swinging = _around(lambda t: np.sin(x * np.sin(t) - n * t), x, n)
     sign = -1.0 if n % 2 else 1.0
     with np.errstate(over="ignore"):
@@ -106,8 +103,7 @@ def second_kind(x: float, order: float) -> float:
 
 def modified_second_kind(x: float, order: float) -> float:
     n = _order(order, x)
-    if x <= 0:
-        fail(NUM)
+    fail_if(x <= 0)
     with np.errstate(over="ignore"):
         found = _tail(x, n, lambda t: _falling(x, n, t, 1.0, np.cosh) / 2)
     return finite(found)

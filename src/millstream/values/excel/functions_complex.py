@@ -18,6 +18,7 @@ from millstream.values.excel.values import (
     Scalar,
     checked,
     fail,
+    fail_if,
     finite,
     general,
 )
@@ -51,8 +52,7 @@ def _read(given: Scalar) -> tuple[complex, str]:
 
 
 def _written(number: complex, unit: str) -> str:
-    if not (math.isfinite(number.real) and math.isfinite(number.imag)):
-        fail(NUM)
+    fail_if(not (math.isfinite(number.real) and math.isfinite(number.imag)))
     real, imaginary = number.real, number.imag
     if imaginary == 0:
         return general(real)
@@ -86,8 +86,7 @@ def _all(operands: tuple[Operand, ...]) -> tuple[Iterator[complex], str]:
     """All numbers of some arguments; two units do not go together."""
     found = [_read(v) for o in operands for v in scalars(o) if v is not None]
     units = {unit for _, unit in found if unit}
-    if len(units) > 1:
-        fail(VALUE)
+    fail_if(len(units) > 1, VALUE)
     return (number for number, _ in found), next(iter(units), "i")
 
 

@@ -21,12 +21,12 @@ from millstream.values.excel.registry import Family, spec
 from millstream.values.excel.syntax import shifted
 from millstream.values.excel.values import (
     DIV0,
-    NUM,
     VALUE,
     ErrorValue,
     Raised,
     Scalar,
     fail,
+    fail_if,
     finite,
 )
 
@@ -71,8 +71,7 @@ def count_if(operand: Operand, wanted: Scalar) -> float:
 def _matching(conditions: tuple[Operand, ...]) -> Iterator[tuple[int, int]]:
     """The places at which every range meets its criterion."""
     tables = [table(o) for o in conditions[::2]]
-    if len({(t.height, t.width) for t in tables}) > 1:
-        fail(VALUE)
+    fail_if(len({(t.height, t.width) for t in tables}) > 1, VALUE)
     criteria = [_one(c) for c in conditions[1::2]]
     matchers = [criterion(c) for c in criteria]
     near = [(n, _candidates(t, c)) for n, (t, c) in enumerate(zip(tables, criteria, strict=True))]
@@ -108,8 +107,7 @@ def _one(value: Operand) -> Scalar:
 def _chosen(values: Operand, conditions: tuple[Operand, ...], *, same_shape: bool) -> list[float]:
     source = table(values)
     first = table(conditions[0])
-    if same_shape and (first.height, first.width) != (source.height, source.width):
-        fail(VALUE)
+    fail_if(same_shape and (first.height, first.width) != (source.height, source.width), VALUE)
     found = []
     for i, j in _matching(conditions):
         value = _at(source, i, j)
@@ -178,8 +176,7 @@ Condition = Callable[[int, tuple[Scalar, ...]], bool]
 def _records(context: Context, database: Operand, field: Scalar, criteria: Operand) -> list[Scalar]:
     """The values of a field in the rows that meet one of the rows of criteria."""
     rows = table(database).to_array().rows
-    if not rows:
-        fail(VALUE)
+    fail_if(not rows, VALUE)
     heads = _heads(rows[0])
     place = None if field is None else _field(heads, field)
     tests = _tests(context, table(criteria), heads)
@@ -255,8 +252,7 @@ def _database(function: Callable[..., float]) -> Callable[..., float]:
 
 def _get(context: Context, database: Operand, field: Scalar, criteria: Operand) -> Scalar:
     values = [v for v in _records(context, database, field, criteria) if v not in (None, "")]
-    if len(values) > 1:
-        fail(NUM)
+    fail_if(len(values) > 1)
     return values[0] if values else fail(VALUE)
 
 
@@ -305,8 +301,7 @@ _AGGREGATES: dict[int, str] = {
 
 def aggregate(which: float, option: float, *operands: Operand) -> float:
     number = int(which)
-    if not 0 <= option <= 7 or not 1 <= number <= 19:
-        fail(VALUE)
+    fail_if(not 0 <= option <= 7 or not 1 <= number <= 19, VALUE)
     first = operands[0]
     if int(option) != 4:
         shows_hidden = int(option) in (0, 2, 6)
@@ -319,8 +314,7 @@ def aggregate(which: float, option: float, *operands: Operand) -> float:
     call = STATISTICS[_AGGREGATES[number]].call
     if number < 14:
         return float(call(first, *operands[1:]))
-    if len(operands) < 2:
-        fail(VALUE)
+    fail_if(len(operands) < 2, VALUE)
     k = _one(operands[1])
     return float(call(first, k)) if type(k) is float else fail(VALUE)
 

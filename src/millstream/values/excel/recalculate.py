@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from millstream.errors import CheckError, MillstreamError
-from millstream.values.excel.arrays import Area, Array
+from millstream.values.excel.arrays import Area, Array, Cells
 from millstream.values.excel.evaluate import Context, Unsupported, array_of, value_of
 from millstream.values.excel.indexes import AreaIndex, Indexes
 from millstream.values.excel.precedents import areas_of
@@ -27,7 +27,7 @@ class Circular(MillstreamError):
     """A cell whose value depends on itself."""
 
 
-class Recalculation:
+class Recalculation(Cells):
     """Mutable: the values computed so far. It is the `Cells` and the `Names` of formulas."""
 
     def __init__(self, workbook: Workbook) -> None:
@@ -70,11 +70,6 @@ class Recalculation:
 
     def defined(self, name: str, sheet: str) -> Node | None:
         return self.workbook.defined(name, sheet)
-
-    def aggregated(
-        self, function: str, sheet: str, row: int, column: int, arguments: list[Scalar]
-    ) -> None:
-        """No aggregate is kept."""
 
     def index(self, area: Area, *, is_to_last: bool = True) -> AreaIndex | None:
         """Long columns that many formulas search are indexed once."""

@@ -28,6 +28,7 @@ from millstream.values.excel.values import (
     Scalar,
     compare,
     fail,
+    fail_if,
     to_boolean,
     to_number,
 )
@@ -96,8 +97,7 @@ def _choose(context: Context, nodes: tuple[Node, ...]) -> Operand:
 
         return _picked_columns(which, choices) or lifted(pick, (which, *choices), context)
     number = int(to_number(which))
-    if not 1 <= number < len(nodes):
-        fail(VALUE)
+    fail_if(not 1 <= number < len(nodes), VALUE)
     return evaluate(nodes[number], context)
 
 
@@ -108,8 +108,7 @@ def _picked_columns(which: Array, choices: list[Operand]) -> Array | None:
     columns = []
     for number in which.values():
         n = int(to_number(number))
-        if not 1 <= n <= len(choices):
-            fail(VALUE)
+        fail_if(not 1 <= n <= len(choices), VALUE)
         columns.append(tuple(as_table(choices[n - 1]).to_array().values()))
     if len({len(c) for c in columns}) > 1:
         return None
@@ -321,17 +320,13 @@ def _is_even(value: Scalar) -> bool:
     return int(to_number(value)) % 2 == 0
 
 
-def _logical(value: Scalar) -> bool:
-    return type(value) is bool
-
-
 INFORMATION: Family = {
     "ERROR.TYPE": spec("e", _error_type),
     "ISBLANK": spec("e", lambda v: v is None),
     "ISERR": spec("e", lambda v: type(v) is ErrorValue and v != NA),
     "ISERROR": spec("e", _is_error),
     "ISEVEN": spec("v", _is_even),
-    "ISLOGICAL": spec("e", _logical),
+    "ISLOGICAL": spec("e", lambda value: type(value) is bool),
     "ISNA": spec("e", lambda v: type(v) is ErrorValue and v == NA),
     "ISNONTEXT": spec("e", lambda v: type(v) is not str),
     "ISNUMBER": spec("e", lambda v: type(v) is float),

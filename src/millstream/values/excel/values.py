@@ -72,6 +72,12 @@ def fail(error: ErrorValue) -> NoReturn:
     raise Raised(error)
 
 
+def fail_if(is_bad: object, error: ErrorValue | None = None) -> None:
+    """An error, `#NUM!` unless another is said, where something is so that has no value."""
+    if is_bad:
+        raise Raised(NUM if error is None else error)
+
+
 def is_number(value: object) -> bool:
     return type(value) is float
 
