@@ -47,10 +47,14 @@ class Pattern:
 
 
 @lru_cache(maxsize=1024)
-def like_pattern(text: str) -> Pattern:
-    """`%` stands for any text, `_` for any character."""
+def like_pattern(text: str, escape: str = "") -> Pattern:
+    """`%` stands for any text, `_` for any character; what follows an escape for itself."""
     marks = {"%": _ANY_TEXT, "_": _ANY_CHARACTER}
-    return Pattern((marks.get(c, c) for c in text), re.NOFLAG)
+    if len(escape) != 1:
+        return Pattern((marks.get(c, c) for c in text), re.NOFLAG)
+    parts = re.findall(rf"{re.escape(escape)}?.|{re.escape(escape)}", text, re.DOTALL)
+    taken = (p[1] if len(p) == 2 else "" if p == escape else marks.get(p, p) for p in parts)
+    return Pattern((one for one in taken if one != ""), re.NOFLAG)
 
 
 @lru_cache(maxsize=1024)

@@ -89,6 +89,9 @@ class Questions:
         if not self._correlation(query, flow, names).is_correlated():
             return None
         span = question.span
+        if len(parts_of(question.operand)) > 1:
+            message = "several values are not compared with totals that depend on the outer row"
+            stop(self.faults, message, span, "compare them one by one")
         true, false = (ast.Constant(v, BOOLEAN, span) for v in (True, False))
 
         def apply(name: str, *args: ast.Expression) -> ast.Expression:
@@ -112,33 +115,32 @@ class Questions:
         only_truth: bool,
     ) -> tuple[Flow, syntax.Expression]:  # fmt: skip
         inner = self._inner(question.query, question, flow, names)
-        operand = None
-        if question.operand is not None:
-            assert inner.value is not None
-            asked = question.operand
+        compared: list[tuple[Operand, Term]] = []
+        for place, asked in enumerate(parts_of(question.operand)):
+            value = inner.values[place]
             if is_null(asked, names, replacing):
-                asked = ast.Constant(None, inner.value.type, asked.span)
+                asked = ast.Constant(None, value.type, asked.span)  # noqa: PLW2901
             operand = Operand(
                 term_of(asked, names, flow.schema, self.faults, replacing=replacing),
                 written(asked, names, self.faults, replacing),
             )
-            operand, inner = self._unified(operand, inner.typed(operand.term.type), question)
+            if place == 0:
+                value = inner.typed(operand.term.type).values[0]
+            compared.append(self._unified(operand, value, question))
         lookups = Lookups(self.builder, self.prefix)
-        return lookups.ask(flow, inner, operand, question.span, only_truth=only_truth)
+        return lookups.ask(flow, inner, compared, question.span, only_truth=only_truth)
 
     def _unified(
-        self, operand: Operand, inner: Inner, question: ast.Membership
-    ) -> tuple[Operand, Inner]:
+        self, operand: Operand, value: Term, question: ast.Membership
+    ) -> tuple[Operand, Term]:
         """Both sides of IN as numbers, if one of them is."""
-        assert inner.value is not None
-        types = (operand.term.type, inner.value.type)
+        types = (operand.term.type, value.type)
         if types[0] == types[1]:
-            return operand, inner
+            return operand, value
         if not all(t.is_numeric for t in types):
             message = f"IN compares {types[0]} with {types[1]}"
             stop(self.faults, message, question.span)
-        value = _number(inner.value)
-        return replace(operand, term=_number(operand.term)), replace(inner, value=value)
+        return replace(operand, term=_number(operand.term)), _number(value)
 
     # --- ALL and ANY ---
 
@@ -227,7 +229,7 @@ class Questions:
         """The only row of a query with LIMIT 1: the greatest of one value is that value."""
         with self.select.translator.inside(names):
             result = self.select.translator.relation(question.query, f"{self.prefix}_sub")
-        value = self._only_column(result, question)
+        value: Term = self._columns(result, question)[0]
         if result.untyped:
             return flow, syntax.Constant(None, None, question.span)
         name = self.builder.hidden("first")
@@ -281,8 +283,10 @@ class Questions:
                     return self._rows(correlation, question, needs_value=needs_value)
         with self.select.translator.inside(names):
             result = self.select.translator.relation(query, f"{self.prefix}_sub")
-        value = self._only_column(result, question) if needs_value else None
-        return Inner(result, value, is_untyped=bool(result.untyped))
+        if not needs_value:
+            return Inner(result, None)
+        value, *others = self._columns(result, question)
+        return Inner(result, value, is_untyped=value.name in result.untyped, others=tuple(others))
 
     def _rows(
         self, correlation: Correlation, question: ast.Question, *, needs_value: bool
@@ -300,22 +304,41 @@ class Questions:
         flow, wanted, _ = inside.listed(tied.flow, tied.names, tied.marked)
         if not needs_value:
             return Inner(flow, None, tied.ties, tied.keys)
-        if len(wanted) != 1:
+        if len(wanted) != _width(question):
             self._complain_about_columns(question, len(wanted))
-        return Inner(flow, wanted[0].term, tied.ties, tied.keys, wanted[0].is_untyped)
+        first, *more = wanted
+        return Inner(
+            flow, first.term, tied.ties, tied.keys, first.is_untyped, tuple(w.term for w in more)
+        )
 
-    def _only_column(self, flow: Flow, question: ast.Question) -> Term:
-        if len(flow.schema) != 1:
+    def _columns(self, flow: Flow, question: ast.Question) -> list[Column]:
+        if len(flow.schema) != _width(question):
             self._complain_about_columns(question, len(flow.schema))
-        (field,) = flow.schema
-        return Column(field.name, field.type)
+        return [Column(field.name, field.type) for field in flow.schema]
 
     def _complain_about_columns(self, question: ast.Question, count: int) -> NoReturn:
         where = {ast.Membership: "after IN ", ast.Quantified: "after ALL or ANY "}.get(
             type(question), ""
         )
-        message = f"the query {where}must have one column, but has {count}"
+        wanted = "one column" if _width(question) == 1 else f"{_width(question)} columns"
+        message = f"the query {where}must have {wanted}, but has {count}"
         stop(self.faults, message, question.span)
+
+
+def parts_of(operand: ast.Expression | None) -> tuple[ast.Expression, ...]:
+    """What stands before IN: nothing, a value, or several in parentheses."""
+    match operand:
+        case None:
+            return ()
+        case ast.Apply(ast.Word(ast.ROW), args):
+            return args
+        case _:
+            return (operand,)
+
+
+def _width(question: ast.Question) -> int:
+    """How many columns a subquery must have."""
+    return max(1, len(parts_of(question.operand))) if isinstance(question, ast.Membership) else 1
 
 
 def questions_in(expression: ast.Expression, replacing: Replacing) -> Iterator[ast.Question]:

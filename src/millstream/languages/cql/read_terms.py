@@ -204,18 +204,56 @@ class TermReader:
         if self.cursor.text() in _QUANTIFIERS:
             self.cursor.fail("ALL and ANY stand after a comparison", hint=_QUANTIFIED)
         sides = [left, self.term(_AMONG)]
+        if self.cursor.take("escape"):
+            sides.append(self.escape(sides[1], is_caseless=word == "ilike"))
         if word == "ilike":
             sides = [ast.Apply(ast.Word("lower", one.span), (one,), one.span) for one in sides]
         return self.apply("like", start, *sides)
+
+    def escape(self, pattern: ast.Expression, *, is_caseless: bool) -> ast.Expression:
+        """What takes the meaning from the `%` or `_` behind it."""
+        span = self.cursor.span()
+        mark = self.term(_AMONG)
+        sign = mark.value if isinstance(mark, ast.Constant) else None
+        if not isinstance(sign, str) or len(sign) != 1:
+            self.cursor.fail("an escape is a text of one character", span, "write ESCAPE '!'")
+        if is_caseless and sign.lower() != sign.upper():
+            self.cursor.fail("letters cannot be escapes of ILIKE", span, "write ESCAPE '!'")
+        written = pattern.value if isinstance(pattern, ast.Constant) else ""
+        if isinstance(written, str) and written.replace(sign * 2, "").endswith(sign):
+            message = "nothing follows the escape at the end of the pattern"
+            self.cursor.fail(message, pattern.span, f"write {sign}{sign} for {sign} itself")
+        return mark
 
     def membership(self, left: ast.Expression, start: Span) -> ast.Expression:
         if self.cursor.text() == "(" and self.is_query():
             query = self.parenthesised()
             return ast.Membership(left, query, self.cursor.since(start))
+        if isinstance(left, ast.Apply) and left.function.name == ast.ROW:
+            return self.among_rows(left, start)
         self.cursor.require("(", "values or a query in parentheses")
         values = self.listed()
         span = self.cursor.since(start)
         return self.tied("or", [self.apply("==", start, left, v) for v in values], span)
+
+    def among_rows(self, left: ast.Apply, start: Span) -> ast.Expression:
+        """`(a, b) IN ((1, 2), (3, 4))`."""
+
+        def row() -> ast.Expression:
+            self.cursor.require("(", "values in parentheses")
+            span = self.cursor.span()
+            values = self.listed()
+            if len(values) != len(left.args):
+                message = f"{len(left.args)} values are compared with {len(values)}"
+                self.cursor.fail(message, span)
+            pairs = zip(left.args, values, strict=True)
+            equal = [self.apply("==", start, a, b) for a, b in pairs]
+            return self.tied("and", equal, self.cursor.since(start))
+
+        self.cursor.require("(", "rows or a query in parentheses")
+        rows = self.cursor.separated(row)
+        self.cursor.require(")", 'a comma or ")"')
+        return self.tied("or", list(rows), self.cursor.since(start))
 
     # --- what an expression begins with ---
 
@@ -273,9 +311,21 @@ class TermReader:
         self.cursor.require("(")
         term = self.term()
         if self.cursor.text() == ",":
-            self.cursor.fail("a list of values cannot stand here", hint="compare them one by one")
+            return self.row(term, start)
         self.cursor.require(")")
         return replace(term, span=self.cursor.since(start))
+
+    def row(self, first: ast.Expression, start: Span) -> ast.Expression:
+        """Several values in parentheses: they can only stand before IN."""
+        comma = self.cursor.span()
+        self.cursor.next()
+        values = (first, *self.listed())
+        span = self.cursor.since(start)
+        ahead = 1 if self.cursor.text() == "not" else 0
+        if self.cursor.text(ahead) != "in":
+            hint = "compare them one by one"
+            self.cursor.fail("a list of values cannot stand here", comma, hint)
+        return ast.Apply(ast.Word(ast.ROW, span), values, span)
 
     def is_query(self) -> bool:
         """Is what stands in the coming parentheses a query, perhaps in more of them?"""

@@ -168,7 +168,8 @@ def trend(
     new, shape = xs, ys.shape
     if new_xs is not None:
         new, shape = _new_xs(np.array(matrix(new_xs), np.float64), xs, is_row=ys.shape[0] == 1)
-    values = (new @ np.array(fit.coefficients) + fit.constant).reshape(shape)
+    with np.errstate(over="ignore", invalid="ignore"):  # what is no number is told as such
+        values = (new @ np.array(fit.coefficients) + fit.constant).reshape(shape)
     rows = (tuple(map(float, row)) for row in values)
     return Array(tuple(_powers(row) if of_powers else row for row in rows))
 
