@@ -5,6 +5,7 @@ Some are new each day, as `tests/seeds.py` says; `make proof` looks for many new
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -12,6 +13,9 @@ from hypothesis import settings
 
 from tests.laws.witness import Witness, watching
 from tests.seeds import TODAY
+
+# What is started in the background ignores Ctrl-C, and so would all runs that tests interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile("steady", derandomize=True, database=None)
 settings.register_profile("searching", derandomize=False)

@@ -54,6 +54,7 @@ OutputGiven = str | Path | Location | Writer
 
 ENGINES: dict[str, str] = {
     "reference": "millstream.engine.reference.run:run",
+    "actors": "millstream.engine.reference.actors:run",
     "local": "millstream.engine.local.run:run",
     "spark": "millstream.engine.spark.run:run",
 }
@@ -116,11 +117,16 @@ class Compiled:
         )  # fmt: skip
 
     def with_units(self, units: Mapping[str, str] | str) -> Compiled:
-        """What numbers count in the columns of times of inputs, or of all: s, ms, us or ns."""
+        """What numbers count in the columns of times of inputs, or of all: s, ms, us or ns.
+
+        As a text it is a unit, or `NAME=UNIT` as on the command line.
+        """
         from millstream.connectors.units import check_unit
 
         if isinstance(units, str):
-            units = dict.fromkeys(self.program.input_names, units)
+            name, equals, unit = units.rpartition("=")
+            names = (name,) if equals else self.program.input_names
+            units = dict.fromkeys(names, unit)
         given = _checked(units, self.program.input_names, "input")
         inputs = tuple(
             replace(one, unit=check_unit(given[one.name])) if one.name in given else one
@@ -199,7 +205,7 @@ class Compiled:
             stack.push(_closing(writer, is_aside=is_aside))
             return writer
 
-        locations = _located({one.name: self._input(one, inputs) for one in program.inputs})
+        locations = self.locations(inputs)
         refuse_overlaps(locations, _located(outputs), is_following=is_following)
         readers = self._readers(program, inputs, stopped if is_following else None)
         types = program.queue_types()
@@ -225,6 +231,10 @@ class Compiled:
         self, program: Program, inputs: Mapping[str, Any], follow: Callable[[], bool] | None
     ) -> dict[str, Reader]:
         return {one.name: _reader(one, self._input(one, inputs), follow) for one in program.inputs}
+
+    def locations(self, inputs: Mapping[str, Any]) -> dict[str, Location]:
+        """Where inputs are, of those that are not given as rows."""
+        return _located({one.name: self._input(one, inputs) for one in self.program.inputs})
 
     def read_inputs(self, inputs: Mapping[str, InputGiven] | None = None) -> dict[str, list[Any]]:
         """All accepted events of every input, as the reference sees them."""
@@ -256,11 +266,16 @@ class Compiled:
             hint=f"say --in {one.name}=FILE, or put {names} beside the program",
         )
 
-    def explain(self, stage: str = "calculus", format: str = "text") -> str:  # noqa: A002
-        """What the program is at a stage: calculus, optimised, plan or kernels."""
+    def explain(
+        self,
+        stage: str = "calculus",
+        format: str = "text",  # noqa: A002
+        engine: str = "local",
+    ) -> str:
+        """What the program is at a stage: calculus, optimised, plan or kernels of an engine."""
         from millstream.explain import explain
 
-        return explain(self.program, stage, format, self.notes)
+        return explain(self.program, stage, format, engine, self.notes)
 
 
 def compile(  # noqa: A001 - the word of the command line

@@ -36,8 +36,8 @@ def run(arguments: argparse.Namespace) -> int:
     compiled = compiled_from(arguments)
     engine = arguments.engine or DEFAULT_ENGINE
     options = _engine_options(arguments, engine)
-    if arguments.follow and engine == "reference":
-        raise UsageError("the reference cannot follow", hint="use --engine local")
+    if arguments.follow and engine in ("reference", "actors"):
+        raise UsageError(f"the engine {engine} cannot follow", hint="use --engine local")
     outputs = _outputs(compiled, arguments)
     print_warnings(compiled.warnings(named(arguments.in_, "--in")))
     progress = Progress(arguments.progress, engine)
@@ -60,8 +60,7 @@ def compiled_from(arguments: argparse.Namespace) -> api.Compiled:
     """The program, with what the command says about its inputs."""
     compiled = api.compile(arguments.file)
     for unit in arguments.unit:
-        units: Any = named([unit], "--unit") if "=" in unit else unit
-        compiled = compiled.with_units(units)
+        compiled = compiled.with_units(unit)
     return compiled
 
 

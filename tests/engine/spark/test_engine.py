@@ -2,56 +2,28 @@
 
 from __future__ import annotations
 
-import random
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis import strategies as st
 
 import millstream
-from millstream.api import Compiled
-from tests.engine.spark.written import written
 from tests.examples.folders import example_folders, program_of
 from tests.examples.test_examples import table
-from tests.generate import inputs_for, programs
-from tests.laws.runs import Collector, on_reference
 
 pytestmark = pytest.mark.spark
 
 
+@pytest.mark.parametrize("partitions", [1, 4, 16])
 @pytest.mark.parametrize("folder", example_folders(), ids=lambda p: f"{p.parent.name}/{p.name}")
-def test_example_gives_the_expected_output(folder: Path, spark: Any, tmp_path: Path) -> None:
+def test_example_gives_the_expected_output(
+    folder: Path, partitions: int, spark: Any, tmp_path: Path
+) -> None:
     compiled = program_of(folder)
     outputs = {q: tmp_path / f"{q}.csv" for q in compiled.program.outputs}
-    compiled.run(outputs=outputs, engine="spark", session=spark, partitions=2)
+    compiled.run(outputs=outputs, engine="spark", session=spark, partitions=partitions)
     expected = {p.stem: table(p) for p in (folder / "expected").glob("*.csv")}
     assert expected == {q: table(path) for q, path in outputs.items()}
-
-
-@settings(
-    max_examples=5, deadline=None, derandomize=True, database=None, phases=[Phase.generate],
-    suppress_health_check=list(HealthCheck),
-)  # fmt: skip
-@given(st.data(), st.integers(0, 1000))
-def test_generated_programs_give_what_the_reference_gives(
-    spark: Any, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, seed: int
-) -> None:
-    program = data.draw(programs())
-    events = data.draw(inputs_for(program))
-    # A run that ends takes its files in time order, so that nothing is late.
-    in_order = {name: sorted(given, key=lambda e: e.time) for name, given in events.items()}
-    expected, expected_report = on_reference(program, in_order)
-    folder = tmp_path_factory.mktemp("case")
-    locations = written(program, events, folder, random.Random(seed))
-    collectors = {q: Collector() for q in program.outputs}
-    finished = Compiled(program).run(
-        locations, collectors, engine="spark", session=spark, partitions=4, buckets=4,
-        batch_bytes=300, optimise=False,
-    )  # fmt: skip
-    assert expected == {q: c.rows for q, c in collectors.items()}
-    assert expected_report.inputs == finished.report.inputs
 
 
 def test_what_is_made_of_the_rows_of_an_instant_is_in_their_order(

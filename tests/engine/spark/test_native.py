@@ -147,7 +147,7 @@ def test_rows_of_spark_can_be_late_or_rejected(spark: Any, tmp_path: Path) -> No
     rejected = tmp_path / "rejected.csv"
     finished = run(compiled, spark, tmp_path / "checkpoint", late=late, rejected=str(rejected))
     counts = finished.report.inputs["in"]
-    assert InputCounts(read=18, processed=13, late=3, rejected=2) == counts
+    assert InputCounts(read=18, processed=13, late=3, rejected=2, behind=6) == counts
     assert [3, 5, 17] == [time for time, _, _ in late.rows]
     assert 3 == len(rejected.read_text().splitlines())  # with its header
     again = run(compiled, spark, tmp_path / "checkpoint")

@@ -39,4 +39,5 @@ def test_a_master_that_means_nothing_is_told_in_one_sentence(tmp_path: Path) -> 
     assert 1 == answer.returncode
     sentence, hint = answer.stderr.splitlines()
     assert "error: Spark did not start: Could not parse Master URL: 'sparkle'" == sentence
-    assert "spark.log" in hint
+    _, _, log = hint.partition("; its log is ")
+    assert "sparkle" in Path(log).read_text()

@@ -163,6 +163,8 @@ def f_left(x: float, one: float, two: float, is_total: bool = True) -> float:  #
     fail_if(x < 0)
     if is_total:
         return _f_tails(x, a, b)[0]
+    if x == 0:
+        return float(a == 2) if a >= 2 else fail(NUM)
     log_beta = math.lgamma(a / 2) + math.lgamma(b / 2) - math.lgamma((a + b) / 2)
     log = a / 2 * math.log(a / b) + (a / 2 - 1) * math.log(x) - log_beta
     return math.exp(log - (a + b) / 2 * math.log1p(a * x / b))
@@ -238,6 +240,8 @@ def beta_distribution(
         return beta_total(x, a, b, low, high)
     fail_if(a <= 0 or b <= 0 or not low < x < high)
     share = (x - low) / (high - low)
+    if not 0 < share < 1:
+        fail(NUM)
     log = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
     log += (a - 1) * math.log(share) + (b - 1) * math.log1p(-share)
     return math.exp(log) / (high - low)

@@ -32,6 +32,7 @@ from millstream.values.excel.syntax import (
     shifted,
 )
 from millstream.values.excel.values import (
+    CALC,
     DIV0,
     NA,
     NAME,
@@ -128,7 +129,7 @@ def one_value(operand: Operand, context: Context) -> Scalar:
     if isinstance(operand, Union):
         fail(VALUE)
     if operand is not None and not isinstance(operand, (float, str, bool)):
-        fail(ErrorValue("#CALC!"))  # a function, which no cell can hold
+        fail(CALC)  # a function, which no cell can hold
     return operand
 
 
@@ -203,6 +204,8 @@ def _applied(function: Callable[..., Scalar], values: list[Scalar]) -> Scalar:
             value = value.at(0, 0) if value.height else fail(VALUE)
     except Raised as raised:
         return raised.error
+    if callable(value):
+        return CALC  # no element can be a function
     # An array has no empty elements: what an IF takes from an empty cell is a zero in it.
     return 0.0 if value is None else value
 
@@ -269,7 +272,13 @@ def _valued(node: Node, context: Context) -> Operand:
     """An operand of an operator: a reference to one cell is its value, without further ado."""
     if type(node) is Cell:
         return context.cells.value(node.sheet, node.row, node.column)
-    return evaluate(node, context)
+    return _no_function(evaluate(node, context))
+
+
+def _no_function(operand: Any) -> Operand:
+    """An operand; a function made by LAMBDA is no value to operators and other functions."""
+    plain: Operand = fail(VALUE) if callable(operand) else operand
+    return plain
 
 
 def _applied_to_all(
@@ -393,7 +402,7 @@ def call(found: Spec, nodes: tuple[Node, ...], context: Context) -> Operand:
         inside = context.as_array() if kind == "a" else context
         try:
             is_scalar = kind in SCALAR_KINDS
-            operand = _valued(node, inside) if is_scalar else evaluate(node, inside)
+            operand = _valued(node, inside) if is_scalar else _no_function(evaluate(node, inside))
             if kind == "f" and isinstance(operand, Area):
                 operand = operand.at(0, 0)
             operands.append(operand)
@@ -433,7 +442,18 @@ def _invoked(found: Spec, kinds: list[str], values: list[Any], context: Context)
             raise Raised(NUM)
         if found.gives_date and context.uses_1904:
             return result - OFFSET_1904
-    return result
+    return _with_numbers(result) if type(result) is Array else result
+
+
+def _with_numbers(array: Array) -> Array:
+    """An array whose elements cells can hold: there are no infinities."""
+
+    def is_held(value: Scalar) -> bool:
+        return type(value) is not float or math.isfinite(value)
+
+    if all(map(is_held, array.values())):
+        return array
+    return Array(tuple(tuple(v if is_held(v) else NUM for v in row) for row in array.rows))
 
 
 def _coerced(kind: str, value: Any, context: Context) -> Any:

@@ -203,7 +203,7 @@ def to_row(operand: Operand, ignore: float = 0.0, by_column: Scalar = False) -> 
 def _wrapped(operand: Operand, length: float, pad: Scalar) -> Rows:
     rows, n = _rows(operand), int(length)
     fail_if(len(rows) > 1 and len(rows[0]) > 1, VALUE)
-    fail_if(not 1 <= n <= MAX_ARRAY)
+    fail_if(not 1 <= n <= MAX_ROW)
     line = [v for row in rows for v in row]
     line += [pad] * (-len(line) % n)
     return tuple(tuple(line[k : k + n]) for k in range(0, len(line), n))

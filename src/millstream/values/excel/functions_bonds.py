@@ -295,7 +295,8 @@ def accrued(
 def _bill_days(settlement: float, maturity: float) -> float:
     first, last = day_number(settlement), day_number(maturity)
     year, month, day = date_of(first)
-    limit = serial_of(year + 1, month, min(day, days_in_month(year + 1, month)))
+    after = min(year + 1, 9999)  # there are no dates after that
+    limit = serial_of(after, month, min(day, days_in_month(after, month))) if after > year else last
     return last - first if first < last <= limit else fail(NUM)
 
 
@@ -323,13 +324,18 @@ def bill_equivalent(settlement: float, maturity: float, rate: float) -> float:
 # --- French depreciation ----------------------------------------------------------------
 
 
+#: What takes more periods to be written off is no asset.
+_MOST_PERIODS = 100_000
+
+
 def straight_depreciation(
     cost: float, bought: float, first: float, salvage: float, period: float, rate: float,
     basis: float = 0.0,
 ) -> float:  # fmt: skip
     _checked(basis, salvage, period)
     _all_positive(cost, rate)
-    each, start = cost * rate, rate * year_fraction(bought, first, basis) * cost
+    each = finite(cost * rate)
+    start = finite(rate * year_fraction(bought, first, basis) * cost)
     full, number = int((cost - salvage - start) / each), int(period)
     if number == 0:
         return start
@@ -350,7 +356,11 @@ def falling_depreciation(
     cost -= amount
     rest = cost - salvage
     for number in range(int(period)):
-        amount = rounded(steep * cost, 0.0)
+        if number == _MOST_PERIODS:
+            fail(NUM)
+        amount = rounded(finite(steep * cost), 0.0)
+        if amount == 0:
+            break
         rest -= amount
         if rest < 0:
             return rounded(cost * 0.5, 0.0) if int(period) - number <= 1 else 0.0

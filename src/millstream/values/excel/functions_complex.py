@@ -19,6 +19,7 @@ from millstream.values.excel.values import (
     checked,
     fail,
     fail_if,
+    finite,
     general,
 )
 
@@ -118,7 +119,7 @@ def power(given: Scalar, exponent: float) -> str:
     if number == 0:
         return "0" if exponent > 0 else fail(NUM)
     size, angle = cmath.polar(number)
-    return _written(cmath.rect(size**exponent, angle * exponent), unit)
+    return _written(cmath.rect(size**exponent, finite(angle * exponent)), unit)
 
 
 def argument(given: Scalar) -> float:

@@ -193,7 +193,8 @@ def modified_rate(flows: Operand, finance: float, reinvest: float) -> float:
     fail_if(count == 0, DIV0)
     gained = sum(v * (1 + reinvest) ** (count - n) for n, v in enumerate(values) if v > 0)
     paid = sum(v / (1 + finance) ** n for n, v in enumerate(values) if v < 0)
-    return float((gained / -paid) ** (1 / count) - 1)
+    share = gained / -paid
+    return float(share ** (1 / count) - 1) if share >= 0 else fail(NUM)
 
 
 # --- depreciation -----------------------------------------------------------------------
@@ -218,12 +219,16 @@ def double_declining(
     return max(0.0, before - max(after, salvage)) if before > salvage else 0.0
 
 
+#: A depreciation over more periods is not computed.
+_MOST_PERIODS = 1_000_000
+
+
 def fixed_declining(
     cost: float, salvage: float, life: float, period: float, months: float = 12.0
 ) -> float:
     fail_if(cost < 0 or salvage < 0 or life <= 0 or period < 1 or not 1 <= months <= 12)
     last = life if months == 12 else life + 1
-    fail_if(period > last)
+    fail_if(period > min(last, _MOST_PERIODS))
     if cost == 0:
         return 0.0
     share = rounded(1 - (salvage / cost) ** (1 / life), 3)
@@ -235,10 +240,6 @@ def fixed_declining(
             value *= (12 - months) / 12
         total += value
     return value
-
-
-#: A depreciation over more periods is not computed.
-_MOST_PERIODS = 1_000_000
 
 
 def variable_declining(

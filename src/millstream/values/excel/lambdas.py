@@ -20,8 +20,8 @@ from millstream.values.excel.evaluate import (
 )
 from millstream.values.excel.syntax import Name, Node
 from millstream.values.excel.values import (
+    CALC,
     VALUE,
-    ErrorValue,
     Raised,
     Scalar,
     checked,
@@ -30,7 +30,6 @@ from millstream.values.excel.values import (
     to_number,
 )
 
-_CALC = ErrorValue("#CALC!")
 #: A function that is given itself may call itself without end.
 _DEEPEST = 500
 
@@ -84,7 +83,7 @@ def _element(function: Lambda, context: Context, *values: Operand) -> Scalar:
     try:
         found: Any = function(context, *values)
         if isinstance(found, Lambda) or (isinstance(found, Array) and len(found.rows) != 1):
-            return _CALC
+            return CALC
         value = one_value(found, context)
     except Raised as raised:
         return raised.error
