@@ -70,7 +70,6 @@ class Map(Function):
             forwards=forwards,
             writes=frozenset(c.name for c in self.columns) - forwards,
             is_stateless=True,
-            rates=(1, 1),
         )
 
 
@@ -451,7 +450,7 @@ class Duplicate(Function):
         return inputs * outputs
 
     def facts(self, inputs: tuple[QueueType, ...], index: int) -> Facts:
-        return facts_of_keeping(inputs, index, rates=(1, 1))
+        return facts_of_keeping(inputs, index)
 
 
 def _check_weights(weights: tuple[int, ...], queues: int, name: str) -> None:

@@ -84,10 +84,6 @@ class RowKernel:
         """The generated loop, for batches without nulls."""
         return self.functions.plain.source
 
-    def prepare(self) -> None:
-        """Compile the loop, or load it, before the first row comes."""
-        compiled(self.source)
-
     def process(self, inputs: tuple[Batch, ...], round_: Round) -> tuple[Batch, ...]:
         if not any(map(len, inputs)):
             return tuple(self._empty(o.input, o.type, inputs) for o in self.layout.outputs)

@@ -35,6 +35,8 @@ _SPREADS = {
 
 
 class Surroundings(Protocol):
+    """What formulas refer to: cells of the path, constants, windows."""
+
     lines: Lines
     texts: Texts
 

@@ -16,8 +16,8 @@ from millstream.values.excel.kinds import Kind
 
 #: How many tuples are computed at once: what they read and write stays in the nearest cache.
 BLOCK = 512
-#: How a value is taken out of the numbers of a block.
-_WRITTEN = {Kind.NUMBER: "{v}", Kind.TEXT: "np.int32({v})", Kind.BOOLEAN: "{v} != 0.0"}
+#: How a number is written into a column of an output.
+WRITTEN = {Kind.NUMBER: "{v}", Kind.TEXT: "np.int32({v})", Kind.BOOLEAN: "{v} != 0.0"}
 
 
 class BlockPath(PlainPath):
@@ -150,7 +150,7 @@ def _taken(block: BlockPath, kinds: list[list[Kind]]) -> list[str]:
     for n, columns in enumerate(kinds):
         lines.append(f"begin = np.int64(n{n})")
         for place, kind in enumerate(columns):
-            value = _WRITTEN[kind].format(v=block.numbers(f"y{n}_{place}"))
+            value = WRITTEN[kind].format(v=block.numbers(f"y{n}_{place}"))
             lines += [f"z = o{n}_{place}[begin : begin + count]",
                       "for i in range(np.uint64(count)):", f"    z[i] = {value}"]  # fmt: skip
         lines.append(f"n{n} += np.uint64(count)")

@@ -8,25 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Protocol
 
 from millstream.calculus.sheets import Address
-from millstream.kernels.sheets.aggregates import Aggregates
+from millstream.kernels.sheets.aggregates import Aggregates, Surroundings
 from millstream.kernels.sheets.operands import (
     EMPTY,
     FIRST_ERROR,
     OK,
     ZERO,
-    Lines,
     NotCompiled,
     Operand,
-    Texts,
     constant,
     pair,
     refuse_if,
     written_number,
 )
-from millstream.kernels.sheets.windows import Group as WindowGroup
 from millstream.values.excel.kinds import Kind
 from millstream.values.excel.syntax import (
     Binary,
@@ -39,7 +35,6 @@ from millstream.values.excel.syntax import (
     Unary,
     WindowOf,
 )
-from millstream.values.excel.values import Scalar
 
 NUMBER, TEXT, BOOLEAN = Kind.NUMBER, Kind.TEXT, Kind.BOOLEAN
 _DIV0, _VALUE, _REF, _NA = FIRST_ERROR + 1, FIRST_ERROR + 2, FIRST_ERROR + 3, FIRST_ERROR + 6
@@ -59,23 +54,6 @@ _ROUNDINGS = {name: f"{_TWO_NUMBERS[name]}_at" for name in ("ROUND", "ROUNDUP", 
 _MAY_GIVE_REFERENCES = frozenset({"IF", "IFERROR", "IFNA", "INDEX"})
 #: Ranges with more cells are not written out.
 MAX_RANGE = 2_000
-
-
-class Surroundings(Protocol):
-    """What formulas refer to: cells of the path, constants, windows."""
-
-    lines: Lines
-    texts: Texts
-
-    def cell(self, address: Address) -> Operand | None:
-        """A cell that changes, or None for a constant."""
-        ...
-
-    def fixed(self, address: Address) -> Scalar: ...
-
-    def formula(self, address: Address) -> Node | None: ...
-
-    def window(self, address: Address) -> tuple[WindowGroup, int, Operand]: ...
 
 
 class Formulas:

@@ -8,7 +8,7 @@ from millstream.values.excel.kinds import Kind
 from millstream.values.excel.syntax import Group, Literal, Node, Unary
 from millstream.values.excel.values import ERRORS, ErrorValue, Scalar
 
-#: As `scalar_sheet` has them.
+#: Statuses. ZERO is the number 0 in a cell of texts or booleans, shown for an empty one.
 OK, ABSENT, EMPTY, ZERO, FIRST_ERROR = 0, 1, 2, 3, 10
 
 

@@ -15,7 +15,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import NoReturn
 
-from millstream.kernels.sheets.formulas import FOLDS, Formulas, Surroundings
+from millstream.kernels.sheets.aggregates import Surroundings
+from millstream.kernels.sheets.formulas import FOLDS, Formulas
 from millstream.kernels.sheets.operands import (
     EMPTY,
     NotCompiled,

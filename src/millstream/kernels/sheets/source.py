@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from millstream.calculus.types import Kind as ColumnKind
-from millstream.kernels.sheets.blocks import block_lines
+from millstream.kernels.sheets.blocks import WRITTEN, block_lines
 from millstream.kernels.sheets.operands import EMPTY, Operand
 from millstream.kernels.sheets.paths import Compilation, Path
 from millstream.kernels.sheets.plain_paths import PlainPath
@@ -201,10 +201,6 @@ def _plain_lines(whole: Compilation, plain: PlainPath) -> list[str]:
     ]
 
 
-#: How a value is written into a column of an output.
-_WRITTEN = {Kind.NUMBER: "{v}", Kind.TEXT: "np.int32({v})", Kind.BOOLEAN: "{v} != 0.0"}
-
-
 def _endings(whole: Compilation, path: Path) -> list[str]:
     """When all cells are computed: what is kept, and what leaves."""
     lines = path.stores()
@@ -219,7 +215,7 @@ def _endings(whole: Compilation, path: Path) -> list[str]:
                      f"    o{output}_rank[n{output}] = {rank}"]  # fmt: skip
         statuses = []
         for place, (operand, kind) in enumerate(zip(found, kinds[output], strict=True)):
-            value = _WRITTEN[kind].format(v=operand.value)
+            value = WRITTEN[kind].format(v=operand.value)
             sent.append(f"o{output}_{place}[n{output}] = {value}")
             status = _sent_status(operand)
             if status != "0":  # zeros are there already

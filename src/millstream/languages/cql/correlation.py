@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from millstream.calculus.functions import Distinct, Join
-from millstream.calculus.terms import Term, columns_read
+from millstream.calculus.terms import Term, all_of, columns_read
 from millstream.calculus.types import BOOLEAN, Field, Schema
 from millstream.languages.cql import ast
 from millstream.languages.cql.build import Builder, Flow
 from millstream.languages.cql.joins import as_where, with_columns
 from millstream.languages.cql.scope import Names
 from millstream.languages.cql.subqueries import MARK, split_ties
-from millstream.languages.cql.terms import all_of, asks, conjuncts, term_of
+from millstream.languages.cql.terms import asks, conjuncts, term_of
 from millstream.languages.cql.tokens import stop
 from millstream.source import Span
 

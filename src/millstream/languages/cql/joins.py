@@ -22,13 +22,13 @@ from millstream.calculus.functions import (
     Merge,
 )
 from millstream.calculus.library.outer_joins import padded, without_partner
-from millstream.calculus.terms import Call, Column, Term, columns_read
+from millstream.calculus.terms import Call, Column, Term, all_of, columns_read
 from millstream.calculus.types import BOOLEAN, Field, Schema
 from millstream.errors import Fault, suggest
 from millstream.languages.cql.ast import Apply, Expression, Joined, JoinKind, Reference, Word
 from millstream.languages.cql.build import Builder, Flow
 from millstream.languages.cql.scope import Names, Seen, Visible, find
-from millstream.languages.cql.terms import all_of, conjuncts, term_of, tied_by_and
+from millstream.languages.cql.terms import conjuncts, term_of, tied_by_and
 from millstream.languages.cql.tokens import Stop, stop
 from millstream.source import Span
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from millstream.calculus.functions import Assign, Distinct, Filter, Map, Top
-from millstream.calculus.terms import Call, Column, Term, columns_read
+from millstream.calculus.terms import Call, Column, Term, all_of, columns_read
 from millstream.calculus.types import BOOLEAN, Schema
 from millstream.languages.cql import ast
 from millstream.languages.cql.build import Flow
@@ -18,7 +18,6 @@ from millstream.languages.cql.questions import Questions, is_grouped, totals_in
 from millstream.languages.cql.scope import Names, Seen
 from millstream.languages.cql.terms import (
     Replacing,
-    all_of,
     asks,
     conjuncts,
     is_null,

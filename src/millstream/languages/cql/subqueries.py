@@ -12,11 +12,19 @@ from dataclasses import dataclass, replace
 
 from millstream.calculus import syntax
 from millstream.calculus.functions import Distinct, Filter, Join, Lookup
-from millstream.calculus.terms import Call, Column, Literal, Term, columns_read
+from millstream.calculus.terms import (
+    Call,
+    Column,
+    Literal,
+    Term,
+    all_of,
+    columns_read,
+    is_known,
+    is_null,
+)
 from millstream.calculus.types import BOOLEAN, Type
 from millstream.languages.cql.build import Builder, Flow
 from millstream.languages.cql.joins import with_columns
-from millstream.languages.cql.terms import all_of
 from millstream.source import Span
 
 
@@ -113,7 +121,7 @@ class Lookups:
         if not asked:
             return self._look(flow, inner, rows, ties, residual, span)
         if inner.keys:  # these may be null, but null is in no list
-            known = all_of([Call("not", (_is_null(v),), BOOLEAN) for _, v in asked])
+            known = all_of([is_known(value) for _, value in asked])
             assert known is not None
             name = f"{self.prefix}_known"
             rows = self.builder.add(Filter(known), rows, name=name, span=span)
@@ -128,7 +136,7 @@ class Lookups:
             return flow, _unless(found, may_be, span)
         ((operand, value),) = asked
         name = f"{self.prefix}_nulls"
-        nulls = self.builder.add(Filter(_is_null(value)), inner.flow, name=name, span=span)
+        nulls = self.builder.add(Filter(is_null(value)), inner.flow, name=name, span=span)
         flow, has_any = self._look(flow, inner, inner.flow, ties, residual, span)
         flow, has_null = self._look(flow, inner, nulls, ties, residual, span)
         return flow, _with_nulls(found, operand.written, has_any, has_null, span)
@@ -192,10 +200,6 @@ class Lookups:
         )
         matched = self.builder.add(Distinct(), own, name=f"{self.prefix}_matched", span=span)
         return matched, [(n, n) for n in needed]
-
-
-def _is_null(term: Term) -> Term:
-    return Call("is_null", (term,), BOOLEAN, term.span)
 
 
 def _with_nulls(

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from millstream.calculus import syntax
 from millstream.calculus.check import Scope, check_into
-from millstream.calculus.terms import Call, Term
-from millstream.calculus.types import BOOLEAN, INTEGER, TEXT, Schema, Type
+from millstream.calculus.terms import Term
+from millstream.calculus.types import INTEGER, TEXT, Schema, Type
 from millstream.errors import Fault, listing, suggest
 from millstream.languages.cql import ast
 from millstream.languages.cql.names import AGGREGATES, FUNCTIONS, GRAMMATICAL, QUOTIENT
@@ -78,14 +78,6 @@ def tied_by_and(expressions: Iterable[ast.Expression]) -> ast.Expression | None:
             found = one
         else:
             found = ast.Apply(ast.Word("and", one.span), (found, one), found.span.to(one.span))
-    return found
-
-
-def all_of(terms: Iterable[Term]) -> Term | None:
-    """The terms tied together by `and`; None if there are none."""
-    found: Term | None = None
-    for term in terms:
-        found = term if found is None else Call("and", (found, term), BOOLEAN, term.span)
     return found
 
 
