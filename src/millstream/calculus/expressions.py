@@ -140,12 +140,12 @@ class ExpressionParser:
 
     def separated(self, parse_one: Callable[[], T], closing: str) -> list[T]:
         """`one, one, ...` up to, not including, a closing symbol."""
-        found: list[T] = []
+        items: list[T] = []
         while not self.at(closing):
-            found.append(parse_one())
+            items.append(parse_one())
             if not self.accept(","):
                 break
-        return found
+        return items
 
     # --- the program ---
 
@@ -155,16 +155,16 @@ class ExpressionParser:
 
     def type_(self) -> Type:
         word = self.expect_name("a type")
-        found = TYPES_BY_NAME.get(word.name)
-        if found is None:
+        type_ = TYPES_BY_NAME.get(word.name)
+        if type_ is None:
             self.fail(f'unknown type "{word.name}"', word.span, type_hint(word.name))
-        if found == NUMBER and self.accept("<"):
+        if type_ == NUMBER and self.accept("<"):
             powers = []
             while not self.at(">"):
                 powers.append(self.power())
             self.expect(">", "after the dimension")
             return Type(Kind.NUMBER, Dimension().times(Dimension(tuple(powers))))
-        return found
+        return type_
 
     def power(self) -> tuple[str, int]:
         base = self.expect_name("a base dimension such as `length`").name

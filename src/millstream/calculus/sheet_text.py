@@ -127,19 +127,19 @@ def sheet_of_lines(lines: Iterable[str]) -> sheets.Sheet:
     keys: tuple[str, ...] = ()
     flags = {"per instant": False, "dates from 1904": False}
     for line in lines:
-        found = _LINE.fullmatch(line)
+        match = _LINE.fullmatch(line)
         if line in flags:
             flags[line] = True
         elif line.startswith("by "):
             keys = tuple(line[3:].split(", "))
         elif line.startswith("output "):
             outputs.append(tuple(_column(text) for text in _columns(line[7:])))
-        elif found is None:
+        elif match is None:
             raise SheetTextFault(f'this line of a sheet means nothing: "{line}"')
-        elif found[1]:
-            constants.append((_parsed_address(found[2]), _scalar(_parsed(found[4] or '""'))))
+        elif match[1]:
+            constants.append((_parsed_address(match[2]), _scalar(_parsed(match[4] or '""'))))
         else:
-            rules.append((_parsed_address(found[2]), _rule(found[4], is_fed=found[3] == "<-")))
+            rules.append((_parsed_address(match[2]), _rule(match[4], is_fed=match[3] == "<-")))
     return sheets.Sheet(
         _cells(rules), tuple(constants), keys, tuple(outputs),
         flags["per instant"], flags["dates from 1904"],
@@ -151,10 +151,10 @@ def _columns(text: str) -> list[str]:
 
 
 def _column(text: str) -> sheets.OutputColumn:
-    found = _COLUMN.fullmatch(text)
-    if found is None or found[2] not in TYPES_BY_NAME:
+    match = _COLUMN.fullmatch(text)
+    if match is None or match[2] not in TYPES_BY_NAME:
         raise SheetTextFault(f'this output column means nothing: "{text}"')
-    return sheets.OutputColumn(found[1], _parsed_address(found[3]), TYPES_BY_NAME[found[2]])
+    return sheets.OutputColumn(match[1], _parsed_address(match[3]), TYPES_BY_NAME[match[2]])
 
 
 def _parsed(text: str) -> syntax.Node:
@@ -224,17 +224,17 @@ def _cells(rules: list[tuple[sheets.Address, sheets.Rule]]) -> tuple[sheets.Shee
 
 def references(formula: syntax.Node, changing: set[sheets.Address]) -> tuple[sheets.Address, ...]:
     """The changing cells that a formula mentions, in order of their addresses."""
-    found: set[sheets.Address] = set()
+    mentioned: set[sheets.Address] = set()
     for sheet, top, left, bottom, right in areas_of(formula, _ANY):
         if (bottom - top + 1) * (right - left + 1) <= 16:
             area = {(sheet, r, c) for r in range(top, bottom + 1) for c in range(left, right + 1)}
-            found |= area & changing
+            mentioned |= area & changing
         else:
-            found |= {
+            mentioned |= {
                 a for a in changing
                 if a[0] == sheet and top <= a[1] <= bottom and left <= a[2] <= right
             }  # fmt: skip
-    return tuple(sorted(found))
+    return tuple(sorted(mentioned))
 
 
 def _marked(node: syntax.Node, windows: set[sheets.Address]) -> syntax.Node:

@@ -18,12 +18,12 @@ Key = tuple[str, ...]
 def unique_keys(program: Program) -> dict[str, Key]:
     """For each queue that carries such a relation, the columns of its key; there may be none."""
     types = program.queue_types()
-    found: dict[str, Key] = {}
+    keys: dict[str, Key] = {}
     for op in in_dependency_order(program):
-        key = _key(op, [found.get(q) for q in op.inputs], types[op.inputs[0]])
+        key = _key(op, [keys.get(q) for q in op.inputs], types[op.inputs[0]])
         if key is not None:
-            found.update(dict.fromkeys(op.outputs, key))
-    return found
+            keys.update(dict.fromkeys(op.outputs, key))
+    return keys
 
 
 def _key(op: Operator, inputs: list[Key | None], first: QueueType) -> Key | None:

@@ -111,9 +111,9 @@ def _examine_java() -> Iterator[Check]:
     try:
         java = find_java()
     except SetupError as fault:
-        (told,) = fault.faults
-        fix = (told.hint or "").removeprefix("run: ")
-        yield Check("Java", ok=False, found=told.message, fix=fix)
+        (cause,) = fault.faults
+        fix = (cause.hint or "").removeprefix("run: ")
+        yield Check("Java", ok=False, found=cause.message, fix=fix)
     else:
         found = f"{java.version} from {java.origin}, at {java.home}"
         yield Check("Java", ok=True, found=found)
@@ -145,11 +145,11 @@ def _examine_worker_python() -> Iterator[Check]:
 
 
 def _is_this_python(command: str) -> bool:
-    found = shutil.which(command)
-    if found is None:
+    path = shutil.which(command)
+    if path is None:
         return False
     # Every virtual environment links to the same file; only the folder tells them apart.
-    theirs, ours = Path(found).absolute(), Path(sys.executable)
+    theirs, ours = Path(path).absolute(), Path(sys.executable)
     return theirs.parent.resolve() == ours.parent.resolve() and theirs.samefile(ours)
 
 

@@ -221,7 +221,7 @@ def summary(report: Report, seconds: float) -> dict[str, Any]:
         key: sum(getattr(c, key) for c in report.inputs.values())
         for key in ("read", "processed", "waiting", "late", "rejected")
     }
-    found: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "seconds": round(seconds, 3),
         **totals,
         "written": sum(report.outputs.values()),
@@ -231,12 +231,12 @@ def summary(report: Report, seconds: float) -> dict[str, Any]:
     batch = report.batch
     if batch is not None:
         lag = lag_seconds(report)
-        found |= {
+        fields |= {
             "batch": batch.number, "batch_seconds": round(batch.seconds, 3),
             "batch_read": batch.read, "batch_written": batch.written,
             "state_bytes": report.state_bytes, "lag": None if lag is None else round(lag, 3),
         }  # fmt: skip
-    return found
+    return fields
 
 
 def remarks(report: Report, kept: frozenset[str] = frozenset()) -> list[str]:

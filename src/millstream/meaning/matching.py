@@ -103,10 +103,10 @@ def _top(function: Top, entry: Entry, index: int, state: State, context: Context
         # Rows come in canonical order, and sorting keeps it where `order` says nothing.
         there = {row: count for row, count in sides[0].bag.items() if count > 0}
         ordered = sorted(rows_in_order(there), key=cmp_to_key(order))
-        found: dict[Row, int] = {}
+        bag: dict[Row, int] = {}
         for row in ordered[: function.count]:
-            found[row] = found.get(row, 0) + 1
-        return found
+            bag[row] = bag.get(row, 0) + 1
+        return bag
 
     return waited(entry, index, state, times_of_changes, from_bags(first))
 

@@ -92,7 +92,7 @@ def _firings(function: Sheet, sides: list[Side], now: int, context: Context) -> 
             for item in side.pending
             if item.time <= now
         ),
-        key=lambda found: found[:2],
+        key=lambda arrival: arrival[:2],
     )
     waiting: dict[tuple[int, Value], dict[Address, Scalar]] = {}
     for time, index, item in items:
@@ -156,9 +156,9 @@ class Figure(Cells):
         """T and E of every cell at the next number."""
         ticked: set[Address] = set()
         for cell in self.function.cells:
-            found = self._value(cell, time, given, ticked)
-            if found is not None:
-                self.histories[cell.address] += (Tick(self.number, time, found[0]),)
+            boxed = self._value(cell, time, given, ticked)
+            if boxed is not None:
+                self.histories[cell.address] += (Tick(self.number, time, boxed[0]),)
                 ticked.add(cell.address)
         return ticked
 

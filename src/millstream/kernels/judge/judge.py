@@ -57,9 +57,9 @@ class JudgeKernel(Termless):
             nothing = empty_batch(self.type)
             return (Batch(self.type, nothing.time, nothing.columns, nothing.weight, batch.rank),)
         given = self._columns(batch)
-        found = self._run(self.code, given, self._order(given[0]), _NOTHING)
+        unmet = self._run(self.code, given, self._order(given[0]), _NOTHING)
         pool = TextPool()
-        texts = self._texts(batch, given, by_row(found, len(batch)), pool)
+        texts = self._texts(batch, given, by_row(unmet, len(batch)), pool)
         return (self._judged(batch, texts, pool),)
 
     def _run(
@@ -170,8 +170,8 @@ def _text_numbers(vector: Vector, known: Any, learnt: dict[str, int] | None) -> 
     if not pa.types.is_dictionary(values.type):
         values = values.dictionary_encode()
     if learnt is None:
-        found = pc.index_in(values.dictionary, value_set=known).fill_null(-1)
-        numbers = found.to_numpy(zero_copy_only=False)
+        indices = pc.index_in(values.dictionary, value_set=known).fill_null(-1)
+        numbers = indices.to_numpy(zero_copy_only=False)
     else:
         texts = values.dictionary.to_pylist()
         numbers = np.array([learnt.setdefault(t, len(learnt)) for t in texts], np.int64)

@@ -67,13 +67,13 @@ class AggregateKernel(Composed):
         return (self._told_of(changes),)
 
     def _told_of(self, changes: Changes) -> Batch:
-        told = self._empty_told((1 + self.recipe.tells_old) * len(changes.time))
-        size = self._loop(changes, told)
-        out = self._batch(told, size)
+        out = self._empty_told((1 + self.recipe.tells_old) * len(changes.time))
+        size = self._loop(changes, out)
+        batch = self._batch(out, size)
         self._release(changes.groups, changes.nodes)
-        return out
+        return batch
 
-    def _loop(self, changes: Changes, told: GroupChanges) -> int:
+    def _loop(self, changes: Changes, out: GroupChanges) -> int:
         """Run the changes through the loop; how many are told."""
         work = Work(
             np.zeros(4, np.int64),
@@ -83,7 +83,7 @@ class AggregateKernel(Composed):
         groups = self.accumulators.groups()
         heaps = self.extremes.heaps(self.keys.bound)
         while not aggregate_changes(
-            changes, self.recipe, Kept(groups, heaps, self.accumulators.wides), told, work
+            changes, self.recipe, Kept(groups, heaps, self.accumulators.wides), out, work
         ):
             self.accumulators.make_room()
         return int(work.cursor[SIZE])
@@ -100,13 +100,13 @@ class AggregateKernel(Composed):
             faults=self.overflows,
         )
 
-    def _batch(self, told: GroupChanges, size: int) -> Batch:
-        columns = self.keys.vectors(told.groups[:size])
+    def _batch(self, out: GroupChanges, size: int) -> Batch:
+        columns = self.keys.vectors(out.groups[:size])
         columns += tuple(
-            self._output(number, told.words[:size, number], told.valid[:size, number])
+            self._output(number, out.words[:size, number], out.valid[:size, number])
             for number in range(len(self.layout.outputs))
         )
-        return Batch(self.type, told.time[:size], columns, told.weight[:size])
+        return Batch(self.type, out.time[:size], columns, out.weight[:size])
 
     def _output(self, number: int, words: Array, valid: Array) -> Vector:
         how, which, _ = self.layout.outputs[number]
@@ -131,9 +131,9 @@ class AggregateKernel(Composed):
 
     def faults(self) -> dict[str, int]:
         """As the reference names them; counted once for each row that is told."""
-        found: dict[str, int] = {}
+        counts: dict[str, int] = {}
         for one, count in zip(self.function.aggregations, self.overflows.tolist(), strict=True):
             if count and one.term is not None:
                 name = f"{one.term.type} overflow in {one.name}"
-                found[name] = found.get(name, 0) + count
-        return found
+                counts[name] = counts.get(name, 0) + count
+        return counts

@@ -140,8 +140,8 @@ def null_keys(batch: Batch, names: Sequence[str]) -> Array | None:
     nulls = [~k.mask() for k in keys if k.is_text or k.valid is not None]
     if not nulls or not np.any(nulls):
         return None
-    found: Array = np.logical_or.reduce(nulls)
-    return found
+    has_null: Array = np.logical_or.reduce(nulls)
+    return has_null
 
 
 def with_keys(batch: Batch, names: Sequence[str], *, nulls_match: bool) -> Batch:
@@ -198,10 +198,10 @@ class JoinSide:
 
     def columns(self, names: Sequence[str], rows: Array, interner: Interner) -> list[Vector]:
         numbers, *rest = self.rows.vectors(rows)
-        found = dict(zip(self.rest, rest, strict=True))
+        by_name = dict(zip(self.rest, rest, strict=True))
         if any(name in self.keys for name in names):
-            found |= zip(self.keys, interner.vectors(numbers.values), strict=True)
-        return [found[name] for name in names]
+            by_name |= zip(self.keys, interner.vectors(numbers.values), strict=True)
+        return [by_name[name] for name in names]
 
     def release(self, used: Array) -> None:
         column = self.rows.codec.width + ROWS

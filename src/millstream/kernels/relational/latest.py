@@ -42,13 +42,13 @@ class LatestChanges(NamedTuple):
 
 
 @inlined
-def _tell(told: LatestChanges, size: Any, change: Any, record: Array, width: Any) -> Any:
+def _tell(out: LatestChanges, size: Any, change: Any, record: Array, width: Any) -> Any:
     """Tell a change of what a record holds."""
-    told.time[size], told.weight[size] = change
+    out.time[size], out.weight[size] = change
     for j in range(width):
-        told.words[size, j] = record[j]
-    for j in range(width, told.words.shape[1]):
-        told.words[size, j] = record[j + _EXTRA]
+        out.words[size, j] = record[j]
+    for j in range(width, out.words.shape[1]):
+        out.words[size, j] = record[j + _EXTRA]
     return size + 1
 
 
@@ -61,19 +61,19 @@ def _holds(record: Array, start: Any, words: Array, i: Any) -> Any:
 
 
 @inlined
-def _forget(record: Array, width: Any, now: Any, told: LatestChanges, size: Any) -> Any:
+def _forget(record: Array, width: Any, now: Any, out: LatestChanges, size: Any) -> Any:
     """Take the row of a key away, if it has one."""
     if record[width + _IS_THERE] == 0:
         return size
     record[width + _IS_THERE] = 0
     if record[width + _TIME] == now:
-        told.weight[record[width + _TOLD_AT]] = 0
+        out.weight[record[width + _TOLD_AT]] = 0
         return size
-    return _tell(told, size, (now, -1), record, width)
+    return _tell(out, size, (now, -1), record, width)
 
 
 @tight
-def take_latest(items: Items, records: Array, width: int, told: LatestChanges) -> int:
+def take_latest(items: Items, records: Array, width: int, out: LatestChanges) -> int:
     """Take in rows of ids; how many changes are told. Keys are `width` words wide.
 
     What has come and gone at one instant is left with weight zero.
@@ -86,25 +86,25 @@ def take_latest(items: Items, records: Array, width: int, told: LatestChanges) -
             prefetch(records, ids[i + NEAR])
         record = records[ids[i]]
         if gone[i]:
-            size = _forget(record, width, time[i], told, size)
+            size = _forget(record, width, time[i], out, size)
             continue
         if record[width + _IS_THERE] != 0 and record[width + _TIME] == time[i]:
             # A row that came at this very instant has never been seen.
             at = record[width + _TOLD_AT]
             for j in range(words.shape[1]):
                 record[start + j] = words[i, j]
-                told.words[at, width + j] = words[i, j]
+                out.words[at, width + j] = words[i, j]
             continue
         if record[width + _IS_THERE] != 0:
             if _holds(record, start, words, i):
                 continue
-            size = _tell(told, size, (time[i], -1), record, width)
+            size = _tell(out, size, (time[i], -1), record, width)
         for j in range(words.shape[1]):
             record[start + j] = words[i, j]
         record[width + _IS_THERE] = 1
         record[width + _TIME] = time[i]
         record[width + _TOLD_AT] = size
-        size = _tell(told, size, (time[i], 1), record, width)
+        size = _tell(out, size, (time[i], 1), record, width)
     return size
 
 
@@ -128,23 +128,23 @@ class LatestKernel(Termless):
         ids, words = self.rows.ids(batch), self.rows.words(batch)
         keys = self.rows.keys
         width = keys.codec.width
-        told = LatestChanges(
+        out = LatestChanges(
             np.empty(most, np.int64),
             np.empty(most, np.int64),
             np.empty((most, width + words.shape[1]), np.int64),
         )
         gone = self._gone(batch)
         items = Items(frozen(batch.time), ids, words, gone)
-        size = take_latest(items, self.rows.records, width, told)
-        told = LatestChanges(*(a[:size] for a in told))
+        size = take_latest(items, self.rows.records, width, out)
+        out = LatestChanges(*(a[:size] for a in out))
         if gone.any():
-            kept = np.flatnonzero(told.weight)
-            told = LatestChanges(*(a[kept] for a in told))
+            kept = np.flatnonzero(out.weight)
+            out = LatestChanges(*(a[kept] for a in out))
             keys.release(dead_ids(ids, self.rows.records, width + _IS_THERE))
-        columns = self.rows.vectors(told.words)
+        columns = self.rows.vectors(out.words)
         self.rows.sweep()
         ordered = tuple(columns[n] for n in self.type.schema.names)
-        return (Batch(self.type, told.time, ordered, told.weight),)
+        return (Batch(self.type, out.time, ordered, out.weight),)
 
     def _gone(self, batch: Batch) -> Array:
         if self.unless is None:

@@ -93,8 +93,8 @@ class LookupKernel(Piecewise):
 
     def _batch(self, answers: Answers) -> Batch:
         columns = self.left.columns(self.schema.names, answers.rows, self.keys)
-        found = Vector(BOOLEAN, answers.found.astype(np.bool_))
-        return Batch(self.type, answers.time, (*columns, found), answers.weight)
+        flag = Vector(BOOLEAN, answers.found.astype(np.bool_))
+        return Batch(self.type, answers.time, (*columns, flag), answers.weight)
 
     def _release(self, left: Side, used: Array) -> None:
         used = np.concatenate([left.records[left.rows, 0], used])

@@ -79,8 +79,8 @@ class TableJoinKernel(Piecewise):
             return
         a, b = self._changes(left, right)
         cursor = np.zeros(loop.CURSOR, np.int64)
-        for told, until in self._told(a, b, cursor, round_.mark):
-            out = self._batch(told)
+        for filled, until in self._told(a, b, cursor, round_.mark):
+            out = self._batch(filled)
             if until == round_.mark:
                 self._release(a, b, cursor)
             yield Piece(out, until)
@@ -106,20 +106,20 @@ class TableJoinKernel(Piecewise):
     ) -> Iterator[tuple[PairChanges, int]]:
         width = self.left.keys.codec.width + self.left.codec.width + self.right.codec.width
         size = self.room(len(a.time) + len(b.time))
-        told = PairChanges(
+        out = PairChanges(
             np.empty(size, np.int64), np.empty(size, np.int64), np.empty((size, width), np.int64)
         )
         keys = self.left.loop_keys(), self.right.loop_keys()
         return roomfuls(
-            lambda: loop.join_tables(a, b, *keys, cursor, told),
-            Cursor(cursor, loop.SIZE, loop.NOW), told, mark,
+            lambda: loop.join_tables(a, b, *keys, cursor, out),
+            Cursor(cursor, loop.SIZE, loop.NOW), out, mark,
         )  # fmt: skip
 
-    def _batch(self, told: PairChanges) -> Batch:
+    def _batch(self, out: PairChanges) -> Batch:
         left, right = self.left, self.right
         second = left.keys.codec.width + left.codec.width
-        found = left.vectors(told.words[:, :second])
-        found |= zip(right.rest, right.codec.vectors(told.words[:, second:]), strict=True)
-        found |= {theirs: found[ours] for theirs, ours in self.copies.items()}
-        columns = tuple(found[n] for n in self.type.schema.names)
-        return Batch(self.type, told.time, columns, told.weight)
+        by_name = left.vectors(out.words[:, :second])
+        by_name |= zip(right.rest, right.codec.vectors(out.words[:, second:]), strict=True)
+        by_name |= {theirs: by_name[ours] for theirs, ours in self.copies.items()}
+        columns = tuple(by_name[n] for n in self.type.schema.names)
+        return Batch(self.type, out.time, columns, out.weight)

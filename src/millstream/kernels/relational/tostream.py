@@ -108,7 +108,7 @@ def _replay(
     """Tell the whole relation at each tick; its order, and whether there was room for all."""
     time, rows, weight = changes
     counts, is_listed = state
-    cursor, told = work
+    cursor, out = work
     while True:
         number = cursor[_TICK]
         if not cursor[_IS_BEGUN]:
@@ -123,9 +123,9 @@ def _replay(
                 return order, True
             cursor[_NOW], cursor[_IS_BEGUN], cursor[_AT] = ticks[number], 1, 0
         size, at, copies = cursor[_SIZE], cursor[_AT], cursor[_COPIES]
-        while at < order.size and size < told.time.size:
-            while copies < counts[order[at]] and size < told.time.size:
-                told.time[size], told.rows[size] = ticks[number], order[at]
+        while at < order.size and size < out.time.size:
+            while copies < counts[order[at]] and size < out.time.size:
+                out.time[size], out.rows[size] = ticks[number], order[at]
                 size += 1
                 copies += 1
             if copies == counts[order[at]]:
@@ -174,28 +174,28 @@ class RstreamKernel(Piecewise):
         self.is_listed = grown(self.is_listed, self.rows.bound)
         assert batch.weight is not None
         changes = (frozen(batch.time), rows, frozen(batch.weight))
-        for told, until in self._told(changes, frozen(ticks), round_.mark):
-            columns = self.rows.vectors(told.rows)
+        for filled, until in self._told(changes, frozen(ticks), round_.mark):
+            columns = self.rows.vectors(filled.rows)
             if until == round_.mark:
                 touched = np.unique(rows)
                 self.rows.release(touched[self.counts[touched] == 0])
-            yield Piece(Batch(self.type, told.time, columns), until)
+            yield Piece(Batch(self.type, filled.time, columns), until)
 
     def _told(
         self, changes: tuple[Array, Array, Array], ticks: Array, mark: int
     ) -> Iterator[tuple[_Told, int]]:
         cursor = np.zeros(_SIZE + 1, np.int64)
         size = self.room(len(changes[0]) + len(ticks))
-        told = _Told(np.empty(size, np.int64), np.empty(size, np.int64))
+        out = _Told(np.empty(size, np.int64), np.empty(size, np.int64))
         sorting = (self.rows.table.records, *order_of(self.rows.codec))
 
         def tell() -> bool:
             self.order, is_done = _replay(
-                changes, ticks, self.order, (self.counts, self.is_listed), sorting, (cursor, told)
+                changes, ticks, self.order, (self.counts, self.is_listed), sorting, (cursor, out)
             )
             return is_done
 
-        return roomfuls(tell, Cursor(cursor, _SIZE, _NOW), told, mark)
+        return roomfuls(tell, Cursor(cursor, _SIZE, _NOW), out, mark)
 
     def snapshot(self) -> State:
         counts = self.counts[: self.rows.bound].copy()

@@ -62,18 +62,18 @@ class RowChanges(NamedTuple):
 
 
 @inlined
-def _tell(told: RowChanges, size: Any, time: Any, weight: Any, words: Array) -> Any:
-    told.time[size], told.weight[size] = time, weight
-    for j in range(told.words.shape[1]):
-        told.words[size, j] = words[j]
+def _tell(out: RowChanges, size: Any, time: Any, weight: Any, words: Array) -> Any:
+    out.time[size], out.weight[size] = time, weight
+    for j in range(out.words.shape[1]):
+        out.words[size, j] = words[j]
     return size + 1
 
 
 @inlined
-def _drop(partition: Array, now: Any, limit: Any, store: Store, told: RowChanges, size: Any) -> Any:
+def _drop(partition: Array, now: Any, limit: Any, store: Store, out: RowChanges, size: Any) -> Any:
     """Take out the oldest row of a partition; how many changes are told then."""
     records, free, counters, ends = store
-    width = told.words.shape[1]
+    width = out.words.shape[1]
     row = partition[_OLDEST] - 1
     partition[_OLDEST] = records[row, width + _NEXT]
     partition[_COUNT] -= 1
@@ -87,12 +87,12 @@ def _drop(partition: Array, now: Any, limit: Any, store: Store, told: RowChanges
             records[earlier - 1, width + _LATER] = later
         else:
             ends[_FIRST] = later
-        told.groups[size] = records[row, width + _GROUP]
+        out.groups[size] = records[row, width + _GROUP]
     if records[row, width + _TIME] == now:
         # One that came at this very instant has never been seen.
-        told.weight[records[row, width + _TOLD_AT]] = 0
+        out.weight[records[row, width + _TOLD_AT]] = 0
     else:
-        size = _tell(told, size, now, -1, records[row])
+        size = _tell(out, size, now, -1, records[row])
     for j in range(records.shape[1]):
         records[row, j] = 0
     free[counters[FREE]] = row
@@ -135,7 +135,7 @@ def _take_rows(
     most: int,
     limit: tuple[int, int] | None,
     store: Store,
-    told: RowChanges,
+    out: RowChanges,
 ) -> int:
     """Take in rows and let old ones go, in order of time; how many changes are told.
 
@@ -155,16 +155,16 @@ def _take_rows(
             end = records[first - 1, width + _TIME] + length + 1 if has_end else mark
             if has_end and end <= mark and (i == time.size or end <= time[i]):
                 partition = partitions[records[first - 1, width + _GROUP], head:]
-                size = _drop(partition, end, limit, store, told, size)
+                size = _drop(partition, end, limit, store, out, size)
                 continue
         if i == time.size:
             return size
         partition = partitions[groups[i], head:]
         _take(i, items, partition, limit, store, size)
-        told.groups[size] = groups[i]
-        size = _tell(told, size, time[i], 1, words[i])
+        out.groups[size] = groups[i]
+        size = _tell(out, size, time[i], 1, words[i])
         if partition[_COUNT] > most:
-            size = _drop(partition, time[i], limit, store, told, size)
+            size = _drop(partition, time[i], limit, store, out, size)
         i += 1
 
 
@@ -199,7 +199,7 @@ class RowsKernel(Termless):
         words = self.codec.words(batch.columns, len(batch))
         most = 2 * len(batch) + (0 if self.length is None else int(self.store.counters[LIVE]))
         self._make_room(len(batch))
-        told = RowChanges(
+        out = RowChanges(
             np.empty(most, np.int64),
             np.empty(most, np.int64),
             np.empty((most, self.codec.width), np.int64),
@@ -211,17 +211,17 @@ class RowsKernel(Termless):
             self.count,
             None if self.length is None else (self.length, round_.mark),
             self.store,
-            told,
+            out,
         )
-        kept = np.flatnonzero(told.weight[:size])
-        out = Batch(
-            self.type, told.time[kept], self.codec.vectors(told.words[kept]), told.weight[kept]
+        kept = np.flatnonzero(out.weight[:size])
+        changes = Batch(
+            self.type, out.time[kept], self.codec.vectors(out.words[kept]), out.weight[kept]
         )
         if self.length is not None:
-            self._forget(told.groups[:size])
+            self._forget(out.groups[:size])
         if self.codec.wants_sweep():
             self.codec.sweep(self.store.records[: self.store.counters[TOP]])
-        return (out,)
+        return (changes,)
 
     def _make_room(self, count: int) -> None:
         records, free, counters, ends = self.store

@@ -77,8 +77,8 @@ class Seen:
 
     @property
     def error(self) -> str:
-        found = f"error_in(row, pool, {self.place}, {self.column})"
-        return f"({found} if row[{self.counts} + {ERRORS}] != 0 else 0)"
+        call = f"error_in(row, pool, {self.place}, {self.column})"
+        return f"({call} if row[{self.counts} + {ERRORS}] != 0 else 0)"
 
     @property
     def tree(self) -> str:
@@ -107,15 +107,15 @@ class Aggregates:
             return self._index(window, others[0])
         if function == "MATCH" and len(arguments) > 1 and arguments[1] is windows[0]:
             return self._match(window, others)
-        found = _SIMPLE.get(function)
+        simple = _SIMPLE.get(function)
         if function == "COUNTA" and not others:
             return self.made(
                 f"float(window_given(row, G{window.group.number}, {window.counts})), 0"
             )
         if window.source.kind is not NUMBER:
             raise NotCompiled(f"{function} of a window that does not hold numbers")
-        if found is not None and not others:
-            return self.made(found(window))
+        if simple is not None and not others:
+            return self.made(simple(window))
         if function in _SPREADS and not others:
             return self._spread(window, *_SPREADS[function])
         if function in ("RANK", "RANK.EQ") and arguments[1] is windows[0]:
@@ -145,9 +145,9 @@ class Aggregates:
         return Operand(NUMBER, value, status, may_be_empty=False)
 
     def _number(self, node: Node) -> Operand:
-        found = self.operand(node)
-        refuse_if(found.kind is TEXT, "a text where a number is wanted")
-        return found
+        operand = self.operand(node)
+        refuse_if(operand.kind is TEXT, "a text where a number is wanted")
+        return operand
 
     # --- one by one ---
 
@@ -183,8 +183,8 @@ class Aggregates:
 
     def _few(self, node: Node) -> int:
         """A written number of values that is small; otherwise zero."""
-        found = self.criteria.constant_number(node)
-        return math.ceil(found) if found is not None and 1.0 <= found <= MOST else 0
+        number = self.criteria.constant_number(node)
+        return math.ceil(number) if number is not None and 1.0 <= number <= MOST else 0
 
     def _tops_of(self, window: Seen, node: Node) -> str | None:
         """The queues in which LARGE or SMALL has found what is looked for in the same window."""

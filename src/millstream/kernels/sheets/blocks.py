@@ -81,7 +81,9 @@ def block_path(whole: Compilation) -> BlockPath | None:
     except NotCompiled:
         return None
     is_every = len(block.sent) == len(whole.sheet.outputs)
-    is_sure = all(tick == "True" and all(o.is_sure for o in found) for _, tick, found in block.sent)
+    is_sure = all(
+        tick == "True" and all(o.is_sure for o in operands) for _, tick, operands in block.sent
+    )
     return block if is_every and is_sure else None
 
 
@@ -138,8 +140,8 @@ def _views(block: BlockPath) -> list[str]:
 def _tuple_lines(block: BlockPath) -> list[str]:
     sent = [
         f"{block.numbers(f'y{output}_{place}')} = {operand.value}"
-        for output, _, found in block.sent
-        for place, operand in enumerate(found)
+        for output, _, operands in block.sent
+        for place, operand in enumerate(operands)
     ]
     return [*block.loads, *block.lines.lines, *block.stores(), *sent]
 

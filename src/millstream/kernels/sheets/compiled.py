@@ -94,9 +94,9 @@ class CompiledSheetKernel(Composed):
             return np.zeros(0), np.zeros(0, np.int64)
         values, statuses = self.whole.memory.arrays()
         for address, value in self.whole.constants.items():
-            found = constant(value, self.texts.texts)
+            operand = constant(value, self.texts.texts)
             place = self.whole.memory.place(address)
-            values[place], statuses[place] = float(found.value), int(found.status)
+            values[place], statuses[place] = float(operand.value), int(operand.status)
         return values, statuses
 
     # --- a round ---
@@ -179,8 +179,8 @@ class CompiledSheetKernel(Composed):
         The numbers of those that are known are known to stay.
         """
         lazy = [n + 1 for n, c in enumerate(columns[1:]) if c is self.key_ids.integers]
-        found = [self.key_ids.learnt(columns[n - 1]) for n in lazy]
-        for n, (codes, numbers) in zip(lazy, found, strict=True):
+        learnt = [self.key_ids.learnt(columns[n - 1]) for n in lazy]
+        for n, (codes, numbers) in zip(lazy, learnt, strict=True):
             # The table may have moved to a larger one since.
             table = numbers if numbers is self.key_ids.themselves else self.key_ids.integers
             read[n - 1], read[n] = frozen(codes), frozen(table)
@@ -192,8 +192,8 @@ class CompiledSheetKernel(Composed):
         keys = np.zeros(len(time), np.int64)
         if self.function.keys:
             keys_of = [b.column(k) for b, k in zip(inputs, self.function.keys, strict=True)]
-            found = [self.key_ids.of(n, key) for n, key in enumerate(keys_of)]
-            keys = merged([numbers.take(codes) for codes, numbers in found], which, place)
+            ids = [self.key_ids.of(n, key) for n, key in enumerate(keys_of)]
+            keys = merged([numbers.take(codes) for codes, numbers in ids], which, place)
         ranks = merged([b.rank for b in inputs], which, place) if is_ranked else _NOTHING
         latest = np.full(self.keys.bound if self.function.keys else 1, -1, np.int64)
         places, first = np.empty(len(time) * len(inputs), np.int64), np.empty(len(time), np.int64)
@@ -223,14 +223,14 @@ class CompiledSheetKernel(Composed):
 
     def _firsts(self) -> dict[int, float]:
         """What PRE gives at first is there from the start."""
-        found = {}
+        firsts = {}
         for address, slot in self.whole.slots.previous.items():
             rule = self.whole.by_address[address].rule
             assert isinstance(rule, Previous)
             first = constant(rule.initial, self.texts.texts)
             if first.is_sure:
-                found[slot] = float(first.value)
-        return found
+                firsts[slot] = float(first.value)
+        return firsts
 
     def _grow(self) -> None:
         """The loop has stopped for want of room: for windows, or for wide sums."""

@@ -105,9 +105,9 @@ class Formulas:
                 raise NotCompiled(f"{type(node).__name__} in a formula")
 
     def _cell(self, address: Address) -> Operand:
-        found = self.around.cell(address)
-        if found is not None:
-            return replace(found, is_reference=True)
+        operand = self.around.cell(address)
+        if operand is not None:
+            return replace(operand, is_reference=True)
         fixed = constant(self.around.fixed(address), self.around.texts)
         return replace(fixed, is_reference=True)
 

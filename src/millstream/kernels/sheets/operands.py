@@ -53,11 +53,11 @@ class Texts:
     numbers: dict[str, int] = field(default_factory=lambda: {"": 0})
 
     def number(self, text: str) -> int:
-        found = self.numbers.get(text)
-        if found is None:
-            found = self.numbers[text] = len(self.texts)
+        number = self.numbers.get(text)
+        if number is None:
+            number = self.numbers[text] = len(self.texts)
             self.texts.append(text)
-        return found
+        return number
 
 
 @dataclass
@@ -98,8 +98,8 @@ def written_number(node: Node) -> float | None:
         case Literal(value) if type(value) is float:
             return value
         case Unary("-", operand):
-            found = written_number(operand)
-            return None if found is None else 0.0 - found  # there is no minus zero
+            number = written_number(operand)
+            return None if number is None else 0.0 - number  # there is no minus zero
         case _:
             return None
 

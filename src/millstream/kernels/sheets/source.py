@@ -207,14 +207,14 @@ def _endings(whole: Compilation, path: Path) -> list[str]:
     kinds = output_kinds(whole)
     is_instant = whole.sheet.fires_per_instant
     rank = "rank[r]" if is_instant else f"rank{path.number}[i]"
-    for output, tick, found in path.sent:
+    for output, tick, operands in path.sent:
         sent = []
         if not is_whole(whole, output):
             has_rank = f"o{output}_rank.size != 0"
             sent += [f"o{output}_time[n{output}] = t", f"if {has_rank}:",
                      f"    o{output}_rank[n{output}] = {rank}"]  # fmt: skip
         statuses = []
-        for place, (operand, kind) in enumerate(zip(found, kinds[output], strict=True)):
+        for place, (operand, kind) in enumerate(zip(operands, kinds[output], strict=True)):
             value = WRITTEN[kind].format(v=operand.value)
             sent.append(f"o{output}_{place}[n{output}] = {value}")
             status = _sent_status(operand)
@@ -283,18 +283,18 @@ def places(whole: Compilation) -> tuple[list[str], int]:
     lines: list[str] = []
     at = 2 * whole.slots.count
     for group in whole.groups:
-        found, at = group.place(at)
-        lines += found
+        placed, at = group.place(at)
+        lines += placed
     return lines, at
 
 
 def group_places(whole: Compilation) -> list[tuple[int, int]]:
     """For each group where its words begin, and its stride."""
-    found, at = [], 2 * whole.slots.count
+    placed, at = [], 2 * whole.slots.count
     for group in whole.groups:
-        found.append((at, group.stride))
+        placed.append((at, group.stride))
         at = group.place(at)[1]
-    return found
+    return placed
 
 
 def fed_columns(whole: Compilation, number: int) -> list[int]:

@@ -153,9 +153,9 @@ class WindowSummary:
         if self.order is not None and type(value) is float:
             self.order.remove(value)
         if self.places is not None:
-            found = self.places[_key(value)]
-            found.popleft()
-            if not found:
+            positions = self.places[_key(value)]
+            positions.popleft()
+            if not positions:
                 del self.places[_key(value)]
 
     def ordered(self) -> SortedNumbers:
@@ -168,17 +168,17 @@ class WindowSummary:
             self.places = {}
             for n, value in enumerate(self.values):
                 self.places.setdefault(_key(value), deque()).append(self.first + n)
-        found = self.places.get(_key(wanted))
-        return None if found is None else found[0] - self.first
+        positions = self.places.get(_key(wanted))
+        return None if positions is None else positions[0] - self.first
 
     # --- aggregates ---
 
     def aggregate(self, function: str, arguments: list[Scalar]) -> tuple[Scalar] | None:
         """The value of an aggregate in a tuple of one; None if it is not kept."""
-        found = _AGGREGATES.get((function, len(arguments)))
-        if found is None or (self.errors and function not in _WITH_ERRORS):
+        aggregate = _AGGREGATES.get((function, len(arguments)))
+        if aggregate is None or (self.errors and function not in _WITH_ERRORS):
             return None
-        return found(self, *arguments)
+        return aggregate(self, *arguments)
 
 
 def _key(value: Scalar) -> tuple[type, Scalar]:

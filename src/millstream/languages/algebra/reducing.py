@@ -76,8 +76,8 @@ def result_schema(group: Group, table: TableNode) -> Schema:
 
 def _result(group: Group, table: TableNode) -> Schema:
     if group.measures:
-        found = [(m.column, aggregation(m, table)) for m in group.measures]
-        return Schema(tuple(Field(name, a.result_type()) for name, a in found))
+        aggregations = [(m.column, aggregation(m, table)) for m in group.measures]
+        return Schema(tuple(Field(name, a.result_type()) for name, a in aggregations))
     fields = group_fields(group)
     if group.finish is None:
         return fields
@@ -96,12 +96,12 @@ def aggregation(measure: Measure, table: TableNode) -> Aggregation:
                 f"what is to be aggregated cannot be traced: {reason}",
                 hint="compute it as a column first, with map",
             ) from None
-    found = Aggregation(measure.column, measure.function, term)
+    aggregate = Aggregation(measure.column, measure.function, term)
     try:
-        found.result_type()
+        aggregate.result_type()
     except FunctionFault as fault:
         raise UsageError(str(fault)) from None
-    return found
+    return aggregate
 
 
 # --- groups of one's own --------------------------------------------------------------------

@@ -206,23 +206,23 @@ class Body:
 
     def durations(self, keyword: str | None, usage: str) -> tuple[int, ...]:
         """The durations of a clause; none if there is no such clause."""
-        found = []
+        durations = []
         for item in self.items(keyword):
             value = item.value
             if isinstance(value, Constant) and value.type == DURATION and item.target is None:
                 assert isinstance(value.value, int)
-                found.append(value.value)
+                durations.append(value.value)
             else:
                 self.fail("expected a duration", item.span, f"usage: {usage}")
-        return tuple(found)
+        return tuple(durations)
 
     def duration(self, keyword: str | None, usage: str) -> int | None:
         """The one duration of a clause, or None if there is no such clause."""
-        found = self.durations(keyword, usage)
-        if len(found) > 1:
+        durations = self.durations(keyword, usage)
+        if len(durations) > 1:
             what = f"`{keyword}`" if keyword else self.op.function.name
             self.fail(f"{what} needs one duration", hint=f"usage: {usage}")
-        return found[0] if found else None
+        return durations[0] if durations else None
 
     def range_(self) -> functions.Function | None:
         usage = SHAPES["Range"].usage
@@ -299,14 +299,16 @@ class Body:
         return functions.Top(counts[0], self.column_names("by"), self.column_names("descending"))
 
     def aggregate(self) -> functions.Function | None:
-        found = [self.aggregation(i) for i in self.items(None)]
-        if not found:
+        aggregations = [self.aggregation(i) for i in self.items(None)]
+        if not aggregations:
             self.fail("Aggregate needs aggregates", hint=f"usage: {SHAPES['Aggregate'].usage}")
         by = self.column_names("by")
         names = [(n, self.op.span) for n in by]
-        names += [(a.name, i.span) for a, i in zip(found, self.items(None), strict=True) if a]
+        names += [
+            (a.name, i.span) for a, i in zip(aggregations, self.items(None), strict=True) if a
+        ]
         check_names(names, self.faults)
-        return functions.Aggregate(by, tuple(a for a in found if a is not None))
+        return functions.Aggregate(by, tuple(a for a in aggregations if a is not None))
 
     def aggregation(self, item: Item) -> functions.Aggregation | None:
         call = item.value
@@ -325,29 +327,29 @@ class Body:
         term = self.term(call.args[0]) if call.args else None
         if call.args and term is None:
             return None
-        found = functions.Aggregation(item.target.name, call.function, term)
+        aggregate = functions.Aggregation(item.target.name, call.function, term)
         try:
-            found.result_type()
+            aggregate.result_type()
         except functions.FunctionFault as fault:
             self.fail(str(fault), call.span)
             return None
-        return found
+        return aggregate
 
     def judge(self) -> functions.Function | None:
         """`when` stands before the requirement it belongs to, what is shown after it."""
-        found: list[Requirement] = []
+        requirements: list[Requirement] = []
         when: Term | None = None
         for clause in self.op.clauses:
             if clause.keyword == "when":
                 when = self.condition(clause.items, "when")
             elif clause.keyword == "where":
                 one = self.requirement(clause, when)
-                found += [one] if one is not None else []
+                requirements += [one] if one is not None else []
                 when = None
-            elif clause.keyword in ("emit", "on") and found:
+            elif clause.keyword in ("emit", "on") and requirements:
                 part = "shown" if clause.keyword == "emit" else "asked"
-                found[-1] = replace(found[-1], **{part: self.shown(clause)})  # type: ignore[arg-type]
-        return functions.Judge(self.column_names("by"), tuple(found))
+                requirements[-1] = replace(requirements[-1], **{part: self.shown(clause)})  # type: ignore[arg-type]
+        return functions.Judge(self.column_names("by"), tuple(requirements))
 
     def requirement(self, clause: Clause, when: Term | None) -> Requirement | None:
         values = [i.value for i in clause.items]
@@ -361,16 +363,16 @@ class Body:
                 return None
 
     def shown(self, clause: Clause) -> tuple[Shown, ...]:
-        found: list[Shown] = []
+        shown: list[Shown] = []
         values = [i.value for i in clause.items]
         for group in (values[n : n + 3] for n in range(0, len(values), 3)):
             match group:
                 case [Constant(str() as label), Constant(str() as unit), value]:
                     term = self.term(value)
-                    found += [Shown(label, unit, term)] if term is not None else []
+                    shown += [Shown(label, unit, term)] if term is not None else []
                 case _:
                     self.fail("expected a label, a unit and a value", clause.span)
-        return tuple(found)
+        return tuple(shown)
 
     def sheet(self) -> functions.Function | None:
         lines: list[str] = []

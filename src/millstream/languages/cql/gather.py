@@ -93,14 +93,14 @@ class Gathering:
             # What counts rows must not count those of the outer query.
             return replace(one, term=column(one.term or Literal(True, BOOLEAN)))
 
-        found: list[Planned] = []
+        planned: list[Planned] = []
         for plan in plans:
             if plan.value is not None:
                 value = replace(plan.value, term=column(plan.value.term))
-                found.append(replace(plan, value=value))
+                planned.append(replace(plan, value=value))
             else:
-                found.append(Planned(tuple(plain(a) for a in plan.aggregations)))
-        return columns, found
+                planned.append(Planned(tuple(plain(a) for a in plan.aggregations)))
+        return columns, planned
 
     def _map(
         self, flow: Flow, keys: Sequence[str], terms: Sequence[Term], columns: Sequence[Assign]

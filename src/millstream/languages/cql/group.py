@@ -110,8 +110,8 @@ class Grouping:
         by = tuple(dict.fromkeys(named))
         plans, totals = self.planned(wanted, schema, by, replacing)
         grouped = self.aggregated(flow, by, plans)
-        found = tuple(zip(terms, named, strict=True))
-        return Grouped(grouped, found, totals, self.names, schema, self.faults, replacing)
+        pairs = tuple(zip(terms, named, strict=True))
+        return Grouped(grouped, pairs, totals, self.names, schema, self.faults, replacing)
 
     def planned(
         self,
@@ -154,12 +154,12 @@ class Grouping:
             value = Assign(self.builder.hidden("value"), term)
             term = Column(value.name, term.type, term.span)
         function, _ = SPREADS.get(total.function.name, (total.function.name, False))
-        found = Aggregation(name, function, term)
+        aggregate = Aggregation(name, function, term)
         try:
-            found.result_type()
+            aggregate.result_type()
         except FunctionFault as fault:
             stop(self.faults, str(fault), total.span)
-        return Planned((found,), value)
+        return Planned((aggregate,), value)
 
     def _argument(self, total: Total, schema: Schema, replacing: Replacing) -> Term | None:
         """What is aggregated: null where FILTER is not true; None to count all rows."""

@@ -135,7 +135,7 @@ class Assembly:
 
     def _on(self, part: Part, before: Sequence[Part]) -> list[Expression]:
         """The conditions of an inner join, those of USING written out."""
-        found = conjuncts(part.joined.on)
+        conditions = conjuncts(part.joined.on)
         for word in part.joined.using:
             owner = next((p for p in before if find(p.visible.columns, word) is not None), None)
             if owner is None or find(part.visible.columns, word) is None:
@@ -144,8 +144,8 @@ class Assembly:
                 Reference(Word(p.name, word.span, is_quoted=True), word, word.span)
                 for p in (owner, part)
             )
-            found.append(Apply(Word("==", word.span), sides, word.span))
-        return found
+            conditions.append(Apply(Word("==", word.span), sides, word.span))
+        return conditions
 
     def _complain_about_using(self, word: Word, before: Sequence[Part]) -> NoReturn:
         known = [n for p in before for n in p.flow.schema.names]
@@ -263,9 +263,9 @@ class Assembly:
 
     def join(self, left: Flow, part: Part, conditions: list[Term]) -> Flow:
         there, columns = frozenset(left.schema.names), part.columns
-        found = [(t, _pair(t, there, columns)) for t in conditions]
-        keys = [pair for _, pair in found if pair is not None]
-        where = all_of(t for t, pair in found if pair is None)
+        paired = [(t, _pair(t, there, columns)) for t in conditions]
+        keys = [pair for _, pair in paired if pair is not None]
+        where = all_of(t for t, pair in paired if pair is None)
         source = part.joined.source
         span = part.joined.on.span if part.joined.on else source.span
         right = part.flow

@@ -186,18 +186,18 @@ class SelectTranslator:
 
     def totals(self) -> dict[ast.Total, str | None]:
         """Every aggregate once, with the name it should have if it is a column as it is."""
-        found: dict[ast.Total, str | None] = {}
+        totals: dict[ast.Total, str | None] = {}
         query = self.query
         for number, item in enumerate(query.items, 1):
             if isinstance(item, ast.Item):
                 if isinstance(item.value, ast.Total):
-                    found.setdefault(item.value, self.name_of(item, number))
-                found.update({t: found.get(t) for t in totals_in(item.value)})
+                    totals.setdefault(item.value, self.name_of(item, number))
+                totals.update({t: totals.get(t) for t in totals_in(item.value)})
         others = [query.having] if query.having is not None else []
         others += [o.value for o in query.limit.order] if query.limit else []
         for one in others:
-            found.update({t: found.get(t) for t in totals_in(one)})
-        return found
+            totals.update({t: totals.get(t) for t in totals_in(one)})
+        return totals
 
     # --- the select list ---
 
@@ -205,23 +205,23 @@ class SelectTranslator:
         self, flow: Flow, names: Names, replacing: Replacing, *, is_grouped: bool
     ) -> list[Wanted]:
         """The columns of the select list; all that are wrong are told."""
-        found: list[Wanted] = []
+        columns: list[Wanted] = []
         is_faulty = False
         for number, item in enumerate(self.query.items, 1):
             try:
                 if isinstance(item, ast.Star):
-                    found += self.starred(item, flow, names, is_grouped=is_grouped)
+                    columns += self.starred(item, flow, names, is_grouped=is_grouped)
                     continue
                 term = term_of(item.value, names, flow.schema, self.faults, replacing=replacing)
                 is_untyped = is_null(item.value, names, replacing)
-                found.append(Wanted(self.name_of(item, number), term, is_untyped))
+                columns.append(Wanted(self.name_of(item, number), term, is_untyped))
             except Stop:
                 is_faulty = True
         if is_faulty:
             raise Stop
-        found = self.told_apart(found)
-        self.check_names(found)
-        return found
+        columns = self.told_apart(columns)
+        self.check_names(columns)
+        return columns
 
     def check_list(self, names: Names, schema: Schema) -> None:
         """A list that nobody looks at, as after EXISTS, must be right all the same."""

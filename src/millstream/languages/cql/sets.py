@@ -39,14 +39,14 @@ class SetOperation:
         """EXCEPT and INTERSECT: the rows of the left that the right has not, or has."""
         query, prefix, span = self.query, self.prefix, self.query.span
         once = self.builder.add(Distinct(), left, name=f"{prefix}_distinct", span=span)
-        found = self.builder.hidden("found")
+        flag = self.builder.hidden("found")
         is_kept = query.kind == "intersect"
         on = tuple((n, n) for n in left.schema.names)
         looked = self.builder.add(
-            Lookup(found, on, nulls_match=True), once, right, name=f"{prefix}_lookup", span=span,
+            Lookup(flag, on, nulls_match=True), once, right, name=f"{prefix}_lookup", span=span,
             is_monotone=is_kept and left.is_monotone and right.is_monotone,
         )  # fmt: skip
-        answer: Term = Column(found, BOOLEAN)
+        answer: Term = Column(flag, BOOLEAN)
         condition = answer if is_kept else Call("not", (answer,), BOOLEAN)
         kept = self.builder.add(Filter(condition), looked, name=f"{prefix}_{query.kind}", span=span)
         names = {n: n for n in left.schema.names}

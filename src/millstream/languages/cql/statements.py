@@ -227,18 +227,18 @@ class _StatementReader:
             if not cursor.take(","):
                 break
         cursor.require(")", 'a comma or ")"')
-        found = ast.Declaration(name, is_relation, tuple(columns))
+        declared = ast.Declaration(name, is_relation, tuple(columns))
         given: set[str] = set()
         while not cursor.is_done and has_options:
             if cursor.text() in given:
                 cursor.fail(f"{cursor.text().upper()} is said twice")
             given.add(cursor.text())
-            found = self.option(cursor, found, keys)
+            declared = self.option(cursor, declared, keys)
         if not cursor.is_done or (keys and not has_options):
             cursor.fail("a vtable only names the columns of the vquery before it")
-        found = replace(found, key=tuple(keys))
-        self.check(found)
-        return found
+        declared = replace(declared, key=tuple(keys))
+        self.check(declared)
+        return declared
 
     def column(self, cursor: Cursor, keys: list[ast.Word]) -> ast.Declared:
         name = cursor.word("a column")
@@ -258,59 +258,64 @@ class _StatementReader:
         return True
 
     def option(
-        self, cursor: Cursor, found: ast.Declaration, keys: list[ast.Word]
+        self, cursor: Cursor, declared: ast.Declaration, keys: list[ast.Word]
     ) -> ast.Declaration:
         if self.key(cursor, keys):
-            return found
+            return declared
         if cursor.take("time") or cursor.take("timestamp"):
             cursor.take("by")
-            return replace(found, time=cursor.word("the column of the event time"))
+            return replace(declared, time=cursor.word("the column of the event time"))
         if cursor.take("slack"):
-            return replace(found, slack=cursor.duration("a slack"))
+            return replace(declared, slack=cursor.duration("a slack"))
         if cursor.take("heartbeat"):
             cursor.take("every")
             span = cursor.span()
             every = cursor.duration("a heartbeat")
             if every < 1:
                 cursor.fail("a heartbeat must be longer than nothing", span)
-            return replace(found, heartbeat=every)
+            return replace(declared, heartbeat=every)
         if cursor.take("from") or cursor.take("source"):
-            return replace(found, source=cursor.string("a file in quotes"))
+            return replace(declared, source=cursor.string("a file in quotes"))
         cursor.take("read")
         if cursor.take("once"):
-            return replace(found, is_read_once=True)
+            return replace(declared, is_read_once=True)
         cursor.expected("an option or the end", f"options are: {_OPTIONS}")
 
-    def check(self, found: ast.Declaration) -> None:
+    def check(self, declared: ast.Declaration) -> None:
         """Options that contradict each other."""
 
         def fail(message: str, span: Span, hint: str | None = None) -> None:
             self.faults.append(Fault(message, span, hint))
 
-        names = [c.name.name for c in found.columns]
-        for number, column in enumerate(found.columns):
+        names = [c.name.name for c in declared.columns]
+        for number, column in enumerate(declared.columns):
             if column.name.name in names[:number]:
                 fail(f'there are two columns "{column.name.name}"', column.name.span)
-        for key in found.key:
+        for key in declared.key:
             if key.name not in names:
-                hint = f"{found.name.name} has: {listing(names)}. {suggest(key.name, names) or ''}"
+                hint = (
+                    f"{declared.name.name} has: {listing(names)}. {suggest(key.name, names) or ''}"
+                )
                 fail(f'unknown column "{key.name}"', key.span, hint.strip())
-        if found.key and not found.is_relation:
-            fail("a stream has no key: its rows are never replaced", found.key[0].span,
+        if declared.key and not declared.is_relation:
+            fail("a stream has no key: its rows are never replaced", declared.key[0].span,
                  "declare a relation, or use [Partition By key Rows 1]")  # fmt: skip
         timed = next(
-            (c for c in found.columns if found.time and c.name.name == found.time.name), None
+            (c for c in declared.columns if declared.time and c.name.name == declared.time.name),
+            None,
         )
         if timed is not None and timed.type not in (TIME, INTEGER):
-            assert found.time is not None
+            assert declared.time is not None
             fail(f'"{timed.name.name}" is a {timed.type}, but an event time must be a time',
-                 found.time.span)  # fmt: skip
-        if found.is_read_once and not found.is_relation:
-            fail("only a relation can be read once", found.name.span)
-        if found.is_read_once and found.time is not None:
-            fail("a relation that is read once has no times", found.time.span)
-        if found.is_read_once and (found.slack or found.heartbeat):
-            fail("a relation that is read once has neither slack nor heartbeats", found.name.span)
+                 declared.time.span)  # fmt: skip
+        if declared.is_read_once and not declared.is_relation:
+            fail("only a relation can be read once", declared.name.span)
+        if declared.is_read_once and declared.time is not None:
+            fail("a relation that is read once has no times", declared.time.span)
+        if declared.is_read_once and (declared.slack or declared.heartbeat):
+            fail(
+                "a relation that is read once has neither slack nor heartbeats", declared.name.span
+            )
 
 
 def _destination(cursor: Cursor) -> str | None:

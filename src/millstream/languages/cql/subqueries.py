@@ -126,20 +126,20 @@ class Lookups:
             name = f"{self.prefix}_known"
             rows = self.builder.add(Filter(known), rows, name=name, span=span)
         compared = [*ties, *((operand.term, value) for operand, value in asked)]
-        flow, found = self._look(flow, inner, rows, compared, residual, span)
+        flow, is_in = self._look(flow, inner, rows, compared, residual, span)
         if only_truth:
-            return flow, found
+            return flow, is_in
         if len(asked) > 1:
             # A row is unknown if no part of it differs; none of these parts is true for sure.
             alike = [*residual, *(_may_equal(operand.term, value) for operand, value in asked)]
             flow, may_be = self._look(flow, inner, inner.flow, ties, alike, span)
-            return flow, _unless(found, may_be, span)
+            return flow, _unless(is_in, may_be, span)
         ((operand, value),) = asked
         name = f"{self.prefix}_nulls"
         nulls = self.builder.add(Filter(is_null(value)), inner.flow, name=name, span=span)
         flow, has_any = self._look(flow, inner, inner.flow, ties, residual, span)
         flow, has_null = self._look(flow, inner, nulls, ties, residual, span)
-        return flow, _with_nulls(found, operand.written, has_any, has_null, span)
+        return flow, _with_nulls(is_in, operand.written, has_any, has_null, span)
 
     def _look(
         self,
@@ -203,7 +203,7 @@ class Lookups:
 
 
 def _with_nulls(
-    found: syntax.Expression,
+    is_in: syntax.Expression,
     operand: syntax.Expression,
     has_any: syntax.Expression,
     has_null: syntax.Expression,
@@ -215,7 +215,7 @@ def _with_nulls(
         return syntax.Apply(function, args, span)
 
     is_unknown = apply("or", has_null, apply("and", apply("is_null", operand), has_any))
-    return _unless(found, is_unknown, span)
+    return _unless(is_in, is_unknown, span)
 
 
 def _unless(

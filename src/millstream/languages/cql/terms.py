@@ -72,13 +72,13 @@ def conjuncts(expression: ast.Expression | None) -> list[ast.Expression]:
 
 def tied_by_and(expressions: Iterable[ast.Expression]) -> ast.Expression | None:
     """The opposite of `conjuncts`."""
-    found: ast.Expression | None = None
+    tied: ast.Expression | None = None
     for one in expressions:
-        if found is None:
-            found = one
+        if tied is None:
+            tied = one
         else:
-            found = ast.Apply(ast.Word("and", one.span), (found, one), found.span.to(one.span))
-    return found
+            tied = ast.Apply(ast.Word("and", one.span), (tied, one), tied.span.to(one.span))
+    return tied
 
 
 def term_of(
@@ -136,10 +136,10 @@ def written(
     expression: ast.Expression, names: Names, faults: list[Fault], replacing: Replacing = nothing
 ) -> syntax.Expression:
     """The expression over columns of the queue, or `Stop` with the faults noted."""
-    found = _written(expression, names, faults, replacing)
-    if found is None:
+    rewritten = _written(expression, names, faults, replacing)
+    if rewritten is None:
         raise Stop
-    return found
+    return rewritten
 
 
 def _written(

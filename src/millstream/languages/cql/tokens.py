@@ -55,9 +55,9 @@ class Token:
 def tokens_of(source: Source) -> list[Token]:
     """All tokens of a text, or a `ParseError` where a quote or comment is never closed."""
     tokens: list[Token] = []
-    for found in _TOKEN.finditer(source.text):
-        kind, text = str(found.lastgroup), found[0]
-        span = Span(source, found.start(), found.end())
+    for match in _TOKEN.finditer(source.text):
+        kind, text = str(match.lastgroup), match[0]
+        span = Span(source, match.start(), match.end())
         if kind == "open":
             what = "comment" if text == "/*" else "quote"
             raise ParseError(Fault(f"this {what} is never closed", span))
@@ -125,8 +125,8 @@ class Cursor:
         word = self.text()
         if word in ABSENT:
             self.fail(f"{word.upper()} is not part of CQL", hint=ABSENT[word])
-        found = "the end" if self.is_done else f'"{self.tokens[self.at].text}"'
-        self.fail(f"expected {what}, found {found}", hint=hint)
+        got = "the end" if self.is_done else f'"{self.tokens[self.at].text}"'
+        self.fail(f"expected {what}, found {got}", hint=hint)
 
     # --- reading ---
 

@@ -279,15 +279,15 @@ class Translator:
 
     def parts(self, sources: Sequence[ast.Joined], prefix: str) -> list[Part]:
         """The sources of a FROM clause; the faults of all of them are noted."""
-        found: list[Part] = []
+        parts: list[Part] = []
         for number, joined in enumerate(sources, 1):
             try:
-                found.append(self.part(joined, f"{prefix}_from{number}", f"subquery{number}"))
+                parts.append(self.part(joined, f"{prefix}_from{number}", f"subquery{number}"))
             except Stop:
                 continue  # its fault is noted; the other sources are looked at too
-        if len(found) < len(sources):
+        if len(parts) < len(sources):
             raise Stop
-        return found
+        return parts
 
     def part(self, joined: ast.Joined, prefix: str, name: str) -> Part:
         """A source under its alias, or the name it is given."""
@@ -305,17 +305,17 @@ class Translator:
 
     def look_up(self, word: ast.Word) -> Known | None:
         """What has that name, by letter or else in any case."""
-        found = self.known.get(word.name)
-        if found is None and not word.is_quoted:
+        known = self.known.get(word.name)
+        if known is None and not word.is_quoted:
             loose = [k for n, k in self.known.items() if n.lower() == word.name.lower()]
-            found = loose[0] if len(loose) == 1 else None
-        return found
+            known = loose[0] if len(loose) == 1 else None
+        return known
 
     def find(self, word: ast.Word) -> Known:
-        found = self.look_up(word)
-        if found is None and not self.knows_all:
+        known = self.look_up(word)
+        if known is None and not self.knows_all:
             raise Stop
-        if found is None:
+        if known is None:
             near = suggest(word.name, self.known)
             hint = f"there are: {listing(self.known)}. {near or ''}".strip()
             if word.name in self.outputs:
@@ -325,7 +325,7 @@ class Translator:
                     "it is defined by this statement or by a later one; a view reads earlier ones"
                 )
             stop(self.faults, f'unknown stream or relation "{word.name}"', word.span, hint)
-        return found
+        return known
 
     def windowed(self, flow: Flow, source: ast.Named | ast.Nested, *, is_declared: bool) -> Flow:
         """The relation of a source: through its window, or the default one of a stream."""

@@ -33,21 +33,21 @@ class ConstantCells(Cells):
         return self.sheets.setdefault(name, Worksheet(name))
 
     def value(self, sheet: str, row: int, column: int) -> Scalar:
-        found = self.sheets.get(sheet)
-        return None if found is None else found.constants.get(key_of(row, column))
+        worksheet = self.sheets.get(sheet)
+        return None if worksheet is None else worksheet.constants.get(key_of(row, column))
 
     def window(self, sheet: str, row: int, column: int) -> Array:
         return Array(())
 
     def filled(self, area: Area) -> Iterator[tuple[int, int]]:
-        found = self.sheets.get(area.sheet)
-        if found is None:
+        worksheet = self.sheets.get(area.sheet)
+        if worksheet is None:
             return iter(())
-        return found.filled(area.top, area.left, area.bottom, area.right)
+        return worksheet.filled(area.top, area.left, area.bottom, area.right)
 
     def extent(self, sheet: str) -> tuple[int, int]:
-        found = self.sheets.get(sheet)
-        return (1, 1) if found is None else found.extent()
+        worksheet = self.sheets.get(sheet)
+        return (1, 1) if worksheet is None else worksheet.extent()
 
     def index(self, area: Area, *, is_to_last: bool = True) -> AreaIndex | None:
         """For areas in which all cells are constant; whoever keeps the others knows which."""

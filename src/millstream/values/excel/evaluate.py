@@ -258,14 +258,14 @@ def _name(node: Name, context: Context) -> Operand:
     for name, value in context.locals:
         if name == folded:
             return value  # type: ignore[no-any-return]
-    found = context.names.defined(node.name, node.sheet)
-    if found is None:
+    meaning = context.names.defined(node.name, node.sheet)
+    if meaning is None:
         raise Raised(NAME)
     if folded in context.names_open:
         raise Unsupported(f'the defined name "{node.name}" is defined by itself')
     inside = replace(context, names_open=(*context.names_open, folded))
     # A relative reference in a name is written as seen from A1.
-    return evaluate(shifted(found, context.row - 1, context.column - 1), inside)
+    return evaluate(shifted(meaning, context.row - 1, context.column - 1), inside)
 
 
 def _valued(node: Node, context: Context) -> Operand:
@@ -350,8 +350,8 @@ def _call(node: Call, context: Context) -> Operand:
     from millstream.values.excel.lambdas import call_of
     from millstream.values.excel.table import FUNCTIONS, SPECIAL, misuse, why_unknown
 
-    special, found = SPECIAL.get(node.function), FUNCTIONS.get(node.function)
-    if special is None and found is None:
+    special, spec = SPECIAL.get(node.function), FUNCTIONS.get(node.function)
+    if special is None and spec is None:
         own = _own_function(node.function, context)
         if own is not None:
             return call_of(own, node.arguments, context)
@@ -361,9 +361,9 @@ def _call(node: Call, context: Context) -> Operand:
         raise Unsupported(wrong)
     if special is not None:
         return special(context, node.arguments)
-    assert found is not None
+    assert spec is not None
     kept = _kept_aggregate(node, context)
-    return call(found, node.arguments, context) if kept is None else kept[0]
+    return call(spec, node.arguments, context) if kept is None else kept[0]
 
 
 def _own_function(name: str, context: Context) -> Any:
@@ -374,8 +374,8 @@ def _own_function(name: str, context: Context) -> Any:
     is_local = any(folded == known for known, _ in context.locals)
     if not is_local and context.names.defined(folded, context.sheet) is None:
         return None
-    found: Any = _name(Name(folded, context.sheet), context)
-    return found if isinstance(found, Lambda) else fail(VALUE)
+    function: Any = _name(Name(folded, context.sheet), context)
+    return function if isinstance(function, Lambda) else fail(VALUE)
 
 
 def _kept_aggregate(node: Call, context: Context) -> tuple[Scalar] | None:
@@ -390,13 +390,13 @@ def _kept_aggregate(node: Call, context: Context) -> tuple[Scalar] | None:
     return context.cells.aggregated(node.function, cell.sheet, cell.row, cell.column, others)
 
 
-def call(found: Spec, nodes: tuple[Node, ...], context: Context) -> Operand:
+def call(spec: Spec, nodes: tuple[Node, ...], context: Context) -> Operand:
     """Apply a function of the table to arguments that are still formulas."""
-    kinds = list(found.kinds_for(len(nodes)))
+    kinds = list(spec.kinds_for(len(nodes)))
     operands: list[Any] = []
     for number, (kind, node) in enumerate(zip(kinds, nodes, strict=True)):
         is_left_out = isinstance(node, Literal) and node.value is None
-        if is_left_out and found.defaults is not None and number >= found.least:
+        if is_left_out and spec.defaults is not None and number >= spec.least:
             operands.append(LEFT_OUT)
             continue
         inside = context.as_array() if kind == "a" else context
@@ -411,7 +411,7 @@ def call(found: Spec, nodes: tuple[Node, ...], context: Context) -> Operand:
             operands.append(raised.error)
     scalars = [k in SCALAR_KINDS for k in kinds]
     if not any(scalars):
-        result: Operand = _invoked(found, kinds, operands, context)
+        result: Operand = _invoked(spec, kinds, operands, context)
         return result
     places = [n for n, is_scalar in enumerate(scalars) if is_scalar]
 
@@ -419,20 +419,20 @@ def call(found: Spec, nodes: tuple[Node, ...], context: Context) -> Operand:
         filled = list(operands)
         for place, value in zip(places, values, strict=True):
             filled[place] = value
-        return _invoked(found, kinds, filled, context)
+        return _invoked(spec, kinds, filled, context)
 
     return lifted(with_scalars, [operands[n] for n in places], context)
 
 
-def _invoked(found: Spec, kinds: list[str], values: list[Any], context: Context) -> Any:
+def _invoked(spec: Spec, kinds: list[str], values: list[Any], context: Context) -> Any:
     arguments = [
-        _coerced(k, v, context) if v is not LEFT_OUT else found.defaults[n]  # type: ignore[index]
+        _coerced(k, v, context) if v is not LEFT_OUT else spec.defaults[n]  # type: ignore[index]
         for n, (k, v) in enumerate(zip(kinds, values, strict=True))
     ]
-    if found.wants_context:
+    if spec.wants_context:
         arguments.insert(0, context)
     try:
-        result = found.call(*arguments)
+        result = spec.call(*arguments)
     except ZeroDivisionError:
         raise Raised(DIV0) from None
     except ArithmeticError:
@@ -440,7 +440,7 @@ def _invoked(found: Spec, kinds: list[str], values: list[Any], context: Context)
     if type(result) is float:
         if not math.isfinite(result):
             raise Raised(NUM)
-        if found.gives_date and context.uses_1904:
+        if spec.gives_date and context.uses_1904:
             return result - OFFSET_1904
     return _with_numbers(result) if type(result) is Array else result
 

@@ -108,7 +108,7 @@ def unique(operand: Operand, by_column: Scalar = False, once: Scalar = False) ->
 
 
 def take(operand: Operand, rows: Scalar, columns: Scalar = None) -> Array:
-    found = _rows(operand)
+    lines = _rows(operand)
 
     def cut(count: Scalar, length: int) -> slice:
         if count is None:
@@ -117,30 +117,30 @@ def take(operand: Operand, rows: Scalar, columns: Scalar = None) -> Array:
         fail_if(n == 0, _CALC)
         return slice(0, n) if n > 0 else slice(max(0, length + n), length)
 
-    kept = found[cut(rows, len(found))]
+    kept = lines[cut(rows, len(lines))]
     return Array(tuple(r[cut(columns, len(r))] for r in kept))
 
 
 def drop(operand: Operand, rows: Scalar, columns: Scalar = None) -> Array:
-    found = _rows(operand)
+    lines = _rows(operand)
 
     def rest(count: Scalar, length: int) -> slice:
         n = 0 if count is None else int(to_number(count))
         fail_if(abs(n) >= length, _CALC)
         return slice(n, length) if n >= 0 else slice(0, length + n)
 
-    kept = found[rest(rows, len(found))]
+    kept = lines[rest(rows, len(lines))]
     return Array(tuple(r[rest(columns, len(r))] for r in kept))
 
 
 def _chosen_lines(rows: tuple[tuple[Scalar, ...], ...], numbers: tuple[Operand, ...]) -> list[int]:
-    found = []
+    chosen = []
     for operand in numbers:
         for value in table(operand).to_array().values():
             n = int(to_number(value))
             fail_if(n == 0 or abs(n) > len(rows), VALUE)
-            found.append(n - 1 if n > 0 else len(rows) + n)
-    return found
+            chosen.append(n - 1 if n > 0 else len(rows) + n)
+    return chosen
 
 
 def choose_rows(operand: Operand, *numbers: Operand) -> Array:

@@ -105,8 +105,8 @@ def modified_second_kind(x: float, order: float) -> float:
     n = _order(order, x)
     fail_if(x <= 0)
     with np.errstate(over="ignore"):
-        found = _tail(x, n, lambda t: _falling(x, n, t, 1.0, np.cosh) / 2)
-    return finite(found)
+        value = _tail(x, n, lambda t: _falling(x, n, t, 1.0, np.cosh) / 2)
+    return finite(value)
 
 
 BESSEL: Family = {

@@ -189,8 +189,8 @@ def modified_duration(
     settlement: float, maturity: float, rate: float, yearly: float, frequency: float,
     basis: float = 0.0,
 ) -> float:  # fmt: skip
-    found = duration(settlement, maturity, rate, yearly, frequency, basis)
-    return found / (1 + yearly / int(frequency))
+    macaulay = duration(settlement, maturity, rate, yearly, frequency, basis)
+    return macaulay / (1 + yearly / int(frequency))
 
 
 # --- securities without coupons ---------------------------------------------------------
@@ -302,8 +302,8 @@ def _bill_days(settlement: float, maturity: float) -> float:
 
 def bill_price(settlement: float, maturity: float, rate: float) -> float:
     _all_positive(rate)
-    found = 100 * (1 - rate * _bill_days(settlement, maturity) / 360)
-    return found if found > 0 else fail(NUM)
+    amount = 100 * (1 - rate * _bill_days(settlement, maturity) / 360)
+    return amount if amount > 0 else fail(NUM)
 
 
 def bill_yield(settlement: float, maturity: float, paid: float) -> float:

@@ -108,14 +108,14 @@ def _chosen(values: Operand, conditions: tuple[Operand, ...], *, same_shape: boo
     source = table(values)
     first = table(conditions[0])
     fail_if(same_shape and (first.height, first.width) != (source.height, source.width), VALUE)
-    found = []
+    chosen = []
     for i, j in _matching(conditions):
         value = _at(source, i, j)
         if type(value) is float:
-            found.append(value)
+            chosen.append(value)
         elif type(value) is ErrorValue:
             raise Raised(value)
-    return found
+    return chosen
 
 
 def _at(source: Table, i: int, j: int) -> Scalar:
@@ -127,14 +127,14 @@ def _at(source: Table, i: int, j: int) -> Scalar:
 
 def sum_if(operand: Operand, wanted: Scalar, values: Operand = None) -> float:
     source = operand if values is None else values
-    found = _chosen(source, (operand, wanted), same_shape=False)
-    return finite(sum_of(found, is_exact=has_window(operand)))
+    chosen = _chosen(source, (operand, wanted), same_shape=False)
+    return finite(sum_of(chosen, is_exact=has_window(operand)))
 
 
 def average_if(operand: Operand, wanted: Scalar, values: Operand = None) -> float:
     source = operand if values is None else values
-    found = _chosen(source, (operand, wanted), same_shape=False)
-    return _averaged(found, is_exact=has_window(operand))
+    chosen = _chosen(source, (operand, wanted), same_shape=False)
+    return _averaged(chosen, is_exact=has_window(operand))
 
 
 def _added(values: list[float], *, is_exact: bool) -> float:
@@ -160,8 +160,8 @@ def _ifs(finish: Callable[[list[float]], float]) -> Callable[..., float]:
 
 def _added_ifs(finish: Callable[..., float]) -> Callable[..., float]:
     def apply(values: Operand, *conditions: Operand) -> float:
-        found = _chosen(values, conditions, same_shape=True)
-        return finish(found, is_exact=has_window(values))
+        chosen = _chosen(values, conditions, same_shape=True)
+        return finish(chosen, is_exact=has_window(values))
 
     return apply
 
@@ -180,12 +180,12 @@ def _records(context: Context, database: Operand, field: Scalar, criteria: Opera
     heads = _heads(rows[0])
     place = None if field is None else _field(heads, field)
     tests = _tests(context, table(criteria), heads)
-    found = [
+    matches = [
         row
         for n, row in enumerate(rows[1:])
         if any(all(is_met(n, row) for is_met in test) for test in tests)
     ]
-    return [True if place is None else row[place] for row in found]
+    return [True if place is None else row[place] for row in matches]
 
 
 def _heads(row: tuple[Scalar, ...]) -> list[str]:
@@ -272,11 +272,11 @@ _SUBTOTALS: dict[int, Callable[..., float]] = {
 
 def subtotal(which: float, *operands: Operand) -> float:
     number = int(which)
-    found = _SUBTOTALS.get(number - 100 if number > 100 else number)
-    if found is None:
+    compute = _SUBTOTALS.get(number - 100 if number > 100 else number)
+    if compute is None:
         fail(VALUE)
     # Rows that a filter hides never count; those hidden by hand do, up to 11.
-    return found(*(_counted(o, by_filter=number <= 100) for o in operands))
+    return compute(*(_counted(o, by_filter=number <= 100) for o in operands))
 
 
 def _counted(operand: Operand, *, by_filter: bool, has_subtotals: bool = False) -> Operand:

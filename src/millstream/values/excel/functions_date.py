@@ -258,17 +258,17 @@ def _on_weekdays(function: Callable[..., float]) -> Callable[..., float]:
 
 
 def date_value(text: str) -> float:
-    found = moment_in_text(text.strip())
-    if found is None or (date_in_text(text.strip()) is None and found < 1):
+    moment = moment_in_text(text.strip())
+    if moment is None or (date_in_text(text.strip()) is None and moment < 1):
         fail(VALUE)
-    return float(math.floor(found))
+    return float(math.floor(moment))
 
 
 def time_value(text: str) -> float:
-    found = moment_in_text(text.strip())
-    if found is None:
-        found = time_in_text(text.strip())
-    return found % 1 if found is not None else fail(VALUE)
+    moment = moment_in_text(text.strip())
+    if moment is None:
+        moment = time_in_text(text.strip())
+    return moment % 1 if moment is not None else fail(VALUE)
 
 
 DATES: Family = {

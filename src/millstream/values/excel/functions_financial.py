@@ -112,9 +112,9 @@ def _cumulative(part: Callable[..., float]) -> Callable[..., float]:
 def _root(function: Callable[[float], float], guess: float) -> float:
     """A zero by Newton's method with a secant slope, from a guess and then from others."""
     for start in (guess, 0.1, 0.01, 0.5, -0.1, -0.5, 1.0, 2.0, -0.9):
-        found = _newton(function, start)
-        if found is not None:
-            return found
+        zero = _newton(function, start)
+        if zero is not None:
+            return zero
     fail(NUM)
 
 
@@ -181,9 +181,9 @@ def dated_value(rate_: float, flows: Operand, dates: Operand) -> float:
 
 
 def dated_rate(flows: Operand, dates: Operand, guess: float = 0.1) -> float:
-    found = _dated(flows, dates)
-    fail_if(not any(v > 0 for v, _ in found) or not any(v < 0 for v, _ in found))
-    return _root(lambda r: sum(v / (1 + r) ** years for v, years in found), guess)
+    payments = _dated(flows, dates)
+    fail_if(not any(v > 0 for v, _ in payments) or not any(v < 0 for v, _ in payments))
+    return _root(lambda r: sum(v / (1 + r) ** years for v, years in payments), guess)
 
 
 def modified_rate(flows: Operand, finance: float, reinvest: float) -> float:

@@ -154,12 +154,12 @@ def _looked_up(
     else:
         keys = values.part(0, 0, values.height, 1)
     if is_near:
-        found: int | None = approximate_place(wanted, keys)
+        position: int | None = approximate_place(wanted, keys)
     else:
-        found = exact_place(wanted, keys, wildcards=True)
-    if found is None:
+        position = exact_place(wanted, keys, wildcards=True)
+    if position is None:
         fail(NA)
-    return values.at(place, found) if by_row else values.at(found, place)
+    return values.at(place, position) if by_row else values.at(position, place)
 
 
 def _flag(value: Operand) -> bool:
@@ -359,8 +359,8 @@ def inverse(operand: Operand) -> Array:
     rows = _square(operand)
     size = len(rows)
     wide = [r + [float(i == j) for j in range(size)] for i, r in enumerate(rows)]
-    found, reduced = _reduced(wide)
-    fail_if(abs(found) < 1e-300)
+    determinant, reduced = _reduced(wide)
+    fail_if(abs(determinant) < 1e-300)
     return Array(tuple(tuple(finite(v) for v in r[size:]) for r in reduced))
 
 

@@ -168,10 +168,10 @@ def sum_of(values: list[float], *, is_exact: bool) -> float:
 
 def product(*operands: Operand) -> float:
     """From left to right, as Excel multiplies; over a window exactly, rounded once."""
-    found = [n for o in operands if o is not None for n in numbers(o)]
-    if not found:
+    factors = [n for o in operands if o is not None for n in numbers(o)]
+    if not factors:
         return 0.0
-    return finite(exact_product(found) if has_window(*operands) else math.prod(found))
+    return finite(exact_product(factors) if has_window(*operands) else math.prod(factors))
 
 
 def exact_product(values: list[float]) -> float:
@@ -206,9 +206,9 @@ def series(x: float, start: float, step: float, coefficients: Operand) -> float:
 
 
 def _naturals(operands: tuple[Operand, ...]) -> list[int]:
-    found = [whole(n) for n in numbers(*operands)]
-    fail_if(any(n < 0 for n in found))
-    return found
+    naturals = [whole(n) for n in numbers(*operands)]
+    fail_if(any(n < 0 for n in naturals))
+    return naturals
 
 
 def gcd(*operands: Operand) -> float:
@@ -216,8 +216,8 @@ def gcd(*operands: Operand) -> float:
 
 
 def lcm(*operands: Operand) -> float:
-    found = _naturals(operands)
-    return finite(float(math.lcm(*found))) if found else 0.0
+    naturals = _naturals(operands)
+    return finite(float(math.lcm(*naturals))) if naturals else 0.0
 
 
 def factorial(x: float) -> float:
@@ -271,9 +271,9 @@ def _as_float(n: int) -> float:
 
 
 def multinomial(*operands: Operand) -> float:
-    found = _naturals(operands)
+    naturals = _naturals(operands)
     result, chosen = 1, 0
-    for n in found:
+    for n in naturals:
         chosen += n
         fail_if(min(n, chosen - n) > _MOST_CHOSEN)
         result *= math.comb(chosen, n)
@@ -351,9 +351,9 @@ def arabic(text: str) -> float:
     letters = text.strip().upper()
     sign = -1 if letters.startswith("-") else 1
     values = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
-    found = [values[c] if c in values else fail(VALUE) for c in letters.removeprefix("-")]
-    following = [*found[1:], 0][: len(found)]
-    result = sum(-a if a < b else a for a, b in zip(found, following, strict=True))
+    digits = [values[c] if c in values else fail(VALUE) for c in letters.removeprefix("-")]
+    following = [*digits[1:], 0][: len(digits)]
+    result = sum(-a if a < b else a for a, b in zip(digits, following, strict=True))
     return float(sign * result)
 
 

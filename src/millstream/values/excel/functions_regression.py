@@ -72,12 +72,12 @@ def _fitted(ys: Matrix, xs: Matrix, *, has_constant: bool) -> _Fit:
     parts = basis.T @ wanted
     inverse = _inverse(triangle)
     rest = wanted - basis @ parts
-    found, errors = np.zeros((2, columns.shape[1]), np.longdouble)
-    found[kept] = inverse @ parts
+    slopes, errors = np.zeros((2, columns.shape[1]), np.longdouble)
+    slopes[kept] = inverse @ parts
     errors[kept] = np.sqrt((inverse**2).sum(axis=1))
     leverage = means[kept] @ inverse
     return _Fit(
-        tuple(map(float, found)), float(middle - means @ found), tuple(map(float, errors)),
+        tuple(map(float, slopes)), float(middle - means @ slopes), tuple(map(float, errors)),
         float(np.sqrt(1 / np.longdouble(len(flat)) + leverage @ leverage)),
         float(rest @ rest), float(wanted @ wanted), len(kept),
         len(flat) - len(kept) - has_constant,
@@ -109,12 +109,12 @@ def _orthogonal(columns: Matrix) -> tuple[list[int], Matrix, Matrix]:
 def _inverse(triangle: Matrix) -> Matrix:
     """That of an upper triangle; numpy's own knows no long floats."""
     size = len(triangle)
-    found = np.zeros((size, size), np.longdouble)
+    inverse = np.zeros((size, size), np.longdouble)
     for row in range(size - 1, -1, -1):
-        rest = -triangle[row, row + 1 :] @ found[row + 1 :]
+        rest = -triangle[row, row + 1 :] @ inverse[row + 1 :]
         rest[row] += 1
-        found[row] = rest / triangle[row, row]
-    return found
+        inverse[row] = rest / triangle[row, row]
+    return inverse
 
 
 def linest(

@@ -60,11 +60,11 @@ def f_test(first: Operand, second: Operand) -> float:
 
 
 def chi_test(actual: Operand, expected: Operand) -> float:
-    found, wanted = table(actual), table(expected)
-    rows, columns = found.height, found.width
+    observed, wanted = table(actual), table(expected)
+    rows, columns = observed.height, observed.width
     fail_if(rows * columns == 1, NA)
     total = 0.0
-    for seen, likely in zip(*pairs(found, wanted), strict=True):
+    for seen, likely in zip(*pairs(observed, wanted), strict=True):
         fail_if(likely == 0, DIV0)
         total += (seen - likely) ** 2 / likely
     degrees = (rows - 1) * (columns - 1) or max(rows, columns) - 1

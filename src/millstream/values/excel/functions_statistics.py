@@ -48,13 +48,13 @@ def _sum(values: list[float]) -> float:
 
 
 def count(*operands: Operand) -> float:
-    found = 0
+    total = 0
     for operand in operands:
         if isinstance(operand, Tables):
-            found += sum(1 for v in operand.given() if type(v) is float)
+            total += sum(1 for v in operand.given() if type(v) is float)
         else:
-            found += _counts(operand)
-    return float(found)
+            total += _counts(operand)
+    return float(total)
 
 
 def _counts(value: Scalar) -> bool:
@@ -331,10 +331,10 @@ def pairs(first: Operand, second: Operand) -> tuple[list[float], list[float]]:
     fail_if(len(one) != len(other), NA)
     for value in (*one, *other):
         checked(value)  # an error matters, even beside an empty cell
-    found = [
+    both = [
         (a, b) for a, b in zip(one, other, strict=True) if type(a) is float and type(b) is float
     ]
-    return [a for a, _ in found], [b for _, b in found]
+    return [a for a, _ in both], [b for _, b in both]
 
 
 def _products(xs: list[float], ys: list[float]) -> float:

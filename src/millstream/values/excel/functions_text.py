@@ -221,29 +221,29 @@ def _around(
     fail_if(which == 0 or abs(which) > max(len(text), 1), VALUE)
     if all(to_text(v) == "" for v in scalars(mark)):
         return ("", text) if which > 0 else (text, "")
-    found = [m.span() for m in _pattern(mark, is_folded=bool(mode)).finditer(text)]
+    spans = [m.span() for m in _pattern(mark, is_folded=bool(mode)).finditer(text)]
     if end:
-        found = [*found, (len(text), len(text))] if which > 0 else [(0, 0), *found]
-    place = int(which) - 1 if which > 0 else len(found) + int(which)
-    if not 0 <= place < len(found):
+        spans = [*spans, (len(text), len(text))] if which > 0 else [(0, 0), *spans]
+    place = int(which) - 1 if which > 0 else len(spans) + int(which)
+    if not 0 <= place < len(spans):
         return None
-    return text[: found[place][0]], text[found[place][1] :]
+    return text[: spans[place][0]], text[spans[place][1] :]
 
 
 def text_before(
     text: str, mark: Operand, which: float = 1.0, mode: float = 0.0, end: float = 0.0,
     otherwise: Scalar = NA,
 ) -> Scalar:  # fmt: skip
-    found = _around(text, mark, which, mode, end)
-    return found[0] if found else otherwise
+    around = _around(text, mark, which, mode, end)
+    return around[0] if around else otherwise
 
 
 def text_after(
     text: str, mark: Operand, which: float = 1.0, mode: float = 0.0, end: float = 0.0,
     otherwise: Scalar = NA,
 ) -> Scalar:  # fmt: skip
-    found = _around(text, mark, which, mode, end)
-    return found[1] if found else otherwise
+    around = _around(text, mark, which, mode, end)
+    return around[1] if around else otherwise
 
 
 def text_split(

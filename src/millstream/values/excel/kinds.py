@@ -145,8 +145,8 @@ def _with_names(bound: tuple[syntax.Node, ...], lookup: Lookup) -> Lookup:
     def with_names(node: Reference) -> Kinds:
         if not isinstance(node, syntax.Name):
             return lookup(node)
-        found = known.get(node.name.casefold())
-        return lookup(node) if found is None else found
+        kinds = known.get(node.name.casefold())
+        return lookup(node) if kinds is None else kinds
 
     for name, value in zip(bound[::2], bound[1::2], strict=True):
         if isinstance(name, syntax.Name):

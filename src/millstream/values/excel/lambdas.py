@@ -58,8 +58,8 @@ def _lambda(context: Context, nodes: tuple[Node, ...]) -> Operand:
 
 
 def _function(node: Node, context: Context) -> Lambda:
-    found: Any = evaluate(node, context)
-    return found if isinstance(found, Lambda) else fail(VALUE)
+    function: Any = evaluate(node, context)
+    return function if isinstance(function, Lambda) else fail(VALUE)
 
 
 def _operand(node: Node, context: Context) -> Operand:
@@ -81,10 +81,10 @@ def _called(context: Context, nodes: tuple[Node, ...]) -> Operand:
 def _element(function: Lambda, context: Context, *values: Operand) -> Scalar:
     """What a function gives for one element: one value, which may be an error."""
     try:
-        found: Any = function(context, *values)
-        if isinstance(found, Lambda) or (isinstance(found, Array) and len(found.rows) != 1):
+        answer: Any = function(context, *values)
+        if isinstance(answer, Lambda) or (isinstance(answer, Array) and len(answer.rows) != 1):
             return CALC
-        value = one_value(found, context)
+        value = one_value(answer, context)
     except Raised as raised:
         return raised.error
     return 0.0 if value is None else value

@@ -47,16 +47,16 @@ class Recalculation(Cells):
             return worksheet.constants[key]
         if key not in worksheet.formulas and key not in worksheet.spilled:
             return None
-        found = self.computed.get((sheet, key))
-        if found is None:
+        computed = self.computed.get((sheet, key))
+        if computed is None:
             if (sheet, key) in self.open:
                 raise self._circular(sheet, key)
             self.open.add((sheet, key))
-            found = self._compute(sheet, key)
+            computed = self._compute(sheet, key)
             self.open.discard((sheet, key))
-        if isinstance(found, MillstreamError):
-            raise found
-        return found
+        if isinstance(computed, MillstreamError):
+            raise computed
+        return computed
 
     def window(self, sheet: str, row: int, column: int) -> Array:
         raise Unsupported("a window needs a stream that feeds it")

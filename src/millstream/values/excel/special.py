@@ -174,17 +174,17 @@ def _local(name: str) -> str:
 
 def _truths(name: str, operands: tuple[Operand, ...]) -> list[bool]:
     """Texts and empty cells of references are passed over; there must be something left."""
-    found: list[bool] = []
+    truths: list[bool] = []
     for operand in operands:
         if isinstance(operand, Tables):
             for value in operand.given():
                 if type(value) is ErrorValue:
                     raise Raised(value)
                 if type(value) is not str:
-                    found.append(bool(value))
+                    truths.append(bool(value))
         else:
-            found.append(to_boolean(operand))
-    return found or fail(VALUE)
+            truths.append(to_boolean(operand))
+    return truths or fail(VALUE)
 
 
 LOGIC: Family = {
@@ -201,10 +201,10 @@ LOGIC: Family = {
 
 
 def _reference(nodes: tuple[Node, ...], context: Context) -> Area:
-    found = evaluate(nodes[0], context)
-    if isinstance(found, Union):
-        return found.areas[0]
-    return found if isinstance(found, Area) else fail(VALUE)
+    operand = evaluate(nodes[0], context)
+    if isinstance(operand, Union):
+        return operand.areas[0]
+    return operand if isinstance(operand, Area) else fail(VALUE)
 
 
 def _row(context: Context, nodes: tuple[Node, ...]) -> Operand:
@@ -236,8 +236,8 @@ def _columns(context: Context, nodes: tuple[Node, ...]) -> Operand:
 
 
 def _areas(context: Context, nodes: tuple[Node, ...]) -> Operand:
-    found = evaluate(nodes[0], context)
-    return float(len(found.areas)) if isinstance(found, Union) else 1.0
+    operand = evaluate(nodes[0], context)
+    return float(len(operand.areas)) if isinstance(operand, Union) else 1.0
 
 
 def _is_reference(context: Context, nodes: tuple[Node, ...]) -> Operand:
@@ -245,8 +245,8 @@ def _is_reference(context: Context, nodes: tuple[Node, ...]) -> Operand:
 
 
 def _single(context: Context, nodes: tuple[Node, ...]) -> Operand:
-    found = evaluate(nodes[0], context)
-    return intersected(found, context) if isinstance(found, Area) else one_value(found, context)
+    value = evaluate(nodes[0], context)
+    return intersected(value, context) if isinstance(value, Area) else one_value(value, context)
 
 
 def _is_formula(context: Context, nodes: tuple[Node, ...]) -> Operand:

@@ -87,11 +87,11 @@ class Worksheet:
     def columns(self) -> dict[int, list[int]]:
         """For every column that holds something, its rows in order."""
         if self._columns is None:
-            found: dict[int, set[int]] = {}
+            by_column: dict[int, set[int]] = {}
             for key in self.keys():
                 row, column = divmod(key, _STRIDE)
-                found.setdefault(column, set()).add(row)
-            self._columns = {c: sorted(rows) for c, rows in sorted(found.items())}
+                by_column.setdefault(column, set()).add(row)
+            self._columns = {c: sorted(rows) for c, rows in sorted(by_column.items())}
         return self._columns
 
     def extent(self) -> tuple[int, int]:
@@ -164,12 +164,12 @@ class Workbook:
 
     def tree(self, sheet: str, key: int) -> syntax.Node:
         """The tree of the formula in a cell; a `ParseError` with its place if there is none."""
-        found = self._trees.get((sheet, key))
-        if found is None:
-            found = self._parsed(sheet, key)
+        tree = self._trees.get((sheet, key))
+        if tree is None:
+            tree = self._parsed(sheet, key)
             if len(self._trees) < _KEPT_TREES:
-                self._trees[sheet, key] = found
-        return found
+                self._trees[sheet, key] = tree
+        return tree
 
     def _parsed(self, sheet: str, key: int) -> syntax.Node:
         formula = self.sheets[sheet].formulas[key]
