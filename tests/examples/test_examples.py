@@ -23,6 +23,8 @@ def test_example_gives_the_expected_output(
     folder: Path, engine: str, optimise: bool, tmp_path: Path
 ) -> None:
     compiled = program_of(folder)
+    if engine == "actors" and compiled.program.shared_variables():
+        pytest.skip("which message arrives first decides what comes out")
     outputs = {q: tmp_path / f"{q}.csv" for q in compiled.program.outputs}
     compiled.run(outputs=outputs, engine=engine, optimise=optimise)
     expected = {p.stem: table(p) for p in (folder / "expected").glob("*.csv")}

@@ -112,7 +112,10 @@ class Group:
                 value = self.lifted(Record(_generated(dict(row), generator)))
             except Exception:  # noqa: BLE001, S112 - it may be no function of all rows
                 continue
-            total = self.combined(total, value)
+            try:
+                total = self.combined(total, value)
+            except Exception:  # noqa: BLE001 - the laws, which are tried next, tell of it
+                total = value
             yield value if number % 2 else total
 
     def _tried(self, x: Any, y: Any, z: Any) -> Iterator[tuple[str, Any, Any]]:
