@@ -28,4 +28,7 @@ def agree_on_spark(
         partitions=chance.choice((1, 2, 4)), buckets=4, batch_bytes=300, optimise=optimise,
     )  # fmt: skip
     assert expected == {q: c.rows for q, c in collectors.items()}
-    assert expected_report.inputs == finished.report.inputs
+    for one in program.inputs:
+        # Readers of files reject rows without a key; what is given as a list is all read.
+        if not one.keys:
+            assert expected_report.inputs[one.name] == finished.report.inputs[one.name]
