@@ -38,14 +38,14 @@ demo: setup  ## run the main job on generated data and show the result
 	@$(BIN)/millstream demo
 
 test: setup  ## run every test except the long campaigns of `proof`
-	@$(BIN)/pytest -n $(WORKERS) -m 'not spark and not proof'
-	@$(BIN)/pytest -n $(WORKERS) -m 'spark and not proof'
+	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -m 'not spark and not proof'
+	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -m 'spark and not proof'
 
 test-fast: setup  ## run the tests for every minute of work: no Spark, under 60 s
-	@$(BIN)/pytest -q -n $(WORKERS) -m 'not spark and not slow and not proof'
+	@$(BIN)/pytest -q -n $(WORKERS) --dist worksteal -m 'not spark and not slow and not proof'
 
 test-spark: setup  ## run the tests that start Spark
-	@$(BIN)/pytest -n $(WORKERS) -m 'spark and not proof'
+	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -m 'spark and not proof'
 
 proof: setup  ## run the long campaigns
 	@$(BIN)/pytest -m proof --hypothesis-profile searching
