@@ -68,7 +68,8 @@ def kernels() -> set[str]:
     names: set[str] = set()
     for module in modules:
         members = vars(importlib.import_module(module.name)).values()
-        classes = [m for m in members if inspect.isclass(m) and m is not Kernel]
+        classes = [m for m in members if inspect.isclass(m) and not inspect.isabstract(m)]
+        classes = [c for c in classes if c is not Kernel]
         names |= {c.__name__ for c in classes if hasattr(c, "process") and hasattr(c, "snapshot")}
     return names
 
