@@ -147,7 +147,7 @@ class Compiled:
                 return None  # its rows come once, and the run needs them
             if isinstance(source, (str, Path, Location)) and not _location(source).is_at_hand:
                 return None
-            return _plain_reader(by_name[name], source, None)
+            return _plain_reader(by_name[name], source)
 
         return [*self.oddities, *unmet(self.expected, opened)]
 
@@ -207,7 +207,7 @@ class Compiled:
 
         locations = self.locations(inputs)
         refuse_overlaps(locations, _located(outputs), is_following=is_following)
-        readers = self._readers(program, inputs, stopped if is_following else None)
+        readers = self._readers(program, inputs, is_following=is_following)
         types = program.queue_types()
         writers = {
             name: opened(_writer(name, outputs.get(name), types[name], is_following=is_following))
@@ -228,9 +228,12 @@ class Compiled:
         return job, writers
 
     def _readers(
-        self, program: Program, inputs: Mapping[str, Any], follow: Callable[[], bool] | None
+        self, program: Program, inputs: Mapping[str, Any], *, is_following: bool
     ) -> dict[str, Reader]:
-        return {one.name: _reader(one, self._input(one, inputs), follow) for one in program.inputs}
+        return {
+            one.name: _reader(one, self._input(one, inputs), is_following=is_following)
+            for one in program.inputs
+        }
 
     def locations(self, inputs: Mapping[str, Any]) -> dict[str, Location]:
         """Where inputs are, of those that are not given as rows."""
@@ -241,7 +244,7 @@ class Compiled:
         from millstream.engine.reference.feed import read_events
 
         given = dict(self.sources) | _checked(inputs or {}, self.program.input_names, "input")
-        job = Job(self.program, self._readers(self.program, given, None), {})
+        job = Job(self.program, self._readers(self.program, given, is_following=False), {})
         return read_events(job, Report.for_program(self.program))
 
     def _input(self, one: Input, inputs: Mapping[str, Any]) -> Any:
@@ -373,18 +376,18 @@ def _refuse_what_is_no_result(report: Report, job: Job) -> None:
         raise AllRejected(faults)
 
 
-def _reader(one: Input, given: Any, follow: Callable[[], bool] | None) -> Reader:
+def _reader(one: Input, given: Any, *, is_following: bool) -> Reader:
     """What a run that follows takes as it comes, and one that ends takes in time order."""
     from millstream.connectors.ordered import OrderedReader
 
-    reader = _plain_reader(one, given, follow)
+    reader = _plain_reader(one, given, is_following=is_following)
     location = _location(given) if isinstance(given, (str, Path, Location)) else None
-    if follow is not None or one.is_read_once or (location and location.is_in_order):
+    if is_following or one.is_read_once or (location and location.is_in_order):
         return reader
     return OrderedReader(reader, one, location)
 
 
-def _plain_reader(one: Input, given: Any, follow: Callable[[], bool] | None) -> Reader:
+def _plain_reader(one: Input, given: Any, *, is_following: bool = False) -> Reader:
     from millstream.connectors.memory import MemoryReader
     from millstream.connectors.read import open_reader
     from millstream.connectors.units import QuestionedReader, question_files
@@ -394,14 +397,12 @@ def _plain_reader(one: Input, given: Any, follow: Callable[[], bool] | None) -> 
         return QuestionedReader(reader, one, f'rows of "{one.name}"')
     location = _location(given)
     if location.path is None and not location.is_in_order:
-        return QuestionedReader(open_reader(location, one, follow=follow), one, "standard input")
+        return QuestionedReader(open_reader(location, one), one, "standard input")
     if location.is_at_hand:
         question_files(location, one)
-    if follow is not None and location.path is not None and not one.is_read_once:
-        from millstream.connectors.watch import Watcher
-
-        return Watcher(location, one, stopped=follow)
-    return open_reader(location, one, follow=follow)
+    if is_following and location.path is not None and not one.is_read_once:
+        return MemoryReader(one, ())  # engines look for files themselves, as they come
+    return open_reader(location, one)
 
 
 def _items_given(one: Input, rows: Iterable[Mapping[str, Value]]) -> Iterator[tuple[int, Row, int]]:
@@ -460,11 +461,11 @@ def _writer(name: str, given: OutputGiven | None, shape: Shape, *, is_following:
     if location.database is not None:
         from millstream.connectors.postgres import PostgresWriter
 
-        return PostgresWriter(location, name, shape, is_following=is_following)
+        return PostgresWriter(location, name, shape)
     if location.is_folder:
         from millstream.connectors.folder import FolderWriter
 
-        return FolderWriter(location, shape, is_following=is_following)
+        return FolderWriter(location, shape)
     if is_following and location.path is not None:
         return PartsWriter(location, shape)
     return open_writer(location, shape)

@@ -97,6 +97,19 @@ def test_languages_and_engines_never_import_each_other(path: Path) -> None:
             assert not is_apart, module
 
 
+def test_what_serves_all_launchers_knows_none_of_them() -> None:
+    """Batches, clock, manifest, state and delivery are the same whoever runs them."""
+    known = {
+        (str(path.relative_to(ROOT)), module)
+        for path in FILES
+        if (parts := path.relative_to(ROOT).parts)[0] == "engine" and parts[1] not in LAUNCHERS
+        for module in imports(path)
+        if module.split(".")[:2] == ["millstream", "engine"] and module.split(".")[2:3]
+        and module.split(".")[2] in LAUNCHERS
+    }  # fmt: skip
+    assert not known
+
+
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_heavy_packages_are_imported_only_at_home(path: Path) -> None:
     for module in imports(path):

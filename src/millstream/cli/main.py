@@ -109,11 +109,9 @@ def _add_run(commands: Commands, common: _Parser) -> None:
     run.add_argument("--schedule", metavar="S", help="of the reference: default or random:SEED")
     run.add_argument("--master", metavar="URL", help="of Spark (default: local[*,4])")
     run.add_argument(
-        "--checkpoint", metavar="DIR", help="of Spark: where a stopped run is taken up again"
+        "--checkpoint", metavar="DIR", help="where a run that was stopped is taken up again"
     )
-    run.add_argument(
-        "--rebuild", action="store_true", help="of Spark: compute all again from the input"
-    )
+    run.add_argument("--rebuild", action="store_true", help="compute all again from the input")
     run.add_argument("--ui", action="store_true", help="of Spark: its pages in a browser")
     run.add_argument("--no-optimise", action="store_true", help="run the program as it is written")
     run.add_argument(

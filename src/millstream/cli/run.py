@@ -64,8 +64,15 @@ def compiled_from(arguments: argparse.Namespace) -> api.Compiled:
     return compiled
 
 
+#: Which engines take an option.
+_OPTIONS = {
+    "master": ("spark",), "ui": ("spark",), "checkpoint": ("spark", "local"),
+    "rebuild": ("spark", "local"),
+}  # fmt: skip
+
+
 def _engine_options(arguments: argparse.Namespace, engine: str) -> dict[str, Any]:
-    """The options that only one engine has."""
+    """The options that not all engines have."""
     options: dict[str, Any] = {}
     if arguments.schedule:
         if engine != "reference":
@@ -73,10 +80,13 @@ def _engine_options(arguments: argparse.Namespace, engine: str) -> dict[str, Any
         from millstream.engine.reference.run import parse_schedule
 
         options["schedule"] = parse_schedule(arguments.schedule)
-    for name in ("master", "checkpoint", "rebuild", "ui"):
+    for name, engines in _OPTIONS.items():
         value = getattr(arguments, name)
-        if value and engine != "spark":
-            raise UsageError(f"only Spark takes --{name}", hint="leave out --engine")
+        if value and engine not in engines:
+            raise UsageError(
+                f"--engine {engine} does not take --{name}",
+                hint=f"it is for {listing(engines)}",
+            )
         if value:
             options[name] = value
     return options

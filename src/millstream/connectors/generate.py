@@ -6,8 +6,6 @@ the size of the chunks nor on which other columns there are.
 
 from __future__ import annotations
 
-import math
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
@@ -37,10 +35,6 @@ _FITTING: dict[Kind, tuple[str, ...]] = {
     Kind.DURATION: ("min", "max"),
 }
 _SKIPPED_ROWS = 65_536
-#: Seconds between looks at the clock: so few that rows come in batches, so many that a
-#: run stops soon after it is told to.
-_SHORTEST_WAIT = 0.1
-_LONGEST_WAIT = 1.0
 _DEFAULT_TEXTS = tuple("ABCDEFGH")
 
 
@@ -113,46 +107,6 @@ class GeneratorReader:
                 continue
             for first in range(0, rows, _SKIPPED_ROWS):
                 maker(random.random(min(_SKIPPED_ROWS, rows - first)))
-
-    def close(self) -> None:
-        """There is nothing to close."""
-
-
-class PacedReader:
-    """Mutable: gives generated rows when they are due, `rate` in a second of the clock.
-
-    What is due is given about ten times a second, until all has been given or `stopped`.
-    """
-
-    def __init__(
-        self,
-        reader: GeneratorReader,
-        rate: float,
-        stopped: Callable[[], bool],
-        *,
-        chunk_rows: int,
-        sleep: Callable[[float], object] = time.sleep,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._reader = reader
-        self._rate = rate
-        self._stopped = stopped
-        self._chunk_rows = chunk_rows
-        self._sleep = sleep
-        self._clock = clock
-
-    def chunks(self) -> Iterator[Chunk]:
-        started, given = self._clock(), 0
-        while self._reader.left and not self._stopped():
-            passed = self._clock() - started
-            due = math.floor(passed * self._rate) + 1 - given
-            if due <= 0:
-                wait = given / self._rate - passed
-                self._sleep(min(_LONGEST_WAIT, max(_SHORTEST_WAIT, wait)))
-                continue
-            count = min(due, self._chunk_rows, self._reader.left)
-            given += count
-            yield self._reader.take(count)
 
     def close(self) -> None:
         """There is nothing to close."""

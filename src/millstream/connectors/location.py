@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import enum
 import glob
+import os
 import re
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -75,6 +77,17 @@ class Location:
         return self.path is not None and elsewhere == (None, None, None)
 
     @property
+    def is_standard(self) -> bool:
+        """Whether this is standard input or output, perhaps kept in a file meanwhile."""
+        return _split_prefix(self.text)[1] == "-"
+
+    @property
+    def is_unsaid(self) -> bool:
+        """Whether only the files of this folder, perhaps those to come, tell their format."""
+        prefix, rest = _split_prefix(self.text)
+        return prefix is None and self.is_folder and format_of(rest.rstrip("/")) is None
+
+    @property
     def is_in_order(self) -> bool:
         """Whether rows can only come in their order: generated ones, and those Spark reads."""
         return self.generator is not None or self.native is not None
@@ -103,8 +116,14 @@ class Location:
         prefix, written = _split_prefix(self.text)
         return prefix or format_of(written.rstrip("/")) or Format.PARQUET
 
+    def of_file(self, path: Path) -> Location:
+        """The same for one of its files."""
+        return replace(self, format=format_of(path.name) or self.format) if self.is_unsaid else self
+
     def name_of(self, path: Path) -> str:
         """A file's name in messages: as the user would write it."""
+        if self.is_standard:
+            return "standard input"
         _, written = _split_prefix(self.text)
         if Path(written).is_absolute() or not path.is_relative_to(self.base):
             return str(path)
@@ -142,8 +161,9 @@ def parse_location(text: str, base: Path) -> Location:
 
 def format_of(name: str) -> Format | None:
     """The format that the ending of a file name tells."""
-    lowered = name.lower()
-    return next((f for e, f in _FORMAT_OF_ENDING.items() if lowered.endswith(e)), None)
+    _, *endings = name.lower().split(".")
+    last = endings[-2:] if endings[-1:] == ["gz"] else endings[-1:]
+    return _FORMAT_OF_ENDING.get(".".join(["", *last]))
 
 
 def _split_prefix(text: str) -> tuple[Format | None, str]:
@@ -177,14 +197,18 @@ def _format_in(folder: Path, text: str) -> Format:
 
     Whether files are needed is not known here: the folder may be for output.
     """
-    formats = {f for p in _visible(folder) if (f := format_of(p.name))}
-    if len(formats) > 1:
-        names = sorted(f.value for f in formats)
+    return _only_format((format_of(p.name) for p in _visible(folder)), text)
+
+
+def _only_format(formats: Iterable[Format | None], text: str) -> Format:
+    kinds = {f for f in formats if f is not None}
+    if len(kinds) > 1:
+        names = sorted(f.value for f in kinds)
         raise UsageError(
             f'the folder "{text}" holds files of several formats: {listing(names)}',
             hint=f"take one of them, such as {names[0]}:{text}",
         )
-    return formats.pop() if formats else Format.PARQUET
+    return kinds.pop() if kinds else Format.PARQUET
 
 
 def _visible(folder: Path) -> list[Path]:
@@ -193,6 +217,11 @@ def _visible(folder: Path) -> list[Path]:
 
 def files_now(location: Location) -> list[Path]:
     """The files there are at this moment, by name; perhaps none."""
+    return [Path(text) for text in file_names_now(location)]
+
+
+def file_names_now(location: Location) -> list[str]:
+    """The same as texts: a run that follows looks at all of them for every batch."""
     path = location.path
     assert path is not None, location
     if location.database is not None:
@@ -202,12 +231,25 @@ def files_now(location: Location) -> list[Path]:
             hint="millstream read shows its rows",
         )
     if path.is_dir():
-        paths = [p for p in _visible(path) if format_of(p.name) is location.format]
-    elif path.exists():
-        return [path]
-    else:
-        paths = [Path(name) for name in glob.glob(str(path), recursive=True)]  # noqa: PTH207 - takes absolute patterns
-    return sorted(p for p in paths if not p.is_dir())
+        return _names_in(path, location)
+    if path.exists():
+        return [str(path)]
+    names = glob.glob(str(path), recursive=True)  # noqa: PTH207 - takes absolute patterns
+    return sorted(
+        (name for name in names if not Path(name).is_dir()), key=lambda name: Path(name).parts
+    )
+
+
+def _names_in(folder: Path, location: Location) -> list[str]:
+    with os.scandir(folder) as entries:
+        formats = {
+            entry.path: format_of(entry.name)
+            for entry in entries
+            if entry.name[0] != "." and not entry.is_dir()
+        }
+    is_unsaid = location.is_unsaid
+    wanted = _only_format(formats.values(), location.text) if is_unsaid else location.format
+    return sorted(path for path, format_ in formats.items() if format_ is wanted)
 
 
 def matching_files(location: Location) -> list[Path]:

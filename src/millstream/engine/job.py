@@ -30,6 +30,8 @@ class Job:
     writers: Mapping[str, Writer]
     late_writers: Mapping[str, Writer] = field(default_factory=dict)
     on_rejected: Callable[[Sequence[Rejected]], None] | None = None
+    #: Whether files are looked for, and looked into, until the job is stopped. Readers of
+    #: files have no rows then.
     is_following: bool = False
     #: Asked between batches: whether to stop before the end.
     stopped: Callable[[], bool] = never
