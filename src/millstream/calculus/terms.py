@@ -34,7 +34,7 @@ def canonical(value: Value) -> Value:
 
 _PYTHON_TYPES: dict[Kind, type] = {
     Kind.NUMBER: float, Kind.INTEGER: int, Kind.TEXT: str, Kind.BOOLEAN: bool,
-    Kind.TIME: int, Kind.DURATION: int,
+    Kind.TIME: int, Kind.DURATION: int, Kind.INT32: int, Kind.SINGLE: float, Kind.BIT: int,
 }  # fmt: skip
 
 

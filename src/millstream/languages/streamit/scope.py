@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dataclasses
 from dataclasses import dataclass, field
 
 from millstream.calculus.procedures import ArrayOf, RecordOf, Shape
@@ -22,61 +22,51 @@ class Variable:
 
 @dataclass
 class Names:
-    """Mutable: the names of a block, those around it, and what a whole code has used.
-
-    Names of `outside` are those of the code in which an anonymous stream stands, or constants
-    of the program: what is used of them becomes a parameter.
-    """
+    """Mutable: the names of a block, those around it, and all that a code has used."""
 
     outer: Names | None = None
-    outside: Mapping[str, Variable] = field(default_factory=dict)
     own: dict[str, Variable] = field(default_factory=dict)
-    taken: set[str] = field(default_factory=set)
-    captured: dict[str, Variable] = field(default_factory=dict)
+    used: set[str] = field(default_factory=set)
 
     def inner(self) -> Names:
-        return Names(self, self.outside, {}, self.taken, self.captured)
+        return Names(self, {}, self.used)
 
     def declare(self, name: str, shape: Shape) -> Variable:
         """A new variable of this block; it may hide one of the same name around it."""
         unique, number = name, 2
-        while unique in self.taken:
+        while unique in self.used:
             unique, number = f"{name}_{number}", number + 1
-        self.taken.add(unique)
+        self.used.add(unique)
         self.own[name] = Variable(unique, shape)
         return self.own[name]
 
     def temporary(self, shape: Shape) -> Variable:
         """A variable that nobody has written; its name can be nobody's."""
-        number = sum(1 for name in self.taken if name.startswith("t$"))
-        name = f"t${number + 1}"
-        self.taken.add(name)
+        name = f"t${len(self.used)}"
+        self.used.add(name)
         return Variable(name, shape)
 
     def get(self, name: str) -> Variable | None:
-        scope: Names | None = self
-        while scope is not None:
-            if name in scope.own:
-                return scope.own[name]
-            scope = scope.outer
-        known = self.outside.get(name)
-        return None if known is None else self.capture(known)
-
-    def capture(self, variable: Variable) -> Variable:
-        """What lies outside, as a parameter; so do the variables that its sizes read."""
-        if variable.name not in self.captured:
-            for name in names_in(variable.shape):
-                around = next((v for v in self.outside.values() if v.name == name), None)
-                if around is not None:
-                    self.capture(around)
-            self.captured[variable.name] = variable
-            self.taken.add(variable.name)
-        return variable
+        if name in self.own or self.outer is None:
+            return self.own.get(name)
+        return self.outer.get(name)
 
     def visible(self) -> dict[str, Variable]:
         """All that a stream written here can see."""
-        around = {} if self.outer is None else self.outer.visible()
-        return {**self.outside, **around, **self.own}
+        return {**({} if self.outer is None else self.outer.visible()), **self.own}
+
+
+def mentioned(node: object) -> set[str]:
+    """The names that stand in a tree, whatever they are names of."""
+    if isinstance(node, ast.Name):
+        return {node.name}
+    if isinstance(node, tuple | list):
+        return set().union(*map(mentioned, node))
+    if isinstance(node, dict):
+        return mentioned(list(node.values()))
+    if dataclasses.is_dataclass(node) and not isinstance(node, Span):
+        return mentioned([getattr(node, f.name) for f in dataclasses.fields(node)])
+    return set()
 
 
 def names_in(shape: Shape) -> set[str]:

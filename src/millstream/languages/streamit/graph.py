@@ -1,0 +1,90 @@
+"""The graph of filters that a program builds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from millstream.calculus.procedures import Code, Shape
+from millstream.source import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """How many items a firing takes off, looks at and sends."""
+
+    pop: int = 0
+    peek: int = 0
+    push: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """An instance of a filter: its code, the arguments, and what each firing takes and gives.
+
+    `path` names the instance: the streams it stands in, from the outermost on.
+    """
+
+    path: str
+    code: Code
+    arguments: tuple[Any, ...]
+    taken: Shape | None
+    given: Shape | None
+    rates: Rates
+    first: Rates | None
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """How a split or a join deals items: to all (`duplicate`), or so many to each in turn."""
+
+    kind: Literal["duplicate", "roundrobin"]
+    counts: tuple[int, ...]
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    path: str
+    parts: tuple[Node, ...]
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class SplitJoin:
+    path: str
+    split: Weights
+    parts: tuple[Node, ...]
+    join: Weights
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Feedback:
+    """Outside comes first in `join` and `split`, the loop second."""
+
+    path: str
+    join: Weights
+    body: Node
+    loop: Node
+    split: Weights
+    enqueued: tuple[Any, ...]
+    span: Span = field(compare=False)
+
+
+Node = Filter | Pipeline | SplitJoin | Feedback
+
+
+def filters_of(node: Node) -> Iterator[Filter]:
+    """All filters, in the order of the text."""
+    match node:
+        case Filter():
+            yield node
+        case Pipeline(_, parts) | SplitJoin(_, _, parts):
+            for part in parts:
+                yield from filters_of(part)
+        case Feedback(_, _, body, loop):
+            yield from filters_of(body)
+            yield from filters_of(loop)
