@@ -498,10 +498,12 @@ class RoundRobinJoin(Function):
     """`weights[0]` items of the first input, then of the second, and so on.
 
     An item leaves at the time at which its turn has come: its own time or that of the
-    item before it, whichever is later.
+    item before it, whichever is later. What is `enqueued` was there from the beginning, and
+    takes the time of what comes before it: rows by the number of the input.
     """
 
     weights: tuple[int, ...] = ()
+    enqueued: tuple[tuple[Row, ...], ...] = ()
     input_count: ClassVar[int | None] = None
     acts_at_once: ClassVar[bool] = True
 

@@ -63,31 +63,43 @@ class Wiring:
     ) -> Queue:
         """One operator more, with private variables as it needs them."""
         (type_,) = function.output_types(tuple(i.type for i in inputs), 1)
-        output = self.fresh(name)
-        count = function.state_count(len(inputs))
-        state = tuple(self.fresh_variable(output) for _ in range(count))
-        self._place(function, inputs, output, state, origin)
-        return Queue(output, type_)
+        output = Queue(self.fresh(name), type_)
+        self.connect(function, inputs, (output,), origin)
+        return output
+
+    def connect(
+        self, function: Function, inputs: tuple[Queue, ...], outputs: tuple[Queue, ...],
+        origin: Span | None = None, state: tuple[str, ...] = (),
+    ) -> None:  # fmt: skip
+        """An operator between queues that may be connected elsewhere later, as in a cycle.
+
+        `state` are names for its first private variables; the others get one of their own.
+        """
+        count = function.state_count(len(inputs)) - len(state)
+        base = outputs[0].name if outputs else function.name
+        named = tuple(self.fresh_variable(name) for name in state)
+        named += tuple(self.fresh_variable(base) for _ in range(count))
+        self._place(function, inputs, tuple(q.name for q in outputs), named, origin)
 
     def fold(self, function: Fold, given: Queue, variable: Variable, name: str) -> Queue:
         """A fold over one declared variable."""
         (type_,) = function.output_types((given.type,), 1)
         output = self.fresh(name)
         self.variables.append(variable)
-        self._place(function, (given,), output, (variable.name,), None)
+        self._place(function, (given,), (output,), (variable.name,), None)
         return Queue(output, type_)
 
     def _place(
         self,
         function: Function,
         inputs: tuple[Queue, ...],
-        output: str,
+        outputs: tuple[str, ...],
         state: tuple[str, ...],
         origin: Span | None,
     ) -> None:
         queues = tuple(i.name for i in inputs)
         origin = origin or self.origin
-        self.operators.append(Operator(function, queues, (output,), state, state, origin))
+        self.operators.append(Operator(function, queues, outputs, state, state, origin))
 
     def columns(
         self, flow: Queue, names: Mapping[str, str], name: str, origin: Span | None = None
@@ -116,7 +128,7 @@ class Wiring:
             replace(
                 op,
                 inputs=tuple(names[q].pop(1) for q in op.inputs),
-                outputs=tuple(names[q][0] for q in op.outputs),
+                outputs=tuple(names[q][0] if q in names else q for q in op.outputs),
             )
             for op in operators
         ]
@@ -156,11 +168,15 @@ def _fresh(wanted: str, taken: set[str]) -> str:
 
 
 def _needed(operators: list[Operator], wanted: set[str]) -> list[Operator]:
-    """The operators that some queues depend on, in their order; producers come first in it."""
-    needed = set(wanted)
-    kept: list[Operator] = []
-    for op in reversed(operators):
-        if needed & set(op.outputs):
-            needed |= set(op.inputs)
-            kept.append(op)
-    return kept[::-1]
+    """The operators that some queues depend on, in their order; there may be cycles."""
+    makers = {queue: op for op in operators for queue in op.outputs}
+    needed: set[str] = set()
+    waiting = list(wanted)
+    while waiting:
+        queue = waiting.pop()
+        if queue in needed:
+            continue
+        needed.add(queue)
+        if queue in makers:
+            waiting += makers[queue].inputs
+    return [op for op in operators if needed.intersection(op.outputs)]

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 from millstream.calculus.procedures import ArrayOf, Code, RecordOf, Shape
 from millstream.calculus.terms import Literal, Term
+from millstream.calculus.work import Rates
 from millstream.errors import CheckError, suggest
 from millstream.languages.streamit import ast
 from millstream.languages.streamit.graph import (
@@ -19,7 +20,6 @@ from millstream.languages.streamit.graph import (
     Filter,
     Node,
     Pipeline,
-    Rates,
     SplitJoin,
     Weights,
 )

@@ -7,16 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from millstream.calculus.procedures import Code, Shape
+from millstream.calculus.work import Rates
 from millstream.source import Span
-
-
-@dataclass(frozen=True, slots=True)
-class Rates:
-    """How many items a firing takes off, looks at and sends."""
-
-    pop: int = 0
-    peek: int = 0
-    push: int = 0
 
 
 @dataclass(frozen=True, slots=True)
