@@ -6,7 +6,7 @@ so that anonymous streams need no types.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -157,7 +157,7 @@ class _Builder:
             self.fail(f"there are two programs: {both} are void->void", whole[1].span)
         if whole:
             return whole[0]
-        added = _instances(streams)
+        added = {name for s in streams for name in _instances(s) if name != s.name}
         alone = [s for s in streams if s.name not in added]
         if len(alone) != 1:
             names = ", ".join(str(s.name) for s in alone) or "none"
@@ -378,8 +378,8 @@ def _built_in(instance: ast.Instance) -> ast.Stream | None:
     return _identity(instance.span) if instance.name == "Identity" else None
 
 
-def _instances(streams: Sequence[ast.Stream]) -> set[str]:
-    """The streams that are added somewhere."""
+def _instances(stream: ast.Stream) -> set[str]:
+    """The streams that are added somewhere in one."""
     names: set[str] = set()
 
     def look(node: object) -> None:
@@ -392,7 +392,7 @@ def _instances(streams: Sequence[ast.Stream]) -> set[str]:
             for name in node.__dataclass_fields__:
                 look(getattr(node, name))
 
-    look(tuple(streams))
+    look(stream)
     return names
 
 
