@@ -116,11 +116,16 @@ class Compiled:
         )  # fmt: skip
 
     def with_units(self, units: Mapping[str, str] | str) -> Compiled:
-        """What numbers count in the columns of times of inputs, or of all: s, ms, us or ns."""
+        """What numbers count in the columns of times of inputs, or of all: s, ms, us or ns.
+
+        As a text it is a unit, or `NAME=UNIT` as on the command line.
+        """
         from millstream.connectors.units import check_unit
 
         if isinstance(units, str):
-            units = dict.fromkeys(self.program.input_names, units)
+            name, equals, unit = units.rpartition("=")
+            names = (name,) if equals else self.program.input_names
+            units = dict.fromkeys(names, unit)
         given = _checked(units, self.program.input_names, "input")
         inputs = tuple(
             replace(one, unit=check_unit(given[one.name])) if one.name in given else one
@@ -199,7 +204,7 @@ class Compiled:
             stack.push(_closing(writer, is_aside=is_aside))
             return writer
 
-        locations = _located({one.name: self._input(one, inputs) for one in program.inputs})
+        locations = self.locations(inputs)
         refuse_overlaps(locations, _located(outputs), is_following=is_following)
         readers = self._readers(program, inputs, stopped if is_following else None)
         types = program.queue_types()
@@ -225,6 +230,10 @@ class Compiled:
         self, program: Program, inputs: Mapping[str, Any], follow: Callable[[], bool] | None
     ) -> dict[str, Reader]:
         return {one.name: _reader(one, self._input(one, inputs), follow) for one in program.inputs}
+
+    def locations(self, inputs: Mapping[str, Any]) -> dict[str, Location]:
+        """Where inputs are, of those that are not given as rows."""
+        return _located({one.name: self._input(one, inputs) for one in self.program.inputs})
 
     def read_inputs(self, inputs: Mapping[str, InputGiven] | None = None) -> dict[str, list[Any]]:
         """All accepted events of every input, as the reference sees them."""

@@ -177,3 +177,22 @@ def test_what_is_made_of_the_rows_of_an_instant_comes_out_in_their_order() -> No
     assert [("k",)] == distributed("(out) <- Map[k, y = neg(x)](c);")
     assert [("k",)] == distributed("(out) <- Map[k, l, x, y = neg(x)](c);")
     assert [("k",)] == distributed("(m) <- Map[x, k](c); (out, $n) <- Range[1 s](m, $n);")
+
+
+def test_a_sheet_that_remembers_nothing_runs_anywhere_and_else_where_its_key_is() -> None:
+    sheet = '"S!A1 <- 1.k", "S!B1 <- 1.x", "S!C1 = S!B1*2"'
+    text = f"output out; {IN} (out, $w) <- Sheet[{sheet}, %s](in, $w);"
+    for more in ("", '"per instant", '):
+        for by, key in (("", ()), ('"by k", ', ("k",))):
+            plan = planned(text % f'{more}{by}"output c number = S!C1"')
+            wanted = key if more else None
+            assert [wanted] == [dict(s.keys)["in"] for s in stages_of(plan, is_distributed=True)]
+
+
+def test_a_sheet_behind_items_in_turn_is_made_in_one_place() -> None:
+    plan = planned(
+        "output out; input in(k text, x number), other(k text, x number);"
+        "(r, $j1, $j2, $j3) <- RoundRobinJoin(in, other, $j1, $j2, $j3);"
+        '(out, $w) <- Sheet["S!B1 <- 1.x", "output c number = S!B1"](r, $w);'
+    )
+    assert {()} == {k for s in stages_of(plan, is_distributed=True) for _, k in s.keys}

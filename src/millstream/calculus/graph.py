@@ -27,7 +27,8 @@ class Input:
     A relation that is read once has no times: it is there from the beginning of time. In a
     log whose rows replace each other weights make no sense, so none must come. `values` are
     the rows of a relation that is read once and is not given from outside. `unit` is what
-    integers count in its columns of times, microseconds if nobody says.
+    integers count in its columns of times, microseconds if nobody says. A row that has
+    nothing in one of its `keys` is rejected.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Input:
     is_log: bool = field(default=False, compare=False)
     values: tuple[Row, ...] | None = None
     unit: str | None = field(default=None, compare=False)
+    keys: tuple[str, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)

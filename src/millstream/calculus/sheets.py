@@ -8,13 +8,16 @@ and values, a formula ticks when something it refers to ticks, and keeps its val
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
-from millstream.calculus.base import Facts, Function, FunctionFault, require_kind
-from millstream.calculus.types import Field, QueueType, Schema, Type
+from millstream.calculus.base import ANY_PARTITIONING, Facts, Function, FunctionFault, require_kind
+from millstream.calculus.types import BOOLEAN, NUMBER, TEXT, Field, QueueType, Schema, Type
 from millstream.values.excel.syntax import Node, column_name
 from millstream.values.excel.values import Scalar, exact
+
+#: What cells can hold that leaves a sheet.
+_SHOWN = (NUMBER, TEXT, BOOLEAN)
 
 #: Worksheet, row and column.
 Address = tuple[str, int, int]
@@ -145,6 +148,43 @@ def tick_atoms(cells: Iterable[SheetCell]) -> dict[Address, frozenset[object]]:
     return found
 
 
+def _remembered(
+    cells: tuple[SheetCell, ...], outputs: Iterable[tuple[Address, ...]]
+) -> frozenset[Address]:
+    """What windows and PRE look back to, and what is read when it need not have just ticked."""
+    atoms = tick_atoms(cells)
+    none: frozenset[object] = frozenset()
+
+    def has_ticked(address: Address, when: frozenset[object]) -> bool:
+        """Whether a cell ticks whenever one of some inputs and selections does."""
+        own = atoms[address]
+        return when <= own or all(
+            # A selection ticks only when its condition does.
+            a in own or (isinstance(a, tuple) and has_ticked(address, atoms.get(a[0], none)))
+            for a in when
+        )
+
+    def kept(addresses: Iterable[Address], when: frozenset[object]) -> Iterator[Address]:
+        return (a for a in addresses if a in atoms and not has_ticked(a, when))
+
+    found: set[Address] = set()
+    for cell in cells:
+        match cell.rule:
+            case Fed():
+                pass
+            case Computed():
+                found.update(kept(cell.refers_to, atoms[cell.address]))
+            case Selected(source, condition):
+                found.update(kept((source,), atoms.get(condition, none)))
+            case TimeWindow(source, _, _) | CountWindow(source, _, _):
+                found.add(source)
+            case Previous(source, trigger, _):
+                found.update((source, trigger))
+    for shown in outputs:
+        found.update(kept(shown, none.union(*(atoms.get(a, none) for a in shown))))
+    return frozenset(found)
+
+
 @dataclass(frozen=True, slots=True)
 class OutputColumn:
     """An attribute of an output tuple and the cell it is read from."""
@@ -171,15 +211,21 @@ class Sheet(Function):
     outputs: tuple[tuple[OutputColumn, ...], ...]
     fires_per_instant: bool = False
     uses_1904: bool = False
+    #: The cells of which a later firing looks at something.
+    remembered: frozenset[Address] = field(init=False, repr=False, compare=False)
     input_count: ClassVar[int | None] = None
     output_count: ClassVar[int | None] = None
+
+    def __post_init__(self) -> None:
+        shown = (tuple(c.address for c in columns) for columns in self.outputs)
+        object.__setattr__(self, "remembered", _remembered(self.cells, shown))
 
     def state_count(self, inputs: int) -> int:
         return inputs + len(self.stateful())
 
     def stateful(self) -> tuple[SheetCell, ...]:
         """The cells with a variable of their own: they are named after these."""
-        return self.cells
+        return tuple(c for c in self.cells if c.address in self.remembered)
 
     def fed(self, index: int) -> tuple[tuple[Address, str], ...]:
         """The cells that an input fills, with its columns."""
@@ -213,6 +259,10 @@ class Sheet(Function):
                 names = ", ".join(inputs[rule.input].schema.names)
                 place = address_text(cell.address)
                 yield f'{place}: unknown column "{rule.column}"; there are: {names}'
+        for column in (c for columns in self.outputs for c in columns):
+            if column.type not in _SHOWN:
+                wanted = ", ".join(map(str, _SHOWN))
+                yield f"a cell gives {wanted}: {column.name} cannot be of type {column.type}"
         if self.keys and len(self.keys) != len(inputs):
             yield f"Sheet has {len(self.keys)} keys for {len(inputs)} inputs"
             return
@@ -227,10 +277,12 @@ class Sheet(Function):
     def facts(self, inputs: tuple[QueueType, ...], index: int) -> Facts:
         reads = {column for _, column in self.fed(index)}
         key: tuple[str, ...] = (self.keys[index],) if self.keys else ()
+        # Several inputs wait for each other, and so do the tuples of an instant.
+        is_row_by_row = len(inputs) == 1 and not self.fires_per_instant and not self.remembered
         return Facts(
             reads=frozenset(reads) | frozenset(key),
             forwards=frozenset(),
             writes=frozenset(c.name for columns in self.outputs for c in columns),
-            is_stateless=False,
-            key=key,
+            is_stateless=is_row_by_row,
+            key=ANY_PARTITIONING if is_row_by_row else key,
         )

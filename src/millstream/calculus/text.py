@@ -94,7 +94,9 @@ def _input(one: Input) -> str:
     slack = f" slack {render_duration(one.slack)}" if one.slack else ""
     once = " once" if one.is_read_once else ""
     values = "" if one.values is None else f" values ({', '.join(_rows(one))})"
-    return f"{_name(one.name)}{kind}({columns}){time}{slack}{once}{values}"
+    # Of another unit the same rows mean another input: a checkpoint must see that.
+    unit = f" /* its times count {one.unit} */" if one.unit else ""
+    return f"{_name(one.name)}{kind}({columns}){time}{slack}{once}{values}{unit}"
 
 
 def _rows(one: Input) -> Iterator[str]:

@@ -60,8 +60,7 @@ def compiled_from(arguments: argparse.Namespace) -> api.Compiled:
     """The program, with what the command says about its inputs."""
     compiled = api.compile(arguments.file)
     for unit in arguments.unit:
-        units: Any = named([unit], "--unit") if "=" in unit else unit
-        compiled = compiled.with_units(units)
+        compiled = compiled.with_units(unit)
     return compiled
 
 

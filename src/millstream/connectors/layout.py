@@ -171,8 +171,16 @@ def missing(
     return Fault(f'no column "{name}", which input "{input_.name}" declares', at, hint, source)
 
 
+def check_keys(input_: Input, values: Row) -> None:
+    """A row without its key is nobody's."""
+    for name in input_.keys:
+        if values[input_.type.schema.index(name)] is None:
+            raise Unfit(f"{name}: the key is missing")
+
+
 def check_values(layout: InputColumns, values: Row) -> Row:
-    """The values of one row, if it has an event time and a weight that can be."""
+    """The values of one row, if it has an event time, its keys and a weight that can be."""
+    check_keys(layout.input, values)
     if layout.time is not None:
         name, value = layout.fields[layout.time].name, values[layout.time]
         if value is None:
@@ -198,6 +206,8 @@ def check_vectors(layout: InputColumns, vectors: Sequence[Vector]) -> Array:
         good = good if too_large is None else good & ~too_large
     else:
         good = np.ones(len(vectors[0]) if vectors else 0, np.bool_)
+    for name in layout.input.keys:
+        good = good & vectors[layout.input.type.schema.index(name)].mask()
     if layout.weight is not None:
         weight = vectors[layout.weight]
         fits = weight.mask() & (np.abs(weight.values) == 1)

@@ -9,13 +9,14 @@ from dataclasses import replace
 import numpy as np
 
 from millstream.calculus.functions import Rstream
+from millstream.calculus.sheets import Sheet
 from millstream.kernels.build import build_kernel
 from millstream.kernels.relational.pieces import Piecewise
 from millstream.kernels.runtime.gathered import Gathered, cut_queues, cut_ticks
 from millstream.kernels.runtime.kernel import Kernel, Round, State
 from millstream.kernels.runtime.memory import keep_freed_memory
 from millstream.plan.batch import Array, Batch, distinct_times
-from millstream.plan.ranks import rank_of_mark, with_positions
+from millstream.plan.ranks import freed, rank_of_mark, with_positions
 from millstream.plan.steps import Plan, Step
 
 NO_TICKS: Array = np.zeros(0, np.int64)
@@ -59,7 +60,7 @@ class StepRunner:
             if number in self.followers:
                 continue  # it has run with the step that it follows
             step = self.steps[number]
-            inputs = tuple(queues.pop(q) for q in step.inputs)
+            inputs = self._taken(step, [queues.pop(q) for q in step.inputs])
             round_ = Round(mark, self._ticks(step, ticks))
             for made, until in self._made(number, inputs, round_):
                 if until == mark:
@@ -100,6 +101,16 @@ class StepRunner:
         if step.makes(self.plan.placed):
             named = {q: _with_positions(batch) for q, batch in named.items()}
         return named
+
+    def _taken(self, step: Step, inputs: list[Batch]) -> tuple[Batch, ...]:
+        """What a step takes in; a sheet gives the rank of a tuple to what it makes of it."""
+        if not isinstance(step.operators[0].function, Sheet) or step.fallback is not None:
+            return tuple(inputs)
+        last = max(self.behind[step.outputs[0]])
+        return tuple(
+            batch if batch.rank is None else replace(batch, rank=freed(batch.rank, last, number))
+            for number, batch in enumerate(inputs)
+        )
 
     def _ticks(self, step: Step, ticks: dict[str, Array]) -> Array:
         if not any(isinstance(op.function, Rstream) for op in step.operators):

@@ -1,6 +1,7 @@
 """The meaning of a sheet: figure 4 of the paper, read literally, with whole histories.
 
-For every key and every cell c the ticks T(c) and the values E(c) at them are kept for ever.
+For every key and every cell c that a later firing looks back to, the ticks T(c) and the values
+E(c) at them are kept for ever.
 The paper has one input value at a time; here tuples of one time are numbered, and a number
 stands where the paper has a time. Only windows look at the real times.
 """
@@ -70,7 +71,7 @@ def _fire(function: Sheet, entry: Entry, index: int, state: State, context: Cont
         sides = [replace(s, pending=tuple(i for i in s.pending if i.time > now)) for s in sides]
     mark, sides = marks_due(before, sides, entry)
     outputs = tuple((*items, *mark) for items in sent)
-    return Result(outputs, (*sides, *(histories[c.address] for c in function.stateful())))
+    return Result(outputs, (*sides, *histories.values()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,9 +126,11 @@ def _fired(
     context: Context,
     cause: Entry,
 ) -> None:
-    figure = Figure(function, {a: h.get(firing.key, ()) for a, h in histories.items()})
+    # Of a cell that is not remembered nobody asks for more than its value at this firing.
+    kept = {a: h.get(firing.key, ()) for a, h in histories.items()}
+    figure = Figure(function, {c.address: kept.get(c.address, ()) for c in function.cells})
     ticked = figure.tick(firing.time, firing.given)
-    for address in ticked:
+    for address in ticked & histories.keys():
         histories[address][firing.key] = figure.histories[address]
     for items, columns in zip(sent, function.outputs, strict=True):
         if any(c.address in ticked for c in columns):

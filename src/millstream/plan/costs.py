@@ -23,7 +23,7 @@ from millstream.calculus.functions import (
 from millstream.calculus.graph import Operator, Program, in_dependency_order
 from millstream.calculus.text import render_duration
 from millstream.calculus.unique import is_within, unique_keys
-from millstream.plan.state_kept import sizes
+from millstream.plan.sizes import sizes
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,7 @@ from millstream.calculus.functions import (
     ToStream,
 )
 from millstream.calculus.graph import Operator, Program, in_dependency_order
+from millstream.calculus.sheets import Sheet
 from millstream.calculus.terms import Column
 from millstream.calculus.types import QueueType, Schema
 from millstream.calculus.unique import Key, unique_keys
@@ -78,6 +79,7 @@ def _orders(program: Program, placed: frozenset[str]) -> dict[str, _Order]:
     """How the items of every stream are ordered, if some are made in one place."""
     types, keys = program.queue_types(), unique_keys(program)
     orders: dict[str, _Order] = dict.fromkeys(program.input_names, _BY_RANK)
+    mixed = _mixed(program)
     for op in in_dependency_order(program):
         streams = [q for q in op.outputs if not types[q].is_relation]
         if placed.intersection(op.outputs):
@@ -86,10 +88,22 @@ def _orders(program: Program, placed: frozenset[str]) -> dict[str, _Order]:
             made = _ByValues(op.function.by)
         elif isinstance(op.function, ToStream):
             made = _ByValues(keys.get(op.inputs[0]))
+        elif isinstance(op.function, Sheet) and not mixed.isdisjoint(op.inputs):
+            made = _LOST
         else:
             made = _made(op, [orders.get(q, _BY_RANK) for q in op.inputs], types)
         orders.update(dict.fromkeys(streams, made))
     return orders
+
+
+def _mixed(program: Program) -> frozenset[str]:
+    """Streams whose items have the ranks of several inputs: their positions are not an order."""
+    mixed: set[str] = set()
+    for op in in_dependency_order(program):
+        hands_on = op.function.acts_at_once and not mixed.isdisjoint(op.inputs)
+        if hands_on or isinstance(op.function, RoundRobinJoin):
+            mixed.update(op.outputs)
+    return frozenset(mixed)
 
 
 def _made(op: Operator, inputs: list[_Order], types: Mapping[str, QueueType]) -> _Order:

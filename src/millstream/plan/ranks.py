@@ -14,6 +14,8 @@ from millstream.plan.batch import Array
 
 _DECLARATION_BITS = 48
 _PHASE_BITS = 62
+#: No log has as many rows, and no operator as many inputs as are left.
+_TURN_BITS = 42
 _POSITIONS = 1 << _DECLARATION_BITS
 _DECLARATIONS = 1 << (_PHASE_BITS - _DECLARATION_BITS)
 
@@ -43,6 +45,15 @@ def with_positions(ranks: Array) -> Array:
     """The ranks of items in order: of those that a mark has set free each is now its own."""
     positions = np.arange(1, len(ranks) + 1)
     return np.where(is_free(ranks), without_positions(ranks) + positions, ranks)
+
+
+def freed(ranks: Array, declaration: int, number: int) -> Array:
+    """The ranks that items of one of several inputs have when a mark sets them free in turn.
+
+    Those of an earlier input come first; items of one input keep their order.
+    """
+    turn = (number << _TURN_BITS) + 1  # a position of nothing is none
+    return rank_of_mark(declaration) + turn + ranks % (1 << _TURN_BITS)
 
 
 def without_positions(ranks: Array) -> Array:

@@ -1,50 +1,59 @@
 """What state a program keeps and how it is bounded, in words, before anything is run.
 
-For every relation on a queue its size is known as far as the program tells: the rows of
-a while, so many rows for each key, the rows of a relation that comes from outside, or all
-rows that ever came. State is some of the rows of what an operator reads.
+State is some of the rows of what an operator reads, of which `sizes` tells how many there are.
+Rows that wait until all inputs are known up to their time are no state of an operator.
+Every function is described here by name: of one that is not, nothing may be said.
 """
 
 from __future__ import annotations
 
-import enum
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import singledispatch
 
 from millstream.calculus.functions import (
     Aggregate,
+    Changes,
     Distinct,
+    Dstream,
+    Duplicate,
+    Filter,
+    FlatMap,
     Fold,
     Function,
+    Istream,
     Join,
+    Judge,
     Latest,
     Lookup,
+    Map,
     Merge,
     Now,
+    Opaque,
+    OpaqueFold,
     Range,
+    RoundRobinJoin,
+    RoundRobinSplit,
     Rows,
     Rstream,
     Top,
-    ToStream,
+    Window,
 )
 from millstream.calculus.graph import Operator, Program, in_dependency_order
+from millstream.calculus.sheets import (
+    HIDDEN_SHEET,
+    Address,
+    CountWindow,
+    Previous,
+    Sheet,
+    TimeWindow,
+    address_text,
+)
 from millstream.calculus.text import render_duration
+from millstream.plan.sizes import Growth, Size, Sizes, by_keys, for_each, size_of, sizes, worst
 
-
-class Growth(enum.Enum):
-    """How state grows: not beyond what is said, with something outside, or without end."""
-
-    BOUNDED = "bounded"
-    OUTSIDE = "as large as the relation that is given"
-    BY_KEYS = "grows with the number of keys"
-    UNBOUNDED = "grows without end"
-
-
-@dataclass(frozen=True, slots=True)
-class Size:
-    """How many rows a relation has, in words."""
-
-    words: str
-    growth: Growth = Growth.BOUNDED
+#: So many cells are named one by one.
+_MOST_CELLS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,137 +65,161 @@ class Kept:
     growth: Growth
 
 
-_FROM_GOOD_TO_BAD = tuple(Growth)
-#: Words for pairs of pairs of pairs help nobody; then the name of the queue says more.
-_MOST_LETTERS = 80
-
-
-def _worst(*growths: Growth) -> Growth:
-    return max(growths, key=_FROM_GOOD_TO_BAD.index)
-
-
 def state_kept(program: Program) -> tuple[Kept, ...]:
     """The state of every operator that keeps any, producers before consumers."""
     known = sizes(program)
-    found: list[Kept] = []
+    every: list[Kept] = []
     for op in in_dependency_order(program):
-        kept = _kept(op.function, tuple(known.get(q, Size(q)) for q in op.inputs))
+        kept = kept_by(op.function, tuple(known.get(q, Size(q)) for q in op.inputs))
         if kept is not None:
-            found.append(Kept(op, kept.words, kept.growth))
-    return tuple(found)
-
-
-def sizes(program: Program) -> dict[str, Size]:
-    """How many rows there are on every queue."""
-    found = {
-        one.name: Size(f"the rows of {one.name}", Growth.OUTSIDE)
-        if one.type.is_relation
-        else Size(one.name)
-        for one in program.inputs
-    }
-    for op in in_dependency_order(program):
-        inputs = tuple(found.get(q, Size(q)) for q in op.inputs)
-        # A stream has no size; it goes by its name.
-        is_stream = isinstance(op.function, ToStream)
-        size = Size(op.outputs[0]) if is_stream else _size(op.function, inputs)
-        if len(size.words) > _MOST_LETTERS:
-            size = Size(f"the rows of {op.outputs[0]}", size.growth)
-        found.update(dict.fromkeys(op.outputs, size))
-    return found
+            every.append(Kept(op, kept.words, kept.growth))
+    return tuple(every)
 
 
 def operators_behind(program: Program, output: str) -> frozenset[str]:
     """The ids of the operators that an output depends on."""
     producers = program.producers()
-    found: set[str] = set()
+    behind: set[str] = set()
     waiting = [output]
     while waiting:
         op = producers.get(waiting.pop())
-        if op is not None and op.id not in found:
-            found.add(op.id)
+        if op is not None and op.id not in behind:
+            behind.add(op.id)
             waiting.extend(op.inputs)
-    return frozenset(found)
+    return frozenset(behind)
 
 
-def _size(function: Function, inputs: tuple[Size, ...]) -> Size:
-    """The size of what an operator gives."""
-    match function:
-        case Now() | Range() | Rows() | Latest():
-            return _window(function, inputs[0].words)
-        case Join():
-            words = f"pairs of {inputs[0].words} with {inputs[1].words}"
-            return Size(words, _worst(*(i.growth for i in inputs)))
-        case Aggregate(by):
-            if not by:
-                return Size("one row")
-            return Size(f"one row for each {', '.join(by)}", _by_keys(inputs[0]))
-        case Top(count):
-            return Size(f"{count} rows")
-        case Merge():
-            words = " and ".join(dict.fromkeys(i.words for i in inputs))
-            return Size(words, _worst(*(i.growth for i in inputs)))
-        case _:
-            return inputs[0] if inputs else Size("nothing")
+@singledispatch
+def kept_by(function: Function, inputs: Sizes) -> Size | None:
+    """The state of a function; None if it keeps nothing."""
+    raise AssertionError(f"what {function.name} keeps is not described")
 
 
-def _window(function: Function, stream: str) -> Size:
-    match function:
-        case Now():
-            return Size(f"the rows of one instant of {stream}")
-        case Range(None):
-            return Size(f"all rows that ever came on {stream}", Growth.UNBOUNDED)
-        case Range(length, slide):
-            assert length is not None
-            step = f", in steps of {render_duration(slide)}" if slide is not None else ""
-            return Size(f"the rows of the last {render_duration(length)} of {stream}{step}")
-        case Rows(count, by, length):
-            rows = (
-                f"the last {count} rows of {stream}" if count > 1 else f"the last row of {stream}"
-            )
-            if length is not None:
-                keys = f" for each {', '.join(by)}" if by else ""
-                return Size(f"{rows}{keys} that are not older than {render_duration(length)}")
-            if not by:
-                return Size(rows)
-            return Size(f"{rows} for each {', '.join(by)}", Growth.BY_KEYS)
-        case Latest(by, unless):
-            words = f"the last row of {stream} for each {', '.join(by)}"
-            if unless is not None:
-                return Size(f"{words} that is not {unless}", Growth.OUTSIDE)
-            return Size(words, Growth.BY_KEYS)
-        case _:
-            raise AssertionError(function)
+@kept_by.register(Map)
+@kept_by.register(Filter)
+@kept_by.register(FlatMap)
+@kept_by.register(Opaque)
+@kept_by.register(Judge)
+@kept_by.register(Duplicate)
+@kept_by.register(Merge)
+@kept_by.register(Istream)
+@kept_by.register(Dstream)
+@kept_by.register(Changes)
+def _nothing(function: Function, inputs: Sizes) -> None:
+    """It looks at one row, or at the changes of one instant."""
 
 
-def _by_keys(size: Size) -> Growth:
-    """What is kept once per key grows with the keys where rows never leave."""
-    return Growth.BY_KEYS if size.growth is Growth.UNBOUNDED else size.growth
+@kept_by.register(Now)
+@kept_by.register(Rows)
+@kept_by.register(Latest)
+def _in_window(function: Window, inputs: Sizes) -> Size:
+    return size_of(function, inputs, "")
 
 
-def _kept(function: Function, inputs: tuple[Size, ...]) -> Size | None:
-    """The state of an operator; None if it keeps nothing."""
-    match function:
-        case Now() | Range() | Rows() | Latest():
-            waits = isinstance(function, Range) and function.length is None
-            return None if waits else _window(function, inputs[0].words)
-        case Join() | Lookup():
-            words = "; ".join(i.words for i in inputs)
-            return Size(words, _worst(*(i.growth for i in inputs)))
-        case Aggregate(by, aggregations):
-            groups = f"a row of sums for each {', '.join(by)}" if by else "one row of sums"
-            growth = _by_keys(inputs[0]) if by else Growth.BOUNDED
-            if any(a.function in ("min", "max") for a in aggregations):
-                growth = _worst(growth, inputs[0].growth)
-                return Size(f"{groups}, and the values of {inputs[0].words}", growth)
-            return Size(f"{groups} of {inputs[0].words}", growth)
-        case Distinct():
-            return Size(f"each different row of {inputs[0].words}", _by_keys(inputs[0]))
-        case Top() | Rstream():
-            return inputs[0]
-        case Fold(by):
-            if not function.variables_read() | function.variables_written():
-                return None
-            words = f"the variables for each {', '.join(by)}" if by else "the variables"
-            return Size(words, Growth.BY_KEYS if by else Growth.BOUNDED)
-        case _:
-            return None
+@kept_by.register
+def _in_range(function: Range, inputs: Sizes) -> Size | None:
+    if function.length is not None:
+        return size_of(function, inputs, "")
+    if function.slide is None:
+        return None  # what never leaves need not be known any more
+    step = render_duration(function.slide)
+    return Size(f"the rows of {inputs[0].words} that wait for the next multiple of {step}")
+
+
+@kept_by.register(Join)
+@kept_by.register(Lookup)
+def _both_sides(function: Function, inputs: Sizes) -> Size:
+    return Size("; ".join(i.words for i in inputs), worst(inputs))
+
+
+@kept_by.register
+def _sums(function: Aggregate, inputs: Sizes) -> Size:
+    groups = f"a row of sums{for_each(function.by)}" if function.by else "one row of sums"
+    growth = Size(groups, by_keys(inputs[0]) if function.by else Growth.BOUNDED)
+    if any(a.function in ("min", "max") for a in function.aggregations):
+        words = f"{groups}, and the values of {inputs[0].words}"
+        return Size(words, worst((growth, inputs[0])))
+    return Size(f"{groups} of {inputs[0].words}", growth.growth)
+
+
+@kept_by.register
+def _each_once(function: Distinct, inputs: Sizes) -> Size:
+    return Size(f"each different row of {inputs[0].words}", by_keys(inputs[0]))
+
+
+@kept_by.register(Top)
+@kept_by.register(Rstream)
+def _all_of_it(function: Function, inputs: Sizes) -> Size:
+    return inputs[0]
+
+
+@kept_by.register
+def _variables(function: Fold, inputs: Sizes) -> Size | None:
+    if not function.variables_read() | function.variables_written():
+        return None
+    return _per_key(f"the variables{for_each(function.by)}", function.by)
+
+
+@kept_by.register
+def _of_python(function: OpaqueFold, inputs: Sizes) -> Size:
+    return _per_key(f"what {function.label} remembers{for_each(function.by)}", function.by)
+
+
+@kept_by.register
+def _turn(function: RoundRobinSplit, inputs: Sizes) -> Size:
+    return Size("whose turn it is")
+
+
+@kept_by.register
+def _waiting(function: RoundRobinJoin, inputs: Sizes) -> Size:
+    words = " and ".join(dict.fromkeys(i.words for i in inputs))
+    return Size(f"what of {words} waits for its turn", Growth.UNBOUNDED)
+
+
+def _per_key(words: str, by: tuple[str, ...]) -> Size:
+    return Size(words, Growth.BY_KEYS if by else Growth.BOUNDED)
+
+
+# --- sheets -----------------------------------------------------------------------------
+
+
+@kept_by.register
+def _cells(function: Sheet, inputs: Sizes) -> Size | None:
+    if not function.remembered:
+        return None
+    parts = _windows_of(function)
+    others = {c.rule.source for c in function.cells if isinstance(c.rule, Previous)}
+    others |= function.remembered - others - _windowed(function)
+    if others:
+        parts.append(f"the last value of {_named(others)}")
+    key = function.keys[:1]  # that of the other inputs is the same under other names
+    return _per_key(f"{'; '.join(parts)}{for_each(key)}", key)
+
+
+def _windowed(sheet: Sheet) -> set[Address]:
+    return {c.rule.source for c in sheet.cells if isinstance(c.rule, (TimeWindow, CountWindow))}
+
+
+def _windows_of(sheet: Sheet) -> list[str]:
+    """The windows of a sheet, those of one length together."""
+    sources: dict[str, list[Address]] = {}
+    for cell in sheet.cells:
+        match cell.rule:
+            case TimeWindow(source, length, _):
+                words = f"the values of the last {render_duration(length)} of"
+            case CountWindow(source, 1, _):
+                words = "the last value of"
+            case CountWindow(source, count, _):
+                words = f"the last {count} values of"
+            case _:
+                continue
+        sources.setdefault(words, []).append(source)
+    return [f"{words} {_named(cells)}" for words, cells in sources.items()]
+
+
+def _named(addresses: Iterable[Address]) -> str:
+    """Cells by name, if they are few and a person has given them a place."""
+    cells = sorted(set(addresses))
+    if len(cells) > _MOST_CELLS or any(sheet == HIDDEN_SHEET for sheet, _, _ in cells):
+        return f"{len(cells)} cells" if len(cells) > 1 else "a part of a formula"
+    return ", ".join(map(address_text, cells))

@@ -141,9 +141,11 @@ class _Linker:
         time = stream.time or next((one.time for one in readers if one.time), None)
         slack = stream.slack or max((one.slack for one in readers), default=0)
         is_log = any(one.is_log for one in readers)
+        # What has no key for one reader may still say something to another.
+        keys = tuple(k for k in type_.schema.names if all(k in one.keys for one in readers))
         return Input(
             stream.name, type_, None if once else time, slack, stream.span, once, is_log,
-            unit=stream.unit,
+            unit=stream.unit, keys=keys if readers else (),
         )  # fmt: skip
 
     def _wires(

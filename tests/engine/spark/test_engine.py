@@ -14,11 +14,14 @@ from tests.examples.test_examples import table
 pytestmark = pytest.mark.spark
 
 
+@pytest.mark.parametrize("partitions", [1, 4, 16])
 @pytest.mark.parametrize("folder", example_folders(), ids=lambda p: f"{p.parent.name}/{p.name}")
-def test_example_gives_the_expected_output(folder: Path, spark: Any, tmp_path: Path) -> None:
+def test_example_gives_the_expected_output(
+    folder: Path, partitions: int, spark: Any, tmp_path: Path
+) -> None:
     compiled = program_of(folder)
     outputs = {q: tmp_path / f"{q}.csv" for q in compiled.program.outputs}
-    compiled.run(outputs=outputs, engine="spark", session=spark, partitions=2)
+    compiled.run(outputs=outputs, engine="spark", session=spark, partitions=partitions)
     expected = {p.stem: table(p) for p in (folder / "expected").glob("*.csv")}
     assert expected == {q: table(path) for q, path in outputs.items()}
 

@@ -28,6 +28,13 @@ FREE = {
     "merged": "(q, $m, $o) <- Merge(in, other, $m, $o);",
     "joined": "(q, $m, $o, $p) <- RoundRobinJoin[2, 1](in, other, $m, $o, $p);",
     "the log": "(q) <- Filter[true](in);",
+    # It takes the tuples of its first input first, which was declared last.
+    "a sheet of two": """(s0, $m, $o, $a, $b, $c, $d, $e, $f) <- Sheet["S!A1 <- 1.k",
+        "S!B1 <- 1.l", "S!C1 <- 1.x", "S!A2 <- 2.k", "S!B2 <- 2.l", "S!C2 <- 2.x",
+        "S!A3 = S!A1+S!A2", "S!B3 = MAX(S!B1,S!B2)", "S!C3 = S!C1+S!C2", "by l, l",
+        "output k number = S!A3, l number = S!B3, x number = S!C3"](
+        other, in, $m, $o, $a, $b, $c, $d, $e, $f);
+        (q) <- Map[k = integer(k), l = integer(l), x = integer(x)](s0);""",
 }
 #: What hides the order of the values; `r` is what comes.
 HIDDEN = {
@@ -39,6 +46,9 @@ HIDDEN = {
     "a fold": "(r, $v) <- Fold[by k; set $v.n = $v.n + x; emit k, l, x = 5 - $v.n](q, $v);",
     "a fold of another key": """
         (r, $v) <- Fold[by l; set $v.n = $v.n * 3 + x; emit k = $v.n % 7, l = k, x](q, $v);""",
+    "a sheet": """(s, $t) <- Sheet["S!A1 <- 1.k", "S!B1 <- 1.l", "S!C1 <- 1.x", "S!D1 = 5-S!A1",
+        "output k number = S!C1, l number = S!B1, x number = S!D1"](q, $t);
+        (r) <- Map[k = integer(k), l = integer(l), x = integer(x)](s);""",
     "a merge": "(q1, q2) <- Duplicate(q); (r, $m1, $m2) <- Merge(q1, q2, $m1, $m2);",
     "a split": """(r1, r2, $s) <- RoundRobinSplit(q, $s); (r0) <- Map[k = x, l, x = 0 - k](r1);
         (r3) <- Filter[x != 2](r2); (r, $j1, $j2, $j3) <- RoundRobinJoin(r0, r3, $j1, $j2, $j3);""",
@@ -83,6 +93,10 @@ CHOSEN = (
     ("merged", "branches", "a fold by key"),
     ("joined", "a merge", "the output"),
     ("the log", "a split", "a window"),
+    ("the log", "a sheet", "the output"),
+    ("istream", "a sheet", "a fold of all"),
+    ("a sheet of two", "nothing", "the output"),
+    ("a sheet of two", "a map", "a fold of all"),
 )
 Rows = list[tuple[int, tuple[int, ...]]]
 

@@ -5,6 +5,7 @@ Written for the toy domain only, and sharing nothing with the translation but th
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
@@ -36,6 +37,7 @@ UNITS = {"draught": "m", "length": "km", "depth": "m", "x": "m", "y": "m", "heig
 KEYS = {"vessels": ("id",), "berths": ("name",), "sensors": ("sensor",), "tugs": (),
         "winds": ("sensor",), "tides": ("sensor", "valid")}  # fmt: skip
 LASTS = 8
+MEMBERS = ("Barge", "Tanker", "Air", "Water")
 COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le,
     ">": operator.gt, ">=": operator.ge, "+": operator.add, "-": operator.sub,
@@ -52,10 +54,19 @@ def tables_at(events: Mapping[str, list[Event]], names: Mapping[str, Any], time:
         latest: dict[tuple[Any, ...], Row] = {}
         for event in events[input_]:
             if event.time <= time:
-                row = dict(zip(columns, event.row, strict=True))
-                latest[tuple(row[k] for k in KEYS[input_])] = row
+                row = {c: known(c, v) for c, v in zip(columns, event.row, strict=True)}
+                key = tuple(row[k] for k in KEYS[input_])
+                if None not in key:
+                    latest[key] = row
         found[input_] = list(latest.values())
     return found
+
+
+def known(column: str, value: Any) -> Any:
+    """A value, or None if it says nothing: no number, or none of the members."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return None if column == "kind" and value not in MEMBERS else value
 
 
 def facts_of(vessel: Row, tables: Tables) -> dict[str, Row | None]:
@@ -69,7 +80,7 @@ def facts_of(vessel: Row, tables: Tables) -> dict[str, Row | None]:
         for row in tables.get("tides", [])
         if sensor is not None and row["sensor"] == sensor
         and None not in (vessel.get("eta"), row["valid"])
-        and row["valid"] <= vessel["eta"] < row["valid"] + LASTS
+        and row["valid"] <= vessel["eta"] <= row["valid"] + LASTS
     ]  # fmt: skip
     tide = max(valid, key=lambda row: row["valid"], default=None)
     return {"vessel": vessel, "berth": berth, "tugs": tugs, "wind": wind, "tide": tide}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from hypothesis import strategies as st
 
 from millstream.calculus.graph import Program
@@ -150,15 +152,20 @@ FIRST: dict[str, list[dict[str, Value]]] = {
 
 def _values(name: str, type_: Type) -> st.SearchStrategy[Value]:
     keys: dict[str, st.SearchStrategy[Value]] = {
-        "id": st.integers(1, 2), "name": st.sampled_from(("east", "west")),
-        "sensor": st.sampled_from(("s", "t")), "basin": st.sampled_from(("north", "east", None)),
-        "valid": st.sampled_from((0, 4, 8)), "gone": st.sampled_from((False, False, None, True)),
+        "id": st.sampled_from((1, 2, 1, 2, None)), "name": st.sampled_from(("east", "west", None)),
+        "sensor": st.sampled_from(("s", "t", "s", None)),
+        "basin": st.sampled_from(("north", "east", None)),
+        "valid": st.sampled_from((0, 4, 8, None)),
+        "gone": st.sampled_from((False, False, None, True)),
     }  # fmt: skip
     if name in keys:
         return keys[name]
-    texts = {"kind": ("Barge", "Tanker", "Air", "Water"), "destination": ("east", "west", None)}
+    texts = {
+        "kind": ("Barge", "Tanker", "Air", "Water", "tanker", None),
+        "destination": ("east", "west", None),
+    }
     if name in texts:
         return st.sampled_from(texts[name])
     if type_.kind is Kind.NUMBER:
-        return st.sampled_from((0.0, 1.0, 2.0, 0.5, None))
+        return st.sampled_from((0.0, 1.0, 2.0, 0.5, None, math.nan, math.inf, -math.inf))
     return st.sampled_from((0, 1, 2, 9, None))

@@ -79,7 +79,7 @@ def input_to_json(one: InputSpec) -> dict[str, Any]:
         "name": one.name, "is_relation": one.input.type.is_relation,
         "columns": [[f.name, str(f.type)] for f in one.input.type.schema],
         "time": one.input.time, "slack": one.input.slack, "once": one.input.is_read_once,
-        "unit": one.input.unit,
+        "unit": one.input.unit, "keys": list(one.input.keys),
         "location": one.location.text, "base": str(one.location.base.resolve()),
         "generator": None if settings is None else {
             "rows": settings.rows, "seed": settings.seed, "start": settings.start,
@@ -104,6 +104,6 @@ def _input_spec(given: dict[str, Any]) -> InputSpec:
     key = None if given["key"] is None else tuple(given["key"])
     return InputSpec(
         Input(given["name"], type_, given["time"], given["slack"], None, given["once"],
-              unit=given["unit"]), location,
+              unit=given["unit"], keys=tuple(given["keys"])), location,
         given["declaration"], given["queue"], given["target"], key,
     )  # fmt: skip

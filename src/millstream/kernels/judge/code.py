@@ -109,6 +109,9 @@ class JudgeCode:
             case Call("if", (condition, Literal(0.0), arg)) if arg.type.kind is Kind.NUMBER:
                 value, unless = self.term(arg), self.term(condition)
                 return self.add(term, Instruction(machine.UNLESS, value, unless))
+            case Call("if", (condition, arg, Literal(None))) if arg.type.kind is Kind.NUMBER:
+                value, where = self.term(arg), self.term(condition)
+                return self.add(term, Instruction(machine.WHERE, value, where))
             case Call(function, args, type_) if function in _ARITHMETIC:
                 if type_.kind is not Kind.NUMBER:
                     raise NoCodeError(f"arithmetic of {type_}")

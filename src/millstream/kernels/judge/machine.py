@@ -25,7 +25,7 @@ BLOCK = 512
 
 (LOAD, LOAD_TRUTH, CONSTANT, TRUTH, ADD, SUBTRACT, MULTIPLY, DIVIDE, NEGATE, ABSOLUTE,
  EQUAL, UNEQUAL, LESS, AT_MOST, IS, IS_NOT, BELOW, ABOVE, UP_TO, FROM,
- AND, OR, NOT, IS_NULL, UNLESS, SKIP, JUDGE, STORE, STORE_TRUTH) = range(29)  # fmt: skip
+ AND, OR, NOT, IS_NULL, UNLESS, WHERE, SKIP, JUDGE, STORE, STORE_TRUTH) = range(30)  # fmt: skip
 
 FALSE, UNKNOWN, TRUE = 0, 1, 2
 
@@ -175,11 +175,16 @@ def _logic(operation: int, x: Array, y: Array, z: Array, size: int) -> None:
 
 
 @tight
-def _unless(x: Array, xv: Array, y: Array, z: Array, zv: Array, size: int) -> None:
-    """A number, or zero where something is true."""
-    for j in range(size):
-        z[j] = 0.0 if y[j] == TRUE else x[j]
-        zv[j] = xv[j] | (y[j] == TRUE)
+def _chosen(operation: int, x: Array, xv: Array, y: Array, z: Array, zv: Array, size: int) -> None:
+    """A number, or zero where something is true; or nothing where it is not."""
+    if operation == UNLESS:
+        for j in range(size):
+            z[j] = 0.0 if y[j] == TRUE else x[j]
+            zv[j] = xv[j] | (y[j] == TRUE)
+    else:
+        for j in range(size):
+            z[j] = x[j]
+            zv[j] = xv[j] & (y[j] == TRUE)
 
 
 @tight
@@ -305,11 +310,11 @@ def judge_rows(
                 _logic(operation, truth[a], truth[b], truth[c], size)
             elif operation == IS_NULL:
                 _missing(mask[a], truth[c], size)
+            elif operation <= WHERE:
+                _chosen(operation, number[a], mask[a], truth[b], number[c], mask[c], size)
             elif operation == SKIP:
                 if _is_false(truth[a], size):
                     n = c
-            elif operation == UNLESS:
-                _unless(number[a], mask[a], truth[b], number[c], mask[c], size)
             elif operation == STORE:
                 _store(number[a], mask[a], stored, c, start, size)
             elif operation == STORE_TRUTH:

@@ -207,12 +207,21 @@ class Checker:
     def binary(self, operator: str, left: Expression, right: Expression) -> Typed | None:
         if operator in ("and", "or"):
             return self.connected(operator, left, right)
-        one, other = self.typed(left), self.typed(right)
+        one, other = self.side(left, right), self.side(right, left)
         if one is None or other is None:
             return None
         if operator in ("+", "-", "*", "/"):
             return self.arithmetic(operator, (left, one), (right, other))
         return self.comparison(operator, (left, one), (right, other))
+
+    def side(self, side: Expression, opposite: Expression) -> Typed | None:
+        """A side of an operator; a word beside a text is a text without its quotes."""
+        if isinstance(side, Word) and side.name not in {*self.domain.members(), *self.lost}:
+            beside = self.typed(opposite) if isinstance(opposite, Field) else None
+            if isinstance(beside, Wordy) and not beside.members:
+                self.fail("a text is written in quotes", side.span, f'write "{side.name}"')
+                return None
+        return self.typed(side)
 
     def connected(self, operator: str, left: Expression, right: Expression) -> Typed | None:
         one = self.condition(left, f"what stands before {operator}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 
-from millstream.calculus.types import INTEGER, NUMBER
+from millstream.calculus.types import INTEGER, NUMBER, TEXT
 from millstream.errors import Fault
 from millstream.languages.rules.ast import Expression
 from millstream.languages.rules.check import Checker
@@ -18,7 +18,8 @@ Place = Callable[..., Span]
 
 def misfits(domain: Domain, place: Place) -> list[Fault]:
     """All that does not fit together, at its place in the file."""
-    found = [*_links(domain, place), *_circles(domain, place), *_conditions(domain, place)]
+    found = [*_links(domain, place), *_circles(domain, place), *_conditions(domain, place),
+             *_places(domain, place)]  # fmt: skip
     inputs = Counter(e.input for e in domain.entities.values())
     found += [
         Fault(f'two entities read the input "{name}"', place("entity", name))
@@ -26,6 +27,18 @@ def misfits(domain: Domain, place: Place) -> list[Fault]:
         if count > 1
     ]
     return found
+
+
+def _places(domain: Domain, place: Place) -> Iterator[Fault]:
+    """Columns for locations must be texts that every subject has."""
+    for path in domain.locations:
+        where = place("locations", str(path))
+        if not domain.is_reachable(path.entity):
+            hint = f"say in [entity.{path.entity}] how it is found, with `of` or `nearest`"
+            yield Fault(f"a {domain.subject} has no {path.entity} that could name a location",
+                        where, hint)  # fmt: skip
+        elif domain.column(path).type != TEXT:
+            yield Fault(f"{path} names locations, so it must be a text", where)
 
 
 def _links(domain: Domain, place: Place) -> Iterator[Fault]:
@@ -39,6 +52,9 @@ def _links(domain: Domain, place: Place) -> Iterator[Fault]:
             if entity.columns[entity.key].type != wanted:
                 message = f"{entity.of} is {wanted}, but the key of {entity.name} is not"
                 yield Fault(message, place("entity", entity.name, "of"))
+        if entity.keep is not None and (entity.is_once or entity.is_table):
+            yield Fault(f'"{entity.name}" is no log, so nothing of it is repeated',
+                        place("entity", entity.name, "keep"), "leave out `keep`")  # fmt: skip
         if entity.nearest is not None:
             yield from _nearest(domain, entity, place("entity", entity.name, "nearest"))
         elif entity.forecast is not None and entity.of is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from collections.abc import Mapping
@@ -74,7 +75,10 @@ def _document(
     except tomllib.TOMLDecodeError as error:
         raise _syntax_error(source, str(error)) from None
     base = document.get("extends")
-    if isinstance(base, str):
+    if base is not None and not isinstance(base, str):
+        raise CheckError('"extends" must be the name of a domain, as a text',
+                         span=_Reader(source).place("extends"))  # fmt: skip
+    if base is not None:
         _, below, _ = _document(base, path.parent, _Reader(source).place("extends"), (*seen, name))
         document = _over(below, document)
     return source, document, path.parent
@@ -144,14 +148,17 @@ class _Reader:
         columns = {n: self.columns(n, t) for n, t in tables.items()}
         self.entities = {n: self.entity(n, t, columns) for n, t in tables.items()}
         mine = tables[subject]
-        shown = tuple(c for c in mine.get("shown", ()) if self.has_column(subject, c, "shown"))
+        shown = tuple(
+            c for c in self.texts(mine, "shown") or () if self.has_column(subject, c, "shown")
+        )
         names = self.names(document.get("define", {}))
         departed = self.expression(mine.get("departed"), names, subject, "departed")
-        paths = tuple(self.path(p, "locations") for p in document.get("locations", ()))
-        warn = tuple(document.get("warn", USUAL_WARNINGS))
+        paths = tuple(self.path(p, "locations") for p in self.texts(document, "locations") or ())
+        warn = self.texts(document, "warn")
+        warn = USUAL_WARNINGS if warn is None else warn
         for one in warn:
             if one not in WARNINGS:
-                self.unknown(str(one), WARNINGS, "warn")
+                self.unknown(one, WARNINGS, "warn")
         if self.entities[subject].key is None:
             self.fail(f'the subject "{subject}" needs a key', "entity", subject)
         located = tuple(p for p in paths if p is not None)
@@ -192,28 +199,67 @@ class _Reader:
                 self.unknown(word, _KEYS, "entity", name)
         self.known = columns
         mine = columns[name]
-        key = table.get("key")
+        here = ("entity", name)
+        key = self.text(table, "key", *here)
         if key is not None and key not in mine:
-            self.unknown(str(key), mine, "entity", name, "key")
+            self.unknown(key, mine, *here, "key")
             key = next(iter(mine), None)
+        of = self.text(table, "of", *here)
+        near = self.table(table, "nearest", ("to", "among", "where", "by"), *here)
+        foreseen = self.table(table, "forecast", ("valid", "at", "lasts"), *here)
         return Entity(
             name,
-            str(table.get("input", name)),
+            self.text(table, "input", *here) or name,
             key,
             mine,
-            self.path(table["of"], "entity", name, "of") if "of" in table else None,
-            self.nearest(name, table["nearest"]) if "nearest" in table else None,
-            self.forecast(name, table["forecast"]) if "forecast" in table else None,
+            None if of is None else self.path(of, *here, "of"),
+            None if near is None else self.nearest(name, near),
+            None if foreseen is None else self.forecast(name, foreseen),
             self.duration(table, name, "keep"),
-            bool(table.get("once", False)),
-            bool(table.get("table", False)),
-            table.get("source"),
-            table.get("time"),
+            self.truth(table, "once", *here),
+            self.truth(table, "table", *here),
+            self.text(table, "source", *here),
+            self.text(table, "time", *here),
             self.duration(table, name, "slack") or 0,
         )
 
-    def path(self, text: object, *words: str) -> ColumnPath | None:
-        entity, _, column = str(text).partition(".")
+    # --- values of the kinds that are wanted ---
+
+    def given(self, table: Mapping[str, Any], key: str, kind: type, what: str, *words: str) -> Any:
+        """What a key holds, or None with a fault if it is not of its kind."""
+        found = table.get(key)
+        if found is None or isinstance(found, kind):
+            return found
+        self.fail(f'"{key}" must be {what}, got {json.dumps(found, default=str)}', *words, key)
+        return None
+
+    def text(self, table: Mapping[str, Any], key: str, *words: str) -> str | None:
+        found: str | None = self.given(table, key, str, "a text", *words)
+        return found
+
+    def truth(self, table: Mapping[str, Any], key: str, *words: str) -> bool:
+        return bool(self.given(table, key, bool, "true or false, without quotes", *words))
+
+    def texts(self, table: Mapping[str, Any], key: str, *words: str) -> tuple[str, ...] | None:
+        what = 'a list of texts, such as ["a", "b"]'
+        found = self.given(table, key, list, what, *words)
+        if found is None or all(isinstance(one, str) for one in found):
+            return None if found is None else tuple(found)
+        self.fail(f'"{key}" must be {what}', *words, key)
+        return None
+
+    def table(
+        self, table: Mapping[str, Any], key: str, known: tuple[str, ...], *words: str
+    ) -> dict[str, Any] | None:
+        what = f"a table of {listing(known)}"
+        found: dict[str, Any] | None = self.given(table, key, dict, what, *words)
+        for word in found or ():
+            if word not in known:
+                self.unknown(word, known, *words, key)
+        return found
+
+    def path(self, text: str, *words: str) -> ColumnPath | None:
+        entity, _, column = text.partition(".")
         if entity in self.known and self.has_column(entity, column, *words):
             return ColumnPath(entity, column)
         if entity not in self.known:
@@ -227,8 +273,17 @@ class _Reader:
         return False
 
     def nearest(self, name: str, table: dict[str, Any]) -> Nearest | None:
-        to, among = str(table.get("to")), str(table.get("among"))
-        by = table.get("by", ["latitude", "longitude"])
+        here = ("entity", name, "nearest")
+        to, among = (self.text(table, key, *here) for key in ("to", "among"))
+        by = self.texts(table, "by", *here) if "by" in table else ("latitude", "longitude")
+        if to is None or among is None:
+            self.fail('"nearest" needs `to` and `among`, the names of two entities', *here)
+            return None
+        if by is None:
+            return None
+        if len(by) != 2:
+            self.fail('"by" must name two columns, such as ["x", "y"]', *here, "by")
+            return None
         for one in (to, among):
             if one not in self.known:
                 self.unknown(one, self.known, "entity", name, "nearest")
@@ -240,8 +295,13 @@ class _Reader:
         return Nearest(to, among, where, (by[0], by[1]))
 
     def forecast(self, name: str, table: dict[str, Any]) -> Forecast | None:
-        valid = str(table.get("valid", "valid"))
-        at = self.path(table.get("at"), "entity", name, "forecast")
+        valid = self.text(table, "valid", "entity", name, "forecast") or "valid"
+        when = self.text(table, "at", "entity", name, "forecast")
+        if when is None:
+            self.fail('a forecast needs "at", a column of time such as "vessel.eta"',
+                      "entity", name, "forecast")  # fmt: skip
+            return None
+        at = self.path(when, "entity", name, "forecast")
         lasts = self.duration(table, name, "lasts")
         if at is None or not self.has_column(name, valid, "entity", name, "forecast"):
             return None
@@ -285,8 +345,11 @@ class _Reader:
         """An expression of the rule language; its faults point at the line of the file."""
         if text is None:
             return None
+        if not isinstance(text, str):
+            self.fail("expected an expression, as a text in quotes", *words)
+            return None
         faults: list[Fault] = []
-        found = read_expression(Source(self.source.name, str(text)), faults, names)
+        found = read_expression(Source(self.source.name, text), faults, names)
         for fault in faults:
             self.fail(fault.message, *words, hint=fault.hint)
         return found

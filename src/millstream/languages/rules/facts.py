@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import reduce
 
 from millstream.calculus.functions import (
     Aggregate,
@@ -27,13 +28,24 @@ from millstream.calculus.functions import (
 from millstream.calculus.graph import Input
 from millstream.calculus.library.outer_joins import Pairs
 from millstream.calculus.terms import Call, Column, Literal, Term
-from millstream.calculus.types import BOOLEAN, DURATION, NUMBER, TIME, Field, QueueType, Schema
+from millstream.calculus.types import (
+    BOOLEAN,
+    DURATION,
+    NUMBER,
+    TEXT,
+    TIME,
+    Field,
+    QueueType,
+    Schema,
+)
 from millstream.calculus.wiring import Queue
 from millstream.errors import Fault
 from millstream.languages.rules.ast import Expression, parts
 from millstream.languages.rules.ast import Field as Mention
 from millstream.languages.rules.check import Checker
-from millstream.languages.rules.domain import ColumnPath, Domain, Entity, Nearest
+from millstream.languages.rules.distances import distance, located
+from millstream.languages.rules.domain import ColumnPath, ColumnType, Domain, Entity
+from millstream.languages.rules.typed import finite
 from millstream.languages.rules.wiring import RulesWiring
 
 
@@ -161,17 +173,19 @@ class Facts:
         time = None if entity.is_once else entity.time
         flow = self.wiring.input(
             Input(entity.input, QueueType(schema, is_relation), time, entity.slack,
-                  self.wiring.origin, entity.is_once, is_log=not is_relation)
+                  self.wiring.origin, entity.is_once, is_log=not is_relation,
+                  keys=tuple(c for c in _key_columns(entity) if c in names))
         )  # fmt: skip
-        prefixed = {f"{entity.name}.{c}": c for c in names}
         name = f"{entity.name}_table"
+        flow = self.wiring.add(Map(_known_columns(entity, flow)), flow, name=name)
+        if keys := _keys(entity):
+            flow = self.wiring.add(Filter(_are_known(flow, keys)), flow, name=name)
         can_leave = entity.name == self.domain.subject and self.domain.departed is not None
         if can_leave and not is_relation and entity.keep is None:
-            flow = self._until_departure(self.wiring.columns(flow, prefixed, name), entity)
+            flow = self._until_departure(flow, entity)
         else:
             if not is_relation:
-                flow = self.wiring.add(_window(entity), flow, name=f"{entity.name}_latest")
-            flow = self.wiring.columns(flow, prefixed, name)
+                flow = self.wiring.add(_window(entity, keys), flow, name=f"{entity.name}_latest")
             if can_leave:
                 stays = Call("not", (self._has_departed(),), BOOLEAN)
                 flow = self.wiring.add(Filter(stays), flow, name=f"{entity.name}_present")
@@ -212,11 +226,11 @@ class Facts:
             condition = self._condition(nearest.where, among.name)
             others = self.wiring.add(Filter(condition), others, name=f"{entity.name}_sensors")
         name = f"{entity.name}_near"
-        points = self.wiring.columns(places, {here: here, **_points(nearest.to, nearest)}, name)
-        aims = self.wiring.columns(others, {there: there, **_points(nearest.among, nearest)}, name)
+        points = located(self.wiring, places, here, nearest.to, nearest, name)
+        aims = located(self.wiring, others, there, nearest.among, nearest, name)
         pairs = self.wiring.add(Join(), points, aims, name=name)
         kept = (Assign("at", pairs.column(here)), Assign("key", pairs.column(there)),
-                Assign("distance", _distance(pairs, nearest)))  # fmt: skip
+                Assign("distance", distance(pairs, nearest)))  # fmt: skip
         apart = self.wiring.add(Map(kept), pairs, name=name)
         least = Aggregate(("at",), (Aggregation("least", "min", apart.column("distance")),))
         closest = self.wiring.add(least, apart, name=name)
@@ -250,7 +264,7 @@ class Facts:
         when, begin = Column("when", TIME), Column("valid", TIME)
         end = Call("+", (begin, Literal(forecast.lasts, DURATION)), TIME)
         is_valid = Call("and", (Call("<=", (begin, when), BOOLEAN),
-                                Call("<", (when, end), BOOLEAN)), BOOLEAN)  # fmt: skip
+                                Call("<=", (when, end), BOOLEAN)), BOOLEAN)  # fmt: skip
         fitting = self.wiring.add(Join((("link", "key"),), is_valid), asked, slots, name=name)
         last = Aggregate(("who",), (Aggregation("valid", "max", fitting.column("valid")),))
         chosen = self.wiring.columns(
@@ -284,57 +298,41 @@ _DEPARTED = "departed"
 Step = Callable[[Queue, Entity, frozenset[str]], Queue]
 
 
-def _window(entity: Entity) -> Function:
-    by = () if entity.key is None else (entity.key,)
-    if entity.forecast is not None:
-        by = (*by, entity.forecast.valid)
-    if by and entity.keep is None:
-        return Latest(by)
-    return Rows(1, by, entity.keep)
+def _key_columns(entity: Entity) -> tuple[str, ...]:
+    """The columns that identify a row: of a prediction also the time it is valid from."""
+    valid = () if entity.forecast is None else (entity.forecast.valid,)
+    return () if entity.key is None else (entity.key, *valid)
 
 
-def _points(entity: str, nearest: Nearest) -> dict[str, str]:
-    return {f"{entity}.{c}": f"{entity}.{c}" for c in nearest.by}
+def _keys(entity: Entity) -> tuple[str, ...]:
+    return tuple(f"{entity.name}.{c}" for c in _key_columns(entity))
 
 
-def _distance(flow: Queue, nearest: Nearest) -> Term:
-    """The square of how far two points lie apart; on the globe, of a small piece of it."""
-    first, second = (
-        _minus(flow.column(f"{nearest.to}.{c}"), flow.column(f"{nearest.among}.{c}"))
-        for c in nearest.by
+def _window(entity: Entity, keys: tuple[str, ...]) -> Function:
+    if keys and entity.keep is None:
+        return Latest(keys)
+    return Rows(1, keys, entity.keep)
+
+
+def _known_columns(entity: Entity, rows: Queue) -> tuple[Assign, ...]:
+    """The columns under names such as `tide.height`, null where a value says nothing."""
+    return tuple(
+        Assign(f"{entity.name}.{name}", _known(rows.column(name), entity.columns[name]))
+        for name in rows.schema.names
     )
-    if nearest.is_on_globe:
-        second = _times(_shortest(second), _cosine(flow.column(f"{nearest.to}.{nearest.by[0]}")))
-    return _plus(_times(first, first), _times(second, second))
 
 
-def _shortest(angle: Term) -> Term:
-    """A difference of longitudes, in degrees, the short way round."""
-    turned = Call("%", (_plus(angle, _literal(540.0)), _literal(360.0)), NUMBER)
-    return _minus(turned, _literal(180.0))
+def _known(value: Column, column: ColumnType) -> Term:
+    """What is no number, or not one of the members, is not known."""
+    if column.type == NUMBER:
+        return finite(value)
+    if not column.members:
+        return value
+    is_member = [Call("==", (value, Literal(m, TEXT)), BOOLEAN) for m in column.members]
+    is_one = reduce(lambda one, other: Call("or", (one, other), BOOLEAN), is_member)
+    return Call("if", (is_one, value, Literal(None, TEXT)), TEXT)
 
 
-def _cosine(degrees: Term) -> Term:
-    """The cosine of a latitude, by its series: good to a millionth, and alike everywhere."""
-    radians = _times(degrees, _literal(0.017453292519943295))
-    square = _times(radians, radians)
-    total: Term = _literal(-1 / 3628800)
-    for coefficient in (1 / 40320, -1 / 720, 1 / 24, -1 / 2, 1.0):
-        total = _plus(_times(total, square), _literal(coefficient))
-    return total
-
-
-def _literal(value: float) -> Literal:
-    return Literal(value, NUMBER)
-
-
-def _plus(one: Term, other: Term) -> Term:
-    return Call("+", (one, other), NUMBER)
-
-
-def _minus(one: Term, other: Term) -> Term:
-    return Call("-", (one, other), NUMBER)
-
-
-def _times(one: Term, other: Term) -> Term:
-    return Call("*", (one, other), NUMBER)
+def _are_known(rows: Queue, keys: tuple[str, ...]) -> Term:
+    known = [Call("not", (Call("is_null", (rows.column(k),), BOOLEAN),), BOOLEAN) for k in keys]
+    return reduce(lambda one, other: Call("and", (one, other), BOOLEAN), known)

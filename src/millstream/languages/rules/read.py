@@ -6,6 +6,7 @@ line would have defined is remembered, so that its uses are not called unknown.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -27,6 +28,7 @@ from millstream.languages.rules.ast import (
     Truth,
     When,
     Word,
+    parts,
 )
 from millstream.languages.rules.tokens import FOREIGN, KEYWORDS, WORDS, Line, Token, split_lines
 from millstream.languages.rules.units import is_unit
@@ -35,12 +37,23 @@ from millstream.source import Source, Span
 _Part = Callable[[], Expression]
 #: What people write for our operators, in small letters.
 _MEANT = {"and": "and", "or": "or", "not": "not", "is": "==", "equals": "=="}
+#: What else people begin a line with, and what to write instead.
+_BEGINNINGS = {
+    "else": "write the opposite: when not CONDITION:",
+    "elif": "write another block: when CONDITION:",
+    "if": "write when CONDITION:",
+    **dict.fromkeys(("and", "or"), "a line goes on after an operator: end the line above with it"),
+}
 #: What else people write, and what to write instead.
 _ELSEWHERE = {
     "if": "a condition comes first: when CONDITION: require ...",
     "when": "a condition comes first: when CONDITION: require ...",
     "unless": "a condition comes first: when not CONDITION: require ...",
     "in": "write x == a or x == b",
+    "for": "rules are about this moment; how long something has been so cannot be asked",
+    "else": "write the opposite: when not CONDITION: require ...",
+    "require": "begin another line for it",
+    "location": "begin another line for it",
     "=": "write == to compare",
     ":": "only when and location open a block",
 }
@@ -164,7 +177,7 @@ class _Reader:
         except _Stop:
             if len(line.tokens) > 1 and line.tokens[1].value == "=":
                 self.lost.add(first.value)
-            if first.value in ("when", "location"):
+            if first.value in ("when", "location", *_BEGINNINGS):
                 self.block(line.indent)  # its errors count too
             return None
 
@@ -191,7 +204,8 @@ class _Reader:
         is_name = first.kind == "name" and first.value not in WORDS
         if not is_name or words.token is None or words.token.value != "=":
             known = suggest(first.value, KEYWORDS) if is_name else None
-            hint = known or "a line begins with require, when, location, or a name and ="
+            usual = "a line begins with require, when, location, or a name and ="
+            hint = _BEGINNINGS.get(first.value) or known or usual
             words.fail(f"expected a statement, got {first}", first.span, hint)
         words.advance()
         value = words.whole()
@@ -200,6 +214,9 @@ class _Reader:
                        "choose another name")  # fmt: skip
         if first.value in self.names:
             words.fail(f'"{first.value}" is already defined', first.span)
+        if Word(first.value) in parts(value):
+            words.fail(f'the definition of "{first.value}" reads itself', first.span,
+                       "give what it is made of another name")  # fmt: skip
         self.names[first.value] = Named(first.value, value, first.span)
         self.definitions.append(self.names[first.value])
 
@@ -263,6 +280,8 @@ class _Words:
             return f'write "{operator}"'
         if token.kind == "name" and token.value in _ELSEWHERE:
             return _ELSEWHERE[token.value]
+        if token.kind == "name" and self.at + 1 < len(self.line.tokens) and self.is_word(self.at):
+            return 'write "and" or "or" between conditions'
         if token.kind == "name" and self.at > 1 and self.is_after_unit():
             return "a unit is one word, such as nmi, degC or delta_degC, or a quotient such as m/s"
         if token.value in (",", ".") and self.at and self.line.tokens[self.at - 1].kind == "number":
@@ -389,6 +408,8 @@ class _Words:
     def number(self) -> Expression:
         """A number with its unit, which goes on over / and * as long as units follow."""
         first = self.advance()
+        if not _is_usual(first.value):
+            self.fail("this number is too large or too small to be computed with", first.span)
         value = Fraction(first.value)
         unit = ""
         last = first.span
@@ -431,6 +452,13 @@ class _Words:
             text += f"^{'-' if sign else ''}{digits.value}"
             last = digits.span
         return text, last
+
+
+def _is_usual(number: str) -> bool:
+    """Whether a float can hold it; the fraction of 1e999999999 would never be there."""
+    rounded = float(number)
+    is_zero = not number.lower().partition("e")[0].strip("0._")
+    return math.isfinite(rounded) and (rounded != 0 or is_zero)
 
 
 def _joined(left: Expression, right: Expression) -> Span | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -70,19 +70,25 @@ def view(
     """For the command line."""
     if not arguments.file.endswith(".rules"):
         raise UsageError("only a .rules file has subjects to explain", place=arguments.file)
-    return explain_situation(arguments.file, arguments.vessel, inputs)
+    return explain_situation(arguments.file, arguments.vessel, inputs, arguments.unit)
 
 
 def explain_situation(
-    file: str | Path, key: str, inputs: Mapping[str, InputGiven] | None = None
+    file: str | Path,
+    key: str,
+    inputs: Mapping[str, InputGiven] | None = None,
+    units: Sequence[str] = (),
 ) -> Situation:
-    """Run what is known up to the end of the inputs, and evaluate each line for a subject."""
+    """Run what is known up to the end of the inputs, and evaluate each line for a subject.
+
+    `units` are those of times: `ms`, or `vessels=ms` of one input.
+    """
     path = Path(file)
     checked = check_text(read_source(path, str(file)))
-    by_key = _facts(checked, path.parent, inputs or {})
+    by_key = _facts(checked, path.parent, inputs or {}, units)
     if key not in by_key:
         forever = replace(checked, domain=replace(checked.domain, departed=None))
-        has_departed = key in _facts(forever, path.parent, inputs or {})
+        has_departed = key in _facts(forever, path.parent, inputs or {}, units)
         raise _absent(checked.domain.subject, key, sorted(by_key), has_departed=has_departed)
     return situation_of(checked, key, by_key[key])
 
@@ -105,14 +111,18 @@ def situation_of(checked: Checked, key: str, facts: Mapping[str, Value]) -> Situ
 
 
 def _facts(
-    checked: Checked, folder: Path, inputs: Mapping[str, InputGiven]
+    checked: Checked, folder: Path, inputs: Mapping[str, InputGiven], units: Sequence[str]
 ) -> dict[str, dict[str, Value]]:
     """One row of facts for every subject that is there at the end, by its key."""
     program = facts_program(checked.domain, (r.requirement() for r in rules_in(checked.nodes)))
     sources = sources_of(checked.domain, program, folder)
     located = {name: parse_location(text, folder) for name, text in sources.items()}
-    engine = "reference" if not inputs and _are_few(located.values()) else "local"
-    rows = Compiled(program, "facts", folder, located).run(inputs, engine=engine).rows("facts")
+    compiled = Compiled(program, "facts", folder, located)
+    for unit in units:
+        compiled = compiled.with_units(unit)
+    places = compiled.locations(located | dict(inputs))
+    are_few = len(places) == len(program.inputs) and _are_few(places.values())
+    rows = compiled.run(inputs, engine="reference" if are_few else "local").rows("facts")
     counted: Counter[tuple[tuple[str, Value], ...]] = Counter()
     for row in rows:
         weight = row[WEIGHT_COLUMN]

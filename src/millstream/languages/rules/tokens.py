@@ -33,6 +33,10 @@ _GOES_ON = frozenset({"+", "-", "*", "/", "<", "<=", ">", ">=", "==", "!=", "=",
                      | {"and", "or", "not"})  # fmt: skip
 
 
+#: What word processors make of quotes.
+_CURLY = "\u2018\u2019\u201a\u201b\u201c\u201d\u201e\u201f\u00ab\u00bb\u00b4`"
+
+
 @dataclass(frozen=True, slots=True)
 class Token:
     kind: str
@@ -101,7 +105,8 @@ def _words(source: Source, text: str, place: int, faults: list[Fault]) -> tuple[
             message = "this text has no closing quote" if is_open else f'unexpected "{text[at]}"'
             if is_open:
                 span = Span(source, place + at, place + len(text))
-            faults.append(Fault(message, span))
+            hint = "write straight quotes" if text[at] in _CURLY else None
+            faults.append(Fault(message, span, hint))
             return found, False
         kind = match.lastgroup or ""
         found.append(Token(kind, match[0], Span(source, place + at, place + match.end())))

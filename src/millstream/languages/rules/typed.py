@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import reduce
@@ -104,7 +105,9 @@ Typed = Quantity | Truthful | Wordy | Moment
 
 
 def _number(value: Fraction) -> Literal:
-    return Literal(float(value), NUMBER)
+    """The nearest number; beyond the largest nothing is known, so that bound does as well."""
+    most = Fraction(sys.float_info.max)
+    return Literal(float(max(-most, min(value, most))), NUMBER)
 
 
 def constant(value: Fraction, unit: Unit) -> Quantity:
@@ -142,6 +145,8 @@ def _bound_term(bound: Bound) -> Term:
     elif bound.tolerance:
         around = times(size_of(bound.form), TOLERANCE)
         low, high = Call("+", (low, around), NUMBER), Call("-", (high, around), NUMBER)
+    if not _is_plain(low):
+        low, high = finite(low), finite(high)
     match bound.relation:
         case "<" | ">=":
             return Call(bound.relation, (low, _number(lower)), BOOLEAN)
@@ -180,6 +185,22 @@ def _sum(parts: list[tuple[Term, Fraction]], more: Fraction = Fraction(0)) -> Te
     return reduce(lambda sum_, part: Call(part[1], (sum_, part[0]), NUMBER), made[1:], first)
 
 
+def finite(number: Term) -> Term:
+    """A number, or nothing if it is infinite or none at all: that is not known."""
+    is_finite = Call("<=", (Call("abs", (number,), NUMBER), _LARGEST), BOOLEAN)
+    return Call("if", (is_finite, number, Literal(None, NUMBER)), NUMBER)
+
+
+#: No number is larger, and in terms NaN is greater than all numbers.
+_LARGEST = Literal(sys.float_info.max, NUMBER)
+
+
+def _is_plain(term: Term) -> bool:
+    """Columns are finite already (see `facts`), and so is what is made of integers and times."""
+    is_whole = isinstance(term, Call) and term.function in ("number", "seconds")
+    return is_whole or isinstance(term, (Column, Literal))
+
+
 def times(term: Term, factor: Fraction) -> Term:
     return term if factor == 1 else Call("*", (term, _number(factor)), NUMBER)
 
@@ -192,7 +213,9 @@ def shown_term(typed: Typed) -> Term:
         case Quantity(term) if (size := size_in_unit(typed)) is not None:
             around = times(size, TOLERANCE)
             is_small = Call("<=", (Call("abs", (term,), NUMBER), around), BOOLEAN)
-            return Call("if", (is_small, _number(Fraction(0)), term), NUMBER)
+            return Call("if", (is_small, _number(Fraction(0)), finite(term)), NUMBER)
+        case Quantity(term) if not _is_plain(term):
+            return finite(term)
         case Moment(term, Quantity(shift)):
             micros = Call("round", (times(shift, Fraction(10**6)),), NUMBER)
             later = Call("duration", (Call("integer", (micros,), INTEGER),), DURATION)

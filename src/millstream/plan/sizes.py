@@ -1,0 +1,182 @@
+"""How many rows there are on every queue, in words, before anything is run.
+
+The size of a relation is known as far as the program tells: the rows of a while, so many rows
+for each key, the rows of a relation that comes from outside, or all rows that ever came.
+Every function is described here by name: of one that is not, nothing may be said.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from functools import singledispatch
+
+from millstream.calculus.functions import (
+    Aggregate,
+    Changes,
+    Distinct,
+    Dstream,
+    Duplicate,
+    Filter,
+    FlatMap,
+    Fold,
+    Function,
+    Istream,
+    Join,
+    Judge,
+    Latest,
+    Lookup,
+    Map,
+    Merge,
+    Now,
+    Opaque,
+    OpaqueFold,
+    Range,
+    RoundRobinJoin,
+    RoundRobinSplit,
+    Rows,
+    Rstream,
+    Top,
+)
+from millstream.calculus.graph import Program, in_dependency_order
+from millstream.calculus.sheets import Sheet
+from millstream.calculus.text import render_duration
+
+
+class Growth(enum.Enum):
+    """How state grows: not beyond what is said, with something outside, or without end."""
+
+    BOUNDED = "bounded"
+    OUTSIDE = "as large as the relation that is given"
+    BY_KEYS = "grows with the number of keys"
+    UNBOUNDED = "grows without end"
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How many rows a relation has, in words."""
+
+    words: str
+    growth: Growth = Growth.BOUNDED
+
+
+Sizes = tuple[Size, ...]
+
+_FROM_GOOD_TO_BAD = tuple(Growth)
+#: Words for pairs of pairs of pairs help nobody; then the name of the queue says more.
+_MOST_LETTERS = 80
+
+
+def worst(sizes: Sizes) -> Growth:
+    return max((s.growth for s in sizes), key=_FROM_GOOD_TO_BAD.index)
+
+
+def by_keys(size: Size) -> Growth:
+    """What is kept once per key grows with the keys where rows never leave."""
+    return Growth.BY_KEYS if size.growth is Growth.UNBOUNDED else size.growth
+
+
+def for_each(by: tuple[str, ...]) -> str:
+    return f" for each {', '.join(by)}" if by else ""
+
+
+def sizes(program: Program) -> dict[str, Size]:
+    """How many rows there are on every queue; a stream goes by its name."""
+    known = {
+        one.name: Size(f"the rows of {one.name}", Growth.OUTSIDE)
+        if one.type.is_relation
+        else Size(one.name)
+        for one in program.inputs
+    }
+    for op in in_dependency_order(program):
+        given = tuple(known.get(q, Size(q)) for q in op.inputs)
+        for queue in op.outputs:
+            size = size_of(op.function, given, queue)
+            if len(size.words) > _MOST_LETTERS:
+                size = Size(f"the rows of {queue}", size.growth)
+            known[queue] = size
+    return known
+
+
+@singledispatch
+def size_of(function: Function, inputs: Sizes, queue: str) -> Size:
+    """The size of what a function puts on a queue."""
+    raise AssertionError(f"the size of what {function.name} gives is not described")
+
+
+@size_of.register(Map)
+@size_of.register(Filter)
+@size_of.register(FlatMap)
+@size_of.register(Fold)
+@size_of.register(Opaque)
+@size_of.register(OpaqueFold)
+@size_of.register(Judge)
+@size_of.register(Lookup)
+@size_of.register(Distinct)
+@size_of.register(Duplicate)
+@size_of.register(RoundRobinSplit)
+def _as_it_came(function: Function, inputs: Sizes, queue: str) -> Size:
+    return inputs[0]
+
+
+@size_of.register(Istream)
+@size_of.register(Dstream)
+@size_of.register(Changes)
+@size_of.register(Rstream)
+@size_of.register(Sheet)
+def _stream_of_its_own(function: Function, inputs: Sizes, queue: str) -> Size:
+    return Size(queue)
+
+
+@size_of.register(Merge)
+@size_of.register(RoundRobinJoin)
+def _together(function: Function, inputs: Sizes, queue: str) -> Size:
+    return Size(" and ".join(dict.fromkeys(i.words for i in inputs)), worst(inputs))
+
+
+@size_of.register
+def _of_now(function: Now, inputs: Sizes, queue: str) -> Size:
+    return Size(f"the rows of one instant of {inputs[0].words}")
+
+
+@size_of.register
+def _of_range(function: Range, inputs: Sizes, queue: str) -> Size:
+    if function.length is None:
+        return Size(f"all rows that ever came on {inputs[0].words}", Growth.UNBOUNDED)
+    step = "" if function.slide is None else f", in steps of {render_duration(function.slide)}"
+    return Size(
+        f"the rows of the last {render_duration(function.length)} of {inputs[0].words}{step}"
+    )
+
+
+@size_of.register
+def _of_rows(function: Rows, inputs: Sizes, queue: str) -> Size:
+    count = f"last {function.count} rows" if function.count > 1 else "last row"
+    words = f"the {count} of {inputs[0].words}{for_each(function.by)}"
+    if function.length is not None:
+        return Size(f"{words} that are not older than {render_duration(function.length)}")
+    return Size(words, Growth.BY_KEYS if function.by else Growth.BOUNDED)
+
+
+@size_of.register
+def _of_latest(function: Latest, inputs: Sizes, queue: str) -> Size:
+    words = f"the last row of {inputs[0].words}{for_each(function.by)}"
+    if function.unless is not None:
+        return Size(f"{words} that is not {function.unless}", Growth.OUTSIDE)
+    return Size(words, Growth.BY_KEYS)
+
+
+@size_of.register
+def _of_join(function: Join, inputs: Sizes, queue: str) -> Size:
+    return Size(f"pairs of {inputs[0].words} with {inputs[1].words}", worst(inputs))
+
+
+@size_of.register
+def _of_aggregate(function: Aggregate, inputs: Sizes, queue: str) -> Size:
+    growth = by_keys(inputs[0]) if function.by else Growth.BOUNDED
+    return Size(f"one row{for_each(function.by)}", growth)
+
+
+@size_of.register
+def _of_top(function: Top, inputs: Sizes, queue: str) -> Size:
+    return Size(f"{function.count} rows")
