@@ -184,11 +184,11 @@ MACHINE: tuple[Scalar, ...] = (
     _scalar("single_text", (SINGLE,), TEXT, single_text, ""),
     _scalar("bit_text", (BIT,), TEXT, str, ""),
     _scalar("boolean_text", (BOOLEAN,), TEXT, lambda a: "true" if a else "false", ""),
-    _scalar("bit_of_int32", (INT32,), BIT, lambda a: a & 1, "{0} & 1"),
-    _scalar("bit_and", (BIT, BIT), BIT, operator.and_, "{0} & {1}"),
-    _scalar("bit_or", (BIT, BIT), BIT, operator.or_, "{0} | {1}"),
-    _scalar("bit_xor", (BIT, BIT), BIT, operator.xor, "{0} ^ {1}"),
-    _scalar("bit_not", (BIT,), BIT, lambda a: 1 - a, "1 - {0}"),
+    _scalar("bit_of_int32", (INT32,), BIT, lambda a: a & 1, "int32({0} & 1)"),
+    _scalar("bit_and", (BIT, BIT), BIT, operator.and_, "int32({0} & {1})"),
+    _scalar("bit_or", (BIT, BIT), BIT, operator.or_, "int32({0} | {1})"),
+    _scalar("bit_xor", (BIT, BIT), BIT, operator.xor, "int32({0} ^ {1})"),
+    _scalar("bit_not", (BIT,), BIT, lambda a: 1 - a, "int32(1 - {0})"),
     *(_scalar(f"{type_}_{name}", (type_, type_), BOOLEAN, meaning, f"{{0}} {symbol} {{1}}")
       for type_ in (INT32, SINGLE, BIT) for name, (symbol, meaning) in _COMPARISONS.items()),
 )  # fmt: skip
