@@ -40,8 +40,9 @@ class Pace:
 class Work(Function):
     """Fires a code whenever there are enough items, the first time perhaps another part of it.
 
-    An item leaves at the largest time that its firing has taken off. A source has a pace and
-    takes ticks instead of items; its n-th firing is at time n. If it prints, the last output
+    An item leaves at the largest time that its firing has looked at: what is to come cannot be
+    known earlier. A source has a pace and takes ticks instead of items; its n-th firing is at
+    time n. If it prints, the last output
     has one text for every firing, empty if that has printed nothing.
     """
 

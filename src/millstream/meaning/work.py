@@ -67,9 +67,8 @@ class _Firing:
 
     @property
     def time(self) -> int:
-        """The largest time that was taken off."""
-        taken = self.items[: max(self.popped, 1)]
-        return max(item.time for item in taken)
+        """The largest time of what it has looked at."""
+        return max(item.time for item in self.items[: max(self.rates.peek, 1)])
 
 
 @initial_state.register
@@ -161,10 +160,8 @@ def _fired(
 
 
 def _marked(function: Work, mark: Mark, buffer: Buffer) -> tuple[tuple[Entry, ...], ...]:
-    """Time has passed, but not beyond what is still to be taken off."""
+    """Time passes as it does before; after a source it is the number of its firings."""
     count = (function.given is not None) + function.prints
     if function.pace is not None:
         mark = replace(mark, time=buffer.fired)
-    elif buffer.items:
-        mark = replace(mark, time=min(mark.time, buffer.items[0].time - 1))
     return ((mark,),) * count
