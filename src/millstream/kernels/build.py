@@ -16,8 +16,11 @@ from millstream.calculus.functions import (
 from millstream.calculus.graph import Operator, Program
 from millstream.calculus.sheets import Sheet
 from millstream.calculus.unique import unique_keys
+from millstream.calculus.work import Work
 from millstream.kernels.fallback import FallbackKernel
 from millstream.kernels.judge.code import why_not as why_not_judge
+from millstream.kernels.loop.net import NetKernel
+from millstream.kernels.loop.net import why_not as why_not_net
 from millstream.kernels.loop.rows import RowKernel
 from millstream.kernels.loop.rows import why_not as why_not_rows
 from millstream.kernels.relational.aggregate import AggregateKernel
@@ -38,6 +41,8 @@ def why_not(program: Program, operators: tuple[Operator, ...]) -> str | None:
     """Why these operators cannot run as one compiled step, or None if they can."""
     if all(isinstance(op.function, ROW_FUNCTIONS) for op in operators):
         return _why_not_rows(program, operators)
+    if any(isinstance(op.function, Work) for op in operators):
+        return why_not_net(operators)
     if windowed(operators) is not None:
         return None
     if len(operators) > 1:
@@ -83,6 +88,8 @@ def build_kernel(plan: Plan, step: Step) -> Kernel:
             [max(behind[q], default=0) for q in step.inputs],
             is_ranked=bool(plan.ranked & set(step.outputs)),
         )
+    if step.is_net:
+        return NetKernel(step.operators, inputs, step.outputs, types)
     if step.is_row_step:
         return RowKernel(step.operators, inputs, step.outputs, plan.program.variables)
     window = windowed(step.operators)

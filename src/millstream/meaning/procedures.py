@@ -211,6 +211,12 @@ class Frame:
 
     def exchange(self, statement: Pop | Peek | Push) -> None:
         """Items that come and go."""
+        try:
+            self.exchanged(statement)
+        except Trap as trap:
+            raise Trap(trap.message, trap.span or statement.span) from None
+
+    def exchanged(self, statement: Pop | Peek | Push) -> None:
         assert self.host is not None
         match statement:
             case Pop(target):

@@ -7,6 +7,7 @@ items for as many firings as its pace says.
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -28,10 +29,10 @@ class Buffer:
     due: int = 0
 
 
-class _Firing:
+class Firing:
     """Mutable: one firing of a code, as its host."""
 
-    def __init__(self, function: Work, rates: Rates, items: tuple[Item, ...]) -> None:
+    def __init__(self, function: Work, rates: Rates, items: Sequence[Any]) -> None:
         self.function = function
         self.rates = rates
         self.items = items
@@ -48,11 +49,12 @@ class _Firing:
         place = self.popped + index
         if not 0 <= place < self.rates.peek:
             raise Trap(f"it looks at item {place}, but may see {self.rates.peek}", None)
-        assert self.function.taken is not None
-        return item_of_row(self.function.taken, self.items[place].row)
+        return self.items[place]
 
     def push(self, output: int, value: Any) -> None:
         if output == 0:
+            if len(self.sent) == self.rates.push:
+                raise Trap(f"it pushes more items than the {self.rates.push} it declares", None)
             self.sent.append(value)
         else:
             self.texts.append(value)
@@ -65,20 +67,15 @@ class _Firing:
             if done != declared:
                 raise Trap(f"it {what} {done} items, but declares {declared}", None)
 
-    @property
-    def time(self) -> int:
-        """The largest time of what it has looked at."""
-        return max(item.time for item in self.items[: max(self.rates.peek, 1)])
-
 
 @initial_state.register
 def _work_state(function: Work, inputs: int) -> State:
-    host = _Firing(function, Rates(), ())
-    machine = Machine.started(function.code, _arguments(function), host)
+    host = Firing(function, Rates(), ())
+    machine = Machine.started(function.code, arguments_of(function), host)
     return (*_fields(function, machine), Buffer())
 
 
-def _arguments(function: Work) -> list[Any]:
+def arguments_of(function: Work) -> list[Any]:
     """As the machine holds them: an array is a list, a record a dictionary."""
     pairs = zip(function.code.parameters, function.arguments, strict=True)
     return [_thawed(slot.shape, value) for slot, value in pairs]
@@ -106,7 +103,7 @@ def _work(function: Work, entry: Entry, index: int, state: State, context: Conte
     if isinstance(entry, Mark):
         return Result(_marked(function, entry, buffer), state)
     machine = Machine(function.code)
-    for slot, value in zip(function.code.parameters, _arguments(function), strict=True):
+    for slot, value in zip(function.code.parameters, arguments_of(function), strict=True):
         machine.variables[slot.name] = value
     for slot, value in zip(function.code.fields, fields, strict=True):
         machine.variables[slot.name] = copy.deepcopy(value)
@@ -142,7 +139,9 @@ def _fired(
     function: Work, machine: Machine, buffer: Buffer, sent: list[Entry], texts: list[Entry]
 ) -> Buffer:
     rates = _rates(function, buffer)
-    firing = _Firing(function, rates, buffer.items)
+    seen = buffer.items[: max(rates.peek, 1)]
+    items = [] if function.taken is None else [item_of_row(function.taken, i.row) for i in seen]
+    firing = Firing(function, rates, items)
     code = function.code
     is_first = buffer.fired == 0 and code.first is not None
     try:
@@ -151,7 +150,7 @@ def _fired(
     except Trap as trap:
         place = trap.span.place if trap.span else code.name
         raise RunError(f"{place}: {trap.message}, at firing {buffer.fired + 1}") from None
-    time = buffer.fired + 1 if function.pace is not None else firing.time
+    time = buffer.fired + 1 if function.pace is not None else max(i.time for i in seen)
     if function.given is not None:
         sent += [Item(time, row_of_item(function.given, value)) for value in firing.sent]
     if function.prints:

@@ -264,8 +264,8 @@ class _Emitter:
                 self.pop(target, span)
             case Peek(index, target, span):
                 self.peek(index, target, span)
-            case Push(value, output):
-                self.push(value, output)
+            case Push(value, output, span):
+                self.push(value, output, span)
             case Invoke():
                 self.invoke(statement)
             case Return(value):
@@ -374,13 +374,13 @@ class _Emitter:
         assert self.code.taken is not None
         self.carry(target, "i", f"(ip + {index})", self.code.taken, is_in=True)
 
-    def push(self, value: Operand, output: int) -> None:
+    def push(self, value: Operand, output: int, span: Span | None) -> None:
         if output:
             raise NotCompiled("print")
         assert self.code.given is not None
-        site = self.site("it pushes more items than it declares", None)
+        site = self.site("it pushes more items than the {} it declares", span)
         self.line("if op >= room:")
-        self.stop(site)
+        self.stop(site, "push")
         if isinstance(value, Place):
             self.carry(value, "o", "op", self.code.given, is_in=False)
         else:
