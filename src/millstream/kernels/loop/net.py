@@ -137,7 +137,10 @@ class _Filter:
         self.memory = {key: _memory(loop, self.machine) for key, (loop, _) in self.loops.items()}
         self.share(self.memory)
         nothing = (0, 0)
-        widths = (*(taken.widths if taken is not None else nothing), *(given.widths if given is not None else nothing))
+        widths = (
+            *(taken.widths if taken is not None else nothing),
+            *(given.widths if given is not None else nothing),
+        )
         self.widths = np.array(widths, np.int64)
         self.control = np.zeros(4, np.int64)
 
@@ -393,6 +396,37 @@ def _move(taken: Buffer, offset: int, given: Buffer, count: int) -> None:
     given.end += count
 
 
+@compiled
+def _dealt(source, begin, step, target, place, stride, turns, count, width):
+    """So many items of each turn, which are `step` apart, to places `stride` apart."""
+    for turn in range(turns):
+        a = (begin + turn * step) * width
+        b = (place + turn * stride) * width
+        for n in range(count * width):
+            target[b + n] = source[a + n]
+
+
+@compiled
+def _rising(times, begin, end, last):
+    for n in range(begin, end):
+        last = max(last, times[n])
+        times[n] = last
+    return last
+
+
+def _deal(
+    taken: Buffer, begin: int, step: int, given: Buffer, place: int, stride: int, turns: int,
+    count: int | None = None,
+) -> None:  # fmt: skip
+    count = stride if count is None else count
+    singles, integers = taken.widths
+    if singles:
+        _dealt(taken.singles, begin, step, given.singles, place, stride, turns, count, singles)
+    if integers:
+        _dealt(taken.integers, begin, step, given.integers, place, stride, turns, count, integers)
+    _dealt(taken.times, begin, step, given.times, place, stride, turns, count, 1)
+
+
 class _Copies:
     """Every item to every output."""
 
@@ -430,26 +464,67 @@ class _Turns:
         self.is_split = is_split
 
     def run(self) -> bool:
+        """What is left of a turn, then whole turns at once, then what begins a turn."""
         ran = False
-        while True:
-            source = self.taken[0 if self.is_split else self.turn]
-            target = self.given[self.turn if self.is_split else 0]
-            count = min(len(source), self.weights[self.turn] - self.done)
-            if count == 0:
-                return ran
-            target.reserve(count)
-            begin = target.end
-            _move(source, 0, target, count)
-            if not self.is_split:
-                times = target.times[begin : target.end]
-                np.maximum(times, self.last_time, out=times)
-                np.maximum.accumulate(times, out=times)
-                self.last_time = int(times[-1])
-            source.start += count
-            self.done += count
-            if self.done == self.weights[self.turn]:
-                self.turn, self.done = (self.turn + 1) % len(self.weights), 0
+        while self.some():
             ran = True
+            if self.turn == self.done == 0:
+                self.whole()
+        return ran
+
+    def some(self) -> bool:
+        """Items of the one whose turn it is, as many as there are."""
+        source = self.taken[0 if self.is_split else self.turn]
+        target = self.given[self.turn if self.is_split else 0]
+        count = min(len(source), self.weights[self.turn] - self.done)
+        if count == 0:
+            return False
+        target.reserve(count)
+        begin = target.end
+        _move(source, 0, target, count)
+        source.start += count
+        self.settle(target, begin)
+        self.done += count
+        if self.done == self.weights[self.turn]:
+            self.turn, self.done = (self.turn + 1) % len(self.weights), 0
+        return True
+
+    def whole(self) -> None:
+        """All turns that can be gone through to their end."""
+        total = sum(self.weights)
+        if self.is_split:
+            turns = len(self.taken[0]) // total
+        else:
+            pairs = zip(self.taken, self.weights, strict=True)
+            turns = min(len(buffer) // weight for buffer, weight in pairs)
+        if turns == 0:
+            return
+        begin = self.given[0].end
+        if not self.is_split:
+            self.given[0].reserve(turns * total)
+            begin = self.given[0].end
+        offset = 0
+        for number, weight in enumerate(self.weights):
+            source = self.taken[0 if self.is_split else number]
+            target = self.given[number if self.is_split else 0]
+            if self.is_split:
+                target.reserve(turns * weight)
+                _deal(source, source.start + offset, total, target, target.end, weight, turns)
+                target.end += turns * weight
+            else:
+                _deal(source, source.start, weight, target, begin + offset, total, turns, weight)
+                source.start += turns * weight
+            offset += weight
+        if self.is_split:
+            self.taken[0].start += turns * total
+        else:
+            self.given[0].end += turns * total
+            self.settle(self.given[0], begin)
+
+    def settle(self, target: Buffer, begin: int) -> None:
+        """What is joined leaves no earlier than what has left before."""
+        if not self.is_split:
+            self.last_time = int(_rising(target.times, begin, target.end, self.last_time))
 
     def snapshot(self) -> State:
         return {"turn": self.turn, "done": self.done, "last_time": self.last_time}
