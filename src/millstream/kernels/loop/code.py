@@ -33,11 +33,12 @@ from millstream.calculus.procedures import (
     Shape,
     Slot,
     Statement,
+    statements_in,
 )
 from millstream.calculus.terms import Call, Literal, Place, Read, Term, walk
 from millstream.source import Span
 from millstream.values.core.table import SCALARS
-from millstream.values.types import BOOLEAN, SINGLE, TEXT, Type
+from millstream.values.types import BOOLEAN, INT32, SINGLE, TEXT, Type
 
 
 class NotCompiled(Exception):
@@ -97,9 +98,27 @@ def _memory(type_: Type) -> str:
     return "F" if type_ == SINGLE else "I"
 
 
+def _at(where: str, index: str) -> str:
+    """A variable, or a cell of memory; of a number without a sign numba asks nothing."""
+    return f"{where}[uint64({index})]" if index else where
+
+
 def variable_of(name: str, path: tuple[str, ...]) -> str:
     """The name of a plain value in the loop."""
     return "_".join(("v", name.replace("$", "S"), *path))
+
+
+@dataclass
+class _Fast:
+    """Mutable: a loop whose checks are made once, before it."""
+
+    changed: set[str]
+    moves_input: bool
+    ranges: dict[str, tuple[str, str]] = field(default_factory=dict)
+    conditions: dict[str, None] = field(default_factory=dict)
+
+    def require(self, condition: str) -> None:
+        self.conditions[condition] = None
 
 
 @dataclass
@@ -118,6 +137,9 @@ class _Emitter:
     returns: tuple[str, Operand | None] | None = None
     loops: int = 0
     afters: list[Body] = field(default_factory=list)
+    #: In a loop that runs without checks: the ranges of what counts in it, what does not change
+    #: in it, and what must hold before it.
+    fast: _Fast | None = None
 
     def line(self, text: str) -> None:
         self.lines.append("    " * self.indent + text)
@@ -159,14 +181,19 @@ class _Emitter:
             return variable_of(name, path), ""
         index = "0"
         for number, term in enumerate(indexes):
-            text = self.checked(self.term(term), f"d{stretch.number}_{number}", place.span)
+            text = self.checked(term, f"d{stretch.number}_{number}", place.span)
             index = text if number == 0 else f"({index}) * d{stretch.number}_{number} + {text}"
         for number in range(len(indexes), len(stretch.leaf.sizes)):
             index = f"({index}) * d{stretch.number}_{number}" if index != "0" else "0"
         return _memory(leaf.type), f"o{stretch.number} + {index}"
 
-    def checked(self, index: str, size: str, span: Span | None) -> str:
-        """An index that has been looked at."""
+    def checked(self, term: Term, size: str, span: Span | None) -> str:
+        """An index that has been looked at, or needs not be."""
+        index = self.term(term)
+        known = None if self.fast is None else self.range_of(term, self.fast)
+        if self.fast is not None and known is not None:
+            self.fast.require(f"{known[0]} >= 0 and {known[1]} < {size}")
+            return index
         self.calls += 1
         name = f"x{self.calls}"
         site = self.site("index {} is outside of an array of {}", span)
@@ -202,7 +229,8 @@ class _Emitter:
                 where, index = self.located(place, Leaf((), (), type_))
                 if not index:
                     return where
-                return f"{where}[{index}] != 0" if type_ == BOOLEAN else f"{where}[{index}]"
+                value = _at(where, index)
+                return f"{value} != 0" if type_ == BOOLEAN else value
             case Call(function, args):
                 return self.call(term, function, [self.term(a) for a in args])
             case _:
@@ -231,8 +259,13 @@ class _Emitter:
     def body(self, body: Body) -> None:
         if not body:
             self.line("pass")
+        before: Statement | None = None
         for statement in body:
-            self.statement(statement)
+            if isinstance(statement, Repeat):
+                self.repeated(statement, before)
+            else:
+                self.statement(statement)
+            before = statement
 
     def block(self, body: Body) -> None:
         self.indent += 1
@@ -252,7 +285,7 @@ class _Emitter:
                     self.line("else:")
                     self.block(otherwise)
             case Repeat():
-                self.repeat(statement)
+                self.repeated(statement, None)
             case Leave("break"):
                 self.line("break")
             case Leave():
@@ -283,7 +316,8 @@ class _Emitter:
             count = self.count(leaf, stretch, 0)
             memory = _memory(leaf.type)
             self.line(f"for z in range({count}):")
-            self.line(f"    {memory}[o{stretch.number} + z] = {_zero(leaf.type, memory)}")
+            cell = _at(memory, f"o{stretch.number} + z")
+            self.line(f"    {cell} = {_zero(leaf.type, memory)}")
 
     def assign(self, target: Place, value: Operand) -> None:
         if isinstance(value, Place):
@@ -291,7 +325,7 @@ class _Emitter:
             return
         text = self.term(value)
         where, index = self.located(target, Leaf((), (), value.type))
-        self.line(f"{where}[{index}] = {text}" if index else f"{where} = {text}")
+        self.line(f"{_at(where, index)} = {text}")
 
     def copy(self, target: Place, source: Place) -> None:
         for leaf in leaves_of(self.shape_at(target)):
@@ -310,13 +344,107 @@ class _Emitter:
     def move(self, to: tuple[str, str], from_: tuple[str, str], leaf: Leaf, count: str) -> None:
         (where, index), (source, place) = to, from_
         if count == "1":
-            value = f"{source}[{place}]" if place else source
+            value = _at(source, place)
             if leaf.type == BOOLEAN and place and not index:
                 value = f"{value} != 0"
-            self.line(f"{where}[{index}] = {value}" if index else f"{where} = {value}")
+            self.line(f"{_at(where, index)} = {value}")
             return
         self.line(f"for z in range({count}):")
-        self.line(f"    {where}[{index} + z] = {source}[{place} + z]")
+        self.line(f"    {_at(where, f'{index} + z')} = {_at(source, f'{place} + z')}")
+
+    # --- loops without checks ---
+
+    def repeated(self, loop: Repeat, before: Statement | None) -> None:
+        """A loop that counts is there twice: without checks, if what they ask for holds before
+        it, and with them."""
+        counter = self.counter(loop, before)
+        if counter is None:
+            self.repeat(loop)
+            return
+        name, low, high = counter
+        if self.fast is not None:
+            outer = self.fast.ranges.get(name)
+            self.fast.ranges[name] = low, high
+            self.repeat(loop)
+            self.fast.ranges.pop(name)
+            if outer is not None:
+                self.fast.ranges[name] = outer
+            return
+        lines, self.lines = self.lines, []
+        indent, sites = self.indent, len(self.sites)
+        pops = any(isinstance(s, Pop) for s in statements_in((loop,)))
+        self.fast = _Fast(_assigned(loop, self), pops, {name: (low, high)})
+        self.indent += 1
+        self.repeat(loop)
+        conditions, plain = tuple(self.fast.conditions), self.lines
+        self.fast, self.lines, self.indent = None, lines, indent
+        if not conditions:
+            del self.sites[sites:]
+            self.repeat(loop)
+            return
+        self.line(f"if {' and '.join(conditions)}:")
+        self.lines += plain
+        self.line("else:")
+        self.indent += 1
+        self.repeat(loop)
+        self.indent -= 1
+
+    def counter(self, loop: Repeat, before: Statement | None) -> tuple[str, str, str] | None:
+        """The variable that a loop counts up by, and its range inside, as texts."""
+        match loop.condition, before, loop.after:
+            case (
+                Call("int32_lt" | "int32_le" as test, (Read(Place(name, ())), bound)),
+                Assign(Place(begun, ()), Call() | Literal() | Read() as start),
+                (
+                    Assign(
+                        Place(stepped, ()), Call("int32_add", (Read(Place(own, ())), Literal(by)))
+                    ),
+                ),
+            ) if name == begun == stepped == own and isinstance(by, int) and by > 0:
+                pass
+            case _:
+                return None
+        if not loop.tests_first or name in _assigned_in(loop.body, self):
+            return None
+        known = self.fast or _Fast(_assigned(loop, self), False)
+        first, last = self.range_of(start, known, is_start=True), self.range_of(bound, known)
+        if first is None or last is None:
+            return None
+        high = last[1] if test == "int32_le" else f"({last[1]} - 1)"
+        return self.own(name), first[0], high
+
+    def range_of(
+        self, term: Term, fast: _Fast, *, is_start: bool = False
+    ) -> tuple[str, str] | None:
+        """The least and the largest value of an index while a loop runs, known before it."""
+        match term:
+            case Literal(int(value)):
+                return str(value), str(value)
+            case Read(Place(name, path), type_) if type_ == INT32 and all(
+                isinstance(s, str) for s in path
+            ):
+                variable = variable_of(self.own(name), tuple(map(str, path)))
+                if self.own(name) in fast.ranges and not path:
+                    return fast.ranges[self.own(name)]
+                if variable in fast.changed:
+                    return None
+                return f"int64({variable})", f"int64({variable})"
+            case Call("int32_add", (left, right)):
+                a, b = self.range_of(left, fast), self.range_of(right, fast)
+                return a and b and (f"({a[0]} + {b[0]})", f"({a[1]} + {b[1]})")
+            case Call("int32_sub", (left, right)):
+                a, b = self.range_of(left, fast), self.range_of(right, fast)
+                return a and b and (f"({a[0]} - {b[1]})", f"({a[1]} - {b[0]})")
+            case Call("int32_mul", (left, right)):
+                a, b = self.range_of(left, fast), self.range_of(right, fast)
+                if a is None or b is None:
+                    return None
+                fast.require(f"{a[0]} >= 0 and {b[0]} >= 0")
+                return f"({a[0]} * {b[0]})", f"({a[1]} * {b[1]})"
+            case Call("int32_and", (_, Literal(int(mask)))) if mask >= 0:
+                return "0", str(mask)
+            case _:
+                return None
 
     def repeat(self, loop: Repeat) -> None:
         is_plain = loop.condition is not None and not _has_effects(loop.condition)
@@ -358,10 +486,15 @@ class _Emitter:
         self.line("ip += 1")
 
     def peek(self, index: Term, target: Place, span: Span | None) -> None:
+        fast = self.fast
+        known = None if fast is None or fast.moves_input else self.range_of(index, fast)
         self.calls += 1
         name = f"x{self.calls}"
         self.line(f"{name} = {self.term(index)}")
-        self.seen(name, span)
+        if fast is not None and known is not None:
+            fast.require(f"{known[0]} >= 0 and ip + {known[1]} < end")
+        else:
+            self.seen(name, span)
         self.take(target, name)
 
     def seen(self, index: str, span: Span | None) -> None:
@@ -385,7 +518,7 @@ class _Emitter:
             self.carry(value, "o", "op", self.code.given, is_in=False)
         else:
             memory = _memory(value.type)
-            self.line(f"o{memory}[op] = {self.term(value)}")
+            self.line(f"{_at(f'o{memory}', 'op')} = {self.term(value)}")
         self.line("op += 1")
 
     def carry(self, place: Place, side: str, number: str, shape: Shape, *, is_in: bool) -> None:
@@ -460,6 +593,36 @@ def _zero(type_: Type, memory: str = "") -> str:
     return "False" if type_ == BOOLEAN and not memory else "int32(0)"
 
 
+def _assigned_in(body: Body, emitter: _Emitter) -> set[str]:
+    """The variables that statements may change, as the loop names them."""
+    names: set[str] = set()
+    for statement in statements_in(body):
+        match statement:
+            case Let(slot):
+                names.add(slot.name)
+            case Assign(target) | Pop(Place() as target) | Peek(_, target):
+                names.add(target.variable)
+            case Invoke(routine, _, target):
+                if target is not None:
+                    names.add(target.variable)
+                called = next(r for r in emitter.code.routines if r.name == routine)
+                names |= _assigned_in(called.body, emitter)
+            case _:
+                continue
+    return names
+
+
+def _assigned(loop: Repeat, emitter: _Emitter) -> set[str]:
+    """As names of plain values in the loop; a part of a record counts for all of it."""
+    names = {emitter.own(name) for name in _assigned_in((loop,), emitter)}
+    changed: set[str] = set()
+    for name in names:
+        shape = emitter.shapes.get(name)
+        leaves = () if shape is None else leaves_of(shape)
+        changed |= {variable_of(name, leaf.path) for leaf in leaves} | {variable_of(name, ())}
+    return changed
+
+
 def _has_effects(term: Term) -> bool:
     """Whether a term needs lines of its own: those of its checks."""
     for node in walk(term):
@@ -471,14 +634,10 @@ def _has_effects(term: Term) -> bool:
 
 
 def _returns(body: Body) -> bool:
-    from millstream.calculus.procedures import statements_in
-
     return any(isinstance(s, Return) for s in statements_in(body))
 
 
 def _names_of(routine: Routine) -> Iterator[str]:
-    from millstream.calculus.procedures import statements_in
-
     for slot in routine.parameters:
         yield slot.name
     for statement in statements_in(routine.body):

@@ -34,7 +34,7 @@ CHUNK = 1 << 15
 
 
 _HEADER = """import math
-from numba import boolean, float32, float64, int32, int64, types
+from numba import float32, float64, int32, int64, types, uint64
 from millstream.kernels.loop.machine import (
     int32_quotient, int32_remainder, least, most, round_half_away, whole_of,
 )
@@ -599,19 +599,22 @@ class NetKernel:
                 self._take(queue, batch)
             else:
                 ticks = len(batch)
-        for _ in range(ticks):
-            self._tick()
+        while ticks:
+            ticks -= self._tick(ticks)
+            self._run()
         self._run()
         return tuple(self._given(queue) for queue in self.outputs)
 
-    def _tick(self) -> None:
-        """A steady state more; what it is worked on when a chunk is due."""
+    def _tick(self, most: int) -> int:
+        """Some steady states more, as many as are worked on at a time; tells how many."""
+        is_first = self.ticks == 0
+        each = max((actor.work.pace.each for actor, _ in self.paced), default=1)
+        count = 1 if is_first else min(most, max(1, CHUNK // max(each, 1)))
         for actor, _ in self.paced:
             pace = actor.work.pace
-            actor.due += pace.initially if self.ticks == 0 else pace.each
-        self.ticks += 1
-        if any(actor.due - actor.fired >= CHUNK for actor, _ in self.paced):
-            self._run()
+            actor.due += pace.initially if is_first else count * pace.each
+        self.ticks += count
+        return count
 
     def _run(self) -> None:
         """Until nobody can fire."""

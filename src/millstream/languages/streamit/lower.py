@@ -7,7 +7,7 @@ its text where a stream, a split, a join or an enqueued value stands, with the a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from millstream.calculus.procedures import (
     Assign,
@@ -221,6 +221,8 @@ class _StreamLowering(TermLowering):
                 self.declare(statement)
             case ast.Set():
                 self.assign(statement)
+            case ast.Do(ast.Step() as step):
+                self.step(replace(step, is_before=True))  # nobody sees what it was before
             case ast.Do(expression):
                 self.value(expression)
             case ast.Push(value, span):
@@ -257,11 +259,21 @@ class _StreamLowering(TermLowering):
         if not statement.operator:
             value = self.fitting(statement.value, shape)
         else:
-            before = self.keep(self.at(place, shape))
-            after = self.value(statement.value)
-            whole = self.binary(statement.operator, before, after, statement.span)
+            whole = self.changed(statement, place, shape)
             value = self.converted(whole, shape, statement.span)
         self.made.append(Assign(place, value.operand, statement.span))
+
+    def changed(self, statement: ast.Set, place: Place, shape: Shape) -> Lowered:
+        """The value of `x op= y`: what was there before `y` was worked out, and `y`."""
+        before = self.at(place, shape)
+        mark = len(self.made)
+        after = self.value(statement.value)
+        effects = self.made[mark:]
+        if effects:
+            del self.made[mark:]
+            before = self.keep(before)
+            self.made += effects
+        return self.binary(statement.operator, before, after, statement.span)
 
     def push(self, expression: ast.Expression, span: Span) -> None:
         if not self.in_work:
