@@ -6,7 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from millstream.calculus.base import Facts, Function, FunctionFault, require_kind
+from millstream.calculus.base import (
+    Facts,
+    Function,
+    FunctionFault,
+    facts_of_keeping,
+    require_kind,
+    require_same,
+)
 from millstream.calculus.procedures import ArrayOf, Code, RecordOf, Shape
 from millstream.calculus.terms import Literal
 from millstream.calculus.types import BOOLEAN, INTEGER, NUMBER, TEXT, Field, QueueType, Row, Schema
@@ -84,6 +91,37 @@ class Work(Function):
             key=(),
             rates=(self.rates.pop, self.rates.push),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Interleave(Function):
+    """Items of several inputs in an order that is known: first one, then another over and over.
+
+    An item leaves at its own time or that of the item before it, whichever is later.
+    """
+
+    begins: tuple[int, ...]
+    repeats: tuple[int, ...]
+    input_count: ClassVar[int | None] = None
+    acts_at_once: ClassVar[bool] = True
+
+    def state_count(self, inputs: int) -> int:
+        return inputs + 1
+
+    def output_types(self, inputs: tuple[QueueType, ...], outputs: int) -> tuple[QueueType, ...]:
+        require_kind(inputs, self.name, is_relation=False)
+        require_same(inputs, self.name)
+        return (inputs[0],)
+
+    def facts(self, inputs: tuple[QueueType, ...], index: int) -> Facts:
+        return facts_of_keeping(inputs, index, is_stateless=False, key=())
+
+    def turn(self, number: int) -> int | None:
+        """The input of the n-th item."""
+        if number < len(self.begins):
+            return self.begins[number]
+        number -= len(self.begins)
+        return self.repeats[number % len(self.repeats)] if self.repeats else None
 
 
 # --- items as rows -----------------------------------------------------------------------

@@ -19,11 +19,12 @@ from millstream.meaning.items import Entry, Item, Mark
 from millstream.meaning.machine import Machine
 from millstream.meaning.rows import Cursor
 from millstream.meaning.waiting import Side
+from millstream.meaning.work import Buffer, Place
 from millstream.plan.batch import Batch, batch_of
 from millstream.plan.ranks import origin_of_rank, rank_of_origin
 
 #: What the reference keeps beside plain values, none of which is a list.
-_RECORDS = {record.__name__: record for record in (Item, Mark, Side, Cursor)}
+_RECORDS = {record.__name__: record for record in (Item, Mark, Side, Cursor, Place, Buffer)}
 
 
 def plain(value: Any) -> Any:

@@ -12,11 +12,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from millstream.calculus.procedures import ArrayOf, RecordOf, Shape
-from millstream.calculus.work import Rates, Work, item_of_row, row_of_item
+from millstream.calculus.types import START_OF_TIME
+from millstream.calculus.work import Interleave, Rates, Work, item_of_row, row_of_item
 from millstream.errors import RunError
 from millstream.meaning.firing import Context, Result, State, fire, initial_state
 from millstream.meaning.items import Entry, Item, Mark
 from millstream.meaning.procedures import Machine, Trap
+from millstream.meaning.waiting import Side, heard, marks_due
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,3 +166,34 @@ def _marked(function: Work, mark: Mark, buffer: Buffer) -> tuple[tuple[Entry, ..
     if function.pace is not None:
         mark = replace(mark, time=buffer.fired)
     return ((mark,),) * count
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """How many items have left, and when the last one did."""
+
+    number: int = 0
+    last_time: int = START_OF_TIME
+
+
+@initial_state.register
+def _interleave_state(function: Interleave, inputs: int) -> State:
+    return (Side(),) * inputs + (Place(),)
+
+
+@fire.register
+def _interleave(
+    function: Interleave, entry: Entry, index: int, state: State, context: Context
+) -> Result:
+    before: list[Side] = list(state[:-1])
+    place: Place = state[-1]
+    sides = heard(before, index, entry)
+    sent: list[Entry] = []
+    while (turn := function.turn(place.number)) is not None and sides[turn].pending:
+        first, *rest = sides[turn].pending
+        sides[turn] = replace(sides[turn], pending=tuple(rest))
+        time = max(first.time, place.last_time)
+        sent.append(replace(first, time=time, origin=entry.origin))
+        place = Place(place.number + 1, time)
+    mark, sides = marks_due(before, sides, entry)
+    return Result((tuple(sent) + mark,), (*sides, place))

@@ -189,6 +189,16 @@ def test_the_fewest_digits_that_read_back_are_printed() -> None:
     assert "0.1\n0.33333334\nx: 3true\n2.0 + 1.5i\n" == printed(text, 1)
 
 
+def test_of_filters_that_can_fire_the_furthest_downstream_does() -> None:
+    text = """void->int filter A { int n; work push 2 { println("A" + n); push(n++); push(n++); } }
+    int->int filter B { work pop 1 push 1 peek 2 { println("B" + peek(0)); push(pop()); } }
+    int->void filter C { work pop 2 { println("C" + pop() + pop()); } }
+    void->void pipeline P { add A; add B; add C; }"""
+    # After the first firing of A, B sees two items and fires once; then A must fire again.
+    lines = ["A0", "B0", "A2", "B1", "C01", "B2", "A4", "B3", "C23", "B4"]
+    assert lines == printed(text, 2).split()
+
+
 def test_what_breaks_its_word_ends_the_run_with_its_place() -> None:
     for work, message in (
         ("push(pop()); push(1);", "pushes more items than the 1 it declares"),

@@ -11,13 +11,14 @@ from millstream.calculus.procedures import ArrayOf, Push, RecordOf, Shape, state
 from millstream.calculus.terms import Call, Column, Literal
 from millstream.calculus.types import BOOLEAN, INTEGER, TEXT, QueueType, Schema
 from millstream.calculus.wiring import Queue, Wiring
-from millstream.calculus.work import PRINTED, Pace, Work, row_of_item, schema_of_items
+from millstream.calculus.work import PRINTED, Interleave, Pace, Work, row_of_item, schema_of_items
 from millstream.errors import CheckError, Fault
 from millstream.languages.streamit.balance import Balance, Unbalanced, balanced
 from millstream.languages.streamit.build import Built, build
 from millstream.languages.streamit.flat import Actor, Channel, Flat, flattened
 from millstream.languages.streamit.graph import Filter, Weights
 from millstream.languages.streamit.lower import PRINTED as PRINTED_OUTPUT
+from millstream.languages.streamit.printing import order_of
 from millstream.languages.streamit.read import read
 from millstream.source import Source
 
@@ -48,6 +49,7 @@ class _Translation:
         self.queues: dict[int, Queue] = {}
         self.ticks: Queue | None = None
         self.printed: list[Queue] = []
+        self.printing: list[Actor] = []
 
     def program(self) -> Program:
         shapes = self.shapes()
@@ -116,6 +118,7 @@ class _Translation:
         if prints:
             given += (Queue(self.wiring.fresh("printed_by"), PRINTED),)
             self.printed.append(given[-1])
+            self.printing.append(actor)
         taken = self.taken(actor)
         state = tuple(slot.name for slot in node.code.fields)
         self.wiring.connect(work, (taken,), given, actor.span, state)
@@ -147,10 +150,11 @@ class _Translation:
 
     def texts(self) -> Queue:
         """What is printed, without the firings that print nothing."""
+        queue = self.printed[0]
         if len(self.printed) > 1:
-            raise CheckError(Fault("several filters that print are not supported yet",
-                                   self.built.node.span))  # fmt: skip
-        (queue,) = self.printed
+            order = order_of(self.flat, self.balance, self.printing)
+            interleave = Interleave(order.begins, order.repeats)
+            queue = self.wiring.add(interleave, *self.printed, name="printed_by_all")
         says = Call("!=", (Column("text", TEXT), Literal("", TEXT)), BOOLEAN)
         return self.wiring.add(Selection(says), queue, name="said")
 
