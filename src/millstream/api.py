@@ -54,6 +54,7 @@ OutputGiven = str | Path | Location | Writer
 
 ENGINES: dict[str, str] = {
     "reference": "millstream.engine.reference.run:run",
+    "actors": "millstream.engine.reference.actors:run",
     "local": "millstream.engine.local.run:run",
     "spark": "millstream.engine.spark.run:run",
 }
@@ -250,14 +251,14 @@ class Compiled:
             columns = one.type.schema.names
             return [dict(zip(columns, row, strict=True)) for row in one.values]
         beside = [self.base / f"{one.name}.{end}" for end in ("parquet", "csv", "jsonl")]
-        found = [path for path in beside if path.exists()]
-        if len(found) == 1:
-            return parse_location(found[0].name, self.base)
-        if found:
+        files = [path for path in beside if path.exists()]
+        if len(files) == 1:
+            return parse_location(files[0].name, self.base)
+        if files:
             raise UsageError(
                 f'the input "{one.name}" is not given, and there are several files for it: '
-                f"{listing(path.name for path in found)}",
-                hint=f"say which: --in {one.name}={found[0]}",
+                f"{listing(path.name for path in files)}",
+                hint=f"say which: --in {one.name}={files[0]}",
             )
         names = " or ".join(path.name for path in beside)
         raise UsageError(
@@ -265,11 +266,16 @@ class Compiled:
             hint=f"say --in {one.name}=FILE, or put {names} beside the program",
         )
 
-    def explain(self, stage: str = "calculus", format: str = "text") -> str:  # noqa: A002
-        """What the program is at a stage: calculus, optimised, plan or kernels."""
+    def explain(
+        self,
+        stage: str = "calculus",
+        format: str = "text",  # noqa: A002
+        engine: str = "local",
+    ) -> str:
+        """What the program is at a stage: calculus, optimised, plan or kernels of an engine."""
         from millstream.explain import explain
 
-        return explain(self.program, stage, format, self.notes)
+        return explain(self.program, stage, format, engine, self.notes)
 
 
 def compile(  # noqa: A001 - the word of the command line
@@ -300,10 +306,10 @@ def compile_flow(**outputs: Expression) -> Compiled:
 def _compile_project(folder: Path, shown: str) -> Compiled:
     from millstream.project.load import load_project
 
-    found = load_project(folder, shown)
+    linked = load_project(folder, shown)
     return Compiled(
-        found.program, folder.resolve().name, folder, found.sources, found.sinks, found.notes,
-        found.warnings, found.expected,
+        linked.program, folder.resolve().name, folder, linked.sources, linked.sinks, linked.notes,
+        linked.warnings, linked.expected,
     )  # fmt: skip
 
 

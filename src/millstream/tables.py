@@ -22,13 +22,13 @@ def parse_toml(source: Source) -> dict[str, Any]:
 
 
 def _syntax_error(source: Source, message: str) -> ParseError:
-    found = re.search(r"\(at line (\d+), column (\d+)\)", message)
+    match = re.search(r"\(at line (\d+), column (\d+)\)", message)
     text = message.split(" (at ", maxsplit=1)[0]
-    if found is None:
+    if match is None:
         end = len(source.text)
         return ParseError(text, span=Span(source, end, end))
     lines = source.text.split("\n")
-    offset = sum(len(one) + 1 for one in lines[: int(found[1]) - 1]) + int(found[2]) - 1
+    offset = sum(len(one) + 1 for one in lines[: int(match[1]) - 1]) + int(match[2]) - 1
     return ParseError(text, span=Span(source, offset, offset + 1))
 
 
@@ -48,9 +48,9 @@ class Tables:
             return None
         if key is not None:
             line = re.compile(rf"^\s*(\"?{re.escape(key)}\"?)\s*(\.|=)", re.MULTILINE)
-            found = line.search(self.source.text, header.end())
-            if found:
-                return Span(self.source, found.start(1), found.end(1))
+            match = line.search(self.source.text, header.end())
+            if match:
+                return Span(self.source, match.start(1), match.end(1))
         start = header.start() + len(header[0]) - len(header[0].lstrip())
         return Span(self.source, start, header.end())
 
@@ -59,11 +59,11 @@ class Tables:
         self.faults.append(Fault(message, span, hint, place))
 
     def tables(self, document: dict[str, Any], section: str) -> list[tuple[str, dict[str, Any]]]:
-        found = document.get(section, {})
-        if not isinstance(found, dict) or not all(isinstance(t, dict) for t in found.values()):
+        tables = document.get(section, {})
+        if not isinstance(tables, dict) or not all(isinstance(t, dict) for t in tables.values()):
             self.fail(f"expected tables such as [{section}.NAME]", self.place(section))
             return []
-        return list(found.items())
+        return list(tables.items())
 
     def keys(self, table: dict[str, Any], name: str, known: tuple[str, ...]) -> None:
         for key in table:

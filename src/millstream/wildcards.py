@@ -32,25 +32,29 @@ class Pattern:
         """Is it a pattern of the whole text?"""
         if not self._rest:
             return self._first.fullmatch(text) is not None
-        found = self._first.match(text)
+        match = self._first.match(text)
         for piece in self._rest[:-1]:
-            found = found and piece.search(text, found.end())
+            match = match and piece.search(text, match.end())
         end = len(text) - self._last_length
-        return found is not None and found.end() <= end and bool(self._rest[-1].match(text, end))
+        return match is not None and match.end() <= end and bool(self._rest[-1].match(text, end))
 
     def find(self, text: str, start: int = 0) -> int:
         """Where the first part of the text begins that it is a pattern of, or -1."""
-        begin = found = self._first.search(text, start)
+        begin = match = self._first.search(text, start)
         for piece in self._rest:
-            found = found and piece.search(text, found.end())
-        return begin.start() if begin and found else -1
+            match = match and piece.search(text, match.end())
+        return begin.start() if begin and match else -1
 
 
 @lru_cache(maxsize=1024)
-def like_pattern(text: str) -> Pattern:
-    """`%` stands for any text, `_` for any character."""
+def like_pattern(text: str, escape: str = "") -> Pattern:
+    """`%` stands for any text, `_` for any character; what follows an escape for itself."""
     marks = {"%": _ANY_TEXT, "_": _ANY_CHARACTER}
-    return Pattern((marks.get(c, c) for c in text), re.NOFLAG)
+    if len(escape) != 1:
+        return Pattern((marks.get(c, c) for c in text), re.NOFLAG)
+    parts = re.findall(rf"{re.escape(escape)}?.|{re.escape(escape)}", text, re.DOTALL)
+    taken = (p[1] if len(p) == 2 else "" if p == escape else marks.get(p, p) for p in parts)
+    return Pattern((one for one in taken if one != ""), re.NOFLAG)
 
 
 @lru_cache(maxsize=1024)

@@ -44,7 +44,7 @@ HEAVY_HOMES = {
 
 LANGUAGES = {p.name for p in (ROOT / "languages").iterdir() if p.is_dir()} - {"__pycache__"}
 #: The ways to run a program; the rest of `engine` serves all of them.
-LAUNCHERS = {"local", "spark", "reference", "actors"}
+LAUNCHERS = {"local", "spark", "reference"}
 
 
 def part_of(path: Path) -> str:
@@ -155,7 +155,5 @@ def test_languages_are_named_only_at_home() -> None:
     assert not named
 
 
-#: The public names of the embeddings, a demonstration, and an engine of algebra programs.
-NAMES_LANGUAGES = (
-    "__init__.py", "algebra.py", "rules.py", "sheets.py", "cli/demo.py", "engine/actors/"
-)  # fmt: skip
+#: The public names of the embeddings, and a demonstration.
+NAMES_LANGUAGES = ("__init__.py", "algebra.py", "rules.py", "sheets.py", "cli/demo.py")

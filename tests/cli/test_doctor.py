@@ -5,6 +5,7 @@ import shutil
 import socket
 import sys
 import tempfile
+from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -65,7 +66,7 @@ def test_healthy_machine_has_no_fault_and_no_fix() -> None:
     checks = examine()
     assert all(check.ok for check in checks)
     assert {None} == {check.fix for check in checks}
-    assert 0 == run("table")
+    assert 0 == run(Namespace(format="text"))
 
 
 def test_old_python(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,7 +206,7 @@ def test_table_shows_the_command_that_mends(
     versions: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     del versions["protobuf"]
-    assert 1 == run("table")
+    assert 1 == run(Namespace(format="text"))
     lines = capsys.readouterr().out.splitlines()
     (place,) = [number for number, line in enumerate(lines) if line.startswith("FAULT")]
     assert "protobuf" in lines[place]
@@ -216,7 +217,7 @@ def test_json_is_a_list_of_flat_objects(
     versions: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     versions["pandas"] = "3.0.0"
-    assert 1 == run("json")
+    assert 1 == run(Namespace(format="json"))
     rows = json.loads(capsys.readouterr().out)
     assert {("name", "ok", "found", "fix")} == {tuple(row) for row in rows}
     assert ["pandas"] == [row["name"] for row in rows if not row["ok"]]

@@ -66,7 +66,7 @@ def test_released_ids_are_given_again_and_others_stay(
         most = max(most, len(known))
         gone = [r for r, number in known.items() if number in dead]
         interner.release(np.array([known.pop(r) for r in gone], np.int64))
-        interner.sweep()
+        interner.codec.sweep(interner.table.records[: interner.bound])
         copy = Interner(TYPES)
         copy.restore(interner.snapshot())
         interner = copy
@@ -193,7 +193,7 @@ def test_many_texts() -> None:
     first = interner.ids([text(pa.array(texts))], len(texts))
     dead = np.unique(first)[::3]
     interner.release(dead)
-    interner.sweep()
+    interner.codec.sweep(interner.table.records[: interner.bound])
     again = interner.ids([text(pa.array(texts))], len(texts))
     assert texts == interner.vectors(again)[0].to_list()
     kept = ~np.isin(first, dead)

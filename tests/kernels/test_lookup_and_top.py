@@ -11,7 +11,7 @@ from millstream.calculus.functions import Lookup, Rows, Top
 from millstream.calculus.types import INTEGER, TEXT, QueueType, Row, Schema
 from millstream.kernels.relational.lookup import LookupKernel
 from millstream.kernels.relational.top import TopKernel
-from millstream.kernels.relational.window_rows_within import RowsWithinKernel
+from millstream.kernels.relational.window_rows import RowsKernel
 from tests.kernels.relational_cases import History, bags, run
 
 LEFT = QueueType(Schema.of(k=INTEGER, t=TEXT), is_relation=True)
@@ -96,7 +96,7 @@ def test_what_a_lookup_and_the_first_rows_no_longer_need_is_forgotten() -> None:
 def test_old_rows_leave_a_window_of_rows_and_are_forgotten() -> None:
     stream = QueueType(LEFT.schema)
     items: History = [(t * 2, (t % 5, f"text {t}"), 1) for t in range(500)]
-    kernel = RowsWithinKernel(Rows(3, ("k",), 11), (stream,), 1)
+    kernel = RowsKernel(Rows(3, ("k",), 11), (stream,), 1)
     (out,) = run(kernel, [stream], [items], [*range(7, 1_100, 9), 1_100])
     expected = [
         Counter(

@@ -152,4 +152,4 @@ def test_keys_that_are_gone_are_forgotten() -> None:
     expected = [(1, 1, (1, "a", False)), (2, -1, (1, "a", False)), (2, 1, (2, "b", None)),
                 (3, 1, (3, "d", False))]  # fmt: skip
     assert expected == told([out], out.type)
-    assert 2 == kernel.keys.size
+    assert 2 == kernel.rows.keys.size

@@ -28,8 +28,7 @@ class Facts:
     `reads`: input columns looked at. `forwards`: columns that leave under the same name
     and unchanged. `writes`: output columns that are computed. `key`: the input columns by
     which state is partitioned; `()` means one state for all rows; `None` means that any
-    partitioning of the input will do. `rates`: items popped and pushed per firing, where
-    fixed.
+    partitioning of the input will do.
     """
 
     reads: frozenset[str]
@@ -38,7 +37,6 @@ class Facts:
     is_stateless: bool
     key: tuple[str, ...] | None = ANY_PARTITIONING
     is_commutative: bool = False
-    rates: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +95,8 @@ class Function:
         return type(self).__name__
 
     def state_count(self, inputs: int) -> int:
-        """How many private variables the operator must thread."""
-        return 0
+        """How many private variables the operator must thread: to wait, one for each input."""
+        return 0 if self.acts_at_once else inputs
 
     def terms(self) -> tuple[Term, ...]:
         """Every term inside the function."""

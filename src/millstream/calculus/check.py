@@ -86,9 +86,9 @@ class _Checker:
                 return self.call(expression)
 
     def column(self, name: Name) -> Term | None:
-        found = self.scope.columns.get(name.name)
-        if found is not None:
-            return Column(name.name, found, name.span)
+        type_ = self.scope.columns.get(name.name)
+        if type_ is not None:
+            return Column(name.name, type_, name.span)
         if name.name == TIME_COLUMN:
             return Column(TIME_COLUMN, TIME, name.span)
         names = self.scope.columns.names
@@ -109,8 +109,8 @@ class _Checker:
                 f"{hint} {near}" if near else hint,
             )
             return None
-        found = fields.get(name.field)
-        if found is None:
+        type_ = fields.get(name.field)
+        if type_ is None:
             near = suggest(name.field, fields.names)
             hint = f"${name.variable} has: {listing(fields.names)}."
             self.fail(
@@ -119,7 +119,7 @@ class _Checker:
                 f"{hint} {near}" if near else hint,
             )
             return None
-        return VariableField(name.variable, name.field, found, name.span)
+        return VariableField(name.variable, name.field, type_, name.span)
 
     def literal(self, constant: Constant, wanted: Type | None) -> Term | None:
         type_ = constant.type or wanted

@@ -85,16 +85,16 @@ class ExpressionParser(Cursor):
 
     def type_(self) -> Type:
         word = self.expect_name("a type")
-        found = TYPES_BY_NAME.get(word.name)
-        if found is None:
+        type_ = TYPES_BY_NAME.get(word.name)
+        if type_ is None:
             self.fail(f'unknown type "{word.name}"', word.span, type_hint(word.name))
-        if found == NUMBER and self.accept("<"):
+        if type_ == NUMBER and self.accept("<"):
             powers = []
             while not self.at(">"):
                 powers.append(self.power())
             self.expect(">", "after the dimension")
             return Type(Kind.NUMBER, Dimension().times(Dimension(tuple(powers))))
-        return found
+        return type_
 
     def power(self) -> tuple[str, int]:
         base = self.expect_name("a base dimension such as `length`").name

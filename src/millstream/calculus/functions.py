@@ -70,7 +70,6 @@ class Map(Function):
             forwards=forwards,
             writes=frozenset(c.name for c in self.columns) - forwards,
             is_stateless=True,
-            rates=(1, 1),
         )
 
 
@@ -261,9 +260,6 @@ class Merge(Function):
 
     input_count: ClassVar[int | None] = None
 
-    def state_count(self, inputs: int) -> int:
-        return inputs
-
     def output_types(self, inputs: tuple[QueueType, ...], outputs: int) -> tuple[QueueType, ...]:
         require_same(inputs, "Merge")
         return (inputs[0],)
@@ -330,9 +326,6 @@ class Aggregate(Function):
     by: tuple[str, ...]
     aggregations: tuple[Aggregation, ...]
 
-    def state_count(self, inputs: int) -> int:
-        return 1
-
     def terms(self) -> tuple[Term, ...]:
         return tuple(a.term for a in self.aggregations if a.term is not None)
 
@@ -359,9 +352,6 @@ class Aggregate(Function):
 class Distinct(Function):
     """Each row once, however often it is present."""
 
-    def state_count(self, inputs: int) -> int:
-        return 1
-
     def output_types(self, inputs: tuple[QueueType, ...], outputs: int) -> tuple[QueueType, ...]:
         require_kind(inputs, "Distinct", is_relation=True)
         return inputs
@@ -381,9 +371,6 @@ class ToStream(Function):
     """
 
     __slots__ = ()
-
-    def state_count(self, inputs: int) -> int:
-        return 1
 
     def output_types(self, inputs: tuple[QueueType, ...], outputs: int) -> tuple[QueueType, ...]:
         require_kind(inputs, self.name, is_relation=True)
@@ -463,7 +450,7 @@ class Duplicate(Function):
         return inputs * outputs
 
     def facts(self, inputs: tuple[QueueType, ...], index: int) -> Facts:
-        return facts_of_keeping(inputs, index, rates=(1, 1))
+        return facts_of_keeping(inputs, index)
 
 
 def _check_weights(weights: tuple[int, ...], queues: int, name: str) -> None:

@@ -79,9 +79,6 @@ class Operator:
     def variables(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(self.reads + self.writes))
 
-    def with_origin(self, origin: Span | None) -> Operator:
-        return replace(self, origin=origin)
-
 
 @dataclass(frozen=True)
 class Program:

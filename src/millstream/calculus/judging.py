@@ -100,5 +100,4 @@ class Judge(Function):
             forwards=frozenset(self.keep),
             writes=frozenset(VERDICT),
             is_stateless=True,
-            rates=(1, 1),
         )

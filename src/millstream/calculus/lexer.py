@@ -45,21 +45,21 @@ def tokens_of(
     tokens: list[Token] = []
     position, text = 0, source.text
     while position < len(text):
-        found = pattern.match(text, position)
-        if found is None:
+        lexeme = pattern.match(text, position)
+        if lexeme is None:
             position = _skip_stray(source, position, faults)
             continue
-        span = Span(source, position, found.end())
-        position = found.end()
-        token = _token(found, span, faults)
+        span = Span(source, position, lexeme.end())
+        position = lexeme.end()
+        token = _token(lexeme, span, faults)
         if token is not None:
             tokens.append(token)
     tokens.append(Token("end", "", Span(source, len(text), len(text))))
     return tokens
 
 
-def _token(found: re.Match[str], span: Span, faults: list[Fault]) -> Token | None:
-    match found.lastgroup:
+def _token(lexeme: re.Match[str], span: Span, faults: list[Fault]) -> Token | None:
+    match lexeme.lastgroup:
         case "space":
             return None
         case "text":

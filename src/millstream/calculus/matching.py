@@ -42,9 +42,6 @@ class Join(Function):
     nulls_match: bool = False
     input_count: ClassVar[int | None] = 2
 
-    def state_count(self, inputs: int) -> int:
-        return 2
-
     def terms(self) -> tuple[Term, ...]:
         return () if self.where is None else (self.where,)
 
@@ -115,9 +112,6 @@ class Lookup(Function):
     where: Comparison | None = None
     input_count: ClassVar[int | None] = 2
 
-    def state_count(self, inputs: int) -> int:
-        return 2
-
     def output_types(self, inputs: tuple[QueueType, ...], outputs: int) -> tuple[QueueType, ...]:
         require_kind(inputs, "Lookup", is_relation=True)
         left, right = inputs[0].schema, inputs[1].schema
@@ -153,9 +147,6 @@ class Top(Function):
     count: int
     by: tuple[str, ...]
     descending: tuple[str, ...] = ()
-
-    def state_count(self, inputs: int) -> int:
-        return 1
 
     def output_types(self, inputs: tuple[QueueType, ...], outputs: int) -> tuple[QueueType, ...]:
         require_kind(inputs, "Top", is_relation=True)

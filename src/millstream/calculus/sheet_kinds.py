@@ -38,26 +38,26 @@ def cell_kinds(
 ) -> dict[Address, Kinds]:
     """What each cell that changes can hold; a fixed point, because of PRE."""
     changing = {c.address for c in cells}
-    found: dict[Address, Kinds] = {a: frozenset() for a in changing}
+    kinds: dict[Address, Kinds] = {a: frozenset() for a in changing}
     for _ in range(8):
-        before = dict(found)
+        before = dict(kinds)
         for cell in cells:
-            found[cell.address] |= _kinds(cell, found, constants, column_type)
-        if found == before:
-            return found
-    return dict.fromkeys(found, ANY)
+            kinds[cell.address] |= _kinds(cell, kinds, constants, column_type)
+        if kinds == before:
+            return kinds
+    return dict.fromkeys(kinds, ANY)
 
 
 def _kinds(
     cell: SheetCell,
-    found: Mapping[Address, Kinds],
+    kinds: Mapping[Address, Kinds],
     constants: Callable[[Address], Scalar],
     column_type: Callable[[Fed], Type],
 ) -> Kinds:
     def of(address: Address) -> Kinds:
         # A cell that has not ticked yet is seen as empty.
-        if address in found:
-            return found[address] | {Kind.EMPTY}
+        if address in kinds:
+            return kinds[address] | {Kind.EMPTY}
         return frozenset((kind_of(constants(address)),))
 
     def lookup(node: Reference) -> Kinds:

@@ -9,36 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from millstream.calculus import sheets
 from millstream.calculus.base import Part
-from millstream.calculus.sheets import (
-    Address,
-    Computed,
-    CountWindow,
-    Fed,
-    OutputColumn,
-    Previous,
-    Rule,
-    Selected,
-    Sheet,
-    SheetCell,
-    TimeWindow,
-    Windows,
-    address_text,
-)
 from millstream.calculus.types import TYPES_BY_NAME
+from millstream.values.excel import syntax
 from millstream.values.excel.parser import Origin, parse_formula
 from millstream.values.excel.precedents import areas_of
 from millstream.values.excel.render import render_formula, render_scalar, render_sheet
-from millstream.values.excel.syntax import (
-    Call,
-    Cell,
-    Group,
-    Literal,
-    Node,
-    Unary,
-    WindowOf,
-    column_name,
-)
 from millstream.values.excel.values import Scalar
 
 
@@ -49,7 +26,7 @@ class SheetTextFault(Exception):
 # --- printing ---------------------------------------------------------------------------
 
 
-def sheet_lines(sheet: Sheet) -> list[str]:
+def sheet_lines(sheet: sheets.Sheet) -> list[str]:
     lines = [_cell_line(cell) for cell in sheet.cells]
     lines += [f"constant {_address(a)} = {render_scalar(v)}" for a, v in sheet.constants]
     if sheet.keys:
@@ -64,56 +41,56 @@ def sheet_lines(sheet: Sheet) -> list[str]:
     return lines
 
 
-def rule_text(rule: Rule) -> str:
+def rule_text(rule: sheets.Rule) -> str:
     """A rule as a formula, for people."""
     match rule:
-        case Fed(number, column):
+        case sheets.Fed(number, column):
             return f"{number + 1}.{column}"
-        case Computed(formula, is_array, element):
+        case sheets.Computed(formula, is_array, element):
             text = render_formula(formula)
             return f"{{{text}}}[{element[0]},{element[1]}]" if is_array else text
-        case TimeWindow(source, length, trigger):
+        case sheets.TimeWindow(source, length, trigger):
             seconds = render_scalar(length / 1_000_000)
             return f"WINDOW({_address(source)},{seconds},{_address(trigger)})"
-        case CountWindow(source, count, trigger):
+        case sheets.CountWindow(source, count, trigger):
             return f"WINDOWROWS({_address(source)},{count},{_address(trigger)})"
-        case Previous(source, trigger, initial):
+        case sheets.Previous(source, trigger, initial):
             return f"PRE({_address(source)},{_address(trigger)},{render_scalar(initial)})"
-        case Selected(source, condition):
+        case sheets.Selected(source, condition):
             return f"SELECT({_address(source)},{_address(condition)})"
 
 
 def sheet_parts(
-    sheet: Sheet, inputs: tuple[str, ...], outputs: tuple[str, ...]
+    sheet: sheets.Sheet, inputs: tuple[str, ...], outputs: tuple[str, ...]
 ) -> tuple[Part, ...]:
     """The cells of a sheet and what it sends; a PRE stands beside what it remembers."""
     changing = {c.address for c in sheet.cells}
     parts = []
     for cell in sheet.cells:
         rule = cell.rule
-        after = tuple(address_text(a) for a in dict.fromkeys(cell.needs) if a in changing)
+        after = tuple(sheets.address_text(a) for a in dict.fromkeys(cell.needs) if a in changing)
         beside: tuple[str, ...] = ()
-        if isinstance(rule, Fed):
+        if isinstance(rule, sheets.Fed):
             after = (inputs[rule.input],)
-        elif isinstance(rule, Previous) and rule.source in changing:
-            beside = (address_text(rule.source),)
-        name = address_text(cell.address)
+        elif isinstance(rule, sheets.Previous) and rule.source in changing:
+            beside = (sheets.address_text(rule.source),)
+        name = sheets.address_text(cell.address)
         parts.append(Part(name, name, rule_text(rule), after, beside))
     for queue, columns in zip(outputs, sheet.outputs, strict=True):
-        needed = tuple(address_text(c.address) for c in columns if c.address in changing)
+        needed = tuple(sheets.address_text(c.address) for c in columns if c.address in changing)
         detail = ", ".join(c.name for c in columns)
         parts.append(Part(f"sends {queue}", queue, detail, needed, output=queue))
     return tuple(parts)
 
 
-def _cell_line(cell: SheetCell) -> str:
-    mark = "<-" if isinstance(cell.rule, Fed) else "="
+def _cell_line(cell: sheets.SheetCell) -> str:
+    mark = "<-" if isinstance(cell.rule, sheets.Fed) else "="
     return f"{_address(cell.address)} {mark} {rule_text(cell.rule)}"
 
 
-def _address(address: Address) -> str:
+def _address(address: sheets.Address) -> str:
     sheet, row, column = address
-    return f"{render_sheet(sheet)}{column_name(column)}{row}"
+    return f"{render_sheet(sheet)}{syntax.column_name(column)}{row}"
 
 
 # --- reading ----------------------------------------------------------------------------
@@ -132,38 +109,38 @@ class _AnySheet:
     def sheets_between(self, first: str, last: str) -> Sequence[str]:
         return ()
 
-    def table(self, text: str, sheet: str, row: int) -> Node | None:
+    def table(self, text: str, sheet: str, row: int) -> syntax.Node | None:
         return None
 
-    def defined(self, name: str, sheet: str) -> Node | None:
+    def defined(self, name: str, sheet: str) -> syntax.Node | None:
         return None
 
 
 _ANY = _AnySheet()
 
 
-def sheet_of_lines(lines: Iterable[str]) -> Sheet:
+def sheet_of_lines(lines: Iterable[str]) -> sheets.Sheet:
     """The sheet that some lines describe; `SheetTextFault` if one means nothing."""
-    rules: list[tuple[Address, Rule]] = []
-    constants: list[tuple[Address, Scalar]] = []
-    outputs: list[tuple[OutputColumn, ...]] = []
+    rules: list[tuple[sheets.Address, sheets.Rule]] = []
+    constants: list[tuple[sheets.Address, Scalar]] = []
+    outputs: list[tuple[sheets.OutputColumn, ...]] = []
     keys: tuple[str, ...] = ()
     flags = {"per instant": False, "dates from 1904": False}
     for line in lines:
-        found = _LINE.fullmatch(line)
+        match = _LINE.fullmatch(line)
         if line in flags:
             flags[line] = True
         elif line.startswith("by "):
             keys = tuple(line[3:].split(", "))
         elif line.startswith("output "):
             outputs.append(tuple(_column(text) for text in _columns(line[7:])))
-        elif found is None:
+        elif match is None:
             raise SheetTextFault(f'this line of a sheet means nothing: "{line}"')
-        elif found[1]:
-            constants.append((_parsed_address(found[2]), _scalar(_parsed(found[4] or '""'))))
+        elif match[1]:
+            constants.append((_parsed_address(match[2]), _scalar(_parsed(match[4] or '""'))))
         else:
-            rules.append((_parsed_address(found[2]), _rule(found[4], is_fed=found[3] == "<-")))
-    return Sheet(
+            rules.append((_parsed_address(match[2]), _rule(match[4], is_fed=match[3] == "<-")))
+    return sheets.Sheet(
         _cells(rules), tuple(constants), keys, tuple(outputs),
         flags["per instant"], flags["dates from 1904"],
     )  # fmt: skip
@@ -173,102 +150,102 @@ def _columns(text: str) -> list[str]:
     return re.split(r", (?=\S+ \w+ = )", text)
 
 
-def _column(text: str) -> OutputColumn:
-    found = _COLUMN.fullmatch(text)
-    if found is None or found[2] not in TYPES_BY_NAME:
+def _column(text: str) -> sheets.OutputColumn:
+    match = _COLUMN.fullmatch(text)
+    if match is None or match[2] not in TYPES_BY_NAME:
         raise SheetTextFault(f'this output column means nothing: "{text}"')
-    return OutputColumn(found[1], _parsed_address(found[3]), TYPES_BY_NAME[found[2]])
+    return sheets.OutputColumn(match[1], _parsed_address(match[3]), TYPES_BY_NAME[match[2]])
 
 
-def _parsed(text: str) -> Node:
+def _parsed(text: str) -> syntax.Node:
     return parse_formula(text, Origin("sheet", "", ""), _ANY)
 
 
-def _parsed_address(text: str) -> Address:
+def _parsed_address(text: str) -> sheets.Address:
     node = _parsed(text)
-    if not isinstance(node, Cell):
+    if not isinstance(node, syntax.Cell):
         raise SheetTextFault(f'"{text}" is no cell')
     return node.sheet, node.row, node.column
 
 
-def _scalar(node: Node) -> Scalar:
-    if isinstance(node, Unary) and isinstance(node.operand, Literal):
+def _scalar(node: syntax.Node) -> Scalar:
+    if isinstance(node, syntax.Unary) and isinstance(node.operand, syntax.Literal):
         value = node.operand.value
         return -value if isinstance(value, float) else value
-    if not isinstance(node, Literal):
+    if not isinstance(node, syntax.Literal):
         raise SheetTextFault("expected a constant")
     return node.value
 
 
-def _rule(text: str, *, is_fed: bool) -> Rule:
+def _rule(text: str, *, is_fed: bool) -> sheets.Rule:
     if is_fed:
         number, _, column = text.partition(".")
         if not number.isdigit():
             raise SheetTextFault(f'"{text}" is no input and column')
-        return Fed(int(number) - 1, column)
+        return sheets.Fed(int(number) - 1, column)
     array = _ARRAY.fullmatch(text)
     if array is not None:
-        return Computed(_parsed(array[1]), True, (int(array[2]), int(array[3])))
+        return sheets.Computed(_parsed(array[1]), True, (int(array[2]), int(array[3])))
     node = _parsed(text)
-    if isinstance(node, Call):
+    if isinstance(node, syntax.Call):
         match node.function, node.arguments:
             case "WINDOW", (source, length, trigger):
                 micros = round(float(_scalar(length) or 0) * 1_000_000)
-                return TimeWindow(_cell(source), micros, _cell(trigger))
+                return sheets.TimeWindow(_cell(source), micros, _cell(trigger))
             case "WINDOWROWS", (source, count, trigger):
-                return CountWindow(_cell(source), int(_scalar(count) or 0), _cell(trigger))
+                return sheets.CountWindow(_cell(source), int(_scalar(count) or 0), _cell(trigger))
             case "PRE", (source, trigger, initial):
-                return Previous(_cell(source), _cell(trigger), _scalar(initial))
+                return sheets.Previous(_cell(source), _cell(trigger), _scalar(initial))
             case "SELECT", (source, condition):
-                return Selected(_cell(source), _cell(condition))
-    return Computed(node)
+                return sheets.Selected(_cell(source), _cell(condition))
+    return sheets.Computed(node)
 
 
-def _cell(node: Node) -> Address:
-    if not isinstance(node, Cell):
+def _cell(node: syntax.Node) -> sheets.Address:
+    if not isinstance(node, syntax.Cell):
         raise SheetTextFault("expected a cell")
     return node.sheet, node.row, node.column
 
 
-def _cells(rules: list[tuple[Address, Rule]]) -> tuple[SheetCell, ...]:
+def _cells(rules: list[tuple[sheets.Address, sheets.Rule]]) -> tuple[sheets.SheetCell, ...]:
     """With windows marked, and what each formula refers to found again."""
     changing = {a for a, _ in rules}
-    windows = {a for a, r in rules if isinstance(r, Windows)}
+    windows = {a for a, r in rules if isinstance(r, sheets.Windows)}
     cells = []
     for address, rule in rules:
-        if not isinstance(rule, Computed):
-            cells.append(SheetCell(address, rule))
+        if not isinstance(rule, sheets.Computed):
+            cells.append(sheets.SheetCell(address, rule))
             continue
         refers = references(rule.formula, changing)
-        marked = Computed(_marked(rule.formula, windows), rule.is_array, rule.element)
-        cells.append(SheetCell(address, marked, refers))
+        marked = sheets.Computed(_marked(rule.formula, windows), rule.is_array, rule.element)
+        cells.append(sheets.SheetCell(address, marked, refers))
     return tuple(cells)
 
 
-def references(formula: Node, changing: set[Address]) -> tuple[Address, ...]:
+def references(formula: syntax.Node, changing: set[sheets.Address]) -> tuple[sheets.Address, ...]:
     """The changing cells that a formula mentions, in order of their addresses."""
-    found: set[Address] = set()
+    mentioned: set[sheets.Address] = set()
     for sheet, top, left, bottom, right in areas_of(formula, _ANY):
         if (bottom - top + 1) * (right - left + 1) <= 16:
             area = {(sheet, r, c) for r in range(top, bottom + 1) for c in range(left, right + 1)}
-            found |= area & changing
+            mentioned |= area & changing
         else:
-            found |= {
+            mentioned |= {
                 a for a in changing
                 if a[0] == sheet and top <= a[1] <= bottom and left <= a[2] <= right
             }  # fmt: skip
-    return tuple(sorted(found))
+    return tuple(sorted(mentioned))
 
 
-def _marked(node: Node, windows: set[Address]) -> Node:
+def _marked(node: syntax.Node, windows: set[sheets.Address]) -> syntax.Node:
     match node:
-        case Cell(sheet, row, column) if (sheet, row, column) in windows:
-            return WindowOf(node)
-        case Call(function, arguments):
-            return Call(function, tuple(_marked(a, windows) for a in arguments))
-        case Unary(operator, operand):
-            return Unary(operator, _marked(operand, windows))
-        case Group(inner):
-            return Group(_marked(inner, windows))
+        case syntax.Cell(sheet, row, column) if (sheet, row, column) in windows:
+            return syntax.WindowOf(node)
+        case syntax.Call(function, arguments):
+            return syntax.Call(function, tuple(_marked(a, windows) for a in arguments))
+        case syntax.Unary(operator, operand):
+            return syntax.Unary(operator, _marked(operand, windows))
+        case syntax.Group(inner):
+            return syntax.Group(_marked(inner, windows))
         case _:
             return node

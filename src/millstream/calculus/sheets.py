@@ -133,19 +133,19 @@ def tick_atoms(cells: Iterable[SheetCell]) -> dict[Address, frozenset[object]]:
 
     The cells stand in an order in which they can be computed.
     """
-    found: dict[Address, frozenset[object]] = {}
+    atoms: dict[Address, frozenset[object]] = {}
     for cell in cells:
         if isinstance(cell.rule, Fed):
-            found[cell.address] = frozenset((cell.rule.input,))
+            atoms[cell.address] = frozenset((cell.rule.input,))
         elif isinstance(cell.rule, Selected):
             # It ticks when its condition is true, once its source is there.
             source, condition = cell.rule.source, cell.rule.condition
-            found[cell.address] = frozenset(((condition, found.get(source, source)),))
+            atoms[cell.address] = frozenset(((condition, atoms.get(source, source)),))
         else:
-            found[cell.address] = frozenset[object]().union(
-                *(found.get(a, frozenset()) for a in cell.causes)
+            atoms[cell.address] = frozenset[object]().union(
+                *(atoms.get(a, frozenset()) for a in cell.causes)
             )
-    return found
+    return atoms
 
 
 def _remembered(
@@ -167,22 +167,22 @@ def _remembered(
     def kept(addresses: Iterable[Address], when: frozenset[object]) -> Iterator[Address]:
         return (a for a in addresses if a in atoms and not has_ticked(a, when))
 
-    found: set[Address] = set()
+    remembered: set[Address] = set()
     for cell in cells:
         match cell.rule:
             case Fed():
                 pass
             case Computed():
-                found.update(kept(cell.refers_to, atoms[cell.address]))
+                remembered.update(kept(cell.refers_to, atoms[cell.address]))
             case Selected(source, condition):
-                found.update(kept((source,), atoms.get(condition, none)))
+                remembered.update(kept((source,), atoms.get(condition, none)))
             case TimeWindow(source, _, _) | CountWindow(source, _, _):
-                found.add(source)
+                remembered.add(source)
             case Previous(source, trigger, _):
-                found.update((source, trigger))
+                remembered.update((source, trigger))
     for shown in outputs:
-        found.update(kept(shown, none.union(*(atoms.get(a, none) for a in shown))))
-    return frozenset(found)
+        remembered.update(kept(shown, none.union(*(atoms.get(a, none) for a in shown))))
+    return frozenset(remembered)
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,9 +270,9 @@ class Sheet(Function):
             if key not in queue.schema:
                 names = ", ".join(queue.schema.names)
                 yield f'Sheet: unknown key column "{key}"; there are: {names}'
-        found = {q.schema.get(k) for k, q in zip(self.keys, inputs, strict=False)}
-        if len(found) > 1 and None not in found:
-            yield f"the keys of Sheet have different types: {', '.join(sorted(map(str, found)))}"
+        types = {q.schema.get(k) for k, q in zip(self.keys, inputs, strict=False)}
+        if len(types) > 1 and None not in types:
+            yield f"the keys of Sheet have different types: {', '.join(sorted(map(str, types)))}"
 
     def facts(self, inputs: tuple[QueueType, ...], index: int) -> Facts:
         reads = {column for _, column in self.fed(index)}

@@ -10,11 +10,11 @@ from __future__ import annotations
 import dataclasses
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from millstream.calculus.types import INT64_MAX, INT64_MIN, Kind, Type, Value
+from millstream.calculus.types import BOOLEAN, INT64_MAX, INT64_MIN, Kind, Type, Value
 from millstream.source import Span
 
 #: The one NaN inside rows: Python compares containers by identity first, so rows that
@@ -133,3 +133,33 @@ def columns_read(term: Term) -> frozenset[str]:
 
 def variables_read(term: Term) -> frozenset[str]:
     return frozenset(t.variable for t in walk(term) if isinstance(t, VariableField))
+
+
+# --- conditions -------------------------------------------------------------------------
+
+
+def conjuncts(term: Term | None) -> list[Term]:
+    """A condition taken apart at `and`."""
+    match term:
+        case None:
+            return []
+        case Call("and", args):
+            return [one for arg in args for one in conjuncts(arg)]
+        case _:
+            return [term]
+
+
+def all_of(terms: Iterable[Term]) -> Term | None:
+    """One condition for several; None for none."""
+    first: Term | None = None
+    for one in terms:
+        first = one if first is None else Call("and", (first, one), BOOLEAN, one.span)
+    return first
+
+
+def is_null(term: Term) -> Term:
+    return Call("is_null", (term,), BOOLEAN, term.span)
+
+
+def is_known(term: Term) -> Term:
+    return Call("not", (is_null(term),), BOOLEAN)

@@ -10,32 +10,9 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 
+from millstream.calculus import functions
 from millstream.calculus.base import Part
 from millstream.calculus.expressions import RESERVED_WORDS, UNITS
-from millstream.calculus.functions import (
-    Aggregate,
-    Aggregation,
-    Changes,
-    Columns,
-    Comparison,
-    Filter,
-    FlatMap,
-    Fold,
-    Function,
-    Join,
-    Judge,
-    Latest,
-    Lookup,
-    Map,
-    Opaque,
-    OpaqueFold,
-    Range,
-    RoundRobinJoin,
-    RoundRobinSplit,
-    Rows,
-    Rstream,
-    Top,
-)
 from millstream.calculus.graph import Input, Operator, Program, Variable
 from millstream.calculus.judging import Shown
 from millstream.calculus.sheet_text import sheet_lines, sheet_parts
@@ -65,7 +42,7 @@ def render_operator(op: Operator) -> str:
     return f"({left}) <- {render_function(op.function)}({right});"
 
 
-def render_function(function: Function) -> str:
+def render_function(function: functions.Function) -> str:
     body = _body(function)
     return f"{function.name}[{body}]" if body else function.name
 
@@ -113,59 +90,59 @@ def _variable(one: Variable) -> str:
     return f"${_name(one.name)}({fields})"
 
 
-def _body(function: Function) -> str:
+def _body(function: functions.Function) -> str:
     match function:
-        case Map(columns):
+        case functions.Map(columns):
             return _columns(columns)
-        case Filter(condition):
+        case functions.Filter(condition):
             return render_term(condition)
-        case FlatMap(branches):
+        case functions.FlatMap(branches):
             return "; ".join(
                 (f"when {render_term(b.when)} " if b.when is not None else "")
                 + f"emit {_columns(b.columns)}"
                 for b in branches
             )
-        case Fold():
+        case functions.Fold():
             return "; ".join(_fold_clauses(function))
-        case Range(length, slide):
+        case functions.Range(length, slide):
             first = "unbounded" if length is None else render_duration(length)
             return first if slide is None else f"{first}; slide {render_duration(slide)}"
-        case Rows(count, by, length):
+        case functions.Rows(count, by, length):
             first = f"{count} by {_names(by)}" if by else str(count)
             return first if length is None else f"{first}; within {render_duration(length)}"
-        case Changes(by, old):
+        case functions.Changes(by, old):
             clauses = [f"by {_names(by)}"] if by else []
             return "; ".join([*clauses, *([f"emit {_columns(old)}"] if old else [])])
-        case Rstream(every):
+        case functions.Rstream(every):
             return f"every {', '.join(map(render_duration, every))}" if every else ""
-        case Lookup(name, on, nulls_match, where):
+        case functions.Lookup(name, on, nulls_match, where):
             clauses = [_name(name), *_on(on), *(["nulls"] if nulls_match else [])]
             return "; ".join(clauses + ([_comparison(where)] if where else []))
-        case Top(count, by, descending):
+        case functions.Top(count, by, descending):
             first = f"{count} by {_names(by)}" if by else str(count)
             return f"{first}; descending {_names(descending)}" if descending else first
-        case Latest(by, unless):
+        case functions.Latest(by, unless):
             clauses = [f"by {_names(by)}"] if by else []
             return "; ".join([*clauses, *([f"unless {_name(unless)}"] if unless else [])])
-        case Join(on, where, nulls_match):
+        case functions.Join(on, where, nulls_match):
             clauses = [*_on(on), *(["nulls"] if nulls_match else [])]
             return "; ".join(clauses + ([f"where {render_term(where)}"] if where else []))
-        case Aggregate(by, aggregations):
+        case functions.Aggregate(by, aggregations):
             clauses = [f"by {_names(by)}"] if by else []
             return "; ".join([*clauses, ", ".join(map(_aggregation, aggregations))])
-        case RoundRobinSplit(weights) | RoundRobinJoin(weights):
+        case functions.RoundRobinSplit(weights) | functions.RoundRobinJoin(weights):
             return ", ".join(map(str, weights))
         case Sheet():
             return ",\n    ".join(json.dumps(t, ensure_ascii=False) for t in sheet_lines(function))
-        case Judge():
+        case functions.Judge():
             return ";\n    ".join(_judge_clauses(function))
-        case Opaque(label) | OpaqueFold(label):
+        case functions.Opaque(label) | functions.OpaqueFold(label):
             return json.dumps(label, ensure_ascii=False)
         case _:
             return ""
 
 
-def _fold_clauses(fold: Fold) -> list[str]:
+def _fold_clauses(fold: functions.Fold) -> list[str]:
     clauses = [f"by {_names(fold.by)}"] if fold.by else []
     if fold.when is not None:
         clauses.append(f"when {render_term(fold.when)}")
@@ -179,7 +156,7 @@ def _fold_clauses(fold: Fold) -> list[str]:
     return clauses
 
 
-def _judge_clauses(judge: Judge) -> list[str]:
+def _judge_clauses(judge: functions.Judge) -> list[str]:
     clauses = [f"by {_names(judge.keep)}"] if judge.keep else []
     for one in judge.requirements:
         place, text = (json.dumps(t, ensure_ascii=False) for t in (one.place, one.text))
@@ -205,7 +182,7 @@ def _on(on: tuple[tuple[str, str], ...]) -> list[str]:
     return [f"on {', '.join(map(_pair, on))}"] if on else []
 
 
-def _comparison(where: Comparison) -> str:
+def _comparison(where: functions.Comparison) -> str:
     return f"where {_name(where.ours)} {where.order} {_name(where.theirs)}"
 
 
@@ -214,12 +191,12 @@ def _pair(pair: tuple[str, str]) -> str:
     return _name(left) if left == right else f"{_name(left)} = {_name(right)}"
 
 
-def _aggregation(one: Aggregation) -> str:
+def _aggregation(one: functions.Aggregation) -> str:
     term = "" if one.term is None else render_term(one.term)
     return f"{_name(one.name)} = {one.function}({term})"
 
 
-def _columns(columns: Columns) -> str:
+def _columns(columns: functions.Columns) -> str:
     return ", ".join(
         _name(c.name)
         if isinstance(c.term, Column) and c.term.name == c.name

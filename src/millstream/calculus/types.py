@@ -85,10 +85,10 @@ class Schema:
         return next((f.type for f in self.fields if f.name == name), None)
 
     def __getitem__(self, name: str) -> Type:
-        found = self.get(name)
-        if found is None:
+        type_ = self.get(name)
+        if type_ is None:
             raise KeyError(name)
-        return found
+        return type_
 
     def __contains__(self, name: object) -> bool:
         return any(f.name == name for f in self.fields)

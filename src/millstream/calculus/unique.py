@@ -7,19 +7,7 @@ rows.
 
 from __future__ import annotations
 
-from millstream.calculus.functions import (
-    Aggregate,
-    Columns,
-    Distinct,
-    Duplicate,
-    Filter,
-    Join,
-    Latest,
-    Lookup,
-    Map,
-    Rows,
-    Top,
-)
+from millstream.calculus import functions
 from millstream.calculus.graph import Operator, Program, in_dependency_order
 from millstream.calculus.terms import Column
 from millstream.calculus.types import QueueType
@@ -30,33 +18,33 @@ Key = tuple[str, ...]
 def unique_keys(program: Program) -> dict[str, Key]:
     """For each queue that carries such a relation, the columns of its key; there may be none."""
     types = program.queue_types()
-    found: dict[str, Key] = {}
+    keys: dict[str, Key] = {}
     for op in in_dependency_order(program):
-        key = _key(op, [found.get(q) for q in op.inputs], types[op.inputs[0]])
+        key = _key(op, [keys.get(q) for q in op.inputs], types[op.inputs[0]])
         if key is not None:
-            found.update(dict.fromkeys(op.outputs, key))
-    return found
+            keys.update(dict.fromkeys(op.outputs, key))
+    return keys
 
 
 def _key(op: Operator, inputs: list[Key | None], first: QueueType) -> Key | None:
     match op.function:
-        case Rows(count=1, by=by) | Latest(by) | Aggregate(by):
+        case functions.Rows(count=1, by=by) | functions.Latest(by) | functions.Aggregate(by):
             return by
-        case Top(count=1):
+        case functions.Top(count=1):
             return ()
-        case Filter() | Duplicate() | Lookup() if first.is_relation:
+        case functions.Filter() | functions.Duplicate() | functions.Lookup() if first.is_relation:
             return inputs[0]
-        case Map(columns) if inputs[0] is not None:
+        case functions.Map(columns) if inputs[0] is not None:
             return _renamed(inputs[0], columns)
-        case Join(on) if is_within(inputs[1], [other for _, other in on]):
+        case functions.Join(on) if is_within(inputs[1], [other for _, other in on]):
             return inputs[0]
-        case Distinct():
+        case functions.Distinct():
             return first.schema.names
         case _:
             return None
 
 
-def _renamed(key: Key, columns: Columns) -> Key | None:
+def _renamed(key: Key, columns: functions.Columns) -> Key | None:
     names = {c.term.name: c.name for c in columns if isinstance(c.term, Column)}
     return tuple(names[n] for n in key) if all(n in names for n in key) else None
 

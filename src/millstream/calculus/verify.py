@@ -6,7 +6,7 @@ Run after every translation and after every pass. A rule yields the faults it fi
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from millstream.calculus.functions import Fold, RoundRobinJoin
 from millstream.calculus.graph import Operator, Program, in_dependency_order, infer_types
@@ -201,6 +201,37 @@ def cycles_close_in_round_robin_joins(program: Program) -> Iterator[Fault]:
         ready.update(op.outputs)
 
 
+def time_passes_where_it_is_waited_for(program: Program) -> Iterator[Fault]:
+    """A cycle could only say that time has passed if it had heard so from itself."""
+    readers = program.consumers()
+    told: set[str] = set()
+    for first in (op for op in program.operators if isinstance(op.function, RoundRobinJoin)):
+        behind = _behind(first, readers)
+        if first.id not in behind:
+            continue
+        for op in (o for o in program.operators if o.id in behind and not o.function.acts_at_once):
+            if op.id not in told:
+                told.add(op.id)
+                where = "in" if first.id in _behind(op, readers) else "behind"
+                message = f"{op.function.name} waits for time to pass, but {where} a cycle it never"
+                yield _at(op, f"{message} does: nothing would come out", _AT_ONCE)
+
+
+_AT_ONCE = "there use what takes each item as it comes: Map, Filter, FlatMap, Fold, Duplicate"
+
+
+def _behind(first: Operator, readers: Mapping[str, tuple[Operator, int]]) -> set[str]:
+    """The ids of the operators that hear from one, itself among them if it is in a cycle."""
+    heard: set[str] = set()
+    waiting = [first]
+    while waiting:
+        for op, _ in (readers[q] for q in waiting.pop().outputs if q in readers):
+            if op.id not in heard:
+                heard.add(op.id)
+                waiting.append(op)
+    return heard
+
+
 RULES: tuple[dict[str, Rule], ...] = (
     {
         "queues-defined-once": queues_defined_once,
@@ -212,6 +243,7 @@ RULES: tuple[dict[str, Rule], ...] = (
         "state-fits-function": state_fits_function,
         "private-state-stays-private": private_state_stays_private,
         "cycles-close-in-round-robin-joins": cycles_close_in_round_robin_joins,
+        "time-passes-where-it-is-waited-for": time_passes_where_it_is_waited_for,
     },
     {
         "functions-fit-queues": functions_fit_queues,

@@ -20,9 +20,6 @@ class Window(Function):
 
     __slots__ = ()
 
-    def state_count(self, inputs: int) -> int:
-        return 1
-
     def output_types(self, inputs: tuple[QueueType, ...], outputs: int) -> tuple[QueueType, ...]:
         require_kind(inputs, self.name, is_relation=False)
         return (QueueType(inputs[0].schema, is_relation=True),)

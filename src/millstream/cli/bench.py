@@ -28,13 +28,13 @@ def run(arguments: argparse.Namespace) -> int:
     chosen = choose(benchmarks(), arguments.names)
     records: list[dict[str, Any]] = []
     for name, benchmark in chosen.items():
-        found = benchmark(arguments.scale)
-        records += [{"name": name, **record} for record in found]
+        measured = benchmark(arguments.scale)
+        records += [{"name": name, **record} for record in measured]
         if arguments.format == "text":
             print(f"# {name}   {machine()}")
             for line in (inspect.getdoc(benchmark) or "").splitlines():
                 print(f"# {line}".rstrip())
-            print_table(found)
+            print_table(measured)
             print(flush=True)
     if arguments.format == "json":
         print_json([{**record, "machine": machine()} for record in records])
@@ -69,7 +69,7 @@ def machine() -> str:
 
 def benchmarks() -> dict[str, dict[str, Benchmark]]:
     """All benchmarks of the checkout that we are in, or that this package comes from."""
-    found: dict[str, dict[str, Benchmark]] = {}
+    by_file: dict[str, dict[str, Benchmark]] = {}
     folder = _folder()
     sys.path.insert(0, str(folder))  # they may share modules that lie beside them
     for path in sorted(folder.glob("*.py")):
@@ -80,8 +80,8 @@ def benchmarks() -> dict[str, dict[str, Benchmark]]:
         module = importlib.util.module_from_spec(spec)
         sys.modules[spec.name] = module  # numba finds cached functions by their module
         spec.loader.exec_module(module)
-        found[path.stem.removesuffix("_engine")] = module.BENCHMARKS
-    return found
+        by_file[path.stem.removesuffix("_engine")] = module.BENCHMARKS
+    return by_file
 
 
 def _folder() -> Path:

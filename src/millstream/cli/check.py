@@ -55,24 +55,24 @@ def _state(program: Program) -> list[str]:
     program = optimise(program)
     kept, dear = state_kept(program), costs(program)
     lines: list[str] = []
-    told: dict[str, str] = {}
+    owners: dict[str, str] = {}
     for output in program.outputs:
         behind = operators_behind(program, output)
         mine = [k for k in kept if k.operator.id in behind]
         lines.append(f"{output} keeps {'' if mine else 'no state'}".rstrip())
-        lines += _of_output(output, mine, told)
+        lines += _of_output(output, mine, owners)
         lines += _told_anew(output, [c for c in dear if c.operator.id in behind])
     return lines
 
 
-def _of_output(output: str, kept: list[Kept], told: dict[str, str]) -> list[str]:
+def _of_output(output: str, kept: list[Kept], owners: dict[str, str]) -> list[str]:
     """What an output keeps; if there is much, only the rows of inputs, for all else is theirs."""
-    others = {told[one.operator.id] for one in kept if one.operator.id in told}
+    others = {owners[one.operator.id] for one in kept if one.operator.id in owners}
     is_much = len(kept) > _MUCH
     lines = [f"  what {other} keeps" for other in sorted(others) if is_much]
     unsaid = 0
     for one in kept:
-        again = told.setdefault(one.operator.id, output)
+        again = owners.setdefault(one.operator.id, output)
         if is_much and (again != output or not isinstance(one.operator.function, Window)):
             unsaid += again == output
             continue

@@ -19,6 +19,7 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from importlib import metadata
+from operator import eq, ge, gt, le, lt, ne
 from pathlib import Path
 
 from millstream.cache import cache_directory
@@ -29,6 +30,7 @@ from millstream.errors import SetupError
 OLDEST_PYTHON = (3, 11)
 LEAST_FREE_BYTES = 10**9
 RESOLVER_PATIENCE_SECONDS = 0.5
+_ORDERS = {"<": lt, "<=": le, ">": gt, ">=": ge, "==": eq, "!=": ne}
 
 # package, versions that work, why others do not
 REQUIREMENTS = (
@@ -49,15 +51,10 @@ class Check:
     fix: str | None = None
 
 
-def run_command(arguments: argparse.Namespace) -> int:
-    """The command `millstream doctor`."""
-    return run(arguments.format)
-
-
-def run(format: str) -> int:  # noqa: A002 - the word of the command line
+def run(arguments: argparse.Namespace) -> int:
     """Print what was found; 0 if all is well, 1 if something needs mending."""
     checks = examine()
-    if format == "json":
+    if arguments.format == "json":
         print(json.dumps([asdict(check) for check in checks], indent=2))
     else:
         print("\n".join(_table(checks)))
@@ -81,15 +78,7 @@ def is_within(version: str, specifier: str) -> bool:
     ours = _numbers(version)
     for operator, bound in re.findall(r"(<=|>=|==|!=|<|>)\s*([\d.]+)", specifier):
         theirs = _numbers(bound)
-        verdicts = {
-            "<": ours < theirs,
-            "<=": ours <= theirs,
-            ">": ours > theirs,
-            ">=": ours >= theirs,
-            "==": ours == theirs,
-            "!=": ours != theirs,
-        }
-        if not verdicts[operator]:
+        if not _ORDERS[operator](ours, theirs):
             return False
     return True
 
@@ -122,9 +111,9 @@ def _examine_java() -> Iterator[Check]:
     try:
         java = find_java()
     except SetupError as fault:
-        (told,) = fault.faults
-        fix = (told.hint or "").removeprefix("run: ")
-        yield Check("Java", ok=False, found=told.message, fix=fix)
+        (cause,) = fault.faults
+        fix = (cause.hint or "").removeprefix("run: ")
+        yield Check("Java", ok=False, found=cause.message, fix=fix)
     else:
         found = f"{java.version} from {java.origin}, at {java.home}"
         yield Check("Java", ok=True, found=found)
@@ -156,11 +145,11 @@ def _examine_worker_python() -> Iterator[Check]:
 
 
 def _is_this_python(command: str) -> bool:
-    found = shutil.which(command)
-    if found is None:
+    path = shutil.which(command)
+    if path is None:
         return False
     # Every virtual environment links to the same file; only the folder tells them apart.
-    theirs, ours = Path(found).absolute(), Path(sys.executable)
+    theirs, ours = Path(path).absolute(), Path(sys.executable)
     return theirs.parent.resolve() == ours.parent.resolve() and theirs.samefile(ours)
 
 

@@ -19,5 +19,5 @@ def run(arguments: argparse.Namespace) -> int:
         views = [o.flags[0] for o in language_options("explain") if o.view]
         raise UsageError("inputs are read for a view only", hint=f"add one of: {listing(views)}")
     compiled = compiled_from(arguments)
-    sys.stdout.write(compiled.explain(arguments.stage, arguments.format))
+    sys.stdout.write(compiled.explain(arguments.stage, arguments.format, arguments.engine))
     return 0

@@ -27,7 +27,7 @@ COMMANDS: dict[str, str] = {
     "check": "millstream.cli.check:run",
     "explore": "millstream.cli.explore:run",
     "bench": "millstream.cli.bench:run",
-    "doctor": "millstream.cli.doctor:run_command",
+    "doctor": "millstream.cli.doctor:run",
     "demo": "millstream.cli.demo:run",
 }
 
@@ -91,7 +91,10 @@ def _add_run(commands: Commands, common: _Parser) -> None:
     run = commands.add_parser("run", parents=[common], help="run a program or a project")
     run.add_argument("file", metavar="PROJECT_OR_FILE")
     run.add_argument(
-        "--engine", default=None, metavar="NAME", help="spark, local or reference (default: spark)"
+        "--engine",
+        default=None,
+        metavar="NAME",
+        help="spark, local, reference or actors (default: spark)",
     )
     _add_inputs(run)
     run.add_argument(
@@ -156,6 +159,12 @@ def _add_explain(commands: Commands, common: _Parser) -> None:
     explain.add_argument("file", metavar="FILE", help="a program or a project folder")
     explain.add_argument(
         "--stage", default="calculus", choices=("calculus", "optimised", "plan", "kernels")
+    )
+    explain.add_argument(
+        "--engine",
+        default="local",
+        choices=("local", "spark"),
+        help="whose plan and kernels are shown (default: local)",
     )
     explain.add_argument("--format", default="text", choices=("text", "json", "svg"))
     add_language_options(explain, "explain")

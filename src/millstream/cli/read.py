@@ -23,7 +23,7 @@ from millstream.calculus.types import (
     Kind,
     Type,
 )
-from millstream.cli.show import SHOWN_ROWS, print_table
+from millstream.cli.show import SHOWN_ROWS, print_table, time_shown
 from millstream.connectors.location import Format, Location, parse_location
 from millstream.connectors.results import FileResults, Replaced, Results, Tables, joined
 from millstream.connectors.sink import StandardSink
@@ -31,11 +31,8 @@ from millstream.connectors.texts import csv_header, csv_lines, jsonl_lines
 from millstream.connectors.write import TextTable
 from millstream.errors import RunError, UsageError
 from millstream.plan.batch import Vector, vector_from_arrow
-from millstream.values.instants import render_time
 
 POLL_SECONDS = 0.5
-#: Times within a day of 1970 are counters, not dates, and read better as they are.
-_DAY = 86_400_000_000
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -191,7 +188,7 @@ def _readable(vector: Vector) -> list[Any]:
     values: list[Any] = vector.to_list()
     if vector.type.kind is not Kind.TIME:
         return values
-    return [v if v is None or -_DAY < v < _DAY else render_time(v) or v for v in values]
+    return [v if v is None else time_shown(v) for v in values]
 
 
 _TYPES: tuple[tuple[Callable[[Any], bool], Type, Any], ...] = (

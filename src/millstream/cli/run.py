@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from millstream import api
-from millstream.calculus.expressions import UNITS
+from millstream.calculus.text import render_duration
 from millstream.cli.show import JsonWriter, TableWriter, in_words, print_warnings
 from millstream.cli.views import asked_view, show_view
 from millstream.connectors.address import masked
@@ -36,8 +36,8 @@ def run(arguments: argparse.Namespace) -> int:
     compiled = compiled_from(arguments)
     engine = arguments.engine or DEFAULT_ENGINE
     options = _engine_options(arguments, engine)
-    if arguments.follow and engine == "reference":
-        raise UsageError("the reference cannot follow", hint="use --engine local")
+    if arguments.follow and engine in ("reference", "actors"):
+        raise UsageError(f"the engine {engine} cannot follow", hint="use --engine local")
     outputs = _outputs(compiled, arguments)
     print_warnings(compiled.warnings(named(arguments.in_, "--in")))
     progress = Progress(arguments.progress, engine)
@@ -221,7 +221,7 @@ def summary(report: Report, seconds: float) -> dict[str, Any]:
         key: sum(getattr(c, key) for c in report.inputs.values())
         for key in ("read", "processed", "waiting", "late", "rejected")
     }
-    found: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "seconds": round(seconds, 3),
         **totals,
         "written": sum(report.outputs.values()),
@@ -231,12 +231,12 @@ def summary(report: Report, seconds: float) -> dict[str, Any]:
     batch = report.batch
     if batch is not None:
         lag = lag_seconds(report)
-        found |= {
+        fields |= {
             "batch": batch.number, "batch_seconds": round(batch.seconds, 3),
             "batch_read": batch.read, "batch_written": batch.written,
             "state_bytes": report.state_bytes, "lag": None if lag is None else round(lag, 3),
         }  # fmt: skip
-    return found
+    return fields
 
 
 def remarks(report: Report, kept: frozenset[str] = frozenset()) -> list[str]:
@@ -245,7 +245,7 @@ def remarks(report: Report, kept: frozenset[str] = frozenset()) -> list[str]:
     for name, counts in report.inputs.items():
         late = "late" if len(report.inputs) == 1 else f"late.{name}"
         if counts.late:
-            slack = f"; a slack of {_duration(counts.behind)} would have kept them"
+            slack = f"; a slack of {render_duration(counts.behind)} would have kept them"
             lines.append(
                 f"{name}: {counts.late:,} late rows were left out"
                 f"{slack if counts.behind else ''}{_keep(late, kept)}"
@@ -261,13 +261,6 @@ def remarks(report: Report, kept: frozenset[str] = frozenset()) -> list[str]:
     if len(report.faults) > SHOWN_FAULTS:
         lines.append(f"... and {len(report.faults) - SHOWN_FAULTS} more kinds of nulls")
     return lines
-
-
-def _duration(micros: int) -> str:
-    """As a program writes it, in the largest unit that does not need a fraction."""
-    unit = max((u for u in ("us", "ms", "s", "min", "h", "d") if not micros % UNITS[u]),
-               key=UNITS.__getitem__)  # fmt: skip
-    return f"{micros // UNITS[unit]} {unit}"
 
 
 def _keep(output: str, kept: frozenset[str]) -> str:

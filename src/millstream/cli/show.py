@@ -134,7 +134,7 @@ class JsonWriter:
 
 def _records(batch: Batch, *, is_readable: bool) -> list[dict[str, Any]]:
     heads: list[dict[str, Any]] = [
-        {TIME_COLUMN: _time(t) if is_readable else t} for t in batch.time.tolist()
+        {TIME_COLUMN: time_shown(t) if is_readable else t} for t in batch.time.tolist()
     ]
     if batch.weight is not None:
         for head, weight in zip(heads, batch.weight.tolist(), strict=True):
@@ -148,7 +148,7 @@ def _records(batch: Batch, *, is_readable: bool) -> list[dict[str, Any]]:
 
 def _shown(value: Value, kind: Kind, *, is_readable: bool) -> Any:
     if kind is Kind.TIME and is_readable and isinstance(value, int):
-        return _time(value)
+        return time_shown(value)
     if isinstance(value, float) and value - value != 0 and not is_readable:
         # JSON has no NaN and no infinities; our readers take these words back.
         return {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}[repr(value)]
@@ -159,7 +159,7 @@ def _shown(value: Value, kind: Kind, *, is_readable: bool) -> Any:
 _DAY = 86_400_000_000
 
 
-def _time(micros: int) -> Any:
+def time_shown(micros: int) -> Any:
     if -_DAY < micros < _DAY:
         return micros
     return render_time(micros) or micros

@@ -26,34 +26,34 @@ _TEXTS = (pa.string(), pa.large_string(), pa.string_view())
 Taken = tuple[Vector, Array | None]
 
 
-def can_hold(kind: Kind, found: Any, unit: str | None = None) -> bool:
+def can_hold(kind: Kind, arrow: Any, unit: str | None = None) -> bool:
     """Whether a column of this Arrow type can be read as this kind.
 
     Numbers with fractions can be times only if somebody says what they count.
     """
     types = pa.types
-    if types.is_null(found):
+    if types.is_null(arrow):
         return True
-    if types.is_dictionary(found):
-        return can_hold(kind, found.value_type, unit)
+    if types.is_dictionary(arrow):
+        return can_hold(kind, arrow.value_type, unit)
     match kind:
         case Kind.NUMBER:
             return bool(
-                types.is_floating(found) or types.is_integer(found) or types.is_decimal(found)
+                types.is_floating(arrow) or types.is_integer(arrow) or types.is_decimal(arrow)
             )
         case Kind.INTEGER:
-            return bool(types.is_integer(found))
+            return bool(types.is_integer(arrow))
         case Kind.BOOLEAN:
-            return bool(types.is_boolean(found))
+            return bool(types.is_boolean(arrow))
         case Kind.TEXT:
-            return found in _TEXTS
+            return arrow in _TEXTS
         case Kind.TIME:
-            fits = types.is_timestamp(found) or types.is_date(found)
-            fits = fits or (unit is not None and types.is_floating(found))
-            return bool(fits or types.is_integer(found) or found in _TEXTS)
+            fits = types.is_timestamp(arrow) or types.is_date(arrow)
+            fits = fits or (unit is not None and types.is_floating(arrow))
+            return bool(fits or types.is_integer(arrow) or arrow in _TEXTS)
         case Kind.DURATION:
-            fits = types.is_duration(found) or types.is_integer(found)
-            return bool(fits or found in _TEXTS)
+            fits = types.is_duration(arrow) or types.is_integer(arrow)
+            return bool(fits or arrow in _TEXTS)
 
 
 def take_column(type_: Type, array: Any, unit: str | None = None) -> Taken:
@@ -91,13 +91,13 @@ def _integer(type_: Type, array: Any) -> Taken:
 
 def _moment(type_: Type, array: Any) -> Taken:
     """Times and durations of any unit, in microseconds; finer ones are rounded down."""
-    found = array.type
-    if pa.types.is_integer(found):
+    arrow = array.type
+    if pa.types.is_integer(arrow):
         return _integer(type_, array)
-    is_days = pa.types.is_date32(found)
+    is_days = pa.types.is_date32(arrow)
     raw = array.view(pa.int32()).cast(pa.int64()) if is_days else array.view(pa.int64())
     plain = vector_from_arrow(INTEGER, raw)
-    unit = "ms" if pa.types.is_date64(found) else "d" if is_days else found.unit
+    unit = "ms" if pa.types.is_date64(arrow) else "d" if is_days else arrow.unit
     return _in_micros(type_, plain, unit)
 
 
@@ -189,8 +189,8 @@ def _value_of(type_: Type, raw: bytes, unit: str | None) -> int:
 
 def _true(array: Any) -> Array | None:
     """Which are true, null being false; None if none is."""
-    found = np.asarray(pc.fill_null(array, False).to_numpy(zero_copy_only=False))
-    return found if found.any() else None
+    truths = np.asarray(pc.fill_null(array, False).to_numpy(zero_copy_only=False))
+    return truths if truths.any() else None
 
 
 def why_unfit(type_: Type, cell: Any, unit: str | None = None) -> str:

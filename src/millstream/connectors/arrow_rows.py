@@ -30,9 +30,9 @@ from millstream.errors import CheckError, Fault
 def check_types(layout: InputColumns, schema: Any, name: str) -> None:
     """All columns of the wrong type are told at once."""
     faults = [
-        Fault(f'column "{f.name}": expected {EXPECTED[f.type.kind]}, found {found}', place=name)
+        Fault(f'column "{f.name}": expected {EXPECTED[f.type.kind]}, found {arrow}', place=name)
         for f in layout.fields
-        if not can_hold(f.type.kind, found := schema.field(f.name).type, layout.unit)
+        if not can_hold(f.type.kind, arrow := schema.field(f.name).type, layout.unit)
     ]
     if faults:
         raise CheckError(faults)

@@ -46,7 +46,7 @@ def parse_integers(data: Array, starts: Array, ends: Array, states: Array, quote
 def parse_numbers(data: Array, starts: Array, ends: Array, states: Array, quotes_too: bool,
                   values: Array, valid: Array, good: Array, hard: Array) -> int:  # fmt: skip
     """Numbers with too many digits for this are listed in `hard`; answers how many."""
-    found = 0
+    count = 0
     for i in range(len(values)):
         if not good[i]:
             continue
@@ -55,11 +55,11 @@ def parse_numbers(data: Array, starts: Array, ends: Array, states: Array, quotes
         if state == BARE or (quotes_too and state == QUOTED):
             values[i], good[i], is_hard = _number(data, starts[i], ends[i])
             if is_hard:
-                hard[found] = i
-                found += 1
+                hard[count] = i
+                count += 1
         elif state != NULL:
             good[i] = False
-    return found
+    return count
 
 
 @compiled

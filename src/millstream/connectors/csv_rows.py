@@ -81,8 +81,8 @@ def _parted(data: bytes, start: int, *, final: bool, longest: int) -> RawRow:
             cells.append(data[at + 1 : close].replace(b'""', b'"'))
             at = close + 1
         else:
-            found = _SPECIAL.search(data, at)
-            end = found.start() if found else len(data)
+            special = _SPECIAL.search(data, at)
+            end = special.start() if special else len(data)
             cells.append(data[at:end] or None)
             at = end
         if at - start > longest:

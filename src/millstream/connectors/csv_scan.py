@@ -25,18 +25,18 @@ def scan_csv(data: Array, start: int, stop: int, slots: Array, scan: Scan, longe
     No row begins at `stop` or after it. `slots` says for each column of the file which of
     the wanted ones it is, or -1.
     """
-    found: tuple[int, int, int] = _scan(
+    scanned: tuple[int, int, int] = _scan(
         data, start, stop, final, slots, longest, scan.bounds, scan.lines, scan.good,
         scan.starts, scan.ends, scan.states,
     )  # fmt: skip
-    return found
+    return scanned
 
 
 def row_ends(data: Array, start: int, longest: int, *, final: bool,
              just_one: bool) -> tuple[int, int]:  # fmt: skip
     """Where the whole rows (or the first of them) end, and how many there are."""
-    found: tuple[int, int] = _ends(data, start, final, longest, just_one, _NO_CELLS, _NO_CELLS)
-    return found
+    ends: tuple[int, int] = _ends(data, start, final, longest, just_one, _NO_CELLS, _NO_CELLS)
+    return ends
 
 
 #: No cell is wanted: slots of columns, and places for what is found.

@@ -56,8 +56,8 @@ class Part:
 
 def parts_in(folder: Path) -> list[Part]:
     """The parts that are there now, by number."""
-    found = ((p, _PART.fullmatch(p.name)) for p in folder.iterdir())
-    return sorted((Part(int(m[1]), p) for p, m in found if m), key=lambda part: part.number)
+    matched = ((p, _PART.fullmatch(p.name)) for p in folder.iterdir())
+    return sorted((Part(int(m[1]), p) for p, m in matched if m), key=lambda part: part.number)
 
 
 def record_in(folder: Path) -> Record | None:
@@ -109,17 +109,17 @@ class FolderWriter:
     # --- as a sink of numbered batches ---
 
     def open(self, job: str, *, fresh: bool) -> int:
-        found = record_in(self._folder)
-        if found is None or found.job != job or found.is_replacing or fresh:
+        record = record_in(self._folder)
+        if record is None or record.job != job or record.is_replacing or fresh:
             # Written down now: after a crash before the first batch, nobody may take the
             # parts that are there for those of this job.
             start = secrets.token_hex(8)
             self._write_record(Record(job, self._format.value, start, is_replacing=True))
             self._next = 0
         else:
-            self._check_format(found)
-            self._record = found
-            self._next = max([found.next, *(p.number + 1 for p in parts_in(self._folder))])
+            self._check_format(record)
+            self._record = record
+            self._next = max([record.next, *(p.number + 1 for p in parts_in(self._folder))])
         return self._next
 
     def write_batch(self, number: int, batch: Batch) -> None:
@@ -229,12 +229,12 @@ class FolderWriter:
             if _STAGED.fullmatch(path.name):
                 path.unlink()
 
-    def _check_format(self, found: Record) -> None:
-        if found.format != self._format.value:
+    def _check_format(self, record: Record) -> None:
+        if record.format != self._format.value:
             raise UsageError(
-                f"this job has written {found.format} here, not {self._format.value}",
+                f"this job has written {record.format} here, not {self._format.value}",
                 place=self._name,
-                hint=f"go on with {found.format}:{self._parts.name_of(self._folder)}/",
+                hint=f"go on with {record.format}:{self._parts.name_of(self._folder)}/",
             )
 
     def _clear_for_new_parts(self) -> None:

@@ -29,13 +29,13 @@ def object_in(raw: bytes, longest: int) -> dict[str, object]:
     if _depth(line) > DEEPEST:
         raise Unfit(f"nested more than {DEEPEST} levels deep")
     try:
-        found = _DECODER.decode(line.decode())
+        parsed = _DECODER.decode(line.decode())
     except json.JSONDecodeError as error:
         reason = (error.msg[0].lower() + error.msg[1:]).removesuffix(" at")
         raise Unfit(f"not JSON: {reason} at column {error.pos + 1}") from None
-    if not isinstance(found, dict):
+    if not isinstance(parsed, dict):
         raise Unfit("expected a JSON object")
-    return found
+    return parsed
 
 
 def _depth(line: bytes) -> int:
@@ -43,22 +43,22 @@ def _depth(line: bytes) -> int:
     if line.count(b"[") + line.count(b"{") <= DEEPEST:
         return 0
     depth = deepest = 0
-    for found in _BRACKETS.finditer(line):
-        if found[0] in b"[{":
+    for bracket in _BRACKETS.finditer(line):
+        if bracket[0] in b"[{":
             depth += 1
             deepest = max(deepest, depth)
-        elif found[0] in b"]}":
+        elif bracket[0] in b"]}":
             depth -= 1
     return deepest
 
 
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    found: dict[str, object] = {}
+    members: dict[str, object] = {}
     for key, value in pairs:
-        if key in found:
+        if key in members:
             raise Unfit(f"the key {quoted(key)} stands twice")
-        found[key] = value
-    return found
+        members[key] = value
+    return members
 
 
 def _no_constant(word: str) -> NoReturn:
@@ -74,11 +74,11 @@ _DECODER = json.JSONDecoder(
 
 
 def values_of_line(layout: InputColumns, raw: bytes, longest: int) -> Row:
-    found = object_in(raw, longest)
+    members = object_in(raw, longest)
     values: list[Value] = []
     for field in layout.fields:
         try:
-            values.append(from_json(field.type.kind, found.get(field.name), layout.unit))
+            values.append(from_json(field.type.kind, members.get(field.name), layout.unit))
         except Unfit as unfit:
             raise Unfit(f"{field.name}: {unfit}") from None
     return check_values(layout, tuple(values))

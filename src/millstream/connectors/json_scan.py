@@ -35,11 +35,11 @@ def scan_jsonl(data: Array, start: int, names: tuple[str, ...], scan: Scan, long
     keys[: len(names), 0] = ends - [len(e) for e in encoded]
     keys[: len(names), 1] = ends
     keys[:, 2] = -1
-    found: tuple[int, int, int] = _scan(
+    scanned: tuple[int, int, int] = _scan(
         data, start, final, longest, wanted, len(names), keys, scan.bounds, scan.lines,
         scan.good, scan.starts, scan.ends, scan.states,
     )  # fmt: skip
-    return found
+    return scanned
 
 
 @compiled

@@ -193,8 +193,8 @@ def check_values(layout: InputColumns, values: Row) -> Row:
     if weight is None and layout.null_weight_is_one:
         return (*values[: layout.weight], 1, *values[layout.weight + 1 :])
     if weight not in (1, -1):
-        found = "nothing" if weight is None else weight
-        raise Unfit(f"{WEIGHT_COLUMN}: expected 1 or -1, got {found}")
+        got = "nothing" if weight is None else weight
+        raise Unfit(f"{WEIGHT_COLUMN}: expected 1 or -1, got {got}")
     return values
 
 

@@ -149,9 +149,9 @@ def format_of(name: str) -> Format | None:
 def _split_prefix(text: str) -> tuple[Format | None, str]:
     if text == Format.GENERATOR.value:
         return Format.GENERATOR, ""
-    found = _PREFIX.fullmatch(text)
-    if found and found[1] in {f.value for f in _PREFIXES}:
-        return Format(found[1]), found[2]
+    prefix = _PREFIX.fullmatch(text)
+    if prefix and prefix[1] in {f.value for f in _PREFIXES}:
+        return Format(prefix[1]), prefix[2]
     return None, text
 
 
@@ -162,12 +162,12 @@ def _unknown_format(text: str) -> UsageError:
             f'unknown kind of address "{address[1]}://"',
             hint="an output can be a file, a folder or postgresql://user@host/database?table=name",
         )
-    found = _PREFIX.fullmatch(text)
-    if found:
+    prefix = _PREFIX.fullmatch(text)
+    if prefix:
         names = [f.value for f in _PREFIXES]
-        near = suggest(found[1], names)
+        near = suggest(prefix[1], names)
         hint = f"formats are: {listing(names)}. {near or ''}".strip()
-        return UsageError(f'unknown format "{found[1]}"', hint=hint)
+        return UsageError(f'unknown format "{prefix[1]}"', hint=hint)
     hint = f"end its name in .parquet, .csv or .jsonl, or say it, such as csv:{text}"
     return UsageError(f'cannot tell the format of "{text}"', hint=hint)
 
@@ -177,14 +177,14 @@ def _format_in(folder: Path, text: str) -> Format:
 
     Whether files are needed is not known here: the folder may be for output.
     """
-    found = {f for p in _visible(folder) if (f := format_of(p.name))}
-    if len(found) > 1:
-        names = sorted(f.value for f in found)
+    formats = {f for p in _visible(folder) if (f := format_of(p.name))}
+    if len(formats) > 1:
+        names = sorted(f.value for f in formats)
         raise UsageError(
             f'the folder "{text}" holds files of several formats: {listing(names)}',
             hint=f"take one of them, such as {names[0]}:{text}",
         )
-    return found.pop() if found else Format.PARQUET
+    return formats.pop() if formats else Format.PARQUET
 
 
 def _visible(folder: Path) -> list[Path]:
@@ -202,12 +202,12 @@ def files_now(location: Location) -> list[Path]:
             hint="millstream read shows its rows",
         )
     if path.is_dir():
-        found = [p for p in _visible(path) if format_of(p.name) is location.format]
+        paths = [p for p in _visible(path) if format_of(p.name) is location.format]
     elif path.exists():
         return [path]
     else:
-        found = [Path(name) for name in glob.glob(str(path), recursive=True)]  # noqa: PTH207 - takes absolute patterns
-    return sorted(p for p in found if not p.is_dir())
+        paths = [Path(name) for name in glob.glob(str(path), recursive=True)]  # noqa: PTH207 - takes absolute patterns
+    return sorted(p for p in paths if not p.is_dir())
 
 
 def matching_files(location: Location) -> list[Path]:

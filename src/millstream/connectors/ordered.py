@@ -41,15 +41,15 @@ def stretches(spreads: Sequence[Spread | None], slack: int) -> list[Stretch]:
     if _are_in_order([s for _, s in with_rows], slack):
         return [Stretch(tuple(numbers), is_in_order=True)]
     with_rows.sort(key=lambda file: (file[1].oldest, file[1].newest))
-    found = [Stretch((n,), is_in_order=True) for n in numbers if spreads[n] is None]
+    order = [Stretch((n,), is_in_order=True) for n in numbers if spreads[n] is None]
     largest: int | None = None
     for number, spread in with_rows:
         if largest is not None and largest - spread.oldest > slack:
-            found[-1] = Stretch((*found[-1].files, number), is_in_order=False)
+            order[-1] = Stretch((*order[-1].files, number), is_in_order=False)
         else:
-            found.append(Stretch((number,), is_in_order=spread.behind <= slack))
+            order.append(Stretch((number,), is_in_order=spread.behind <= slack))
         largest = spread.newest if largest is None else max(largest, spread.newest)
-    return found
+    return order
 
 
 def _are_in_order(spreads: Sequence[Spread], slack: int) -> bool:

@@ -59,10 +59,10 @@ def _place(location: Location, output: str) -> str | None:
 def _identity(path: Path) -> str:
     """The same for every name of a file, links included."""
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return str(path)
-    return f"{found.st_dev}:{found.st_ino}"
+    return f"{status.st_dev}:{status.st_ino}"
 
 
 def _folder_among(location: Location, output: str, outputs: Mapping[str, Location]) -> str | None:

@@ -100,8 +100,8 @@ def next_piece(
     if location.format is Format.PARQUET:
         from millstream.connectors.pieces_parquet import next_rows
 
-        found = next_rows(path, name, first, most, final=final)
-        return None if found is None else Piece(first, found[0], first + 1, found[0] + 1, found[1])
+        reach = next_rows(path, name, first, most, final=final)
+        return None if reach is None else Piece(first, reach[0], first + 1, reach[0] + 1, reach[1])
     with open_file(path, name) as stream:
         if _is_compressed(path):
             return _whole(path, name, first)

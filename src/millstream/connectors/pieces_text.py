@@ -59,9 +59,9 @@ def has_passed_rows(window: Window, find_rows: RowFinder, target: int, longest: 
     has_row = False
     while True:
         end = window.offset + len(window.data)
-        at, found = find_rows(window, longest, just_one=end > target)
+        at, has_some = find_rows(window, longest, just_one=end > target)
         _pass(window, at)
-        has_row = has_row or found
+        has_row = has_row or has_some
         if window.final or (has_row and end >= target):
             return has_row
         try:

@@ -110,8 +110,8 @@ def _in_schema(location: Location, name: str) -> sql.Identifier:
 
 
 def is_there(connection: Connection, table: sql.Identifier) -> bool:
-    found = connection.execute("SELECT to_regclass(%s)", (table.as_string(connection),)).fetchone()
-    return found is not None and found[0] is not None
+    row = connection.execute("SELECT to_regclass(%s)", (table.as_string(connection),)).fetchone()
+    return row is not None and row[0] is not None
 
 
 class PostgresWriter:
@@ -237,13 +237,13 @@ class PostgresWriter:
 
     def _begin(self, job: str, *, fresh: bool) -> int:
         """Take the table for a job; answers the first batch that it does not have."""
-        found, batch = self._locked()
+        owner, batch = self._locked()
         was_there = is_there(self._connection, self._table)
         if not was_there:
             self._make_table()
-        elif found == "":
+        elif owner == "":
             self._refuse_foreign_rows()
-        if was_there and found == job and not fresh:
+        if was_there and owner == job and not fresh:
             return batch + 1
         self._set_record(job, -1)
         return 0
@@ -273,9 +273,9 @@ class PostgresWriter:
         insert = sql.SQL("INSERT INTO {} VALUES ({}, '', -1) ON CONFLICT DO NOTHING")
         self._connection.execute(insert.format(self._batches, self._sink))
         select = sql.SQL("SELECT job, batch FROM {} WHERE sink = {} FOR UPDATE")
-        found = self._connection.execute(select.format(self._batches, self._sink)).fetchone()
-        assert found is not None
-        return found[0], found[1]
+        row = self._connection.execute(select.format(self._batches, self._sink)).fetchone()
+        assert row is not None
+        return row[0], row[1]
 
     def _set_record(self, job: str, batch: int) -> None:
         update = sql.SQL("UPDATE {} SET job = {}, batch = {} WHERE sink = {}")

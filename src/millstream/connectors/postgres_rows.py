@@ -69,9 +69,9 @@ class TableResults:
     def count(self) -> int:
         with told_by(self._location):
             select = sql.SQL("SELECT count(*) FROM {}").format(self._table)
-            found = self._connection.execute(select).fetchone()
-        assert found is not None
-        return int(found[0])
+            row = self._connection.execute(select).fetchone()
+        assert row is not None
+        return int(row[0])
 
     def tables(self) -> Tables:
         with told_by(self._location), self._connection.transaction():
@@ -135,8 +135,8 @@ class TableResults:
         if not is_there(self._connection, batches):
             return self._job
         select = sql.SQL("SELECT job FROM {} WHERE sink = {} AND batch >= 0")
-        found = self._connection.execute(select.format(batches, self._name)).fetchone()
-        return self._job if found is None else str(found[0])
+        row = self._connection.execute(select.format(batches, self._name)).fetchone()
+        return self._job if row is None else str(row[0])
 
     def _no_such_table(self) -> UsageError:
         statement = "SELECT table_name FROM information_schema.tables WHERE table_schema = {}"

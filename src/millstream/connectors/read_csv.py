@@ -66,11 +66,11 @@ class CsvDecoder:
             if row is None:
                 start = min(at, max(start, stop))
                 break
-            found = self._examine(data, row, line)
-            if isinstance(found, Rejected):
-                rejected.append(found)
+            examined = self._examine(data, row, line)
+            if isinstance(examined, Rejected):
+                rejected.append(examined)
             else:
-                rows.append(found)
+                rows.append(examined)
             line += data.count(b"\n", row.start, row.end - 1) + 1
             start = row.end
         batch = batch_of_values(self._layout, rows)
@@ -96,10 +96,10 @@ class CsvDecoder:
         vectors = columns_of(array, scan, self._layout, is_csv=True)
 
         def examine(row: int) -> Row | Rejected:
-            found = self._row_at(data, int(scan.bounds[row, 0]), final=final)
-            assert found is not None
-            assert found.end == scan.bounds[row, 1], found
-            return self._examine(data, found, line + int(scan.lines[row]))
+            raw = self._row_at(data, int(scan.bounds[row, 0]), final=final)
+            assert raw is not None
+            assert raw.end == scan.bounds[row, 1], raw
+            return self._examine(data, raw, line + int(scan.lines[row]))
 
         batch, rejected = assembled(self._layout, scan, vectors, examine)
         return Step(batch, rejected, end, lines)

@@ -52,11 +52,11 @@ class JsonlDecoder:
                 break
             raw = data[start:end]
             if raw.strip(BLANKS):
-                found = self._examine(raw, line)
-                if isinstance(found, Rejected):
-                    rejected.append(found)
+                examined = self._examine(raw, line)
+                if isinstance(examined, Rejected):
+                    rejected.append(examined)
                 else:
-                    rows.append(found)
+                    rows.append(examined)
             line += 1
             start = end
         batch = batch_of_values(self._layout, rows)

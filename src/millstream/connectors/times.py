@@ -36,11 +36,11 @@ class Spread:
 
 def spread_of(arrays: Iterable[Array]) -> Spread | None:
     """The spread of times that come in pieces; None if there are none."""
-    found: Spread | None = None
+    spread: Spread | None = None
     for times in arrays:
         if len(times):
-            found = extended(found, times)
-    return found
+            spread = extended(spread, times)
+    return spread
 
 
 def extended(before: Spread | None, times: Array) -> Spread:

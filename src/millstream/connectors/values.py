@@ -110,10 +110,10 @@ def duration_of(text: str) -> int:
     value = _whole(text)
     if value is not None:
         return value
-    found = _DURATION.fullmatch(text)
-    if not found or found[2] not in UNITS:
+    match = _DURATION.fullmatch(text)
+    if not match or match[2] not in UNITS:
         raise Unfit(f"expected a duration such as 5 min, got {quoted(text)}")
-    micros = Decimal(found[1]) * UNITS[found[2]]
+    micros = Decimal(match[1]) * UNITS[match[2]]
     if micros != int(micros):
         raise Unfit(f"{quoted(text)} is not a whole number of microseconds")
     return _fitting(int(micros), text)
@@ -133,19 +133,19 @@ def from_text(kind: Kind, text: str, unit: str | None = None) -> Value:
     return time_of(text, unit) if kind is Kind.TIME else _FROM_TEXT[kind](text)
 
 
-def from_json(kind: Kind, found: object, unit: str | None = None) -> Value:
+def from_json(kind: Kind, value: object, unit: str | None = None) -> Value:
     """A value of a parsed JSON text, whose numbers are numerals."""
-    if found is None:
+    if value is None:
         return None
-    if isinstance(found, bool):
+    if isinstance(value, bool):
         if kind is Kind.BOOLEAN:
-            return found
-    elif isinstance(found, Numeral):
+            return value
+    elif isinstance(value, Numeral):
         if kind not in (Kind.TEXT, Kind.BOOLEAN):
-            return _from_numeral(kind, found, unit)
-    elif isinstance(found, str) and kind not in (Kind.INTEGER, Kind.BOOLEAN):
-        return _from_json_text(kind, found, unit)
-    raise Unfit(f"expected {EXPECTED[kind]}, got {_named(found)}")
+            return _from_numeral(kind, value, unit)
+    elif isinstance(value, str) and kind not in (Kind.INTEGER, Kind.BOOLEAN):
+        return _from_json_text(kind, value, unit)
+    raise Unfit(f"expected {EXPECTED[kind]}, got {_named(value)}")
 
 
 def _from_numeral(kind: Kind, numeral: Numeral, unit: str | None) -> Value:
@@ -178,14 +178,14 @@ def _unicode(text: str) -> str:
     return text
 
 
-def _named(found: object) -> str:
-    match found:
+def _named(value: object) -> str:
+    match value:
         case bool():
-            return "true" if found else "false"
+            return "true" if value else "false"
         case Numeral():
-            return brief(found)
+            return brief(value)
         case str():
-            return f"the text {quoted(found)}"
+            return f"the text {quoted(value)}"
         case list():
             return "a list"
         case _:
@@ -194,10 +194,10 @@ def _named(found: object) -> str:
 
 def _whole(text: str) -> int | None:
     """The integer, or None if the text is not one."""
-    found = _WHOLE.fullmatch(text)
-    if not found or not text[-1:].isdigit():
+    match = _WHOLE.fullmatch(text)
+    if not match or not text[-1:].isdigit():
         return None
-    sign, digits = found.groups()
+    sign, digits = match.groups()
     if len(digits) > 19:
         raise Unfit(f"{brief(text)} does not fit a 64-bit integer")
     return _fitting(int(f"{sign}{digits or 0}"), text)

@@ -109,7 +109,7 @@ class Watcher:
 def _mark(path: Path) -> Mark | None:
     """None if the file has gone between the listing and the look."""
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size
+    return status.st_mtime_ns, status.st_size

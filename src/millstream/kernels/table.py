@@ -20,8 +20,8 @@ from millstream.kernels.relational.merge import MergeKernel
 from millstream.kernels.relational.roundrobin import RoundRobinJoinKernel, RoundRobinSplitKernel
 from millstream.kernels.relational.top import TopKernel
 from millstream.kernels.relational.tostream import DifferenceKernel, RstreamKernel
-from millstream.kernels.relational.window_rows_within import rows_kernel
-from millstream.kernels.relational.window_slide import range_kernel
+from millstream.kernels.relational.window_rows import rows_kernel
+from millstream.kernels.relational.window_time import range_kernel
 
 KERNELS: dict[type[Function], Callable[..., Any]] = {
     functions.Merge: MergeKernel,

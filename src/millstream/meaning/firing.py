@@ -17,6 +17,7 @@ from millstream.calculus.functions import Function
 from millstream.calculus.graph import Operator
 from millstream.calculus.types import TIME_COLUMN, QueueType, Row, Value
 from millstream.meaning.items import Entry, Item
+from millstream.meaning.waiting import Side
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ def fire(function: Function, entry: Entry, index: int, state: State, context: Co
 @singledispatch
 def initial_state(function: Function, inputs: int) -> State:
     """What the private variables of an operator hold before anything has happened."""
-    return ()
+    return () if function.acts_at_once else (Side(),) * inputs
 
 
 def row_of(names: Mapping[str, Value], columns: tuple[str, ...]) -> Row:

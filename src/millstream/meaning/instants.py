@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 from millstream.meaning.firing import Result, State
 from millstream.meaning.items import Bag, Entry, Item, bag_with, changes
@@ -13,10 +12,6 @@ from millstream.meaning.waiting import Side, heard, known_until, marks_due
 Sides = list[Side]
 #: From the sides before and after an instant to what is sent at it.
 Speak = Callable[[int, Sides, Sides], list[Item]]
-
-
-def one_side(function: Any, inputs: int) -> State:
-    return (Side(),) * inputs
 
 
 def waited(

@@ -27,8 +27,8 @@ def _judge(function: Judge, entry: Entry, index: int, state: State, context: Con
         return Result(((entry,),))
     names = context.names(index, entry)
     outcomes = [outcome(one, names) for one in function.requirements]
-    failed = [n for n, found in enumerate(outcomes) if found is False]
-    undecided = [n for n, found in enumerate(outcomes) if found is None]
+    failed = [n for n, met in enumerate(outcomes) if met is False]
+    undecided = [n for n, met in enumerate(outcomes) if met is None]
     kept = tuple(names[name] for name in function.keep)
     row = (*kept, *verdict(function, names, failed, undecided))
     return Result(((replace(entry, row=row),),))

@@ -8,7 +8,7 @@ pushes what it returns and updates the variables.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -24,6 +24,41 @@ from millstream.meaning.firing import Context, fire, initial_state
 from millstream.meaning.items import Entry, Origin
 
 
+def contexts_of(program: Program, faults: Counter[str]) -> dict[str, Context]:
+    """What is known about each operator before it fires."""
+    types = program.queue_types()
+    initial = {v.name: dict(zip(v.schema.names, v.initial, strict=True)) for v in program.variables}
+    return {
+        op.id: Context(op, tuple(types[q] for q in op.inputs), initial, faults)
+        for op in program.operators
+    }
+
+
+def initial_variables(program: Program) -> dict[str, Any]:
+    variables: dict[str, Any] = {v.name: {} for v in program.variables}
+    for op in program.operators:
+        private = initial_state(op.function, len(op.inputs))
+        variables.update(zip(op.reads, private, strict=False))
+    return variables
+
+
+def fired(
+    op: Operator, index: int, entry: Entry, variables: Mapping[str, Any], context: Context
+) -> tuple[dict[str, Any], list[tuple[str, Entry]]]:
+    """What an operator makes of an entry: new values of variables, and entries of queues.
+
+    What a firing sends comes from where its cause came from, at its own time.
+    """
+    names = op.variables if isinstance(op.function, Fold) else op.reads
+    result = fire(op.function, entry, index, tuple(variables[v] for v in names), context)
+    sent = [
+        (output, replace(made, origin=(made.time, *entry.origin[1:])))
+        for output, entries in zip(op.outputs, result.outputs, strict=True)
+        for made in entries
+    ]
+    return dict(zip(op.writes, result.state, strict=True)), sent
+
+
 class Machine:
     """Mutable: the configuration <V, Q> of a program, and how to make a step."""
 
@@ -31,22 +66,12 @@ class Machine:
         self.program = program
         self.consumers = program.consumers()
         self.faults: Counter[str] = Counter()
-        types = program.queue_types()
-        initial = {
-            v.name: dict(zip(v.schema.names, v.initial, strict=True)) for v in program.variables
-        }
-        self.contexts = {
-            op.id: Context(op, tuple(types[q] for q in op.inputs), initial, self.faults)
-            for op in program.operators
-        }
+        self.contexts = contexts_of(program, self.faults)
         # The place of a queue in the default schedule is that of the operator it feeds.
         order = {op.id: n for n, op in enumerate(in_dependency_order(program))}
         self.queue_order = {q: (order[op.id], i) for q, (op, i) in self.consumers.items()}
-        self.variables: dict[str, Any] = {v.name: {} for v in program.variables}
-        self.queues: dict[str, deque[Entry]] = {q: deque() for q in types}
-        for op in program.operators:
-            private = initial_state(op.function, len(op.inputs))
-            self.variables.update(zip(op.reads, private, strict=False))
+        self.variables = initial_variables(program)
+        self.queues: dict[str, deque[Entry]] = {q: deque() for q in program.queue_types()}
 
     def push(self, queue: str, entries: Iterable[Entry]) -> None:
         self.queues[queue].extend(entries)
@@ -59,18 +84,11 @@ class Machine:
         """Fire a queue; returns the operator that fired and the item it popped."""
         op, index = self.consumers[queue]
         entry = self.queues[queue].popleft()
-        names = op.variables if isinstance(op.function, Fold) else op.reads
-        state = tuple(self.variables[v] for v in names)
-        result = fire(op.function, entry, index, state, self.contexts[op.id])
-        self.variables.update(zip(op.writes, result.state, strict=True))
-        for output, entries in zip(op.outputs, result.outputs, strict=True):
-            self.push(output, (self._stamped(e, entry) for e in entries))
+        changed, sent = fired(op, index, entry, self.variables, self.contexts[op.id])
+        self.variables.update(changed)
+        for output, made in sent:
+            self.queues[output].append(made)
         return op, entry
-
-    @staticmethod
-    def _stamped(entry: Entry, cause: Entry) -> Entry:
-        """What a firing sends comes from where its cause came from, at its own time."""
-        return replace(entry, origin=(entry.time, *cause.origin[1:]))
 
     def schedule_key(self, queue: str) -> tuple[Origin, tuple[int, int]]:
         return self.queues[queue][0].origin, self.queue_order[queue]

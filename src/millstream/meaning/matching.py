@@ -7,14 +7,11 @@ from typing import Any
 
 from millstream.calculus.functions import Comparison, Join, Lookup, Top
 from millstream.calculus.types import Row, Schema
-from millstream.meaning.firing import Context, Result, State, fire, initial_state, row_of
-from millstream.meaning.instants import Sides, from_bags, one_side, times_of_changes, waited
+from millstream.meaning.firing import Context, Result, State, fire, row_of
+from millstream.meaning.instants import Sides, from_bags, times_of_changes, waited
 from millstream.meaning.items import Bag, Entry, Item, changes, row_order, rows_in_order
 from millstream.meaning.scalars import evaluate
 from millstream.values.core.logic import less
-
-for _waiting in (Join, Lookup, Top):
-    initial_state.register(_waiting)(one_side)
 
 
 @fire.register
@@ -106,10 +103,10 @@ def _top(function: Top, entry: Entry, index: int, state: State, context: Context
         # Rows come in canonical order, and sorting keeps it where `order` says nothing.
         there = {row: count for row, count in sides[0].bag.items() if count > 0}
         ordered = sorted(rows_in_order(there), key=cmp_to_key(order))
-        found: dict[Row, int] = {}
+        bag: dict[Row, int] = {}
         for row in ordered[: function.count]:
-            found[row] = found.get(row, 0) + 1
-        return found
+            bag[row] = bag.get(row, 0) + 1
+        return bag
 
     return waited(entry, index, state, times_of_changes, from_bags(first))
 

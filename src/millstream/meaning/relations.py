@@ -26,13 +26,12 @@ from millstream.calculus.functions import (
     Range,
     Rows,
     Rstream,
-    ToStream,
     Window,
 )
 from millstream.calculus.terms import canonical
 from millstream.calculus.types import INT64_MAX, INT64_MIN, Kind, Row, Schema, Value
-from millstream.meaning.firing import Context, Result, State, fire, initial_state
-from millstream.meaning.instants import Sides, from_bags, one_side, times_of_changes, waited
+from millstream.meaning.firing import Context, Result, State, fire
+from millstream.meaning.instants import Sides, from_bags, times_of_changes, waited
 from millstream.meaning.items import (
     Bag,
     Entry,
@@ -45,10 +44,6 @@ from millstream.meaning.items import (
 from millstream.meaning.scalars import evaluate
 from millstream.meaning.waiting import Side
 from millstream.values.core.logic import less
-
-for _waiting in (Merge, Aggregate, Distinct, Window, ToStream):
-    initial_state.register(_waiting)(one_side)
-
 
 # --- windows ----------------------------------------------------------------------------
 

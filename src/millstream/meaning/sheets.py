@@ -29,7 +29,7 @@ from millstream.meaning.firing import Context, Result, State, fire, initial_stat
 from millstream.meaning.items import Entry, Item
 from millstream.meaning.sheet_values import from_cell, to_cell
 from millstream.meaning.waiting import Side, heard, known_until, marks_due
-from millstream.values.excel.arrays import Area, Array, window_of
+from millstream.values.excel.arrays import Area, Array, Cells, window_of
 from millstream.values.excel.constant_cells import ConstantCells
 from millstream.values.excel.evaluate import Context as FormulaContext
 from millstream.values.excel.evaluate import array_of, value_of
@@ -92,7 +92,7 @@ def _firings(function: Sheet, sides: list[Side], now: int, context: Context) -> 
             for item in side.pending
             if item.time <= now
         ),
-        key=lambda found: found[:2],
+        key=lambda arrival: arrival[:2],
     )
     waiting: dict[tuple[int, Value], dict[Address, Scalar]] = {}
     for time, index, item in items:
@@ -143,7 +143,7 @@ def _constants(function: Sheet) -> ConstantCells:
     return ConstantCells(dict(function.constants), [c.address for c in function.cells])
 
 
-class Figure:
+class Figure(Cells):
     """Mutable: the histories of one partition, grown by one tick. It is the `Cells`."""
 
     def __init__(self, function: Sheet, histories: dict[Address, History]) -> None:
@@ -156,9 +156,9 @@ class Figure:
         """T and E of every cell at the next number."""
         ticked: set[Address] = set()
         for cell in self.function.cells:
-            found = self._value(cell, time, given, ticked)
-            if found is not None:
-                self.histories[cell.address] += (Tick(self.number, time, found[0]),)
+            boxed = self._value(cell, time, given, ticked)
+            if boxed is not None:
+                self.histories[cell.address] += (Tick(self.number, time, boxed[0]),)
                 ticked.add(cell.address)
         return ticked
 
@@ -238,22 +238,5 @@ class Figure:
     def extent(self, sheet: str) -> tuple[int, int]:
         return self.constants.extent(sheet)
 
-    def aggregated(
-        self, function: str, sheet: str, row: int, column: int, arguments: list[Scalar]
-    ) -> None:
-        """No aggregate is kept."""
-
-    def index(self, area: Area, *, is_to_last: bool = True) -> None:
-        """Values change: nothing is kept."""
-
-    def formula(self, sheet: str, row: int, column: int) -> None:
-        """What of a workbook is asked for has been answered by flattening."""
-
     def sheet_names(self) -> list[str]:
         return self.constants.sheet_names()
-
-    def is_hidden(self, sheet: str, row: int, *, by_filter: bool) -> bool:
-        return False
-
-    def is_subtotal(self, sheet: str, row: int, column: int) -> bool:
-        return False

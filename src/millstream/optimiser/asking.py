@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from millstream.calculus.matching import ORDERS
-from millstream.calculus.terms import Call, Column, Term, columns_read
+from millstream.calculus.terms import Call, Column, Term, all_of, columns_read, conjuncts, is_known
 from millstream.calculus.types import BOOLEAN, TIME_COLUMN
-from millstream.optimiser.conjuncts import all_of, conjuncts
 
 _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
@@ -115,7 +114,3 @@ class Asking:
         term = all_of([Call("not", (same.term,), BOOLEAN), there.term, is_known(ours)])
         assert term is not None
         return Answer(term, needs_partner=True)
-
-
-def is_known(term: Term) -> Term:
-    return Call("not", (Call("is_null", (term,), BOOLEAN),), BOOLEAN)

@@ -13,9 +13,8 @@ from dataclasses import replace
 
 from millstream.calculus.functions import Join
 from millstream.calculus.graph import Operator, Program, rewritten
-from millstream.calculus.terms import Call, Column, Term
+from millstream.calculus.terms import Call, Column, Term, all_of, conjuncts
 from millstream.calculus.types import Schema
-from millstream.optimiser.conjuncts import all_of, conjuncts
 
 
 def index_joins(program: Program) -> Program:

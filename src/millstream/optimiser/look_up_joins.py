@@ -33,11 +33,10 @@ from millstream.calculus.functions import (
     RoundRobinJoin,
 )
 from millstream.calculus.graph import Operator, Program
-from millstream.calculus.terms import Column, Term, columns_read
+from millstream.calculus.terms import Column, Term, all_of, columns_read, conjuncts, is_known
 from millstream.calculus.types import Schema
 from millstream.calculus.unique import is_within, unique_keys
-from millstream.optimiser.asking import Asking, Question, is_known
-from millstream.optimiser.conjuncts import all_of, conjuncts
+from millstream.optimiser.asking import Asking, Question
 from millstream.optimiser.narrow_columns import columns_needed
 
 

@@ -37,16 +37,16 @@ class Cost:
 def costs(program: Program) -> tuple[Cost, ...]:
     """The operators that can tell much more than they are told, producers before consumers."""
     known = _Known(program)
-    found: list[Cost] = []
+    all_costs: list[Cost] = []
     for op in in_dependency_order(program):
         match op.function:
             case Join() | Lookup():
-                found += [Cost(op, text) for text in _of_pairs(op.function, known.sides(op))]
+                all_costs += [Cost(op, text) for text in _of_pairs(op.function, known.sides(op))]
             case Rstream(every):
                 when = "".join(f", and every {render_duration(e)}" for e in every)
                 whole = known.words[op.inputs[0]]
-                found.append(Cost(op, f"all of {whole} whenever something comes{when}"))
-    return tuple(found)
+                all_costs.append(Cost(op, f"all of {whole} whenever something comes{when}"))
+    return tuple(all_costs)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,13 +15,13 @@ from millstream.plan.steps import Plan
 def consolidated_queues(plan: Plan) -> frozenset[str]:
     """What carries ranks is not summed up: every change has a place of its own there."""
     types = plan.program.queue_types()
-    found: set[str] = set()
+    queues: set[str] = set()
     for op in in_dependency_order(plan.program):
         is_judged = isinstance(op.function, Judge) and types[op.inputs[0]].is_relation
-        is_kept = op.inputs[0] in found and _keeps_rows(op, types[op.inputs[0]].schema)
+        is_kept = op.inputs[0] in queues and _keeps_rows(op, types[op.inputs[0]].schema)
         if (is_judged or is_kept) and not plan.ranked.intersection(op.outputs):
-            found.update(op.outputs)
-    return frozenset(found)
+            queues.update(op.outputs)
+    return frozenset(queues)
 
 
 def _keeps_rows(op: Operator, schema: Schema) -> bool:

@@ -61,14 +61,14 @@ def lost_by(program: Program, queues: Iterable[str], placed: frozenset[str]) -> 
     """
     orders, seen = _orders(program, placed), _seen_in_order(program)
     producers = program.producers()
-    found: set[str] = set()
+    lost: set[str] = set()
     for queue in queues:
         if queue in seen and orders.get(queue) == _LOST:
             op = producers[queue]
             while not isinstance(op.function, _IN_TURN) and (before := _first_lost(op, orders)):
                 op = producers[before]  # it was lost before
-            found.update(op.outputs)
-    return frozenset(found)
+            lost.update(op.outputs)
+    return frozenset(lost)
 
 
 def _first_lost(op: Operator, orders: dict[str, _Order]) -> str | None:
@@ -136,9 +136,9 @@ def _begins_with(columns: Columns, schema: Schema, key: Key | None) -> bool:
 
 def _seen_in_order(program: Program) -> frozenset[str]:
     """The queues whose order shows in what comes out or is kept."""
-    found = set(program.outputs)
+    seen = set(program.outputs)
     for op in reversed(in_dependency_order(program)):
         is_seen = not isinstance(op.function, (*_ROW_BY_ROW, Range, Now))
-        is_seen |= isinstance(op.function, _ROW_BY_ROW) and not found.isdisjoint(op.outputs)
-        found.update(op.inputs if is_seen else ())
-    return frozenset(found)
+        is_seen |= isinstance(op.function, _ROW_BY_ROW) and not seen.isdisjoint(op.outputs)
+        seen.update(op.inputs if is_seen else ())
+    return frozenset(seen)

@@ -85,10 +85,10 @@ def spread(plan: Plan) -> tuple[Plan, tuple[Stage, ...]]:
 
 def _leaving(plan: Plan, stages: tuple[Stage, ...]) -> set[str]:
     """The queues that one stage writes and another reads, and the outputs."""
-    found = set(plan.program.outputs)
+    leaving = set(plan.program.outputs)
     for stage in stages:
-        found |= {q for q in stage.inputs if q not in plan.program.input_names}
-    return found
+        leaving |= {q for q in stage.inputs if q not in plan.program.input_names}
+    return leaving
 
 
 def _stages(plan: Plan, placed: frozenset[str], *, is_distributed: bool) -> tuple[Stage, ...]:
@@ -125,13 +125,13 @@ def _stages(plan: Plan, placed: frozenset[str], *, is_distributed: bool) -> tupl
 
 def _growing(plan: Plan) -> frozenset[str]:
     """Relations that rows are only ever added to."""
-    found = {one.name for one in plan.program.inputs if one.is_read_once}
+    growing = {one.name for one in plan.program.inputs if one.is_read_once}
     for op in (op for step in plan.steps for op in step.operators):
         never_lets_go = isinstance(op.function, Range) and op.function.length is None
         hands_on = isinstance(op.function, (Map, Filter, Duplicate, Merge, Join))
-        if never_lets_go or (hands_on and found.issuperset(op.inputs)):
-            found.update(op.outputs)
-    return frozenset(found)
+        if never_lets_go or (hands_on and growing.issuperset(op.inputs)):
+            growing.update(op.outputs)
+    return frozenset(growing)
 
 
 def side_by_side(stages: tuple[Stage, ...], plan: Plan) -> tuple[Stage, ...]:
@@ -206,12 +206,12 @@ def _gathered(
     """
     there = [places[q] for q in step.inputs if q in places]
     stages = sorted({place.stage for place in there})
-    found = {drafts[s].key for s in stages if drafts[s].key is not None}
+    stage_keys = {drafts[s].key for s in stages if drafts[s].key is not None}
     keys = set(wanted.values())
-    if len(keys) != 1 or len(found) > 1:
+    if len(keys) != 1 or len(stage_keys) > 1:
         return None
     (asked,) = keys
-    key = found.pop() if found else asked
+    key = stage_keys.pop() if stage_keys else asked
     if not key or not asked or not set(key) <= set(asked):
         return None
     if any(not set(key) <= place.kept for place in there):

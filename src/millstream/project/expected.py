@@ -23,16 +23,16 @@ def unmet(expected: Iterable[Expected], opened: Callable[[str], Reader | None]) 
     for one in wanted:
         for name, column in one.columns:
             columns.setdefault(name, set()).add(column)
-    found: dict[tuple[str, str], set[Value]] = {}
+    contents: dict[tuple[str, str], set[Value]] = {}
     for name, some in columns.items():
         with suppress(MillstreamError):
             reader = opened(name)
             if reader is not None:
-                found |= {(name, c): values for c, values in _read(reader, some).items()}
+                contents |= {(name, c): values for c, values in _read(reader, some).items()}
     for one in wanted:
-        if any(place not in found for place in one.columns):
+        if any(place not in contents for place in one.columns):
             continue
-        known = {str(v) for place in one.columns for v in found[place] if v is not None}
+        known = {str(v) for place in one.columns for v in contents[place] if v is not None}
         if one.value not in known:
             near = suggest(one.value, known) or ""
             hint = f"there are: {listing(sorted(known))}. {near}" if known else "there are none"
@@ -40,9 +40,9 @@ def unmet(expected: Iterable[Expected], opened: Callable[[str], Reader | None]) 
 
 
 def _read(reader: Reader, columns: Iterable[str]) -> dict[str, set[Value]]:
-    found: dict[str, set[Value]] = {column: set() for column in columns}
+    contents: dict[str, set[Value]] = {column: set() for column in columns}
     with closing(reader):
         for chunk in reader.chunks():
-            for column, values in found.items():
+            for column, values in contents.items():
                 values.update(chunk.batch.column(column).to_list())
-    return found
+    return contents

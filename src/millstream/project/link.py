@@ -189,9 +189,9 @@ class _Linker:
                       f"but it is {kinds[type_.is_relation]}", span)
             )  # fmt: skip
         for column in wanted.schema:
-            found = type_.schema.get(column.name)
-            if found != column.type:
-                what = "has no such column" if found is None else f"has it as {found}"
+            actual = type_.schema.get(column.name)
+            if actual != column.type:
+                what = "has no such column" if actual is None else f"has it as {actual}"
                 self.faults.append(
                     Fault(f'node "{node}" reads "{column.name}" ({column.type}) of "{name}", '
                           f"which {what}", span, f'"{name}" has: {listing(type_.schema.names)}')

@@ -53,18 +53,20 @@ def load_project(folder: Path, shown: str) -> Project:
         linked.program,
         sources,
         sinks,
-        tuple(f"{node.name}: {note}" for node, found in said for note in found.notes),
-        tuple(fault for _, found in said for fault in found.warnings),
-        tuple(e for node, found in said for e in _expected(node, found, linked.program)),
+        tuple(f"{node.name}: {note}" for node, translation in said for note in translation.notes),
+        tuple(fault for _, translation in said for fault in translation.warnings),
+        tuple(
+            e for node, translation in said for e in _expected(node, translation, linked.program)
+        ),
     )
 
 
-def _expected(node: NodeTable, found: Translation, program: Program) -> list[Expected]:
+def _expected(node: NodeTable, translation: Translation, program: Program) -> list[Expected]:
     """What a node expects of inputs of the project; what other nodes give is not known yet."""
     columns = {(one.name, f.name) for one in program.inputs for f in one.type.schema}
     renamed = [
         replace(one, columns=tuple((node.inputs.get(i, i), column) for i, column in one.columns))
-        for one in found.expected
+        for one in translation.expected
     ]
     return [one for one in renamed if columns.issuperset(one.columns)]
 
@@ -141,18 +143,21 @@ def _with_places(project: ProjectFile, translations: dict[str, Translation]) -> 
     provided = {s.name for s in streams} | set(outputs)
     provided |= {q for t in translations.values() for q in t.program.outputs}
     for node in project.nodes:
-        found = translations[node.name]
-        for one in found.program.inputs:
-            if one.name in found.sources and node.inputs.get(one.name, one.name) not in provided:
+        translation = translations[node.name]
+        for one in translation.program.inputs:
+            if (
+                one.name in translation.sources
+                and node.inputs.get(one.name, one.name) not in provided
+            ):
                 streams.append(
-                    StreamTable(one.name, one.type.is_relation, found.sources[one.name],
+                    StreamTable(one.name, one.type.is_relation, translation.sources[one.name],
                                 one.type.schema, one.time, one.slack, {}, span=node.span,
                                 is_read_once=one.is_read_once)
                 )  # fmt: skip
                 provided.add(one.name)
         known = {s.name for s in sinks}
         renamed = {queue: name for name, queue in node.outputs.items()}
-        for queue, to in found.sinks.items():
+        for queue, to in translation.sinks.items():
             name = renamed.get(queue, queue)
             if name not in known:
                 sinks.append(SinkTable(name, to, "micros", node.span))

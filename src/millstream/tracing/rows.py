@@ -87,8 +87,8 @@ def map_function(
     if isinstance(function, tuple):
         return MadeMap(schema_of(function), Map(function))
     try:
-        found = trace_row(function, schema)
-        return MadeMap(schema_of(found), Map(found))
+        traced = trace_row(function, schema)
+        return MadeMap(schema_of(traced), Map(traced))
     except Untraceable as reason:
         made = schema_needed(columns, reason)
         return MadeMap(made, _opaque(function, mapping(function, schema, made), made))
@@ -111,12 +111,12 @@ def concat_function(
     except Untraceable as reason:
         made = schema_needed(columns, reason)
         return MadeConcat(made, _opaque(function, flat_mapping(function, schema, made), made))
-    found = FlatMap(branches)
+    flat_map = FlatMap(branches)
     try:
-        (type_,) = found.output_types((QueueType(schema),), 1)
+        (type_,) = flat_map.output_types((QueueType(schema),), 1)
     except FunctionFault as fault:
         raise UsageError(f"the rows of map_concat must be alike: {fault}") from None
-    return MadeConcat(type_.schema, found)
+    return MadeConcat(type_.schema, flat_map)
 
 
 def _traced_branches(function: RowFunction, schema: Schema) -> tuple[Branch, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,7 @@ import pytest
 import millstream
 from millstream import algebra
 from millstream.algebra import Stream, Table
-from millstream.calculus.types import START_OF_TIME, Row, Value
-from millstream.engine.actors.run import run_actors
+from millstream.calculus.types import START_OF_TIME, Value
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "algebra.md"
 SECOND = 1_000_000
@@ -89,59 +87,15 @@ class Picture:
         self.length = len([t for t in self.expected if not t.startswith("^")])
 
 
-def acted(picture: Picture, seed: int) -> list[str]:
-    """The tokens of an output as actors give it; a table is what its updates make of it."""
-    events = {
-        name: [(row["_time"], tuple(row.values())[1:]) for row in rows]
-        for name, (_, rows) in picture.inputs.items()
-    }
-    made = picture.made
-    found = run_actors({"out": made}, events, seed)["out"]
-    names = made.schema.names
-    if isinstance(made, Stream):
-        rows = [{"_time": t, **dict(zip(names, row, strict=True))} for t, row in found]
-        return drawn(rows, picture.length)
-    places = [names.index(k) for k in made.node.key]
-    contents: dict[Row, Row] = {}
-    changes: list[dict[str, Any]] = []
-    for time, (*values, is_deleted) in found:
-        key = tuple(values[p] for p in places)
-        old = contents.pop(key, None)
-        new = None if is_deleted else tuple(values)
-        if new is not None:
-            contents[key] = new
-        for weight, row in ((-1, old), (1, new)):
-            if row is not None and old != new:
-                changes.append(
-                    {"_time": time, "_weight": weight, **dict(zip(names, row, strict=True))}
-                )
-    return drawn(changes, picture.length)
-
-
-def in_any_order(tokens: list[str]) -> list[list[str]]:
-    return [sorted(token.removeprefix("^").split("/")) for token in tokens]
-
-
 def expression(picture: str) -> str:
     return picture.split("= ")[1].split("\n", maxsplit=1)[0][:40]
-
-
-@pytest.mark.parametrize("picture", pictures(), ids=expression)
-def test_a_picture_is_what_actors_do(picture: str) -> None:
-    """Where inputs speak at one instant, delays decide what actors hear first: see the merge."""
-    one = Picture(picture)
-    columns = zip_longest(*one.tokens.values(), fillvalue=".")
-    if any(sum(t != "." for t in column) > 1 for column in columns):
-        pytest.skip("the order of messages is left to chance")
-    for seed in range(3):
-        assert in_any_order(one.expected) == in_any_order(acted(one, seed))
 
 
 @pytest.mark.parametrize("picture", pictures(), ids=expression)
 def test_a_picture_is_what_happens(picture: str) -> None:
     one = Picture(picture)
     job = millstream.compile_flow(out=one.made)
-    for engine in ("reference", "local"):
+    for engine in ("reference", "local", "actors"):
         finished = job.run({n: rows for n, (_, rows) in one.inputs.items()}, engine=engine)
         assert one.expected == drawn(finished.rows("out"), one.length)
 

@@ -155,7 +155,9 @@ class Writer:
         ]  # fmt: skip
         if type_ == TEXT:
             pattern = self.pick("'a%'", "'%b%'", "'_'", "'%'", f"({other})")
-            written += [f"(({one}) {no}LIKE {pattern})", f"(({one}) {no}ILIKE {pattern})"]
+            escaped = self.pick("'a!%'", "'!_%'", "'%!!'", "'!a_'")
+            written += [f"(({one}) {no}LIKE {pattern})", f"(({one}) {no}ILIKE {pattern})",
+                        f"(({one}) {no}LIKE {escaped} ESCAPE '!')"]  # fmt: skip
         return self.pick(*written)
 
     def time(self, scope: Scope, size: int) -> str:

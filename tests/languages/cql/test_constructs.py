@@ -41,6 +41,11 @@ OTHERWISE = {
         "places before the first are counted, as in the standard and in PostgreSQL",
     "SELECT CONCAT(t, '!'), CONCAT(t, NULL) FROM S": "CONCAT is null if anything is",
     "SELECT v DIV 0 FROM S": "what cannot be computed is null",
+    "SELECT (k, v) IN (SELECT k, w FROM R WHERE R.t = S.t) FROM S": "DuckDB does not answer this",
+    "SELECT (k, v) NOT IN (SELECT k, w FROM R WHERE R.k < S.k) FROM S": "nor this",
+    "SELECT (k, v) IN ((1, 10), (2, 20)) FROM S":
+        "a null in a row is unknown, as in the standard and in PostgreSQL",
+    "SELECT (k, v) NOT IN ((1, 10), (2, NULL)) FROM S": "so it is here",
     "SELECT k, w FROM S, R WHERE S.k = R.k": "what is equal by the join is one column",
 }  # fmt: skip
 

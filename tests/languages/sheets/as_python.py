@@ -1,6 +1,6 @@
 """Random sheets through the compiled kernel, its loop run by Python itself.
 
-    python -m tests.languages.sheets.as_python COUNT SEED [large | alone | windows]
+    python -m tests.languages.sheets.as_python COUNT SEED [large | alone | windows | walked]
 
 To compile a sheet takes seconds and its tuples microseconds; without the compiler hundreds of
 sheets are tried in a minute. It needs a process of its own, in which numba compiles nothing.
@@ -22,9 +22,11 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from millstream.kernels.sheets import arithmetic as scalar_sheet
 from millstream.kernels.sheets import blocks as sheet_blocks
+from millstream.kernels.sheets import build as sheet_build
 from millstream.kernels.sheets import compiled as sheet_compiled
 from millstream.kernels.sheets import paths as sheet_paths
 from millstream.kernels.sheets import texts as sheet_texts
+from millstream.kernels.sheets.operands import NotCompiled
 from millstream.kernels.windows import product as loops_product
 from millstream.kernels.windows import sums as loops_sums
 from tests.languages.sheets.generate import sheets, sheets_alone, tuples
@@ -106,10 +108,17 @@ def run_by_python() -> None:
     warnings.simplefilter("ignore", RuntimeWarning)  # overflows, which compiled code does not tell
 
 
+def not_compiled(*_: object) -> None:
+    raise NotCompiled("all are walked")
+
+
 def main(count: int, number: int, manner: str) -> None:
     run_by_python()
     if manner == "large":  # every sheet as if it were large: cells in memory, loops over rows
         sheet_paths.LARGE = -1
+    if manner == "walked":  # none is compiled
+        made: Any = sheet_build
+        made.CompiledSheetKernel = not_compiled
     if manner == "windows":
         for n in range(count):
             agree(sheet(KEPT + SCANNED), events(rows(number + n, 400)), [30])

@@ -136,7 +136,7 @@ def replay(
     machine = Machine(program)
     for queue, entries in entries_of(program, events, is_dense=False).items():
         machine.push(queue, entries)
-    told: list[str] = []
+    lines: list[str] = []
     for number, queue in enumerate(schedule, 1):
         before = {q: len(entries) for q, entries in machine.queues.items()}
         variables = dict(machine.variables)
@@ -151,8 +151,8 @@ def replay(
             for v in op.writes
             if v in {x.name for x in program.variables} and machine.variables[v] != variables[v]
         ]
-        told.append(f"{number:3}. {queue} pops {_told(entry)}: {'; '.join(effects) or 'nothing'}")
-    return told
+        lines.append(f"{number:3}. {queue} pops {_told(entry)}: {'; '.join(effects) or 'nothing'}")
+    return lines
 
 
 def _told(entry: Entry) -> str:

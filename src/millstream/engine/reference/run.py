@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from millstream.calculus.types import QueueType
 from millstream.engine.job import Job, Progress, Report, no_progress
@@ -49,14 +49,18 @@ def run(
         machine.push(queue, entries)
     while enabled := machine.enabled():
         machine.step(schedule(machine, enabled))
-    types = job.program.queue_types()
-    for name in job.program.outputs:
-        batch = output_batch(list(machine.queues[name]), types[name])
-        report.outputs[name] = len(batch)
-        job.writers[name].write(batch)
+    write_outputs(job, report, {name: list(machine.queues[name]) for name in job.program.outputs})
     report.faults = machine.faults
     progress(report)
     return report
+
+
+def write_outputs(job: Job, report: Report, entries: Mapping[str, list[Entry]]) -> None:
+    types = job.program.queue_types()
+    for name in job.program.outputs:
+        batch = output_batch(entries[name], types[name])
+        report.outputs[name] = len(batch)
+        job.writers[name].write(batch)
 
 
 def output_items(entries: list[Entry], type_: QueueType) -> list[Item]:

@@ -139,8 +139,8 @@ def _is_written(draft: Path) -> bool:
 
 def _forget_old(folder: Path) -> None:
     """Archives are large, and belong to environments that may be gone."""
-    found = sorted(folder.glob("spark-classes-*.jsa"), key=lambda p: p.stat().st_mtime)
-    for path in found[:-_KEPT]:
+    archives = sorted(folder.glob("spark-classes-*.jsa"), key=lambda p: p.stat().st_mtime)
+    for path in archives[:-_KEPT]:
         path.unlink(missing_ok=True)
 
 

@@ -26,7 +26,7 @@ REBUILD = "--rebuild computes everything again from the input"
 #: Spark may run the last batches again.
 KEPT_PLANS = 12
 #: What kernels keep and how; another number is another way, which this one cannot go on from.
-FORMAT = 3
+FORMAT = 4
 
 
 class Checkpoint:
@@ -43,10 +43,10 @@ class Checkpoint:
     def made_by(self) -> str | None:
         """The fingerprint of what has made it, if it is there and whole."""
         try:
-            found = self._job()
+            job = self._job()
         except PlanError:
             return None  # told when it is opened, unless it is to be rebuilt
-        return None if found is None else found["fingerprint"]
+        return None if job is None else job["fingerprint"]
 
     def open(self, fingerprint: str, program: str, *, rebuild: bool) -> None:
         """Lock the folder; refuse one that another run uses or another program made."""
@@ -54,25 +54,25 @@ class Checkpoint:
         self._take_lock()
         if rebuild:
             self._clear()
-        found = self._job()
-        if found is None:
-            found = {"format": FORMAT, "fingerprint": fingerprint, "program": program,
+        job = self._job()
+        if job is None:
+            job = {"format": FORMAT, "fingerprint": fingerprint, "program": program,
                      "identity": uuid.uuid4().hex}  # fmt: skip
-            write_record(self.files, "job", found)
-        elif found.get("format") != FORMAT:
+            write_record(self.files, "job", job)
+        elif job.get("format") != FORMAT:
             self.close()
             raise PlanError(
                 f'the checkpoint "{self.folder}" was made by another version of Millstream',
                 hint=REBUILD,
             )
-        elif found["fingerprint"] != fingerprint:
-            changed = _first_difference(found["program"], program)
+        elif job["fingerprint"] != fingerprint:
+            changed = _first_difference(job["program"], program)
             self.close()
             raise PlanError(
                 f'the checkpoint "{self.folder}" was made by another program: {changed}',
                 hint=REBUILD,
             )
-        self.identity = found["identity"]
+        self.identity = job["identity"]
 
     def _take_lock(self) -> None:
         file = (self.folder / "lock").open("a+")
@@ -111,11 +111,11 @@ class Checkpoint:
         if "job" not in names and not names & {"spark", "state", "batches", "sources"}:
             return None
         try:
-            found: dict[str, Any] = read_record(self.files, "job")
+            job: dict[str, Any] = read_record(self.files, "job")
         except DamagedState as reason:
             self.close()
             raise PlanError(str(reason), hint=REBUILD, place=str(self.folder)) from None
-        return found
+        return job
 
     def close(self) -> None:
         if self._lock is not None:
@@ -134,8 +134,8 @@ class Checkpoint:
         for stage in range(stages):
             folder = f"state/stage-{stage}"
             for name in self.files.names(folder):
-                found, _, _, kind = parsed(name)
-                if found > (version + 1 if kind == "snapshot" else version):
+                number, _, _, kind = parsed(name)
+                if number > (version + 1 if kind == "snapshot" else version):
                     self.files.delete(f"{folder}/{name}")
 
     def tidy(self, stages: int, version: int, seq: int, *, keeps_results: bool) -> None:

@@ -102,7 +102,7 @@ def _mark(inputs: Sequence[Input], known: Sequence[Known]) -> int | None:
     return min(bounds) - 1
 
 
-def segment_of(told: Mapping[str, Any]) -> Segment:
+def segment_of(record: Mapping[str, Any]) -> Segment:
     return Segment(
-        told["input"], told["number"], told["largest"], told["ticks"], told["oldest_late"]
+        record["input"], record["number"], record["largest"], record["ticks"], record["oldest_late"]
     )

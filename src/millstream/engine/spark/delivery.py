@@ -83,7 +83,7 @@ class Delivery:
 
     def _merged(self, results: Sequence[Any]) -> dict[str, Batch]:
         """The rows of every output of a batch, in their order; late rows by input."""
-        found: dict[str, list[Batch]] = {}
+        batches: dict[str, list[Batch]] = {}
         names = self.layout.plan.program.input_names
         for parcel in parcels_in(results):
             if parcel.queue >= 0:
@@ -93,8 +93,8 @@ class Delivery:
                 one = names[LATE - parcel.queue]
                 name, type_ = _late(one), self.types[one]
             if name in self.sinks:
-                found.setdefault(name, []).append(opened(self.files, parcel, type_))
-        return {name: replace(self._ordered(name, b), rank=None) for name, b in found.items()}
+                batches.setdefault(name, []).append(opened(self.files, parcel, type_))
+        return {name: replace(self._ordered(name, b), rank=None) for name, b in batches.items()}
 
     def _ordered(self, name: str, batches: list[Batch]) -> Batch:
         ordered = _in_log_order if name.startswith(_LATE_PREFIX) else finished

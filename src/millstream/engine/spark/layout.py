@@ -20,6 +20,7 @@ from millstream.plan.steps import Plan, make_plan
 #: about a port: thirty times), or more often than there are cores to share the work, is sooner
 #: done in one place.
 LONGEST_CHAIN = 8
+DEFAULT_BUCKETS = 16
 
 
 @dataclass(frozen=True)

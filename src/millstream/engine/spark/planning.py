@@ -312,15 +312,15 @@ def _is_counted_in_rows(one: InputSpec, path: str) -> bool:
 
 def _joined(one: InputSpec, pieces: list[Any]) -> list[Any]:
     """Pieces of a file that follow one another as one: Parquet is decoded from a group's start."""
-    found: list[Any] = []
+    joined: list[Any] = []
     for path, first, last, line, next_line, size, position in pieces:
-        before = found[-1] if found else None
+        before = joined[-1] if joined else None
         is_next = before is not None and before[0] == path and before[2] == first
         if before is not None and is_next and _is_counted_in_rows(one, path):
-            found[-1] = [*before[:2], last, before[3], next_line, before[5] + size, before[6]]
+            joined[-1] = [*before[:2], last, before[3], next_line, before[5] + size, before[6]]
         else:
-            found.append([path, first, last, line, next_line, size, position])
-    return found
+            joined.append([path, first, last, line, next_line, size, position])
+    return joined
 
 
 def _cut(piece: Any, share: float) -> tuple[Any, Any]:

@@ -101,15 +101,15 @@ def sent(
     files = LocalFiles(spec.checkpoint)
     origin = [0, name]
     results = Packer()
-    told: list[dict[str, Any]] = []
+    records: list[dict[str, Any]] = []
     for n, segment in enumerate(segments):
-        told.append(segment.told(segment.accepted.seal(files, f"exchange/{name}-{n}")))
+        records.append(segment.told(segment.accepted.seal(files, f"exchange/{name}-{n}")))
         for late in segment.late:
             results.add(0, LATE - segment.one.declaration, late)
     for stage in range(spec.stages):
         mine = [
             t if s.one.target == stage else {**t, "parcels": []}
-            for s, t in zip(segments, told, strict=True)
+            for s, t in zip(segments, records, strict=True)
         ]
         message = {"from": origin, "segments": mine, "silent": silent}
         yield from to_all(stage, spec.partitions, message)

@@ -30,7 +30,7 @@ from millstream.engine.spark.aside import Aside
 from millstream.engine.spark.checkpoint import REBUILD, Checkpoint
 from millstream.engine.spark.clock import Known
 from millstream.engine.spark.delivery import Delivery
-from millstream.engine.spark.layout import Description, Layout, layout_for
+from millstream.engine.spark.layout import DEFAULT_BUCKETS, Description, Layout, layout_for
 from millstream.engine.spark.manifest import (
     Manifest,
     first_manifest,
@@ -62,7 +62,6 @@ _MISSING = "the file {} of the checkpoint is missing"
 _FULL = "No space left on device"
 _PYTHON_ERROR = re.compile(r"[\w.]*(Error|Exception|State|Fault): ")
 
-DEFAULT_BUCKETS = 16
 #: Tests make batches small through the environment.
 DEFAULT_BATCH_BYTES = int(os.environ.get("MILLSTREAM_SPARK_BATCH_BYTES", str(64 << 20)))
 SNAPSHOT_EVERY = 20

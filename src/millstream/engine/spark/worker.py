@@ -116,24 +116,24 @@ class StageTask:
         yield from sent
 
     def _clock(self, messages: list[Message]) -> Clock:
-        told = [s for m in messages for s in m.get("segments", ())]
+        segments = [s for m in messages for s in m.get("segments", ())]
         silent = {n: flag for m in messages for n, flag in m.get("silent", {}).items()}
         inputs = self.layout.plan.program.inputs
-        return Clock.of(inputs, self.turn.known, [segment_of(s) for s in told], silent)
+        return Clock.of(inputs, self.turn.known, [segment_of(s) for s in segments], silent)
 
     def _arrivals(self, messages: list[Message], clock: Clock) -> dict[int, list[Arrival]]:
         """What came to each bucket, in an order that does not depend on who was first."""
-        found: dict[int, list[Arrival]] = {}
+        arrivals: dict[int, list[Arrival]] = {}
         for message in sorted(messages, key=lambda m: m["from"]):
             for parcel in parcels_in(message.get("parcels", ())):
-                found.setdefault(parcel.bucket, []).append((parcel, None))
+                arrivals.setdefault(parcel.bucket, []).append((parcel, None))
             for segment in message.get("segments", ()):
                 bound = clock.bounds.get((segment["input"], segment["number"]))
                 for parcel in parcels_in(segment["parcels"]):
                     is_needed = bound is not None and parcel.oldest < bound
                     arrival = (parcel, bound if is_needed else None)
-                    found.setdefault(parcel.bucket, []).append(arrival)
-        return found
+                    arrivals.setdefault(parcel.bucket, []).append(arrival)
+        return arrivals
 
     def _group(self) -> int:
         """A group that this worker has at hand, if no other task has taken it."""
@@ -169,8 +169,8 @@ class StageTask:
         for name in inputs.keys() & set(self.names):
             if name in state.presence:
                 inputs[name], unsound = state.presence[name].sound(inputs[name])
-                told = rejected_changes(name, unsound)
-                self.done.rejected += [[name, 0, r.reason, r.text] for r in told]
+                rejected = rejected_changes(name, unsound)
+                self.done.rejected += [[name, 0, r.reason, r.text] for r in rejected]
                 self.done.count(self.done.unsound, name, len(unsound))
             self.done.count(self.done.released, name, len(inputs[name]))
         return state.runner.round(inputs, clock.mark, state.ticks_up_to(clock.mark))
@@ -224,8 +224,8 @@ class StageTask:
     def _faults(self, group: int) -> dict[str, int]:
         total: dict[str, int] = {}
         for bucket in self.memory.of_group(self.stage, group):
-            found = self.memory.buckets[self.stage, bucket].runner.faults()
-            for what, count in found.items():
+            faults = self.memory.buckets[self.stage, bucket].runner.faults()
+            for what, count in faults.items():
                 total[what] = total.get(what, 0) + count
         return total
 
@@ -255,8 +255,8 @@ class StageTask:
     def _replay(self, state: Bucket, bucket: int) -> None:
         version = state.version
         for name in self.memory.files.names(self.folder):
-            found, partition, of, kind = parsed(name)
-            if kind == "delta" and found == version and bucket % of == partition:
+            number, partition, of, kind = parsed(name)
+            if kind == "delta" and number == version and bucket % of == partition:
                 stored = read_record(self.memory.files, f"{self.folder}/{name}")
                 came = [(Parcel(*parcel), bound) for parcel, bound in stored["buckets"][bucket]]
                 again = StageTask(self.memory, self.stage, self.turn, self.partition)
@@ -310,9 +310,9 @@ def run_stage(description: Any, stage: int) -> Any:
 
         context = TaskContext.get()
         assert context is not None
-        told = context.getLocalProperty(TURN)
-        assert told is not None
-        turn = Turn.read(told)
+        text = context.getLocalProperty(TURN)
+        assert text is not None
+        turn = Turn.read(text)
         reached("before-tasks", turn.version)
         task = StageTask(memory_for(description.value), stage, turn, context.partitionId())
         yield record_batch(task.run(row for batch in batches for row in rows_of(batch)))

@@ -18,12 +18,11 @@ from millstream.calculus.types import TEXT, Kind, QueueType
 from millstream.kernels.judge.code import allocated, code_of, with_skips
 from millstream.kernels.judge.machine import BLOCK, Code, Found, Stored, by_row, judge_rows
 from millstream.kernels.judge.words import Speech, unmet_of
-from millstream.kernels.relational.merge import Stateless
 from millstream.kernels.runtime.consolidate import net_of_words
 from millstream.kernels.runtime.hashing import frozen
 from millstream.kernels.runtime.interning_text import TextPool
 from millstream.kernels.runtime.interning_words import Codec
-from millstream.kernels.runtime.kernel import Round
+from millstream.kernels.runtime.kernel import Round, Termless
 from millstream.plan.batch import Array, Batch, Vector, empty_batch
 
 #: Columns of numbers with masks, and of truth, each a matrix with a row per column.
@@ -32,7 +31,7 @@ Given = tuple[Array, Array, Array]
 _NOTHING = Stored(np.empty((0, 0)), np.empty((0, 0), np.bool_))
 
 
-class JudgeKernel(Stateless):
+class JudgeKernel(Termless):
     """Which requirements each row does not meet, and the words for that."""
 
     def __init__(
@@ -58,9 +57,9 @@ class JudgeKernel(Stateless):
             nothing = empty_batch(self.type)
             return (Batch(self.type, nothing.time, nothing.columns, nothing.weight, batch.rank),)
         given = self._columns(batch)
-        found = self._run(self.code, given, self._order(given[0]), _NOTHING)
+        unmet = self._run(self.code, given, self._order(given[0]), _NOTHING)
         pool = TextPool()
-        texts = self._texts(batch, given, by_row(found, len(batch)), pool)
+        texts = self._texts(batch, given, by_row(unmet, len(batch)), pool)
         return (self._judged(batch, texts, pool),)
 
     def _run(
@@ -171,8 +170,8 @@ def _text_numbers(vector: Vector, known: Any, learnt: dict[str, int] | None) -> 
     if not pa.types.is_dictionary(values.type):
         values = values.dictionary_encode()
     if learnt is None:
-        found = pc.index_in(values.dictionary, value_set=known).fill_null(-1)
-        numbers = found.to_numpy(zero_copy_only=False)
+        indices = pc.index_in(values.dictionary, value_set=known).fill_null(-1)
+        numbers = indices.to_numpy(zero_copy_only=False)
     else:
         texts = values.dictionary.to_pylist()
         numbers = np.array([learnt.setdefault(t, len(learnt)) for t in texts], np.int64)

@@ -122,20 +122,20 @@ def _comparison(
     """NaN equals NaN and is greater than everything else."""
     if operation == EQUAL:
         for j in range(size):
-            found = (x[j] == y[j]) | ((x[j] != x[j]) & (y[j] != y[j]))
-            z[j] = (2 * found) if xv[j] & yv[j] else 1
+            holds = (x[j] == y[j]) | ((x[j] != x[j]) & (y[j] != y[j]))
+            z[j] = (2 * holds) if xv[j] & yv[j] else 1
     elif operation == UNEQUAL:
         for j in range(size):
-            found = (x[j] == y[j]) | ((x[j] != x[j]) & (y[j] != y[j]))
-            z[j] = (2 - 2 * found) if xv[j] & yv[j] else 1
+            holds = (x[j] == y[j]) | ((x[j] != x[j]) & (y[j] != y[j]))
+            z[j] = (2 - 2 * holds) if xv[j] & yv[j] else 1
     elif operation == LESS:
         for j in range(size):
-            found = (x[j] < y[j]) | ((x[j] == x[j]) & (y[j] != y[j]))
-            z[j] = (2 * found) if xv[j] & yv[j] else 1
+            holds = (x[j] < y[j]) | ((x[j] == x[j]) & (y[j] != y[j]))
+            z[j] = (2 * holds) if xv[j] & yv[j] else 1
     elif operation == AT_MOST:
         for j in range(size):
-            found = (x[j] <= y[j]) | (y[j] != y[j])
-            z[j] = (2 * found) if xv[j] & yv[j] else 1
+            holds = (x[j] <= y[j]) | (y[j] != y[j])
+            z[j] = (2 * holds) if xv[j] & yv[j] else 1
 
 
 @tight
@@ -227,49 +227,49 @@ def _unmet(when: Array, holds: Array, size: int) -> int:
 
 @tight
 def _noted(
-    when: Array, holds: Array, block: Array, size: int, requirement: int, found: Found, used: int
+    when: Array, holds: Array, block: Array, size: int, requirement: int, unmet: Found, used: int
 ) -> int:
     """Note the rows of a block that do not meet a requirement for certain."""
     for j in range(size):
         outcome = max(2 - when[j], holds[j])
         if outcome != 2:
-            found.row[used] = block[j]
-            found.requirement[used] = requirement
-            found.outcome[used] = outcome
+            unmet.row[used] = block[j]
+            unmet.requirement[used] = requirement
+            unmet.outcome[used] = outcome
             used += 1
     return used
 
 
 @compiled
-def _larger(found: Found, used: int, room: int) -> Found:
+def _larger(unmet: Found, used: int, room: int) -> Found:
     more = Found(np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.uint8))
-    more.row[:used] = found.row[:used]
-    more.requirement[:used] = found.requirement[:used]
-    more.outcome[:used] = found.outcome[:used]
+    more.row[:used] = unmet.row[:used]
+    more.requirement[:used] = unmet.requirement[:used]
+    more.outcome[:used] = unmet.outcome[:used]
     return more
 
 
 @compiled
-def by_row(found: Found, rows: int) -> tuple[Array, Array, Array]:
+def by_row(unmet: Found, rows: int) -> tuple[Array, Array, Array]:
     """Where the requirements of each row begin, all of them, and which rows fail one.
 
     What fails leaves what is not known unsaid. Requirements of a row come in their order.
     """
     fails = np.zeros(rows, np.bool_)
-    for i in range(found.row.size):
-        fails[found.row[i]] |= found.outcome[i] == FALSE
+    for i in range(unmet.row.size):
+        fails[unmet.row[i]] |= unmet.outcome[i] == FALSE
     first = np.zeros(rows + 1, np.int64)
-    for i in range(found.row.size):
-        if (found.outcome[i] == FALSE) == fails[found.row[i]]:
-            first[found.row[i] + 1] += 1
+    for i in range(unmet.row.size):
+        if (unmet.outcome[i] == FALSE) == fails[unmet.row[i]]:
+            first[unmet.row[i] + 1] += 1
     for row in range(rows):
         first[row + 1] += first[row]
     requirements = np.empty(first[rows], np.int64)
     used = first[:rows].copy()
-    for i in range(found.row.size):
-        row = found.row[i]
-        if (found.outcome[i] == FALSE) == fails[row]:
-            requirements[used[row]] = found.requirement[i]
+    for i in range(unmet.row.size):
+        row = unmet.row[i]
+        if (unmet.outcome[i] == FALSE) == fails[row]:
+            requirements[used[row]] = unmet.requirement[i]
             used[row] += 1
     return first, requirements, fails
 
@@ -287,7 +287,7 @@ def judge_rows(
     number = np.empty((registers[0], BLOCK), np.float64)
     mask = np.empty((registers[0], BLOCK), np.bool_)
     truth = np.empty((registers[1], BLOCK), np.uint8)
-    found = Found(np.empty(1024, np.int64), np.empty(1024, np.int64), np.empty(1024, np.uint8))
+    unmet = Found(np.empty(1024, np.int64), np.empty(1024, np.int64), np.empty(1024, np.uint8))
     used = 0
     for start in range(0, rows, BLOCK):
         size = min(BLOCK, rows - start)
@@ -321,8 +321,8 @@ def judge_rows(
                 _store_truth(truth[a], stored, c, start, size)
             else:
                 count = _unmet(truth[a], truth[b], size)
-                if used + count > len(found.row):
-                    found = _larger(found, used, 2 * (used + count))
+                if used + count > len(unmet.row):
+                    unmet = _larger(unmet, used, 2 * (used + count))
                 if count:
-                    used = _noted(truth[a], truth[b], block, size, c, found, used)
-    return Found(found.row[:used], found.requirement[:used], found.outcome[:used])
+                    used = _noted(truth[a], truth[b], block, size, c, unmet, used)
+    return Found(unmet.row[:used], unmet.requirement[:used], unmet.outcome[:used])

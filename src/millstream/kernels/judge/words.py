@@ -154,8 +154,8 @@ def _table(rows: list[Any], width: int) -> Array:
 
 
 def _of_row(unmet: Unmet, row: int) -> list[int]:
-    found: list[int] = unmet.requirements[unmet.first[row] : unmet.first[row + 1]].tolist()
-    return found
+    requirements: list[int] = unmet.requirements[unmet.first[row] : unmet.first[row + 1]].tolist()
+    return requirements
 
 
 def _names(batch: Batch, row: int) -> dict[str, Any]:

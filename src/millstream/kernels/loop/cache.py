@@ -175,10 +175,10 @@ def _kept_files(folder: Path, digest: str) -> list[Path]:
 
 
 def _checksum(folder: Path, digest: str) -> bytes:
-    found = hashlib.sha256()
+    checksum = hashlib.sha256()
     for file in _kept_files(folder, digest):
-        found.update(file.name.encode() + file.read_bytes())
-    return found.hexdigest().encode()
+        checksum.update(file.name.encode() + file.read_bytes())
+    return checksum.hexdigest().encode()
 
 
 def _is_sound(folder: Path, digest: str, checksum: Path) -> bool:

@@ -122,13 +122,13 @@ class Values:
 
     def _arguments(self, node: Apply, guard: int) -> list[Held]:
         """The arguments; what was evaluated elsewhere has had its faults counted there."""
-        found = []
+        arguments = []
         for arg in node.args:
             held = self.get(arg, guard)
             if held.has_faults and isinstance(arg, Apply) and arg.is_settled:
                 held = self._without_faults(arg, guard, held)
-            found.append(held)
-        return found
+            arguments.append(held)
+        return arguments
 
     def _computed(self, node: Apply, guard: int) -> Held:
         args = self._arguments(node, guard)
@@ -145,17 +145,17 @@ class Values:
         return self._operation(node, guard, args)
 
     def _operation(self, node: Apply, guard: int, args: list[Held]) -> Held:
-        found = operation(node.function, tuple(a.type for a in node.args))
-        if found == SAME:
+        compiled = operation(node.function, tuple(a.type for a in node.args))
+        if compiled == SAME:
             return args[0]
-        if found.name == "power":
+        if compiled.name == "power":
             args = [self._hidden(arg, guard) for arg in args]
-        if found.plain is not None and not any(a.is_boxed for a in args):
-            return Held(self.body.assign(guard, found.plain.format(*(a.name for a in args))))
-        if not found.faults:
-            return self._call(guard, found.name, args)
+        if compiled.plain is not None and not any(a.is_boxed for a in args):
+            return Held(self.body.assign(guard, compiled.plain.format(*(a.name for a in args))))
+        if not compiled.faults:
+            return self._call(guard, compiled.name, args)
         names = ", ".join(a.name for a in args)
-        call = f"{self._use(found.name)}({node.bit}, {names})"
+        call = f"{self._use(compiled.name)}({node.bit}, {names})"
         return Held(self.body.assign(guard, call), is_boxed=True, has_faults=True)
 
     def _call(self, guard: int, name: str, args: list[Held]) -> Held:

@@ -84,10 +84,6 @@ class RowKernel:
         """The generated loop, for batches without nulls."""
         return self.functions.plain.source
 
-    def prepare(self) -> None:
-        """Compile the loop, or load it, before the first row comes."""
-        compiled(self.source)
-
     def process(self, inputs: tuple[Batch, ...], round_: Round) -> tuple[Batch, ...]:
         if not any(map(len, inputs)):
             return tuple(self._empty(o.input, o.type, inputs) for o in self.layout.outputs)
@@ -127,15 +123,15 @@ class RowKernel:
         columns = self.functions.before[node]
         arguments = self._arguments([lanes] * len(self.trace.inputs), None)
         self._call(columns.generated, arguments)
-        found: dict[Node, Lane] = {}
+        computed: dict[Node, Lane] = {}
         for number, one in enumerate(columns.nodes):
             values, valid, faults = (
                 arguments.made[kind, number]
                 for kind in ("made_column", "made_valid", "made_faults")
             )
             vector = Vector(one.type, values, None if valid.all() else valid)
-            found[one] = Lane(vector, faults if faults.any() else None)
-        return found
+            computed[one] = Lane(vector, faults if faults.any() else None)
+        return computed
 
     def snapshot(self) -> State:
         return {**self.variables.snapshot(), "faults": self.counters.copy()}

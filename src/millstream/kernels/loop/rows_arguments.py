@@ -136,10 +136,10 @@ class Arguments:
     def _state(self, param: Param) -> Array:
         if param.kind in ("state", "there"):
             field_ = self.variables.fields[param.first][param.second]
-            found: Array = field_.values if param.kind == "state" else field_.there
+            array: Array = field_.values if param.kind == "state" else field_.there
         else:
-            found = getattr(self.variables.spaces[param.first], param.kind)
-        return found
+            array = getattr(self.variables.spaces[param.first], param.kind)
+        return array
 
     def _written(self, param: Param) -> Array:
         if param.kind.startswith("made_"):

@@ -56,7 +56,7 @@ def _arithmetic(wanted: list[Node], trace: Trace) -> dict[Apply, int]:
     """
     keys = {n for key in trace.keys for n in key.nodes}
     levels: dict[Node, int] = {}
-    found: dict[Apply, int] = {}
+    computed: dict[Apply, int] = {}
 
     def level(node: Node, *, is_wanted: bool) -> int:
         if not isinstance(node, Apply):
@@ -66,12 +66,12 @@ def _arithmetic(wanted: list[Node], trace: Trace) -> dict[Apply, int]:
             levels[node] = max((level(a, is_wanted=is_column) for a in node.args), default=0)
         if not is_wanted or node.is_before_loop:
             return levels[node]
-        found[node] = levels[node]
+        computed[node] = levels[node]
         return levels[node] + 1
 
     for node in wanted:
         level(node, is_wanted=node in keys)
-    return found
+    return computed
 
 
 def _grouped(levels: dict[Apply, int]) -> list[list[Apply]]:

@@ -55,14 +55,14 @@ class Lanes:
     known: dict[Node, Lane] = field(default_factory=dict)
 
     def get(self, node: Node) -> Lane:
-        found = self.known.get(node)
-        if found is None:
+        lane = self.known.get(node)
+        if lane is None:
             if isinstance(node, Apply) and not node.is_before_loop:
                 self.known.update(self.compute(self, node))
             else:
                 self.known[node] = self._made(node)
-            found = self.known[node]
-        return found
+            lane = self.known[node]
+        return lane
 
     def _made(self, node: Node) -> Lane:
         match node:
@@ -156,8 +156,8 @@ def _coalesce(lanes: Lanes, node: Apply) -> Lane:
         faults = joined(faults, _where(missing, lanes.faults(arg)))
         missing = missing & ~lanes.get(arg).vector.mask()
     first = constant_vector(node.type, None, len(lanes.batch)).values
-    found = _compute.coalesce(*map(lanes.arrow, node.args), first)
-    return Lane(Vector(node.type, found), faults)
+    chosen = _compute.coalesce(*map(lanes.arrow, node.args), first)
+    return Lane(Vector(node.type, chosen), faults)
 
 
 def _extreme(function: str) -> Callable[[Lanes, Apply], Lane]:
@@ -165,8 +165,8 @@ def _extreme(function: str) -> Callable[[Lanes, Apply], Lane]:
         # An array among the arguments, so that scalars alone give an array too.
         nothing = constant_vector(node.type, None, len(lanes.batch)).values
         places = [*map(lanes.arrow, node.args), nothing]
-        found = getattr(_compute, function)(*places, skip_nulls=True)
-        return Lane(Vector(node.type, found), joined(*map(lanes.faults, node.args)))
+        chosen = getattr(_compute, function)(*places, skip_nulls=True)
+        return Lane(Vector(node.type, chosen), joined(*map(lanes.faults, node.args)))
 
     return choose
 

@@ -16,8 +16,9 @@ import pyarrow as pa
 from millstream.calculus.graph import Variable
 from millstream.calculus.types import Kind, Type
 from millstream.kernels.runtime.interning import Interner
-from millstream.kernels.runtime.interning_text import TextPool, text_array, text_column
+from millstream.kernels.runtime.interning_text import TextPool
 from millstream.kernels.runtime.kernel import State
+from millstream.kernels.runtime.rowstore import restored_vector, stored_vector
 from millstream.plan.batch import DTYPES, Array, Vector
 
 _LEAST_UNSEEN = 4096
@@ -112,28 +113,6 @@ class Space:
             self.interner.release(np.flatnonzero(live & ~self.seen[: len(live)]))
 
 
-def pack(name: str, vector: Vector) -> State:
-    """A column as plain arrays."""
-    if not vector.is_text:
-        return {f"{name}.values": vector.values, f"{name}.valid": vector.mask()}
-    # Through a list of one chunk: what is written must not depend on slices.
-    plain = pa.concat_arrays([vector.to_arrow()])
-    offsets, data, _ = text_column(plain)
-    return {
-        f"{name}.offsets": np.array(offsets),
-        f"{name}.bytes": np.array(data[: offsets[-1]]),
-        f"{name}.valid": vector.mask(),
-    }
-
-
-def unpack(name: str, type_: Type, state: State) -> Vector:
-    valid = np.array(state[f"{name}.valid"], np.bool_)
-    if type_.kind is Kind.TEXT:
-        offsets = np.array(state[f"{name}.offsets"], np.int32)
-        return Vector(type_, text_array(offsets, np.array(state[f"{name}.bytes"]), valid))
-    return Vector(type_, np.array(state[f"{name}.values"], DTYPES[type_.kind]), valid)
-
-
 class Variables:
     """Mutable: all variables of a kernel, by space."""
 
@@ -179,9 +158,10 @@ class Variables:
         for number, space in enumerate(self.spaces):
             keys = space.interner.vectors(space.seen_places) if space.types else ()
             for column, vector in enumerate(keys):
-                state |= pack(f"key.{number}.{column}", vector)
+                state |= stored_vector(f"key.{number}.{column}.", vector)
         for number, name, field in self.names:
-            state |= pack(f"field.{name}", field.vector(self.spaces[number].seen_places))
+            vector = field.vector(self.spaces[number].seen_places)
+            state |= stored_vector(f"field.{name}.", vector)
         return state
 
     def restore(self, state: State) -> None:
@@ -189,7 +169,7 @@ class Variables:
         for number, space in enumerate(self.spaces):
             if space.types:
                 keys = [
-                    unpack(f"key.{number}.{column}", type_, state)
+                    restored_vector(type_, state, f"key.{number}.{column}.")
                     for column, type_ in enumerate(space.types)
                 ]
                 count = len(keys[0])
@@ -200,4 +180,4 @@ class Variables:
                 space.order[:count] = np.arange(count)
                 space.tally[0] = count
         for _, name, field in self.names:
-            field.fill(unpack(f"field.{name}", field.type, state))
+            field.fill(restored_vector(field.type, state, f"field.{name}."))

@@ -102,7 +102,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "contains": lambda text, part: part in text,
     "position": lambda text, part: text.find(part) + 1,
     "replace": _replace,
-    "like": lambda text, pattern: like_pattern(pattern).matches(text),
+    "like": lambda text, *pattern: like_pattern(*pattern).matches(text),
     "==": lambda a, b: a == b,
     "!=": lambda a, b: a != b,
     "<": lambda a, b: a < b,

@@ -17,6 +17,7 @@ from millstream.calculus.terms import Column
 from millstream.calculus.types import Kind, Schema, Type
 from millstream.errors import PlanError
 from millstream.kernels.runtime.hashing import FREE, TOP, dead_ids, grown, padded
+from millstream.kernels.runtime.interning import Interner
 from millstream.kernels.runtime.kernel import State
 from millstream.kernels.windows.sums import CELL, LIMBS, Wides
 from millstream.plan.batch import Array, Batch
@@ -133,8 +134,9 @@ HEADER = 3
 class Accumulators:
     """Mutable. The cells of all groups, and the wide sums that some of them need."""
 
-    def __init__(self, layout: Accumulated) -> None:
+    def __init__(self, layout: Accumulated, keys: Interner) -> None:
         self.layout = layout
+        self.keys = keys
         self.header = np.zeros((0, HEADER), np.int64)
         self.cells = np.zeros((0, len(layout.cells), CELL), np.int64)
         self.told = np.zeros((0, len(layout.outputs)), np.int64)
@@ -143,8 +145,9 @@ class Accumulators:
             np.zeros((1, LIMBS), np.int64), np.zeros(1, np.int64), np.array([1, 0, 0], np.int64)
         )
 
-    def groups(self, count: int) -> Groups:
-        """The arrays for the loops, with room for so many groups."""
+    def groups(self) -> Groups:
+        """The arrays for the loops, with room for all groups that have keys."""
+        count = self.keys.bound
         self.header, self.cells = grown(self.header, count), grown(self.cells, count)
         self.told, self.told_valid = grown(self.told, count), grown(self.told_valid, count)
         floats = self.cells.view(np.float64)
@@ -163,8 +166,9 @@ class Accumulators:
             array[gone] = 0
         return gone
 
-    def snapshot(self, bound: int) -> State:
+    def snapshot(self) -> State:
         limbs, free, counters = self.wides
+        bound = self.keys.bound
         return {
             "header": self.header[:bound].copy(),
             "cells": self.cells[:bound].copy(),

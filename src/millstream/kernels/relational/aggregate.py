@@ -18,12 +18,12 @@ from millstream.kernels.relational.aggregate_loop import (
 )
 from millstream.kernels.relational.extremes import Extremes
 from millstream.kernels.runtime.hashing import frozen
-from millstream.kernels.runtime.interning import Interner, named, part
-from millstream.kernels.runtime.kernel import Round, State
+from millstream.kernels.runtime.interning import Interner
+from millstream.kernels.runtime.kernel import Composed, Round, State
 from millstream.plan.batch import DTYPES, Array, Batch, Vector, empty_batch
 
 
-class AggregateKernel:
+class AggregateKernel(Composed):
     """Mutable: the groups, what is kept of each, and the values of their extremes."""
 
     def __init__(
@@ -34,8 +34,9 @@ class AggregateKernel:
         self.schema = input_types[0].schema
         self.layout = lay_out(function.aggregations)
         self.keys = Interner([self.schema[name] for name in function.by])
-        self.accumulators = Accumulators(self.layout)
+        self.accumulators = Accumulators(self.layout, self.keys)
         self.extremes = Extremes([(f, t) for f, _, t in self.layout.extremes])
+        self.parts = {"keys": self.keys, "kept": self.accumulators, "extremes": self.extremes}
         self.overflows = np.zeros(len(function.aggregations), np.int64)
         self.recipe = Recipe(
             np.array(self.layout.sums, np.int64),
@@ -66,23 +67,23 @@ class AggregateKernel:
         return (self._told_of(changes),)
 
     def _told_of(self, changes: Changes) -> Batch:
-        told = self._empty_told((1 + self.recipe.tells_old) * len(changes.time))
-        size = self._loop(changes, told)
-        out = self._batch(told, size)
+        out = self._empty_told((1 + self.recipe.tells_old) * len(changes.time))
+        size = self._loop(changes, out)
+        batch = self._batch(out, size)
         self._release(changes.groups, changes.nodes)
-        return out
+        return batch
 
-    def _loop(self, changes: Changes, told: GroupChanges) -> int:
+    def _loop(self, changes: Changes, out: GroupChanges) -> int:
         """Run the changes through the loop; how many are told."""
         work = Work(
             np.zeros(4, np.int64),
             np.empty(len(changes.time), np.int64),
             np.empty(changes.nodes.size, np.int64),
         )
-        groups = self.accumulators.groups(self.keys.bound)
+        groups = self.accumulators.groups()
         heaps = self.extremes.heaps(self.keys.bound)
         while not aggregate_changes(
-            changes, self.recipe, Kept(groups, heaps, self.accumulators.wides), told, work
+            changes, self.recipe, Kept(groups, heaps, self.accumulators.wides), out, work
         ):
             self.accumulators.make_room()
         return int(work.cursor[SIZE])
@@ -99,13 +100,13 @@ class AggregateKernel:
             faults=self.overflows,
         )
 
-    def _batch(self, told: GroupChanges, size: int) -> Batch:
-        columns = self.keys.vectors(told.groups[:size])
+    def _batch(self, out: GroupChanges, size: int) -> Batch:
+        columns = self.keys.vectors(out.groups[:size])
         columns += tuple(
-            self._output(number, told.words[:size, number], told.valid[:size, number])
+            self._output(number, out.words[:size, number], out.valid[:size, number])
             for number in range(len(self.layout.outputs))
         )
-        return Batch(self.type, told.time[:size], columns, told.weight[:size])
+        return Batch(self.type, out.time[:size], columns, out.weight[:size])
 
     def _output(self, number: int, words: Array, valid: Array) -> Vector:
         how, which, _ = self.layout.outputs[number]
@@ -122,24 +123,17 @@ class AggregateKernel:
             self.keys.release(self.accumulators.release(groups))
 
     def snapshot(self) -> State:
-        return {
-            **named("keys.", self.keys.snapshot()),
-            **named("kept.", self.accumulators.snapshot(self.keys.bound)),
-            **named("extremes.", self.extremes.snapshot()),
-            "overflows": self.overflows.copy(),
-        }
+        return super().snapshot() | {"overflows": self.overflows.copy()}
 
     def restore(self, state: State) -> None:
-        self.keys.restore(part(state, "keys."))
-        self.accumulators.restore(part(state, "kept."))
-        self.extremes.restore(part(state, "extremes."))
+        super().restore(state)
         self.overflows = np.array(state["overflows"], np.int64)
 
     def faults(self) -> dict[str, int]:
         """As the reference names them; counted once for each row that is told."""
-        found: dict[str, int] = {}
+        counts: dict[str, int] = {}
         for one, count in zip(self.function.aggregations, self.overflows.tolist(), strict=True):
             if count and one.term is not None:
                 name = f"{one.term.type} overflow in {one.name}"
-                found[name] = found.get(name, 0) + count
-        return found
+                counts[name] = counts.get(name, 0) + count
+        return counts

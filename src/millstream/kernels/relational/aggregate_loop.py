@@ -107,44 +107,44 @@ class Work(NamedTuple):
 
 
 @inlined
-def _put_float(told: GroupChanges, row: Any, output: Any, value: Any) -> None:
-    told.floats[row, output] = value
+def _put_float(out: GroupChanges, row: Any, output: Any, value: Any) -> None:
+    out.floats[row, output] = value
     if value != value:
-        told.words[row, output] = _NAN_BITS
+        out.words[row, output] = _NAN_BITS
 
 
 @inlined
-def _tell_cell(told: GroupChanges, at: Any, how: Any, of: Any, kept: Kept) -> None:
+def _tell_cell(out: GroupChanges, at: Any, how: Any, of: Any, kept: Kept) -> None:
     row, output = at
     group, which = of
     cell = kept.groups.cells[group, which]
     if how == COUNT_VALUES:
-        told.words[row, output] = cell[COUNT]
+        out.words[row, output] = cell[COUNT]
     elif cell[COUNT] == 0:
-        told.valid[row, output] = False
+        out.valid[row, output] = False
         clear_sum(cell, kept.wides)
     elif how == SUM_INTEGERS:
-        told.valid[row, output] = fits_integer(cell)
+        out.valid[row, output] = fits_integer(cell)
         if fits_integer(cell):
-            told.words[row, output] = cell[LOW]
+            out.words[row, output] = cell[LOW]
     elif how == MEAN_INTEGERS:
-        _put_float(told, row, output, integer_sum_as_float(cell) / cell[COUNT])
+        _put_float(out, row, output, integer_sum_as_float(cell) / cell[COUNT])
     else:
         total = number_sum(cell, kept.groups.floats[group, which], kept.wides)
         if how == MEAN_NUMBERS:
             total = total / cell[COUNT] + 0.0
-        _put_float(told, row, output, total)
+        _put_float(out, row, output, total)
 
 
 @inlined
-def _tell_variance(told: GroupChanges, at: Any, less: Any, of: Any, kept: Kept) -> None:
+def _tell_variance(out: GroupChanges, at: Any, less: Any, of: Any, kept: Kept) -> None:
     row, output = at
     group, which, squares = of
     groups = kept.groups
     one, other = groups.cells[group, which], groups.cells[group, squares]
     third = groups.cells[group, squares + 1]
     count = one[COUNT]
-    told.valid[row, output] = count > less
+    out.valid[row, output] = count > less
     if count == 0:
         clear_sum(one, kept.wides)
         clear_sum(other, kept.wides)
@@ -156,44 +156,44 @@ def _tell_variance(told: GroupChanges, at: Any, less: Any, of: Any, kept: Kept) 
             total_square = sum_in_two(other, groups.floats[group, squares], kept.wides)
             rests = sum_in_two(third, groups.floats[group, squares + 1], kept.wides)
             value = variance_of(total, total_square, rests, count, less)
-        _put_float(told, row, output, value)
+        _put_float(out, row, output, value)
 
 
 @inlined
-def _tell(told: GroupChanges, row: Any, group: Any, recipe: Recipe, kept: Kept) -> None:
+def _tell(out: GroupChanges, row: Any, group: Any, recipe: Recipe, kept: Kept) -> None:
     """Write the outputs of a group as they are now."""
     for output in range(recipe.outputs.shape[0]):
         how, which = recipe.outputs[output, 0], recipe.outputs[output, 1]
-        told.valid[row, output] = True
-        told.words[row, output] = 0
+        out.valid[row, output] = True
+        out.words[row, output] = 0
         if how == COUNT_ROWS:
-            told.words[row, output] = kept.groups.header[group, ROWS]
+            out.words[row, output] = kept.groups.header[group, ROWS]
         elif how == EXTREME:
             root = kept.heaps.roots[group * kept.heaps.signs.size + which]
-            told.valid[row, output] = root != 0
+            out.valid[row, output] = root != 0
             if root != 0:
-                told.words[row, output] = kept.heaps.nodes[root - 1, VALUE]
+                out.words[row, output] = kept.heaps.nodes[root - 1, VALUE]
         elif how >= VARIANCE_OF_SAMPLE:
             less = VARIANCE_OF_ALL - how
             squares = recipe.outputs[output, 2]
-            _tell_variance(told, (row, output), less, (group, which, squares), kept)
+            _tell_variance(out, (row, output), less, (group, which, squares), kept)
         else:
-            _tell_cell(told, (row, output), how, (group, which), kept)
+            _tell_cell(out, (row, output), how, (group, which), kept)
 
 
 @inlined
-def _copy_told(told: GroupChanges, row: Any, group: Any, groups: Groups) -> None:
-    for output in range(told.words.shape[1]):
-        told.words[row, output] = groups.told[group, output]
-        told.valid[row, output] = groups.told_valid[group, output]
+def _copy_told(out: GroupChanges, row: Any, group: Any, groups: Groups) -> None:
+    for output in range(out.words.shape[1]):
+        out.words[row, output] = groups.told[group, output]
+        out.valid[row, output] = groups.told_valid[group, output]
 
 
 @inlined
-def _keep_told(told: GroupChanges, row: Any, group: Any, groups: Groups) -> Any:
+def _keep_told(out: GroupChanges, row: Any, group: Any, groups: Groups) -> Any:
     """Remember what is said of a group; is it something new?"""
     is_new = False
-    for output in range(told.words.shape[1]):
-        word, valid = told.words[row, output], told.valid[row, output]
+    for output in range(out.words.shape[1]):
+        word, valid = out.words[row, output], out.valid[row, output]
         if word != groups.told[group, output] or valid != groups.told_valid[group, output]:
             is_new = True
             groups.told[group, output] = word
@@ -202,15 +202,15 @@ def _keep_told(told: GroupChanges, row: Any, group: Any, groups: Groups) -> Any:
 
 
 @inlined
-def _count_faults(told: GroupChanges, row: Any, group: Any, recipe: Recipe, groups: Groups) -> None:
+def _count_faults(out: GroupChanges, row: Any, group: Any, recipe: Recipe, groups: Groups) -> None:
     for output in range(recipe.outputs.shape[0]):
-        if recipe.outputs[output, 0] == SUM_INTEGERS and not told.valid[row, output]:
+        if recipe.outputs[output, 0] == SUM_INTEGERS and not out.valid[row, output]:
             if groups.cells[group, recipe.outputs[output, 1], COUNT] > 0:
-                told.faults[output] += 1
+                out.faults[output] += 1
 
 
 @inlined
-def _conclude(told: GroupChanges, size: Any, group: Any, recipe: Recipe, kept: Kept) -> Any:
+def _conclude(out: GroupChanges, size: Any, group: Any, recipe: Recipe, kept: Kept) -> Any:
     """Say what an instant has done to a group: the old row goes, the new one comes."""
     groups = kept.groups
     header = groups.header
@@ -220,18 +220,18 @@ def _conclude(told: GroupChanges, size: Any, group: Any, recipe: Recipe, kept: K
     header[group, IS_PRESENT] = 1 if is_present else 0
     start = size
     if was_present and recipe.tells_old:
-        _copy_told(told, size, group, groups)
-        told.groups[size], told.weight[size] = group, -1
+        _copy_told(out, size, group, groups)
+        out.groups[size], out.weight[size] = group, -1
         size += 1
     # Also a group that goes is computed, which gives back its wide sums.
-    _tell(told, size, group, recipe, kept)
+    _tell(out, size, group, recipe, kept)
     if not is_present:
         return size
-    is_new = _keep_told(told, size, group, groups)
+    is_new = _keep_told(out, size, group, groups)
     if was_present and not is_new:
         return start
-    _count_faults(told, size, group, recipe, groups)
-    told.groups[size], told.weight[size] = group, 1
+    _count_faults(out, size, group, recipe, groups)
+    out.groups[size], out.weight[size] = group, 1
     return size + 1
 
 
@@ -274,7 +274,7 @@ def _prefetch(changes: Changes, i: Any, kept: Kept) -> None:
 
 @tight
 def aggregate_changes(
-    changes: Changes, recipe: Recipe, kept: Kept, told: GroupChanges, work: Work
+    changes: Changes, recipe: Recipe, kept: Kept, out: GroupChanges, work: Work
 ) -> bool:
     """Take in changes in order of time, and tell at the end of each instant.
 
@@ -309,8 +309,8 @@ def aggregate_changes(
             settle(touched_nodes[k], kept.heaps)
         for k in range(cursor[TOUCHED]):
             before = cursor[SIZE]
-            cursor[SIZE] = _conclude(told, before, touched[k], recipe, kept)
+            cursor[SIZE] = _conclude(out, before, touched[k], recipe, kept)
             for row in range(before, cursor[SIZE]):
-                told.time[row] = time[i]
+                out.time[row] = time[i]
         cursor[TOUCHED] = cursor[TOUCHED_NODES] = 0
     return True

@@ -9,11 +9,10 @@ from millstream.calculus.functions import Changes
 from millstream.calculus.terms import Column
 from millstream.calculus.types import QueueType
 from millstream.compiled import tight
-from millstream.kernels.relational.merge import Stateless
 from millstream.kernels.runtime.consolidate import consolidate
 from millstream.kernels.runtime.hashing import frozen
 from millstream.kernels.runtime.interning import Interner
-from millstream.kernels.runtime.kernel import Round
+from millstream.kernels.runtime.kernel import Round, Termless
 from millstream.plan.batch import Array, Batch, Vector
 
 _NONE = -1
@@ -21,11 +20,11 @@ _NONE = -1
 
 @tight
 def _pair(
-    changes: tuple[Array, Array, Array], gone: Array, told: Array, come: Array, replaced: Array
+    changes: tuple[Array, Array, Array], gone: Array, sent: Array, come: Array, replaced: Array
 ) -> int:
     """The rows that come and those that they replace, or _NONE; how many come.
 
-    `gone` and `told` have the row of a key that has last gone, and been told; both are of
+    `gone` and `sent` have the row of a key that has last gone, and been told; both are of
     this instant only if they are not before its first row.
     """
     time, weight, keys = changes
@@ -37,15 +36,15 @@ def _pair(
         if weight[i] < 0:
             # Deletions come first, so that all of them are known.
             gone[key] = i if gone[key] < start else gone[key]
-        elif told[key] < start:
-            told[key] = i
+        elif sent[key] < start:
+            sent[key] = i
             come[size] = i
             replaced[size] = gone[key] if gone[key] >= start else _NONE
             size += 1
     return size
 
 
-class ChangesKernel(Stateless):
+class ChangesKernel(Termless):
     """`input_is_net` may be set where changes come as `consolidate` gives them."""
 
     def __init__(
@@ -63,9 +62,9 @@ class ChangesKernel(Stateless):
         keys = Interner(self.key_types)
         ids = keys.ids([net.column(n) for n in self.by], len(net))
         come, replaced = np.empty(len(net), np.int64), np.empty(len(net), np.int64)
-        gone, told = (np.full(keys.bound, _NONE) for _ in range(2))
+        gone, sent = (np.full(keys.bound, _NONE) for _ in range(2))
         changes = (frozen(net.time), frozen(net.weight), ids)
-        size = _pair(changes, gone, told, come, replaced)
+        size = _pair(changes, gone, sent, come, replaced)
         come, replaced = come[:size], replaced[:size]
         columns = [c.take(come) for c in net.columns]
         columns += [_taken(net.column(n), replaced) for n in self.old]

@@ -9,7 +9,7 @@ from millstream.calculus.types import QueueType
 from millstream.compiled import tight
 from millstream.kernels.runtime.hashing import FAR, dead_ids, frozen, prefetch
 from millstream.kernels.runtime.interning import Interner
-from millstream.kernels.runtime.kernel import Round, State
+from millstream.kernels.runtime.kernel import Round, Termless
 from millstream.plan.batch import Array, Batch
 
 #: What is kept with each row: how often it is present, how often it was before this
@@ -50,7 +50,7 @@ def _transitions(
     return size
 
 
-class DistinctKernel:
+class DistinctKernel(Termless):
     """Mutable: the rows that are present, and how often."""
 
     def __init__(
@@ -58,6 +58,7 @@ class DistinctKernel:
     ) -> None:
         (self.type,) = function.output_types(input_types, output_count)
         self.rows = Interner([f.type for f in self.type.schema], _EXTRA)
+        self.parts = {"rows": self.rows}
 
     def process(self, inputs: tuple[Batch, ...], round_: Round) -> tuple[Batch, ...]:
         (batch,) = inputs
@@ -72,12 +73,3 @@ class DistinctKernel:
         self.rows.release(dead_ids(rows, records, width + _COUNT))
         columns = tuple(c.take(touched[:size]) for c in batch.columns)
         return (Batch(self.type, batch.time[touched[:size]], columns, signs[:size]),)
-
-    def snapshot(self) -> State:
-        return self.rows.snapshot()
-
-    def restore(self, state: State) -> None:
-        self.rows.restore(state)
-
-    def faults(self) -> dict[str, int]:
-        return {}

@@ -8,14 +8,14 @@ import numpy as np
 
 from millstream.calculus.types import Kind, Type
 from millstream.kernels.runtime.hashing import dead_ids, grown, numbers_of, words_of_numbers
-from millstream.kernels.runtime.interning import IdTable, named, part
+from millstream.kernels.runtime.interning import IdTable
 from millstream.kernels.runtime.interning_text import TextPool
-from millstream.kernels.runtime.kernel import State
+from millstream.kernels.runtime.kernel import Composed, State
 from millstream.kernels.windows.heap import HEAP, KEY, NODE, ROWS, VALUE, Heaps
 from millstream.plan.batch import DTYPES, Array, Vector
 
 
-class Extremes:
+class Extremes(Composed):
     """Mutable. Several extremes of the same groups; `kinds` are (min or max, type)."""
 
     def __init__(self, kinds: Sequence[tuple[str, Type]]) -> None:
@@ -24,6 +24,7 @@ class Extremes:
         self.is_text = np.array([t.kind is Kind.TEXT for _, t in kinds], np.bool_)
         self.pool = TextPool()
         self.table = IdTable(KEY, NODE - KEY)
+        self.parts = {"table": self.table, "pool": self.pool}
         self.roots = np.zeros(0, np.int64)
 
     def heaps(self, groups: int) -> Heaps:
@@ -70,13 +71,8 @@ class Extremes:
             self.pool.sweep(marks)
 
     def snapshot(self) -> State:
-        return {
-            "roots": np.trim_zeros(self.roots, "b"),
-            **named("table.", self.table.snapshot()),
-            **named("pool.", self.pool.snapshot()),
-        }
+        return super().snapshot() | {"roots": np.trim_zeros(self.roots, "b")}
 
     def restore(self, state: State) -> None:
+        super().restore(state)
         self.roots = np.array(state["roots"], np.int64)
-        self.table.restore(part(state, "table."))
-        self.pool.restore(part(state, "pool."))

@@ -1,28 +1,137 @@
-"""Join: pairs of rows with equal keys, kept up to date at every instant."""
+"""Join: pairs of rows with equal keys, kept up to date at every instant.
+
+At one instant both sides may change. Let L and R be how often a row is present after it,
+and l and r before: a pair changes by LR - lr. Pairs of a changed left row are told with
+its list of right rows, pairs of a changed right row with those left rows that have not
+changed. So each pair is told once, and nothing that undoes itself is told.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from millstream.calculus.functions import Join
 from millstream.calculus.types import INTEGER, QueueType, Schema
-from millstream.kernels.relational import join_loop
-from millstream.kernels.relational.join_loop import Pairs
+from millstream.compiled import inlined, tight
 from millstream.kernels.relational.keyed_lists import (
+    AT_LEFT,
+    AT_RIGHT,
+    BEFORE,
+    CURSOR,
+    FIRST,
+    IS_BEGUN,
+    IS_ENTERED,
+    IS_TOUCHED,
     KEY_EXTRA,
     KEY_ROWS,
+    LINK,
+    NEXT,
+    NOW,
     ROW_EXTRA,
     ROWS,
+    SIZE,
+    TELLING,
+    TOUCHED_LEFT,
+    TOUCHED_RIGHT,
     Keys,
     Side,
+    apply_changes,
+    next_instant,
+    settle,
 )
 from millstream.kernels.relational.pieces import Cursor, Piece, Piecewise, roomfuls
 from millstream.kernels.runtime.hashing import dead_ids, frozen
-from millstream.kernels.runtime.interning import Interner, named, part
-from millstream.kernels.runtime.kernel import Round, State
+from millstream.kernels.runtime.interning import Interner
+from millstream.kernels.runtime.kernel import Round
 from millstream.plan.batch import Array, Batch, Vector, empty_batch
+
+# --- the loop ---------------------------------------------------------------------------
+
+
+class Pairs(NamedTuple):
+    time: Array
+    left: Array
+    right: Array
+    weight: Array
+
+
+@inlined
+def _count_before(side: Side, row: Any) -> Any:
+    is_touched = side.records[row, side.extra + IS_TOUCHED] != 0
+    return side.records[row, side.extra + (BEFORE if is_touched else ROWS)]
+
+
+@inlined
+def _tell_row(row: Any, one: Side, other: Side, cursor: Array, pairs: Pairs) -> Any:
+    """Tell the pairs of a touched row from LINK on; False if there is no more room."""
+    records, extra = other.records, other.extra
+    before, after = one.records[row, one.extra + BEFORE], one.records[row, one.extra + ROWS]
+    while cursor[LINK] != 0:
+        match = cursor[LINK] - 1
+        if one.number == 0 or records[match, extra + IS_TOUCHED] == 0:
+            change = after * records[match, extra + ROWS] - before * _count_before(other, match)
+            if change != 0:
+                size = cursor[SIZE]
+                if size == pairs.time.size:
+                    return False
+                pairs.time[size], pairs.weight[size] = cursor[NOW], change
+                pairs.left[size] = row if one.number == 0 else match
+                pairs.right[size] = match if one.number == 0 else row
+                cursor[SIZE] = size + 1
+        cursor[LINK] = records[match, extra + NEXT]
+    return True
+
+
+@inlined
+def _begin(left: Side, right: Side, keys: Keys, cursor: Array) -> Any:
+    """Apply the changes of the next instant; False if there is none."""
+    if not next_instant(left.time, right.time, cursor):
+        return False
+    i, j, now = cursor[AT_LEFT], cursor[AT_RIGHT], cursor[NOW]
+    cursor[AT_LEFT], cursor[TOUCHED_LEFT] = apply_changes(left, right, i, now, keys, None)
+    cursor[AT_RIGHT], cursor[TOUCHED_RIGHT] = apply_changes(right, left, j, now, keys, None)
+    return True
+
+
+@inlined
+def _tell(k: Any, one: Side, other: Side, keys: Keys, work: tuple[Array, Pairs]) -> Any:
+    """Tell the pairs of the k-th touched row of a side; False if there is no more room."""
+    cursor, pairs = work
+    row = one.touched[k]
+    if not cursor[IS_ENTERED]:
+        key = one.records[row, 0]
+        cursor[LINK] = keys.records[key, keys.extra + FIRST + other.number]
+        cursor[IS_ENTERED] = 1
+    if not _tell_row(row, one, other, cursor, pairs):
+        return False
+    cursor[IS_ENTERED] = 0
+    return True
+
+
+@tight
+def join_changes(left: Side, right: Side, keys: Keys, cursor: Array, pairs: Pairs) -> bool:
+    """Tell the pairs that change; False if there is no more room: to be called again."""
+    work = (cursor, pairs)
+    while True:
+        if not cursor[IS_BEGUN] and not _begin(left, right, keys, cursor):
+            return True
+        while cursor[TELLING] < cursor[TOUCHED_LEFT]:
+            if not _tell(cursor[TELLING], left, right, keys, work):
+                return False
+            cursor[TELLING] += 1
+        while cursor[TELLING] < cursor[TOUCHED_LEFT] + cursor[TOUCHED_RIGHT]:
+            if not _tell(cursor[TELLING] - cursor[TOUCHED_LEFT], right, left, keys, work):
+                return False
+            cursor[TELLING] += 1
+        settle(left, cursor[TOUCHED_LEFT], keys, None)
+        settle(right, cursor[TOUCHED_RIGHT], keys, None)
+        cursor[IS_BEGUN] = 0
+
+
+# --- the kernel -------------------------------------------------------------------------
 
 
 def null_keys(batch: Batch, names: Sequence[str]) -> Array | None:
@@ -31,8 +140,14 @@ def null_keys(batch: Batch, names: Sequence[str]) -> Array | None:
     nulls = [~k.mask() for k in keys if k.is_text or k.valid is not None]
     if not nulls or not np.any(nulls):
         return None
-    found: Array = np.logical_or.reduce(nulls)
-    return found
+    has_null: Array = np.logical_or.reduce(nulls)
+    return has_null
+
+
+def with_keys(batch: Batch, names: Sequence[str], *, nulls_match: bool) -> Batch:
+    """The rows that can have partners: null has none, unless nulls match."""
+    nulls = None if nulls_match else null_keys(batch, names)
+    return batch if nulls is None else batch.take(np.flatnonzero(~nulls))
 
 
 def release_keys(keys: Interner, used: Array) -> None:
@@ -65,9 +180,7 @@ class JoinSide:
 
     def changes(self, batch: Batch, interner: Interner) -> Side:
         """What the loop needs to know of the changes; those with no partner are left out."""
-        if not self.nulls_match:
-            has_null = null_keys(batch, self.keys)
-            batch = batch if has_null is None else batch.take(np.flatnonzero(~has_null))
+        batch = with_keys(batch, self.keys, nulls_match=self.nulls_match)
         keys = [batch.column(n) for n in self.keys]
         numbers = Vector(INTEGER, interner.ids(keys, len(batch)))
         rest = [batch.column(n) for n in self.rest]
@@ -85,10 +198,10 @@ class JoinSide:
 
     def columns(self, names: Sequence[str], rows: Array, interner: Interner) -> list[Vector]:
         numbers, *rest = self.rows.vectors(rows)
-        found = dict(zip(self.rest, rest, strict=True))
+        by_name = dict(zip(self.rest, rest, strict=True))
         if any(name in self.keys for name in names):
-            found |= zip(self.keys, interner.vectors(numbers.values), strict=True)
-        return [found[name] for name in names]
+            by_name |= zip(self.keys, interner.vectors(numbers.values), strict=True)
+        return [by_name[name] for name in names]
 
     def release(self, used: Array) -> None:
         column = self.rows.codec.width + ROWS
@@ -110,6 +223,7 @@ class JoinKernel(Piecewise):
         self.left = JoinSide(0, left, ours, nulls_match=nulls_match)
         self.right = JoinSide(1, right, theirs, nulls_match=nulls_match)
         self.kept = (left.names, function.right_kept(right))
+        self.parts = {"keys": self.keys, "left": self.left.rows, "right": self.right.rows}
 
     def pieces(self, inputs: tuple[Batch, ...], round_: Round) -> Iterator[Piece]:
         if not any(len(b) for b in inputs):
@@ -124,13 +238,13 @@ class JoinKernel(Piecewise):
             yield Piece(batch, until)
 
     def _told(self, left: Side, right: Side, mark: int) -> Iterator[tuple[Pairs, int]]:
-        cursor = np.zeros(join_loop.CURSOR, np.int64)
+        cursor = np.zeros(CURSOR, np.int64)
         keys = Keys(self.keys.table.records, self.keys.codec.width)
         size = self.room(len(left.time) + len(right.time))
         pairs = Pairs(*(np.empty(size, np.int64) for _ in Pairs._fields))
         return roomfuls(
-            lambda: join_loop.join_changes(left, right, keys, cursor, pairs),
-            Cursor(cursor, join_loop.SIZE, join_loop.NOW), pairs, mark,
+            lambda: join_changes(left, right, keys, cursor, pairs),
+            Cursor(cursor, SIZE, NOW), pairs, mark,
         )  # fmt: skip
 
     def _batch(self, pairs: Pairs) -> Batch:
@@ -143,15 +257,3 @@ class JoinKernel(Piecewise):
         self.left.release(left.rows)
         self.right.release(right.rows)
         release_keys(self.keys, used)
-
-    def snapshot(self) -> State:
-        return {
-            **named("keys.", self.keys.snapshot()),
-            **named("left.", self.left.rows.snapshot()),
-            **named("right.", self.right.rows.snapshot()),
-        }
-
-    def restore(self, state: State) -> None:
-        self.keys.restore(part(state, "keys."))
-        self.left.rows.restore(part(state, "left."))
-        self.right.rows.restore(part(state, "right."))

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from millstream.compiled import inlined
 from millstream.kernels.runtime.hashing import FAR, NEAR, prefetch
 from millstream.kernels.runtime.hashing import NEXT as SOON
+from millstream.kernels.windows.skip_list import insert_row, remove_row
 from millstream.plan.batch import Array
 
 #: What is kept with each row after its words: how often it is present, how often it was
@@ -19,6 +20,14 @@ ROW_EXTRA = 5
 #: to the first row of each side.
 KEY_ROWS, FIRST = 0, 1
 KEY_EXTRA = 3
+
+#: Where a loop over two sides stands: the next change of each; the instant, whether it has been
+#: begun, and how many rows (or keys) of each side it touches; which of these is being told (left
+#: ones first), whether its list has been entered, and the link at which it goes on; and how much
+#: has been told.
+AT_LEFT, AT_RIGHT, NOW, IS_BEGUN, TOUCHED_LEFT, TOUCHED_RIGHT = range(6)
+TELLING, IS_ENTERED, LINK, SIZE = range(6, 10)
+CURSOR = 10
 
 
 class Side(NamedTuple):
@@ -43,6 +52,20 @@ class Keys(NamedTuple):
 
 
 @inlined
+def next_instant(left: Array, right: Array, cursor: Array) -> Any:
+    """Go to the next instant at which a side changes; False if there is none."""
+    i, j = cursor[AT_LEFT], cursor[AT_RIGHT]
+    if i == left.size and j == right.size:
+        return False
+    if j == right.size or (i < left.size and left[i] <= right[j]):
+        cursor[NOW] = left[i]
+    else:
+        cursor[NOW] = right[j]
+    cursor[IS_BEGUN], cursor[TELLING] = 1, 0
+    return True
+
+
+@inlined
 def _link(row: Any, side: Side, keys: Keys) -> None:
     records, extra = side.records, side.extra
     key, first = records[row, 0], keys.extra + FIRST + side.number
@@ -52,7 +75,6 @@ def _link(row: Any, side: Side, keys: Keys) -> None:
     if following != 0:
         records[following - 1, extra + PREVIOUS] = row + 1
     keys.records[key, first] = row + 1
-    keys.records[key, keys.extra + KEY_ROWS] += 1
 
 
 @inlined
@@ -66,7 +88,6 @@ def _unlink(row: Any, side: Side, keys: Keys) -> None:
         records[previous - 1, extra + NEXT] = following
     else:
         keys.records[key, keys.extra + FIRST + side.number] = following
-    keys.records[key, keys.extra + KEY_ROWS] -= 1
 
 
 @inlined
@@ -85,12 +106,16 @@ def _prefetch(side: Side, other: Side, i: Any, keys: Keys) -> None:
 
 
 @inlined
-def apply_changes(side: Side, other: Side, start: Any, now: Any, keys: Keys) -> Any:
-    """Apply the changes of an instant; where they end, and how many rows they touch."""
+def apply_changes(side: Side, other: Side, start: Any, now: Any, keys: Keys, lists: Any) -> Any:
+    """Apply the changes of an instant; where they end, and how many rows they touch.
+
+    The rows of a key are in a list of its own, or in order in `lists` if there are any.
+    """
     records, extra = side.records, side.extra
     count, i = 0, start
     while i < side.time.size and side.time[i] == now:
-        _prefetch(side, other, i, keys)
+        if lists is None:
+            _prefetch(side, other, i, keys)
         row = side.rows[i]
         if records[row, extra + IS_TOUCHED] == 0:
             records[row, extra + IS_TOUCHED] = 1
@@ -98,17 +123,25 @@ def apply_changes(side: Side, other: Side, start: Any, now: Any, keys: Keys) -> 
             side.touched[count] = row
             count += 1
             if records[row, extra + ROWS] == 0:
-                _link(row, side, keys)
+                if lists is None:
+                    _link(row, side, keys)
+                else:
+                    insert_row(row, lists)
+                keys.records[records[row, 0], keys.extra + KEY_ROWS] += 1
         records[row, extra + ROWS] += side.weight[i]
         i += 1
     return i, count
 
 
 @inlined
-def settle(side: Side, count: Any, keys: Keys) -> None:
+def settle(side: Side, count: Any, keys: Keys, lists: Any) -> None:
     """Take the rows that are gone out of their lists."""
     for k in range(count):
         row = side.touched[k]
         side.records[row, side.extra + IS_TOUCHED] = 0
         if side.records[row, side.extra + ROWS] == 0:
-            _unlink(row, side, keys)
+            if lists is None:
+                _unlink(row, side, keys)
+            else:
+                remove_row(row, lists)
+            keys.records[side.records[row, 0], keys.extra + KEY_ROWS] -= 1

@@ -13,11 +13,9 @@ import numpy as np
 from millstream.calculus.functions import Latest, Rows
 from millstream.calculus.types import QueueType
 from millstream.compiled import inlined, tight
+from millstream.kernels.relational.keyed_rows import KeyedRows
 from millstream.kernels.runtime.hashing import NEAR, dead_ids, frozen, prefetch
-from millstream.kernels.runtime.interning import Interner, named, part
-from millstream.kernels.runtime.interning_text import TextPool
-from millstream.kernels.runtime.interning_words import Codec
-from millstream.kernels.runtime.kernel import Round, State
+from millstream.kernels.runtime.kernel import Round, Termless
 from millstream.plan.batch import Array, Batch, empty_batch
 
 #: What is kept with each key: whether it has a row, the time of its last change, where in
@@ -44,13 +42,13 @@ class LatestChanges(NamedTuple):
 
 
 @inlined
-def _tell(told: LatestChanges, size: Any, change: Any, record: Array, width: Any) -> Any:
+def _tell(out: LatestChanges, size: Any, change: Any, record: Array, width: Any) -> Any:
     """Tell a change of what a record holds."""
-    told.time[size], told.weight[size] = change
+    out.time[size], out.weight[size] = change
     for j in range(width):
-        told.words[size, j] = record[j]
-    for j in range(width, told.words.shape[1]):
-        told.words[size, j] = record[j + _EXTRA]
+        out.words[size, j] = record[j]
+    for j in range(width, out.words.shape[1]):
+        out.words[size, j] = record[j + _EXTRA]
     return size + 1
 
 
@@ -63,19 +61,19 @@ def _holds(record: Array, start: Any, words: Array, i: Any) -> Any:
 
 
 @inlined
-def _forget(record: Array, width: Any, now: Any, told: LatestChanges, size: Any) -> Any:
+def _forget(record: Array, width: Any, now: Any, out: LatestChanges, size: Any) -> Any:
     """Take the row of a key away, if it has one."""
     if record[width + _IS_THERE] == 0:
         return size
     record[width + _IS_THERE] = 0
     if record[width + _TIME] == now:
-        told.weight[record[width + _TOLD_AT]] = 0
+        out.weight[record[width + _TOLD_AT]] = 0
         return size
-    return _tell(told, size, (now, -1), record, width)
+    return _tell(out, size, (now, -1), record, width)
 
 
 @tight
-def take_latest(items: Items, records: Array, width: int, told: LatestChanges) -> int:
+def take_latest(items: Items, records: Array, width: int, out: LatestChanges) -> int:
     """Take in rows of ids; how many changes are told. Keys are `width` words wide.
 
     What has come and gone at one instant is left with weight zero.
@@ -88,29 +86,29 @@ def take_latest(items: Items, records: Array, width: int, told: LatestChanges) -
             prefetch(records, ids[i + NEAR])
         record = records[ids[i]]
         if gone[i]:
-            size = _forget(record, width, time[i], told, size)
+            size = _forget(record, width, time[i], out, size)
             continue
         if record[width + _IS_THERE] != 0 and record[width + _TIME] == time[i]:
             # A row that came at this very instant has never been seen.
             at = record[width + _TOLD_AT]
             for j in range(words.shape[1]):
                 record[start + j] = words[i, j]
-                told.words[at, width + j] = words[i, j]
+                out.words[at, width + j] = words[i, j]
             continue
         if record[width + _IS_THERE] != 0:
             if _holds(record, start, words, i):
                 continue
-            size = _tell(told, size, (time[i], -1), record, width)
+            size = _tell(out, size, (time[i], -1), record, width)
         for j in range(words.shape[1]):
             record[start + j] = words[i, j]
         record[width + _IS_THERE] = 1
         record[width + _TIME] = time[i]
         record[width + _TOLD_AT] = size
-        size = _tell(told, size, (time[i], 1), record, width)
+        size = _tell(out, size, (time[i], 1), record, width)
     return size
 
 
-class LatestKernel:
+class LatestKernel(Termless):
     """Mutable: the latest row of each key."""
 
     def __init__(
@@ -118,64 +116,38 @@ class LatestKernel:
     ) -> None:
         (self.type,) = function.output_types(input_types, output_count)
         schema = self.type.schema
-        self.by = function.by
         self.unless = function.unless if isinstance(function, Latest) else None
-        self.rest = tuple(n for n in schema.names if n not in self.by)
-        self.codec = Codec([schema[n] for n in self.rest], TextPool())
-        self.keys = Interner([schema[n] for n in self.by], _EXTRA + self.codec.width)
+        self.rows = KeyedRows(schema, function.by, schema.names, _EXTRA)
+        self.parts = self.rows.parts
 
     def process(self, inputs: tuple[Batch, ...], round_: Round) -> tuple[Batch, ...]:
         (batch,) = inputs
-        count = len(batch)
-        if not count:
+        most = 2 * len(batch)
+        if not most:
             return (empty_batch(self.type),)
-        ids = self.keys.ids([batch.column(n) for n in self.by], count)
-        words = self.codec.words([batch.column(n) for n in self.rest], count)
-        width = self.keys.codec.width
-        told = LatestChanges(
-            np.empty(2 * count, np.int64),
-            np.empty(2 * count, np.int64),
-            np.empty((2 * count, width + self.codec.width), np.int64),
+        ids, words = self.rows.ids(batch), self.rows.words(batch)
+        keys = self.rows.keys
+        width = keys.codec.width
+        out = LatestChanges(
+            np.empty(most, np.int64),
+            np.empty(most, np.int64),
+            np.empty((most, width + words.shape[1]), np.int64),
         )
         gone = self._gone(batch)
         items = Items(frozen(batch.time), ids, words, gone)
-        size = take_latest(items, self.keys.table.records, width, told)
-        told = LatestChanges(*(a[:size] for a in told))
+        size = take_latest(items, self.rows.records, width, out)
+        out = LatestChanges(*(a[:size] for a in out))
         if gone.any():
-            kept = np.flatnonzero(told.weight)
-            told = LatestChanges(*(a[kept] for a in told))
-            self.keys.release(dead_ids(ids, self.keys.table.records, width + _IS_THERE))
-        out = self._batch(told)
-        self._sweep()
-        return (out,)
+            kept = np.flatnonzero(out.weight)
+            out = LatestChanges(*(a[kept] for a in out))
+            keys.release(dead_ids(ids, self.rows.records, width + _IS_THERE))
+        columns = self.rows.vectors(out.words)
+        self.rows.sweep()
+        ordered = tuple(columns[n] for n in self.type.schema.names)
+        return (Batch(self.type, out.time, ordered, out.weight),)
 
     def _gone(self, batch: Batch) -> Array:
         if self.unless is None:
             return np.zeros(len(batch), np.bool_)
         column = batch.column(self.unless)
         return np.ascontiguousarray(column.values & column.mask())
-
-    def _batch(self, told: LatestChanges) -> Batch:
-        width = self.keys.codec.width
-        found = dict(zip(self.by, self.keys.codec.vectors(told.words[:, :width]), strict=True))
-        found |= zip(self.rest, self.codec.vectors(told.words[:, width:]), strict=True)
-        columns = tuple(found[n] for n in self.type.schema.names)
-        return Batch(self.type, told.time, columns, told.weight)
-
-    def _sweep(self) -> None:
-        if self.codec.text_columns and self.codec.pool.wants_sweep():
-            marks = self.codec.pool.marks()
-            start = self.keys.codec.width + _EXTRA
-            records = self.keys.table.records[: self.keys.bound]
-            self.codec.mark(np.ascontiguousarray(records[:, start:]), marks)
-            self.codec.pool.sweep(marks)
-
-    def snapshot(self) -> State:
-        return named("keys.", self.keys.snapshot()) | named("pool.", self.codec.pool.snapshot())
-
-    def restore(self, state: State) -> None:
-        self.keys.restore(part(state, "keys."))
-        self.codec.pool.restore(part(state, "pool."))
-
-    def faults(self) -> dict[str, int]:
-        return {}

@@ -8,6 +8,7 @@ import numpy as np
 
 from millstream.calculus.functions import Lookup
 from millstream.calculus.types import BOOLEAN, QueueType, Schema
+from millstream.kernels.relational import keyed_lists
 from millstream.kernels.relational import lookup_loop as loop
 from millstream.kernels.relational.join import JoinSide, null_keys, release_keys
 from millstream.kernels.relational.keyed_lists import ROW_EXTRA, Keys, Side
@@ -16,7 +17,7 @@ from millstream.kernels.relational.merge import merged_by_time
 from millstream.kernels.relational.pieces import Cursor, Piece, Piecewise, roomfuls
 from millstream.kernels.runtime.consolidate import order_of
 from millstream.kernels.runtime.hashing import frozen
-from millstream.kernels.runtime.interning import Interner, named, part
+from millstream.kernels.runtime.interning import Interner
 from millstream.kernels.runtime.kernel import Round, State
 from millstream.kernels.windows.skip_list import LEVELS, Lists
 from millstream.plan.batch import Array, Batch, Vector, empty_batch
@@ -44,6 +45,7 @@ class LookupKernel(Piecewise):
         self.left = JoinSide(
             0, self.schema, ours, nulls_match=True, first=compared[0], extra=self.row_extra
         )
+        self.parts = {"keys": self.keys, "left": self.left.rows}
         #: The columns of each side of which null matches nothing.
         keys = ((), ()) if function.nulls_match else (ours, self.asked)
         self.strict = (keys[0] + compared[0], keys[1] + compared[1])
@@ -74,15 +76,15 @@ class LookupKernel(Piecewise):
         # The right side may have made the table of keys grow.
         keys = Keys(self.keys.table.records, self.keys.codec.width)
         return (
-            lambda cursor, answers: loop.lookup_changes(left, asked, keys, cursor, answers),
+            lambda *work: loop.lookup_changes(left, asked, keys, None, asked.touched, work),
             lambda: self._release(left, ids),
         )
 
     def _told(self, tell: Tell, changes: int, mark: int) -> Iterator[tuple[Answers, int]]:
         size = max(self.room(changes), loop.LEAST_ROOM)
         answers = Answers(*(np.empty(size, np.int64) for _ in Answers._fields))
-        cursor = np.zeros(loop.CURSOR, np.int64)
-        where = Cursor(cursor, loop.SIZE, loop.NOW)
+        cursor = np.zeros(keyed_lists.CURSOR, np.int64)
+        where = Cursor(cursor, keyed_lists.SIZE, keyed_lists.NOW)
         return roomfuls(lambda: tell(cursor, answers), where, answers, mark)
 
     def _without_match(self, batch: Batch) -> Batch:
@@ -91,23 +93,13 @@ class LookupKernel(Piecewise):
 
     def _batch(self, answers: Answers) -> Batch:
         columns = self.left.columns(self.schema.names, answers.rows, self.keys)
-        found = Vector(BOOLEAN, answers.found.astype(np.bool_))
-        return Batch(self.type, answers.time, (*columns, found), answers.weight)
+        flag = Vector(BOOLEAN, answers.found.astype(np.bool_))
+        return Batch(self.type, answers.time, (*columns, flag), answers.weight)
 
     def _release(self, left: Side, used: Array) -> None:
         used = np.concatenate([left.records[left.rows, 0], used])
         self.left.release(left.rows)
         release_keys(self.keys, used)
-
-    def snapshot(self) -> State:
-        return {
-            **named("keys.", self.keys.snapshot()),
-            **named("left.", self.left.rows.snapshot()),
-        }
-
-    def restore(self, state: State) -> None:
-        self.keys.restore(part(state, "keys."))
-        self.left.rows.restore(part(state, "left."))
 
 
 class CompareKernel(LookupKernel):
@@ -127,6 +119,7 @@ class CompareKernel(LookupKernel):
             1, theirs, self.asked, nulls_match=True, first=(function.where.theirs,),
             extra=self.row_extra,
         )  # fmt: skip
+        self.parts = {**self.parts, "right": self.right.rows}
         self.allows_equal = "=" in function.where.order
         #: Rows to which a small value applies come first if they must be less than it.
         self.sign = 1 if function.where.order[0] == "<" else -1
@@ -136,16 +129,14 @@ class CompareKernel(LookupKernel):
         right = self.right.changes(other, self.keys)
         keys = Keys(self.keys.table.records, self.keys.codec.width)
         lists = (self._lists(self.left, self.sign), self._lists(self.right, -self.sign))
-        order = Order(*lists, self.allows_equal)
+        order = Order(*lists, right, self.allows_equal)
 
         def forget() -> None:
             self._release(left, right.records[right.rows, 0])
             self.right.release(right.rows)
 
         return (
-            lambda cursor, answers: loop.compare_changes(
-                left, right, keys, order, (cursor, answers)
-            ),
+            lambda *work: loop.lookup_changes(left, None, keys, order, right.touched, work),
             forget,
         )
 
@@ -160,12 +151,10 @@ class CompareKernel(LookupKernel):
         )  # fmt: skip
 
     def snapshot(self) -> State:
-        right = named("right.", self.right.rows.snapshot())
-        return super().snapshot() | right | {"heads": self.heads.copy()}
+        return super().snapshot() | {"heads": self.heads.copy()}
 
     def restore(self, state: State) -> None:
         super().restore(state)
-        self.right.rows.restore(part(state, "right."))
         self.heads = np.array(state["heads"], np.int64).reshape(2, LEVELS)
 
 

@@ -11,35 +11,31 @@ from typing import Any, NamedTuple
 
 from millstream.compiled import inlined, tight
 from millstream.kernels.relational.keyed_lists import (
+    AT_LEFT,
+    AT_RIGHT,
     BEFORE,
     FIRST,
+    IS_BEGUN,
+    IS_ENTERED,
     IS_TOUCHED,
     KEY_ROWS,
+    LINK,
     NEXT,
+    NOW,
     ROWS,
+    SIZE,
+    TELLING,
+    TOUCHED_LEFT,
+    TOUCHED_RIGHT,
     Keys,
     Side,
     apply_changes,
+    next_instant,
     settle,
-)
+)  # fmt: skip
 from millstream.kernels.runtime.utf8 import compare_pools
-from millstream.kernels.windows.skip_list import (
-    LEVELS,
-    Lists,
-    compare_rows,
-    insert_row,
-    next_row,
-    remove_row,
-)
+from millstream.kernels.windows.skip_list import LEVELS, Lists, compare_rows, next_row
 from millstream.plan.batch import Array
-
-#: Where a loop stands: the next change of each side; the instant, whether it has been
-#: begun, how many rows of the left side it touches, and how many keys; which of these is
-#: being told (rows first), whether the rows of a key have been entered, and the link at which
-#: they go on; and how many answers there are.
-AT_LEFT, AT_RIGHT, NOW, IS_BEGUN, TOUCHED_LEFT, TOUCHED_KEYS = range(6)
-TELLING, IS_ENTERED, LINK, SIZE = range(6, 10)
-CURSOR = 10
 
 #: An answer that turns is told as one that goes and one that comes.
 LEAST_ROOM = 2
@@ -50,6 +46,9 @@ class Answers(NamedTuple):
     rows: Array
     found: Array
     weight: Array
+
+
+Work = tuple[Array, Answers]
 
 
 @inlined
@@ -82,20 +81,6 @@ def _answer_turned(row: Any, turn: Any, left: Side, cursor: Array, answers: Answ
         count = left.records[row, left.extra + ROWS]
         _answer(answers, cursor, row, turn[0], -count)
         _answer(answers, cursor, row, turn[1], count)
-    return True
-
-
-@inlined
-def _next_instant(left: Array, right: Array, cursor: Array) -> Any:
-    """Go to the next instant at which a side changes; False if there is none."""
-    i, j = cursor[AT_LEFT], cursor[AT_RIGHT]
-    if i == left.size and j == right.size:
-        return False
-    if j == right.size or (i < left.size and left[i] <= right[j]):
-        cursor[NOW] = left[i]
-    else:
-        cursor[NOW] = right[j]
-    cursor[IS_BEGUN], cursor[TELLING] = 1, 0
     return True
 
 
@@ -145,8 +130,9 @@ def _found(key: Any, keys: Keys) -> Any:
 
 
 @inlined
-def _answer_key(key: Any, left: Side, keys: Keys, cursor: Array, answers: Answers) -> Any:
+def _answer_key(key: Any, left: Side, keys: Keys, work: Any) -> Any:
     """Turn the answers of the rows of a key, if it has turned; False without room."""
+    cursor, answers = work
     turn = _found(key, keys)
     if not cursor[IS_ENTERED]:
         cursor[LINK] = keys.records[key, keys.extra + FIRST] if turn[0] != turn[1] else 0
@@ -158,36 +144,6 @@ def _answer_key(key: Any, left: Side, keys: Keys, cursor: Array, answers: Answer
         cursor[LINK] = left.records[row, left.extra + NEXT]
     cursor[IS_ENTERED] = 0
     return True
-
-
-@tight
-def lookup_changes(left: Side, asked: Asked, keys: Keys, cursor: Array, answers: Answers) -> bool:
-    """Tell the answers that change; False if there is no more room: to be called again."""
-    while True:
-        if not cursor[IS_BEGUN]:
-            if not _next_instant(left.time, asked.time, cursor):
-                return True
-            now = cursor[NOW]
-            cursor[AT_LEFT], cursor[TOUCHED_LEFT] = apply_changes(
-                left, left, cursor[AT_LEFT], now, keys
-            )
-            cursor[AT_RIGHT], cursor[TOUCHED_KEYS] = _apply_keys(asked, cursor[AT_RIGHT], now, keys)
-        touched = cursor[TOUCHED_LEFT]
-        while cursor[TELLING] < touched:
-            if answers.time.size - cursor[SIZE] < LEAST_ROOM:
-                return False
-            row = left.touched[cursor[TELLING]]
-            _answer_row(row, _found(left.records[row, 0], keys), left, cursor, answers)
-            cursor[TELLING] += 1
-        while cursor[TELLING] < touched + cursor[TOUCHED_KEYS]:
-            key = asked.touched[cursor[TELLING] - touched]
-            if not _answer_key(key, left, keys, cursor, answers):
-                return False
-            cursor[TELLING] += 1
-        settle(left, touched, keys)
-        for k in range(cursor[TOUCHED_KEYS]):
-            keys.records[asked.touched[k], keys.extra + KEY_IS_TOUCHED] = 0
-        cursor[IS_BEGUN] = 0
 
 
 # --- values in order --------------------------------------------------------------------
@@ -205,43 +161,14 @@ ORDERED_ROW_EXTRA = LINKS + LEVELS
 class Order(NamedTuple):
     """The rows of both sides by key and value.
 
-    Of the left side those to which any value applies come first, of the right what decides.
+    Of the left side those to which any value applies come first, of the right what decides;
+    `side` has the changes of that one.
     """
 
     left: Lists
     right: Lists
+    side: Side
     allows_equal: bool
-
-
-@inlined
-def _apply_ordered(side: Side, lists: Lists, start: Any, now: Any, keys: Keys) -> Any:
-    """Apply the changes of an instant; where they end, and how many rows they touch."""
-    records, extra = side.records, side.extra
-    count, i = 0, start
-    while i < side.time.size and side.time[i] == now:
-        row = side.rows[i]
-        if records[row, extra + IS_TOUCHED] == 0:
-            records[row, extra + IS_TOUCHED] = 1
-            records[row, extra + BEFORE] = records[row, extra + ROWS]
-            side.touched[count] = row
-            count += 1
-            if records[row, extra + ROWS] == 0:
-                insert_row(row, lists)
-                keys.records[records[row, 0], keys.extra + KEY_ROWS] += 1
-        records[row, extra + ROWS] += side.weight[i]
-        i += 1
-    return i, count
-
-
-@inlined
-def _settle_ordered(side: Side, lists: Lists, count: Any, keys: Keys) -> None:
-    """Take the rows that are gone out of their order."""
-    for k in range(count):
-        row = side.touched[k]
-        side.records[row, side.extra + IS_TOUCHED] = 0
-        if side.records[row, side.extra + ROWS] == 0:
-            remove_row(row, lists)
-            keys.records[side.records[row, 0], keys.extra + KEY_ROWS] -= 1
 
 
 @inlined
@@ -315,42 +242,90 @@ def _answer_between(key: Any, left: Side, keys: Keys, order: Order, work: Any) -
     return True
 
 
+# --- the loop ---------------------------------------------------------------------------
+
+# Of `asked` and `order` one is None, which numba knows when it compiles: what is said of the
+# other is then all that is left.
+
+
+@inlined
+def _begin(left: Side, asked: Any, keys: Keys, order: Any, cursor: Array) -> Any:
+    """Apply the changes of the next instant; False if there is none."""
+    if asked is not None:
+        if not next_instant(left.time, asked.time, cursor):
+            return False
+        i, j, now = cursor[AT_LEFT], cursor[AT_RIGHT], cursor[NOW]
+        cursor[AT_LEFT], cursor[TOUCHED_LEFT] = apply_changes(left, left, i, now, keys, None)
+        cursor[AT_RIGHT], cursor[TOUCHED_RIGHT] = _apply_keys(asked, j, now, keys)
+    if order is not None:
+        right = order.side
+        if not next_instant(left.time, right.time, cursor):
+            return False
+        i, j, now = cursor[AT_LEFT], cursor[AT_RIGHT], cursor[NOW]
+        cursor[AT_LEFT], cursor[TOUCHED_LEFT] = apply_changes(left, left, i, now, keys, order.left)
+        cursor[AT_RIGHT], count = apply_changes(right, right, j, now, keys, order.right)
+        settle(right, count, keys, order.right)
+        cursor[TOUCHED_RIGHT] = _decide(right, count, keys, order)
+    return True
+
+
+@inlined
+def _turn_of(row: Any, left: Side, keys: Keys, order: Any) -> Any:
+    """Whether a row had a match before this instant, and whether it has."""
+    key = left.records[row, 0]
+    if order is None:
+        return _found(key, keys)
+    was = _holds(row, keys.records[key, keys.extra + DECIDED], order)
+    return was, _holds(row, keys.records[key, keys.extra + DECIDES], order)
+
+
+@inlined
+def _turn_key(key: Any, left: Side, keys: Keys, order: Any, work: Any) -> Any:
+    """Turn the answers of the rows of a key that have turned; False without room."""
+    if order is None:
+        return _answer_key(key, left, keys, work)
+    return _answer_between(key, left, keys, order, work)
+
+
+@inlined
+def _end(left: Side, touched: Array, keys: Keys, order: Any, cursor: Array) -> None:
+    """What is now is what will have been."""
+    if order is None:
+        settle(left, cursor[TOUCHED_LEFT], keys, None)
+    else:
+        settle(left, cursor[TOUCHED_LEFT], keys, order.left)
+    for k in range(cursor[TOUCHED_RIGHT]):
+        record = keys.records[touched[k]]
+        if order is None:
+            record[keys.extra + KEY_IS_TOUCHED] = 0
+        else:
+            record[keys.extra + DECIDED] = record[keys.extra + DECIDES]
+    cursor[IS_BEGUN] = 0
+
+
 @tight
-def compare_changes(
-    left: Side, right: Side, keys: Keys, order: Order, work: tuple[Array, Answers]
+def lookup_changes(
+    left: Side, asked: Asked | None, keys: Keys, order: Order | None, touched: Array, work: Work
 ) -> bool:
-    """As `lookup_changes`, for rows that must compare with one of the right side."""
+    """Tell the answers that change; False if there is no more room: to be called again.
+
+    With an order rows must compare with one of the right side, else only have its key; the
+    keys that an instant touches are put into `touched`.
+    """
     cursor, answers = work
     while True:
-        if not cursor[IS_BEGUN]:
-            if not _next_instant(left.time, right.time, cursor):
-                return True
-            now = cursor[NOW]
-            cursor[AT_LEFT], cursor[TOUCHED_LEFT] = _apply_ordered(
-                left, order.left, cursor[AT_LEFT], now, keys
-            )
-            cursor[AT_RIGHT], count = _apply_ordered(
-                right, order.right, cursor[AT_RIGHT], now, keys
-            )
-            _settle_ordered(right, order.right, count, keys)
-            cursor[TOUCHED_KEYS] = _decide(right, count, keys, order)
-        touched = cursor[TOUCHED_LEFT]
-        while cursor[TELLING] < touched:
+        if not cursor[IS_BEGUN] and not _begin(left, asked, keys, order, cursor):
+            return True
+        rows = cursor[TOUCHED_LEFT]
+        while cursor[TELLING] < rows:
             if answers.time.size - cursor[SIZE] < LEAST_ROOM:
                 return False
             row = left.touched[cursor[TELLING]]
-            key = left.records[row, 0]
-            was = _holds(row, keys.records[key, keys.extra + DECIDED], order)
-            is_found = _holds(row, keys.records[key, keys.extra + DECIDES], order)
-            _answer_row(row, (was, is_found), left, cursor, answers)
+            _answer_row(row, _turn_of(row, left, keys, order), left, cursor, answers)
             cursor[TELLING] += 1
-        while cursor[TELLING] < touched + cursor[TOUCHED_KEYS]:
-            key = right.touched[cursor[TELLING] - touched]
-            if not _answer_between(key, left, keys, order, work):
+        while cursor[TELLING] < rows + cursor[TOUCHED_RIGHT]:
+            key = touched[cursor[TELLING] - rows]
+            if not _turn_key(key, left, keys, order, work):
                 return False
             cursor[TELLING] += 1
-        _settle_ordered(left, order.left, touched, keys)
-        for k in range(cursor[TOUCHED_KEYS]):
-            record = keys.records[right.touched[k]]
-            record[keys.extra + DECIDED] = record[keys.extra + DECIDES]
-        cursor[IS_BEGUN] = 0
+        _end(left, touched, keys, order, cursor)

@@ -8,18 +8,8 @@ import numpy as np
 
 from millstream.calculus.functions import Merge
 from millstream.calculus.types import QueueType
-from millstream.kernels.runtime.kernel import Round, State, Termless
+from millstream.kernels.runtime.kernel import Round, Termless
 from millstream.plan.batch import Array, Batch, concat_batches, empty_batch
-
-
-class Stateless(Termless):
-    """The base of kernels without state and without terms."""
-
-    def snapshot(self) -> State:
-        return {}
-
-    def restore(self, state: State) -> None:
-        pass
 
 
 def without_rank(batch: Batch) -> Batch:
@@ -39,7 +29,7 @@ def merged_by_time(batches: list[Batch], type_: QueueType) -> Batch:
     return together.take(in_time)
 
 
-class MergeKernel(Stateless):
+class MergeKernel(Termless):
     def __init__(
         self, function: Merge, input_types: tuple[QueueType, ...], output_count: int
     ) -> None:

@@ -7,22 +7,139 @@ each row looks for its partners when it comes, and again when it leaves.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from millstream.calculus.functions import Join
 from millstream.calculus.types import QueueType
-from millstream.kernels.relational import now_join_loop as loop
-from millstream.kernels.relational.join import JoinSide, null_keys, release_keys
-from millstream.kernels.relational.keyed_lists import KEY_EXTRA, Keys, Side
+from millstream.compiled import inlined, tight
+from millstream.kernels.relational.join import JoinSide, release_keys, with_keys
+from millstream.kernels.relational.keyed_lists import (
+    BEFORE,
+    FIRST,
+    IS_TOUCHED,
+    KEY_EXTRA,
+    NEXT,
+    ROWS,
+    Keys,
+    Side,
+    apply_changes,
+    settle,
+)
 from millstream.kernels.relational.merge import without_rank
-from millstream.kernels.relational.now_join_loop import Visitors, Visits
 from millstream.kernels.relational.pieces import Cursor, Piece, Piecewise, roomfuls
-from millstream.kernels.runtime.hashing import frozen
-from millstream.kernels.runtime.interning import Interner, named, part
+from millstream.kernels.runtime.hashing import FAR, NEAR, frozen, prefetch
+from millstream.kernels.runtime.interning import Interner
 from millstream.kernels.runtime.kernel import Round, State
 from millstream.kernels.runtime.rowstore import restored_batch, stored_batch
 from millstream.plan.batch import Array, Batch, Vector, concat_batches, empty_batch
+
+#: Where the loop stands: the next visitor to leave and to come, the next change of the
+#: other side; the instant, whether it has been begun and how many rows of the other side
+#: it touches; the link at which a visitor goes on, or that it has not begun; the pairs.
+LEAVES, COMES, AT, NOW, IS_BEGUN, TOUCHED, LINK, SIZE = range(8)
+CURSOR = 8
+NOT_ENTERED = -1
+
+
+class Visitors(NamedTuple):
+    """Rows of a stream, and the numbers of their keys; `leaving` of them leave by now.
+
+    With `only_news` they leave without a word, unless others come just then.
+    """
+
+    time: Array
+    keys: Array
+    leaving: int
+    only_news: bool
+
+
+class Visits(NamedTuple):
+    """Pairs of a visitor and a row of the other side."""
+
+    time: Array
+    visitors: Array
+    rows: Array
+    weight: Array
+
+
+@inlined
+def _prefetch(visitors: Visitors, x: Any, side: Side, keys: Keys) -> None:
+    if x + FAR < visitors.keys.size:
+        prefetch(keys.records, visitors.keys[x + FAR])
+        first = keys.extra + FIRST + side.number
+        prefetch(side.records, keys.records[visitors.keys[x + NEAR], first] - 1)
+
+
+@inlined
+def _visit(key: Any, visitor: Any, sign: Any, side: Side, keys: Keys, work: Any) -> Any:
+    """Tell the pairs of a visitor; False if there is no more room."""
+    cursor, visits = work
+    records, extra = side.records, side.extra
+    if cursor[LINK] == NOT_ENTERED:
+        cursor[LINK] = keys.records[key, keys.extra + FIRST + side.number]
+    while cursor[LINK] != 0:
+        row = cursor[LINK] - 1
+        is_old = sign < 0 and records[row, extra + IS_TOUCHED] != 0
+        count = records[row, extra + (BEFORE if is_old else ROWS)]
+        if count != 0:
+            size = cursor[SIZE]
+            if size == visits.time.size:
+                return False
+            visits.time[size], visits.weight[size] = cursor[NOW], sign * count
+            visits.visitors[size], visits.rows[size] = visitor, row
+            cursor[SIZE] = size + 1
+        cursor[LINK] = records[row, extra + NEXT]
+    cursor[LINK] = NOT_ENTERED
+    return True
+
+
+@inlined
+def _begin(visitors: Visitors, side: Side, keys: Keys, cursor: Array) -> Any:
+    """Go to the next instant and apply what it does to the other side; False if none is left."""
+    comes, at = cursor[COMES], cursor[AT]
+    is_there = False
+    now = 0
+    if comes < visitors.time.size:
+        now, is_there = visitors.time[comes], True
+    if at < side.time.size and (not is_there or side.time[at] < now):
+        now, is_there = side.time[at], True
+    if visitors.only_news:
+        while cursor[LEAVES] < visitors.leaving and visitors.time[cursor[LEAVES]] < now - 1:
+            cursor[LEAVES] += 1
+    elif cursor[LEAVES] < visitors.leaving:
+        end = visitors.time[cursor[LEAVES]] + 1
+        if not is_there or end < now:
+            now, is_there = end, True
+    if not is_there:
+        return False
+    cursor[NOW], cursor[IS_BEGUN] = now, 1
+    cursor[AT], cursor[TOUCHED] = apply_changes(side, side, at, now, keys, None)
+    return True
+
+
+@tight
+def visit_rows(visitors: Visitors, side: Side, keys: Keys, cursor: Array, visits: Visits) -> bool:
+    """Tell the pairs that change; False if there is no more room: to be called again."""
+    work = (cursor, visits)
+    while True:
+        if not cursor[IS_BEGUN] and not _begin(visitors, side, keys, cursor):
+            return True
+        now = cursor[NOW]
+        while cursor[LEAVES] < visitors.leaving and visitors.time[cursor[LEAVES]] < now:
+            x = cursor[LEAVES]
+            if not _visit(visitors.keys[x], x, -1, side, keys, work):
+                return False
+            cursor[LEAVES] += 1
+        while cursor[COMES] < visitors.time.size and visitors.time[cursor[COMES]] == now:
+            x = cursor[COMES]
+            _prefetch(visitors, x, side, keys)
+            if not _visit(visitors.keys[x], x, 1, side, keys, work):
+                return False
+            cursor[COMES] += 1
+        settle(side, cursor[TOUCHED], keys, None)
+        cursor[IS_BEGUN] = 0
 
 
 class NowJoinKernel(Piecewise):
@@ -51,6 +168,7 @@ class NowJoinKernel(Piecewise):
         self.keys = Interner([stream.schema[name] for name in ours], KEY_EXTRA)
         self.side = JoinSide(1 - stream_side, relation.schema, theirs, nulls_match=self.nulls_match)
         self.only_news = False
+        self.parts = {"keys": self.keys, "rows": self.side.rows}
         #: Rows that have come and not left yet.
         self.present = empty_batch(stream)
 
@@ -62,7 +180,8 @@ class NowJoinKernel(Piecewise):
         batch, changes = inputs
         old = len(self.present)
         known = self.keys.size
-        rows = concat_batches([self.present, without_rank(self._with_keys(batch))], self.stream)
+        come = with_keys(batch, self.stream_keys, nulls_match=self.nulls_match)
+        rows = concat_batches([self.present, without_rank(come)], self.stream)
         if not len(rows) and not len(changes):
             yield Piece(empty_batch(self.type), round_.mark)
             return
@@ -78,22 +197,17 @@ class NowJoinKernel(Piecewise):
                 self.present = rows.slice(leaving, len(rows))
             yield Piece(out, until)
 
-    def _with_keys(self, batch: Batch) -> Batch:
-        """Null has no partner."""
-        nulls = None if self.nulls_match else null_keys(batch, self.stream_keys)
-        return batch if nulls is None else batch.take(np.flatnonzero(~nulls))
-
     def _told(
         self, visitors: Visitors, old: int, side: Side, mark: int
     ) -> Iterator[tuple[Visits, int]]:
-        cursor = np.zeros(loop.CURSOR, np.int64)
-        cursor[loop.COMES], cursor[loop.LINK] = old, loop.NOT_ENTERED
+        cursor = np.zeros(CURSOR, np.int64)
+        cursor[COMES], cursor[LINK] = old, NOT_ENTERED
         keys = Keys(self.keys.table.records, self.keys.codec.width)
         size = self.room(len(visitors.time))
         visits = Visits(*(np.empty(size, np.int64) for _ in Visits._fields))
         return roomfuls(
-            lambda: loop.visit_rows(visitors, side, keys, cursor, visits),
-            Cursor(cursor, loop.SIZE, loop.NOW), visits, mark,
+            lambda: visit_rows(visitors, side, keys, cursor, visits),
+            Cursor(cursor, SIZE, NOW), visits, mark,
         )  # fmt: skip
 
     def _batch(self, rows: Batch, visits: Visits) -> Batch:
@@ -109,13 +223,8 @@ class NowJoinKernel(Piecewise):
         release_keys(self.keys, used)
 
     def snapshot(self) -> State:
-        return {
-            **named("keys.", self.keys.snapshot()),
-            **named("rows.", self.side.rows.snapshot()),
-            **named("present.", stored_batch(self.present)),
-        }
+        return super().snapshot() | stored_batch(self.present, "present.")
 
     def restore(self, state: State) -> None:
-        self.keys.restore(part(state, "keys."))
-        self.side.rows.restore(part(state, "rows."))
-        self.present = restored_batch(self.stream, part(state, "present."))
+        super().restore(state)
+        self.present = restored_batch(self.stream, state, "present.")

@@ -61,5 +61,5 @@ def roomfuls(
         size = int(cursor.places[cursor.size])
         cursor.places[cursor.size] = 0
         parts = (a[:size] if is_done else a[:size].copy() for a in room)
-        told = type(room)(*parts)
-        yield told, mark if is_done else int(cursor.places[cursor.now]) - 1
+        filled = type(room)(*parts)
+        yield filled, mark if is_done else int(cursor.places[cursor.now]) - 1

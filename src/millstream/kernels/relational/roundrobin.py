@@ -8,8 +8,7 @@ from millstream.calculus.functions import RoundRobinJoin, RoundRobinSplit
 from millstream.calculus.types import INT64_MIN, QueueType
 from millstream.compiled import compiled
 from millstream.kernels.runtime.hashing import extended
-from millstream.kernels.runtime.interning import named, part
-from millstream.kernels.runtime.kernel import Round, State
+from millstream.kernels.runtime.kernel import Round, State, Termless
 from millstream.kernels.runtime.rowstore import Fifo
 from millstream.plan.batch import Array, Batch, concat_batches, empty_batch
 
@@ -19,7 +18,7 @@ def _turn_ends(weights: tuple[int, ...], queues: int) -> Array:
     return np.cumsum(weights or (1,) * queues, dtype=np.int64)
 
 
-class RoundRobinSplitKernel:
+class RoundRobinSplitKernel(Termless):
     """Mutable: how far the turn has come."""
 
     def __init__(
@@ -42,9 +41,6 @@ class RoundRobinSplitKernel:
     def restore(self, state: State) -> None:
         self.cursor = int(state["cursor"])
 
-    def faults(self) -> dict[str, int]:
-        return {}
-
 
 @compiled
 def _take_turns(ends: Array, cursor: int, waiting: Array) -> Array:
@@ -66,7 +62,7 @@ def _take_turns(ends: Array, cursor: int, waiting: Array) -> Array:
     return order[:count].copy()
 
 
-class RoundRobinJoinKernel:
+class RoundRobinJoinKernel(Termless):
     """Mutable: the items that wait for their turn, the turn, and the time of the last item.
 
     An item that has waited leaves with the one it waited for, so times never decrease
@@ -79,6 +75,7 @@ class RoundRobinJoinKernel:
         self.type = input_types[0]
         self.ends = _turn_ends(function.weights, len(input_types))
         self.queues = [Fifo(t) for t in input_types]
+        self.parts = {f"queue{number}": queue for number, queue in enumerate(self.queues)}
         self.cursor = 0
         self.last_time = INT64_MIN
 
@@ -103,15 +100,8 @@ class RoundRobinJoinKernel:
         return (Batch(self.type, time, joined.columns),)
 
     def snapshot(self) -> State:
-        state: State = {"cursor": self.cursor, "last_time": self.last_time}
-        for number, queue in enumerate(self.queues):
-            state |= named(f"queue{number}.", queue.snapshot())
-        return state
+        return super().snapshot() | {"cursor": self.cursor, "last_time": self.last_time}
 
     def restore(self, state: State) -> None:
+        super().restore(state)
         self.cursor, self.last_time = int(state["cursor"]), int(state["last_time"])
-        for number, queue in enumerate(self.queues):
-            queue.restore(part(state, f"queue{number}."))
-
-    def faults(self) -> dict[str, int]:
-        return {}

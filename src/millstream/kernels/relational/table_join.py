@@ -11,15 +11,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from millstream.calculus.functions import Join
-from millstream.calculus.types import QueueType, Schema
+from millstream.calculus.types import QueueType
 from millstream.kernels.relational import table_join_loop as loop
-from millstream.kernels.relational.join import null_keys
+from millstream.kernels.relational.join import with_keys
+from millstream.kernels.relational.keyed_rows import KeyedRows
 from millstream.kernels.relational.pieces import Cursor, Piece, Piecewise, roomfuls
 from millstream.kernels.relational.table_join_loop import Changes, Keys, PairChanges
 from millstream.kernels.runtime.hashing import dead_ids, frozen
-from millstream.kernels.runtime.interning import Interner, named, part
-from millstream.kernels.runtime.interning_text import TextPool
-from millstream.kernels.runtime.interning_words import Codec
 from millstream.kernels.runtime.kernel import Round, State
 from millstream.plan.batch import Array, Batch, empty_batch
 
@@ -27,27 +25,14 @@ _LINE_WORDS = 8
 _NOBODY = np.zeros(0, np.int64)
 
 
-class TableSide:
-    """Mutable: the keys of one table, each with the other columns of its row."""
+class TableSide(KeyedRows):
+    """Mutable: the rows of one table by key."""
 
-    def __init__(
-        self, schema: Schema, key: tuple[str, ...], names: tuple[str, ...], extra: int
-    ) -> None:
-        self.key = key
-        self.rest = tuple(n for n in names if n not in key)
-        self.extra = extra
-        self.codec = Codec([schema[n] for n in self.rest], TextPool())
-        self.keys = Interner([schema[n] for n in key], extra + self.codec.width)
-        #: How many keys have something to keep; the others are forgotten.
-        self.needed = 0
-
-    @property
-    def start(self) -> int:
-        """Where in a record the words of the row begin."""
-        return self.keys.codec.width + self.extra
+    #: How many keys have something to keep; the others are forgotten.
+    needed = 0
 
     def loop_keys(self) -> Keys:
-        records = self.keys.table.records
+        records = self.records
         depth = max(1, records.shape[1] // _LINE_WORDS)
         return Keys(
             records,
@@ -56,26 +41,14 @@ class TableSide:
             depth,
         )
 
-    def words(self, batch: Batch) -> Array:
-        return self.codec.words([batch.column(n) for n in self.rest], len(batch))
-
     def release(self, used: Array, column: int) -> None:
         """Forget the keys of which nothing is left, and texts that no row has."""
         if self.keys.size > self.needed:
-            place = self.keys.codec.width + column
-            self.keys.release(dead_ids(used, self.keys.table.records, place))
-        if self.codec.text_columns and self.codec.pool.wants_sweep():
-            marks = self.codec.pool.marks()
-            records = self.keys.table.records[: self.keys.bound]
-            self.codec.mark(np.ascontiguousarray(records[:, self.start :]), marks)
-            self.codec.pool.sweep(marks)
-
-    def snapshot(self) -> State:
-        return named("keys.", self.keys.snapshot()) | named("pool.", self.codec.pool.snapshot())
+            self.keys.release(dead_ids(used, self.records, self.keys.codec.width + column))
+        self.sweep()
 
     def restore(self, state: State) -> None:
-        self.keys.restore(part(state, "keys."))
-        self.codec.pool.restore(part(state, "pool."))
+        super().restore(state)
         self.needed = self.keys.size
 
 
@@ -93,19 +66,21 @@ class TableJoinKernel(Piecewise):
         self.left = TableSide(left, key, left.names, loop.LEFT_EXTRA)
         kept = function.right_kept(right)
         self.right = TableSide(right, theirs, kept, loop.RIGHT_EXTRA)
+        self.parts = {"left": self.left, "right": self.right}
         # A key of the second table that has another name leaves as a copy of the first's.
         self.copies = {b: a for a, b in function.on if a != b}
 
     def pieces(self, inputs: tuple[Batch, ...], round_: Round) -> Iterator[Piece]:
-        left = self._with_keys(inputs[0], self.on)
-        right = self._with_keys(inputs[1], self.right.key)
+        # Null refers to nothing, and nothing refers to it.
+        left = with_keys(inputs[0], self.on, nulls_match=self.nulls_match)
+        right = with_keys(inputs[1], self.right.key, nulls_match=self.nulls_match)
         if not len(left) and not len(right):
             yield Piece(empty_batch(self.type), round_.mark)
             return
         a, b = self._changes(left, right)
         cursor = np.zeros(loop.CURSOR, np.int64)
-        for told, until in self._told(a, b, cursor, round_.mark):
-            out = self._batch(told)
+        for filled, until in self._told(a, b, cursor, round_.mark):
+            out = self._batch(filled)
             if until == round_.mark:
                 self._release(a, b, cursor)
             yield Piece(out, until)
@@ -116,15 +91,9 @@ class TableJoinKernel(Piecewise):
         self.left.release(a.ids, loop.REFERS)
         self.right.release(np.concatenate([a.refers, b.ids]), loop.NEEDED)
 
-    def _with_keys(self, batch: Batch, names: tuple[str, ...]) -> Batch:
-        """Null refers to nothing, and nothing refers to it."""
-        nulls = None if self.nulls_match else null_keys(batch, names)
-        return batch if nulls is None else batch.take(np.flatnonzero(~nulls))
-
     def _changes(self, left: Batch, right: Batch) -> tuple[Changes, Changes]:
         refers = self.right.keys.ids([left.column(n) for n in self.on], len(left))
-        ids = self.right.keys.ids([right.column(n) for n in self.right.key], len(right))
-        rows = self.left.keys.ids([left.column(n) for n in self.left.key], len(left))
+        ids, rows = self.right.ids(right), self.left.ids(left)
         assert left.weight is not None and right.weight is not None
         words = self.left.words(left), self.right.words(right)
         return (
@@ -137,29 +106,20 @@ class TableJoinKernel(Piecewise):
     ) -> Iterator[tuple[PairChanges, int]]:
         width = self.left.keys.codec.width + self.left.codec.width + self.right.codec.width
         size = self.room(len(a.time) + len(b.time))
-        told = PairChanges(
+        out = PairChanges(
             np.empty(size, np.int64), np.empty(size, np.int64), np.empty((size, width), np.int64)
         )
         keys = self.left.loop_keys(), self.right.loop_keys()
         return roomfuls(
-            lambda: loop.join_tables(a, b, *keys, cursor, told),
-            Cursor(cursor, loop.SIZE, loop.NOW), told, mark,
+            lambda: loop.join_tables(a, b, *keys, cursor, out),
+            Cursor(cursor, loop.SIZE, loop.NOW), out, mark,
         )  # fmt: skip
 
-    def _batch(self, told: PairChanges) -> Batch:
+    def _batch(self, out: PairChanges) -> Batch:
         left, right = self.left, self.right
-        first = left.keys.codec.width
-        second = first + left.codec.width
-        found = dict(zip(left.key, left.keys.codec.vectors(told.words[:, :first]), strict=True))
-        found |= zip(left.rest, left.codec.vectors(told.words[:, first:second]), strict=True)
-        found |= zip(right.rest, right.codec.vectors(told.words[:, second:]), strict=True)
-        found |= {theirs: found[ours] for theirs, ours in self.copies.items()}
-        columns = tuple(found[n] for n in self.type.schema.names)
-        return Batch(self.type, told.time, columns, told.weight)
-
-    def snapshot(self) -> State:
-        return named("left.", self.left.snapshot()) | named("right.", self.right.snapshot())
-
-    def restore(self, state: State) -> None:
-        self.left.restore(part(state, "left."))
-        self.right.restore(part(state, "right."))
+        second = left.keys.codec.width + left.codec.width
+        by_name = left.vectors(out.words[:, :second])
+        by_name |= zip(right.rest, right.codec.vectors(out.words[:, second:]), strict=True)
+        by_name |= {theirs: by_name[ours] for theirs, ours in self.copies.items()}
+        columns = tuple(by_name[n] for n in self.type.schema.names)
+        return Batch(self.type, out.time, columns, out.weight)

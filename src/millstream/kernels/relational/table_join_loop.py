@@ -67,18 +67,18 @@ class PairChanges(NamedTuple):
 
 @inlined
 def _tell(
-    told: PairChanges, cursor: Array, change: Any, left: Array, right: Array, widths: Any
+    out: PairChanges, cursor: Array, change: Any, left: Array, right: Array, widths: Any
 ) -> None:
     size = cursor[SIZE]
-    told.time[size], told.weight[size] = change
+    out.time[size], out.weight[size] = change
     key_width, row_width, other_width, right_start = widths
     for j in range(key_width):
-        told.words[size, j] = left[j]
+        out.words[size, j] = left[j]
     start = key_width + LEFT_EXTRA
     for j in range(row_width):
-        told.words[size, key_width + j] = left[start + j]
+        out.words[size, key_width + j] = left[start + j]
     for j in range(other_width):
-        told.words[size, key_width + row_width + j] = right[right_start + j]
+        out.words[size, key_width + row_width + j] = right[right_start + j]
     cursor[SIZE] = size + 1
 
 
@@ -129,7 +129,7 @@ def _unlink(row: Any, left: Keys, right: Keys, cursor: Array) -> None:
 
 @inlined
 def _tell_all(
-    key: Any, change: Any, tables: Any, told: PairChanges, cursor: Array, widths: Any
+    key: Any, change: Any, tables: Any, out: PairChanges, cursor: Array, widths: Any
 ) -> Any:
     """Tell the pairs of a key of the second table; False if there is no more room.
 
@@ -139,17 +139,17 @@ def _tell_all(
     if cursor[LINK] == 0:
         cursor[LINK] = right.records[key, right.width + FIRST]
     while cursor[LINK] != 0:
-        if cursor[SIZE] == told.time.size:
+        if cursor[SIZE] == out.time.size:
             return False
         record = left.records[cursor[LINK] - 1]
-        _tell(told, cursor, change, record, right.records[key], widths)
+        _tell(out, cursor, change, record, right.records[key], widths)
         cursor[LINK] = record[left.width + NEXT]
     return True
 
 
 @inlined
 def _left_gone(
-    i: Any, a: Changes, tables: Any, told: PairChanges, cursor: Array, widths: Any
+    i: Any, a: Changes, tables: Any, out: PairChanges, cursor: Array, widths: Any
 ) -> Any:
     left, right = tables
     row = a.ids[i]
@@ -158,21 +158,21 @@ def _left_gone(
         return True
     other = right.records[record[left.width + REFERS] - 1]
     if other[right.width + IS_THERE] != 0:
-        if cursor[SIZE] == told.time.size:
+        if cursor[SIZE] == out.time.size:
             return False
-        _tell(told, cursor, (a.time[i], -1), record, other, widths)
+        _tell(out, cursor, (a.time[i], -1), record, other, widths)
     _unlink(row, left, right, cursor)
     return True
 
 
 @inlined
 def _left_come(
-    i: Any, a: Changes, tables: Any, told: PairChanges, cursor: Array, widths: Any
+    i: Any, a: Changes, tables: Any, out: PairChanges, cursor: Array, widths: Any
 ) -> Any:
     left, right = tables
     row, key = a.ids[i], a.refers[i]
     other = right.records[key]
-    if other[right.width + IS_THERE] != 0 and cursor[SIZE] == told.time.size:
+    if other[right.width + IS_THERE] != 0 and cursor[SIZE] == out.time.size:
         return False
     record = left.records[row]
     start = left.width + LEFT_EXTRA
@@ -180,16 +180,16 @@ def _left_come(
         record[start + j] = a.words[i, j]
     _link(row, key, left, right, cursor)
     if other[right.width + IS_THERE] != 0:
-        _tell(told, cursor, (a.time[i], 1), record, other, widths)
+        _tell(out, cursor, (a.time[i], 1), record, other, widths)
     return True
 
 
 @inlined
 def _right_gone(
-    j: Any, b: Changes, tables: Any, told: PairChanges, cursor: Array, widths: Any
+    j: Any, b: Changes, tables: Any, out: PairChanges, cursor: Array, widths: Any
 ) -> Any:
     _, right = tables
-    if not _tell_all(b.ids[j], (b.time[j], -1), tables, told, cursor, widths):
+    if not _tell_all(b.ids[j], (b.time[j], -1), tables, out, cursor, widths):
         return False
     record = right.records[b.ids[j]]
     record[right.width + IS_THERE] = 0
@@ -199,7 +199,7 @@ def _right_gone(
 
 @inlined
 def _right_come(
-    j: Any, b: Changes, tables: Any, told: PairChanges, cursor: Array, widths: Any
+    j: Any, b: Changes, tables: Any, out: PairChanges, cursor: Array, widths: Any
 ) -> Any:
     _, right = tables
     record = right.records[b.ids[j]]
@@ -209,7 +209,7 @@ def _right_come(
             record[start + k] = b.words[j, k]
         record[right.width + IS_THERE] = 1
         _need(record, right.width, cursor)
-    return _tell_all(b.ids[j], (b.time[j], 1), tables, told, cursor, widths)
+    return _tell_all(b.ids[j], (b.time[j], 1), tables, out, cursor, widths)
 
 
 @inlined
@@ -234,7 +234,7 @@ def _ask(changes: Changes, i: Any, keys: Keys) -> None:
 
 @tight
 def join_tables(
-    a: Changes, b: Changes, left: Keys, right: Keys, cursor: Array, told: PairChanges
+    a: Changes, b: Changes, left: Keys, right: Keys, cursor: Array, out: PairChanges
 ) -> bool:
     """Tell the pairs that change; False if there is no more room: to be called again."""
     tables = (left, right)
@@ -264,15 +264,15 @@ def join_tables(
                 done = True
                 if phase == 0:
                     if a.weight[k] < 0:
-                        done = _left_gone(k, a, tables, told, cursor, widths)
+                        done = _left_gone(k, a, tables, out, cursor, widths)
                 elif phase == 1:
                     if b.weight[k] < 0:
-                        done = _right_gone(k, b, tables, told, cursor, widths)
+                        done = _right_gone(k, b, tables, out, cursor, widths)
                 elif phase == 2:
                     if b.weight[k] > 0:
-                        done = _right_come(k, b, tables, told, cursor, widths)
+                        done = _right_come(k, b, tables, out, cursor, widths)
                 elif a.weight[k] > 0:
-                    done = _left_come(k, a, tables, told, cursor, widths)
+                    done = _left_come(k, a, tables, out, cursor, widths)
                 if not done:
                     return False
                 cursor[AT] += 1

@@ -18,8 +18,8 @@ from millstream.calculus.types import QueueType
 from millstream.compiled import inlined, tight
 from millstream.kernels.runtime.consolidate import order_of
 from millstream.kernels.runtime.hashing import dead_ids, frozen, padded
-from millstream.kernels.runtime.interning import Interner, named, part
-from millstream.kernels.runtime.kernel import Round, State
+from millstream.kernels.runtime.interning import Interner
+from millstream.kernels.runtime.kernel import Round, State, Termless
 from millstream.kernels.windows.skip_list import (
     LEVELS,
     Lists,
@@ -56,9 +56,9 @@ class TopChanges(NamedTuple):
 
 
 @inlined
-def _tell(told: TopChanges, cursor: Array, time: Any, row: Any, weight: Any) -> None:
+def _tell(out: TopChanges, cursor: Array, time: Any, row: Any, weight: Any) -> None:
     size = cursor[_SIZE]
-    told.time[size], told.rows[size], told.weight[size] = time, row, weight
+    out.time[size], out.rows[size], out.weight[size] = time, row, weight
     cursor[_SIZE] = size + 1
 
 
@@ -176,10 +176,10 @@ def _is_beyond(row: Any, first: Array, kept: Array, is_full: Any, lists: Lists) 
 
 
 @inlined
-def _retell(now: Any, shape: Any, lists: Lists, first: Array, kept: Array, told: Any) -> None:
+def _retell(now: Any, shape: Any, lists: Lists, first: Array, kept: Array, work: Any) -> None:
     """Walk along the first rows, tell what is new about them, and who is no longer one."""
     most, extra, _ = shape
-    cursor, out = told
+    cursor, out = work
     records = lists.records
     left, link, size = most, lists.heads[0], 0
     while link != 0 and left > 0:
@@ -221,7 +221,7 @@ def _top_changes(
     shape: tuple[int, int, int],
     lists: Lists,
     state: tuple[Array, Array, Array],
-    told: tuple[Array, TopChanges],
+    work: tuple[Array, TopChanges],
 ) -> bool:
     """Tell how the first rows change; False if there is no more room: to be called again.
 
@@ -233,7 +233,7 @@ def _top_changes(
     time = changes[0]
     most, extra, _ = shape
     first, kept, sample = state
-    cursor, out = told
+    cursor, out = work
     while cursor[_AT] < time.size:
         if out.time.size - cursor[_SIZE] < 2 * most:
             return False
@@ -253,11 +253,11 @@ def _top_changes(
         if is_touched:
             while kept[_OTHERS] > 0 and not _has_enough(most, extra, lists):
                 _refill(shape, lists, kept, sample)
-            _retell(now, shape, lists, first, kept, told)
+            _retell(now, shape, lists, first, kept, work)
     return True
 
 
-class TopKernel:
+class TopKernel(Termless):
     """Mutable: all rows in order, and which of them are the first."""
 
     def __init__(
@@ -272,6 +272,7 @@ class TopKernel:
             [-1 if n in function.descending else 1 for n in self.columns], np.int64
         )
         self.rows = Interner([schema[n] for n in self.columns], _LINKS + LEVELS)
+        self.parts = {"rows": self.rows}
         self.heads = np.zeros(LEVELS, np.int64)
         self.first = np.zeros(0, np.int64)
         self.kept = np.zeros(_KEPT, np.int64)
@@ -283,11 +284,11 @@ class TopKernel:
             return (empty_batch(self.type),)
         assert batch.weight is not None
         rows = self.rows.ids([batch.column(n) for n in self.columns], len(batch))
-        told, size = self._loop((frozen(batch.time), rows, frozen(batch.weight)))
-        columns = self._vectors(told.rows[:size])
+        out, size = self._loop((frozen(batch.time), rows, frozen(batch.weight)))
+        columns = self._vectors(out.rows[:size])
         column = self.rows.codec.width + _COUNT
         self.rows.release(dead_ids(rows, self.rows.table.records, column))
-        return (Batch(self.type, told.time[:size], columns, told.weight[:size]),)
+        return (Batch(self.type, out.time[:size], columns, out.weight[:size]),)
 
     def _loop(self, changes: tuple[Array, Array, Array]) -> tuple[TopChanges, int]:
         extra = self.rows.codec.width
@@ -303,33 +304,30 @@ class TopKernel:
         cursor = np.zeros(2, np.int64)
         state = (first, self.kept, np.empty(_SAMPLE, np.int64))
         room = 2 * len(changes[0]) + 2 * most + 64
-        told = TopChanges(*(np.empty(room, np.int64) for _ in TopChanges._fields))
-        while not _top_changes(changes, shape, lists, state, (cursor, told)):
+        out = TopChanges(*(np.empty(room, np.int64) for _ in TopChanges._fields))
+        while not _top_changes(changes, shape, lists, state, (cursor, out)):
             room *= 2
-            told = TopChanges(*(padded(a, room) for a in told))
+            out = TopChanges(*(padded(a, room) for a in out))
         self.first = first[: self.kept[_FIRST]].copy()
-        return told, int(cursor[_SIZE])
+        return out, int(cursor[_SIZE])
 
     def _shown(self) -> int:
         shown = self.rows.table.records[self.first, self.rows.codec.width + _SHOWN]
         return int(shown.sum())
 
     def _vectors(self, rows: Array) -> tuple[Vector, ...]:
-        found = dict(zip(self.columns, self.rows.vectors(rows), strict=True))
-        return tuple(found[n] for n in self.type.schema.names)
+        by_name = dict(zip(self.columns, self.rows.vectors(rows), strict=True))
+        return tuple(by_name[n] for n in self.type.schema.names)
 
     def snapshot(self) -> State:
-        return named("rows.", self.rows.snapshot()) | {
+        return super().snapshot() | {
             "heads": self.heads.copy(),
             "first": self.first.copy(),
             "kept": self.kept.copy(),
         }
 
     def restore(self, state: State) -> None:
-        self.rows.restore(part(state, "rows."))
+        super().restore(state)
         self.heads = np.array(state["heads"], np.int64)
         self.first = np.array(state["first"], np.int64)
         self.kept = np.array(state["kept"], np.int64)
-
-    def faults(self) -> dict[str, int]:
-        return {}

@@ -10,12 +10,11 @@ import numpy as np
 from millstream.calculus.functions import Dstream, Istream, Rstream
 from millstream.calculus.types import QueueType
 from millstream.compiled import compiled
-from millstream.kernels.relational.merge import Stateless
 from millstream.kernels.relational.pieces import Cursor, Piece, Piecewise, roomfuls
 from millstream.kernels.runtime.consolidate import consolidate, order_of
 from millstream.kernels.runtime.hashing import frozen, grown
-from millstream.kernels.runtime.interning import Interner, named, part
-from millstream.kernels.runtime.kernel import Round, State
+from millstream.kernels.runtime.interning import Interner
+from millstream.kernels.runtime.kernel import Round, State, Termless
 from millstream.kernels.runtime.row_order import merge_rows, sort_rows
 from millstream.kernels.runtime.utf8 import Texts
 from millstream.plan.batch import Array, Batch, empty_batch
@@ -25,7 +24,7 @@ def _all_of(weight: Array, sign: int) -> bool:
     return bool((np.sign(weight) == sign).all())
 
 
-class DifferenceKernel(Stateless):
+class DifferenceKernel(Termless):
     """Istream and Dstream: the insertions, or the deletions, of each instant.
 
     `input_is_net` may be set where no change of the input undoes another of its instant:
@@ -109,7 +108,7 @@ def _replay(
     """Tell the whole relation at each tick; its order, and whether there was room for all."""
     time, rows, weight = changes
     counts, is_listed = state
-    cursor, told = work
+    cursor, out = work
     while True:
         number = cursor[_TICK]
         if not cursor[_IS_BEGUN]:
@@ -124,9 +123,9 @@ def _replay(
                 return order, True
             cursor[_NOW], cursor[_IS_BEGUN], cursor[_AT] = ticks[number], 1, 0
         size, at, copies = cursor[_SIZE], cursor[_AT], cursor[_COPIES]
-        while at < order.size and size < told.time.size:
-            while copies < counts[order[at]] and size < told.time.size:
-                told.time[size], told.rows[size] = ticks[number], order[at]
+        while at < order.size and size < out.time.size:
+            while copies < counts[order[at]] and size < out.time.size:
+                out.time[size], out.rows[size] = ticks[number], order[at]
                 size += 1
                 copies += 1
             if copies == counts[order[at]]:
@@ -145,6 +144,7 @@ class RstreamKernel(Piecewise):
     ) -> None:
         (self.type,) = function.output_types(input_types, output_count)
         self.rows = Interner([f.type for f in self.type.schema])
+        self.parts = {"rows": self.rows}
         self.counts = np.zeros(0, np.int64)
         self.is_listed = np.zeros(0, np.bool_)
         self.order = np.zeros(0, np.int64)
@@ -174,39 +174,39 @@ class RstreamKernel(Piecewise):
         self.is_listed = grown(self.is_listed, self.rows.bound)
         assert batch.weight is not None
         changes = (frozen(batch.time), rows, frozen(batch.weight))
-        for told, until in self._told(changes, frozen(ticks), round_.mark):
-            columns = self.rows.vectors(told.rows)
+        for filled, until in self._told(changes, frozen(ticks), round_.mark):
+            columns = self.rows.vectors(filled.rows)
             if until == round_.mark:
                 touched = np.unique(rows)
                 self.rows.release(touched[self.counts[touched] == 0])
-            yield Piece(Batch(self.type, told.time, columns), until)
+            yield Piece(Batch(self.type, filled.time, columns), until)
 
     def _told(
         self, changes: tuple[Array, Array, Array], ticks: Array, mark: int
     ) -> Iterator[tuple[_Told, int]]:
         cursor = np.zeros(_SIZE + 1, np.int64)
         size = self.room(len(changes[0]) + len(ticks))
-        told = _Told(np.empty(size, np.int64), np.empty(size, np.int64))
+        out = _Told(np.empty(size, np.int64), np.empty(size, np.int64))
         sorting = (self.rows.table.records, *order_of(self.rows.codec))
 
         def tell() -> bool:
             self.order, is_done = _replay(
-                changes, ticks, self.order, (self.counts, self.is_listed), sorting, (cursor, told)
+                changes, ticks, self.order, (self.counts, self.is_listed), sorting, (cursor, out)
             )
             return is_done
 
-        return roomfuls(tell, Cursor(cursor, _SIZE, _NOW), told, mark)
+        return roomfuls(tell, Cursor(cursor, _SIZE, _NOW), out, mark)
 
     def snapshot(self) -> State:
         counts = self.counts[: self.rows.bound].copy()
-        return named("rows.", self.rows.snapshot()) | {
+        return super().snapshot() | {
             "counts": counts,
             "order": self.order.copy(),
             "since": np.array([] if self.since is None else [self.since], np.int64),
         }
 
     def restore(self, state: State) -> None:
-        self.rows.restore(part(state, "rows."))
+        super().restore(state)
         self.counts = np.array(state["counts"], np.int64)
         self.is_listed = self.counts > 0
         self.order = np.array(state["order"], np.int64)

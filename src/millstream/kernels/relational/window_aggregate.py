@@ -20,7 +20,6 @@ from millstream.kernels.relational.aggregate import AggregateKernel
 from millstream.kernels.relational.aggregate_loop import Changes
 from millstream.kernels.relational.window_time import ends_of
 from millstream.kernels.runtime.hashing import frozen
-from millstream.kernels.runtime.interning import named, part
 from millstream.kernels.runtime.kernel import Round, State
 from millstream.plan.batch import Array, Batch, empty_batch
 
@@ -135,6 +134,7 @@ class WindowAggregateKernel(AggregateKernel):
                 np.zeros((0, len(self.layout.extremes)), np.int64),
             )
         )
+        self.parts = {**self.parts, "waiting": self.waiting}
 
     def process(self, inputs: tuple[Batch, ...], round_: Round) -> tuple[Batch, ...]:
         come = self._counted(inputs[0])
@@ -162,13 +162,6 @@ class WindowAggregateKernel(AggregateKernel):
         _weave(_read_only(gone), frozen(ends), _read_only(come), out, weight)
         values = Values(out.words, out.words.view(np.float64), out.valid)
         return Changes(frozen(out.time), out.groups, frozen(weight), values, out.nodes)
-
-    def snapshot(self) -> State:
-        return super().snapshot() | named("waiting.", self.waiting.snapshot())
-
-    def restore(self, state: State) -> None:
-        super().restore(state)
-        self.waiting.restore(part(state, "waiting."))
 
 
 def _read_only(rows: Counted) -> Counted:

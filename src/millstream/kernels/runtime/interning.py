@@ -32,7 +32,7 @@ from millstream.kernels.runtime.hashing import (
 )
 from millstream.kernels.runtime.interning_text import TextPool, slots_for
 from millstream.kernels.runtime.interning_words import Codec
-from millstream.kernels.runtime.kernel import State
+from millstream.kernels.runtime.kernel import Composed, State
 from millstream.plan.batch import Array, Vector
 
 
@@ -119,13 +119,14 @@ class IdTable:
         index_keys(self.table, frozen(self.is_live()))
 
 
-class Interner:
+class Interner(Composed):
     """Mutable. Ids for rows of values of the given types; `extra` as in `IdTable`."""
 
     def __init__(self, types: Sequence[Type], extra: int = 0) -> None:
         self.pool = TextPool()
         self.codec = Codec(types, self.pool)
         self.table = IdTable(self.codec.width, extra)
+        self.parts = {"table": self.table, "pool": self.pool}
 
     @property
     def size(self) -> int:
@@ -150,28 +151,5 @@ class Interner:
         """Give back ids, each of them once; they may be given to other rows."""
         if len(ids):
             self.table.release(ids)
-            if self.codec.text_columns and self.pool.wants_sweep():
-                self.sweep()
-
-    def sweep(self) -> None:
-        """Free the texts that no live row uses."""
-        marks = self.pool.marks()
-        self.codec.mark(self.table.records[: self.bound], marks)
-        self.pool.sweep(marks)
-
-    def snapshot(self) -> State:
-        return named("table.", self.table.snapshot()) | named("pool.", self.pool.snapshot())
-
-    def restore(self, state: State) -> None:
-        self.table.restore(part(state, "table."))
-        self.pool.restore(part(state, "pool."))
-
-
-def part(state: State, prefix: str) -> State:
-    """The entries of a state whose names have a prefix, without it."""
-    return {k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)}
-
-
-def named(prefix: str, state: State) -> State:
-    """The opposite of `part`."""
-    return {prefix + k: v for k, v in state.items()}
+            if self.codec.wants_sweep():
+                self.codec.sweep(self.table.records[: self.bound])

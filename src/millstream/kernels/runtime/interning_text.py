@@ -80,10 +80,10 @@ class TextPool:
             unknown = np.full(len(dictionary), UNKNOWN, np.int64)
             self._known = (dictionary, identity, unknown)
         codes = self._known[2]
-        found = np.empty(min(len(dictionary), len(indices)), np.int64)
-        found = found[: find_first_uses(indices, codes, found)]
-        if len(found):
-            codes[found] = self._intern(dictionary.take(pa.array(found)))
+        entries = np.empty(min(len(dictionary), len(indices)), np.int64)
+        entries = entries[: find_first_uses(indices, codes, entries)]
+        if len(entries):
+            codes[entries] = self._intern(dictionary.take(pa.array(entries)))
         return codes
 
     def _intern(self, values: Any) -> Array:

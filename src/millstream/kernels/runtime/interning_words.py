@@ -73,10 +73,15 @@ class Codec:
             return Vector(type_, numbers_of(taken), valid)
         return Vector(type_, taken.astype(DTYPES[type_.kind]), valid)
 
-    def mark(self, words: Array, marks: Array) -> None:
-        """Mark the codes of texts that words use; dead rows must be all zero."""
+    def wants_sweep(self) -> bool:
+        return bool(self.text_columns) and self.pool.wants_sweep()
+
+    def sweep(self, words: Array) -> None:
+        """Free the texts that none of all rows uses; those that are dead must be all zero."""
+        marks = self.pool.marks()
         for column in self.text_columns:
             mark_codes(words, column, marks)
+        self.pool.sweep(marks)
 
 
 def _has_null(codes: Array) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -44,7 +45,34 @@ class Kernel(Protocol):
         ...
 
 
-class Termless:
+class Part(Protocol):
+    """Something with a state of its own."""
+
+    def snapshot(self) -> State: ...
+
+    def restore(self, state: State) -> None: ...
+
+
+class Composed:
+    """The base of what has parts: its state is theirs, each under the name of its part."""
+
+    parts: Mapping[str, Part] = {}
+
+    def snapshot(self) -> State:
+        return {
+            f"{name}.{key}": value
+            for name, part in self.parts.items()
+            for key, value in part.snapshot().items()
+        }
+
+    def restore(self, state: State) -> None:
+        for name, part in self.parts.items():
+            start = f"{name}."
+            of_part = {k.removeprefix(start): v for k, v in state.items() if k.startswith(start)}
+            part.restore(of_part)
+
+
+class Termless(Composed):
     """The base of kernels that compute no terms, so that nothing can go wrong in them."""
 
     def faults(self) -> dict[str, int]:

@@ -73,39 +73,41 @@ class Fifo:
         self.push(restored_batch(self.type, state))
 
 
-def stored_batch(batch: Batch) -> State:
-    """The times and columns of a batch as plain arrays."""
-    state: State = {"time": batch.time.copy()}
+def stored_batch(batch: Batch, prefix: str = "") -> State:
+    """The times and columns of a batch as plain arrays, under names with a prefix."""
+    state: State = {f"{prefix}time": batch.time.copy()}
     for number, vector in enumerate(batch.columns):
-        state |= {f"{number}.{k}": v for k, v in _stored_vector(vector).items()}
+        state |= stored_vector(f"{prefix}{number}.", vector)
     return state
 
 
-def restored_batch(type_: QueueType, state: State) -> Batch:
-    time = np.array(state["time"], np.int64)
+def restored_batch(type_: QueueType, state: State, prefix: str = "") -> Batch:
+    time = np.array(state[f"{prefix}time"], np.int64)
     columns = tuple(
-        _restored_vector(f.type, state, f"{number}.") for number, f in enumerate(type_.schema)
+        restored_vector(f.type, state, f"{prefix}{n}.") for n, f in enumerate(type_.schema)
     )
     return Batch(type_, time, columns)
 
 
-def _stored_vector(vector: Vector) -> State:
+def stored_vector(prefix: str, vector: Vector) -> State:
     """Equal vectors are stored equally, whatever is under their nulls."""
     if not vector.is_text:
-        if vector.valid is None or vector.valid.all():
-            return {"values": vector.values.copy(), "valid": np.zeros(0, np.bool_)}
-        nothing = vector.values.dtype.type(0)
-        values = np.where(vector.valid, vector.values, nothing)
-        return {"values": values, "valid": vector.valid.copy()}
+        values, valid = vector.values.copy(), np.zeros(0, np.bool_)
+        if vector.valid is not None and not vector.valid.all():
+            values, valid = (
+                np.where(vector.valid, values, values.dtype.type(0)),
+                vector.valid.copy(),
+            )
+        return {f"{prefix}values": values, f"{prefix}valid": valid}
     offsets, data, valid = text_column(vector.to_arrow())
     return {
-        "offsets": offsets - offsets[0],
-        "data": data[offsets[0] : offsets[-1]].copy(),
-        "valid": valid.copy(),
+        f"{prefix}offsets": offsets - offsets[0],
+        f"{prefix}data": data[offsets[0] : offsets[-1]].copy(),
+        f"{prefix}valid": valid.copy(),
     }
 
 
-def _restored_vector(type_: Type, state: State, prefix: str) -> Vector:
+def restored_vector(type_: Type, state: State, prefix: str) -> Vector:
     valid: Array = np.array(state[prefix + "valid"], np.bool_)
     if prefix + "offsets" in state:
         offsets = np.array(state[prefix + "offsets"], np.int32)

@@ -233,7 +233,7 @@ def intern_texts(column: TextColumn, hashes: Array, start: int, codes: Array, te
 
 
 @tight
-def find_first_uses(indices: Array, codes: Array, found: Array) -> int:
+def find_first_uses(indices: Array, codes: Array, entries: Array) -> int:
     """The entries of a dictionary that are used and have no code yet, in order of use.
 
     Such entries have the code UNKNOWN. So texts get codes in the order in which rows
@@ -243,7 +243,7 @@ def find_first_uses(indices: Array, codes: Array, found: Array) -> int:
     for i in range(indices.size):
         if indices[i] >= 0 and codes[indices[i]] == UNKNOWN:
             codes[indices[i]] = _FOUND
-            found[count] = indices[i]
+            entries[count] = indices[i]
             count += 1
     return count
 

@@ -16,6 +16,7 @@ from millstream.kernels.sheets.operands import (
     Operand,
     Texts,
     pair,
+    refuse_if,
     written_number,
 )
 from millstream.kernels.sheets.windows import Group
@@ -34,6 +35,8 @@ _SPREADS = {
 
 
 class Surroundings(Protocol):
+    """What formulas refer to: cells of the path, constants, windows."""
+
     lines: Lines
     texts: Texts
 
@@ -74,8 +77,8 @@ class Seen:
 
     @property
     def error(self) -> str:
-        found = f"error_in(row, pool, {self.place}, {self.column})"
-        return f"({found} if row[{self.counts} + {ERRORS}] != 0 else 0)"
+        call = f"error_in(row, pool, {self.place}, {self.column})"
+        return f"({call} if row[{self.counts} + {ERRORS}] != 0 else 0)"
 
     @property
     def tree(self) -> str:
@@ -98,22 +101,21 @@ class Aggregates:
             return self._products([self.seen(n) for n in windows])
         if function in CRITERIA:
             return self.criteria.call(function, arguments)
-        if len(windows) > 1:
-            raise NotCompiled(f"{function} of several windows")
+        refuse_if(len(windows) > 1, f"{function} of several windows")
         window = self.seen(windows[0])
         if function == "INDEX" and arguments[0] is windows[0] and len(others) == 1:
             return self._index(window, others[0])
         if function == "MATCH" and len(arguments) > 1 and arguments[1] is windows[0]:
             return self._match(window, others)
-        found = _SIMPLE.get(function)
+        simple = _SIMPLE.get(function)
         if function == "COUNTA" and not others:
             return self.made(
                 f"float(window_given(row, G{window.group.number}, {window.counts})), 0"
             )
         if window.source.kind is not NUMBER:
             raise NotCompiled(f"{function} of a window that does not hold numbers")
-        if found is not None and not others:
-            return self.made(found(window))
+        if simple is not None and not others:
+            return self.made(simple(window))
         if function in _SPREADS and not others:
             return self._spread(window, *_SPREADS[function])
         if function in ("RANK", "RANK.EQ") and arguments[1] is windows[0]:
@@ -143,10 +145,9 @@ class Aggregates:
         return Operand(NUMBER, value, status, may_be_empty=False)
 
     def _number(self, node: Node) -> Operand:
-        found = self.operand(node)
-        if found.kind is TEXT:
-            raise NotCompiled("a text where a number is wanted")
-        return found
+        operand = self.operand(node)
+        refuse_if(operand.kind is TEXT, "a text where a number is wanted")
+        return operand
 
     # --- one by one ---
 
@@ -182,8 +183,8 @@ class Aggregates:
 
     def _few(self, node: Node) -> int:
         """A written number of values that is small; otherwise zero."""
-        found = self.criteria.constant_number(node)
-        return math.ceil(found) if found is not None and 1.0 <= found <= MOST else 0
+        number = self.criteria.constant_number(node)
+        return math.ceil(number) if number is not None and 1.0 <= number <= MOST else 0
 
     def _tops_of(self, window: Seen, node: Node) -> str | None:
         """The queues in which LARGE or SMALL has found what is looked for in the same window."""

@@ -16,14 +16,12 @@ from numba import types
 from numba.extending import intrinsic
 
 from millstream.compiled import inlined, lent
+from millstream.kernels.sheets.operands import FIRST_ERROR
 from millstream.plan.batch import Array
 from millstream.values.excel import rounding
 
-#: Statuses. ZERO is the number 0 in a cell of texts or booleans, shown for an empty one.
-OK, ABSENT, EMPTY, ZERO = 0, 1, 2, 3
 #: Errors, in the order of `formulas.values.ERRORS`.
-FIRST_ERROR = 10
-NULL, DIV0, VALUE, REF, NAME, NUM, NA = range(10, 17)
+NULL, DIV0, VALUE, REF, NAME, NUM, NA = range(FIRST_ERROR, FIRST_ERROR + 7)
 
 _round_scaled: Any = inlined(rounding.round_scaled)
 _cut_scaled: Any = inlined(rounding.cut_scaled)

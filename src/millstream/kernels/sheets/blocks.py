@@ -16,8 +16,8 @@ from millstream.values.excel.kinds import Kind
 
 #: How many tuples are computed at once: what they read and write stays in the nearest cache.
 BLOCK = 512
-#: How a value is taken out of the numbers of a block.
-_WRITTEN = {Kind.NUMBER: "{v}", Kind.TEXT: "np.int32({v})", Kind.BOOLEAN: "{v} != 0.0"}
+#: How a number is written into a column of an output.
+WRITTEN = {Kind.NUMBER: "{v}", Kind.TEXT: "np.int32({v})", Kind.BOOLEAN: "{v} != 0.0"}
 
 
 class BlockPath(PlainPath):
@@ -81,7 +81,9 @@ def block_path(whole: Compilation) -> BlockPath | None:
     except NotCompiled:
         return None
     is_every = len(block.sent) == len(whole.sheet.outputs)
-    is_sure = all(tick == "True" and all(o.is_sure for o in found) for _, tick, found in block.sent)
+    is_sure = all(
+        tick == "True" and all(o.is_sure for o in operands) for _, tick, operands in block.sent
+    )
     return block if is_every and is_sure else None
 
 
@@ -138,8 +140,8 @@ def _views(block: BlockPath) -> list[str]:
 def _tuple_lines(block: BlockPath) -> list[str]:
     sent = [
         f"{block.numbers(f'y{output}_{place}')} = {operand.value}"
-        for output, _, found in block.sent
-        for place, operand in enumerate(found)
+        for output, _, operands in block.sent
+        for place, operand in enumerate(operands)
     ]
     return [*block.loads, *block.lines.lines, *block.stores(), *sent]
 
@@ -150,7 +152,7 @@ def _taken(block: BlockPath, kinds: list[list[Kind]]) -> list[str]:
     for n, columns in enumerate(kinds):
         lines.append(f"begin = np.int64(n{n})")
         for place, kind in enumerate(columns):
-            value = _WRITTEN[kind].format(v=block.numbers(f"y{n}_{place}"))
+            value = WRITTEN[kind].format(v=block.numbers(f"y{n}_{place}"))
             lines += [f"z = o{n}_{place}[begin : begin + count]",
                       "for i in range(np.uint64(count)):", f"    z[i] = {value}"]  # fmt: skip
         lines.append(f"n{n} += np.uint64(count)")

@@ -161,8 +161,8 @@ class KeyIds:
             self.integers = np.concatenate([self.integers, more])
             return self.learnt(values)
         if count:
-            found = missing[:count]
-            self.integers[found] = self._ids(Vector(INTEGER, found))
+            unknown = missing[:count]
+            self.integers[unknown] = self._ids(Vector(INTEGER, unknown))
         return [values, self.integers]
 
     def _themselves(self, ids: Array) -> list[Array]:

@@ -13,8 +13,8 @@ from millstream.calculus.types import Kind as ColumnKind
 from millstream.calculus.types import QueueType, Type
 from millstream.kernels.loop.cache import compiled
 from millstream.kernels.runtime.hashing import FREE, TOP, frozen, padded
-from millstream.kernels.runtime.interning import Interner, named, part
-from millstream.kernels.runtime.kernel import Round, State
+from millstream.kernels.runtime.interning import Interner
+from millstream.kernels.runtime.kernel import Composed, Round, State
 from millstream.kernels.sheets.blocks import block_size
 from millstream.kernels.sheets.columns import (
     KeyIds,
@@ -50,7 +50,7 @@ _DTYPES: dict[Kind, Any] = {
 }  # fmt: skip
 
 
-class CompiledSheetKernel:
+class CompiledSheetKernel(Composed):
     """Mutable: the cells, windows and texts of all keys as arrays."""
 
     def __init__(
@@ -67,6 +67,7 @@ class CompiledSheetKernel:
         key_types = [input_types[0].schema[function.keys[0]]] if function.keys else []
         self.keys = Interner(key_types)
         self.key_ids = KeyIds(self.keys)
+        self.parts = {"keys": self.keys, "texts": self.texts}
         self.zeros = Zeros()
         #: The statuses of what leaves, for each column; zero, except while a batch is made.
         self.statuses = [[Zeros() for _ in kinds] for kinds in self.kinds]
@@ -93,9 +94,9 @@ class CompiledSheetKernel:
             return np.zeros(0), np.zeros(0, np.int64)
         values, statuses = self.whole.memory.arrays()
         for address, value in self.whole.constants.items():
-            found = constant(value, self.texts.texts)
+            operand = constant(value, self.texts.texts)
             place = self.whole.memory.place(address)
-            values[place], statuses[place] = float(found.value), int(found.status)
+            values[place], statuses[place] = float(operand.value), int(operand.status)
         return values, statuses
 
     # --- a round ---
@@ -178,8 +179,8 @@ class CompiledSheetKernel:
         The numbers of those that are known are known to stay.
         """
         lazy = [n + 1 for n, c in enumerate(columns[1:]) if c is self.key_ids.integers]
-        found = [self.key_ids.learnt(columns[n - 1]) for n in lazy]
-        for n, (codes, numbers) in zip(lazy, found, strict=True):
+        learnt = [self.key_ids.learnt(columns[n - 1]) for n in lazy]
+        for n, (codes, numbers) in zip(lazy, learnt, strict=True):
             # The table may have moved to a larger one since.
             table = numbers if numbers is self.key_ids.themselves else self.key_ids.integers
             read[n - 1], read[n] = frozen(codes), frozen(table)
@@ -191,8 +192,8 @@ class CompiledSheetKernel:
         keys = np.zeros(len(time), np.int64)
         if self.function.keys:
             keys_of = [b.column(k) for b, k in zip(inputs, self.function.keys, strict=True)]
-            found = [self.key_ids.of(n, key) for n, key in enumerate(keys_of)]
-            keys = merged([numbers.take(codes) for codes, numbers in found], which, place)
+            ids = [self.key_ids.of(n, key) for n, key in enumerate(keys_of)]
+            keys = merged([numbers.take(codes) for codes, numbers in ids], which, place)
         ranks = merged([b.rank for b in inputs], which, place) if is_ranked else _NOTHING
         latest = np.full(self.keys.bound if self.function.keys else 1, -1, np.int64)
         places, first = np.empty(len(time) * len(inputs), np.int64), np.empty(len(time), np.int64)
@@ -222,14 +223,14 @@ class CompiledSheetKernel:
 
     def _firsts(self) -> dict[int, float]:
         """What PRE gives at first is there from the start."""
-        found = {}
+        firsts = {}
         for address, slot in self.whole.slots.previous.items():
             rule = self.whole.by_address[address].rule
             assert isinstance(rule, Previous)
             first = constant(rule.initial, self.texts.texts)
             if first.is_sure:
-                found[slot] = float(first.value)
-        return found
+                firsts[slot] = float(first.value)
+        return firsts
 
     def _grow(self) -> None:
         """The loop has stopped for want of room: for windows, or for wide sums."""
@@ -337,11 +338,10 @@ class CompiledSheetKernel:
         rows = self.K[:size].copy()
         pool, used = self._compacted(rows, self._live())
         limbs, free, counters = self.wides
-        return {
+        return super().snapshot() | {
             "rows": rows, "limbs": limbs.copy(), "free": free.copy(),
             "counters": counters.copy(), "pool": pool, "used": used,
-            "counted": dict(self.counted), **named("keys.", self.keys.snapshot()),
-            **named("texts.", self.texts.snapshot()),
+            "counted": dict(self.counted),
         }  # fmt: skip
 
     def restore(self, state: State) -> None:
@@ -349,11 +349,10 @@ class CompiledSheetKernel:
         self.K = np.array(state["rows"], np.int64).reshape(-1, self.K.shape[1])
         self.wides = tuple(np.array(state[n], np.int64) for n in ("limbs", "free", "counters"))  # type: ignore[assignment]
         self.pool, self.used = (np.array(state[n], np.int64) for n in ("pool", "used"))
-        self.texts.restore(part(state, "texts."))
+        super().restore(state)
         self.kept_texts = len(self.texts)
         self.key_ids.forget()
         self.counted = Counter(state["counted"])
-        self.keys.restore(part(state, "keys."))
 
     def faults(self) -> dict[str, int]:
         return dict(self.counted)

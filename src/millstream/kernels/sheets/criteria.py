@@ -16,6 +16,7 @@ from millstream.kernels.sheets.operands import (
     NotCompiled,
     Operand,
     pair,
+    refuse_if,
     written_number,
 )
 from millstream.kernels.sheets.windows import Condition, Conditions, Scan
@@ -78,8 +79,8 @@ class Criteria:
         criteria = list(zip(windows, rest[1::2], strict=True))
         name = function.removesuffix("S").removesuffix("IF")
         if all(self.is_constant(node) for _, node in criteria):
-            found = (Condition(w.column, self._test(w, self._fixed(n))) for w, n in criteria)
-            return self._constant(name, summed, tuple(dict.fromkeys(found)))
+            conditions = (Condition(w.column, self._test(w, self._fixed(n))) for w, n in criteria)
+            return self._constant(name, summed, tuple(dict.fromkeys(conditions)))
         return self._computed(name, summed, criteria)
 
     # --- criteria that do not change ---
@@ -99,8 +100,8 @@ class Criteria:
 
     def constant_number(self, node: Node) -> float | None:
         """A number that never changes, written there or in a cell."""
-        found = self._fixed(node) if self.is_constant(node) else None
-        return found if type(found) is float else None
+        value = self._fixed(node) if self.is_constant(node) else None
+        return value if type(value) is float else None
 
     def _fixed(self, node: Node) -> Scalar:
         """The value of a constant, as it is."""
@@ -113,8 +114,8 @@ class Criteria:
                 return self.around.fixed((sheet, row, column))
             case Binary("&", left, right):
                 sides = self._fixed(left), self._fixed(right)
-                found = next((s for s in sides if type(s) is ErrorValue), None)
-                return "".join(map(to_text, sides)) if found is None else found
+                error = next((s for s in sides if type(s) is ErrorValue), None)
+                return "".join(map(to_text, sides)) if error is None else error
             case _:
                 return written_number(node)
 
@@ -152,17 +153,16 @@ class Criteria:
         """A criterion as an expression of a value and its status: see `gather.criterion`."""
         if type(value) is not str:
             return self._equals(window, 0.0 if value is None else value)
-        found = _CRITERION.fullmatch(value)
-        assert found is not None
-        operator, rest = found[1] or "", found[2]
+        match = _CRITERION.fullmatch(value)
+        assert match is not None
+        operator, rest = match[1] or "", match[2]
         if operator in ("", "=", "<>"):
             test = self._meets(window, operator, rest)
             return f"not ({test})" if operator == "<>" else test
         wanted = typed(rest)
         if type(wanted) is float and window.source.kind is NUMBER:
             return "{s} == 0 and " + _ORDERS[operator].format(c=repr(wanted), **_NAMES)
-        if rest and window.source.kind is not NUMBER:
-            raise NotCompiled(f"the criterion {value!r}")
+        refuse_if(rest and window.source.kind is not NUMBER, f"the criterion {value!r}")
         return "False"
 
     def _meets(self, window: Seen, operator: str, text: str) -> str:
@@ -174,16 +174,14 @@ class Criteria:
             return self._equals(window, wanted)
         if window.source.kind is not TEXT:
             return "False"
-        if has_wildcards(text):
-            raise NotCompiled(f"the criterion {text!r}")
+        refuse_if(has_wildcards(text), f"the criterion {text!r}")
         code = self.around.texts.number(text)
         return f"{{s}} == 0 and folded[np.int64({{v}})] == folded[{code}]"
 
     def _equals(self, window: Seen, wanted: Scalar) -> str:
         """A number, a boolean or an error."""
         if type(wanted) is ErrorValue:
-            if wanted not in ERRORS:
-                raise NotCompiled(f"the error {wanted}")
+            refuse_if(wanted not in ERRORS, f"the error {wanted}")
             return f"{{s}} == {FIRST_ERROR + ERRORS.index(wanted)}"
         if type(wanted) is bool:
             is_one = window.source.kind is BOOLEAN
@@ -216,9 +214,9 @@ class Criteria:
             names = ", ".join(f"{part}{len(given)}" for part in ("e", "l", "h", "n"))
             given.append(bounds)
             conditions.append(Condition(window.column, f"is_met({{s}}, {{v}}, {names})"))
-        found = summed.group.scan(Scan(name, tuple(conditions), summed.column, len(given)))
+        scan = summed.group.scan(Scan(name, tuple(conditions), summed.column, len(given)))
         head = "row, floats, pool, numbers, wides, folded"
-        return self.aggregates.made(f"{found}({', '.join([head, *given])})")
+        return self.aggregates.made(f"{scan}({', '.join([head, *given])})")
 
     def _bounds(self, window: Seen, node: Node) -> str:
         """The names of what is known of a criterion before any value is seen."""
@@ -230,11 +228,11 @@ class Criteria:
         if isinstance(wanted, Binary) and wanted.operator == "&" and self.is_constant(wanted.left):
             is_joined = True
             operator, wanted = self._fixed(wanted.left), wanted.right
-        found = self.aggregates.operand(wanted)
-        is_number = found.kind is NUMBER and window.source.kind is NUMBER
+        operand = self.aggregates.operand(wanted)
+        is_number = operand.kind is NUMBER and window.source.kind is NUMBER
         if not is_number or type(operator) is not str or operator not in _KINDS:
             raise NotCompiled("a criterion of this kind that is computed")
         names = ", ".join(f"{part}{self.lines.fresh()[0]}" for part in ("e", "l", "h", "n"))
         kind = _KINDS[operator] if is_joined else ITSELF
-        self.lines.add(f"{names} = criterion_bounds({kind}, {', '.join(pair(found))})")
+        self.lines.add(f"{names} = criterion_bounds({kind}, {', '.join(pair(operand))})")
         return names

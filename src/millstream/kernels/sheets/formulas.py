@@ -8,24 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Protocol
 
 from millstream.calculus.sheets import Address
-from millstream.kernels.sheets.aggregates import Aggregates
+from millstream.kernels.sheets.aggregates import Aggregates, Surroundings
 from millstream.kernels.sheets.operands import (
     EMPTY,
     FIRST_ERROR,
     OK,
     ZERO,
-    Lines,
     NotCompiled,
     Operand,
-    Texts,
     constant,
     pair,
+    refuse_if,
     written_number,
 )
-from millstream.kernels.sheets.windows import Group as WindowGroup
 from millstream.values.excel.kinds import Kind
 from millstream.values.excel.syntax import (
     Binary,
@@ -38,7 +35,6 @@ from millstream.values.excel.syntax import (
     Unary,
     WindowOf,
 )
-from millstream.values.excel.values import Scalar
 
 NUMBER, TEXT, BOOLEAN = Kind.NUMBER, Kind.TEXT, Kind.BOOLEAN
 _DIV0, _VALUE, _REF, _NA = FIRST_ERROR + 1, FIRST_ERROR + 2, FIRST_ERROR + 3, FIRST_ERROR + 6
@@ -58,23 +54,6 @@ _ROUNDINGS = {name: f"{_TWO_NUMBERS[name]}_at" for name in ("ROUND", "ROUNDUP", 
 _MAY_GIVE_REFERENCES = frozenset({"IF", "IFERROR", "IFNA", "INDEX"})
 #: Ranges with more cells are not written out.
 MAX_RANGE = 2_000
-
-
-class Surroundings(Protocol):
-    """What formulas refer to: cells of the path, constants, windows."""
-
-    lines: Lines
-    texts: Texts
-
-    def cell(self, address: Address) -> Operand | None:
-        """A cell that changes, or None for a constant."""
-        ...
-
-    def fixed(self, address: Address) -> Scalar: ...
-
-    def formula(self, address: Address) -> Node | None: ...
-
-    def window(self, address: Address) -> tuple[WindowGroup, int, Operand]: ...
 
 
 class Formulas:
@@ -126,9 +105,9 @@ class Formulas:
                 raise NotCompiled(f"{type(node).__name__} in a formula")
 
     def _cell(self, address: Address) -> Operand:
-        found = self.around.cell(address)
-        if found is not None:
-            return replace(found, is_reference=True)
+        operand = self.around.cell(address)
+        if operand is not None:
+            return replace(operand, is_reference=True)
         fixed = constant(self.around.fixed(address), self.around.texts)
         return replace(fixed, is_reference=True)
 
@@ -136,8 +115,7 @@ class Formulas:
 
     def number(self, operand: Operand) -> Operand:
         """An operand where a number is wanted."""
-        if operand.kind is TEXT:
-            raise NotCompiled("a text where a number is wanted")
+        refuse_if(operand.kind is TEXT, "a text where a number is wanted")
         return operand
 
     def _unary(self, operator: str, inner: Node) -> Operand:
@@ -163,8 +141,7 @@ class Formulas:
         kind = b.kind if a.is_left_out else a.kind
         if not (a.is_left_out or b.is_left_out) and a.kind is not b.kind:
             raise NotCompiled("a comparison of different kinds")
-        if kind is TEXT and operator not in ("=", "<>"):
-            raise NotCompiled("an order of texts")
+        refuse_if(kind is TEXT and operator not in ("=", "<>"), "an order of texts")
         if kind is not NUMBER:
             self._no_zero(a, b)
         return self.compared(kind, operator, a, b)
@@ -249,8 +226,7 @@ class Formulas:
     def _common(self, a: Operand, b: Operand) -> Kind:
         if a.is_left_out or b.is_left_out:
             return b.kind if a.is_left_out else a.kind
-        if a.kind is not b.kind:
-            raise NotCompiled(f"a value that is {a.kind.value} or {b.kind.value}")
+        refuse_if(a.kind is not b.kind, f"a value that is {a.kind.value} or {b.kind.value}")
         return a.kind
 
     def if_error(self, arguments: tuple[Node, ...]) -> Operand:
@@ -278,8 +254,7 @@ class Formulas:
     def length(self, arguments: tuple[Node, ...]) -> Operand:
         """LEN of a text, looked up by its number in the dictionary."""
         operand = self.operand(arguments[0])
-        if operand.kind is not TEXT:
-            raise NotCompiled("LEN of what is no text")
+        refuse_if(operand.kind is not TEXT, "LEN of what is no text")
         self._no_zero(operand)
         value, status = self.lines.fresh()
         self.lines.add(f"{value} = float(lengths[int({operand.value})])")
@@ -302,8 +277,7 @@ class Formulas:
             operand = self.operand(inner)
             if isinstance(inner, Call) and inner.function in _MAY_GIVE_REFERENCES:
                 # An empty cell behind IF is passed over like any other; here it is a zero.
-                if not operand.is_sure:
-                    raise NotCompiled(f"{inner.function} inside an aggregate")
+                refuse_if(not operand.is_sure, f"{inner.function} inside an aggregate")
             yield operand
 
     def _fold(self, function: str, arguments: tuple[Node, ...]) -> Operand:
@@ -334,8 +308,7 @@ class Formulas:
             else:
                 self.lines.add(f"{count} += 1")
             return
-        if operand.kind is TEXT and not operand.is_reference:
-            raise NotCompiled(f"a text in {function}")
+        refuse_if(operand.kind is TEXT and not operand.is_reference, f"a text in {function}")
         is_counted = self._is_counted(function, operand)
         if function != "COUNT":
             self.lines.add(f"if {operand.status} >= {FIRST_ERROR}:")
@@ -359,8 +332,7 @@ class Formulas:
     def sum_of_products(self, arguments: tuple[Node, ...]) -> Operand:
         columns = [list(self._values((n,))) for n in arguments]
         shapes = {shape_of(n) for n in arguments}
-        if len(shapes) > 1:
-            raise NotCompiled("SUMPRODUCT of other shapes")
+        refuse_if(len(shapes) > 1, "SUMPRODUCT of other shapes")
         if not all(isinstance(n, (Range, Cell)) for n in arguments):
             raise NotCompiled("SUMPRODUCT of formulas")
         total, status = self.lines.fresh()
@@ -430,8 +402,7 @@ class Formulas:
 
     def match(self, arguments: tuple[Node, ...]) -> Operand:
         wanted = self.operand(arguments[0])
-        if wanted.kind is not NUMBER:
-            raise NotCompiled("MATCH of texts")
+        refuse_if(wanted.kind is not NUMBER, "MATCH of texts")
         line = [v for row in self._numbers_in(arguments[1]) for v in row]
         mode = arguments[2] if len(arguments) > 2 else Literal(1.0)
         value = mode.value if isinstance(mode, Literal) else None
@@ -442,8 +413,7 @@ class Formulas:
 
     def index(self, arguments: tuple[Node, ...]) -> Operand:
         rows = self._numbers_in(arguments[0])
-        if len(arguments) != 2 or min(len(rows), len(rows[0])) > 1:
-            raise NotCompiled("INDEX of a table")
+        refuse_if(len(arguments) != 2 or min(len(rows), len(rows[0])) > 1, "INDEX of a table")
         line = tuple(v for row in rows for v in row)
         place = self.number(self.operand(arguments[1]))
         value, status = self.lines.fresh()
@@ -469,8 +439,7 @@ class Formulas:
 def addresses(node: Range) -> list[Address]:
     height = node.last.row - node.first.row + 1
     width = node.last.column - node.first.column + 1
-    if height * width > MAX_RANGE:
-        raise NotCompiled("a range of more than 2,000 cells")
+    refuse_if(height * width > MAX_RANGE, "a range of more than 2,000 cells")
     return [
         (node.sheet, row, column)
         for row in range(node.first.row, node.last.row + 1)

@@ -49,8 +49,8 @@ def generated(function: Sheet, input_types: tuple[QueueType, ...]) -> Generated:
     return Generated(whole, kinds, loop, source, columns, are_whole, tuple(texts.texts))
 
 
-def _check_outputs(whole: Compilation, found: list[list[Kind]]) -> None:
-    for columns, kinds in zip(whole.sheet.outputs, found, strict=True):
+def _check_outputs(whole: Compilation, all_kinds: list[list[Kind]]) -> None:
+    for columns, kinds in zip(whole.sheet.outputs, all_kinds, strict=True):
         for column, kind in zip(columns, kinds, strict=True):
             fixed = column.address not in whole.by_address
             is_nothing = fixed and whole.fixed(column.address) is None

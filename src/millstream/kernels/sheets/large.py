@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from millstream.calculus.sheets import Address, Computed, SheetCell, Windows
-from millstream.kernels.sheets.operands import EMPTY, NotCompiled
+from millstream.kernels.sheets.operands import EMPTY, refuse_if
 from millstream.plan.batch import Array
 from millstream.values.excel.syntax import (
     Cell,
@@ -50,13 +50,12 @@ class Memory:
         for sheet, row, column in addresses:
             low, high = spans.get((sheet, column), (row, row))
             spans[sheet, column] = (min(low, row), max(high, row))
-        found = cls()
+        memory = cls()
         for key, (low, high) in spans.items():
-            found.starts[key] = found.size - low
-            found.size += high - low + 1
-        if found.size > _MAX_MEMORY:
-            raise NotCompiled("its cells lie too far apart")
-        return found
+            memory.starts[key] = memory.size - low
+            memory.size += high - low + 1
+        refuse_if(memory.size > _MAX_MEMORY, "its cells lie too far apart")
+        return memory
 
     def arrays(self) -> tuple[Array, Array]:
         """Values and statuses; nothing is there yet."""
@@ -121,8 +120,8 @@ def _bundles(segment: list[SheetCell]) -> list[Bundle]:
         if len(run) >= _LEAST_RUN:
             sheet, row, _ = cell.address
             columns.setdefault((sheet, row, len(run)), []).append(run)
-    found = (_bundle(runs) for runs in columns.values())
-    return [b for b in found if b is not None]
+    bundles = (_bundle(runs) for runs in columns.values())
+    return [b for b in bundles if b is not None]
 
 
 def _can_repeat(cell: SheetCell) -> bool:
@@ -196,8 +195,8 @@ def _sorted(segment: list[SheetCell], bundles: list[Bundle]) -> list[Step] | Non
     needs: list[set[int]] = []
     for number, step in enumerate(steps):
         cells = step.cells if isinstance(step, Bundle) else (step,)
-        found = {owner[a] for c in cells for a in c.needs if a in owner}
-        needs.append(found - {number})
+        needed = {owner[a] for c in cells for a in c.needs if a in owner}
+        needs.append(needed - {number})
     return _by_need(steps, needs)
 
 
@@ -235,17 +234,17 @@ def moving(node: Node) -> Node:
 def offsets(cell: SheetCell) -> list[tuple[Address, int]]:
     """The references of a formula that move with its row, and how many rows lie between."""
     assert isinstance(cell.rule, Computed)
-    found: list[tuple[Address, int]] = []
+    movable: list[tuple[Address, int]] = []
 
     def look(node: Node) -> None:
         match node:
             case Cell(sheet, row, column, False, _):
-                found.append(((sheet, row, column), row - cell.address[1]))
+                movable.append(((sheet, row, column), row - cell.address[1]))
             case Range(first, last):
                 rows = range(first.row, last.row + 1)
                 columns = range(first.column, last.column + 1)
                 if not first.row_fixed:
-                    found.extend(
+                    movable.extend(
                         ((first.sheet, r, c), r - cell.address[1]) for r in rows for c in columns
                     )
             case _:
@@ -253,14 +252,14 @@ def offsets(cell: SheetCell) -> list[tuple[Address, int]]:
                     look(child)
 
     look(cell.rule.formula)
-    return found
+    return movable
 
 
 def pieces(blocks: list[list[str]]) -> list[list[str]]:
     """Blocks of statements put together to functions of a fair size."""
-    found: list[list[str]] = []
+    functions: list[list[str]] = []
     for block in blocks:
-        if not found or len(found[-1]) + len(block) > _PIECE:
-            found.append([])
-        found[-1].extend(block)
-    return found
+        if not functions or len(functions[-1]) + len(block) > _PIECE:
+            functions.append([])
+        functions[-1].extend(block)
+    return functions

@@ -8,12 +8,18 @@ from millstream.values.excel.kinds import Kind
 from millstream.values.excel.syntax import Group, Literal, Node, Unary
 from millstream.values.excel.values import ERRORS, ErrorValue, Scalar
 
-#: As `scalar_sheet` has them.
+#: Statuses. ZERO is the number 0 in a cell of texts or booleans, shown for an empty one.
 OK, ABSENT, EMPTY, ZERO, FIRST_ERROR = 0, 1, 2, 3, 10
 
 
 class NotCompiled(Exception):
     """A sheet does something that has no compiled form; the message says what."""
+
+
+def refuse_if(is_so: object, what: str) -> None:
+    """What is so has no compiled form."""
+    if is_so:
+        raise NotCompiled(what)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +53,11 @@ class Texts:
     numbers: dict[str, int] = field(default_factory=lambda: {"": 0})
 
     def number(self, text: str) -> int:
-        found = self.numbers.get(text)
-        if found is None:
-            found = self.numbers[text] = len(self.texts)
+        number = self.numbers.get(text)
+        if number is None:
+            number = self.numbers[text] = len(self.texts)
             self.texts.append(text)
-        return found
+        return number
 
 
 @dataclass
@@ -92,8 +98,8 @@ def written_number(node: Node) -> float | None:
         case Literal(value) if type(value) is float:
             return value
         case Unary("-", operand):
-            found = written_number(operand)
-            return None if found is None else 0.0 - found  # there is no minus zero
+            number = written_number(operand)
+            return None if number is None else 0.0 - number  # there is no minus zero
         case _:
             return None
 
@@ -106,8 +112,7 @@ def constant(value: Scalar, texts: Texts) -> Operand:
     if value is None:
         return Operand(Kind.NUMBER, "0.0", str(EMPTY), is_left_out=True)
     if type(value) is ErrorValue:
-        if value not in ERRORS:
-            raise NotCompiled(f"the error {value}")
+        refuse_if(value not in ERRORS, f"the error {value}")
         status = FIRST_ERROR + ERRORS.index(value)
         return Operand(Kind.NUMBER, "0.0", str(status), is_left_out=True)
     if type(value) is float:

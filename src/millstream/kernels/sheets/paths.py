@@ -26,7 +26,14 @@ from millstream.calculus.types import Kind as ColumnKind
 from millstream.calculus.types import QueueType
 from millstream.kernels.sheets.formulas import Formulas
 from millstream.kernels.sheets.large import Memory, Step, steps_of
-from millstream.kernels.sheets.operands import Lines, NotCompiled, Operand, Texts, constant
+from millstream.kernels.sheets.operands import (
+    Lines,
+    NotCompiled,
+    Operand,
+    Texts,
+    constant,
+    refuse_if,
+)
 from millstream.kernels.sheets.windows import Group, by_level, grouped
 from millstream.values.excel.kinds import Kind
 from millstream.values.excel.syntax import Node
@@ -83,8 +90,7 @@ class Compilation:
     paths: list[Path] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        if len(self.sheet.cells) > MAX_CELLS:
-            raise NotCompiled(f"it has more than {MAX_CELLS:,} cells")
+        refuse_if(len(self.sheet.cells) > MAX_CELLS, f"it has more than {MAX_CELLS:,} cells")
         self.slots = self._no_slots()
         self.constants = dict(self.sheet.constants)
         self.by_address = {c.address: c for c in self.sheet.cells}
@@ -142,11 +148,11 @@ class Compilation:
                 self.kinds[cell.address] = self._kind_of_initial(rule)
         scratch = Path(self, -1)
         for cell in self.cells:
-            found = scratch.typed(cell)
+            operand = scratch.typed(cell)
             if isinstance(cell.rule, Previous):
                 continue
             self.kinds[cell.address] = replace(
-                found, value="", status="?", is_reference=False, is_left_out=False
+                operand, value="", status="?", is_reference=False, is_left_out=False
             )
         for cell in self.cells:
             rule = cell.rule
@@ -158,8 +164,8 @@ class Compilation:
     def _kind_of_initial(self, rule: Previous) -> Operand:
         if rule.initial is None or type(rule.initial) is ErrorValue:
             return Operand(Kind.NUMBER, "", "?")
-        found = constant(rule.initial, self.texts)
-        return Operand(found.kind, "", "?", shows_zero=found.kind is not Kind.NUMBER)
+        initial = constant(rule.initial, self.texts)
+        return Operand(initial.kind, "", "?", shows_zero=initial.kind is not Kind.NUMBER)
 
     def fixed(self, address: Address) -> Scalar:
         return self.constants.get(address)
@@ -190,10 +196,10 @@ class Path:
     def cell(self, address: Address) -> Operand | None:
         if address not in self.whole.by_address:
             return None
-        found = self.locals.get(address)
-        if found is None:
-            found = self.locals[address] = self._loaded(address)
-        return found
+        operand = self.locals.get(address)
+        if operand is None:
+            operand = self.locals[address] = self._loaded(address)
+        return operand
 
     def fixed(self, address: Address) -> Scalar:
         return self.whole.fixed(address)
@@ -223,8 +229,8 @@ class Path:
         return group, column, self.cell_or_constant(source) if known is None else known
 
     def cell_or_constant(self, address: Address) -> Operand:
-        found = self.cell(address)
-        return constant(self.fixed(address), self.texts) if found is None else found
+        operand = self.cell(address)
+        return constant(self.fixed(address), self.texts) if operand is None else operand
 
     # --- kinds ---
 
@@ -233,20 +239,19 @@ class Path:
         match rule:
             case Fed(number, column):
                 kind = self.whole.input_types[number].schema[column].kind
-                found = Operand(_OF_COLUMNS.get(kind, Kind.NUMBER), "0.0", "s")
+                operand = Operand(_OF_COLUMNS.get(kind, Kind.NUMBER), "0.0", "s")
             case Computed(formula, is_array, _):
-                if is_array:
-                    raise NotCompiled("an array formula")
-                found = self.formulas.root(formula)
+                refuse_if(is_array, "an array formula")
+                operand = self.formulas.root(formula)
             case TimeWindow(source, _, _) | CountWindow(source, _, _):
-                found = self.cell_or_constant(source)
+                operand = self.cell_or_constant(source)
             case Selected(source, _):
-                found = self.cell_or_constant(source)
-                found = replace(found, status="s")
+                operand = self.cell_or_constant(source)
+                operand = replace(operand, status="s")
             case Previous():
-                found = replace(self.whole.kinds[cell.address], value="0.0", status="s")
-        self.locals[cell.address] = found
-        return found
+                operand = replace(self.whole.kinds[cell.address], value="0.0", status="s")
+        self.locals[cell.address] = operand
+        return operand
 
     # --- statements ---
 
@@ -273,8 +278,8 @@ class Path:
         for number, columns in enumerate(self.whole.sheet.outputs):
             tick = self._any(tuple(c.address for c in columns))
             if tick:
-                found = [self.cell_or_constant(c.address) for c in columns]
-                self.sent.append((number, tick, found))
+                operands = [self.cell_or_constant(c.address) for c in columns]
+                self.sent.append((number, tick, operands))
 
     def _cell(self, cell: SheetCell) -> None:
         rule = cell.rule
@@ -357,11 +362,11 @@ class Path:
             self.groups.append(group)
         rule = group.rule
         limit = f"t - {rule.length}" if isinstance(rule, TimeWindow) else f"{rule.count}"
-        found = [self.cell_or_constant(a) for a in group.columns] if comes else []
+        operands = [self.cell_or_constant(a) for a in group.columns] if comes else []
         statuses = " | ".join(
-            f"({o.status} << {8 * n})" if n else o.status for n, o in enumerate(found)
+            f"({o.status} << {8 * n})" if n else o.status for n, o in enumerate(operands)
         )
-        values = ", ".join(o.value for o in found)
+        values = ", ".join(o.value for o in operands)
         g, head = group.number, "row, floats, pool, numbers, wides, folded"
         # The plain form may have come so far.
         before = f"done < {len(self.moved)} and " if self.plain_form else ""
@@ -428,8 +433,8 @@ class Path:
         for address, slot in self.whole.slots.cells.items():
             tick = self.ticks.get(address)
             if tick and address not in self.whole.windows:
-                found = self.locals[address]
-                store = self.stored(slot, found.value, found.status)
+                operand = self.locals[address]
+                store = self.stored(slot, operand.value, operand.status)
                 lines.append(store if tick == "True" else f"if {tick}: {store}")
         return lines
 

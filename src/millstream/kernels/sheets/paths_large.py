@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from millstream.calculus.sheets import Address, Computed, SheetCell, Windows
 from millstream.kernels.sheets.large import MOVING, Bundle, moving, pieces
-from millstream.kernels.sheets.operands import NotCompiled, Operand, constant
+from millstream.kernels.sheets.operands import NotCompiled, Operand, constant, refuse_if
 from millstream.kernels.sheets.paths import Compilation, Path
 from millstream.values.excel.kinds import Kind
 
@@ -48,10 +48,9 @@ class LargePath(Path):
     def _moving(self, address: Address) -> Operand:
         """A cell that moves with the row: it must be of one kind in all rows."""
         sheet, row, column = address
-        found = {self._kind((sheet, row + n, column)) for n in range(self.rows)}
-        if len(found) > 1:
-            raise NotCompiled("cells of several kinds in a column")
-        kind, shows_zero = found.pop()
+        kinds = {self._kind((sheet, row + n, column)) for n in range(self.rows)}
+        refuse_if(len(kinds) > 1, "cells of several kinds in a column")
+        kind, shows_zero = kinds.pop()
         place = self.memory.place(address)
         return Operand(kind, f"T[{place} + j]", f"U[{place} + j]", shows_zero=shows_zero)
 
@@ -71,9 +70,9 @@ class LargePath(Path):
         return replace(made, value=f"T[{place}]", status=f"U[{place}]", is_left_out=False)
 
     def _loaded(self, address: Address) -> Operand:
-        found = super()._loaded(address)
-        kept = self._in_memory(address, found)
-        self.loads.append(f"{kept.value}, {kept.status} = {found.value}, {found.status}")
+        loaded = super()._loaded(address)
+        kept = self._in_memory(address, loaded)
+        self.loads.append(f"{kept.value}, {kept.status} = {loaded.value}, {loaded.status}")
         return kept
 
     # --- steps ---

@@ -15,7 +15,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import NoReturn
 
-from millstream.kernels.sheets.formulas import FOLDS, Formulas, Surroundings
+from millstream.kernels.sheets.aggregates import Surroundings
+from millstream.kernels.sheets.formulas import FOLDS, Formulas
 from millstream.kernels.sheets.operands import (
     EMPTY,
     NotCompiled,
@@ -75,32 +76,32 @@ class PlainFormulas(Formulas):
         """A value that is sure, apart from constants that are empty or errors."""
         return self.sure(self._loose(node))
 
-    def _without_status(self, found: Operand) -> Operand:
-        if found.status.isdigit():
-            return found
-        self.checks.append(f"({found.status} == 0)")
-        return replace(found, status="0", may_be_empty=False)
+    def _without_status(self, operand: Operand) -> Operand:
+        if operand.status.isdigit():
+            return operand
+        self.checks.append(f"({operand.status} == 0)")
+        return replace(operand, status="0", may_be_empty=False)
 
-    def sure(self, found: Operand) -> Operand:
+    def sure(self, operand: Operand) -> Operand:
         """What must be finite from here on."""
-        if found.value in self.unchecked and found.value not in self.checked:
-            self.finite.append(found.value)
+        if operand.value in self.unchecked and operand.value not in self.checked:
+            self.finite.append(operand.value)
             if not self.depth:
-                self.checked.add(found.value)
-        return found
+                self.checked.add(operand.value)
+        return operand
 
-    def settled(self, found: Operand) -> Operand:
+    def settled(self, operand: Operand) -> Operand:
         """What is kept or leaves: finite, and zero without a sign."""
-        self.sure(found)
-        if found.value not in self.unchecked:
-            return found
-        value = self.unsigned.get(found.value)
+        self.sure(operand)
+        if operand.value not in self.unchecked:
+            return operand
+        value = self.unsigned.get(operand.value)
         if value is None:
             value, _ = self.lines.fresh()
-            self.lines.add(f"{value} = {found.value} + 0.0")
+            self.lines.add(f"{value} = {operand.value} + 0.0")
             if not self.depth:
-                self.unsigned[found.value] = value
-        return replace(found, value=value)
+                self.unsigned[operand.value] = value
+        return replace(operand, value=value)
 
     def taken_checks(self) -> str:
         """All conditions so far as one; from here on there are none. Empty if there were none."""
@@ -170,10 +171,10 @@ class PlainFormulas(Formulas):
         )
         return operator != "-" and all(sides)
 
-    def _or_zero(self, found: Operand, operator: str, a: Operand, b: Operand) -> Operand:
+    def _or_zero(self, total: Operand, operator: str, a: Operand, b: Operand) -> Operand:
         """The sum of two numbers: zero, if next to nothing is left of them."""
-        if found.value in self.never_negative:
-            return found
+        if total.value in self.never_negative:
+            return total
         least = None
         if _is_written(a):
             least = 2.0**-50 * abs(float(a.value))
@@ -181,9 +182,9 @@ class PlainFormulas(Formulas):
             least = least_left(float(b.value) if operator == "+" else -float(b.value))
         if least is not None:
             self.lines.used.add("or_zero_below")
-            return self._computed(f"or_zero_below({found.value}, {least!r})")
+            return self._computed(f"or_zero_below({total.value}, {least!r})")
         self.lines.used.add("or_zero")
-        return self._computed(f"or_zero({found.value}, {a.value})")
+        return self._computed(f"or_zero({total.value}, {a.value})")
 
     # --- comparisons and choices ---
 
@@ -268,23 +269,23 @@ class PlainFormulas(Formulas):
     # --- many values, tables ---
 
     def _fold(self, function: str, arguments: tuple[Node, ...]) -> Operand:
-        found = [o for o in self._values(arguments) if self._counts(function, o)]
+        operands = [o for o in self._values(arguments) if self._counts(function, o)]
         if function in ("COUNT", "COUNTA"):
-            return Operand(NUMBER, f"{len(found)}.0", may_be_empty=False)
-        if not found:
+            return Operand(NUMBER, f"{len(operands)}.0", may_be_empty=False)
+        if not operands:
             give_up()
         self.lines.used.add("pick")
         total, _ = self.lines.fresh()
         is_truth = function in ("AND", "OR")
-        rest = found if is_truth else found[1:]
-        self.lines.add(f"{total} = {FOLDS[function][0] if is_truth else found[0].value}")
+        rest = operands if is_truth else operands[1:]
+        self.lines.add(f"{total} = {FOLDS[function][0] if is_truth else operands[0].value}")
         for operand in rest:
             self.lines.add(_STEPS[function].format(t=total, v=operand.value))
         if is_truth:
             return Operand(Kind.BOOLEAN, total, may_be_empty=False)
         if function in ("MAX", "MIN"):
             return Operand(NUMBER, total, may_be_empty=False)
-        return self._computed(f"{total} / {len(found)}.0" if function == "AVERAGE" else total)
+        return self._computed(f"{total} / {len(operands)}.0" if function == "AVERAGE" else total)
 
     def _counts(self, function: str, operand: Operand) -> bool:
         if not _is_number(operand):
@@ -304,14 +305,14 @@ class PlainFormulas(Formulas):
         else:
             function = "approximate_place" if is_near else "exact_place"
         name = self.lines.array(keys)
-        found = self.places.get((wanted.value, function + name))
-        if found is None:
+        place = self.places.get((wanted.value, function + name))
+        if place is None:
             self.lines.used.add(function)
-            found, _ = self.lines.fresh()
-            self.lines.add(f"{found} = {function}({wanted.value}, {name})")
+            place, _ = self.lines.fresh()
+            self.lines.add(f"{place} = {function}({wanted.value}, {name})")
             if not self.depth:
-                self.places[wanted.value, function + name] = found
-        return found
+                self.places[wanted.value, function + name] = place
+        return place
 
 
 _STEPS = {

@@ -63,18 +63,18 @@ class PlainLargePath(PlainPath, LargePath):
         return super()._kind(address)
 
     def _moving(self, address: Address) -> Operand:
-        found = replace(super()._moving(address), status="0", may_be_empty=False)
+        operand = replace(super()._moving(address), status="0", may_be_empty=False)
         sheet, row, column = address
         name = self.this_row.get(address) or self.row_before.get((sheet, row + 1, column))
-        return found if name is None else replace(found, value=name)
+        return operand if name is None else replace(operand, value=name)
 
     def _in_memory(self, address: Address, made: Operand) -> Operand:
         return replace(super()._in_memory(address, made), status="0", may_be_empty=False)
 
     def _loaded(self, address: Address) -> Operand:
-        found = super()._loaded(address)
-        kept = self._in_memory(address, found)
-        self.loads.append(f"{kept.value} = {found.value}")
+        loaded = super()._loaded(address)
+        kept = self._in_memory(address, loaded)
+        self.loads.append(f"{kept.value} = {loaded.value}")
         return kept
 
     def _keep(self, place: Operand, made: Operand) -> None:
@@ -177,15 +177,15 @@ class PlainLargePath(PlainPath, LargePath):
     def _read_of_row_before(self, bundle: Bundle) -> list[Address]:
         """Of which columns a row reads the row before; none if it reads anything else."""
         mine = {c.address for c in bundle.first}
-        found: dict[Address, None] = {}
+        addresses: dict[Address, None] = {}
         for cell in bundle.first:
             for (sheet, row, column), offset in offsets(cell):
                 address = (sheet, row - offset, column)
                 if address not in mine or offset not in (0, -1):
                     return []
                 if offset:
-                    found[address] = None
-        return list(found)
+                    addresses[address] = None
+        return list(addresses)
 
     def _read_elsewhere(self, bundle: Bundle) -> dict[Address, set[int]]:
         """For each column the rows that are needed when the loop is done."""

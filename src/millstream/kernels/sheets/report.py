@@ -18,15 +18,15 @@ from millstream.kernels.sheets.paths import Compilation
 
 def tick_sets(sheet: Sheet) -> dict[Address, frozenset[int]]:
     """For every cell the inputs at which it can tick; after SELECT it may tick less often."""
-    found: dict[Address, frozenset[int]] = {}
+    ticks: dict[Address, frozenset[int]] = {}
     for cell in sheet.cells:
         if isinstance(cell.rule, Fed):
-            found[cell.address] = frozenset((cell.rule.input,))
+            ticks[cell.address] = frozenset((cell.rule.input,))
         else:
-            found[cell.address] = frozenset().union(
-                *(found.get(a, frozenset()) for a in cell.causes)
+            ticks[cell.address] = frozenset().union(
+                *(ticks.get(a, frozenset()) for a in cell.causes)
             )
-    return found
+    return ticks
 
 
 def phases(sheet: Sheet) -> list[str]:

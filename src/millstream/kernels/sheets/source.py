@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from millstream.calculus.types import Kind as ColumnKind
-from millstream.kernels.sheets.blocks import block_lines
+from millstream.kernels.sheets.blocks import WRITTEN, block_lines
 from millstream.kernels.sheets.operands import EMPTY, Operand
 from millstream.kernels.sheets.paths import Compilation, Path
 from millstream.kernels.sheets.plain_paths import PlainPath
@@ -201,25 +201,21 @@ def _plain_lines(whole: Compilation, plain: PlainPath) -> list[str]:
     ]
 
 
-#: How a value is written into a column of an output.
-_WRITTEN = {Kind.NUMBER: "{v}", Kind.TEXT: "np.int32({v})", Kind.BOOLEAN: "{v} != 0.0"}
-
-
 def _endings(whole: Compilation, path: Path) -> list[str]:
     """When all cells are computed: what is kept, and what leaves."""
     lines = path.stores()
     kinds = output_kinds(whole)
     is_instant = whole.sheet.fires_per_instant
     rank = "rank[r]" if is_instant else f"rank{path.number}[i]"
-    for output, tick, found in path.sent:
+    for output, tick, operands in path.sent:
         sent = []
         if not is_whole(whole, output):
             has_rank = f"o{output}_rank.size != 0"
             sent += [f"o{output}_time[n{output}] = t", f"if {has_rank}:",
                      f"    o{output}_rank[n{output}] = {rank}"]  # fmt: skip
         statuses = []
-        for place, (operand, kind) in enumerate(zip(found, kinds[output], strict=True)):
-            value = _WRITTEN[kind].format(v=operand.value)
+        for place, (operand, kind) in enumerate(zip(operands, kinds[output], strict=True)):
+            value = WRITTEN[kind].format(v=operand.value)
             sent.append(f"o{output}_{place}[n{output}] = {value}")
             status = _sent_status(operand)
             if status != "0":  # zeros are there already
@@ -287,18 +283,18 @@ def places(whole: Compilation) -> tuple[list[str], int]:
     lines: list[str] = []
     at = 2 * whole.slots.count
     for group in whole.groups:
-        found, at = group.place(at)
-        lines += found
+        placed, at = group.place(at)
+        lines += placed
     return lines, at
 
 
 def group_places(whole: Compilation) -> list[tuple[int, int]]:
     """For each group where its words begin, and its stride."""
-    found, at = [], 2 * whole.slots.count
+    placed, at = [], 2 * whole.slots.count
     for group in whole.groups:
-        found.append((at, group.stride))
+        placed.append((at, group.stride))
         at = group.place(at)[1]
-    return found
+    return placed
 
 
 def fed_columns(whole: Compilation, number: int) -> list[int]:

@@ -18,13 +18,13 @@ from millstream.values.excel.rounding import SQUARABLE
 from millstream.values.excel.values import (
     DIV0,
     NA,
-    NUM,
     REF,
     VALUE,
     ErrorValue,
     Scalar,
     checked,
     fail,
+    fail_if,
     finite,
     folded,
     to_number,
@@ -133,10 +133,8 @@ class WindowSummary:
             for value in self.values:
                 if type(value) is float:
                     self._square(value, 1)
-        if self.numbers <= less:
-            fail(DIV0)
-        if self.huge:
-            fail(NUM)
+        fail_if(self.numbers <= less, DIV0)
+        fail_if(self.huge)
         upper = self.numbers * self.squared - self.total * self.total
         return upper / _UNITS**2 / (self.numbers * (self.numbers - less))
 
@@ -155,9 +153,9 @@ class WindowSummary:
         if self.order is not None and type(value) is float:
             self.order.remove(value)
         if self.places is not None:
-            found = self.places[_key(value)]
-            found.popleft()
-            if not found:
+            positions = self.places[_key(value)]
+            positions.popleft()
+            if not positions:
                 del self.places[_key(value)]
 
     def ordered(self) -> SortedNumbers:
@@ -170,17 +168,17 @@ class WindowSummary:
             self.places = {}
             for n, value in enumerate(self.values):
                 self.places.setdefault(_key(value), deque()).append(self.first + n)
-        found = self.places.get(_key(wanted))
-        return None if found is None else found[0] - self.first
+        positions = self.places.get(_key(wanted))
+        return None if positions is None else positions[0] - self.first
 
     # --- aggregates ---
 
     def aggregate(self, function: str, arguments: list[Scalar]) -> tuple[Scalar] | None:
         """The value of an aggregate in a tuple of one; None if it is not kept."""
-        found = _AGGREGATES.get((function, len(arguments)))
-        if found is None or (self.errors and function not in _WITH_ERRORS):
+        aggregate = _AGGREGATES.get((function, len(arguments)))
+        if aggregate is None or (self.errors and function not in _WITH_ERRORS):
             return None
-        return found(self, *arguments)
+        return aggregate(self, *arguments)
 
 
 def _key(value: Scalar) -> tuple[type, Scalar]:
@@ -204,16 +202,14 @@ def _average(window: WindowSummary) -> tuple[Scalar]:
 
 def _kth(window: WindowSummary, k: Scalar, *, is_largest: bool) -> tuple[Scalar]:
     wanted = to_number(k)
-    if not 1 <= wanted <= window.numbers:
-        fail(NUM)
+    fail_if(not 1 <= wanted <= window.numbers)
     place = math.ceil(wanted)
     return (window.ordered()[-place if is_largest else place - 1],)
 
 
 def _median(window: WindowSummary) -> tuple[Scalar]:
     values, count = window.ordered(), window.numbers
-    if not count:
-        fail(NUM)
+    fail_if(not count)
     if count % 2:
         return (values[count // 2],)
     return ((values[count // 2 - 1] + values[count // 2]) / 2,)
@@ -225,8 +221,7 @@ def _percentile(window: WindowSummary, share: Scalar) -> tuple[Scalar]:
 
 def _quartile(window: WindowSummary, which: Scalar) -> tuple[Scalar]:
     number = to_number(which)
-    if not 0 <= number < 5:
-        fail(NUM)
+    fail_if(not 0 <= number < 5)
     return (percentile_of(window.ordered(), int(number) / 4),)
 
 
@@ -253,8 +248,7 @@ def _index(window: WindowSummary, place: Scalar) -> tuple[Scalar] | None:
     number = int(to_number(place))
     if number == 0:
         return None
-    if number < 0:
-        fail(VALUE)
+    fail_if(number < 0, VALUE)
     return (window.values[number - 1] if number <= len(window.values) else fail(REF),)
 
 

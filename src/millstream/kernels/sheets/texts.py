@@ -61,8 +61,8 @@ class TextNumbers:
 
     def column(self, place: object, vector: Vector, zeros: Zeros) -> list[Array]:
         """A code for each row, the numbers of texts by their codes, and statuses."""
-        found = self.known.setdefault(place, Known()).of(encoded(vector), self._find)
-        codes, numbers, nulls = found
+        coded = self.known.setdefault(place, Known()).of(encoded(vector), self._find)
+        codes, numbers, nulls = coded
         statuses = zeros.first(len(codes))
         if len(nulls):
             statuses = np.where(nulls, np.int8(EMPTY), statuses)
@@ -80,8 +80,8 @@ class TextNumbers:
             words = self.pool.everything()
         else:
             numbers = np.full(top, -1, np.int64)
-            found = np.empty(len(codes), np.int64)
-            words = self.pool.gathered(found[: used_codes(codes, numbers, found)])
+            used = np.empty(len(codes), np.int64)
+            words = self.pool.gathered(used[: used_codes(codes, numbers, used)])
         indices = pa.array(codes, mask=missing)
         return Vector(type_, pa.DictionaryArray.from_arrays(indices, words, safe=False))
 

@@ -10,11 +10,11 @@ from millstream.plan.batch import Array
 @tight
 def firings(
     which: Array, place: Array, keys: Array, time: Array, latest: Array, inputs: int,
-    found: Array, first: Array,
+    places: Array, first: Array,
 ) -> int:  # fmt: skip
     """Tuples of one instant and key as one firing, in the order of the first of each.
 
-    `found` gets for each firing and input the place of the last tuple, -1 for none; `first`
+    `places` gets for each firing and input the place of the last tuple, -1 for none; `first`
     the number of its first tuple. `latest` is -1 for every key.
     """
     count = 0
@@ -25,27 +25,27 @@ def firings(
             firing = latest[k] = count
             first[firing] = r
             for n in range(inputs):
-                found[firing * inputs + n] = -1
+                places[firing * inputs + n] = -1
             count += 1
-        found[firing * inputs + which[r]] = place[r]
+        places[firing * inputs + which[r]] = place[r]
     return count
 
 
 @tight
-def missing_codes(codes: Array, known: Array, found: Array) -> int:
+def missing_codes(codes: Array, known: Array, missing: Array) -> int:
     """The codes of which nothing is known (-1), each once; they are marked by -2."""
     count = 0
     for n in range(codes.size):
         code = codes[n]
         if known[code] == -1:
             known[code] = -2
-            found[count] = code
+            missing[count] = code
             count += 1
     return count
 
 
 @tight
-def missing_integers(values: Array, known: Array, found: Array) -> int:
+def missing_integers(values: Array, known: Array, missing: Array) -> int:
     """The integers of which nothing is known (-1), each once; they are marked by -2.
 
     Returns how many these are, or -1 if an integer has no place in `known`.
@@ -55,24 +55,24 @@ def missing_integers(values: Array, known: Array, found: Array) -> int:
         value = values[n]
         if value < 0 or value >= known.size:
             for k in range(count):
-                known[found[k]] = -1
+                known[missing[k]] = -1
             return -1
         if known[value] == -1:
             known[value] = -2
-            found[count] = value
+            missing[count] = value
             count += 1
     return count
 
 
 @tight
-def used_codes(codes: Array, numbers: Array, found: Array) -> int:
+def used_codes(codes: Array, numbers: Array, used: Array) -> int:
     """Number the codes anew in order of their first use; `numbers` is -1 everywhere."""
     count = 0
     for n in range(codes.size):
         code = codes[n]
         if numbers[code] < 0:
             numbers[code] = count
-            found[count] = code
+            used[count] = code
             count += 1
         codes[n] = numbers[code]
     return count

@@ -68,16 +68,16 @@ def window_count_met(
     low: Any, high: Any, is_other: Any,
 ) -> Any:  # fmt: skip
     """COUNTIF: how many values of a window meet a criterion."""
-    group, stride, found = tree[0], tree[1], np.int64(0)
+    group, stride, count = tree[0], tree[1], np.int64(0)
     if wanted == _EMPTY:
-        found = row[counts + EMPTIES]
+        count = row[counts + EMPTIES]
     elif wanted != 0 and row[counts + ERRORS] != 0:
         for position in range(row[group + FIRST], row[group + SEEN]):
             statuses = pool[place_of(row, group, stride, position) + STATUSES]
-            found += (statuses >> (8 * column)) & 0xFF == wanted
+            count += (statuses >> (8 * column)) & 0xFF == wanted
     elif wanted == 0 and low <= high:
-        found = tree_count(row, pool, floats, tree, np.nextafter(high, np.inf))
-        found -= tree_count(row, pool, floats, tree, low)
+        count = tree_count(row, pool, floats, tree, np.nextafter(high, np.inf))
+        count -= tree_count(row, pool, floats, tree, low)
     if is_other:
-        found = row[group + SEEN] - row[group + FIRST] - found
-    return float(found)
+        count = row[group + SEEN] - row[group + FIRST] - count
+    return float(count)

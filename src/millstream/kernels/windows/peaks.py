@@ -114,11 +114,11 @@ def first_below(
         return np.int64(-1)
     low = start & (size - 1)
     high = low + (end - start)
-    found = _first_place(row, pool, floats, tree, low, min(high, size), bound)
-    if found < 0 and high > size:
-        found = _first_place(row, pool, floats, tree, np.int64(0), high - size, bound)
-        found = found + size if found >= 0 else found
-    return start + found - low if found >= 0 else np.int64(-1)
+    place = _first_place(row, pool, floats, tree, low, min(high, size), bound)
+    if place < 0 and high > size:
+        place = _first_place(row, pool, floats, tree, np.int64(0), high - size, bound)
+        place = place + size if place >= 0 else place
+    return start + place - low if place >= 0 else np.int64(-1)
 
 
 @tight
@@ -129,13 +129,13 @@ def last_below(
     if start >= end:
         return np.int64(-1)
     low = start & (size - 1)
-    high, found = low + (end - start), np.int64(-1)
+    high, place = low + (end - start), np.int64(-1)
     if high > size:
-        found = _last_place(row, pool, floats, tree, np.int64(0), high - size, bound)
-        found = found + size if found >= 0 else found
-    if found < 0:
-        found = _last_place(row, pool, floats, tree, low, min(high, size), bound)
-    return start + found - low if found >= 0 else np.int64(-1)
+        place = _last_place(row, pool, floats, tree, np.int64(0), high - size, bound)
+        place = place + size if place >= 0 else place
+    if place < 0:
+        place = _last_place(row, pool, floats, tree, low, min(high, size), bound)
+    return start + place - low if place >= 0 else np.int64(-1)
 
 
 # --- MATCH ------------------------------------------------------------------------------
@@ -197,7 +197,9 @@ def window_match_above(
     if status >= _FIRST_ERROR:
         return 0.0, status
     first, end = row[tree[0] + FIRST], row[tree[0] + SEEN]
-    found = first_below(row, pool, floats, tree, first, end, np.nextafter(x, np.inf))
-    if found < 0 or _number(row, floats, tree, found) != x:
-        found = last_below(row, pool, floats, tree, first, found if found >= 0 else end, np.inf)
-    return (float(found - first + 1), 0) if found >= 0 else (0.0, _NA)
+    position = first_below(row, pool, floats, tree, first, end, np.nextafter(x, np.inf))
+    if position < 0 or _number(row, floats, tree, position) != x:
+        position = last_below(
+            row, pool, floats, tree, first, position if position >= 0 else end, np.inf
+        )
+    return (float(position - first + 1), 0) if position >= 0 else (0.0, _NA)

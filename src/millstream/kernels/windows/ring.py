@@ -268,8 +268,8 @@ def window_index(
     if number > count or count == 0:
         return 0.0, _REF
     at = place_of(row, group, stride, row[group + FIRST] + max(number, 1) - 1)
-    found = (pool[at + STATUSES] >> (8 * column)) & 0xFF
-    return floats[at + VALUES + column], found
+    value_status = (pool[at + STATUSES] >> (8 * column)) & 0xFF
+    return floats[at + VALUES + column], value_status
 
 
 @tight

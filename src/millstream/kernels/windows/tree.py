@@ -176,17 +176,17 @@ def tree_number(row: Array, pool: Array, floats: Array, tree: Any, index: Any) -
 @tight
 def tree_first(row: Array, pool: Array, floats: Array, tree: Any, value: Any) -> Any:
     """The first position at which a number stands, or -1."""
-    found, node = np.int64(0), row[tree[2] + TOP]
+    candidate, node = np.int64(0), row[tree[2] + TOP]
     while node != 0:
         at = _at(row, tree, node)
         if floats[at + tree[4]] < value:
             node = pool[at + tree[3] + RIGHT]
         else:
-            found = node
+            candidate = node
             node = pool[at + tree[3] + LEFT]
-    if found == 0 or floats[_at(row, tree, found) + tree[4]] != value:
+    if candidate == 0 or floats[_at(row, tree, candidate) + tree[4]] != value:
         return np.int64(-1)
-    return found - 1
+    return candidate - 1
 
 
 # --- aggregates -------------------------------------------------------------------------
@@ -317,10 +317,10 @@ def window_mode(row: Array, pool: Array, floats: Array, tree: Any, modes: Any, e
     """The number that stands there most often, of several the one that came first."""
     if error != 0:
         return 0.0, error
-    found, node = np.int64(0), row[modes[2] + TOP]
+    leftmost, node = np.int64(0), row[modes[2] + TOP]
     while node != 0:
-        found = node
+        leftmost = node
         node = pool[_at(row, modes, node) + modes[3] + LEFT]
-    if found == 0 or floats[_at(row, modes, found) + modes[4]] > -2.0:
+    if leftmost == 0 or floats[_at(row, modes, leftmost) + modes[4]] > -2.0:
         return 0.0, _NA
-    return floats[_at(row, modes, found) + tree[4]], 0
+    return floats[_at(row, modes, leftmost) + tree[4]], 0

@@ -211,7 +211,7 @@ def switch(control: Stream, column: str, **streams: Stream) -> Stream:
     schema = next(iter(streams.values())).schema
     source, name = unlike("source", schema), unlike("name", schema)
     chosen, is_on = unlike("chosen", schema), unlike("is_on", schema)
-    told = control.map(
+    choices = control.map(
         (*nothing(schema), Assign(source, Literal(None, TEXT)), Assign(name, Column(column, TEXT)))
     )
     tagged = [
@@ -227,7 +227,7 @@ def switch(control: Stream, column: str, **streams: Stream) -> Stream:
             is_on: _truth(_not(is_control) & _same(row[source], state[chosen])),
         }
 
-    merged = told.merge(*tagged)
+    merged = choices.merge(*tagged)
     initial = {chosen: None, is_on: False}
     passed = _remembering(merged, initial, step, lambda r: r[is_on], **{chosen: TEXT})
     return passed.map(kept(schema))

@@ -59,8 +59,8 @@ def reduced(wiring: Wiring, node: Reduce, table: Queue) -> Queue:
 def _measured(wiring: Wiring, node: Reduce, parts: list[Part], table: Queue) -> Queue:
     """Ready-made groups are aggregates, all in one."""
     measures = [(p.columns[m.column], m) for p in parts for m in p.group.measures]
-    found = tuple(aggregation(m, node.table) for _, m in measures)
-    named = tuple(_renamed(a, name) for a, (name, _) in zip(found, measures, strict=True))
+    aggregations = tuple(aggregation(m, node.table) for _, m in measures)
+    named = tuple(_renamed(a, name) for a, (name, _) in zip(aggregations, measures, strict=True))
     sums = wiring.add(Aggregate((), named), table, name="sums")
     columns = tuple(Assign(name, _or(name, sums.schema[name], m.nothing)) for name, m in measures)
     return wiring.add(Map(columns), sums, name="measured")
@@ -111,8 +111,8 @@ def _sent(part: Part, variable: str, fields: Schema) -> Columns:
         return tuple(
             Assign(part.columns[f.name], VariableField(variable, f.name, f.type)) for f in fields
         )
-    found = finish_columns(part.group, variable, fields)
-    return tuple(Assign(part.columns[c.name], c.term) for c in found)
+    columns = finish_columns(part.group, variable, fields)
+    return tuple(Assign(part.columns[c.name], c.term) for c in columns)
 
 
 def _opaque_totals(wiring: Wiring, part: Part, changes: Queue, fields: Schema) -> Queue:

@@ -28,10 +28,10 @@ def foreign_join(wiring: Wiring, node: ForeignJoin, left: Queue, right: Queue) -
     if node.found is None:
         return joined
     there = (*kept(joined.schema), flag(node.found, value=True))
-    found = wiring.add(Map(there), joined, name="found")
+    matched = wiring.add(Map(there), joined, name="found")
     absent = (*kept(left.schema), *nothing(_values(node.right)), flag(node.found, value=False))
     missing = without_partner(wiring, left, renamed, _pairs(node.on), absent, name="missing")
-    return wiring.add(Merge(), found, missing, name="foreign")
+    return wiring.add(Merge(), matched, missing, name="foreign")
 
 
 def outer_join(wiring: Wiring, node: OuterJoin, left: Queue, right: Queue) -> Queue:

@@ -1,8 +1,7 @@
 """The algebra as trees: what the thesis' tables 4.1 and 4.2 list, and nothing else.
 
-A tree says what is wanted; `translate` makes a program of the calculus of it, and
-`engine/actors` a system of actors. Nodes are told apart by identity, so that what is
-read twice is computed once.
+A tree says what is wanted; `translate` makes a program of the calculus of it. Nodes are told
+apart by identity, so that what is read twice is computed once.
 
 A *table* is a relation with a key. Its `schema` has the key first and then the values. Its
 *changelog* is a stream of updates: the columns of the table, and a boolean that is true

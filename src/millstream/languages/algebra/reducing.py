@@ -10,7 +10,7 @@ from typing import Any
 from millstream.calculus.check import Scope, check
 from millstream.calculus.functions import Aggregation, Assign, Columns, FunctionFault
 from millstream.calculus.terms import Term
-from millstream.calculus.types import BOOLEAN, Field, Schema, Value
+from millstream.calculus.types import BOOLEAN, Field, Kind, Schema, Value
 from millstream.errors import UsageError, listing, suggest
 from millstream.languages.algebra.groups import Group, Measure, part_columns
 from millstream.languages.algebra.nodes import DELETED, CombineUpdates, TableNode, can_delete
@@ -27,6 +27,12 @@ from millstream.tracing.lambdas import (
     traced_variable,
 )
 from millstream.tracing.rows import schema_of_values
+
+#: A value of each kind, for others to be made like it.
+_LIKE: dict[Kind, Value] = {
+    Kind.BOOLEAN: False, Kind.INTEGER: 0, Kind.NUMBER: 0.0, Kind.TEXT: "", Kind.TIME: 0,
+    Kind.DURATION: 0,
+}  # fmt: skip
 
 #: What is kept and combined: fields by name, or one value.
 State = Mapping[str, Value] | Value
@@ -62,7 +68,7 @@ def result_schema(group: Group, table: TableNode) -> Schema:
     fields = []
     for part in parts_of(group, table):
         if not part.group.measures:
-            part.group.check_laws()
+            part.group.check_laws({f.name: _LIKE[f.type.kind] for f in table.schema})
         schema = _result(part.group, table)
         fields += [Field(new, schema[old]) for old, new in part.columns.items()]
     return Schema(tuple(fields))
@@ -70,8 +76,8 @@ def result_schema(group: Group, table: TableNode) -> Schema:
 
 def _result(group: Group, table: TableNode) -> Schema:
     if group.measures:
-        found = [(m.column, aggregation(m, table)) for m in group.measures]
-        return Schema(tuple(Field(name, a.result_type()) for name, a in found))
+        aggregations = [(m.column, aggregation(m, table)) for m in group.measures]
+        return Schema(tuple(Field(name, a.result_type()) for name, a in aggregations))
     fields = group_fields(group)
     if group.finish is None:
         return fields
@@ -90,12 +96,12 @@ def aggregation(measure: Measure, table: TableNode) -> Aggregation:
                 f"what is to be aggregated cannot be traced: {reason}",
                 hint="compute it as a column first, with map",
             ) from None
-    found = Aggregation(measure.column, measure.function, term)
+    aggregate = Aggregation(measure.column, measure.function, term)
     try:
-        found.result_type()
+        aggregate.result_type()
     except FunctionFault as fault:
         raise UsageError(str(fault)) from None
-    return found
+    return aggregate
 
 
 # --- groups of one's own --------------------------------------------------------------------

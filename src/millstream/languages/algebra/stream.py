@@ -255,8 +255,8 @@ def stream(
 ) -> Stream:
     """An input: its columns by name, or as a dictionary where a name is taken."""
     schema = schema_of_names({**(columns or {}), **more})
-    found = Input(name, QueueType(schema), time, micros(slack))
-    return Stream(nodes.Source(schema, found))
+    input_ = Input(name, QueueType(schema), time, micros(slack))
+    return Stream(nodes.Source(schema, input_))
 
 
 def table(

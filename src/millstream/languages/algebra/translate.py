@@ -75,21 +75,21 @@ def program_of(**outputs: Stream | Table) -> Program:
 
 def _inputs(roots: Iterable[StreamNode | TableNode]) -> list[Input]:
     """The inputs behind some nodes, each once and in order of first use."""
-    found: dict[str, Input] = {}
+    inputs: dict[str, Input] = {}
     seen: set[int] = set()
     waiting: list[object] = []
     waiting += reversed([*roots])
     while waiting:
         node = waiting.pop()
         if isinstance(node, nodes.Source):
-            if found.setdefault(node.input.name, node.input) != node.input:
+            if inputs.setdefault(node.input.name, node.input) != node.input:
                 raise UsageError(f'there are two different inputs "{node.input.name}"')
         if isinstance(node, tuple):
             waiting += node[::-1]
         if isinstance(node, (StreamNode, TableNode)) and id(node) not in seen:
             seen.add(id(node))
             waiting += [getattr(node, f.name) for f in fields(node)][::-1]
-    return list(found.values())
+    return list(inputs.values())
 
 
 class Translator:

@@ -5,41 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from millstream.calculus import functions
 from millstream.calculus.check import Scope, check_into
-from millstream.calculus.functions import (
-    AGGREGATIONS,
-    FUNCTIONS,
-    Aggregate,
-    Aggregation,
-    Assign,
-    Branch,
-    Changes,
-    Columns,
-    Comparison,
-    Distinct,
-    Dstream,
-    Duplicate,
-    Filter,
-    FlatMap,
-    Fold,
-    Function,
-    FunctionFault,
-    Istream,
-    Join,
-    Judge,
-    Latest,
-    Lookup,
-    Map,
-    Merge,
-    Now,
-    Range,
-    RoundRobinJoin,
-    RoundRobinSplit,
-    Rows,
-    Rstream,
-    Top,
-    Update,
-)
 from millstream.calculus.judging import Requirement, Shown
 from millstream.calculus.matching import ORDERS
 from millstream.calculus.sheet_text import SheetTextFault, sheet_of_lines
@@ -94,12 +61,12 @@ class Body:
     def fail(self, message: str, span: Span | None = None, hint: str | None = None) -> None:
         self.faults.append(Fault(message, span or self.op.function.span, hint))
 
-    def function(self) -> Function | None:
+    def function(self) -> functions.Function | None:
         name = self.op.function.name
         shape = SHAPES.get(name)
         if shape is None:
             hint = f"functions are: {listing(SHAPES, 20)}. {suggest(name, SHAPES) or ''}".strip()
-            if name in FUNCTIONS:
+            if name in functions.FUNCTIONS:
                 hint = "Opaque functions come from the Python API and cannot be written as text"
             self.fail(f'unknown function "{name}"', hint=hint)
             return None
@@ -144,8 +111,8 @@ class Body:
             return None
         return self.term(items[0].value, BOOLEAN)
 
-    def columns(self, items: tuple[Item, ...]) -> Columns:
-        assigned: list[Assign] = []
+    def columns(self, items: tuple[Item, ...]) -> functions.Columns:
+        assigned: list[functions.Assign] = []
         for item in items:
             target = item.target or item.value
             if not isinstance(target, Name):
@@ -158,7 +125,7 @@ class Body:
             )
             term = self.term(item.value)
             if term is not None:
-                assigned.append(Assign(target.name, term))
+                assigned.append(functions.Assign(target.name, term))
         return tuple(assigned)
 
     def whole(self, items: tuple[Item, ...], what: str) -> tuple[int, ...]:
@@ -174,34 +141,34 @@ class Body:
 
     # --- one method per function with a body ---
 
-    def map_(self) -> Function | None:
+    def map_(self) -> functions.Function | None:
         if not self.items(None):
             self.fail("Map needs columns", hint=f"usage: {SHAPES['Map'].usage}")
-        return Map(self.columns(self.items(None)))
+        return functions.Map(self.columns(self.items(None)))
 
-    def filter_(self) -> Function | None:
+    def filter_(self) -> functions.Function | None:
         condition = self.condition(self.items(None), "[")
         if condition is None:
             if not self.items(None):
                 self.fail("Filter needs a condition", hint=f"usage: {SHAPES['Filter'].usage}")
             return None
-        return Filter(condition)
+        return functions.Filter(condition)
 
-    def flat_map(self) -> Function | None:
-        branches: list[Branch] = []
+    def flat_map(self) -> functions.Function | None:
+        branches: list[functions.Branch] = []
         when: Clause | None = None
         for clause in self.op.clauses:
             if clause.keyword == "when":
                 when = clause
                 continue
             condition = self.condition(when.items, "when") if when else None
-            branches.append(Branch(condition, self.columns(clause.items)))
+            branches.append(functions.Branch(condition, self.columns(clause.items)))
             when = None
         if when is not None:
             self.fail("expected `emit` after this condition", when.span)
-        return FlatMap(tuple(branches))
+        return functions.FlatMap(tuple(branches))
 
-    def fold(self) -> Function | None:
+    def fold(self) -> functions.Function | None:
         for word in dict.fromkeys((*self.op.reads, *self.op.writes)):
             if word.name not in self.variables:
                 hint = suggest(word.name, self.variables)
@@ -214,9 +181,9 @@ class Body:
         emit = self.columns(emits[0].items) if emits else None
         when = self.condition(self.items("when"), "when")
         updates = tuple(u for i in self.items("set") if (u := self.update(i)) is not None)
-        return Fold(self.column_names("by"), when, updates, emit)
+        return functions.Fold(self.column_names("by"), when, updates, emit)
 
-    def update(self, item: Item) -> Update | None:
+    def update(self, item: Item) -> functions.Update | None:
         target = item.target
         if not isinstance(target, VariableName):
             self.fail("expected `$variable.field = expression`", item.span)
@@ -235,60 +202,60 @@ class Body:
             check_into(target, Scope(Schema(), "", known), self.faults)
             return None
         term = self.term(item.value, fields[target.field])
-        return None if term is None else Update(target.variable, target.field, term)
+        return None if term is None else functions.Update(target.variable, target.field, term)
 
     def durations(self, keyword: str | None, usage: str) -> tuple[int, ...]:
         """The durations of a clause; none if there is no such clause."""
-        found = []
+        durations = []
         for item in self.items(keyword):
             value = item.value
             if isinstance(value, Constant) and value.type == DURATION and item.target is None:
                 assert isinstance(value.value, int)
-                found.append(value.value)
+                durations.append(value.value)
             else:
                 self.fail("expected a duration", item.span, f"usage: {usage}")
-        return tuple(found)
+        return tuple(durations)
 
     def duration(self, keyword: str | None, usage: str) -> int | None:
         """The one duration of a clause, or None if there is no such clause."""
-        found = self.durations(keyword, usage)
-        if len(found) > 1:
+        durations = self.durations(keyword, usage)
+        if len(durations) > 1:
             what = f"`{keyword}`" if keyword else self.op.function.name
             self.fail(f"{what} needs one duration", hint=f"usage: {usage}")
-        return found[0] if found else None
+        return durations[0] if durations else None
 
-    def range_(self) -> Function | None:
+    def range_(self) -> functions.Function | None:
         usage = SHAPES["Range"].usage
         length = self.duration(None, usage)
         is_unbounded = any(c.keyword == "unbounded" for c in self.op.clauses)
         if length is None and not is_unbounded and not self.items(None):
             self.fail("Range needs one duration", hint=f"usage: {usage}")
-        return Range(length, self.duration("slide", usage))
+        return functions.Range(length, self.duration("slide", usage))
 
-    def rows(self) -> Function | None:
+    def rows(self) -> functions.Function | None:
         counts = self.whole(self.items(None), "a number of rows")
         if len(counts) != 1:
             self.fail("Rows needs a number of rows", hint=f"usage: {SHAPES['Rows'].usage}")
             return None
         within = self.duration("within", SHAPES["Rows"].usage)
-        return Rows(counts[0], self.column_names("by"), within)
+        return functions.Rows(counts[0], self.column_names("by"), within)
 
-    def rstream(self) -> Function | None:
-        return Rstream(self.durations("every", SHAPES["Rstream"].usage))
+    def rstream(self) -> functions.Function | None:
+        return functions.Rstream(self.durations("every", SHAPES["Rstream"].usage))
 
-    def changes(self) -> Function | None:
+    def changes(self) -> functions.Function | None:
         old = self.columns(self.items("emit"))
         if not all(isinstance(c.term, Column) for c in old):
             self.fail("expected columns", hint=f"usage: {SHAPES['Changes'].usage}")
-        return Changes(self.column_names("by"), old)
+        return functions.Changes(self.column_names("by"), old)
 
-    def latest(self) -> Function | None:
+    def latest(self) -> functions.Function | None:
         unless = self.column_names("unless")
         if len(unless) > 1:
             self.fail("Latest looks at one column of `unless`",
                       hint=f"usage: {SHAPES['Latest'].usage}")  # fmt: skip
             return None
-        return Latest(self.column_names("by"), unless[0] if unless else None)
+        return functions.Latest(self.column_names("by"), unless[0] if unless else None)
 
     def pairs(self) -> tuple[tuple[str, str], ...]:
         pairs: list[tuple[str, str]] = []
@@ -303,52 +270,54 @@ class Body:
     def has(self, flag: str) -> bool:
         return any(c.keyword == flag for c in self.op.clauses)
 
-    def join(self) -> Function | None:
+    def join(self) -> functions.Function | None:
         where = self.condition(self.items("where"), "where")
-        return Join(self.pairs(), where, self.has("nulls"))
+        return functions.Join(self.pairs(), where, self.has("nulls"))
 
-    def lookup(self) -> Function | None:
+    def lookup(self) -> functions.Function | None:
         names = [i.value for i in self.items(None)]
         if len(names) != 1 or not isinstance(names[0], Name):
             self.fail("Lookup needs a name", hint=f"usage: {SHAPES['Lookup'].usage}")
             return None
-        return Lookup(names[0].name, self.pairs(), self.has("nulls"), self.comparison())
+        return functions.Lookup(names[0].name, self.pairs(), self.has("nulls"), self.comparison())
 
-    def comparison(self) -> Comparison | None:
+    def comparison(self) -> functions.Comparison | None:
         """Which column of the first input must compare how with which of the second."""
         for item in self.items("where"):
             match item.value:
                 case Apply(order, (Name(ours), Name(theirs))) if order in ORDERS:
-                    return Comparison(ours, order, theirs)
+                    return functions.Comparison(ours, order, theirs)
             self.fail(f"expected `left {listing(ORDERS)} right`", item.span,
                       f"usage: {SHAPES['Lookup'].usage}")  # fmt: skip
         return None
 
-    def top(self) -> Function | None:
+    def top(self) -> functions.Function | None:
         counts = self.whole(self.items(None), "a number of rows")
         if len(counts) != 1:
             self.fail("Top needs a number of rows", hint=f"usage: {SHAPES['Top'].usage}")
             return None
-        return Top(counts[0], self.column_names("by"), self.column_names("descending"))
+        return functions.Top(counts[0], self.column_names("by"), self.column_names("descending"))
 
-    def aggregate(self) -> Function | None:
-        found = [self.aggregation(i) for i in self.items(None)]
-        if not found:
+    def aggregate(self) -> functions.Function | None:
+        aggregations = [self.aggregation(i) for i in self.items(None)]
+        if not aggregations:
             self.fail("Aggregate needs aggregates", hint=f"usage: {SHAPES['Aggregate'].usage}")
         by = self.column_names("by")
         names = [(n, self.op.span) for n in by]
-        names += [(a.name, i.span) for a, i in zip(found, self.items(None), strict=True) if a]
+        names += [
+            (a.name, i.span) for a, i in zip(aggregations, self.items(None), strict=True) if a
+        ]
         check_names(names, self.faults)
-        return Aggregate(by, tuple(a for a in found if a is not None))
+        return functions.Aggregate(by, tuple(a for a in aggregations if a is not None))
 
-    def aggregation(self, item: Item) -> Aggregation | None:
+    def aggregation(self, item: Item) -> functions.Aggregation | None:
         call = item.value
         if not isinstance(item.target, Name) or not isinstance(call, Apply):
             self.fail("expected `name = sum(expression)` or the like", item.span)
             return None
-        if call.function not in AGGREGATIONS:
-            hint = f"aggregates are: {listing(AGGREGATIONS)}."
-            near = suggest(call.function, AGGREGATIONS)
+        if call.function not in functions.AGGREGATIONS:
+            hint = f"aggregates are: {listing(functions.AGGREGATIONS)}."
+            near = suggest(call.function, functions.AGGREGATIONS)
             self.fail(f'unknown aggregate "{call.function}"', call.function_span,
                       f"{hint} {near}" if near else hint)  # fmt: skip
             return None
@@ -358,29 +327,29 @@ class Body:
         term = self.term(call.args[0]) if call.args else None
         if call.args and term is None:
             return None
-        found = Aggregation(item.target.name, call.function, term)
+        aggregate = functions.Aggregation(item.target.name, call.function, term)
         try:
-            found.result_type()
-        except FunctionFault as fault:
+            aggregate.result_type()
+        except functions.FunctionFault as fault:
             self.fail(str(fault), call.span)
             return None
-        return found
+        return aggregate
 
-    def judge(self) -> Function | None:
+    def judge(self) -> functions.Function | None:
         """`when` stands before the requirement it belongs to, what is shown after it."""
-        found: list[Requirement] = []
+        requirements: list[Requirement] = []
         when: Term | None = None
         for clause in self.op.clauses:
             if clause.keyword == "when":
                 when = self.condition(clause.items, "when")
             elif clause.keyword == "where":
                 one = self.requirement(clause, when)
-                found += [one] if one is not None else []
+                requirements += [one] if one is not None else []
                 when = None
-            elif clause.keyword in ("emit", "on") and found:
+            elif clause.keyword in ("emit", "on") and requirements:
                 part = "shown" if clause.keyword == "emit" else "asked"
-                found[-1] = replace(found[-1], **{part: self.shown(clause)})  # type: ignore[arg-type]
-        return Judge(self.column_names("by"), tuple(found))
+                requirements[-1] = replace(requirements[-1], **{part: self.shown(clause)})  # type: ignore[arg-type]
+        return functions.Judge(self.column_names("by"), tuple(requirements))
 
     def requirement(self, clause: Clause, when: Term | None) -> Requirement | None:
         values = [i.value for i in clause.items]
@@ -394,18 +363,18 @@ class Body:
                 return None
 
     def shown(self, clause: Clause) -> tuple[Shown, ...]:
-        found: list[Shown] = []
+        shown: list[Shown] = []
         values = [i.value for i in clause.items]
         for group in (values[n : n + 3] for n in range(0, len(values), 3)):
             match group:
                 case [Constant(str() as label), Constant(str() as unit), value]:
                     term = self.term(value)
-                    found += [Shown(label, unit, term)] if term is not None else []
+                    shown += [Shown(label, unit, term)] if term is not None else []
                 case _:
                     self.fail("expected a label, a unit and a value", clause.span)
-        return tuple(found)
+        return tuple(shown)
 
-    def sheet(self) -> Function | None:
+    def sheet(self) -> functions.Function | None:
         lines: list[str] = []
         for item in self.items(None):
             value = item.value
@@ -429,7 +398,7 @@ class Shape:
 
     clauses: tuple[str | None, ...]
     usage: str
-    build: Callable[[Body], Function | None]
+    build: Callable[[Body], functions.Function | None]
 
 
 SHAPES: dict[str, Shape] = {
@@ -439,8 +408,8 @@ SHAPES: dict[str, Shape] = {
                      Body.flat_map),
     "Fold": Shape(("by", "when", "set", "emit"),
                   "Fold[by key; when condition; set $v.field = x; emit a = $v.field]", Body.fold),
-    "Merge": Shape((), "Merge", lambda _: Merge()),
-    "Now": Shape((), "Now", lambda _: Now()),
+    "Merge": Shape((), "Merge", lambda _: functions.Merge()),
+    "Now": Shape((), "Now", lambda _: functions.Now()),
     "Range": Shape((None, "unbounded", "slide"),
                    "Range[5 min], Range[unbounded] or Range[5 min; slide 1 min]", Body.range_),
     "Rows": Shape((None, "by", "within"),
@@ -456,16 +425,16 @@ SHAPES: dict[str, Shape] = {
     "Top": Shape((None, "by", "descending"), "Top[10 by a, b; descending b]", Body.top),
     "Aggregate": Shape(("by", None), "Aggregate[by key; total = sum(x), n = count()]",
                        Body.aggregate),
-    "Distinct": Shape((), "Distinct", lambda _: Distinct()),
-    "Istream": Shape((), "Istream", lambda _: Istream()),
-    "Dstream": Shape((), "Dstream", lambda _: Dstream()),
+    "Distinct": Shape((), "Distinct", lambda _: functions.Distinct()),
+    "Istream": Shape((), "Istream", lambda _: functions.Istream()),
+    "Dstream": Shape((), "Dstream", lambda _: functions.Dstream()),
     "Changes": Shape(("by", "emit"), "Changes[by key; emit was = column]", Body.changes),
     "Rstream": Shape(("every",), "Rstream or Rstream[every 1 s]", Body.rstream),
-    "Duplicate": Shape((), "Duplicate", lambda _: Duplicate()),
+    "Duplicate": Shape((), "Duplicate", lambda _: functions.Duplicate()),
     "Sheet": Shape((None,), 'Sheet["S!B3 <- 1.price", "S!G3 = S!B3*2", "output x number = S!G3"]',
                    Body.sheet),
     "RoundRobinSplit": Shape((None,), "RoundRobinSplit[1, 1]",
-                             lambda b: RoundRobinSplit(b.weights())),
+                             lambda b: functions.RoundRobinSplit(b.weights())),
     "RoundRobinJoin": Shape((None,), "RoundRobinJoin[1, 1]",
-                            lambda b: RoundRobinJoin(b.weights())),
+                            lambda b: functions.RoundRobinJoin(b.weights())),
 }  # fmt: skip

@@ -16,21 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from millstream.calculus.functions import (
-    Aggregate,
-    Aggregation,
-    Distinct,
-    Dstream,
-    Function,
-    Istream,
-    Join,
-    Latest,
-    Merge,
-    Now,
-    Range,
-    Rows,
-    Rstream,
-)
+from millstream.calculus import functions
 from millstream.calculus.graph import Input, Program
 from millstream.calculus.types import QueueType
 from millstream.calculus.wiring import Queue, Wiring
@@ -51,11 +37,11 @@ class Flow:
     builder: ClassVar[str] = "millstream.languages.brook.flow:program_of"
 
     type: QueueType
-    function: Function | None
+    function: functions.Function | None
     parents: tuple[Flow, ...]
     input: Input | None = None
 
-    def _then(self, function: Function, *others: Flow) -> Flow:
+    def _then(self, function: functions.Function, *others: Flow) -> Flow:
         parents = (self, *others)
         (type_,) = function.output_types(tuple(p.type for p in parents), 1)
         return Flow(type_, function, parents)
@@ -73,48 +59,48 @@ class Flow:
         return self._then(concat_function(function, self.type.schema, columns).function)
 
     def merge(self, *others: Flow) -> Flow:
-        return self._then(Merge(), *others)
+        return self._then(functions.Merge(), *others)
 
     def now(self) -> Flow:
-        return self._then(Now())
+        return self._then(functions.Now())
 
     def range(self, length: str) -> Flow:
         """The rows of the last while: `range("5 min")`."""
-        return self._then(Range(micros(length)))
+        return self._then(functions.Range(micros(length)))
 
     def unbounded(self) -> Flow:
-        return self._then(Range(None))
+        return self._then(functions.Range(None))
 
     def rows(self, count: int, by: tuple[str, ...] = ()) -> Flow:
-        return self._then(Rows(count, by))
+        return self._then(functions.Rows(count, by))
 
     def latest(self, *by: str) -> Flow:
-        return self._then(Latest(by))
+        return self._then(functions.Latest(by))
 
     def join(self, other: Flow, on: tuple[str, ...] = ()) -> Flow:
-        return self._then(Join(tuple((name, name) for name in on)), other)
+        return self._then(functions.Join(tuple((name, name) for name in on)), other)
 
     def aggregate(
         self, by: tuple[str, ...] = (), **aggregates: tuple[str, RowFunction | None]
     ) -> Flow:
         """`aggregate(by=("symbol",), total=("sum", lambda r: r.volume), n=("count", None))`."""
         wanted = tuple(
-            Aggregation(name, how, what and trace_term(what, self.type.schema))
+            functions.Aggregation(name, how, what and trace_term(what, self.type.schema))
             for name, (how, what) in aggregates.items()
         )
-        return self._then(Aggregate(by, wanted))
+        return self._then(functions.Aggregate(by, wanted))
 
     def distinct(self) -> Flow:
-        return self._then(Distinct())
+        return self._then(functions.Distinct())
 
     def istream(self) -> Flow:
-        return self._then(Istream())
+        return self._then(functions.Istream())
 
     def dstream(self) -> Flow:
-        return self._then(Dstream())
+        return self._then(functions.Dstream())
 
     def rstream(self) -> Flow:
-        return self._then(Rstream())
+        return self._then(functions.Rstream())
 
 
 def stream(

@@ -175,10 +175,10 @@ class Parser(ExpressionParser):
         return clauses
 
     def items(self) -> list[Item]:
-        found = [self.item()]
+        items = [self.item()]
         while self.accept(","):
-            found.append(self.item())
-        return found
+            items.append(self.item())
+        return items
 
     def item(self) -> Item:
         value = self.expression()

@@ -64,9 +64,16 @@ class Total:
     where: Expression | None = None
 
 
+#: What several values in parentheses are; nobody can write its name.
+ROW = "(row)"
+
+
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """`operand IN (query)`, or `EXISTS (query)` if there is no operand."""
+    """`operand IN (query)`, or `EXISTS (query)` if there is no operand.
+
+    In `(a, b) IN (query)` the operand is `ROW` applied to a and b.
+    """
 
     operand: Expression | None
     query: Query

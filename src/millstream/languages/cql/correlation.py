@@ -12,32 +12,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from millstream.calculus.functions import Distinct, Join
-from millstream.calculus.terms import Term, columns_read
+from millstream.calculus.terms import Term, all_of, columns_read
 from millstream.calculus.types import BOOLEAN, Field, Schema
-from millstream.errors import Fault
-from millstream.languages.cql.ast import (
-    Apply,
-    Combined,
-    Expression,
-    Item,
-    Membership,
-    Named,
-    Nested,
-    Quantified,
-    Query,
-    Reference,
-    Scalar,
-    Select,
-    Streamed,
-    Total,
-    With,
-)
+from millstream.languages.cql import ast
 from millstream.languages.cql.build import Builder, Flow
 from millstream.languages.cql.joins import as_where, with_columns
 from millstream.languages.cql.scope import Names
 from millstream.languages.cql.subqueries import MARK, split_ties
-from millstream.languages.cql.terms import all_of, asks, conjuncts, term_of
-from millstream.languages.cql.tokens import Stop
+from millstream.languages.cql.terms import asks, conjuncts, term_of
+from millstream.languages.cql.tokens import stop
 from millstream.source import Span
 
 if TYPE_CHECKING:
@@ -71,7 +54,7 @@ class Correlation:
     flow: Flow
     names: Names
 
-    def tied(self, others: Iterable[Expression], *, is_grouped: bool = False) -> Tied:
+    def tied(self, others: Iterable[ast.Expression], *, is_grouped: bool = False) -> Tied:
         """`others` are expressions that are worked out on the rows of the subquery, or groups."""
         inside, query = self.inside, self.inside.query
         given = inside.translator.parts(query.sources, inside.prefix)
@@ -98,7 +81,7 @@ class Correlation:
         marked = tuple(Field(MARK + f.name, f.type) for f in self.flow.schema)
         return Schema(tuple(dict.fromkeys((*rows.schema.fields, *marked))))
 
-    def read(self, asked: Expression | Query, seen: Names) -> frozenset[str]:
+    def read(self, asked: ast.Expression | ast.Query, seen: Names) -> frozenset[str]:
         """The columns around that an expression reads, also in subqueries of its own."""
         return frozenset(
             around.column
@@ -108,7 +91,7 @@ class Correlation:
             for _, around in self.names.candidates(reference)
         )
 
-    def check_totals(self, totals: Iterable[Total], names: Names) -> None:
+    def check_totals(self, totals: Iterable[ast.Total], names: Names) -> None:
         """An aggregate of nothing but columns around would be one of the query around."""
         seen = replace(names, outer=None)
         for total in totals:
@@ -117,8 +100,7 @@ class Correlation:
             if known and not any(known):
                 message = "this aggregate reads the query around it only, and would be of that one"
                 hint = "read a column of the subquery too, or aggregate in a view"
-                self.inside.faults.append(Fault(message, total.span, hint))
-                raise Stop
+                stop(self.inside.faults, message, total.span, hint)
 
     def is_correlated(self) -> bool:
         return bool(self.read(self.inside.query, Names()))
@@ -148,12 +130,14 @@ def dependent(
     return builder.add(function, outer, rows, name=f"{prefix}_pairs", span=span)
 
 
-def free_references(asked: Expression | Query, translator: Translator) -> Iterator[Reference]:
+def free_references(
+    asked: ast.Expression | ast.Query, translator: Translator
+) -> Iterator[ast.Reference]:
     """Columns that an expression or a query reads and that none of its own sources has."""
     match asked:
-        case Reference():
+        case ast.Reference():
             yield asked
-        case Select():
+        case ast.Select():
             for part in _parts(asked):
                 for reference in free_references(part, translator):
                     if not any(_has(j.source, reference, translator) for j in asked.sources):
@@ -163,38 +147,38 @@ def free_references(asked: Expression | Query, translator: Translator) -> Iterat
                 yield from free_references(part, translator)
 
 
-def _parts(asked: Expression | Query) -> Iterator[Expression | Query]:
+def _parts(asked: ast.Expression | ast.Query) -> Iterator[ast.Expression | ast.Query]:
     """What an expression or a query is made of."""
     match asked:
-        case Apply(_, args):
+        case ast.Apply(_, args):
             yield from args
-        case Total(_, arg, where=where):
+        case ast.Total(_, arg, where=where):
             yield from (part for part in (arg, where) if part is not None)
-        case Membership(operand, query):
+        case ast.Membership(operand, query):
             yield from (query,) if operand is None else (operand, query)
-        case Quantified(operand, query=query):
+        case ast.Quantified(operand, query=query):
             yield from (operand, query)
-        case Scalar(query) | Streamed(_, query):
+        case ast.Scalar(query) | ast.Streamed(_, query):
             yield query
-        case Combined(_, _, left, right):
+        case ast.Combined(_, _, left, right):
             yield from (left, right)
-        case With(views, query):
+        case ast.With(views, query):
             yield from (*(view.query for view in views), query)
-        case Select():
-            yield from (i.value for i in asked.items if isinstance(i, Item))
+        case ast.Select():
+            yield from (i.value for i in asked.items if isinstance(i, ast.Item))
             yield from (j.on for j in asked.sources if j.on is not None)
             yield from (c for c in (asked.where, asked.having) if c is not None)
             yield from asked.group_by
             yield from (o.value for o in asked.limit.order) if asked.limit else ()
 
 
-def _has(source: Named | Nested, reference: Reference, translator: Translator) -> bool:
+def _has(source: ast.Named | ast.Nested, reference: ast.Reference, translator: Translator) -> bool:
     """Has a source the column? Of one that is a query only its alias is looked at."""
-    name = source.alias or (source.name if isinstance(source, Named) else None)
+    name = source.alias or (source.name if isinstance(source, ast.Named) else None)
     if reference.owner is not None:
         return name is not None and name.name.lower() == reference.owner.name.lower()
     columns = [word.name for word in source.columns]
-    if isinstance(source, Named):
+    if isinstance(source, ast.Named):
         known = translator.look_up(source.name)
         if known is not None and known.flow is not None:
             columns += known.flow.schema.names[len(columns) :]

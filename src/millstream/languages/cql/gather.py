@@ -11,14 +11,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from millstream.calculus.functions import Aggregation, Assign, Filter, Join, Map, Merge
-from millstream.calculus.terms import Call, Column, Literal, Term, columns_read
+from millstream.calculus.terms import (
+    Column,
+    Literal,
+    Term,
+    all_of,
+    columns_read,
+    is_known,
+)
 from millstream.calculus.types import BOOLEAN
 from millstream.languages.cql.build import Builder, Flow
 from millstream.languages.cql.correlation import dependent
 from millstream.languages.cql.group import Grouping, Planned
 from millstream.languages.cql.joins import with_columns
 from millstream.languages.cql.subqueries import MARK, Inner
-from millstream.languages.cql.terms import all_of
 from millstream.source import Span
 
 
@@ -66,7 +72,7 @@ class Gathering:
             outside, inside, _ = Inner(rows, None, (), keys).equations(flow)
         elif not inner.keys:
             # An equation with null is never true, but a group of nulls is a group.
-            known = all_of(Call("not", (_is_null(t),), BOOLEAN) for t in inside)
+            known = all_of(is_known(t) for t in inside)
             if known is not None:
                 name = f"{self.prefix}_known"
                 rows = self.builder.add(Filter(known), rows, name=name, span=self.span)
@@ -87,14 +93,14 @@ class Gathering:
             # What counts rows must not count those of the outer query.
             return replace(one, term=column(one.term or Literal(True, BOOLEAN)))
 
-        found: list[Planned] = []
+        planned: list[Planned] = []
         for plan in plans:
             if plan.value is not None:
                 value = replace(plan.value, term=column(plan.value.term))
-                found.append(replace(plan, value=value))
+                planned.append(replace(plan, value=value))
             else:
-                found.append(Planned(tuple(plain(a) for a in plan.aggregations)))
-        return columns, found
+                planned.append(Planned(tuple(plain(a) for a in plan.aggregations)))
+        return columns, planned
 
     def _map(
         self, flow: Flow, keys: Sequence[str], terms: Sequence[Term], columns: Sequence[Assign]
@@ -102,7 +108,3 @@ class Gathering:
         named = [Assign(n, t) for n, t in zip(keys, terms, strict=True)]
         name = f"{self.prefix}_keyed"
         return self.builder.add(Map((*named, *columns)), flow, name=name, span=self.span)
-
-
-def _is_null(term: Term) -> Term:
-    return Call("is_null", (term,), BOOLEAN, term.span)

@@ -24,7 +24,7 @@ from millstream.languages.cql.joins import with_columns
 from millstream.languages.cql.scope import Names
 from millstream.languages.cql.spread import SPREADS, reading
 from millstream.languages.cql.terms import NULL, Replacing, is_null, nothing, term_of
-from millstream.languages.cql.tokens import Stop
+from millstream.languages.cql.tokens import Stop, stop
 from millstream.source import Span
 
 
@@ -110,8 +110,8 @@ class Grouping:
         by = tuple(dict.fromkeys(named))
         plans, totals = self.planned(wanted, schema, by, replacing)
         grouped = self.aggregated(flow, by, plans)
-        found = tuple(zip(terms, named, strict=True))
-        return Grouped(grouped, found, totals, self.names, schema, self.faults, replacing)
+        pairs = tuple(zip(terms, named, strict=True))
+        return Grouped(grouped, pairs, totals, self.names, schema, self.faults, replacing)
 
     def planned(
         self,
@@ -154,13 +154,12 @@ class Grouping:
             value = Assign(self.builder.hidden("value"), term)
             term = Column(value.name, term.type, term.span)
         function, _ = SPREADS.get(total.function.name, (total.function.name, False))
-        found = Aggregation(name, function, term)
+        aggregate = Aggregation(name, function, term)
         try:
-            found.result_type()
+            aggregate.result_type()
         except FunctionFault as fault:
-            self.faults.append(Fault(str(fault), total.span))
-            raise Stop from None
-        return Planned((found,), value)
+            stop(self.faults, str(fault), total.span)
+        return Planned((aggregate,), value)
 
     def _argument(self, total: Total, schema: Schema, replacing: Replacing) -> Term | None:
         """What is aggregated: null where FILTER is not true; None to count all rows."""
@@ -176,8 +175,7 @@ class Grouping:
             assert term is not None
             if not term.type.is_numeric:
                 message = f"{total.function.name.upper()} cannot aggregate a {term.type}"
-                self.faults.append(Fault(message, total.span))
-                raise Stop
+                stop(self.faults, message, total.span)
             if term.type == INTEGER:
                 term = Call("number", (term,), NUMBER, term.span)
         if total.where is None:

@@ -22,14 +22,14 @@ from millstream.calculus.functions import (
     Merge,
 )
 from millstream.calculus.library.outer_joins import padded, without_partner
-from millstream.calculus.terms import Call, Column, Term, columns_read
+from millstream.calculus.terms import Call, Column, Term, all_of, columns_read
 from millstream.calculus.types import BOOLEAN, Field, Schema
 from millstream.errors import Fault, suggest
 from millstream.languages.cql.ast import Apply, Expression, Joined, JoinKind, Reference, Word
 from millstream.languages.cql.build import Builder, Flow
 from millstream.languages.cql.scope import Names, Seen, Visible, find
-from millstream.languages.cql.terms import all_of, conjuncts, term_of, tied_by_and
-from millstream.languages.cql.tokens import Stop
+from millstream.languages.cql.terms import conjuncts, term_of, tied_by_and
+from millstream.languages.cql.tokens import Stop, stop
 from millstream.source import Span
 
 Pairs = tuple[tuple[str, str], ...]
@@ -110,8 +110,7 @@ class Assembly:
                 source = part.joined.source
                 span = source.alias.span if source.alias else source.span
                 message = f'two sources are called "{part.name}"'
-                self.faults.append(Fault(message, span, "give one of them an alias"))
-                raise Stop
+                stop(self.faults, message, span, "give one of them an alias")
             seen.add(part.name)
 
     def _renamed(self, parts: Sequence[Part]) -> list[Part]:
@@ -136,7 +135,7 @@ class Assembly:
 
     def _on(self, part: Part, before: Sequence[Part]) -> list[Expression]:
         """The conditions of an inner join, those of USING written out."""
-        found = conjuncts(part.joined.on)
+        conditions = conjuncts(part.joined.on)
         for word in part.joined.using:
             owner = next((p for p in before if find(p.visible.columns, word) is not None), None)
             if owner is None or find(part.visible.columns, word) is None:
@@ -145,14 +144,13 @@ class Assembly:
                 Reference(Word(p.name, word.span, is_quoted=True), word, word.span)
                 for p in (owner, part)
             )
-            found.append(Apply(Word("==", word.span), sides, word.span))
-        return found
+            conditions.append(Apply(Word("==", word.span), sides, word.span))
+        return conditions
 
     def _complain_about_using(self, word: Word, before: Sequence[Part]) -> NoReturn:
         known = [n for p in before for n in p.flow.schema.names]
         message = f'USING needs a column "{word.name}" on both sides'
-        self.faults.append(Fault(message, word.span, suggest(word.name, known)))
-        raise Stop
+        stop(self.faults, message, word.span, suggest(word.name, known))
 
     def _terms(self, expressions: Sequence[Expression], names: Names) -> list[Term]:
         """The typed conditions. Those that are wrong are told and left out."""
@@ -265,9 +263,9 @@ class Assembly:
 
     def join(self, left: Flow, part: Part, conditions: list[Term]) -> Flow:
         there, columns = frozenset(left.schema.names), part.columns
-        found = [(t, _pair(t, there, columns)) for t in conditions]
-        keys = [pair for _, pair in found if pair is not None]
-        where = all_of(t for t, pair in found if pair is None)
+        paired = [(t, _pair(t, there, columns)) for t in conditions]
+        keys = [pair for _, pair in paired if pair is not None]
+        where = all_of(t for t, pair in paired if pair is None)
         source = part.joined.source
         span = part.joined.on.span if part.joined.on else source.span
         right = part.flow

@@ -100,7 +100,7 @@ ABSENT: dict[str, str | None] = {
     "<=>": "write a IS NOT DISTINCT FROM b",
     "at": "times are in UTC",
     "collate": "texts are ordered by their characters",
-    "escape": "% and _ cannot be escaped; use contains, starts_with or ends_with",
+    "escape": "it stands after LIKE and its pattern",
     "fetch": "write ORDER BY ... LIMIT 3",
     "for": None,
     "into": "write CREATE OUTPUT name AS SELECT ...",

@@ -10,23 +10,7 @@ from millstream.calculus import syntax
 from millstream.calculus.functions import Aggregation, FunctionFault
 from millstream.calculus.terms import Call, Column, Term
 from millstream.calculus.types import BOOLEAN, INTEGER, NUMBER
-from millstream.errors import Fault
-from millstream.languages.cql.ast import (
-    Apply,
-    Constant,
-    Expression,
-    Item,
-    Membership,
-    Quantified,
-    Query,
-    Question,
-    Reference,
-    Scalar,
-    Select,
-    Total,
-    With,
-    Word,
-)
+from millstream.languages.cql import ast
 from millstream.languages.cql.build import Flow
 from millstream.languages.cql.correlation import Correlation
 from millstream.languages.cql.gather import Gathering
@@ -42,7 +26,7 @@ from millstream.languages.cql.terms import (
     walk,
     written,
 )
-from millstream.languages.cql.tokens import Stop
+from millstream.languages.cql.tokens import stop
 from millstream.source import Span
 
 if TYPE_CHECKING:
@@ -62,17 +46,17 @@ class Questions:
         self,
         flow: Flow,
         names: Names,
-        expressions: Sequence[Expression],
+        expressions: Sequence[ast.Expression],
         replacing: Replacing,
-        truth: Expression | None = None,
+        truth: ast.Expression | None = None,
     ) -> tuple[Flow, Replacing]:
         """The flow with the answers of all subqueries, and what to write for them.
 
         Of the question `truth` nobody cares whether it is false or null.
         """
-        answers: dict[Expression, syntax.Expression] = {}
+        answers: dict[ast.Expression, syntax.Expression] = {}
 
-        def answer(part: Expression) -> syntax.Expression | None:
+        def answer(part: ast.Expression) -> syntax.Expression | None:
             return answers[part] if part in answers else replacing(part)
 
         for one in [q for e in expressions for q in questions_in(e, replacing)]:
@@ -82,81 +66,86 @@ class Questions:
             if as_value is not None:
                 flow, values = self.answered(flow, names, [as_value], answer)
                 answers[one] = written(as_value, names, self.faults, values)
-            elif isinstance(one, Membership):
+            elif isinstance(one, ast.Membership):
                 is_truth = one is truth
                 flow, answers[one] = self._member(flow, names, one, answer, only_truth=is_truth)
                 # Where an answer is seen, its turning true takes the other one away.
                 flow = replace(flow, is_monotone=flow.is_monotone and truth is not None)
-            elif isinstance(one, Scalar):
+            elif isinstance(one, ast.Scalar):
                 flow, answers[one] = self._scalar(flow, names, one, answer)
             else:
                 flow, answers[one] = self._quantified(flow, names, one, answer)
         return flow, answer if answers else replacing
 
-    def _as_value(self, question: Question, flow: Flow, names: Names) -> Expression | None:
+    def _as_value(self, question: ast.Question, flow: Flow, names: Names) -> ast.Expression | None:
         """IN, EXISTS, ALL and ANY of a query with one row for each outer row, by its value."""
         query = question.query
-        if not isinstance(query, Select) or isinstance(question, Scalar) or not _is_single(query):
+        if (
+            not isinstance(query, ast.Select)
+            or isinstance(question, ast.Scalar)
+            or not _is_single(query)
+        ):
             return None
         if not self._correlation(query, flow, names).is_correlated():
             return None
         span = question.span
-        true, false = (Constant(v, BOOLEAN, span) for v in (True, False))
+        if len(parts_of(question.operand)) > 1:
+            message = "several values are not compared with totals that depend on the outer row"
+            stop(self.faults, message, span, "compare them one by one")
+        true, false = (ast.Constant(v, BOOLEAN, span) for v in (True, False))
 
-        def apply(name: str, *args: Expression) -> Expression:
-            return Apply(Word(name, span), args, span)
+        def apply(name: str, *args: ast.Expression) -> ast.Expression:
+            return ast.Apply(ast.Word(name, span), args, span)
 
-        there: Expression = true
+        there: ast.Expression = true
         if query.having is not None:
-            shown = replace(query, items=(Item(true, None, span),))
-            there = apply("coalesce", Scalar(shown, span), false)
+            shown = replace(query, items=(ast.Item(true, None, span),))
+            there = apply("coalesce", ast.Scalar(shown, span), false)
         if question.operand is None:
             return there
-        operator = question.operator if isinstance(question, Quantified) else "=="
-        compared = apply(operator, question.operand, Scalar(query, span))
-        is_all = isinstance(question, Quantified) and question.is_all
+        operator = question.operator if isinstance(question, ast.Quantified) else "=="
+        compared = apply(operator, question.operand, ast.Scalar(query, span))
+        is_all = isinstance(question, ast.Quantified) and question.is_all
         return apply("if", there, compared, true if is_all else false)
 
     # --- IN and EXISTS ---
 
     def _member(
-        self, flow: Flow, names: Names, question: Membership, replacing: Replacing, *,
+        self, flow: Flow, names: Names, question: ast.Membership, replacing: Replacing, *,
         only_truth: bool,
     ) -> tuple[Flow, syntax.Expression]:  # fmt: skip
         inner = self._inner(question.query, question, flow, names)
-        operand = None
-        if question.operand is not None:
-            assert inner.value is not None
-            asked = question.operand
+        compared: list[tuple[Operand, Term]] = []
+        for place, asked in enumerate(parts_of(question.operand)):
+            value = inner.values[place]
             if is_null(asked, names, replacing):
-                asked = Constant(None, inner.value.type, asked.span)
+                asked = ast.Constant(None, value.type, asked.span)  # noqa: PLW2901
             operand = Operand(
                 term_of(asked, names, flow.schema, self.faults, replacing=replacing),
                 written(asked, names, self.faults, replacing),
             )
-            operand, inner = self._unified(operand, inner.typed(operand.term.type), question)
+            if place == 0:
+                value = inner.typed(operand.term.type).values[0]
+            compared.append(self._unified(operand, value, question))
         lookups = Lookups(self.builder, self.prefix)
-        return lookups.ask(flow, inner, operand, question.span, only_truth=only_truth)
+        return lookups.ask(flow, inner, compared, question.span, only_truth=only_truth)
 
     def _unified(
-        self, operand: Operand, inner: Inner, question: Membership
-    ) -> tuple[Operand, Inner]:
+        self, operand: Operand, value: Term, question: ast.Membership
+    ) -> tuple[Operand, Term]:
         """Both sides of IN as numbers, if one of them is."""
-        assert inner.value is not None
-        types = (operand.term.type, inner.value.type)
+        types = (operand.term.type, value.type)
         if types[0] == types[1]:
-            return operand, inner
+            return operand, value
         if not all(t.is_numeric for t in types):
             message = f"IN compares {types[0]} with {types[1]}"
-            self.faults.append(Fault(message, question.span))
-            raise Stop
-        value = _number(inner.value)
-        return replace(operand, term=_number(operand.term)), replace(inner, value=value)
+            stop(self.faults, message, question.span)
+        return replace(operand, term=_number(operand.term)), _number(value)
 
     # --- ALL and ANY ---
 
     def _quantified(
-        self, flow: Flow, names: Names, question: Quantified, replacing: Replacing
+        self, flow: Flow, names: Names, question: ast.Quantified, replacing: Replacing
     ) -> tuple[Flow, syntax.Expression]:
         """Compared with the least or the greatest value, if there are any at all."""
         operand = written(question.operand, names, self.faults, replacing)
@@ -195,16 +184,16 @@ class Questions:
     # --- values ---
 
     def _scalar(
-        self, flow: Flow, names: Names, question: Scalar, replacing: Replacing
+        self, flow: Flow, names: Names, question: ast.Scalar, replacing: Replacing
     ) -> tuple[Flow, syntax.Expression]:
         query = question.query
-        if isinstance(query, With):
+        if isinstance(query, ast.With):
             with self.select.translator.local(query.views, f"{self.prefix}_sub"):
                 return self._scalar(flow, names, replace(question, query=query.query), replacing)
-        if isinstance(query, Select) and query.limit and query.limit.count == 1:
+        if isinstance(query, ast.Select) and query.limit and query.limit.count == 1:
             return self._first(flow, names, question)
         item = self._only_total(question)
-        assert isinstance(query, Select)
+        assert isinstance(query, ast.Select)
         inside = self.select.inside(query)
         wanted = dict.fromkeys(inside.totals(), None)
         parts = [part for t in wanted for part in (t.arg, t.where) if part is not None]
@@ -219,13 +208,12 @@ class Questions:
         having = [inside.unaliased(c, tied.names) for c in conjuncts(query.having)]
         flow, outer = self.answered(flow, names, [item.value, *having], replacing)
 
-        def replaced(part: Expression) -> syntax.Expression | None:
-            if isinstance(part, Total):
+        def replaced(part: ast.Expression) -> syntax.Expression | None:
+            if isinstance(part, ast.Total):
                 return totals[part]
-            if isinstance(part, Reference) and replace(tied.names, outer=None).knows(part):
+            if isinstance(part, ast.Reference) and replace(tied.names, outer=None).knows(part):
                 message = f'"{part.name.name}" is not inside an aggregate'
-                self.faults.append(Fault(message, part.span, "use MAX or MIN of it"))
-                raise Stop
+                stop(self.faults, message, part.span, "use MAX or MIN of it")
             return outer(part)
 
         value = written(item.value, names, self.faults, replaced)
@@ -235,11 +223,13 @@ class Questions:
             value = syntax.Apply("if", (condition, value, null), question.span)
         return flow, value
 
-    def _first(self, flow: Flow, names: Names, question: Scalar) -> tuple[Flow, syntax.Expression]:
+    def _first(
+        self, flow: Flow, names: Names, question: ast.Scalar
+    ) -> tuple[Flow, syntax.Expression]:
         """The only row of a query with LIMIT 1: the greatest of one value is that value."""
         with self.select.translator.inside(names):
             result = self.select.translator.relation(question.query, f"{self.prefix}_sub")
-        value = self._only_column(result, question)
+        value: Term = self._columns(result, question)[0]
         if result.untyped:
             return flow, syntax.Constant(None, None, question.span)
         name = self.builder.hidden("first")
@@ -250,18 +240,17 @@ class Questions:
         flow = gathering.gather(flow, Inner(result, value), [Planned(asked)])
         return flow, read(syntax.Name(name, question.span))
 
-    def _only_total(self, question: Scalar) -> Item:
+    def _only_total(self, question: ast.Scalar) -> ast.Item:
         """The one column of a query that can only have one row."""
         query = question.query
-        if not isinstance(query, Select) or not _is_single(query):
+        if not isinstance(query, ast.Select) or not _is_single(query):
             message = "this query may have more than one row, but one value is needed"
             hint = "aggregate it without GROUP BY, as in (SELECT MAX(x) FROM ...), or add LIMIT 1"
-            self.faults.append(Fault(message, question.span, hint))
-            raise Stop
+            stop(self.faults, message, question.span, hint)
         item = query.items[0]
-        if len(query.items) != 1 or not isinstance(item, Item):
+        if len(query.items) != 1 or not isinstance(item, ast.Item):
             self._complain_about_columns(question, len(query.items))
-        assert isinstance(item, Item)
+        assert isinstance(item, ast.Item)
         return item
 
     def _check(self, asked: Sequence[Aggregation], span: Span) -> None:
@@ -269,8 +258,7 @@ class Questions:
             try:
                 one.result_type()
             except FunctionFault as fault:
-                self.faults.append(Fault(str(fault), span))
-                raise Stop from None
+                stop(self.faults, str(fault), span)
 
     def _gathering(self, names: Names, span: Span) -> Gathering:
         prefix = f"{self.prefix}_sub"
@@ -279,26 +267,30 @@ class Questions:
 
     # --- the rows of a subquery ---
 
-    def _correlation(self, query: Select, flow: Flow, names: Names) -> Correlation:
+    def _correlation(self, query: ast.Select, flow: Flow, names: Names) -> Correlation:
         return Correlation(self.select.inside(query), flow, names)
 
-    def _inner(self, query: Query, question: Question, flow: Flow, names: Names) -> Inner:
+    def _inner(self, query: ast.Query, question: ast.Question, flow: Flow, names: Names) -> Inner:
         """The rows of a subquery, its value, and what ties it to the outside."""
-        if isinstance(query, With):
+        if isinstance(query, ast.With):
             with self.select.translator.local(query.views, f"{self.prefix}_sub"):
                 return self._inner(query.query, question, flow, names)
-        needs_value = not isinstance(question, Membership) or question.operand is not None
-        if isinstance(query, Select) and query.limit is None:
+        needs_value = not isinstance(question, ast.Membership) or question.operand is not None
+        if isinstance(query, ast.Select) and query.limit is None:
             correlation = self._correlation(query, flow, names)
             if not is_grouped(query) or correlation.is_correlated():
                 with self.select.translator.inside(names):
                     return self._rows(correlation, question, needs_value=needs_value)
         with self.select.translator.inside(names):
             result = self.select.translator.relation(query, f"{self.prefix}_sub")
-        value = self._only_column(result, question) if needs_value else None
-        return Inner(result, value, is_untyped=bool(result.untyped))
+        if not needs_value:
+            return Inner(result, None)
+        value, *others = self._columns(result, question)
+        return Inner(result, value, is_untyped=value.name in result.untyped, others=tuple(others))
 
-    def _rows(self, correlation: Correlation, question: Question, *, needs_value: bool) -> Inner:
+    def _rows(
+        self, correlation: Correlation, question: ast.Question, *, needs_value: bool
+    ) -> Inner:
         """The rows or groups of a subquery that may read the query around it."""
         inside = correlation.inside
         if not needs_value and not is_grouped(inside.query):
@@ -312,58 +304,78 @@ class Questions:
         flow, wanted, _ = inside.listed(tied.flow, tied.names, tied.marked)
         if not needs_value:
             return Inner(flow, None, tied.ties, tied.keys)
-        if len(wanted) != 1:
+        if len(wanted) != _width(question):
             self._complain_about_columns(question, len(wanted))
-        return Inner(flow, wanted[0].term, tied.ties, tied.keys, wanted[0].is_untyped)
+        first, *more = wanted
+        return Inner(
+            flow, first.term, tied.ties, tied.keys, first.is_untyped, tuple(w.term for w in more)
+        )
 
-    def _only_column(self, flow: Flow, question: Question) -> Term:
-        if len(flow.schema) != 1:
+    def _columns(self, flow: Flow, question: ast.Question) -> list[Column]:
+        if len(flow.schema) != _width(question):
             self._complain_about_columns(question, len(flow.schema))
-        (field,) = flow.schema
-        return Column(field.name, field.type)
+        return [Column(field.name, field.type) for field in flow.schema]
 
-    def _complain_about_columns(self, question: Question, count: int) -> NoReturn:
-        where = {Membership: "after IN ", Quantified: "after ALL or ANY "}.get(type(question), "")
-        message = f"the query {where}must have one column, but has {count}"
-        self.faults.append(Fault(message, question.span))
-        raise Stop
+    def _complain_about_columns(self, question: ast.Question, count: int) -> NoReturn:
+        where = {ast.Membership: "after IN ", ast.Quantified: "after ALL or ANY "}.get(
+            type(question), ""
+        )
+        wanted = "one column" if _width(question) == 1 else f"{_width(question)} columns"
+        message = f"the query {where}must have {wanted}, but has {count}"
+        stop(self.faults, message, question.span)
 
 
-def questions_in(expression: Expression, replacing: Replacing) -> Iterator[Question]:
+def parts_of(operand: ast.Expression | None) -> tuple[ast.Expression, ...]:
+    """What stands before IN: nothing, a value, or several in parentheses."""
+    match operand:
+        case None:
+            return ()
+        case ast.Apply(ast.Word(ast.ROW), args):
+            return args
+        case _:
+            return (operand,)
+
+
+def _width(question: ast.Question) -> int:
+    """How many columns a subquery must have."""
+    return max(1, len(parts_of(question.operand))) if isinstance(question, ast.Membership) else 1
+
+
+def questions_in(expression: ast.Expression, replacing: Replacing) -> Iterator[ast.Question]:
     """The subqueries of an expression, those inside others first; none in aggregates.
 
     What is replaced has been answered.
     """
-    if isinstance(expression, Apply | Question) and replacing(expression) is not None:
+    if isinstance(expression, ast.Apply | ast.Question) and replacing(expression) is not None:
         return
     match expression:
-        case Apply(_, args):
+        case ast.Apply(_, args):
             for arg in args:
                 yield from questions_in(arg, replacing)
-        case Membership(operand) if operand is not None:
+        case ast.Membership(operand) if operand is not None:
             yield from questions_in(operand, replacing)
-        case Quantified(operand):
+        case ast.Quantified(operand):
             yield from questions_in(operand, replacing)
-    if isinstance(expression, Question):
+    if isinstance(expression, ast.Question):
         yield expression
 
 
-def totals_in(expression: Expression) -> list[Total]:
-    return [e for e in walk(expression) if isinstance(e, Total)]
+def totals_in(expression: ast.Expression) -> list[ast.Total]:
+    return [e for e in walk(expression) if isinstance(e, ast.Total)]
 
 
-def is_grouped(query: Select) -> bool:
-    shown = [i.value for i in query.items if isinstance(i, Item)]
+def is_grouped(query: ast.Select) -> bool:
+    shown = [i.value for i in query.items if isinstance(i, ast.Item)]
     shown += [query.having] if query.having is not None else []
     return bool(query.group_by) or any(totals_in(e) for e in shown)
 
 
-def _is_single(query: Select) -> bool:
+def _is_single(query: ast.Select) -> bool:
     """Has it one row, or none by HAVING?"""
     return is_grouped(query) and not query.group_by
 
 
-def _extremes(question: Quantified) -> tuple[str, ...]:
+def _extremes(question: ast.Quantified) -> tuple[str, ...]:
     """Which values decide: for `> ALL` the greatest, for `= ALL` both ends."""
     if question.operator in ("==", "!="):
         return ("min", "max")

@@ -5,38 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from millstream.languages.cql.ast import (
-    Combined,
-    Expression,
-    Item,
-    Joined,
-    JoinKind,
-    Limit,
-    Named,
-    Nested,
-    Ordering,
-    Query,
-    Select,
-    Star,
-    Streamed,
-    StreamOperator,
-    View,
-    Window,
-    With,
-    Word,
-)
+from millstream.languages.cql import ast
 from millstream.languages.cql.names import ABSENT, RESERVED
 from millstream.languages.cql.read_terms import TermReader
 from millstream.languages.cql.tokens import Cursor
 from millstream.languages.cql.windows import read_window
 from millstream.source import Span
 
-_STREAM_OPERATORS = {one.value.lower(): one for one in StreamOperator}
-_SIDES = {"left": JoinKind.LEFT, "right": JoinKind.RIGHT, "full": JoinKind.FULL}
+_STREAM_OPERATORS = {one.value.lower(): one for one in ast.StreamOperator}
+_SIDES = {"left": ast.JoinKind.LEFT, "right": ast.JoinKind.RIGHT, "full": ast.JoinKind.FULL}
 _WINDOW = "write: FROM stream [Range 5 Minutes]"
 
 
-def read_query(cursor: Cursor, *, is_script: bool = False) -> Query:
+def read_query(cursor: Cursor, *, is_script: bool = False) -> ast.Query:
     """The query of the tokens that are left. Raises `Stop` when it cannot be read.
 
     A script is a statement in the style of the STREAM prototype.
@@ -59,7 +40,7 @@ class _QueryReader:
 
     # --- queries ---
 
-    def query(self) -> Query:
+    def query(self) -> ast.Query:
         """A whole query, with the views that only it can name."""
         cursor = self.cursor
         start = cursor.span()
@@ -67,28 +48,26 @@ class _QueryReader:
             return self.ordered()
         if cursor.take("recursive"):
             cursor.fail("WITH RECURSIVE is not part of CQL", cursor.since(start))
-        views = [self.view()]
-        while cursor.take(","):
-            views.append(self.view())
+        views = cursor.separated(self.view)
         query = self.ordered()
-        return With(tuple(views), query, cursor.since(start))
+        return ast.With(views, query, cursor.since(start))
 
-    def view(self) -> View:
+    def view(self) -> ast.View:
         """`name (columns) AS (query)` of a WITH clause."""
         cursor = self.cursor
         name = cursor.name("a name")
         columns = self.names_of_columns()
         cursor.require("as", "AS and a query in parentheses")
-        return View(name, columns, self.terms.parenthesised())
+        return ast.View(name, columns, self.terms.parenthesised())
 
-    def names_of_columns(self) -> tuple[Word, ...]:
+    def names_of_columns(self) -> tuple[ast.Word, ...]:
         if not self.cursor.take("("):
             return ()
         columns = self.cursor.words("the name of a column")
         self.cursor.require(")", 'a comma or ")"')
         return columns
 
-    def ordered(self) -> Query:
+    def ordered(self) -> ast.Query:
         """A query with ORDER BY and LIMIT, which are of all that is tied by UNION and its like."""
         cursor = self.cursor
         start, is_inside = cursor.span(), cursor.text() == "("
@@ -97,22 +76,24 @@ class _QueryReader:
         if limit is None:
             return query
         span = cursor.since(start)
-        if isinstance(query, Streamed):
+        if isinstance(query, ast.Streamed):
             cursor.fail(f"ORDER BY and LIMIT stand inside {query.operator.value}(...)", limit.span)
-        if isinstance(query, Select) and not is_inside:
+        if isinstance(query, ast.Select) and not is_inside:
             return replace(query, limit=limit, span=span)
-        everything = (Star(None, query.span),)
-        return Select(everything, (Joined(Nested(query, None, None, span)),), span, limit=limit)
+        everything = (ast.Star(None, query.span),)
+        return ast.Select(
+            everything, (ast.Joined(ast.Nested(query, None, None, span)),), span, limit=limit
+        )
 
-    def combined(self) -> Query:
+    def combined(self) -> ast.Query:
         """Queries tied by UNION and EXCEPT, from the left."""
         return self.tied(("union", "except"), self.intersected)
 
-    def intersected(self) -> Query:
+    def intersected(self) -> ast.Query:
         """Queries tied by INTERSECT, which binds more tightly."""
         return self.tied(("intersect",), self.operand)
 
-    def tied(self, kinds: tuple[str, ...], operand: Callable[[], Query]) -> Query:
+    def tied(self, kinds: tuple[str, ...], operand: Callable[[], ast.Query]) -> ast.Query:
         cursor = self.cursor
         start, is_name = cursor.span(), self.is_name()
         query = operand()
@@ -128,10 +109,10 @@ class _QueryReader:
             # The union of two names in a script is that of bags, as in the prototype.
             keeps |= kind == "union" and is_name and self.is_name()
             right = operand()
-            query = Combined(kind, keeps, query, right, cursor.since(start))
+            query = ast.Combined(kind, keeps, query, right, cursor.since(start))
         return query
 
-    def operand(self) -> Query:
+    def operand(self) -> ast.Query:
         """A query without set operations, or one in parentheses."""
         cursor = self.cursor
         start, word = cursor.span(), cursor.text()
@@ -152,21 +133,21 @@ class _QueryReader:
         is_around = cursor.at > 1 and cursor.text(-2) in _STREAM_OPERATORS
         return is_word and cursor.text(1) != "(" and (self.is_script or is_around)
 
-    def everything(self) -> Query:
+    def everything(self) -> ast.Query:
         """All that is in a relation."""
         source = self.named()
-        star = Star(None, source.span, self.is_script)
-        return Select((star,), (Joined(source),), source.span)
+        star = ast.Star(None, source.span, self.is_script)
+        return ast.Select((star,), (ast.Joined(source),), source.span)
 
-    def streamed(self, start: Span) -> Query:
+    def streamed(self, start: Span) -> ast.Query:
         """`Istream(query)`, or `Istream(name)` for all that is in it."""
         operator = _STREAM_OPERATORS[self.cursor.next().text.lower()]
         query = self.terms.parenthesised()
-        return Streamed(operator, query, self.cursor.since(start))
+        return ast.Streamed(operator, query, self.cursor.since(start))
 
     # --- SELECT ---
 
-    def select(self) -> Query:
+    def select(self) -> ast.Query:
         cursor = self.cursor
         start = cursor.span()
         cursor.require("select")
@@ -175,16 +156,14 @@ class _QueryReader:
         if operator is not None:
             cursor.at += 2
             is_distinct |= self.is_distinct()
-        items = [self.item()]
-        while cursor.take(","):
-            items.append(self.item())
+        items = cursor.separated(self.item)
         if operator is not None:
             cursor.require(")", 'a comma or ")"')
         if cursor.text() in ("", ")", ";"):
             cursor.fail("a query needs a FROM clause", cursor.since(start))
         cursor.require("from", "a comma or FROM")
-        query = Select(
-            tuple(items),
+        query = ast.Select(
+            items,
             self.sources(),
             start,
             is_distinct,
@@ -193,7 +172,7 @@ class _QueryReader:
             self.terms.term() if cursor.take("having") else None,
         )
         query = replace(query, span=cursor.since(start))
-        return query if operator is None else Streamed(operator, query, query.span)
+        return query if operator is None else ast.Streamed(operator, query, query.span)
 
     def is_distinct(self) -> bool:
         cursor = self.cursor
@@ -203,21 +182,21 @@ class _QueryReader:
             cursor.fail("DISTINCT ON is not part of CQL", hint="use [Partition By column Rows 1]")
         return True
 
-    def item(self) -> Item | Star:
+    def item(self) -> ast.Item | ast.Star:
         cursor = self.cursor
         start = cursor.span()
         if cursor.take("*"):
-            return Star(None, start, self.is_script)
+            return ast.Star(None, start, self.is_script)
         if cursor.kind() in ("word", "quoted") and (cursor.text(1), cursor.text(2)) == (".", "*"):
             owner = cursor.name("an expression")
             cursor.at += 2
-            return Star(owner, cursor.since(start), self.is_script)
+            return ast.Star(owner, cursor.since(start), self.is_script)
         value = self.terms.term()
         if cursor.text() == "[":
             cursor.fail("a window can only stand after a stream in a FROM clause", hint=_WINDOW)
-        return Item(value, self.alias(), cursor.since(start))
+        return ast.Item(value, self.alias(), cursor.since(start))
 
-    def alias(self) -> Word | None:
+    def alias(self) -> ast.Word | None:
         """A name after AS, or without it if the word can be nothing else."""
         cursor = self.cursor
         if cursor.take("as"):
@@ -228,25 +207,20 @@ class _QueryReader:
             cursor.expected("a comma or FROM", "texts are joined with ||, names stand after AS")
         return cursor.word("a name") if is_name else None
 
-    def group(self) -> tuple[Expression, ...]:
+    def group(self) -> tuple[ast.Expression, ...]:
         if not self.cursor.take("group"):
             return ()
         self.cursor.require("by", "BY")
-        keys = [self.terms.term()]
-        while self.cursor.take(","):
-            keys.append(self.terms.term())
-        return tuple(keys)
+        return self.cursor.separated(self.terms.term)
 
-    def limit(self) -> Limit | None:
+    def limit(self) -> ast.Limit | None:
         """`ORDER BY ... LIMIT count`: neither means anything without the other."""
         cursor = self.cursor
         start = cursor.span()
-        order: list[Ordering] = []
+        order: tuple[ast.Ordering, ...] = ()
         if cursor.take("order"):
             cursor.require("by", "BY")
-            order = [self.ordering()]
-            while cursor.take(","):
-                order.append(self.ordering())
+            order = cursor.separated(self.ordering)
         if cursor.text() != "limit":
             if order and (cursor.is_done or cursor.text() == ")"):
                 cursor.fail("a relation has no order", cursor.since(start),
@@ -260,9 +234,9 @@ class _QueryReader:
             cursor.fail("LIMIT takes a whole number of at least 1", cursor.since(limit))
         if not order:
             cursor.fail("LIMIT needs ORDER BY: which rows are the first?", cursor.since(limit))
-        return Limit(tuple(order), int(count), cursor.since(start))
+        return ast.Limit(order, int(count), cursor.since(start))
 
-    def ordering(self) -> Ordering:
+    def ordering(self) -> ast.Ordering:
         cursor = self.cursor
         value = self.terms.term()
         is_descending = cursor.take("desc")
@@ -273,37 +247,37 @@ class _QueryReader:
             nulls_first = cursor.take("first")
             if not nulls_first:
                 cursor.require("last", "FIRST or LAST")
-        return Ordering(value, is_descending, nulls_first)
+        return ast.Ordering(value, is_descending, nulls_first)
 
     # --- sources ---
 
-    def sources(self) -> tuple[Joined, ...]:
+    def sources(self) -> tuple[ast.Joined, ...]:
         cursor = self.cursor
-        sources = [Joined(self.source())]
+        sources = [ast.Joined(self.source())]
         has_comma = False
         while True:
             if cursor.take(","):
                 has_comma = True
-                sources.append(Joined(self.source()))
+                sources.append(ast.Joined(self.source()))
                 continue
             start = cursor.span()
             joined = self.joined()
             if joined is None:
                 return tuple(sources)
-            if has_comma and joined.kind in (JoinKind.RIGHT, JoinKind.FULL):
+            if has_comma and joined.kind in (ast.JoinKind.RIGHT, ast.JoinKind.FULL):
                 message = "after a comma this join is only of the sources since the comma"
                 hint = "write the outer joins first, and then the comma"
                 cursor.fail(message, cursor.since(start), hint)
             sources.append(joined)
 
-    def joined(self) -> Joined | None:
+    def joined(self) -> ast.Joined | None:
         """The join that comes next, if one does."""
         cursor = self.cursor
         start, word = cursor.span(), cursor.text()
         if word == "natural":
             cursor.fail("NATURAL joins are not part of CQL",
                         hint="say the columns: JOIN ... USING (a, b)")  # fmt: skip
-        kind = _SIDES.get(word, JoinKind.INNER)
+        kind = _SIDES.get(word, ast.JoinKind.INNER)
         if word in ("inner", "cross", *_SIDES):
             cursor.next()
         if word in _SIDES:
@@ -314,19 +288,19 @@ class _QueryReader:
             return None
         source = self.source()
         if word == "cross":
-            return Joined(source)
+            return ast.Joined(source)
         if cursor.take("on"):
-            return Joined(source, kind, self.terms.term())
+            return ast.Joined(source, kind, self.terms.term())
         if cursor.take("using"):
             if cursor.text() != "(":
                 cursor.expected("columns in parentheses")
-            return Joined(source, kind, None, self.names_of_columns())
+            return ast.Joined(source, kind, None, self.names_of_columns())
         hint = "write JOIN ... ON condition, or JOIN ... USING (column)"
-        if kind is JoinKind.INNER:
+        if kind is ast.JoinKind.INNER:
             hint += "; for all pairs CROSS JOIN"
         cursor.fail("this join needs a condition", cursor.since(start), hint)
 
-    def source(self) -> Named | Nested:
+    def source(self) -> ast.Named | ast.Nested:
         cursor = self.cursor
         start, word = cursor.span(), cursor.text()
         if word == "(":
@@ -340,18 +314,18 @@ class _QueryReader:
         window = read_window(cursor)
         span = cursor.since(start)
         alias, columns = self.renamed()
-        return Nested(query, alias, window, span, columns)
+        return ast.Nested(query, alias, window, span, columns)
 
-    def named(self) -> Named:
+    def named(self) -> ast.Named:
         """A stream, relation or view with its window."""
         cursor = self.cursor
         name = cursor.name("a stream, a relation or a query in parentheses")
         if cursor.text() in (".", "("):
             cursor.expected("a window, an alias or a join", "a source is a single name")
-        window: Window | None = read_window(cursor)
-        return Named(name, None, window, name.span)
+        window: ast.Window | None = read_window(cursor)
+        return ast.Named(name, None, window, name.span)
 
-    def renamed(self) -> tuple[Word | None, tuple[Word, ...]]:
+    def renamed(self) -> tuple[ast.Word | None, tuple[ast.Word, ...]]:
         """The alias of a source, and other names for its columns."""
         alias = self.alias()
         if self.cursor.text() == "[":

@@ -9,18 +9,7 @@ from decimal import Decimal
 
 from millstream.calculus.types import BOOLEAN, DURATION, INTEGER, NUMBER, TEXT, TIME, Type
 from millstream.errors import listing, suggest
-from millstream.languages.cql.ast import (
-    Apply,
-    Constant,
-    Expression,
-    Membership,
-    Quantified,
-    Query,
-    Reference,
-    Scalar,
-    Total,
-    Word,
-)
+from millstream.languages.cql import ast
 from millstream.languages.cql.names import (
     AGGREGATES,
     FUNCTIONS,
@@ -68,12 +57,12 @@ class TermReader:
     is an integer.
     """
 
-    def __init__(self, cursor: Cursor, query: Callable[[], Query], *, is_script: bool) -> None:
+    def __init__(self, cursor: Cursor, query: Callable[[], ast.Query], *, is_script: bool) -> None:
         self.cursor = cursor
         self.query = query
         self.is_script = is_script
         self.depth = 0
-        self.grammar: dict[str, Callable[[Span], Expression]] = {
+        self.grammar: dict[str, Callable[[Span], ast.Expression]] = {
             "case": self.case,
             "cast": self.cast,
             "exists": self.exists,
@@ -85,7 +74,7 @@ class TermReader:
 
     # --- operators ---
 
-    def term(self, tightness: int = 0) -> Expression:
+    def term(self, tightness: int = 0) -> ast.Expression:
         """An expression of operators that bind more tightly than that."""
         start = self.cursor.span()
         before = self.depth
@@ -115,7 +104,7 @@ class TermReader:
             return _AMONG if _OTHERS.get(word) == _AMONG else 0
         return _BINARY[word][1] if word in _BINARY else _OTHERS.get(word, 0)
 
-    def infix(self, left: Expression, start: Span, power: int) -> Expression:
+    def infix(self, left: ast.Expression, start: Span, power: int) -> ast.Expression:
         word = self.cursor.next().text.lower()
         if word in ("and", "or"):
             return self.chain(left, start, word, power)
@@ -132,31 +121,31 @@ class TermReader:
             return self.among(left, start, word)
         return self.negated(self.among(left, start, self.cursor.next().text.lower()), start)
 
-    def chain(self, left: Expression, start: Span, word: str, power: int) -> Expression:
+    def chain(self, left: ast.Expression, start: Span, word: str, power: int) -> ast.Expression:
         """All conditions that are tied by the same word."""
         parts = [left, self.term(power)]
         while self.cursor.take(word):
             parts.append(self.term(power))
         return self.tied(word, parts, self.cursor.since(start))
 
-    def tied(self, name: str, parts: Sequence[Expression], span: Span) -> Expression:
+    def tied(self, name: str, parts: Sequence[ast.Expression], span: Span) -> ast.Expression:
         """Parts tied in pairs from the left; in halves if they are many, so as not to be deep."""
         if len(parts) > 8:
             half = len(parts) // 2
             parts = [self.tied(name, some, span) for some in (parts[:half], parts[half:])]
         tied = parts[0]
         for part in parts[1:]:
-            tied = Apply(Word(name, span), (tied, part), span)
+            tied = ast.Apply(ast.Word(name, span), (tied, part), span)
         return tied
 
-    def apply(self, name: str, start: Span, *args: Expression) -> Expression:
+    def apply(self, name: str, start: Span, *args: ast.Expression) -> ast.Expression:
         span = self.cursor.since(start)
-        return Apply(Word(name, span), args, span)
+        return ast.Apply(ast.Word(name, span), args, span)
 
-    def negated(self, term: Expression, start: Span) -> Expression:
+    def negated(self, term: ast.Expression, start: Span) -> ast.Expression:
         return self.apply("not", start, term)
 
-    def quantified(self, left: Expression, start: Span, operator: str) -> Expression:
+    def quantified(self, left: ast.Expression, start: Span, operator: str) -> ast.Expression:
         """`x > ALL (query)`; two of them are IN by another name."""
         is_all = self.cursor.next().text.lower() == "all"
         if self.cursor.text() != "(" or self.cursor.text(1) not in _QUERIES:
@@ -164,12 +153,12 @@ class TermReader:
         query = self.parenthesised()
         span = self.cursor.since(start)
         if operator == "==" and not is_all:
-            return Membership(left, query, span)
+            return ast.Membership(left, query, span)
         if operator == "!=" and is_all:
-            return self.negated(Membership(left, query, span), start)
-        return Quantified(left, operator, is_all, query, span)
+            return self.negated(ast.Membership(left, query, span), start)
+        return ast.Quantified(left, operator, is_all, query, span)
 
-    def is_(self, left: Expression, start: Span, word: str) -> Expression:
+    def is_(self, left: ast.Expression, start: Span, word: str) -> ast.Expression:
         """`IS NULL`, `IS TRUE`, `IS DISTINCT FROM`...: none of them is ever null."""
         cursor = self.cursor
         if word != "is":
@@ -180,27 +169,27 @@ class TermReader:
             cursor.require("from")
             same = self.same(left, self.term(_IS), start)
             return same if is_negated else self.negated(same, start)
-        answer: Expression
+        answer: ast.Expression
         if cursor.take("null"):
             answer = self.apply("is_null", start, left)
         elif cursor.take("unknown"):  # of a condition, as `not` makes sure
             answer = self.apply("is_null", start, self.negated(left, start))
         elif cursor.text() in ("true", "false"):
             asked = left if cursor.next().text.lower() == "true" else self.negated(left, start)
-            no = Constant(False, BOOLEAN, cursor.since(start))
+            no = ast.Constant(False, BOOLEAN, cursor.since(start))
             answer = self.apply("coalesce", start, asked, no)
         else:
             cursor.expected("NULL, TRUE, FALSE or DISTINCT FROM after IS")
         return self.negated(answer, start) if is_negated else answer
 
-    def same(self, left: Expression, right: Expression, start: Span) -> Expression:
+    def same(self, left: ast.Expression, right: ast.Expression, start: Span) -> ast.Expression:
         """Nulls are the same as each other and as nothing else."""
-        no = Constant(False, BOOLEAN, self.cursor.since(start))
+        no = ast.Constant(False, BOOLEAN, self.cursor.since(start))
         equal = self.apply("coalesce", start, self.apply("==", start, left, right), no)
         nulls = (self.apply("is_null", start, one) for one in (left, right))
         return self.apply("if", start, *nulls, equal)
 
-    def among(self, left: Expression, start: Span, word: str) -> Expression:
+    def among(self, left: ast.Expression, start: Span, word: str) -> ast.Expression:
         """`BETWEEN`, `IN`, `LIKE` and `ILIKE`."""
         if word == "between":
             if self.cursor.text() == "symmetric" and self.cursor.text(1) != "and":
@@ -215,31 +204,69 @@ class TermReader:
         if self.cursor.text() in _QUANTIFIERS:
             self.cursor.fail("ALL and ANY stand after a comparison", hint=_QUANTIFIED)
         sides = [left, self.term(_AMONG)]
+        if self.cursor.take("escape"):
+            sides.append(self.escape(sides[1], is_caseless=word == "ilike"))
         if word == "ilike":
-            sides = [Apply(Word("lower", one.span), (one,), one.span) for one in sides]
+            sides = [ast.Apply(ast.Word("lower", one.span), (one,), one.span) for one in sides]
         return self.apply("like", start, *sides)
 
-    def membership(self, left: Expression, start: Span) -> Expression:
+    def escape(self, pattern: ast.Expression, *, is_caseless: bool) -> ast.Expression:
+        """What takes the meaning from the `%` or `_` behind it."""
+        span = self.cursor.span()
+        mark = self.term(_AMONG)
+        sign = mark.value if isinstance(mark, ast.Constant) else None
+        if not isinstance(sign, str) or len(sign) != 1:
+            self.cursor.fail("an escape is a text of one character", span, "write ESCAPE '!'")
+        if is_caseless and sign.lower() != sign.upper():
+            self.cursor.fail("letters cannot be escapes of ILIKE", span, "write ESCAPE '!'")
+        written = pattern.value if isinstance(pattern, ast.Constant) else ""
+        if isinstance(written, str) and written.replace(sign * 2, "").endswith(sign):
+            message = "nothing follows the escape at the end of the pattern"
+            self.cursor.fail(message, pattern.span, f"write {sign}{sign} for {sign} itself")
+        return mark
+
+    def membership(self, left: ast.Expression, start: Span) -> ast.Expression:
         if self.cursor.text() == "(" and self.is_query():
             query = self.parenthesised()
-            return Membership(left, query, self.cursor.since(start))
+            return ast.Membership(left, query, self.cursor.since(start))
+        if isinstance(left, ast.Apply) and left.function.name == ast.ROW:
+            return self.among_rows(left, start)
         self.cursor.require("(", "values or a query in parentheses")
         values = self.listed()
         span = self.cursor.since(start)
         return self.tied("or", [self.apply("==", start, left, v) for v in values], span)
 
+    def among_rows(self, left: ast.Apply, start: Span) -> ast.Expression:
+        """`(a, b) IN ((1, 2), (3, 4))`."""
+
+        def row() -> ast.Expression:
+            self.cursor.require("(", "values in parentheses")
+            span = self.cursor.span()
+            values = self.listed()
+            if len(values) != len(left.args):
+                message = f"{len(left.args)} values are compared with {len(values)}"
+                self.cursor.fail(message, span)
+            pairs = zip(left.args, values, strict=True)
+            equal = [self.apply("==", start, a, b) for a, b in pairs]
+            return self.tied("and", equal, self.cursor.since(start))
+
+        self.cursor.require("(", "rows or a query in parentheses")
+        rows = self.cursor.separated(row)
+        self.cursor.require(")", 'a comma or ")"')
+        return self.tied("or", list(rows), self.cursor.since(start))
+
     # --- what an expression begins with ---
 
-    def prefix(self, start: Span) -> Expression:
+    def prefix(self, start: Span) -> ast.Expression:
         cursor = self.cursor
         kind, word = cursor.kind(), cursor.text()
         if kind == "number":
             return self.number(cursor.next())
         if kind == "string" or (kind == "quoted" and self.is_script):
-            return Constant(cursor.next().text, TEXT, start)
+            return ast.Constant(cursor.next().text, TEXT, start)
         if word in _CONSTANTS:
             cursor.next()
-            return Constant(*_CONSTANTS[word], start)
+            return ast.Constant(*_CONSTANTS[word], start)
         if kind == "word":
             return self.named(start, word)
         if kind == "quoted":
@@ -247,7 +274,7 @@ class TermReader:
         if cursor.take("-"):
             return self.minus(start)
         if cursor.take("+"):  # of a number, as the sum makes sure
-            return self.apply("+", start, Constant(0, INTEGER, start), self.term(_SIGN))
+            return self.apply("+", start, ast.Constant(0, INTEGER, start), self.term(_SIGN))
         if word == "(":
             return self.inside_parentheses(start)
         if word == "*":
@@ -258,7 +285,7 @@ class TermReader:
         hint = "a query has no parameters: write the value" if is_parameter else None
         cursor.expected("an expression", hint)
 
-    def named(self, start: Span, word: str) -> Expression:
+    def named(self, start: Span, word: str) -> ast.Expression:
         cursor = self.cursor
         if word == "not":
             cursor.next()
@@ -278,15 +305,27 @@ class TermReader:
             return self.call(start)
         return self.column(start)
 
-    def inside_parentheses(self, start: Span) -> Expression:
+    def inside_parentheses(self, start: Span) -> ast.Expression:
         if self.is_query():
-            return Scalar(self.parenthesised(), self.cursor.since(start))
+            return ast.Scalar(self.parenthesised(), self.cursor.since(start))
         self.cursor.require("(")
         term = self.term()
         if self.cursor.text() == ",":
-            self.cursor.fail("a list of values cannot stand here", hint="compare them one by one")
+            return self.row(term, start)
         self.cursor.require(")")
         return replace(term, span=self.cursor.since(start))
+
+    def row(self, first: ast.Expression, start: Span) -> ast.Expression:
+        """Several values in parentheses: they can only stand before IN."""
+        comma = self.cursor.span()
+        self.cursor.next()
+        values = (first, *self.listed())
+        span = self.cursor.since(start)
+        ahead = 1 if self.cursor.text() == "not" else 0
+        if self.cursor.text(ahead) != "in":
+            hint = "compare them one by one"
+            self.cursor.fail("a list of values cannot stand here", comma, hint)
+        return ast.Apply(ast.Word(ast.ROW, span), values, span)
 
     def is_query(self) -> bool:
         """Is what stands in the coming parentheses a query, perhaps in more of them?"""
@@ -306,54 +345,58 @@ class TermReader:
                     return False
         return True
 
-    def parenthesised(self) -> Query:
+    def parenthesised(self) -> ast.Query:
         self.cursor.require("(")
         query = self.query()
         self.cursor.require(")")
         return query
 
-    def column(self, start: Span) -> Expression:
+    def column(self, start: Span) -> ast.Expression:
         cursor = self.cursor
         name = cursor.name("an expression")
         if not cursor.take("."):
-            return Reference(None, name, name.span)
+            return ast.Reference(None, name, name.span)
         if cursor.text() == "*":
             cursor.fail("* stands in a select list or in COUNT(*)", name.span.to(cursor.span()))
         owner, name = name, cursor.word("a column")
         if cursor.text() == ".":
             cursor.fail("a column has at most one owner: owner.column")
-        return Reference(owner, name, cursor.since(start))
+        return ast.Reference(owner, name, cursor.since(start))
 
     # --- constants ---
 
-    def number(self, token: Token) -> Expression:
+    def number(self, token: Token) -> ast.Expression:
         cursor = self.cursor
         if cursor.kind() == "word" and cursor.span().start == token.span.end:
             cursor.fail("this number has letters in it", token.span.to(cursor.span()))
         if token.text.isdigit():
-            return Constant(int(token.text), INTEGER, token.span)
-        return Constant(float(token.text), NUMBER, token.span)
+            return ast.Constant(int(token.text), INTEGER, token.span)
+        return ast.Constant(float(token.text), NUMBER, token.span)
 
-    def minus(self, start: Span) -> Expression:
+    def minus(self, start: Span) -> ast.Expression:
         """A number with a sign is one constant, so that the least integer can be written."""
         operand = self.term(_SIGN)
         span = self.cursor.since(start)
         match operand:
-            case Constant(int() | float() as value, type_) if type_ in (INTEGER, NUMBER, DURATION):
-                return Constant(-value, type_, span)
+            case ast.Constant(int() | float() as value, type_) if type_ in (
+                INTEGER,
+                NUMBER,
+                DURATION,
+            ):
+                return ast.Constant(-value, type_, span)
             case _:
                 return self.apply("neg", start, operand)
 
-    def moment(self, start: Span) -> Expression:
+    def moment(self, start: Span) -> ast.Expression:
         text = self.cursor.string("a time in quotes")
         span = self.cursor.since(start)
         moment = parse_time(text)
         if moment is None:
             self.cursor.fail(f"{text!r} is not a time", span,
                              "write an ISO 8601 time, such as 2026-01-31T12:00:00Z")  # fmt: skip
-        return Constant(moment, TIME, span)
+        return ast.Constant(moment, TIME, span)
 
-    def interval(self, start: Span) -> Expression:
+    def interval(self, start: Span) -> ast.Expression:
         """`INTERVAL '5' MINUTES`, `INTERVAL 5 MINUTES` or `INTERVAL '5 minutes'`."""
         cursor = self.cursor
         sign = -1 if cursor.take("-") else 1
@@ -365,18 +408,18 @@ class TermReader:
             word = Token("word", unit.strip(), cursor.since(start))
             cursor = Cursor(cursor.source, [word], cursor.faults)
         micros = cursor.micros(number, "an interval", start)
-        return Constant(micros, DURATION, self.cursor.since(start))
+        return ast.Constant(micros, DURATION, self.cursor.since(start))
 
     # --- what is written with words of its own ---
 
-    def exists(self, start: Span) -> Expression:
+    def exists(self, start: Span) -> ast.Expression:
         query = self.parenthesised()
-        return Membership(None, query, self.cursor.since(start))
+        return ast.Membership(None, query, self.cursor.since(start))
 
-    def case(self, start: Span) -> Expression:
+    def case(self, start: Span) -> ast.Expression:
         cursor = self.cursor
         subject = None if cursor.text() == "when" else self.term()
-        choices: list[tuple[Expression, Expression]] = []
+        choices: list[tuple[ast.Expression, ast.Expression]] = []
         while not choices or cursor.text() == "when":
             cursor.require("when", "WHEN")
             begin = cursor.span()
@@ -386,7 +429,7 @@ class TermReader:
             cursor.require("then", "THEN")
             choices.append((condition, self.term()))
             self.deeper()
-        otherwise: Expression = Constant(None, None, start)
+        otherwise: ast.Expression = ast.Constant(None, None, start)
         if cursor.take("else"):
             otherwise = self.term()
         cursor.require("end", "WHEN, ELSE or END")
@@ -395,7 +438,7 @@ class TermReader:
         self.depth -= len(choices)
         return otherwise
 
-    def cast(self, start: Span) -> Expression:
+    def cast(self, start: Span) -> ast.Expression:
         self.cursor.require("(")
         operand = self.term()
         self.cursor.require("as", "AS and a type")
@@ -403,13 +446,13 @@ class TermReader:
         self.cursor.require(")")
         return replace(converted, span=self.cursor.since(start))
 
-    def converted(self, operand: Expression, start: Span) -> Expression:
-        is_text = isinstance(operand, Constant) and operand.type == TEXT
+    def converted(self, operand: ast.Expression, start: Span) -> ast.Expression:
+        is_text = isinstance(operand, ast.Constant) and operand.type == TEXT
         # A day that is written down is its first instant.
         type_ = TIME if is_text and self.cursor.take("date") else read_type(self.cursor)
         return self.apply(type_.kind.value, start, operand)
 
-    def extract(self, start: Span) -> Expression:
+    def extract(self, start: Span) -> ast.Expression:
         self.cursor.require("(")
         word = self.cursor.word("a part of a time")
         part = word.name.lower()
@@ -422,10 +465,10 @@ class TermReader:
         self.cursor.require(")")
         if part != "epoch":
             return self.apply(part, start, time)
-        million = Constant(1_000_000, INTEGER, self.cursor.since(start))
+        million = ast.Constant(1_000_000, INTEGER, self.cursor.since(start))
         return self.apply("/", start, self.apply("integer", start, time), million)
 
-    def position(self, start: Span) -> Expression:
+    def position(self, start: Span) -> ast.Expression:
         """`POSITION(part IN text)`."""
         self.cursor.require("(")
         part = self.term(_AMONG)
@@ -434,7 +477,7 @@ class TermReader:
         self.cursor.require(")")
         return self.apply("position", start, text, part)
 
-    def substring(self, start: Span) -> Expression:
+    def substring(self, start: Span) -> ast.Expression:
         """`SUBSTRING(text, 2, 3)` or `SUBSTRING(text FROM 2 FOR 3)`."""
         cursor = self.cursor
         cursor.require("(")
@@ -445,12 +488,12 @@ class TermReader:
         if cursor.take("from"):
             args.append(self.term())
         if cursor.take("for"):
-            first = Constant(1, INTEGER, cursor.since(start))
+            first = ast.Constant(1, INTEGER, cursor.since(start))
             args = [*args, first, self.term()] if len(args) == 1 else [*args, self.term()]
         cursor.require(")")
         return self.apply("substring", start, *args)
 
-    def trim(self, start: Span) -> Expression:
+    def trim(self, start: Span) -> ast.Expression:
         self.cursor.require("(")
         if self.cursor.text() in ("both", "leading", "trailing"):
             self.cursor.fail("TRIM takes one text")
@@ -461,33 +504,31 @@ class TermReader:
 
     # --- calls ---
 
-    def listed(self) -> list[Expression]:
+    def listed(self) -> tuple[ast.Expression, ...]:
         """Values between commas, up to the closing parenthesis."""
-        values = [self.term()]
-        while self.cursor.take(","):
-            values.append(self.term())
+        values = self.cursor.separated(self.term)
         self.cursor.require(")", 'a comma or ")"')
         return values
 
-    def call(self, start: Span) -> Expression:
+    def call(self, start: Span) -> ast.Expression:
         cursor = self.cursor
         word = cursor.word("a function")
         name = word.name.lower()
         cursor.require("(")
         if name in AGGREGATES:
             return self.total(word, start)
-        args = [] if cursor.take(")") else self.listed()
+        args = () if cursor.take(")") else self.listed()
         span = cursor.since(start)
         if cursor.text() == "filter" and cursor.text(1) == "(":
             cursor.fail("FILTER stands after an aggregate")
         if name in SHORTHANDS:
             return SHORTHANDS[name].read(cursor, word, args, span)
-        return Apply(Word(FUNCTIONS.get(name, word.name), word.span), tuple(args), span)
+        return ast.Apply(ast.Word(FUNCTIONS.get(name, word.name), word.span), tuple(args), span)
 
-    def total(self, word: Word, start: Span) -> Expression:
+    def total(self, word: ast.Word, start: Span) -> ast.Expression:
         """An aggregate, after its opening parenthesis."""
         cursor = self.cursor
-        function = Word(AGGREGATES[word.name.lower()], word.span)
+        function = ast.Word(AGGREGATES[word.name.lower()], word.span)
         is_distinct = cursor.take("distinct")
         if not is_distinct:
             cursor.take("all")
@@ -503,7 +544,7 @@ class TermReader:
         if cursor.text() == ",":
             cursor.fail(f"{word.name} takes one argument, got more")
         cursor.require(")")
-        total = Total(function, arg, is_distinct, cursor.since(start))
+        total = ast.Total(function, arg, is_distinct, cursor.since(start))
         if cursor.text(1) != "(" or not cursor.take("filter"):
             return total
         cursor.require("(")

@@ -88,16 +88,16 @@ class Names:
 
     def resolve(self, reference: Reference, faults: list[Fault]) -> Seen | None:
         """The column that is meant, or a fault that says why none is."""
-        found = self.candidates(reference)
-        if len({seen.column for _, seen in found}) == 1:
-            return found[0][1]
-        faults.append(self._ambiguous(reference, found) if found else self._unknown(reference))
+        matches = self.candidates(reference)
+        if len({seen.column for _, seen in matches}) == 1:
+            return matches[0][1]
+        faults.append(self._ambiguous(reference, matches) if matches else self._unknown(reference))
         return None
 
-    def _ambiguous(self, reference: Reference, found: list[tuple[str, Seen]]) -> Fault:
+    def _ambiguous(self, reference: Reference, matches: list[tuple[str, Seen]]) -> Fault:
         name = reference.name.name
-        written = [f"{owner}.{seen.name}" for owner, seen in found]
-        message = f'"{name}" is ambiguous: {" and ".join(owner for owner, _ in found)} have it'
+        written = [f"{owner}.{seen.name}" for owner, seen in matches]
+        message = f'"{name}" is ambiguous: {" and ".join(owner for owner, _ in matches)} have it'
         return Fault(message, reference.span, f"write {' or '.join(written)}")
 
     def _unknown(self, reference: Reference) -> Fault:

@@ -8,22 +8,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from millstream.calculus.functions import Assign, Distinct, Filter, Map, Top
-from millstream.calculus.terms import Call, Column, Term, columns_read
+from millstream.calculus.terms import Call, Column, Term, all_of, columns_read
 from millstream.calculus.types import BOOLEAN, Schema
-from millstream.errors import Fault
-from millstream.languages.cql.ast import (
-    Constant,
-    Expression,
-    Item,
-    Limit,
-    Membership,
-    Ordering,
-    Reference,
-    Select,
-    Star,
-    Total,
-    Word,
-)
+from millstream.languages.cql import ast
 from millstream.languages.cql.build import Flow
 from millstream.languages.cql.group import Grouped, Grouping
 from millstream.languages.cql.joins import Assembled, Assembly, Part, as_where
@@ -31,7 +18,6 @@ from millstream.languages.cql.questions import Questions, is_grouped, totals_in
 from millstream.languages.cql.scope import Names, Seen
 from millstream.languages.cql.terms import (
     Replacing,
-    all_of,
     asks,
     conjuncts,
     is_null,
@@ -39,7 +25,7 @@ from millstream.languages.cql.terms import (
     nothing,
     term_of,
 )
-from millstream.languages.cql.tokens import Stop
+from millstream.languages.cql.tokens import Stop, stop
 
 if TYPE_CHECKING:
     from millstream.languages.cql.translate import Translator
@@ -57,7 +43,7 @@ class Wanted:
 class SelectTranslator:
     """Mutable: one SELECT on its way to operators."""
 
-    def __init__(self, translator: Translator, query: Select, prefix: str) -> None:
+    def __init__(self, translator: Translator, query: ast.Select, prefix: str) -> None:
         self.translator = translator
         self.builder = translator.builder
         self.faults = translator.faults
@@ -65,7 +51,7 @@ class SelectTranslator:
         self.prefix = prefix
         self.questions = Questions(self)
 
-    def inside(self, query: Select) -> SelectTranslator:
+    def inside(self, query: ast.Select) -> SelectTranslator:
         """What translates a subquery of this query."""
         return SelectTranslator(self.translator, query, f"{self.prefix}_sub")
 
@@ -91,15 +77,15 @@ class SelectTranslator:
         wanted = self.wanted(flow, names, replacing, is_grouped=grouped is not None)
         return flow, wanted, replacing
 
-    def shown(self) -> list[Expression]:
+    def shown(self) -> list[ast.Expression]:
         """The expressions of the select list and of ORDER BY."""
         order = self.query.limit.order if self.query.limit else ()
-        items = [i.value for i in self.query.items if isinstance(i, Item)]
+        items = [i.value for i in self.query.items if isinstance(i, ast.Item)]
         return [*items, *(o.value for o in order)]
 
     # --- conditions ---
 
-    def selected(self, parts: Sequence[Part], where: list[Expression]) -> tuple[Flow, Names]:
+    def selected(self, parts: Sequence[Part], where: list[ast.Expression]) -> tuple[Flow, Names]:
         """The joined sources with only the rows that WHERE wants."""
         parts, where = as_where(parts, where, asks)
         asking = [c for c in where if asks(c)]
@@ -133,7 +119,7 @@ class SelectTranslator:
         self,
         flow: Flow,
         names: Names,
-        conditions: Sequence[Expression],
+        conditions: Sequence[ast.Expression],
         replacing: Replacing = nothing,
     ) -> Flow:
         """The rows for which conditions hold, which may have subqueries in them."""
@@ -148,7 +134,7 @@ class SelectTranslator:
                 continue  # its fault is noted; the other conditions are looked at too
             name = f"{self.prefix}_where" if replacing is nothing else f"{self.prefix}_having"
             # An answer of a subquery may turn true; what needs it to be false may then leave.
-            is_question = isinstance(condition, Membership)
+            is_question = isinstance(condition, ast.Membership)
             grows = flow.is_monotone and (is_question or not asks(condition))
             flow = self.builder.add(
                 Filter(term), flow, name=name, span=condition.span, is_monotone=grows
@@ -162,8 +148,7 @@ class SelectTranslator:
         if not is_grouped(query):
             if query.having is not None:
                 message = "HAVING needs GROUP BY or an aggregate"
-                self.faults.append(Fault(message, query.having.span, "use WHERE"))
-                raise Stop
+                stop(self.faults, message, query.having.span, "use WHERE")
             return None
         grouping = Grouping(self.builder, self.prefix, self.faults, names, query.span)
         keys = [self.group_key(k, names) for k in query.group_by]
@@ -172,48 +157,47 @@ class SelectTranslator:
         flow, replacing = self.questions.answered(flow, names, [*inside, *keys], nothing)
         return grouping.group(flow, keys, wanted, replacing, also)
 
-    def group_key(self, key: Expression, names: Names) -> Expression:
+    def group_key(self, key: ast.Expression, names: Names) -> ast.Expression:
         """GROUP BY may name a column of the select list, or number it."""
         match key:
-            case Constant(int() as number, _, span) if not isinstance(number, bool):
+            case ast.Constant(int() as number, _, span) if not isinstance(number, bool):
                 if 1 <= number <= len(self.query.items):
                     item = self.query.items[number - 1]
-                    if isinstance(item, Item):
+                    if isinstance(item, ast.Item):
                         return item.value
-                self.faults.append(Fault(f"there is no column number {number}", span))
-                raise Stop
+                stop(self.faults, f"there is no column number {number}", span)
             case _:
                 return self.unaliased(key, names)
 
-    def unaliased(self, expression: Expression, names: Names) -> Expression:
+    def unaliased(self, expression: ast.Expression, names: Names) -> ast.Expression:
         """The expression with names of the select list, where no source has such a column."""
         aliases = {
             item.alias.name: item.value
             for item in self.query.items
-            if isinstance(item, Item) and item.alias is not None
+            if isinstance(item, ast.Item) and item.alias is not None
         }
 
-        def replaced(part: Expression) -> Expression:
-            if isinstance(part, Reference) and part.owner is None and not names.knows(part):
+        def replaced(part: ast.Expression) -> ast.Expression:
+            if isinstance(part, ast.Reference) and part.owner is None and not names.knows(part):
                 return aliases.get(part.name.name, part)
             return part
 
         return mapped(expression, replaced)
 
-    def totals(self) -> dict[Total, str | None]:
+    def totals(self) -> dict[ast.Total, str | None]:
         """Every aggregate once, with the name it should have if it is a column as it is."""
-        found: dict[Total, str | None] = {}
+        totals: dict[ast.Total, str | None] = {}
         query = self.query
         for number, item in enumerate(query.items, 1):
-            if isinstance(item, Item):
-                if isinstance(item.value, Total):
-                    found.setdefault(item.value, self.name_of(item, number))
-                found.update({t: found.get(t) for t in totals_in(item.value)})
+            if isinstance(item, ast.Item):
+                if isinstance(item.value, ast.Total):
+                    totals.setdefault(item.value, self.name_of(item, number))
+                totals.update({t: totals.get(t) for t in totals_in(item.value)})
         others = [query.having] if query.having is not None else []
         others += [o.value for o in query.limit.order] if query.limit else []
         for one in others:
-            found.update({t: found.get(t) for t in totals_in(one)})
-        return found
+            totals.update({t: totals.get(t) for t in totals_in(one)})
+        return totals
 
     # --- the select list ---
 
@@ -221,28 +205,28 @@ class SelectTranslator:
         self, flow: Flow, names: Names, replacing: Replacing, *, is_grouped: bool
     ) -> list[Wanted]:
         """The columns of the select list; all that are wrong are told."""
-        found: list[Wanted] = []
+        columns: list[Wanted] = []
         is_faulty = False
         for number, item in enumerate(self.query.items, 1):
             try:
-                if isinstance(item, Star):
-                    found += self.starred(item, flow, names, is_grouped=is_grouped)
+                if isinstance(item, ast.Star):
+                    columns += self.starred(item, flow, names, is_grouped=is_grouped)
                     continue
                 term = term_of(item.value, names, flow.schema, self.faults, replacing=replacing)
                 is_untyped = is_null(item.value, names, replacing)
-                found.append(Wanted(self.name_of(item, number), term, is_untyped))
+                columns.append(Wanted(self.name_of(item, number), term, is_untyped))
             except Stop:
                 is_faulty = True
         if is_faulty:
             raise Stop
-        found = self.told_apart(found)
-        self.check_names(found)
-        return found
+        columns = self.told_apart(columns)
+        self.check_names(columns)
+        return columns
 
     def check_list(self, names: Names, schema: Schema) -> None:
         """A list that nobody looks at, as after EXISTS, must be right all the same."""
         for item in self.query.items:
-            if isinstance(item, Item) and not asks(item.value):
+            if isinstance(item, ast.Item) and not asks(item.value):
                 term_of(item.value, names, schema, self.faults)
 
     def told_apart(self, wanted: list[Wanted]) -> list[Wanted]:
@@ -253,36 +237,39 @@ class SelectTranslator:
         named: list[Wanted] = []
         for one, item in zip(wanted, self.query.items, strict=True):
             match item:
-                case Item(Reference(Word() as owner, name), None) if counts[one.name] > 1:
+                case ast.Item(ast.Reference(ast.Word() as owner, name), None) if (
+                    counts[one.name] > 1
+                ):
                     named.append(replace(one, name=f"{owner.name}_{name.name}"))
                 case _:
                     named.append(one)
         return named
 
-    def name_of(self, item: Item, number: int) -> str:
+    def name_of(self, item: ast.Item, number: int) -> str:
         if item.alias is not None:
             return item.alias.name
         match item.value:
-            case Reference(_, name):
+            case ast.Reference(_, name):
                 return name.name
-            case Total(function, Reference(_, name)):
+            case ast.Total(function, ast.Reference(_, name)):
                 return f"{function.name}_{name.name}"
-            case Total(function):
+            case ast.Total(function):
                 return function.name
             case _:
                 return f"column{number}"
 
-    def starred(self, star: Star, flow: Flow, names: Names, *, is_grouped: bool) -> list[Wanted]:
+    def starred(
+        self, star: ast.Star, flow: Flow, names: Names, *, is_grouped: bool
+    ) -> list[Wanted]:
         if is_grouped:
             message = "* cannot stand in a query with groups"
-            self.faults.append(Fault(message, star.span, "list the columns"))
-            raise Stop
+            stop(self.faults, message, star.span, "list the columns")
         sources = names.sources
         if star.owner is not None:
             owner = names.source(star.owner)
             if owner is None:
                 # Asking for a column of it gives the message.
-                names.resolve(Reference(star.owner, star.owner, star.span), self.faults)
+                names.resolve(ast.Reference(star.owner, star.owner, star.span), self.faults)
                 raise Stop
             sources = (owner,)
         shown: dict[object, tuple[str, Seen]] = {}
@@ -309,8 +296,7 @@ class SelectTranslator:
         if twice is not None:
             message = f'there are two columns "{twice.name}"'
             span = twice.term.span or self.query.span
-            self.faults.append(Fault(message, span, "give one of them an alias with AS"))
-            raise Stop
+            stop(self.faults, message, span, "give one of them an alias with AS")
 
     # --- the end of a query ---
 
@@ -345,7 +331,7 @@ class SelectTranslator:
         flow = self.builder.add(Map(columns), flow, name=name, span=self.query.span)
         return replace(flow, untyped=frozenset(w.name for w in wanted if w.is_untyped))
 
-    def top(self, flow: Flow, limit: Limit, order: list[tuple[str, bool]]) -> Flow:
+    def top(self, flow: Flow, limit: ast.Limit, order: list[tuple[str, bool]]) -> Flow:
         by = tuple(dict.fromkeys(name for name, _ in order))
         down = tuple(name for name in by if dict(reversed(order))[name])
         return self.builder.add(
@@ -354,7 +340,7 @@ class SelectTranslator:
         )  # fmt: skip
 
     def ordered(
-        self, limit: Limit, flow: Flow, names: Names, wanted: list[Wanted], replacing: Replacing
+        self, limit: ast.Limit, flow: Flow, names: Names, wanted: list[Wanted], replacing: Replacing
     ) -> tuple[list[tuple[str, bool]], list[Wanted]]:
         """The columns to order by, and those among them that the query does not show."""
         hidden: list[Wanted] = []
@@ -371,8 +357,7 @@ class SelectTranslator:
             term = self.order_term(one, flow, names, wanted, replacing)
             if self.query.is_distinct and all(w.term != term for w in wanted):
                 message = "with DISTINCT a query is ordered by columns of its select list"
-                self.faults.append(Fault(message, one.value.span))
-                raise Stop
+                stop(self.faults, message, one.value.span)
             if one.nulls_first == one.is_descending:
                 # Nulls are less than all else, unless they are told to be otherwise.
                 is_null = Call("is_null", (term,), BOOLEAN, term.span)
@@ -381,18 +366,22 @@ class SelectTranslator:
         return order, hidden
 
     def order_term(
-        self, one: Ordering, flow: Flow, names: Names, wanted: list[Wanted], replacing: Replacing
+        self,
+        one: ast.Ordering,
+        flow: Flow,
+        names: Names,
+        wanted: list[Wanted],
+        replacing: Replacing,
     ) -> Term:
         """A column of the select list by name or number, or any expression over the rows."""
         match one.value:
-            case Reference(None, name):
+            case ast.Reference(None, name):
                 shown = next((w for w in wanted if w.name == name.name), None)
                 if shown is not None:
                     return shown.term
-            case Constant(int() as number, _, span) if not isinstance(number, bool):
+            case ast.Constant(int() as number, _, span) if not isinstance(number, bool):
                 if not 1 <= number <= len(wanted):
                     message = f"there is no column number {number}"
-                    self.faults.append(Fault(message, span))
-                    raise Stop
+                    stop(self.faults, message, span)
                 return wanted[number - 1].term
         return term_of(one.value, names, flow.schema, self.faults, replacing=replacing)

@@ -10,7 +10,7 @@ from millstream.calculus.types import BOOLEAN, INTEGER, NUMBER, Field
 from millstream.errors import Fault
 from millstream.languages.cql.ast import Combined
 from millstream.languages.cql.build import Builder, Flow
-from millstream.languages.cql.tokens import Stop
+from millstream.languages.cql.tokens import stop
 
 
 @dataclass
@@ -39,14 +39,14 @@ class SetOperation:
         """EXCEPT and INTERSECT: the rows of the left that the right has not, or has."""
         query, prefix, span = self.query, self.prefix, self.query.span
         once = self.builder.add(Distinct(), left, name=f"{prefix}_distinct", span=span)
-        found = self.builder.hidden("found")
+        flag = self.builder.hidden("found")
         is_kept = query.kind == "intersect"
         on = tuple((n, n) for n in left.schema.names)
         looked = self.builder.add(
-            Lookup(found, on, nulls_match=True), once, right, name=f"{prefix}_lookup", span=span,
+            Lookup(flag, on, nulls_match=True), once, right, name=f"{prefix}_lookup", span=span,
             is_monotone=is_kept and left.is_monotone and right.is_monotone,
         )  # fmt: skip
-        answer: Term = Column(found, BOOLEAN)
+        answer: Term = Column(flag, BOOLEAN)
         condition = answer if is_kept else Call("not", (answer,), BOOLEAN)
         kept = self.builder.add(Filter(condition), looked, name=f"{prefix}_{query.kind}", span=span)
         names = {n: n for n in left.schema.names}
@@ -62,8 +62,7 @@ class SetOperation:
                 f"both sides of {self.query.kind.upper()} must have as many columns: "
                 f"{len(left.schema)} and {len(right.schema)}"
             )
-            self.faults.append(Fault(message, self.query.span))
-            raise Stop
+            stop(self.faults, message, self.query.span)
         sides: tuple[list[Assign], list[Assign]] = ([], [])
         terms: tuple[Term, Term]
         for one, other in zip(left.schema, right.schema, strict=True):
@@ -89,8 +88,7 @@ class SetOperation:
                 f'"{one.name}" on the left of {self.query.kind.upper()} is of type {one.type}, '
                 f'but "{other.name}" on the right of type {other.type}'
             )
-            self.faults.append(Fault(message, self.query.span))
-            raise Stop
+            stop(self.faults, message, self.query.span)
         columns: list[Term] = [Column(one.name, one.type), Column(other.name, other.type)]
         if one.type != other.type:
             columns = [Call("number", (c,), NUMBER) if c.type == INTEGER else c for c in columns]

@@ -66,10 +66,10 @@ def _nullif(call: Call) -> Expression:
 
 
 def _concat(call: Call) -> Expression:
-    found = call.args[0]
+    joined = call.args[0]
     for number in range(1, len(call.args)):
-        found = call.apply("||", found, call.args[number])
-    return found
+        joined = call.apply("||", joined, call.args[number])
+    return joined
 
 
 def _round(call: Call) -> Expression:

@@ -14,15 +14,7 @@ from dataclasses import dataclass, replace
 
 from millstream.calculus.types import INTEGER, TIME
 from millstream.errors import Fault, listing, suggest
-from millstream.languages.cql.ast import (
-    Declaration,
-    Declared,
-    Output,
-    Query,
-    Statement,
-    View,
-    Word,
-)
+from millstream.languages.cql import ast
 from millstream.languages.cql.read import read_query
 from millstream.languages.cql.read_terms import read_type
 from millstream.languages.cql.tokens import Cursor, Stop, Token, tokens_of
@@ -40,7 +32,7 @@ class Read:
     `has_lost_names`: some of the others may have defined what these ask for.
     """
 
-    statements: tuple[Statement, ...]
+    statements: tuple[ast.Statement, ...]
     faults: list[Fault]
     has_lost_names: bool
 
@@ -84,9 +76,9 @@ class _StatementReader:
     def __init__(self, source: Source) -> None:
         self.source = source
         self.faults: list[Fault] = []
-        self.statements: list[Statement] = []
+        self.statements: list[ast.Statement] = []
         #: A `vquery` whose name a `vtable` must give, and its place.
-        self.unnamed_view: tuple[Query, Span] | None = None
+        self.unnamed_view: tuple[ast.Query, Span] | None = None
         self.unnamed = 0
         self.has_lost_names = False
 
@@ -124,20 +116,20 @@ class _StatementReader:
 
     # --- queries ---
 
-    def rest(self, cursor: Cursor, *, is_script: bool = False) -> Query:
+    def rest(self, cursor: Cursor, *, is_script: bool = False) -> ast.Query:
         """The query of what is left, in a script that of the prototype's style."""
         if cursor.is_done:
             cursor.expected("a query")
         return read_query(cursor, is_script=is_script)
 
-    def output(self, name: Word | None, cursor: Cursor, *, is_script: bool = False) -> None:
+    def output(self, name: ast.Word | None, cursor: Cursor, *, is_script: bool = False) -> None:
         span = cursor.span()
         to = _destination(cursor)
         query = self.rest(cursor, is_script=is_script)
         if name is None:
             self.unnamed += 1
-            name = Word(f"query{self.unnamed}", span)
-        self.statements.append(Output(name, query, to))
+            name = ast.Word(f"query{self.unnamed}", span)
+        self.statements.append(ast.Output(name, query, to))
 
     def query(self, cursor: Cursor) -> None:
         """`query [name] : select ...` and `vquery [name] : select ...`."""
@@ -153,7 +145,7 @@ class _StatementReader:
         if not is_view:
             self.output(name, cursor, is_script=True)
         elif name is not None:
-            self.statements.append(View(name, (), self.rest(cursor, is_script=True)))
+            self.statements.append(ast.View(name, (), self.rest(cursor, is_script=True)))
         else:
             self.unnamed_view = (self.rest(cursor, is_script=True), span)
 
@@ -165,7 +157,7 @@ class _StatementReader:
         elif kind in ("view", "output"):
             cursor.take(kind)
             name = cursor.word("a name")
-            columns: tuple[Word, ...] = ()
+            columns: tuple[ast.Word, ...] = ()
             if kind == "view" and cursor.take("("):
                 columns = cursor.words("a column")
                 cursor.require(")")
@@ -173,7 +165,7 @@ class _StatementReader:
             if kind == "output":
                 self.output(name, cursor)
             else:
-                self.statements.append(View(name, columns, self.rest(cursor)))
+                self.statements.append(ast.View(name, columns, self.rest(cursor)))
         else:
             known = ("STREAM", "RELATION", "VIEW", "OUTPUT")
             cursor.expected(listing(known), suggest(kind.upper(), known) if kind else None)
@@ -200,7 +192,7 @@ class _StatementReader:
         query, _ = self.unnamed_view
         self.unnamed_view = None
         columns = tuple(c.name for c in declared.columns)
-        self.statements.append(View(name, columns, query, declared))
+        self.statements.append(ast.View(name, columns, query, declared))
 
     def place(self, cursor: Cursor) -> None:
         """`source : file` of the declaration before, `dest : file` of the query before."""
@@ -212,9 +204,9 @@ class _StatementReader:
         first, last = cursor.tokens[cursor.at], cursor.tokens[-1]
         text = first.span.to(last.span).text.strip("'\"")
         before = self.statements[-1] if self.statements else None
-        if is_source and isinstance(before, Declaration) and before.source is None:
+        if is_source and isinstance(before, ast.Declaration) and before.source is None:
             self.statements[-1] = replace(before, source=text)
-        elif not is_source and isinstance(before, Output) and before.to is None:
+        elif not is_source and isinstance(before, ast.Output) and before.to is None:
             self.statements[-1] = replace(before, to=text)
         else:
             what = "a declaration" if is_source else "a query"
@@ -224,38 +216,38 @@ class _StatementReader:
 
     def declaration(
         self, cursor: Cursor, *, is_relation: bool, has_options: bool = True
-    ) -> Declaration:
+    ) -> ast.Declaration:
         name = cursor.word("a name")
         cursor.require("(", "( and the columns")
-        columns: list[Declared] = []
-        keys: list[Word] = []
+        columns: list[ast.Declared] = []
+        keys: list[ast.Word] = []
         while True:
             if not self.key(cursor, keys):
                 columns.append(self.column(cursor, keys))
             if not cursor.take(","):
                 break
         cursor.require(")", 'a comma or ")"')
-        found = Declaration(name, is_relation, tuple(columns))
+        declared = ast.Declaration(name, is_relation, tuple(columns))
         given: set[str] = set()
         while not cursor.is_done and has_options:
             if cursor.text() in given:
                 cursor.fail(f"{cursor.text().upper()} is said twice")
             given.add(cursor.text())
-            found = self.option(cursor, found, keys)
+            declared = self.option(cursor, declared, keys)
         if not cursor.is_done or (keys and not has_options):
             cursor.fail("a vtable only names the columns of the vquery before it")
-        found = replace(found, key=tuple(keys))
-        self.check(found)
-        return found
+        declared = replace(declared, key=tuple(keys))
+        self.check(declared)
+        return declared
 
-    def column(self, cursor: Cursor, keys: list[Word]) -> Declared:
+    def column(self, cursor: Cursor, keys: list[ast.Word]) -> ast.Declared:
         name = cursor.word("a column")
         type_ = read_type(cursor)
         if cursor.take("primary", "key") or cursor.take("key"):
             keys.append(name)
-        return Declared(name, type_)
+        return ast.Declared(name, type_)
 
-    def key(self, cursor: Cursor, keys: list[Word]) -> bool:
+    def key(self, cursor: Cursor, keys: list[ast.Word]) -> bool:
         """`[PRIMARY] KEY (a, b)`."""
         words = ("primary", "key") if cursor.text() == "primary" else ("key",)
         if cursor.text(len(words)) != "(" or not cursor.take(*words):
@@ -265,58 +257,65 @@ class _StatementReader:
         cursor.require(")")
         return True
 
-    def option(self, cursor: Cursor, found: Declaration, keys: list[Word]) -> Declaration:
+    def option(
+        self, cursor: Cursor, declared: ast.Declaration, keys: list[ast.Word]
+    ) -> ast.Declaration:
         if self.key(cursor, keys):
-            return found
+            return declared
         if cursor.take("time") or cursor.take("timestamp"):
             cursor.take("by")
-            return replace(found, time=cursor.word("the column of the event time"))
+            return replace(declared, time=cursor.word("the column of the event time"))
         if cursor.take("slack"):
-            return replace(found, slack=cursor.duration("a slack"))
+            return replace(declared, slack=cursor.duration("a slack"))
         if cursor.take("heartbeat"):
             cursor.take("every")
             span = cursor.span()
             every = cursor.duration("a heartbeat")
             if every < 1:
                 cursor.fail("a heartbeat must be longer than nothing", span)
-            return replace(found, heartbeat=every)
+            return replace(declared, heartbeat=every)
         if cursor.take("from") or cursor.take("source"):
-            return replace(found, source=cursor.string("a file in quotes"))
+            return replace(declared, source=cursor.string("a file in quotes"))
         cursor.take("read")
         if cursor.take("once"):
-            return replace(found, is_read_once=True)
+            return replace(declared, is_read_once=True)
         cursor.expected("an option or the end", f"options are: {_OPTIONS}")
 
-    def check(self, found: Declaration) -> None:
+    def check(self, declared: ast.Declaration) -> None:
         """Options that contradict each other."""
 
         def fail(message: str, span: Span, hint: str | None = None) -> None:
             self.faults.append(Fault(message, span, hint))
 
-        names = [c.name.name for c in found.columns]
-        for number, column in enumerate(found.columns):
+        names = [c.name.name for c in declared.columns]
+        for number, column in enumerate(declared.columns):
             if column.name.name in names[:number]:
                 fail(f'there are two columns "{column.name.name}"', column.name.span)
-        for key in found.key:
+        for key in declared.key:
             if key.name not in names:
-                hint = f"{found.name.name} has: {listing(names)}. {suggest(key.name, names) or ''}"
+                hint = (
+                    f"{declared.name.name} has: {listing(names)}. {suggest(key.name, names) or ''}"
+                )
                 fail(f'unknown column "{key.name}"', key.span, hint.strip())
-        if found.key and not found.is_relation:
-            fail("a stream has no key: its rows are never replaced", found.key[0].span,
+        if declared.key and not declared.is_relation:
+            fail("a stream has no key: its rows are never replaced", declared.key[0].span,
                  "declare a relation, or use [Partition By key Rows 1]")  # fmt: skip
         timed = next(
-            (c for c in found.columns if found.time and c.name.name == found.time.name), None
+            (c for c in declared.columns if declared.time and c.name.name == declared.time.name),
+            None,
         )
         if timed is not None and timed.type not in (TIME, INTEGER):
-            assert found.time is not None
+            assert declared.time is not None
             fail(f'"{timed.name.name}" is a {timed.type}, but an event time must be a time',
-                 found.time.span)  # fmt: skip
-        if found.is_read_once and not found.is_relation:
-            fail("only a relation can be read once", found.name.span)
-        if found.is_read_once and found.time is not None:
-            fail("a relation that is read once has no times", found.time.span)
-        if found.is_read_once and (found.slack or found.heartbeat):
-            fail("a relation that is read once has neither slack nor heartbeats", found.name.span)
+                 declared.time.span)  # fmt: skip
+        if declared.is_read_once and not declared.is_relation:
+            fail("only a relation can be read once", declared.name.span)
+        if declared.is_read_once and declared.time is not None:
+            fail("a relation that is read once has no times", declared.time.span)
+        if declared.is_read_once and (declared.slack or declared.heartbeat):
+            fail(
+                "a relation that is read once has neither slack nor heartbeats", declared.name.span
+            )
 
 
 def _destination(cursor: Cursor) -> str | None:

@@ -12,11 +12,19 @@ from dataclasses import dataclass, replace
 
 from millstream.calculus import syntax
 from millstream.calculus.functions import Distinct, Filter, Join, Lookup
-from millstream.calculus.terms import Call, Column, Literal, Term, columns_read
+from millstream.calculus.terms import (
+    Call,
+    Column,
+    Literal,
+    Term,
+    all_of,
+    columns_read,
+    is_known,
+    is_null,
+)
 from millstream.calculus.types import BOOLEAN, Type
 from millstream.languages.cql.build import Builder, Flow
 from millstream.languages.cql.joins import with_columns
-from millstream.languages.cql.terms import all_of
 from millstream.source import Span
 
 
@@ -33,6 +41,12 @@ class Inner:
     ties: tuple[Term, ...] = ()
     keys: tuple[str, ...] = ()
     is_untyped: bool = False
+    #: The values after the first, if several are compared.
+    others: tuple[Term, ...] = ()
+
+    @property
+    def values(self) -> tuple[Term, ...]:
+        return () if self.value is None else (self.value, *self.others)
 
     def typed(self, wanted: Type) -> Inner:
         """NULL has the type of what it is compared with."""
@@ -88,30 +102,44 @@ class Lookups:
     prefix: str
 
     def ask(
-        self, flow: Flow, inner: Inner, operand: Operand | None, span: Span, *, only_truth: bool
+        self,
+        flow: Flow,
+        inner: Inner,
+        asked: Sequence[tuple[Operand, Term]],
+        span: Span,
+        *,
+        only_truth: bool,
     ) -> tuple[Flow, syntax.Expression]:
         """The flow with answers, and what to write for what the subquery says.
 
+        `asked` are operands with the values that they must equal; none, if any row will do.
         With `only_truth` nobody cares whether an answer that is not true is false or null.
         """
         outside, inside, residual = inner.equations(flow)
         ties = list(zip(outside, inside, strict=True))
         rows = inner.flow
-        if operand is None or inner.value is None:
+        if not asked:
             return self._look(flow, inner, rows, ties, residual, span)
         if inner.keys:  # these may be null, but null is in no list
-            known = Call("not", (_is_null(inner.value),), BOOLEAN)
+            known = all_of([is_known(value) for _, value in asked])
+            assert known is not None
             name = f"{self.prefix}_known"
             rows = self.builder.add(Filter(known), rows, name=name, span=span)
-        compared = [*ties, (operand.term, inner.value)]
-        flow, found = self._look(flow, inner, rows, compared, residual, span)
+        compared = [*ties, *((operand.term, value) for operand, value in asked)]
+        flow, is_in = self._look(flow, inner, rows, compared, residual, span)
         if only_truth:
-            return flow, found
+            return flow, is_in
+        if len(asked) > 1:
+            # A row is unknown if no part of it differs; none of these parts is true for sure.
+            alike = [*residual, *(_may_equal(operand.term, value) for operand, value in asked)]
+            flow, may_be = self._look(flow, inner, inner.flow, ties, alike, span)
+            return flow, _unless(is_in, may_be, span)
+        ((operand, value),) = asked
         name = f"{self.prefix}_nulls"
-        nulls = self.builder.add(Filter(_is_null(inner.value)), inner.flow, name=name, span=span)
+        nulls = self.builder.add(Filter(is_null(value)), inner.flow, name=name, span=span)
         flow, has_any = self._look(flow, inner, inner.flow, ties, residual, span)
         flow, has_null = self._look(flow, inner, nulls, ties, residual, span)
-        return flow, _with_nulls(found, operand.written, has_any, has_null, span)
+        return flow, _with_nulls(is_in, operand.written, has_any, has_null, span)
 
     def _look(
         self,
@@ -174,12 +202,8 @@ class Lookups:
         return matched, [(n, n) for n in needed]
 
 
-def _is_null(term: Term) -> Term:
-    return Call("is_null", (term,), BOOLEAN, term.span)
-
-
 def _with_nulls(
-    found: syntax.Expression,
+    is_in: syntax.Expression,
     operand: syntax.Expression,
     has_any: syntax.Expression,
     has_null: syntax.Expression,
@@ -190,9 +214,34 @@ def _with_nulls(
     def apply(function: str, *args: syntax.Expression) -> syntax.Expression:
         return syntax.Apply(function, args, span)
 
-    null, false, true = (syntax.Constant(v, BOOLEAN, span) for v in (None, False, True))
     is_unknown = apply("or", has_null, apply("and", apply("is_null", operand), has_any))
-    return apply("if", found, true, apply("if", is_unknown, null, false))
+    return _unless(is_in, is_unknown, span)
+
+
+def _unless(
+    found: syntax.Expression, is_unknown: syntax.Expression, span: Span
+) -> syntax.Expression:
+    """True if it is found, null if that is unknown, else false."""
+    null, false, true = (syntax.Constant(v, BOOLEAN, span) for v in (None, False, True))
+    unknown = syntax.Apply("if", (is_unknown, null, false), span)
+    return syntax.Apply("if", (found, true, unknown), span)
+
+
+def _may_equal(outside: Term, inside: Term) -> Term:
+    """Whether two values are not known to differ, over outer columns that are marked."""
+    equal = Call("==", (_marked(outside), inside), BOOLEAN)
+    return Call("coalesce", (equal, Literal(True, BOOLEAN)), BOOLEAN)
+
+
+def _marked(term: Term) -> Term:
+    """The term over marked columns of the outer query."""
+    match term:
+        case Column(name, type_, span):
+            return Column(MARK + name, type_, span)
+        case Call(function, args, type_, span):
+            return Call(function, tuple(map(_marked, args)), type_, span)
+        case _:
+            return term
 
 
 #: Put before columns of the outer query where they meet those of the inner one.

@@ -7,21 +7,10 @@ from dataclasses import replace
 
 from millstream.calculus import syntax
 from millstream.calculus.check import Scope, check_into
-from millstream.calculus.terms import Call, Term
-from millstream.calculus.types import BOOLEAN, INTEGER, TEXT, Schema, Type
+from millstream.calculus.terms import Term
+from millstream.calculus.types import INTEGER, TEXT, Schema, Type
 from millstream.errors import Fault, listing, suggest
-from millstream.languages.cql.ast import (
-    Apply,
-    Constant,
-    Expression,
-    Membership,
-    Quantified,
-    Question,
-    Reference,
-    Scalar,
-    Total,
-    Word,
-)
+from millstream.languages.cql import ast
 from millstream.languages.cql.names import AGGREGATES, FUNCTIONS, GRAMMATICAL, QUOTIENT
 from millstream.languages.cql.scope import Names
 from millstream.languages.cql.shorthands import SHORTHANDS
@@ -29,77 +18,71 @@ from millstream.languages.cql.tokens import Stop
 from millstream.values.core.table import SCALARS
 
 #: What to write for a part of an expression, or None to write it as it is.
-Replacing = Callable[[Expression], syntax.Expression | None]
+Replacing = Callable[[ast.Expression], syntax.Expression | None]
 
 
-def nothing(expression: Expression) -> None:
+def nothing(expression: ast.Expression) -> None:
     """Replaces nothing."""
 
 
-def walk(expression: Expression) -> Iterator[Expression]:
+def walk(expression: ast.Expression) -> Iterator[ast.Expression]:
     """The expression and its parts, without what is inside subqueries."""
     yield expression
     match expression:
-        case Apply(_, args):
+        case ast.Apply(_, args):
             for arg in args:
                 yield from walk(arg)
-        case Total(_, arg, where=where):
+        case ast.Total(_, arg, where=where):
             for part in (arg, where):
                 if part is not None:
                     yield from walk(part)
-        case Membership(operand) if operand is not None:
+        case ast.Membership(operand) if operand is not None:
             yield from walk(operand)
-        case Quantified(operand):
+        case ast.Quantified(operand):
             yield from walk(operand)
 
 
-def asks(expression: Expression) -> bool:
+def asks(expression: ast.Expression) -> bool:
     """Is there a subquery in it?"""
-    return any(isinstance(e, Question) for e in walk(expression))
+    return any(isinstance(e, ast.Question) for e in walk(expression))
 
 
-def mapped(expression: Expression, function: Callable[[Expression], Expression]) -> Expression:
+def mapped(
+    expression: ast.Expression, function: Callable[[ast.Expression], ast.Expression]
+) -> ast.Expression:
     """The expression with each of its parts replaced, what is inside subqueries apart."""
     match expression:
-        case Apply(name, args, span):
-            expression = Apply(name, tuple(mapped(a, function) for a in args), span)
-        case Membership(operand, query, span) if operand is not None:
-            expression = Membership(mapped(operand, function), query, span)
-        case Quantified(operand, operator, is_all, query, span):
-            expression = Quantified(mapped(operand, function), operator, is_all, query, span)
+        case ast.Apply(name, args, span):
+            expression = ast.Apply(name, tuple(mapped(a, function) for a in args), span)
+        case ast.Membership(operand, query, span) if operand is not None:
+            expression = ast.Membership(mapped(operand, function), query, span)
+        case ast.Quantified(operand, operator, is_all, query, span):
+            expression = ast.Quantified(mapped(operand, function), operator, is_all, query, span)
     return function(expression)
 
 
-def conjuncts(expression: Expression | None) -> list[Expression]:
+def conjuncts(expression: ast.Expression | None) -> list[ast.Expression]:
     """The conditions that `and` ties together."""
     if expression is None:
         return []
-    if isinstance(expression, Apply) and expression.function.name == "and":
+    if isinstance(expression, ast.Apply) and expression.function.name == "and":
         return [one for arg in expression.args for one in conjuncts(arg)]
     return [expression]
 
 
-def tied_by_and(expressions: Iterable[Expression]) -> Expression | None:
+def tied_by_and(expressions: Iterable[ast.Expression]) -> ast.Expression | None:
     """The opposite of `conjuncts`."""
-    found: Expression | None = None
+    tied: ast.Expression | None = None
     for one in expressions:
-        if found is None:
-            found = one
+        if tied is None:
+            tied = one
         else:
-            found = Apply(Word("and", one.span), (found, one), found.span.to(one.span))
-    return found
-
-
-def all_of(terms: Iterable[Term]) -> Term | None:
-    """The terms tied together by `and`; None if there are none."""
-    found: Term | None = None
-    for term in terms:
-        found = term if found is None else Call("and", (found, term), BOOLEAN, term.span)
-    return found
+            tied = ast.Apply(ast.Word("and", one.span), (tied, one), tied.span.to(one.span))
+    return tied
 
 
 def term_of(
-    expression: Expression,
+    expression: ast.Expression,
     names: Names,
     schema: Schema,
     faults: list[Fault],
@@ -125,7 +108,7 @@ NULL = syntax.Constant(None, None)
 _OPEN = ("coalesce", "least", "greatest", "neg", "abs", "+", "-", "*", "/", "%", QUOTIENT)
 
 
-def is_null(expression: Expression, names: Names, replacing: Replacing = nothing) -> bool:
+def is_null(expression: ast.Expression, names: Names, replacing: Replacing = nothing) -> bool:
     """Is it nothing but NULL?"""
     return _written(expression, names, [], replacing) == NULL
 
@@ -150,31 +133,31 @@ def _divided(expression: syntax.Expression, scope: Scope) -> syntax.Expression:
 
 
 def written(
-    expression: Expression, names: Names, faults: list[Fault], replacing: Replacing = nothing
+    expression: ast.Expression, names: Names, faults: list[Fault], replacing: Replacing = nothing
 ) -> syntax.Expression:
     """The expression over columns of the queue, or `Stop` with the faults noted."""
-    found = _written(expression, names, faults, replacing)
-    if found is None:
+    rewritten = _written(expression, names, faults, replacing)
+    if rewritten is None:
         raise Stop
-    return found
+    return rewritten
 
 
 def _written(
-    expression: Expression, names: Names, faults: list[Fault], replacing: Replacing
+    expression: ast.Expression, names: Names, faults: list[Fault], replacing: Replacing
 ) -> syntax.Expression | None:
     """The expression over columns of the queue; None if something in it is at fault."""
     replaced = replacing(expression)
     if replaced is not None:
         return replaced
     match expression:
-        case Reference():
+        case ast.Reference():
             seen = names.resolve(expression, faults)
             if seen is not None and seen.is_null:
                 return replace(NULL, span=expression.span)
             return None if seen is None else syntax.Name(seen.column, expression.span)
-        case Constant(value, type_, span):
+        case ast.Constant(value, type_, span):
             return syntax.Constant(value, type_, span)
-        case Apply(function, args, span):
+        case ast.Apply(function, args, span):
             parts = [_written(a, names, faults, replacing) for a in args]
             given = tuple(w for w in parts if w is not None)
             if len(given) == len(args) > 0 and _folded(function.name, given):
@@ -185,12 +168,12 @@ def _written(
             if len(given) < len(args):
                 return None
             return syntax.Apply(function.name, given, span, function.span)
-        case Total(function, span=span):
+        case ast.Total(function, span=span):
             hint = "it can stand in a select list, in HAVING and in ORDER BY"
             name = function.name.upper()
             faults.append(Fault(f"the aggregate {name} cannot stand here", span, hint))
             return None
-        case Membership() | Scalar() | Quantified():
+        case ast.Membership() | ast.Scalar() | ast.Quantified():
             hint = (
                 "it can stand in WHERE, in HAVING, in a select list, in aggregates and "
                 "in the ON of inner joins"
@@ -199,7 +182,7 @@ def _written(
             return None
 
 
-def _unknown_function(word: Word) -> Fault:
+def _unknown_function(word: ast.Word) -> Fault:
     if word.name.lower() in ("istream", "dstream", "rstream"):
         message = f"{word.name} stands around a whole query or a whole select list"
         return Fault(message, word.span)

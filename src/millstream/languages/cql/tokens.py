@@ -7,10 +7,10 @@ all of its tokens: nothing can be left out in silence.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
 from millstream.calculus.types import INT64_MAX
 from millstream.errors import Fault, ParseError, listing, suggest
@@ -55,9 +55,9 @@ class Token:
 def tokens_of(source: Source) -> list[Token]:
     """All tokens of a text, or a `ParseError` where a quote or comment is never closed."""
     tokens: list[Token] = []
-    for found in _TOKEN.finditer(source.text):
-        kind, text = str(found.lastgroup), found[0]
-        span = Span(source, found.start(), found.end())
+    for match in _TOKEN.finditer(source.text):
+        kind, text = str(match.lastgroup), match[0]
+        span = Span(source, match.start(), match.end())
         if kind == "open":
             what = "comment" if text == "/*" else "quote"
             raise ParseError(Fault(f"this {what} is never closed", span))
@@ -68,8 +68,16 @@ def tokens_of(source: Source) -> list[Token]:
     return tokens
 
 
+T = TypeVar("T")
+
+
 class Stop(Exception):
     """A part of a text cannot be read any further; what is wrong is among the faults."""
+
+
+def stop(faults: list[Fault], message: str, span: Span | None, hint: str | None = None) -> NoReturn:
+    faults.append(Fault(message, span, hint))
+    raise Stop from None
 
 
 class Cursor:
@@ -111,15 +119,14 @@ class Cursor:
     # --- faults ---
 
     def fail(self, message: str, span: Span | None = None, hint: str | None = None) -> NoReturn:
-        self.faults.append(Fault(message, span or self.span(), hint))
-        raise Stop
+        stop(self.faults, message, span or self.span(), hint)
 
     def expected(self, what: str, hint: str | None = None) -> NoReturn:
         word = self.text()
         if word in ABSENT:
             self.fail(f"{word.upper()} is not part of CQL", hint=ABSENT[word])
-        found = "the end" if self.is_done else f'"{self.tokens[self.at].text}"'
-        self.fail(f"expected {what}, found {found}", hint=hint)
+        got = "the end" if self.is_done else f'"{self.tokens[self.at].text}"'
+        self.fail(f"expected {what}, found {got}", hint=hint)
 
     # --- reading ---
 
@@ -154,10 +161,14 @@ class Cursor:
 
     def words(self, what: str) -> tuple[Word, ...]:
         """Names between commas."""
-        words = [self.word(what)]
+        return self.separated(lambda: self.word(what))
+
+    def separated(self, read: Callable[[], T]) -> tuple[T, ...]:
+        """One or more of something, between commas."""
+        found = [read()]
         while self.take(","):
-            words.append(self.word(what))
-        return tuple(words)
+            found.append(read())
+        return tuple(found)
 
     def string(self, what: str) -> str:
         if self.kind() != "string":

@@ -11,47 +11,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NoReturn
 
-from millstream.calculus.functions import (
-    Assign,
-    Dstream,
-    Function,
-    Istream,
-    Latest,
-    Map,
-    Now,
-    Range,
-    Rows,
-    Rstream,
-)
+from millstream.calculus import functions
 from millstream.calculus.graph import Input
 from millstream.calculus.terms import Call, Column, Literal, Term
 from millstream.calculus.types import INTEGER, NUMBER, Field, QueueType, Schema
 from millstream.errors import CheckError, Fault, ParseError, listing, suggest
-from millstream.languages.cql.ast import (
-    Combined,
-    Declaration,
-    Joined,
-    Named,
-    Nested,
-    Output,
-    Query,
-    Reference,
-    Select,
-    Statement,
-    Streamed,
-    StreamOperator,
-    View,
-    Window,
-    With,
-    Word,
-)
+from millstream.languages.cql import ast
 from millstream.languages.cql.build import Builder, Flow
 from millstream.languages.cql.joins import Part
 from millstream.languages.cql.scope import Names, Seen, Visible
 from millstream.languages.cql.select import SelectTranslator
 from millstream.languages.cql.sets import SetOperation
 from millstream.languages.cql.statements import Read
-from millstream.languages.cql.tokens import Stop
+from millstream.languages.cql.tokens import Stop, stop
 from millstream.languages.language import Translation
 from millstream.source import Span
 
@@ -60,7 +32,7 @@ from millstream.source import Span
 class Known:
     """A stream, relation or view that queries can name; `flow` is None if it is at fault."""
 
-    word: Word
+    word: ast.Word
     flow: Flow | None
     is_declared: bool
 
@@ -111,7 +83,7 @@ class Translator:
 
     # --- statements ---
 
-    def statement(self, statement: Statement) -> None:
+    def statement(self, statement: ast.Statement) -> None:
         """Take in a statement; what is wrong with it is noted, and the next can be read."""
         name = statement.name.name
         if name in self.known or name in self.outputs:
@@ -124,20 +96,20 @@ class Translator:
         flow = None
         try:
             match statement:
-                case Declaration():
+                case ast.Declaration():
                     self.declare(statement)
-                case View():
+                case ast.View():
                     flow = self.view(statement, name)
-                case Output():
+                case ast.Output():
                     self.output(statement)
         except Stop:
             # Its fault is noted, and what hangs on it is left out without further ado.
             assert len(self.faults) > before or self.has_faulty_views or not self.knows_all
-        if isinstance(statement, View):
+        if isinstance(statement, ast.View):
             self.known[name] = Known(statement.name, flow, is_declared=False)
             self.has_faulty_views |= flow is None
 
-    def declare(self, one: Declaration) -> None:
+    def declare(self, one: ast.Declaration) -> None:
         name = one.name.name
         schema = Schema(tuple(Field(c.name.name, c.type) for c in one.columns))
         # A key of unknown columns has been told where the declaration was read.
@@ -155,18 +127,22 @@ class Translator:
         if is_keyed:
             keys = tuple(k.name for k in one.key)
             flow = self.builder.add(
-                Latest(keys), flow, name=f"{name}_latest", span=one.name.span, is_monotone=False
+                functions.Latest(keys),
+                flow,
+                name=f"{name}_latest",
+                span=one.name.span,
+                is_monotone=False,
             )
         self.known[name] = Known(one.name, flow, is_declared=True)
 
-    def view(self, view: View, prefix: str) -> Flow:
+    def view(self, view: ast.View, prefix: str) -> Flow:
         flow = self.query(view.query, prefix)
         if view.columns and len(view.columns) != len(flow.schema):
             self.complain_about_names(flow, view.columns, "this view")
         flow = self.renamed(flow, view.columns, prefix)
         return flow if view.declared is None else self.as_declared(flow, view.declared, prefix)
 
-    def renamed(self, flow: Flow, words: Sequence[Word], prefix: str) -> Flow:
+    def renamed(self, flow: Flow, words: Sequence[ast.Word], prefix: str) -> Flow:
         """The flow with other names for its first columns."""
         if not words:
             return flow
@@ -180,12 +156,12 @@ class Translator:
         mapping = dict(zip(new, old, strict=True))
         return self.builder.columns(flow, mapping, f"{prefix}_columns", words[0].span)
 
-    def complain_about_names(self, flow: Flow, words: Sequence[Word], what: str) -> NoReturn:
+    def complain_about_names(self, flow: Flow, words: Sequence[ast.Word], what: str) -> NoReturn:
         has = f"{what} has the columns {listing(flow.schema.names)}"
         span = words[0].span.to(words[-1].span)
         self.fail(f"{has}, but here are names for {len(words)}", span)
 
-    def as_declared(self, flow: Flow, declared: Declaration, prefix: str) -> Flow:
+    def as_declared(self, flow: Flow, declared: ast.Declaration, prefix: str) -> Flow:
         """A view whose `vtable` says what its columns hold, and whether it is a stream."""
         is_stream = not flow.type.is_relation
         if is_stream == declared.is_relation and (is_stream or not flow.is_monotone):
@@ -193,7 +169,7 @@ class Translator:
             message = f"this query gives a {this}, but is registered as a {other}"
             hint = f"write register {this} {declared.name.name} (...)"
             self.fail(message, declared.name.span, hint)
-        columns: list[Assign] = []
+        columns: list[functions.Assign] = []
         before = len(self.faults)
         for column, field in zip(declared.columns, flow.schema, strict=True):
             term: Term = Column(field.name, field.type)
@@ -207,25 +183,26 @@ class Translator:
                 is_wider = (field.type, column.type) == (NUMBER, INTEGER)
                 fault = Fault(message, column.name.span, hint if is_wider else None)
                 self.faults.append(fault)
-            columns.append(Assign(field.name, term))
+            columns.append(functions.Assign(field.name, term))
         if len(self.faults) > before:
             raise Stop
         if all(c.term == Column(c.name, f.type) for c, f in zip(columns, flow.schema, strict=True)):
             return flow
         name = f"{prefix}_columns"
-        return self.builder.add(Map(tuple(columns)), flow, name=name, span=declared.name.span)
+        return self.builder.add(
+            functions.Map(tuple(columns)), flow, name=name, span=declared.name.span
+        )
 
     def fail(self, message: str, span: Span | None, hint: str | None = None) -> NoReturn:
-        self.faults.append(Fault(message, span, hint))
-        raise Stop
+        stop(self.faults, message, span, hint)
 
-    def output(self, output: Output) -> None:
+    def output(self, output: ast.Output) -> None:
         name = output.name.name
         flow = self.query(output.query, name)
         if flow.type.is_relation and flow.is_monotone:
             # What only ever grows is a stream of what comes, by the language's default.
             span = output.query.span
-            flow = self.builder.add(Istream(), flow, name=f"{name}_istream", span=span)
+            flow = self.builder.add(functions.Istream(), flow, name=f"{name}_istream", span=span)
         self.outputs[name] = flow
         self.builder.wiring.names.add(name)
         if output.to is not None:
@@ -233,20 +210,20 @@ class Translator:
 
     # --- queries ---
 
-    def query(self, query: Query, prefix: str) -> Flow:
+    def query(self, query: ast.Query, prefix: str) -> Flow:
         match query:
-            case Streamed():
+            case ast.Streamed():
                 return self.streamed(query, prefix)
-            case Select():
+            case ast.Select():
                 return SelectTranslator(self, query, prefix).flow()
-            case Combined():
+            case ast.Combined():
                 return self.combined(query, prefix)
-            case With():
+            case ast.With():
                 with self.local(query.views, prefix):
                     return self.query(query.query, prefix)
 
     @contextmanager
-    def local(self, views: Sequence[View], prefix: str) -> Iterator[None]:
+    def local(self, views: Sequence[ast.View], prefix: str) -> Iterator[None]:
         """Names that are known for as long as a query is translated; they hide others."""
         outside = dict(self.known)
         try:
@@ -254,8 +231,7 @@ class Translator:
             for number, view in enumerate(views):
                 if view.name.name in names[:number]:
                     message = f'"{view.name.name}" is defined more than once'
-                    self.faults.append(Fault(message, view.name.span))
-                    raise Stop
+                    stop(self.faults, message, view.name.span)
                 flow = None
                 try:
                     flow = self.view(view, f"{prefix}_{view.name.name}")
@@ -275,50 +251,48 @@ class Translator:
         finally:
             self.around = before
 
-    def relation(self, query: Query, prefix: str) -> Flow:
+    def relation(self, query: ast.Query, prefix: str) -> Flow:
         """The relation of a subquery, which must not be a stream."""
         flow = self.query(query, prefix)
         if not flow.type.is_relation:
             message = "a relation is needed here, but this query is a stream"
             hint = "leave out Istream, Dstream or Rstream, or put a window after the query"
-            self.faults.append(Fault(message, query.span, hint))
-            raise Stop
+            stop(self.faults, message, query.span, hint)
         return flow
 
-    def streamed(self, query: Streamed, prefix: str) -> Flow:
+    def streamed(self, query: ast.Streamed, prefix: str) -> Flow:
         flow = self.query(query.query, prefix)
         operator = query.operator
         if not flow.type.is_relation:
             message = f"{operator.value} takes a relation, but this query is already a stream"
             hint = "put a window after the inner query, or take one of the two away"
-            self.faults.append(Fault(message, query.span, hint))
-            raise Stop
-        function: Function = {
-            StreamOperator.ISTREAM: Istream(),
-            StreamOperator.DSTREAM: Dstream(),
-            StreamOperator.RSTREAM: Rstream(tuple(sorted(flow.beats))),
+            stop(self.faults, message, query.span, hint)
+        function: functions.Function = {
+            ast.StreamOperator.ISTREAM: functions.Istream(),
+            ast.StreamOperator.DSTREAM: functions.Dstream(),
+            ast.StreamOperator.RSTREAM: functions.Rstream(tuple(sorted(flow.beats))),
         }[operator]
         name = f"{prefix}_{operator.value.lower()}"
         return self.builder.add(function, flow, name=name, span=query.span, is_monotone=False)
 
     # --- sources ---
 
-    def parts(self, sources: Sequence[Joined], prefix: str) -> list[Part]:
+    def parts(self, sources: Sequence[ast.Joined], prefix: str) -> list[Part]:
         """The sources of a FROM clause; the faults of all of them are noted."""
-        found: list[Part] = []
+        parts: list[Part] = []
         for number, joined in enumerate(sources, 1):
             try:
-                found.append(self.part(joined, f"{prefix}_from{number}", f"subquery{number}"))
+                parts.append(self.part(joined, f"{prefix}_from{number}", f"subquery{number}"))
             except Stop:
                 continue  # its fault is noted; the other sources are looked at too
-        if len(found) < len(sources):
+        if len(parts) < len(sources):
             raise Stop
-        return found
+        return parts
 
-    def part(self, joined: Joined, prefix: str, name: str) -> Part:
+    def part(self, joined: ast.Joined, prefix: str, name: str) -> Part:
         """A source under its alias, or the name it is given."""
         source = joined.source
-        if isinstance(source, Named):
+        if isinstance(source, ast.Named):
             known = self.find(source.name)
             if known.flow is None:
                 raise Stop  # what it hangs on is at fault, and that has been said
@@ -329,19 +303,19 @@ class Translator:
         name = source.alias.name if source.alias else name
         return Part(self.renamed(flow, source.columns, prefix), name, joined)
 
-    def look_up(self, word: Word) -> Known | None:
+    def look_up(self, word: ast.Word) -> Known | None:
         """What has that name, by letter or else in any case."""
-        found = self.known.get(word.name)
-        if found is None and not word.is_quoted:
+        known = self.known.get(word.name)
+        if known is None and not word.is_quoted:
             loose = [k for n, k in self.known.items() if n.lower() == word.name.lower()]
-            found = loose[0] if len(loose) == 1 else None
-        return found
+            known = loose[0] if len(loose) == 1 else None
+        return known
 
-    def find(self, word: Word) -> Known:
-        found = self.look_up(word)
-        if found is None and not self.knows_all:
+    def find(self, word: ast.Word) -> Known:
+        known = self.look_up(word)
+        if known is None and not self.knows_all:
             raise Stop
-        if found is None:
+        if known is None:
             near = suggest(word.name, self.known)
             hint = f"there are: {listing(self.known)}. {near or ''}".strip()
             if word.name in self.outputs:
@@ -350,20 +324,19 @@ class Translator:
                 hint = (
                     "it is defined by this statement or by a later one; a view reads earlier ones"
                 )
-            self.faults.append(Fault(f'unknown stream or relation "{word.name}"', word.span, hint))
-            raise Stop
-        return found
+            stop(self.faults, f'unknown stream or relation "{word.name}"', word.span, hint)
+        return known
 
-    def windowed(self, flow: Flow, source: Named | Nested, *, is_declared: bool) -> Flow:
+    def windowed(self, flow: Flow, source: ast.Named | ast.Nested, *, is_declared: bool) -> Flow:
         """The relation of a source: through its window, or the default one of a stream."""
         window, span = source.window, source.span
         if flow.type.is_relation:
             if window is None:
                 return flow
             flow = self.as_stream(flow, window, is_declared=is_declared)
-        return self.window(flow, window or Window(span=span), source)
+        return self.window(flow, window or ast.Window(span=span), source)
 
-    def as_stream(self, flow: Flow, window: Window, *, is_declared: bool) -> Flow:
+    def as_stream(self, flow: Flow, window: ast.Window, *, is_declared: bool) -> Flow:
         """A window on a query that only grows means a window on what comes to it."""
         if is_declared or not flow.is_monotone:
             message = "a window stands on a stream, but this is a relation"
@@ -372,27 +345,30 @@ class Translator:
                 if is_declared
                 else "say what stream is meant: Istream, Dstream or Rstream of the query"
             )
-            self.faults.append(Fault(message, window.span, hint))
-            raise Stop
-        return self.builder.add(Istream(), flow, name=f"{flow.queue}_istream", span=window.span)
+            stop(self.faults, message, window.span, hint)
+        return self.builder.add(
+            functions.Istream(), flow, name=f"{flow.queue}_istream", span=window.span
+        )
 
-    def window(self, flow: Flow, window: Window, source: Named | Nested) -> Flow:
-        function: Function
+    def window(self, flow: Flow, window: ast.Window, source: ast.Named | ast.Nested) -> Flow:
+        function: functions.Function
         if window.is_now:
-            function, word = Now(), "now"
+            function, word = functions.Now(), "now"
         elif window.rows is not None:
             by = tuple(self.partition_column(flow, r, source) for r in window.by)
-            function, word = Rows(window.rows, by, window.length), "rows"
+            function, word = functions.Rows(window.rows, by, window.length), "rows"
         else:
-            function, word = Range(window.length, window.slide), "range"
-        is_monotone = isinstance(function, Range) and window.length is None
+            function, word = functions.Range(window.length, window.slide), "range"
+        is_monotone = isinstance(function, functions.Range) and window.length is None
         return self.builder.add(
             function, flow, name=f"{flow.queue}_{word}", span=window.span, is_monotone=is_monotone
         )
 
-    def partition_column(self, flow: Flow, asked: Reference, source: Named | Nested) -> str:
+    def partition_column(
+        self, flow: Flow, asked: ast.Reference, source: ast.Named | ast.Nested
+    ) -> str:
         """A column of the stream, which may be named before it."""
-        written = [source.name] if isinstance(source, Named) else []
+        written = [source.name] if isinstance(source, ast.Named) else []
         names = [w.name for w in (*written, source.alias) if w is not None]
         columns = tuple(Seen(f.name, f.name, f.type) for f in flow.schema)
         visible = Names(tuple(Visible(name, columns) for name in names or [flow.queue]))
@@ -403,7 +379,7 @@ class Translator:
 
     # --- set operations ---
 
-    def combined(self, query: Combined, prefix: str) -> Flow:
+    def combined(self, query: ast.Combined, prefix: str) -> Flow:
         sides: list[Flow] = []
         for one, word in ((query.left, "left"), (query.right, "right")):
             try:

@@ -70,10 +70,7 @@ def _slide(cursor: Cursor) -> int | None:
 def _partition(cursor: Cursor) -> tuple[Reference, ...]:
     if not cursor.take("partition", "by"):
         return ()
-    columns = [_column(cursor)]
-    while cursor.take(","):
-        columns.append(_column(cursor))
-    return tuple(columns)
+    return cursor.separated(lambda: _column(cursor))
 
 
 def _column(cursor: Cursor) -> Reference:

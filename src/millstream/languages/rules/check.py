@@ -98,11 +98,11 @@ class Checker:
     # --- conditions and values ---
 
     def condition(self, expression: Expression, what: str) -> Truthful | None:
-        found = self.typed(expression)
-        if found is None or isinstance(found, Truthful):
-            return found
+        typed = self.typed(expression)
+        if typed is None or isinstance(typed, Truthful):
+            return typed
         hint = "compare it with something"
-        self.fail(f"{what} must be true or false, but this is {found.spoken}",
+        self.fail(f"{what} must be true or false, but this is {typed.spoken}",
                   expression.span, hint)  # fmt: skip
         return None
 
@@ -181,10 +181,10 @@ class Checker:
 
     def unary(self, operator: str, value: Expression) -> Typed | None:
         if operator == "not":
-            found = self.condition(value, "what follows not")
-            if found is None:
+            condition = self.condition(value, "what follows not")
+            if condition is None:
                 return None
-            return truth("not", (found.term,), logic.negated(found.formula))
+            return truth("not", (condition.term,), logic.negated(condition.formula))
         typed = self.typed(value)
         if typed is None:
             return None
@@ -363,11 +363,11 @@ def _over(left: Expression, right: Expression) -> Span | None:
 def _seconds(one: Moment, other: Moment) -> Quantity:
     """How much later the one is than the other."""
     difference = Call("-", (one.term, other.term), DURATION)
-    found = quantity(Call("seconds", (difference,), NUMBER), SECONDS)
+    seconds = quantity(Call("seconds", (difference,), NUMBER), SECONDS)
     for moment, operator in ((one, "+"), (other, "-")):
         if moment.shift is not None:
-            found = _sum(operator, found, moment.shift)
-    return found
+            seconds = _sum(operator, seconds, moment.shift)
+    return seconds
 
 
 def _moved(operator: str, one: Typed, other: Typed) -> Quantity | Moment | None:

@@ -101,12 +101,12 @@ class Entity:
 
     def found_by(self) -> set[str]:
         """The entities through which a row of this one is found."""
-        found = {self.of.entity} if self.of is not None else set()
+        entities = {self.of.entity} if self.of is not None else set()
         if self.nearest is not None:
-            found.add(self.nearest.to)
+            entities.add(self.nearest.to)
         if self.forecast is not None:
-            found.add(self.forecast.at.entity)
-        return found
+            entities.add(self.forecast.at.entity)
+        return entities
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,16 +133,16 @@ class Domain:
 
     def members(self) -> dict[str, list[ColumnPath]]:
         """The members of all enumerations, and where they occur."""
-        found: dict[str, list[ColumnPath]] = {}
+        places: dict[str, list[ColumnPath]] = {}
         for entity in self.entities.values():
             for name, column in entity.columns.items():
                 for member in column.members:
-                    found.setdefault(member, []).append(ColumnPath(entity.name, name))
-        return found
+                    places.setdefault(member, []).append(ColumnPath(entity.name, name))
+        return places
 
     def words(self) -> dict[str, str]:
         """What the names of entities and of members are: no expression can have them."""
-        found = dict.fromkeys(self.entities, "an entity of the domain")
+        meanings = dict.fromkeys(self.entities, "an entity of the domain")
         for name, places in self.members().items():
-            found[name] = f"a value of {places[0]}"
-        return found
+            meanings[name] = f"a value of {places[0]}"
+        return meanings

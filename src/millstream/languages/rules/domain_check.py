@@ -18,15 +18,15 @@ Place = Callable[..., Span]
 
 def misfits(domain: Domain, place: Place) -> list[Fault]:
     """All that does not fit together, at its place in the file."""
-    found = [*_links(domain, place), *_circles(domain, place), *_conditions(domain, place),
+    faults = [*_links(domain, place), *_circles(domain, place), *_conditions(domain, place),
              *_places(domain, place)]  # fmt: skip
     inputs = Counter(e.input for e in domain.entities.values())
-    found += [
+    faults += [
         Fault(f'two entities read the input "{name}"', place("entity", name))
         for name, count in inputs.items()
         if count > 1
     ]
-    return found
+    return faults
 
 
 def _places(domain: Domain, place: Place) -> Iterator[Fault]:
@@ -84,11 +84,11 @@ def _nearest(domain: Domain, entity: Entity, where: Span) -> Iterator[Fault]:
 
 def _circles(domain: Domain, place: Place) -> Iterator[Fault]:
     """Entities that are found through themselves."""
-    found = {domain.subject}
+    reached = {domain.subject}
     waiting = [e for e in domain.entities.values() if domain.is_reachable(e.name)]
-    while ready := [e for e in waiting if e.found_by() <= found]:
-        found |= {e.name for e in ready}
-        waiting = [e for e in waiting if e.name not in found]
+    while ready := [e for e in waiting if e.found_by() <= reached]:
+        reached |= {e.name for e in ready}
+        waiting = [e for e in waiting if e.name not in reached]
     for entity in waiting:
         if entity.name != domain.subject:
             yield Fault(f'"{entity.name}" is found through itself or through what has no link',

@@ -86,12 +86,12 @@ def _document(
 
 def _over(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
     """Tables are laid over each other; all else replaces what was there."""
-    found = dict(below)
+    merged = dict(below)
     for key, value in above.items():
-        old = found.get(key)
+        old = merged.get(key)
         both = isinstance(old, dict) and isinstance(value, dict)
-        found[key] = _over(old, value) if both else value  # type: ignore[arg-type]
-    return found
+        merged[key] = _over(old, value) if both else value  # type: ignore[arg-type]
+    return merged
 
 
 def _syntax_error(source: Source, message: str) -> ParseError:
@@ -118,9 +118,9 @@ class _Reader:
             pattern = re.compile(
                 rf"(?<![\w.]){re.escape(word)}(?!\w)|(?<=\.){re.escape(word)}(?!\w)"
             )
-            found = pattern.search(self.source.text, end)
-            if found is not None:
-                start, end = found.span()
+            match = pattern.search(self.source.text, end)
+            if match is not None:
+                start, end = match.span()
         return Span(self.source, start, end)
 
     def fail(self, message: str, *words: str, hint: str | None = None) -> None:
@@ -227,24 +227,24 @@ class _Reader:
 
     def given(self, table: Mapping[str, Any], key: str, kind: type, what: str, *words: str) -> Any:
         """What a key holds, or None with a fault if it is not of its kind."""
-        found = table.get(key)
-        if found is None or isinstance(found, kind):
-            return found
-        self.fail(f'"{key}" must be {what}, got {json.dumps(found, default=str)}', *words, key)
+        value = table.get(key)
+        if value is None or isinstance(value, kind):
+            return value
+        self.fail(f'"{key}" must be {what}, got {json.dumps(value, default=str)}', *words, key)
         return None
 
     def text(self, table: Mapping[str, Any], key: str, *words: str) -> str | None:
-        found: str | None = self.given(table, key, str, "a text", *words)
-        return found
+        text: str | None = self.given(table, key, str, "a text", *words)
+        return text
 
     def truth(self, table: Mapping[str, Any], key: str, *words: str) -> bool:
         return bool(self.given(table, key, bool, "true or false, without quotes", *words))
 
     def texts(self, table: Mapping[str, Any], key: str, *words: str) -> tuple[str, ...] | None:
         what = 'a list of texts, such as ["a", "b"]'
-        found = self.given(table, key, list, what, *words)
-        if found is None or all(isinstance(one, str) for one in found):
-            return None if found is None else tuple(found)
+        texts = self.given(table, key, list, what, *words)
+        if texts is None or all(isinstance(one, str) for one in texts):
+            return None if texts is None else tuple(texts)
         self.fail(f'"{key}" must be {what}', *words, key)
         return None
 
@@ -252,11 +252,11 @@ class _Reader:
         self, table: Mapping[str, Any], key: str, known: tuple[str, ...], *words: str
     ) -> dict[str, Any] | None:
         what = f"a table of {listing(known)}"
-        found: dict[str, Any] | None = self.given(table, key, dict, what, *words)
-        for word in found or ():
+        inner: dict[str, Any] | None = self.given(table, key, dict, what, *words)
+        for word in inner or ():
             if word not in known:
                 self.unknown(word, known, *words, key)
-        return found
+        return inner
 
     def path(self, text: str, *words: str) -> ColumnPath | None:
         entity, _, column = text.partition(".")
@@ -317,27 +317,27 @@ class _Reader:
         if given is None:
             return None
         try:
-            found = parse_expression(Source(self.source.name, str(given)))
+            parsed = parse_expression(Source(self.source.name, str(given)))
         except ParseError:
-            found = None
-        if isinstance(found, Constant) and found.type == DURATION:
-            assert isinstance(found.value, int)
-            return found.value
+            parsed = None
+        if isinstance(parsed, Constant) and parsed.type == DURATION:
+            assert isinstance(parsed.value, int)
+            return parsed.value
         self.fail('expected a duration, such as "1 h"', "entity", name, key)
         return None
 
     # --- expressions ---
 
     def names(self, table: object) -> dict[str, Named]:
-        found: dict[str, Named] = {}
+        names: dict[str, Named] = {}
         if not isinstance(table, dict):
             self.fail("expected a table of names", "define")
-            return found
+            return names
         for name, text in table.items():
-            value = self.expression(text, found, "define", name)
+            value = self.expression(text, names, "define", name)
             if value is not None:
-                found[name] = Named(name, value)
-        return found
+                names[name] = Named(name, value)
+        return names
 
     def expression(
         self, text: object, names: Mapping[str, Named], *words: str
@@ -349,7 +349,7 @@ class _Reader:
             self.fail("expected an expression, as a text in quotes", *words)
             return None
         faults: list[Fault] = []
-        found = read_expression(Source(self.source.name, text), faults, names)
+        parsed = read_expression(Source(self.source.name, text), faults, names)
         for fault in faults:
             self.fail(fault.message, *words, hint=fault.hint)
-        return found
+        return parsed

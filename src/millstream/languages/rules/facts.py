@@ -26,14 +26,13 @@ from millstream.calculus.functions import (
     Rows,
 )
 from millstream.calculus.graph import Input
+from millstream.calculus.library.as_of import as_of
 from millstream.calculus.library.outer_joins import Pairs
 from millstream.calculus.terms import Call, Column, Literal, Term
 from millstream.calculus.types import (
     BOOLEAN,
-    DURATION,
     NUMBER,
     TEXT,
-    TIME,
     Field,
     QueueType,
     Schema,
@@ -103,11 +102,11 @@ class Facts:
             return frozenset({f"{to.name}.{to.key}"})
         if entity.is_singleton:
             return frozenset()
-        found = {self._link(entity)}
+        columns = {self._link(entity)}
         if entity.forecast is not None:
             is_chosen = step == self._read
-            found.add(f"{entity.name}.foreseen" if is_chosen else str(entity.forecast.at))
-        return frozenset(found)
+            columns.add(f"{entity.name}.foreseen" if is_chosen else str(entity.forecast.at))
+        return frozenset(columns)
 
     # --- what is needed ---
 
@@ -150,7 +149,7 @@ class Facts:
 
     def _in_order(self) -> list[Entity]:
         """Entities after those through which they are found, else as they are declared."""
-        found: list[Entity] = []
+        ordered: list[Entity] = []
         waiting = [e for e in self.domain.entities.values() if e.name != self.domain.subject]
         while waiting:
             missing = {e.name for e in waiting}
@@ -158,8 +157,8 @@ class Facts:
                 (e for e in waiting if not e.found_by() & (missing - {e.name})), waiting[0]
             )
             waiting.remove(ready)
-            found.append(ready)
-        return found
+            ordered.append(ready)
+        return ordered
 
     # --- tables ---
 
@@ -196,9 +195,9 @@ class Facts:
         """The latest row of each subject; of those who have departed, nothing is kept."""
         columns = tuple(Assign(n, flow.column(n)) for n in flow.schema.names)
         name = f"{subject.name}_present"
-        told = Map((*columns, Assign(_DEPARTED, self._has_departed())))
+        marked = Map((*columns, Assign(_DEPARTED, self._has_departed())))
         latest = Latest((f"{subject.name}.{subject.key}",), _DEPARTED)
-        held = self.wiring.add(latest, self.wiring.add(told, flow, name=name), name=name)
+        held = self.wiring.add(latest, self.wiring.add(marked, flow, name=name), name=name)
         return self.wiring.columns(held, {n: n for n in flow.schema.names}, name)
 
     def _has_departed(self) -> Term:
@@ -208,9 +207,9 @@ class Facts:
 
     def _condition(self, expression: Expression, only: str | None) -> Term:
         faults: list[Fault] = []
-        found = Checker(self.domain, faults, only=only).condition(expression, "a condition")
-        assert found is not None, faults
-        return found.term
+        condition = Checker(self.domain, faults, only=only).condition(expression, "a condition")
+        assert condition is not None, faults
+        return condition.term
 
     # --- links ---
 
@@ -237,11 +236,11 @@ class Facts:
         on = (("at", "at"), ("distance", "least"))
         ties = self.wiring.add(Join(on), apart, closest, name=name)
         first = Aggregate(("at",), (Aggregation("key", "min", ties.column("key")),))
-        found = self.wiring.columns(
+        nearby = self.wiring.columns(
             self.wiring.add(first, ties, name=name),
             {f"{entity.name}.at": "at", f"{entity.name}.near": "key"}, name,
         )  # fmt: skip
-        return self.wiring.left_join(flow, found, ((here, f"{entity.name}.at"),), name, keep)
+        return self.wiring.left_join(flow, nearby, ((here, f"{entity.name}.at"),), name, keep)
 
     def _link(self, entity: Entity) -> str:
         """The column that holds the key of the row to be read."""
@@ -261,14 +260,12 @@ class Facts:
         times = self.wiring.columns(self._table(entity), {"key": key, "valid": valid}, name)
         # A prediction that is only corrected keeps its time: nothing moves.
         slots = self.wiring.add(Distinct(), times, name=name)
-        when, begin = Column("when", TIME), Column("valid", TIME)
-        end = Call("+", (begin, Literal(forecast.lasts, DURATION)), TIME)
-        is_valid = Call("and", (Call("<=", (begin, when), BOOLEAN),
-                                Call("<=", (when, end), BOOLEAN)), BOOLEAN)  # fmt: skip
-        fitting = self.wiring.add(Join((("link", "key"),), is_valid), asked, slots, name=name)
-        last = Aggregate(("who",), (Aggregation("valid", "max", fitting.column("valid")),))
+        latest = as_of(
+            self.wiring, asked, slots, (("link", "key"),), ("when", "valid"), forecast.lasts,
+            "who", name=name,
+        )  # fmt: skip
         chosen = self.wiring.columns(
-            self.wiring.add(last, fitting, name=name),
+            latest,
             {f"{entity.name}.who": "who", f"{entity.name}.foreseen": "valid"}, name,
         )  # fmt: skip
         return self.wiring.left_join(flow, chosen, ((who, f"{entity.name}.who"),), name, keep)
@@ -282,14 +279,7 @@ class Facts:
         if entity.forecast is not None:
             valid = f"{entity.name}.{entity.forecast.valid}"
             on = (*on, (f"{entity.name}.foreseen", valid))
-        table = self._table(entity)
-        wanted = keep | {other for _, other in on}
-        narrow = {n: n for n in table.schema.names if n in wanted} or dict.fromkeys(
-            table.schema.names[:1], table.schema.names[0]
-        )
-        if len(narrow) < len(table.schema):
-            table = self.wiring.columns(table, narrow, name)
-        return self.wiring.left_join(flow, table, on, name, keep)
+        return self.wiring.left_join(flow, self._table(entity), on, name, keep)
 
 
 #: The column that says that a subject has departed: all others are called `entity.column`.

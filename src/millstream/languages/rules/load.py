@@ -83,14 +83,14 @@ def _checked(
     resolver = Resolver(domain, Checker(domain, faults, lost, later=later))
     resolver.definitions(definitions)
     nodes = resolver.nodes(rules.statements)
-    found = list(rules_in(nodes))
-    if not found and not faults:
+    all_rules = list(rules_in(nodes))
+    if not all_rules and not faults:
         faults.append(Fault("there is no requirement here", span, "write: require ..."))
-    faults += faults_of(found)
+    faults += faults_of(all_rules)
     if faults:
         return None
     places = tuple(resolver.places)
-    return Checked(domain, nodes, reduced(found), folder, span, tuple(idle(found)), places)
+    return Checked(domain, nodes, reduced(all_rules), folder, span, tuple(idle(all_rules)), places)
 
 
 def _error(faults: list[Fault], *, is_syntax: bool) -> ParseError | CheckError:

@@ -213,15 +213,15 @@ def _zones(one: Bound, other: Bound, *, is_sharp: bool) -> set[str]:
     if has_limits(one.form):
         is_sharp = True
         (low, high), (lower, upper) = limits(one), limits(other)
-    found: set[str] = set()
+    zones: set[str] = set()
     if "<" in _ZONES[one.relation]:
-        found |= {"<"} | ({"="} if low > lower else set()) | ({">"} if low > upper else set())
+        zones |= {"<"} | ({"="} if low > lower else set()) | ({">"} if low > upper else set())
     if ">" in _ZONES[one.relation]:
-        found |= {">"} | ({"="} if high < upper else set()) | ({"<"} if high < lower else set())
+        zones |= {">"} | ({"="} if high < upper else set()) | ({"<"} if high < lower else set())
     if "=" in _ZONES[one.relation]:
-        found |= ({"<"} if low < lower else set()) | ({">"} if high > upper else set())
-        found |= set() if is_sharp and (high < lower or low > upper) else {"="}
-    return found
+        zones |= ({"<"} if low < lower else set()) | ({">"} if high > upper else set())
+        zones |= set() if is_sharp and (high < lower or low > upper) else {"="}
+    return zones
 
 
 def has_limits(form: Linear) -> bool:
@@ -277,10 +277,10 @@ def subjects(formula: Formula) -> frozenset[object]:
 
 
 def _flat(parts: tuple[Formula, ...]) -> list[Formula]:
-    found: list[Formula] = []
+    flat: list[Formula] = []
     for part in parts:
-        found += _flat(part.parts) if isinstance(part, All) else [part]
-    return found
+        flat += _flat(part.parts) if isinstance(part, All) else [part]
+    return flat
 
 
 def all_of(formulas: tuple[Formula, ...]) -> Formula:

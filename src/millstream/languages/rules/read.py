@@ -126,9 +126,9 @@ class _Reader:
 
     def block(self, above: int, *, top: bool = False) -> list[Statement]:
         """The statements that are indented further than what is above them."""
-        found: list[Statement] = []
+        statements: list[Statement] = []
         if self.at >= len(self.lines):
-            return found
+            return statements
         indent = self.lines[self.at].indent
         if top and indent > 0:
             self.fail("this line is indented, but nothing above opens a block", self.lines[self.at])
@@ -141,10 +141,10 @@ class _Reader:
                 self.misplaced(line, indent)
             self.at += 1
             statement = self.statement(line)
-            found += [statement] if statement is not None else []
+            statements += [statement] if statement is not None else []
         if not top:
             self.names = before  # what a block defines is known inside it only
-        return found
+        return statements
 
     def misplaced(self, line: Line, indent: int) -> None:
         if line.indent > indent:
@@ -293,9 +293,9 @@ class _Words:
         return number.kind == "number" and word.kind == "name"
 
     def whole(self) -> Expression:
-        found = self.expression()
+        expression = self.expression()
         self.end()
-        return found
+        return expression
 
     def text(self, what: str) -> str:
         token = self.token
@@ -304,7 +304,7 @@ class _Words:
         return self.advance().value[1:-1]
 
     def places(self) -> tuple[Text, ...]:
-        found: list[Text] = []
+        names: list[Text] = []
         while True:
             token = self.token
             is_plain = token is not None and token.kind == "name" and token.value not in WORDS
@@ -313,9 +313,9 @@ class _Words:
                           'write it in quotes: location "Wilhelminakade":')  # fmt: skip
             self.advance()
             value = token.value[1:-1] if token.kind == "text" else token.value
-            found.append(Text(value, token.span))
+            names.append(Text(value, token.span))
             if not self.accept(","):
-                return tuple(found)
+                return tuple(names)
 
     # --- expressions, loosest first ---
 

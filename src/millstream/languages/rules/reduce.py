@@ -68,8 +68,8 @@ class _Index:
 
     def about(self, rule: Rule) -> list[Rule]:
         """The rules that share a subject with one, in their order."""
-        found = {id(r): r for s in logic.subjects(rule.formula) for r in self.rules.get(s, ())}
-        return list(found.values())
+        sharing = {id(r): r for s in logic.subjects(rule.formula) for r in self.rules.get(s, ())}
+        return list(sharing.values())
 
 
 def _never_fires(rule: Rule) -> Fault | None:

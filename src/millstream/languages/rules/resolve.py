@@ -119,8 +119,8 @@ class Resolver:
         )
 
     def nodes(self, statements: tuple[Statement, ...]) -> tuple[Node, ...]:
-        found = [self.node(one) for one in statements]
-        return tuple(n for n in found if n is not None)
+        nodes = [self.node(one) for one in statements]
+        return tuple(n for n in nodes if n is not None)
 
     def definitions(self, named: tuple[Named, ...]) -> None:
         """What is defined is checked even if nothing uses it."""
@@ -130,20 +130,20 @@ class Resolver:
     def node(self, statement: Statement) -> Node | None:
         match statement:
             case Require(condition, span):
-                found = self.checker.condition(condition, "a requirement")
-                if found is None:
+                checked = self.checker.condition(condition, "a requirement")
+                if checked is None:
                     return None
                 shown = tuple(self.checker.shown(condition))
                 place = self.place(span, is_requirement=True)
-                return Node("require", written(condition), found, shown, (), span, place)
+                return Node("require", written(condition), checked, shown, (), span, place)
             case When(condition, body, span):
-                found = self.checker.condition(condition, "a condition")
+                checked = self.checker.condition(condition, "a condition")
                 children = self.nodes(body)
-                if found is None:
+                if checked is None:
                     return None
                 shown = tuple(self.checker.shown(condition))
                 return Node(
-                    "when", written(condition), found, shown, children, span, self.place(span)
+                    "when", written(condition), checked, shown, children, span, self.place(span)
                 )
             case Location(names, body, span):
                 here = self.location(names, span)
@@ -232,14 +232,14 @@ def _owners(domain: Domain, path: ColumnPath) -> list[tuple[Entity, str | None]]
 
 def known_locations(domain: Domain) -> list[str] | None:
     """All names of locations, if the domain says in which files they stand."""
-    found: list[str] = []
+    names: list[str] = []
     for path in domain.locations:
         for entity, column in _owners(domain, path):
             values = _values(domain.folder, entity.source, column)
             if values is None:
                 return None
-            found += values
-    return list(dict.fromkeys(found))
+            names += values
+    return list(dict.fromkeys(names))
 
 
 def _values(folder: Path | None, source: str | None, column: str | None) -> list[str] | None:

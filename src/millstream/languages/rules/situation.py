@@ -130,8 +130,8 @@ def _facts(
         rest = tuple((n, v) for n, v in row.items() if n not in (TIME_COLUMN, WEIGHT_COLUMN))
         counted[rest] += weight
     subject = checked.domain.entities[checked.domain.subject]
-    found = [dict(row) for row, count in counted.items() if count > 0]
-    return {str(row[f"{subject.name}.{subject.key}"]): row for row in found}
+    facts = [dict(row) for row, count in counted.items() if count > 0]
+    return {str(row[f"{subject.name}.{subject.key}"]): row for row in facts}
 
 
 def _are_few(locations: Iterable[Location]) -> bool:
@@ -151,13 +151,13 @@ def _said(
     nodes: tuple[Node, ...], row: Mapping[str, Value], depth: int, applies: Value
 ) -> Iterator[Said]:
     for node in nodes:
-        found = evaluate(node.condition.term, row)
-        outcome = _WORDS[found]
+        holds = evaluate(node.condition.term, row)
+        outcome = _WORDS[holds]
         if applies is False:
             outcome = NOT_APPLICABLE
-        elif node.kind == "require" and applies is None and found is not True:
+        elif node.kind == "require" and applies is None and holds is not True:
             outcome = UNDECIDED
         values = tuple((s.label, shown_value(s, row)) for s in node.shown)
         yield Said(node.place, depth, node.spoken, outcome, values)
-        inside = False if False in (applies, found) else None if None in (applies, found) else True
+        inside = False if False in (applies, holds) else None if None in (applies, holds) else True
         yield from _said(node.children, row, depth + 1, inside)

@@ -66,7 +66,7 @@ class Line:
 
 def split_lines(source: Source, faults: list[Fault]) -> list[Line]:
     """All lines that have words; a line with strange characters is a fault and left out."""
-    found: list[Line] = []
+    lines: list[Line] = []
     words: list[Token] = []
     indent, depth, place = 0, 0, 0
     is_broken = False
@@ -84,13 +84,13 @@ def split_lines(source: Source, faults: list[Fault]) -> list[Line]:
         if goes_on and following is not None and following[1] not in KEYWORDS:
             continue
         if words and not is_broken:
-            found.append(Line(indent, tuple(words)))
+            lines.append(Line(indent, tuple(words)))
         words, depth, is_broken = [], 0, False
-    return found
+    return lines
 
 
 def _words(source: Source, text: str, place: int, faults: list[Fault]) -> tuple[list[Token], bool]:
-    found: list[Token] = []
+    tokens: list[Token] = []
     at = 0
     while at < len(text):
         if text[at].isspace():
@@ -107,11 +107,11 @@ def _words(source: Source, text: str, place: int, faults: list[Fault]) -> tuple[
                 span = Span(source, place + at, place + len(text))
             hint = "write straight quotes" if text[at] in _CURLY else None
             faults.append(Fault(message, span, hint))
-            return found, False
+            return tokens, False
         kind = match.lastgroup or ""
-        found.append(Token(kind, match[0], Span(source, place + at, place + match.end())))
+        tokens.append(Token(kind, match[0], Span(source, place + at, place + match.end())))
         at = match.end()
-    return found, True
+    return tokens, True
 
 
 def _indent(text: str) -> int:

@@ -75,12 +75,12 @@ def _wiring(domain: Domain, outputs: tuple[str, ...], span: Span | None) -> Rule
 def sources_of(domain: Domain, program: Program, folder: Path) -> dict[str, str]:
     """Where the domain says that its inputs are, as seen from the folder of the rules."""
     used = set(program.input_names)
-    found: dict[str, str] = {}
+    sources: dict[str, str] = {}
     for entity in domain.entities.values():
         if entity.source is not None and entity.input in used:
             home = domain.folder or folder
-            found[entity.input] = os.path.relpath(home / entity.source, folder)
-    return found
+            sources[entity.input] = os.path.relpath(home / entity.source, folder)
+    return sources
 
 
 def _wanted(requirements: Iterable[Requirement]) -> list[str]:
@@ -95,11 +95,11 @@ def _warnings(wiring: RulesWiring, status: Queue, names: Names, warn: tuple[str,
     columns = [Assign(n, both.column(n)) for n in names.outside]
     columns.append(Assign(WARNING, _warning(both)))
     columns += [Assign(n, both.column(n)) for n in (STATUS, FAILED, REASONS)]
-    told = wiring.add(Map(tuple(columns)), both, name="told")
+    warnings = wiring.add(Map(tuple(columns)), both, name="told")
     wanted: Term = Literal(False, BOOLEAN)
     for kind in warn:
-        wanted = Call("or", (wanted, _is(told.column(WARNING), kind)), BOOLEAN)
-    return wiring.add(Filter(wanted), told, name="heard")
+        wanted = Call("or", (wanted, _is(warnings.column(WARNING), kind)), BOOLEAN)
+    return wiring.add(Filter(wanted), warnings, name="heard")
 
 
 def _is(term: Term, text: str) -> Term:

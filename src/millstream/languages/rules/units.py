@@ -162,19 +162,19 @@ def parse_unit(text: str) -> Unit:
     text = text.strip()
     if not text:
         return PLAIN
-    place, found = 0, None
+    place, unit = 0, None
     while place < len(text):
         match = _FACTOR.match(text, place)
-        if match is None or (found is None) != (match[1] is None):
+        if match is None or (unit is None) != (match[1] is None):
             raise UnknownUnitError(
                 f'"{text}" is not a unit', "write units such as m, knots, kg/m^3"
             )
         power = int(match[3] or {"²": 2, "³": 3}.get(match[4] or "", 1))
         one = _power(_single(match[2]), power)
-        found = one if found is None else found.times(one, -1 if match[1] == "/" else 1)
+        unit = one if unit is None else unit.times(one, -1 if match[1] == "/" else 1)
         place = match.end()
-    assert found is not None
-    return replace(found, label=text)
+    assert unit is not None
+    return replace(unit, label=text)
 
 
 def is_unit(name: str) -> bool:
@@ -193,10 +193,10 @@ def _is_length(name: str) -> bool:
 def _power(one: Unit, power: int) -> Unit:
     if power == 1:
         return one
-    found = PLAIN
+    product = PLAIN
     for _ in range(abs(power)):
-        found = found.times(one, 1 if power > 0 else -1)
-    return found
+        product = product.times(one, 1 if power > 0 else -1)
+    return product
 
 
 @functools.cache

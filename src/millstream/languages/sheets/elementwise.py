@@ -51,12 +51,12 @@ _CHOOSING = frozenset({"IF", "IFERROR", "IFNA"})
 
 def aggregates(call: Call, index: int) -> bool:
     """Does a function make one value of the many of an argument?"""
-    found = FUNCTIONS.get(call.function)
-    if found is None:
+    spec = FUNCTIONS.get(call.function)
+    if spec is None:
         return call.function == "ROWS"
-    if call.function in _GIVE_ARRAYS or not found.accepts(len(call.arguments)):
+    if call.function in _GIVE_ARRAYS or not spec.accepts(len(call.arguments)):
         return False
-    return list(found.kinds_for(len(call.arguments)))[index] in ("r", "a")
+    return list(spec.kinds_for(len(call.arguments)))[index] in ("r", "a")
 
 
 def takes_formulas(call: Call) -> bool:
@@ -74,12 +74,12 @@ def is_elementwise(node: Node) -> bool:
         case Call(function, arguments):
             if function in _CHOOSING:
                 return True
-            found = FUNCTIONS.get(function)
+            spec = FUNCTIONS.get(function)
             return (
-                found is not None
-                and found.accepts(len(arguments))
+                spec is not None
+                and spec.accepts(len(arguments))
                 and bool(arguments)
-                and all(kind in SCALAR_KINDS for kind in found.kinds_for(len(arguments)))
+                and all(kind in SCALAR_KINDS for kind in spec.kinds_for(len(arguments)))
             )
         case _:
             return False

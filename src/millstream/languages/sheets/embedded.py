@@ -131,15 +131,15 @@ class Sheet:
             sheet = first_sheet(self._workbook)
         else:
             wanted = sheet_name.strip("'").replace("''", "'")
-            found = self._workbook.sheet_name(wanted)
-            if found is None:
+            known = self._workbook.sheet_name(wanted)
+            if known is None:
                 names = listing(self._workbook.sheets)
                 near = suggest(wanted, self._workbook.sheets)
                 raise UsageError(
                     f'{self._workbook.file} has no worksheet "{wanted}"',
                     hint=f"it has: {names}. {near or ''}".strip(),
                 )
-            sheet = found
+            sheet = known
         match = _ADDRESS.fullmatch(rest.strip())
         if match is None:
             named = self._workbook.defined(rest.strip(), sheet)

@@ -294,28 +294,28 @@ class _Flattener:
                         self._fail(home, Fault(message, place=self._shown(home)))
 
     def _mention(self, home: Address, node: Node) -> None:
-        found: list[Address] = []
+        mentioned: list[Address] = []
         for sheet, top, left, bottom, right in areas_of(node, self.workbook):
             if sheet == HIDDEN_SHEET:
-                found.append((sheet, top, left))
+                mentioned.append((sheet, top, left))
                 continue
-            found += self._cells_in(sheet, top, left, bottom, right)
-        self.mentions[home] = list(dict.fromkeys(found))
-        for address in found:
+            mentioned += self._cells_in(sheet, top, left, bottom, right)
+        self.mentions[home] = list(dict.fromkeys(mentioned))
+        for address in mentioned:
             self.visit(address)
 
     def _cells_in(self, sheet: str, top: int, left: int, bottom: int, right: int) -> list[Address]:
         worksheet = self.workbook.sheets[sheet]
-        found = [
+        addresses = [
             (sheet, row, column)
             for row, column in worksheet.filled(top, left, bottom, right)
             if worksheet.is_formula(key_of(row, column))
         ]
-        found += [
+        addresses += [
             a for a in self.inputs
             if a[0] == sheet and top <= a[1] <= bottom and left <= a[2] <= right
         ]  # fmt: skip
-        return found
+        return addresses
 
     # --- the result ---
 
@@ -373,14 +373,14 @@ class _Flattener:
         for address, rule in self.rules.items():
             for other in SheetCell(address, rule, tuple(self.mentions.get(address, ()))).needs:
                 users.setdefault(other, []).append(address)
-        found = dict.fromkeys(start)
-        waiting = list(found)
+        reached = dict.fromkeys(start)
+        waiting = list(reached)
         while waiting:
             for user in users.get(waiting.pop(), ()):
-                if user not in found:
-                    found[user] = None
+                if user not in reached:
+                    reached[user] = None
                     waiting.append(user)
-        return found
+        return reached
 
     def _constant_cell(
         self, address: Address, rule: Rule, constants: dict[Address, Scalar]

@@ -116,12 +116,12 @@ def _bare(node: Node) -> Node:
 
 def undefined_names(node: Node) -> list[str]:
     """The names left in a formula without defined names: nothing gives them a meaning."""
-    found = {
+    names = {
         part.name.casefold(): part.name
         for part, own in _scoped(node)
         if isinstance(part, Name) and part.name.casefold() not in own
     }
-    return list(found.values())
+    return list(names.values())
 
 
 @dataclass(frozen=True)
@@ -138,13 +138,13 @@ class _Names:
     def replaced(self, node: Node) -> Node:
         match node:
             case Name(name, sheet):
-                found = self._meaning(name, sheet)
-                return node if found is None else found
+                meaning = self._meaning(name, sheet)
+                return node if meaning is None else meaning
             case Call(function, arguments) if not is_known(function):
-                found = self._meaning(function, self.sheet)
-                if found is None:
+                meaning = self._meaning(function, self.sheet)
+                if meaning is None:
                     return rebuilt(node, self.replaced)
-                return Call("LAMBDA.CALL", (found, *map(self.replaced, arguments)))
+                return Call("LAMBDA.CALL", (meaning, *map(self.replaced, arguments)))
             case Call(function) if function in NAMING:
                 parts = (
                     replace(self, hidden=self.hidden | names).replaced(part)
@@ -156,12 +156,12 @@ class _Names:
 
     def _meaning(self, name: str, sheet: str) -> Node | None:
         folded = name.casefold()
-        found = None if folded in self.hidden else self.workbook.defined(name, sheet)
-        if found is None:
+        meaning = None if folded in self.hidden else self.workbook.defined(name, sheet)
+        if meaning is None:
             return None
         if folded in self.opened:
             circle = " -> ".join((*self.opened, folded))
             raise Unsupported(f"the defined name {name} is defined by itself: {circle}")
-        moved = shifted(found, self.row - 1, self.column - 1)
+        moved = shifted(meaning, self.row - 1, self.column - 1)
         inside = replace(self, opened=(*self.opened, folded), hidden=frozenset())
         return Group(inside.replaced(moved))

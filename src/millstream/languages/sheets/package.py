@@ -70,13 +70,13 @@ class Package:
 
     def count(self, part: str, *marks: bytes) -> int:
         """How often some marks of one length stand in a part, as fast as it is unpacked."""
-        found, rest, shortest = 0, b"", min(map(len, marks))
+        count, rest, shortest = 0, b"", min(map(len, marks))
         with self._opened(part) as file:
             while chunk := file.read(1 << 20):
                 text = rest + chunk
-                found += sum(map(text.count, marks))
+                count += sum(map(text.count, marks))
                 rest = text[1 - shortest :]
-        return found
+        return count
 
     def size(self, part: str) -> int:
         name = self.names.get(part.lower())
@@ -88,13 +88,13 @@ class Package:
         file = posixpath.join(folder, "_rels", f"{name}.rels")
         if not self.has(file):
             return {}
-        found: dict[str, tuple[str, str]] = {}
+        relations: dict[str, tuple[str, str]] = {}
         for _, element in self.elements(file, "Relationship"):
             target = element.get("Target", "")
             path = target.lstrip("/") if target.startswith("/") else posixpath.join(folder, target)
             kind = element.get("Type", "").rpartition("/")[2]
-            found[element.get("Id", "")] = (kind, posixpath.normpath(path))
-        return found
+            relations[element.get("Id", "")] = (kind, posixpath.normpath(path))
+        return relations
 
     @contextmanager
     def _opened(self, part: str) -> Iterator[IO[bytes]]:

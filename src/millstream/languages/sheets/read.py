@@ -161,10 +161,10 @@ class _Reader:
             sheet.filters.append((top, bottom))
 
     def _place(self, address: str, sheet: str) -> tuple[int, int]:
-        found = _REFERENCE.fullmatch(address)
-        if found is None:
+        match = _REFERENCE.fullmatch(address)
+        if match is None:
             raise self.package.refused(f'"{address}" on {sheet} is no address of a cell')
-        row, column = int(found[2]), column_number(found[1])
+        row, column = int(match[2]), column_number(match[1])
         if not 1 <= row <= MAX_ROW or column > MAX_COLUMN:
             raise self.package.refused(f'"{address}" on {sheet} is no address of a cell')
         return row, column
@@ -188,13 +188,13 @@ class _Reader:
         else:
             kind = element.get("t", "n")
             try:
-                found = _value(kind, value, inline, texts, uses_1904=self.uses_1904)
+                constant = _value(kind, value, inline, texts, uses_1904=self.uses_1904)
             except ValueError:
                 where = f"{sheet.name}!{address_of(*place_of(key))}"
                 raise self.package.refused(f'{where} holds "{value}", which is no number') from None
-            if found is None:
+            if constant is None:
                 return
-            sheet.constants[key] = found
+            sheet.constants[key] = constant
         self.cells += 1
         if self.cells > MAX_CELLS:
             raise self._too_many(f"{self.shown} {sheet.name}")
@@ -234,11 +234,11 @@ class _Reader:
                     sheet.spilled[key_of(row, column)] = key
 
     def _tables(self, sheet: Worksheet, part: str) -> dict[str, Table]:
-        found: dict[str, Table] = {}
+        tables: dict[str, Table] = {}
         for kind, target in self.package.relations(part).values():
             if kind == "table" and self.package.has(target):
-                found |= self._table(sheet, target)
-        return found
+                tables |= self._table(sheet, target)
+        return tables
 
     def _table(self, sheet: Worksheet, part: str) -> dict[str, Table]:
         columns: list[str] = []
@@ -307,4 +307,4 @@ def _runs(element: Element) -> Iterator[str]:
 def _unescaped(text: str) -> str:
     if "_x" not in text:
         return text
-    return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)
+    return _ESCAPED.sub(lambda escape: chr(int(escape[1], 16)), text)

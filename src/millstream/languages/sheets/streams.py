@@ -93,8 +93,8 @@ class _Reader:
 
     def _heads(self) -> dict[str, int] | None:
         _, width = self.sheet.extent()
-        found = {self._text(1, column).casefold(): column for column in range(1, width + 1)}
-        missing = [h for h in _HEADS[:4] if h not in found]
+        columns = {self._text(1, column).casefold(): column for column in range(1, width + 1)}
+        missing = [h for h in _HEADS[:4] if h not in columns]
         if missing:
             self.faults.append(
                 Fault(
@@ -104,7 +104,7 @@ class _Reader:
                 )
             )
             return None
-        return {h: found[h] for h in _HEADS if h in found}
+        return {h: columns[h] for h in _HEADS if h in columns}
 
     def _fail(self, row: int, message: str, hint: str | None = None) -> None:
         place = f"{self.workbook.file} {self.sheet.name}!A{row}"

@@ -77,9 +77,9 @@ class _Translator:
         columns = tuple(
             tuple(
                 OutputColumn(name, a, column_type_of(kinds.get(a) or self._fixed(flattened, a)))
-                for name, a in found
+                for name, a in output
             )
-            for found in outputs.values()
+            for output in outputs.values()
         )
         sheet = Sheet(
             self._with_all_fed(flattened.cells, inputs),
@@ -109,15 +109,15 @@ class _Translator:
         self.faults.append(Fault(message, hint=hint, place=place or self.workbook.file))
 
     def _address(self, binding: Binding) -> Address | None:
-        found = _ADDRESS.fullmatch(binding.cell.strip())
-        if found is None:
+        match = _ADDRESS.fullmatch(binding.cell.strip())
+        if match is None:
             named = self.workbook.defined(binding.cell.strip(), self._first_sheet())
             if isinstance(named, Cell):
                 return named.sheet, named.row, named.column
             self._fail(f'"{binding.cell}" is no address of a cell, nor the name of one',
                        binding.place, "write B3 or Sheet2!B3")  # fmt: skip
             return None
-        quoted, plain, letters, digits = found.groups()
+        quoted, plain, letters, digits = match.groups()
         wanted = (quoted or plain or "").replace("''", "'")
         sheet = self.workbook.sheet_name(wanted) if wanted else self._first_sheet()
         if sheet is None:
@@ -136,7 +136,7 @@ class _Translator:
         return first_sheet(self.workbook)
 
     def _inputs(self) -> dict[Address, Fed]:
-        found: dict[Address, Fed] = {}
+        fed: dict[Address, Fed] = {}
         if not self.bindings.inputs:
             self._fail("no stream fills a cell of this sheet", None)
         for number, one in enumerate(self.bindings.inputs):
@@ -144,14 +144,14 @@ class _Translator:
                 address = self._address(binding)
                 if address is None:
                     continue
-                self._check_input(one, binding, address, found)
+                self._check_input(one, binding, address, fed)
                 sheet, row, column = address
                 self.workbook.sheets[sheet].fill(key_of(row, column))
-                found[address] = Fed(number, binding.attribute)
-        return found
+                fed[address] = Fed(number, binding.attribute)
+        return fed
 
     def _check_input(
-        self, one: InputBinding, binding: Binding, address: Address, found: Mapping[Address, Fed]
+        self, one: InputBinding, binding: Binding, address: Address, fed: Mapping[Address, Fed]
     ) -> None:
         sheet, row, column = address
         worksheet, key = self.workbook.sheets[sheet], key_of(row, column)
@@ -159,7 +159,7 @@ class _Translator:
         if worksheet.is_formula(key):
             self._fail(f"{one.stream}.{binding.attribute} is bound to {name}, which has a formula",
                        binding.place, "bind it to a cell that formulas read")  # fmt: skip
-        if address in found:
+        if address in fed:
             self._fail(f"{name} is filled twice", binding.place)
         if binding.attribute not in one.columns:
             near = suggest(binding.attribute, one.columns.names) or ""
@@ -279,26 +279,26 @@ class _Translator:
         """The values of the cells that formulas refer to and nothing changes."""
         static = Recalculation(self.workbook)
         changing = {c.address for c in flattened.cells}
-        found: dict[Address, Scalar] = {}
+        constants: dict[Address, Scalar] = {}
         for cell in flattened.cells:
             for address in self._referred(cell):
-                if address in changing or address in found:
+                if address in changing or address in constants:
                     continue
                 if address[0] == HIDDEN_SHEET:
-                    found[address] = flattened.constants[address]
+                    constants[address] = flattened.constants[address]
                 else:
                     value = static.read(*address)
                     if value is not None:
-                        found[address] = value
+                        constants[address] = value
         for one in self.bindings.outputs:
             for binding in one.cells:
                 address_ = self._address(binding)
-                if address_ is not None and address_ not in changing and address_ not in found:
-                    found[address_] = static.read(*address_)
-        if len(found) > MAX_CONSTANTS:
-            self._fail(f"the formulas refer to {len(found):,} constants; at most "
+                if address_ is not None and address_ not in changing and address_ not in constants:
+                    constants[address_] = static.read(*address_)
+        if len(constants) > MAX_CONSTANTS:
+            self._fail(f"the formulas refer to {len(constants):,} constants; at most "
                        f"{MAX_CONSTANTS:,} fit into one sheet", None)  # fmt: skip
-        return tuple(sorted(found.items(), key=lambda pair: pair[0]))
+        return tuple(sorted(constants.items(), key=lambda pair: pair[0]))
 
     def _referred(self, cell: SheetCell) -> Iterable[Address]:
         match cell.rule:

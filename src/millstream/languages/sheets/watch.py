@@ -114,17 +114,17 @@ def _events(
     merged = sorted(
         ((event.time, index, event.row) for index, name in enumerate(view.inputs)
          for event in read[name]),
-        key=lambda found: found[:2],
+        key=lambda arrival: arrival[:2],
     )  # fmt: skip
     wanted: Value | str | None = key
     for when, index, row in merged:
         schema = schemas[view.inputs[index]]
         values = dict(zip(schema.names, row, strict=True))
         if view.sheet.keys:
-            found = values[view.sheet.keys[index]]
+            row_key = values[view.sheet.keys[index]]
             if wanted is None:
-                wanted = str(found)
-            if str(found) != wanted:
+                wanted = str(row_key)
+            if str(row_key) != wanted:
                 continue
         yield (
             when,

@@ -62,17 +62,23 @@ def replace(text: str, old: str, new: str) -> str:
     return made
 
 
-def like(text: str, pattern: str) -> bool:
-    """`_` is any character and `%` any number of them.
+def like(text: str, pattern: str, escape: str = "") -> bool:
+    """`_` is any character and `%` any number of them; after an escape each is itself.
 
     After each character of the pattern: which beginnings of the text it can stand for.
     """
     ends = {0}
+    is_itself = False
     for wanted in pattern:
-        if wanted == "%":
+        if wanted == escape and not is_itself:
+            is_itself = True
+            continue
+        if wanted == "%" and not is_itself:
             ends = set(range(min(ends, default=len(text) + 1), len(text) + 1))
         else:
-            ends = {n + 1 for n in ends if n < len(text) and wanted in ("_", text[n])}
+            is_any = wanted == "_" and not is_itself
+            ends = {n + 1 for n in ends if n < len(text) and (is_any or wanted == text[n])}
+        is_itself = False
     return len(text) in ends
 
 

@@ -208,6 +208,12 @@ def concatenation(args: tuple[Type, ...]) -> Signature | str:
     return f"expected two texts, got {_spoken(args)}"
 
 
+def like(args: tuple[Type, ...]) -> Signature | str:
+    if len(args) in (2, 3) and set(args) == {TEXT}:
+        return Signature(args, BOOLEAN)
+    return f"expected a text, a pattern and an optional escape, got {_spoken(args)}"
+
+
 def substring(args: tuple[Type, ...]) -> Signature | str:
     wanted = (TEXT, INTEGER, INTEGER)[: len(args)]
     if len(args) in (2, 3) and args == wanted:

@@ -37,5 +37,5 @@ TEXTS: tuple[Scalar, ...] = (
            plain_text.position),
     Scalar("replace", rules.fixed(TEXT, TEXT, TEXT, result=TEXT), "replace(text, old, new)",
            plain_text.replace),
-    Scalar("like", _ASKED, "like(text, pattern): % and _", plain_text.like),
+    Scalar("like", rules.like, "like(text, pattern [, escape]): % and _", plain_text.like),
 )  # fmt: skip

@@ -22,7 +22,7 @@ _SMALL = 65_536
 
 
 class Cells(Protocol):
-    """Whoever knows the current values of cells."""
+    """Whoever knows the current values of cells; what need not be known is said below."""
 
     def value(self, sheet: str, row: int, column: int) -> Scalar: ...
 
@@ -42,28 +42,28 @@ class Cells(Protocol):
         self, function: str, sheet: str, row: int, column: int, arguments: list[Scalar]
     ) -> tuple[Scalar] | None:
         """An aggregate of a window that is kept up to date, in a tuple of one, or None."""
-        ...
+        return None
 
     def index(self, area: Area, *, is_to_last: bool = True) -> AreaIndex | None:
         """Where values stand in an area that does not change, if that is known.
 
         Whoever only wants to walk through it says that it need not last.
         """
-        ...
+        return None
 
     def formula(self, sheet: str, row: int, column: int) -> Node | None:
         """The formula in a cell of a workbook, where that is known."""
-        ...
+        return None
 
     def sheet_names(self) -> list[str]: ...
 
     def is_hidden(self, sheet: str, row: int, *, by_filter: bool) -> bool:
         """Was a row hidden when the workbook was saved, or was it hidden by a filter?"""
-        ...
+        return False
 
     def is_subtotal(self, sheet: str, row: int, column: int) -> bool:
         """Does a formula with SUBTOTAL stand there?"""
-        ...
+        return False
 
 
 @dataclass(frozen=True, slots=True)

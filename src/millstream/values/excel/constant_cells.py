@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from millstream.values.excel.arrays import Area, Array
+from millstream.values.excel.arrays import Area, Array, Cells
 from millstream.values.excel.indexes import AreaIndex, Indexes
 from millstream.values.excel.syntax import Node
 from millstream.values.excel.values import Scalar
 from millstream.values.excel.workbook import Worksheet, key_of
 
 
-class ConstantCells:
+class ConstantCells(Cells):
     """The `Cells` and `Names` of a sheet in which names have been replaced.
 
     `places` are further cells that ranges must see, because they will hold something.
@@ -33,42 +33,28 @@ class ConstantCells:
         return self.sheets.setdefault(name, Worksheet(name))
 
     def value(self, sheet: str, row: int, column: int) -> Scalar:
-        found = self.sheets.get(sheet)
-        return None if found is None else found.constants.get(key_of(row, column))
+        worksheet = self.sheets.get(sheet)
+        return None if worksheet is None else worksheet.constants.get(key_of(row, column))
 
     def window(self, sheet: str, row: int, column: int) -> Array:
         return Array(())
 
     def filled(self, area: Area) -> Iterator[tuple[int, int]]:
-        found = self.sheets.get(area.sheet)
-        if found is None:
+        worksheet = self.sheets.get(area.sheet)
+        if worksheet is None:
             return iter(())
-        return found.filled(area.top, area.left, area.bottom, area.right)
+        return worksheet.filled(area.top, area.left, area.bottom, area.right)
 
     def extent(self, sheet: str) -> tuple[int, int]:
-        found = self.sheets.get(sheet)
-        return (1, 1) if found is None else found.extent()
-
-    def aggregated(
-        self, function: str, sheet: str, row: int, column: int, arguments: list[Scalar]
-    ) -> None:
-        """No aggregate is kept."""
+        worksheet = self.sheets.get(sheet)
+        return (1, 1) if worksheet is None else worksheet.extent()
 
     def index(self, area: Area, *, is_to_last: bool = True) -> AreaIndex | None:
         """For areas in which all cells are constant; whoever keeps the others knows which."""
         return self.indexes.index(area, is_to_last=is_to_last)
 
-    def formula(self, sheet: str, row: int, column: int) -> None:
-        """What does not change is kept as its value."""
-
     def sheet_names(self) -> list[str]:
         return list(self.sheets)
-
-    def is_hidden(self, sheet: str, row: int, *, by_filter: bool) -> bool:
-        return False
-
-    def is_subtotal(self, sheet: str, row: int, column: int) -> bool:
-        return False
 
     def defined(self, name: str, sheet: str) -> Node | None:
         return None

@@ -16,7 +16,7 @@ from millstream.values.excel.incomplete import (
     poisson_density,
 )
 from millstream.values.excel.registry import Family, spec
-from millstream.values.excel.values import NUM, Raised, fail, finite
+from millstream.values.excel.values import NUM, Raised, fail, fail_if, finite
 
 _STANDARD = NormalDist()
 
@@ -51,8 +51,7 @@ def _open(p: float) -> float:
 
 
 def normal(x: float, middle: float, deviation: float, is_total: bool) -> float:  # noqa: FBT001
-    if deviation <= 0:
-        fail(NUM)
+    fail_if(deviation <= 0)
     z = (x - middle) / deviation
     return standard(z) if is_total else density(z) / deviation
 
@@ -66,26 +65,22 @@ def density(z: float) -> float:
 
 
 def normal_inverse(p: float, middle: float, deviation: float) -> float:
-    if deviation <= 0:
-        fail(NUM)
+    fail_if(deviation <= 0)
     return middle + deviation * _STANDARD.inv_cdf(_open(p))
 
 
 def confidence(alpha: float, deviation: float, size: float) -> float:
-    if deviation <= 0 or size < 1:
-        fail(NUM)
+    fail_if(deviation <= 0 or size < 1)
     return -_STANDARD.inv_cdf(_open(_open(alpha) / 2)) * deviation / math.sqrt(int(size))
 
 
 def confidence_t(alpha: float, deviation: float, size: float) -> float:
-    if deviation <= 0 or size < 1:
-        fail(NUM)
+    fail_if(deviation <= 0 or size < 1)
     return t_inverse_two(alpha, size - 1) * deviation / math.sqrt(int(size))
 
 
 def log_normal(x: float, middle: float, deviation: float, is_total: bool = True) -> float:  # noqa: FBT001, FBT002
-    if x <= 0 or deviation <= 0:
-        fail(NUM)
+    fail_if(x <= 0 or deviation <= 0)
     z = (math.log(x) - middle) / deviation
     return standard(z) if is_total else density(z) / (x * deviation)
 
@@ -123,8 +118,7 @@ def t_distribution(x: float, degrees: float, is_total: bool) -> float:  # noqa: 
 
 
 def t_old(x: float, degrees: float, tails: float) -> float:
-    if x < 0 or int(tails) not in (1, 2):
-        fail(NUM)
+    fail_if(x < 0 or int(tails) not in (1, 2))
     return int(tails) * t_right(x, degrees)
 
 
@@ -143,8 +137,7 @@ def t_inverse_two(p: float, degrees: float) -> float:
 
 def chi_left(x: float, degrees: float, is_total: bool = True) -> float:  # noqa: FBT001, FBT002
     n = _degrees(degrees)
-    if x < 0:
-        fail(NUM)
+    fail_if(x < 0)
     return gamma_distribution(x, n / 2, 2.0, is_total) if x or is_total else 0.0
 
 
@@ -154,8 +147,7 @@ def chi_right(x: float, degrees: float) -> float:
 
 
 def chi_inverse(p: float, degrees: float) -> float:
-    if not 0 <= p < 1:
-        fail(NUM)
+    fail_if(not 0 <= p < 1)
     return inverted(lambda x: chi_left(max(x, 0.0), degrees), p, 0.0, 10.0)
 
 
@@ -168,10 +160,11 @@ def chi_inverse_right(p: float, degrees: float) -> float:
 
 def f_left(x: float, one: float, two: float, is_total: bool = True) -> float:  # noqa: FBT001, FBT002
     a, b = _degrees(one), _degrees(two)
-    if x < 0:
-        fail(NUM)
+    fail_if(x < 0)
     if is_total:
         return _f_tails(x, a, b)[0]
+    if x == 0:
+        return float(a == 2) if a >= 2 else fail(NUM)
     log_beta = math.lgamma(a / 2) + math.lgamma(b / 2) - math.lgamma((a + b) / 2)
     log = a / 2 * math.log(a / b) + (a / 2 - 1) * math.log(x) - log_beta
     return math.exp(log - (a + b) / 2 * math.log1p(a * x / b))
@@ -194,8 +187,7 @@ def f_inverse_right(p: float, one: float, two: float) -> float:
 
 
 def f_inverse(p: float, one: float, two: float) -> float:
-    if not 0 <= p < 1:
-        fail(NUM)
+    fail_if(not 0 <= p < 1)
     return inverted(lambda x: f_left(max(x, 0.0), one, two), p, 0.0, 10.0)
 
 
@@ -203,8 +195,7 @@ def f_inverse(p: float, one: float, two: float) -> float:
 
 
 def gamma_distribution(x: float, alpha: float, beta: float, is_total: bool) -> float:  # noqa: FBT001
-    if x < 0 or alpha <= 0 or beta <= 0:
-        fail(NUM)
+    fail_if(x < 0 or alpha <= 0 or beta <= 0)
     if is_total:
         return gamma_tails(alpha, x / beta)[0]
     if x == 0:
@@ -213,8 +204,7 @@ def gamma_distribution(x: float, alpha: float, beta: float, is_total: bool) -> f
 
 
 def gamma_inverse(p: float, alpha: float, beta: float) -> float:
-    if not 0 <= p < 1 or alpha <= 0 or beta <= 0:
-        fail(NUM)
+    fail_if(not 0 <= p < 1 or alpha <= 0 or beta <= 0)
     return beta * inverted(lambda x: gamma_tails(alpha, max(x, 0.0))[0], p, 0.0, 10.0)
 
 
@@ -234,8 +224,7 @@ def beta_share(a: float, b: float, x: float) -> float:
 
 
 def beta_total(x: float, a: float, b: float, low: float = 0.0, high: float = 1.0) -> float:
-    if a <= 0 or b <= 0 or not low <= x <= high or low == high:
-        fail(NUM)
+    fail_if(a <= 0 or b <= 0 or not low <= x <= high or low == high)
     return beta_share(a, b, (x - low) / (high - low))
 
 
@@ -249,31 +238,29 @@ def beta_distribution(
 ) -> float:
     if is_total:
         return beta_total(x, a, b, low, high)
-    if a <= 0 or b <= 0 or not low < x < high:
-        fail(NUM)
+    fail_if(a <= 0 or b <= 0 or not low < x < high)
     share = (x - low) / (high - low)
+    if not 0 < share < 1:
+        fail(NUM)
     log = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
     log += (a - 1) * math.log(share) + (b - 1) * math.log1p(-share)
     return math.exp(log) / (high - low)
 
 
 def beta_inverse(p: float, a: float, b: float, low: float = 0.0, high: float = 1.0) -> float:
-    if a <= 0 or b <= 0:
-        fail(NUM)
+    fail_if(a <= 0 or b <= 0)
     if p == 1:
         return high
     return low + (high - low) * inverted(lambda x: beta_share(a, b, x), _open(p), 0.0, 1.0)
 
 
 def exponential(x: float, rate: float, is_total: bool) -> float:  # noqa: FBT001
-    if x < 0 or rate <= 0:
-        fail(NUM)
+    fail_if(x < 0 or rate <= 0)
     return -math.expm1(-rate * x) if is_total else rate * math.exp(-rate * x)
 
 
 def weibull(x: float, alpha: float, beta: float, is_total: bool) -> float:  # noqa: FBT001
-    if x < 0 or alpha <= 0 or beta <= 0:
-        fail(NUM)
+    fail_if(x < 0 or alpha <= 0 or beta <= 0)
     power = (x / beta) ** alpha
     if is_total:
         return -math.expm1(-power)
@@ -289,8 +276,7 @@ _COUNTED = 1000
 
 def binomial(successes: float, trials: float, p: float, is_total: bool) -> float:  # noqa: FBT001
     k, n = int(successes), int(trials)
-    if k < 0 or k > n or not 0 <= p <= 1:
-        fail(NUM)
+    fail_if(k < 0 or k > n or not 0 <= p <= 1)
     return _binomial_total(k, n, p) if is_total else _binomial(k, n, p)
 
 
@@ -311,15 +297,13 @@ def _binomial_total(k: int, n: int, p: float) -> float:
 def binomial_range(trials: float, p: float, first: float, last: float | None = None) -> float:
     n, k = int(trials), int(first)
     end = k if last is None else int(last)
-    if n < 0 or not 0 <= p <= 1 or not 0 <= k <= end <= n:
-        fail(NUM)
+    fail_if(n < 0 or not 0 <= p <= 1 or not 0 <= k <= end <= n)
     return min(1.0, math.fsum(_binomial(i, n, p) for i in range(k, end + 1)))
 
 
 def binomial_inverse(trials: float, p: float, alpha: float) -> float:
     n = int(trials)
-    if n < 0 or not 0 <= p <= 1 or not 0 < alpha < 1:
-        fail(NUM)
+    fail_if(n < 0 or not 0 <= p <= 1 or not 0 < alpha < 1)
     low, high = 0, n
     while low < high:
         middle = (low + high) // 2
@@ -332,8 +316,7 @@ def binomial_inverse(trials: float, p: float, alpha: float) -> float:
 
 def negative_binomial(failures: float, successes: float, p: float, is_total: bool = False) -> float:  # noqa: FBT001, FBT002
     f, s = int(failures), int(successes)
-    if f < 0 or s < 1 or not 0 <= p <= 1:
-        fail(NUM)
+    fail_if(f < 0 or s < 1 or not 0 <= p <= 1)
     if is_total:
         return beta_share(s, f + 1, p)
     if p in (0, 1):
@@ -392,17 +375,8 @@ def _hypergeometric_total(k: int, n: int, m: int, all_: int, density: float) -> 
 
 def poisson(x: float, middle: float, is_total: bool) -> float:  # noqa: FBT001
     k = int(x)
-    if k < 0 or middle < 0:
-        fail(NUM)
+    fail_if(k < 0 or middle < 0)
     return gamma_tails(k + 1.0, middle)[1] if is_total else poisson_density(k, middle)
-
-
-def fisher(x: float) -> float:
-    return math.atanh(x) if -1 < x < 1 else fail(NUM)
-
-
-def _standard_both(z: float, is_total: bool) -> float:  # noqa: FBT001
-    return standard(z) if is_total else density(z)
 
 
 DISTRIBUTIONS: Family = {
@@ -432,7 +406,7 @@ DISTRIBUTIONS: Family = {
     "F.INV.RT": spec("n n n", f_inverse_right),
     "FDIST": spec("n n n", f_right),
     "FINV": spec("n n n", f_inverse_right),
-    "FISHER": spec("n", fisher),
+    "FISHER": spec("n", lambda x: math.atanh(x) if -1 < x < 1 else fail(NUM)),
     "FISHERINV": spec("n", math.tanh),
     "GAMMA": spec("n", gamma),
     "GAMMA.DIST": spec("n n n b", gamma_distribution),
@@ -452,7 +426,7 @@ DISTRIBUTIONS: Family = {
     "NEGBINOMDIST": spec("n n n", negative_binomial),
     "NORM.DIST": spec("n n n b", normal),
     "NORM.INV": spec("n n n", normal_inverse),
-    "NORM.S.DIST": spec("n b", _standard_both),
+    "NORM.S.DIST": spec("n b", lambda z, is_total: standard(z) if is_total else density(z)),
     "NORM.S.INV": spec("n", lambda p: normal_inverse(p, 0.0, 1.0)),
     "NORMDIST": spec("n n n b", normal),
     "NORMINV": spec("n n n", normal_inverse),

@@ -32,6 +32,7 @@ from millstream.values.excel.syntax import (
     shifted,
 )
 from millstream.values.excel.values import (
+    CALC,
     DIV0,
     NA,
     NAME,
@@ -43,6 +44,7 @@ from millstream.values.excel.values import (
     Scalar,
     checked,
     fail,
+    fail_if,
     to_boolean,
     to_number,
     to_text,
@@ -127,7 +129,7 @@ def one_value(operand: Operand, context: Context) -> Scalar:
     if isinstance(operand, Union):
         fail(VALUE)
     if operand is not None and not isinstance(operand, (float, str, bool)):
-        fail(ErrorValue("#CALC!"))  # a function, which no cell can hold
+        fail(CALC)  # a function, which no cell can hold
     return operand
 
 
@@ -169,8 +171,7 @@ def lifted(
         return function(*plain)
     height = max(a.height for a in arrays)
     width = max(a.width for a in arrays)
-    if height * width > MAX_ARRAY:
-        fail(NUM)
+    fail_if(height * width > MAX_ARRAY)
     getters = [_getter(p) for p in plain]
     return Array(
         tuple(
@@ -203,6 +204,8 @@ def _applied(function: Callable[..., Scalar], values: list[Scalar]) -> Scalar:
             value = value.at(0, 0) if value.height else fail(VALUE)
     except Raised as raised:
         return raised.error
+    if callable(value):
+        return CALC  # no element can be a function
     # An array has no empty elements: what an IF takes from an empty cell is a zero in it.
     return 0.0 if value is None else value
 
@@ -255,21 +258,27 @@ def _name(node: Name, context: Context) -> Operand:
     for name, value in context.locals:
         if name == folded:
             return value  # type: ignore[no-any-return]
-    found = context.names.defined(node.name, node.sheet)
-    if found is None:
+    meaning = context.names.defined(node.name, node.sheet)
+    if meaning is None:
         raise Raised(NAME)
     if folded in context.names_open:
         raise Unsupported(f'the defined name "{node.name}" is defined by itself')
     inside = replace(context, names_open=(*context.names_open, folded))
     # A relative reference in a name is written as seen from A1.
-    return evaluate(shifted(found, context.row - 1, context.column - 1), inside)
+    return evaluate(shifted(meaning, context.row - 1, context.column - 1), inside)
 
 
 def _valued(node: Node, context: Context) -> Operand:
     """An operand of an operator: a reference to one cell is its value, without further ado."""
     if type(node) is Cell:
         return context.cells.value(node.sheet, node.row, node.column)
-    return evaluate(node, context)
+    return _no_function(evaluate(node, context))
+
+
+def _no_function(operand: Any) -> Operand:
+    """An operand; a function made by LAMBDA is no value to operators and other functions."""
+    plain: Operand = fail(VALUE) if callable(operand) else operand
+    return plain
 
 
 def _applied_to_all(
@@ -312,8 +321,7 @@ def _reference_operator(node: Binary, context: Context) -> Operand:
     areas = (*_areas(left), *_areas(right))
     if node.operator == ",":
         return Union(areas)
-    if len(areas) != 2 or areas[0].sheet != areas[1].sheet:
-        fail(VALUE)
+    fail_if(len(areas) != 2 or areas[0].sheet != areas[1].sheet, VALUE)
     a, b = areas
     if node.operator == ":":
         return Area(a.cells, a.sheet, min(a.top, b.top), min(a.left, b.left),
@@ -342,8 +350,8 @@ def _call(node: Call, context: Context) -> Operand:
     from millstream.values.excel.lambdas import call_of
     from millstream.values.excel.table import FUNCTIONS, SPECIAL, misuse, why_unknown
 
-    special, found = SPECIAL.get(node.function), FUNCTIONS.get(node.function)
-    if special is None and found is None:
+    special, spec = SPECIAL.get(node.function), FUNCTIONS.get(node.function)
+    if special is None and spec is None:
         own = _own_function(node.function, context)
         if own is not None:
             return call_of(own, node.arguments, context)
@@ -353,9 +361,9 @@ def _call(node: Call, context: Context) -> Operand:
         raise Unsupported(wrong)
     if special is not None:
         return special(context, node.arguments)
-    assert found is not None
+    assert spec is not None
     kept = _kept_aggregate(node, context)
-    return call(found, node.arguments, context) if kept is None else kept[0]
+    return call(spec, node.arguments, context) if kept is None else kept[0]
 
 
 def _own_function(name: str, context: Context) -> Any:
@@ -366,8 +374,8 @@ def _own_function(name: str, context: Context) -> Any:
     is_local = any(folded == known for known, _ in context.locals)
     if not is_local and context.names.defined(folded, context.sheet) is None:
         return None
-    found: Any = _name(Name(folded, context.sheet), context)
-    return found if isinstance(found, Lambda) else fail(VALUE)
+    function: Any = _name(Name(folded, context.sheet), context)
+    return function if isinstance(function, Lambda) else fail(VALUE)
 
 
 def _kept_aggregate(node: Call, context: Context) -> tuple[Scalar] | None:
@@ -382,19 +390,19 @@ def _kept_aggregate(node: Call, context: Context) -> tuple[Scalar] | None:
     return context.cells.aggregated(node.function, cell.sheet, cell.row, cell.column, others)
 
 
-def call(found: Spec, nodes: tuple[Node, ...], context: Context) -> Operand:
+def call(spec: Spec, nodes: tuple[Node, ...], context: Context) -> Operand:
     """Apply a function of the table to arguments that are still formulas."""
-    kinds = list(found.kinds_for(len(nodes)))
+    kinds = list(spec.kinds_for(len(nodes)))
     operands: list[Any] = []
     for number, (kind, node) in enumerate(zip(kinds, nodes, strict=True)):
         is_left_out = isinstance(node, Literal) and node.value is None
-        if is_left_out and found.defaults is not None and number >= found.least:
+        if is_left_out and spec.defaults is not None and number >= spec.least:
             operands.append(LEFT_OUT)
             continue
         inside = context.as_array() if kind == "a" else context
         try:
             is_scalar = kind in SCALAR_KINDS
-            operand = _valued(node, inside) if is_scalar else evaluate(node, inside)
+            operand = _valued(node, inside) if is_scalar else _no_function(evaluate(node, inside))
             if kind == "f" and isinstance(operand, Area):
                 operand = operand.at(0, 0)
             operands.append(operand)
@@ -403,7 +411,7 @@ def call(found: Spec, nodes: tuple[Node, ...], context: Context) -> Operand:
             operands.append(raised.error)
     scalars = [k in SCALAR_KINDS for k in kinds]
     if not any(scalars):
-        result: Operand = _invoked(found, kinds, operands, context)
+        result: Operand = _invoked(spec, kinds, operands, context)
         return result
     places = [n for n, is_scalar in enumerate(scalars) if is_scalar]
 
@@ -411,20 +419,20 @@ def call(found: Spec, nodes: tuple[Node, ...], context: Context) -> Operand:
         filled = list(operands)
         for place, value in zip(places, values, strict=True):
             filled[place] = value
-        return _invoked(found, kinds, filled, context)
+        return _invoked(spec, kinds, filled, context)
 
     return lifted(with_scalars, [operands[n] for n in places], context)
 
 
-def _invoked(found: Spec, kinds: list[str], values: list[Any], context: Context) -> Any:
+def _invoked(spec: Spec, kinds: list[str], values: list[Any], context: Context) -> Any:
     arguments = [
-        _coerced(k, v, context) if v is not LEFT_OUT else found.defaults[n]  # type: ignore[index]
+        _coerced(k, v, context) if v is not LEFT_OUT else spec.defaults[n]  # type: ignore[index]
         for n, (k, v) in enumerate(zip(kinds, values, strict=True))
     ]
-    if found.wants_context:
+    if spec.wants_context:
         arguments.insert(0, context)
     try:
-        result = found.call(*arguments)
+        result = spec.call(*arguments)
     except ZeroDivisionError:
         raise Raised(DIV0) from None
     except ArithmeticError:
@@ -432,9 +440,20 @@ def _invoked(found: Spec, kinds: list[str], values: list[Any], context: Context)
     if type(result) is float:
         if not math.isfinite(result):
             raise Raised(NUM)
-        if found.gives_date and context.uses_1904:
+        if spec.gives_date and context.uses_1904:
             return result - OFFSET_1904
-    return result
+    return _with_numbers(result) if type(result) is Array else result
+
+
+def _with_numbers(array: Array) -> Array:
+    """An array whose elements cells can hold: there are no infinities."""
+
+    def is_held(value: Scalar) -> bool:
+        return type(value) is not float or math.isfinite(value)
+
+    if all(map(is_held, array.values())):
+        return array
+    return Array(tuple(tuple(v if is_held(v) else NUM for v in row) for row in array.rows))
 
 
 def _coerced(kind: str, value: Any, context: Context) -> Any:

@@ -70,13 +70,13 @@ def formatted(value: Scalar, pattern: str, *, uses_1904: bool = False) -> str:
 
 def _sections(pattern: str) -> list[list[Part]]:
     sections: list[list[Part]] = [[]]
-    for found in _PART.finditer(pattern):
-        kind = found.lastgroup
+    for match in _PART.finditer(pattern):
+        kind = match.lastgroup
         assert kind is not None
-        if kind == "other" and found[0] == ";":
+        if kind == "other" and match[0] == ";":
             sections.append([])
         else:
-            sections[-1].append(Part(kind, found[0]))
+            sections[-1].append(Part(kind, match[0]))
     return sections
 
 
@@ -113,9 +113,9 @@ def _section(sections: list[list[Part]], number: float) -> tuple[list[Part], flo
 
 def _condition(section: list[Part]) -> tuple[str, float] | None:
     for part in section:
-        found = _CONDITION.fullmatch(part.text) if part.kind == "bracket" else None
-        if found:
-            return found[1], float(found[2])
+        match = _CONDITION.fullmatch(part.text) if part.kind == "bracket" else None
+        if match:
+            return match[1], float(match[2])
     return None
 
 

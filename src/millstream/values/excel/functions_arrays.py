@@ -11,12 +11,12 @@ from millstream.values.excel.registry import Family, spec
 from millstream.values.excel.syntax import MAX_ROW
 from millstream.values.excel.values import (
     NA,
-    NUM,
     VALUE,
     ErrorValue,
     Scalar,
     checked,
     fail,
+    fail_if,
     folded,
     order_of,
     to_boolean,
@@ -48,8 +48,7 @@ def sort(
     if by_column:
         rows = _turned(rows)
     n = int(place) - 1
-    if not 0 <= n < len(rows[0]) or order not in (1, -1):
-        fail(VALUE)
+    fail_if(not 0 <= n < len(rows[0]) or order not in (1, -1), VALUE)
 
     def by_place(a: tuple[Scalar, ...], b: tuple[Scalar, ...]) -> int:
         return int(order) * order_of(a[n], b[n])
@@ -68,8 +67,7 @@ def sort_by(operand: Operand, *keys: Operand) -> Array:
         keys[::2], (*keys[1::2], 1.0), strict=False)]  # fmt: skip
     for values, direction in reversed(pairs):
         sign = int(to_number(table(direction).at(0, 0)))
-        if len(values) != len(rows) or sign not in (1, -1):
-            fail(VALUE)
+        fail_if(len(values) != len(rows) or sign not in (1, -1), VALUE)
 
         def by_key(a: int, b: int, values: list[Scalar] = values, sign: int = sign) -> int:
             return sign * order_of(values[a], values[b])
@@ -105,48 +103,44 @@ def unique(operand: Operand, by_column: Scalar = False, once: Scalar = False) ->
         if counts[key] == 1 or not (once or key in seen):
             kept.append(row)
         seen.add(key)
-    if not kept:
-        fail(_CALC)
+    fail_if(not kept, _CALC)
     return Array(_turned(tuple(kept)) if by_column else tuple(kept))
 
 
 def take(operand: Operand, rows: Scalar, columns: Scalar = None) -> Array:
-    found = _rows(operand)
+    lines = _rows(operand)
 
     def cut(count: Scalar, length: int) -> slice:
         if count is None:
             return slice(0, length)
         n = int(to_number(count))
-        if n == 0:
-            fail(_CALC)
+        fail_if(n == 0, _CALC)
         return slice(0, n) if n > 0 else slice(max(0, length + n), length)
 
-    kept = found[cut(rows, len(found))]
+    kept = lines[cut(rows, len(lines))]
     return Array(tuple(r[cut(columns, len(r))] for r in kept))
 
 
 def drop(operand: Operand, rows: Scalar, columns: Scalar = None) -> Array:
-    found = _rows(operand)
+    lines = _rows(operand)
 
     def rest(count: Scalar, length: int) -> slice:
         n = 0 if count is None else int(to_number(count))
-        if abs(n) >= length:
-            fail(_CALC)
+        fail_if(abs(n) >= length, _CALC)
         return slice(n, length) if n >= 0 else slice(0, length + n)
 
-    kept = found[rest(rows, len(found))]
+    kept = lines[rest(rows, len(lines))]
     return Array(tuple(r[rest(columns, len(r))] for r in kept))
 
 
 def _chosen_lines(rows: tuple[tuple[Scalar, ...], ...], numbers: tuple[Operand, ...]) -> list[int]:
-    found = []
+    chosen = []
     for operand in numbers:
         for value in table(operand).to_array().values():
             n = int(to_number(value))
-            if n == 0 or abs(n) > len(rows):
-                fail(VALUE)
-            found.append(n - 1 if n > 0 else len(rows) + n)
-    return found
+            fail_if(n == 0 or abs(n) > len(rows), VALUE)
+            chosen.append(n - 1 if n > 0 else len(rows) + n)
+    return chosen
 
 
 def choose_rows(operand: Operand, *numbers: Operand) -> Array:
@@ -165,8 +159,7 @@ def sequence(
     rows: float = 1.0, columns: float = 1.0, start: float = 1.0, step: float = 1.0
 ) -> Array:
     r, c = int(rows), int(columns)
-    if r < 1 or c < 1 or r * c > MAX_ROW:
-        fail(VALUE)
+    fail_if(r < 1 or c < 1 or r * c > MAX_ROW, VALUE)
     return Array(tuple(tuple(start + step * (i * c + j) for j in range(c)) for i in range(r)))
 
 
@@ -187,8 +180,7 @@ def beside(*operands: Operand) -> Array:
 
 def _in_line(operand: Operand, ignore: float, by_column: Scalar) -> tuple[Scalar, ...]:
     """All values row by row, without empty ones (1), errors (2) or both (3)."""
-    if ignore not in (0, 1, 2, 3):
-        fail(VALUE)
+    fail_if(ignore not in (0, 1, 2, 3), VALUE)
     rows = _turned(_rows(operand)) if by_column else _rows(operand)
     skips_empty, skips_errors = ignore in (1, 3), ignore in (2, 3)
     kept = tuple(
@@ -210,10 +202,8 @@ def to_row(operand: Operand, ignore: float = 0.0, by_column: Scalar = False) -> 
 
 def _wrapped(operand: Operand, length: float, pad: Scalar) -> Rows:
     rows, n = _rows(operand), int(length)
-    if len(rows) > 1 and len(rows[0]) > 1:
-        fail(VALUE)
-    if not 1 <= n <= MAX_ARRAY:
-        fail(NUM)
+    fail_if(len(rows) > 1 and len(rows[0]) > 1, VALUE)
+    fail_if(not 1 <= n <= MAX_ROW)
     line = [v for row in rows for v in row]
     line += [pad] * (-len(line) % n)
     return tuple(tuple(line[k : k + n]) for k in range(0, len(line), n))
@@ -233,10 +223,8 @@ def expand(
     rows = _rows(operand)
     to_height = len(rows) if height is None else int(height)
     to_width = len(rows[0]) if width is None else int(width)
-    if to_height < len(rows) or to_width < len(rows[0]):
-        fail(VALUE)
-    if to_height * to_width > MAX_ARRAY:
-        fail(NUM)
+    fail_if(to_height < len(rows) or to_width < len(rows[0]), VALUE)
+    fail_if(to_height * to_width > MAX_ARRAY)
     wide = tuple(r + (pad,) * (to_width - len(r)) for r in rows)
     return Array(wide + ((pad,) * to_width,) * (to_height - len(rows)))
 

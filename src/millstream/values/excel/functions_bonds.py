@@ -7,18 +7,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from millstream.values.excel.dates import add_months, date_of, days_in_month, serial_of
 from millstream.values.excel.functions_date import day_number, days_360, year_fraction
 from millstream.values.excel.functions_math import rounded
 from millstream.values.excel.registry import Family, spec
-from millstream.values.excel.values import NUM, Scalar, fail, finite
+from millstream.values.excel.values import NUM, Scalar, fail, fail_if, finite
 
 
 def _checked(basis: float, *not_negative: float) -> int:
-    if not 0 <= basis < 5 or any(n < 0 for n in not_negative):
-        fail(NUM)
+    fail_if(not 0 <= basis < 5 or any(n < 0 for n in not_negative))
     return int(basis)
 
 
@@ -43,8 +43,7 @@ class Coupons:
         year, month, day = date_of(self.anchor)
         is_last = day == days_in_month(year, month)
         to_year, to_month = add_months(year, month, number * self.months)
-        if not 1900 <= to_year <= 9999:
-            fail(NUM)
+        fail_if(not 1900 <= to_year <= 9999)
         longest = days_in_month(to_year, to_month)
         return serial_of(to_year, to_month, longest if is_last else min(day, longest))
 
@@ -108,39 +107,17 @@ class Settled:
 def _settled(settlement: float, maturity: float, frequency: float, basis: float) -> Settled:
     first, last = day_number(settlement), day_number(maturity)
     per_year = int(frequency)
-    if first >= last or per_year not in (1, 2, 4):
-        fail(NUM)
+    fail_if(first >= last or per_year not in (1, 2, 4))
     return Settled(first, Coupons(last, 12 // per_year), per_year, _checked(basis))
 
 
-def coupon_count(settlement: float, maturity: float, frequency: float, basis: float = 0.0) -> float:
-    return float(_settled(settlement, maturity, frequency, basis).count)
+def _coupon(look: Callable[[Settled], float]) -> Callable[..., float]:
+    """What is seen of the coupons of a security."""
 
+    def seen(settlement: float, maturity: float, frequency: float, basis: float = 0.0) -> float:
+        return look(_settled(settlement, maturity, frequency, basis))
 
-def coupon_before(
-    settlement: float, maturity: float, frequency: float, basis: float = 0.0
-) -> float:
-    return _settled(settlement, maturity, frequency, basis).previous
-
-
-def coupon_after(settlement: float, maturity: float, frequency: float, basis: float = 0.0) -> float:
-    return _settled(settlement, maturity, frequency, basis).next
-
-
-def coupon_days(settlement: float, maturity: float, frequency: float, basis: float = 0.0) -> float:
-    return _settled(settlement, maturity, frequency, basis).days
-
-
-def coupon_days_before(
-    settlement: float, maturity: float, frequency: float, basis: float = 0.0
-) -> float:
-    return _settled(settlement, maturity, frequency, basis).days_before
-
-
-def coupon_days_after(
-    settlement: float, maturity: float, frequency: float, basis: float = 0.0
-) -> float:
-    return _settled(settlement, maturity, frequency, basis).days_after
+    return seen
 
 
 # --- prices and yields ------------------------------------------------------------------
@@ -150,8 +127,7 @@ def _price(bond: Settled, rate: float, yearly: float, redemption: float) -> floa
     coupon, count = 100 * rate / bond.frequency, bond.count
     accrued = coupon * bond.days_before / bond.days
     rest, growth = bond.rest, 1 + yearly / bond.frequency
-    if growth <= 0:
-        fail(NUM)
+    fail_if(growth <= 0)
     if count == 1:
         return (redemption + coupon) / (1 + yearly / bond.frequency * rest) - accrued
     paid = math.fsum(coupon / math.pow(growth, k + rest) for k in range(count))
@@ -163,8 +139,7 @@ def price(
     frequency: float, basis: float = 0.0,
 ) -> float:  # fmt: skip
     bond = _settled(settlement, maturity, frequency, basis)
-    if rate < 0 or yearly < 0 or redemption <= 0:
-        fail(NUM)
+    fail_if(rate < 0 or yearly < 0 or redemption <= 0)
     return finite(_price(bond, rate, yearly, redemption))
 
 
@@ -173,8 +148,7 @@ def bond_yield(
     frequency: float, basis: float = 0.0,
 ) -> float:  # fmt: skip
     bond = _settled(settlement, maturity, frequency, basis)
-    if rate < 0 or paid <= 0 or redemption <= 0:
-        fail(NUM)
+    fail_if(rate < 0 or paid <= 0 or redemption <= 0)
     if bond.count == 1:
         coupon = rate / bond.frequency
         cost = paid / 100 + bond.days_before / bond.days * coupon
@@ -183,8 +157,7 @@ def bond_yield(
     low, high = -0.999 * bond.frequency, 1.0
     while _price(bond, rate, high, redemption) > paid:
         high *= 2
-        if high > 1e9:
-            fail(NUM)
+        fail_if(high > 1e9)
     for _ in range(200):
         middle = (low + high) / 2
         if not low < middle < high:
@@ -201,8 +174,7 @@ def duration(
     basis: float = 0.0,
 ) -> float:  # fmt: skip
     bond = _settled(settlement, maturity, frequency, basis)
-    if rate < 0 or yearly < 0:
-        fail(NUM)
+    fail_if(rate < 0 or yearly < 0)
     coupon, count = 100 * rate / bond.frequency, bond.count
     rest, growth = bond.rest, 1 + yearly / bond.frequency
     flows = [
@@ -217,22 +189,20 @@ def modified_duration(
     settlement: float, maturity: float, rate: float, yearly: float, frequency: float,
     basis: float = 0.0,
 ) -> float:  # fmt: skip
-    found = duration(settlement, maturity, rate, yearly, frequency, basis)
-    return found / (1 + yearly / int(frequency))
+    macaulay = duration(settlement, maturity, rate, yearly, frequency, basis)
+    return macaulay / (1 + yearly / int(frequency))
 
 
 # --- securities without coupons ---------------------------------------------------------
 
 
 def _term(settlement: float, maturity: float, basis: float) -> float:
-    if day_number(settlement) >= day_number(maturity):
-        fail(NUM)
+    fail_if(day_number(settlement) >= day_number(maturity))
     return year_fraction(settlement, maturity, _checked(basis))
 
 
 def _all_positive(*values: float) -> None:
-    if any(v <= 0 for v in values):
-        fail(NUM)
+    fail_if(any(v <= 0 for v in values))
 
 
 def discount(
@@ -306,8 +276,7 @@ def accrued(
     per_year, counted = int(frequency), _checked(basis)
     start, end = day_number(issue), day_number(settlement)
     _all_positive(rate, par)
-    if per_year not in (1, 2, 4) or start >= end:
-        fail(NUM)
+    fail_if(per_year not in (1, 2, 4) or start >= end)
     coupons = Coupons(day_number(first), 12 // per_year)
     if not from_issue and end > coupons.anchor:
         start = coupons.anchor
@@ -326,14 +295,15 @@ def accrued(
 def _bill_days(settlement: float, maturity: float) -> float:
     first, last = day_number(settlement), day_number(maturity)
     year, month, day = date_of(first)
-    limit = serial_of(year + 1, month, min(day, days_in_month(year + 1, month)))
+    after = min(year + 1, 9999)  # there are no dates after that
+    limit = serial_of(after, month, min(day, days_in_month(after, month))) if after > year else last
     return last - first if first < last <= limit else fail(NUM)
 
 
 def bill_price(settlement: float, maturity: float, rate: float) -> float:
     _all_positive(rate)
-    found = 100 * (1 - rate * _bill_days(settlement, maturity) / 360)
-    return found if found > 0 else fail(NUM)
+    amount = 100 * (1 - rate * _bill_days(settlement, maturity) / 360)
+    return amount if amount > 0 else fail(NUM)
 
 
 def bill_yield(settlement: float, maturity: float, paid: float) -> float:
@@ -354,13 +324,18 @@ def bill_equivalent(settlement: float, maturity: float, rate: float) -> float:
 # --- French depreciation ----------------------------------------------------------------
 
 
+#: What takes more periods to be written off is no asset.
+_MOST_PERIODS = 100_000
+
+
 def straight_depreciation(
     cost: float, bought: float, first: float, salvage: float, period: float, rate: float,
     basis: float = 0.0,
 ) -> float:  # fmt: skip
     _checked(basis, salvage, period)
     _all_positive(cost, rate)
-    each, start = cost * rate, rate * year_fraction(bought, first, basis) * cost
+    each = finite(cost * rate)
+    start = finite(rate * year_fraction(bought, first, basis) * cost)
     full, number = int((cost - salvage - start) / each), int(period)
     if number == 0:
         return start
@@ -381,7 +356,11 @@ def falling_depreciation(
     cost -= amount
     rest = cost - salvage
     for number in range(int(period)):
-        amount = rounded(steep * cost, 0.0)
+        if number == _MOST_PERIODS:
+            fail(NUM)
+        amount = rounded(finite(steep * cost), 0.0)
+        if amount == 0:
+            break
         rest -= amount
         if rest < 0:
             return rounded(cost * 0.5, 0.0) if int(period) - number <= 1 else 0.0
@@ -394,12 +373,12 @@ BONDS: Family = {
     "ACCRINTM": spec("d d n n? n?", accrued_at_maturity, fills_in=True),
     "AMORDEGRC": spec("n d d n n n n?", falling_depreciation),
     "AMORLINC": spec("n d d n n n n?", straight_depreciation),
-    "COUPDAYBS": spec("d d n n?", coupon_days_before),
-    "COUPDAYS": spec("d d n n?", coupon_days),
-    "COUPDAYSNC": spec("d d n n?", coupon_days_after),
-    "COUPNCD": spec("d d n n?", coupon_after, gives_date=True),
-    "COUPNUM": spec("d d n n?", coupon_count),
-    "COUPPCD": spec("d d n n?", coupon_before, gives_date=True),
+    "COUPDAYBS": spec("d d n n?", _coupon(lambda s: s.days_before)),
+    "COUPDAYS": spec("d d n n?", _coupon(lambda s: s.days)),
+    "COUPDAYSNC": spec("d d n n?", _coupon(lambda s: s.days_after)),
+    "COUPNCD": spec("d d n n?", _coupon(lambda s: s.next), gives_date=True),
+    "COUPNUM": spec("d d n n?", _coupon(lambda s: float(s.count))),
+    "COUPPCD": spec("d d n n?", _coupon(lambda s: s.previous), gives_date=True),
     "DISC": spec("d d n n n?", discount),
     "DURATION": spec("d d n n n n?", duration),
     "INTRATE": spec("d d n n n?", interest_rate),

@@ -10,7 +10,18 @@ from collections.abc import Callable, Iterator
 from millstream.values.excel.arrays import Operand
 from millstream.values.excel.gather import scalars
 from millstream.values.excel.registry import Family, spec
-from millstream.values.excel.values import DIV0, NUM, VALUE, Raised, Scalar, checked, fail, general
+from millstream.values.excel.values import (
+    DIV0,
+    NUM,
+    VALUE,
+    Raised,
+    Scalar,
+    checked,
+    fail,
+    fail_if,
+    finite,
+    general,
+)
 
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _COMPLEX = re.compile(
@@ -30,19 +41,18 @@ def _read(given: Scalar) -> tuple[complex, str]:
     text = str(checked(given))
     if re.fullmatch(_NUMBER, text):
         return complex(float(text)), ""
-    found = _COMPLEX.fullmatch(text)
-    if found is None:
+    match = _COMPLEX.fullmatch(text)
+    if match is None:
         # A lone imaginary part looks like a real one at first.
         alone = re.fullmatch(rf"({_NUMBER})([ij])", text)
         return (complex(0.0, float(alone[1])), alone[2]) if alone else fail(NUM)
-    size = found["imaginary"]
+    size = match["imaginary"]
     imaginary = float(size) if size not in ("", "+", "-") else float(f"{size}1")
-    return complex(float(found["real"] or 0.0), imaginary), found["unit"]
+    return complex(float(match["real"] or 0.0), imaginary), match["unit"]
 
 
 def _written(number: complex, unit: str) -> str:
-    if not (math.isfinite(number.real) and math.isfinite(number.imag)):
-        fail(NUM)
+    fail_if(not (math.isfinite(number.real) and math.isfinite(number.imag)))
     real, imaginary = number.real, number.imag
     if imaginary == 0:
         return general(real)
@@ -74,21 +84,20 @@ def _mapped(function: Callable[[complex], complex]) -> Callable[[Scalar], str]:
 
 def _all(operands: tuple[Operand, ...]) -> tuple[Iterator[complex], str]:
     """All numbers of some arguments; two units do not go together."""
-    found = [_read(v) for o in operands for v in scalars(o) if v is not None]
-    units = {unit for _, unit in found if unit}
-    if len(units) > 1:
-        fail(VALUE)
-    return (number for number, _ in found), next(iter(units), "i")
+    pairs = [_read(v) for o in operands for v in scalars(o) if v is not None]
+    units = {unit for _, unit in pairs if unit}
+    fail_if(len(units) > 1, VALUE)
+    return (number for number, _ in pairs), next(iter(units), "i")
 
 
 def total(*operands: Operand) -> str:
-    found, unit = _all(operands)
-    return _written(sum(found, 0j), unit)
+    numbers, unit = _all(operands)
+    return _written(sum(numbers, 0j), unit)
 
 
 def product(*operands: Operand) -> str:
-    found, unit = _all(operands)
-    return _written(math.prod(found, start=1 + 0j), unit)
+    numbers, unit = _all(operands)
+    return _written(math.prod(numbers, start=1 + 0j), unit)
 
 
 def _or_zero(given: Scalar) -> Scalar:
@@ -110,7 +119,7 @@ def power(given: Scalar, exponent: float) -> str:
     if number == 0:
         return "0" if exponent > 0 else fail(NUM)
     size, angle = cmath.polar(number)
-    return _written(cmath.rect(size**exponent, angle * exponent), unit)
+    return _written(cmath.rect(size**exponent, finite(angle * exponent)), unit)
 
 
 def argument(given: Scalar) -> float:

@@ -21,12 +21,12 @@ from millstream.values.excel.registry import Family, spec
 from millstream.values.excel.syntax import shifted
 from millstream.values.excel.values import (
     DIV0,
-    NUM,
     VALUE,
     ErrorValue,
     Raised,
     Scalar,
     fail,
+    fail_if,
     finite,
 )
 
@@ -71,8 +71,7 @@ def count_if(operand: Operand, wanted: Scalar) -> float:
 def _matching(conditions: tuple[Operand, ...]) -> Iterator[tuple[int, int]]:
     """The places at which every range meets its criterion."""
     tables = [table(o) for o in conditions[::2]]
-    if len({(t.height, t.width) for t in tables}) > 1:
-        fail(VALUE)
+    fail_if(len({(t.height, t.width) for t in tables}) > 1, VALUE)
     criteria = [_one(c) for c in conditions[1::2]]
     matchers = [criterion(c) for c in criteria]
     near = [(n, _candidates(t, c)) for n, (t, c) in enumerate(zip(tables, criteria, strict=True))]
@@ -108,16 +107,15 @@ def _one(value: Operand) -> Scalar:
 def _chosen(values: Operand, conditions: tuple[Operand, ...], *, same_shape: bool) -> list[float]:
     source = table(values)
     first = table(conditions[0])
-    if same_shape and (first.height, first.width) != (source.height, source.width):
-        fail(VALUE)
-    found = []
+    fail_if(same_shape and (first.height, first.width) != (source.height, source.width), VALUE)
+    chosen = []
     for i, j in _matching(conditions):
         value = _at(source, i, j)
         if type(value) is float:
-            found.append(value)
+            chosen.append(value)
         elif type(value) is ErrorValue:
             raise Raised(value)
-    return found
+    return chosen
 
 
 def _at(source: Table, i: int, j: int) -> Scalar:
@@ -129,14 +127,14 @@ def _at(source: Table, i: int, j: int) -> Scalar:
 
 def sum_if(operand: Operand, wanted: Scalar, values: Operand = None) -> float:
     source = operand if values is None else values
-    found = _chosen(source, (operand, wanted), same_shape=False)
-    return finite(sum_of(found, is_exact=has_window(operand)))
+    chosen = _chosen(source, (operand, wanted), same_shape=False)
+    return finite(sum_of(chosen, is_exact=has_window(operand)))
 
 
 def average_if(operand: Operand, wanted: Scalar, values: Operand = None) -> float:
     source = operand if values is None else values
-    found = _chosen(source, (operand, wanted), same_shape=False)
-    return _averaged(found, is_exact=has_window(operand))
+    chosen = _chosen(source, (operand, wanted), same_shape=False)
+    return _averaged(chosen, is_exact=has_window(operand))
 
 
 def _added(values: list[float], *, is_exact: bool) -> float:
@@ -162,8 +160,8 @@ def _ifs(finish: Callable[[list[float]], float]) -> Callable[..., float]:
 
 def _added_ifs(finish: Callable[..., float]) -> Callable[..., float]:
     def apply(values: Operand, *conditions: Operand) -> float:
-        found = _chosen(values, conditions, same_shape=True)
-        return finish(found, is_exact=has_window(values))
+        chosen = _chosen(values, conditions, same_shape=True)
+        return finish(chosen, is_exact=has_window(values))
 
     return apply
 
@@ -178,17 +176,16 @@ Condition = Callable[[int, tuple[Scalar, ...]], bool]
 def _records(context: Context, database: Operand, field: Scalar, criteria: Operand) -> list[Scalar]:
     """The values of a field in the rows that meet one of the rows of criteria."""
     rows = table(database).to_array().rows
-    if not rows:
-        fail(VALUE)
+    fail_if(not rows, VALUE)
     heads = _heads(rows[0])
     place = None if field is None else _field(heads, field)
     tests = _tests(context, table(criteria), heads)
-    found = [
+    matches = [
         row
         for n, row in enumerate(rows[1:])
         if any(all(is_met(n, row) for is_met in test) for test in tests)
     ]
-    return [True if place is None else row[place] for row in found]
+    return [True if place is None else row[place] for row in matches]
 
 
 def _heads(row: tuple[Scalar, ...]) -> list[str]:
@@ -255,8 +252,7 @@ def _database(function: Callable[..., float]) -> Callable[..., float]:
 
 def _get(context: Context, database: Operand, field: Scalar, criteria: Operand) -> Scalar:
     values = [v for v in _records(context, database, field, criteria) if v not in (None, "")]
-    if len(values) > 1:
-        fail(NUM)
+    fail_if(len(values) > 1)
     return values[0] if values else fail(VALUE)
 
 
@@ -276,11 +272,11 @@ _SUBTOTALS: dict[int, Callable[..., float]] = {
 
 def subtotal(which: float, *operands: Operand) -> float:
     number = int(which)
-    found = _SUBTOTALS.get(number - 100 if number > 100 else number)
-    if found is None:
+    compute = _SUBTOTALS.get(number - 100 if number > 100 else number)
+    if compute is None:
         fail(VALUE)
     # Rows that a filter hides never count; those hidden by hand do, up to 11.
-    return found(*(_counted(o, by_filter=number <= 100) for o in operands))
+    return compute(*(_counted(o, by_filter=number <= 100) for o in operands))
 
 
 def _counted(operand: Operand, *, by_filter: bool, has_subtotals: bool = False) -> Operand:
@@ -305,8 +301,7 @@ _AGGREGATES: dict[int, str] = {
 
 def aggregate(which: float, option: float, *operands: Operand) -> float:
     number = int(which)
-    if not 0 <= option <= 7 or not 1 <= number <= 19:
-        fail(VALUE)
+    fail_if(not 0 <= option <= 7 or not 1 <= number <= 19, VALUE)
     first = operands[0]
     if int(option) != 4:
         shows_hidden = int(option) in (0, 2, 6)
@@ -319,8 +314,7 @@ def aggregate(which: float, option: float, *operands: Operand) -> float:
     call = STATISTICS[_AGGREGATES[number]].call
     if number < 14:
         return float(call(first, *operands[1:]))
-    if len(operands) < 2:
-        fail(VALUE)
+    fail_if(len(operands) < 2, VALUE)
     k = _one(operands[1])
     return float(call(first, k)) if type(k) is float else fail(VALUE)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+from collections.abc import Callable
+from functools import partial
 
 from millstream.values.excel.arrays import Operand
 from millstream.values.excel.dates import (
@@ -19,7 +21,7 @@ from millstream.values.excel.dates import (
 from millstream.values.excel.gather import scalars
 from millstream.values.excel.numerals import date_in_text, moment_in_text, time_in_text
 from millstream.values.excel.registry import Family, spec
-from millstream.values.excel.values import NUM, VALUE, Scalar, checked, fail, to_number
+from millstream.values.excel.values import NUM, VALUE, Scalar, checked, fail, fail_if, to_number
 
 
 def day_number(serial: float) -> float:
@@ -33,8 +35,7 @@ def date(year: float, month: float, day: float) -> float:
     y = math.floor(year)
     if 0 <= y < 1900:
         y += 1900
-    if not 0 <= y <= 9999:
-        fail(NUM)
+    fail_if(not 0 <= y <= 9999)
     y, m = add_months(y, 1, math.floor(month) - 1)
     if not 1900 <= y <= 9999:
         return _before_1900(y, m, day)
@@ -42,29 +43,19 @@ def date(year: float, month: float, day: float) -> float:
 
 
 def _before_1900(year: int, month: int, day: float) -> float:
-    if not 1 <= year <= 9999:
-        fail(NUM)
+    fail_if(not 1 <= year <= 9999)
     first = dt.date(year, month, 1).toordinal() - dt.date(1899, 12, 31).toordinal()
     return day_number(first + math.floor(day) - 1)
 
 
 def time(hour: float, minute: float, second: float) -> float:
-    if max(hour, minute, second) > 32767:
-        fail(NUM)
+    fail_if(max(hour, minute, second) > 32767)
     total = int(hour) * 3600 + int(minute) * 60 + int(second)
     return (total % 86400) / 86400 if total >= 0 else fail(NUM)
 
 
-def year_of(serial: float) -> float:
-    return float(date_of(day_number(serial))[0])
-
-
-def month_of(serial: float) -> float:
-    return float(date_of(day_number(serial))[1])
-
-
-def day_of(serial: float) -> float:
-    return float(date_of(day_number(serial))[2])
+def _date_part(serial: float, part: int) -> float:
+    return float(date_of(day_number(serial))[part])
 
 
 def _clock_part(serial: float, part: int) -> float:
@@ -90,8 +81,7 @@ def week_number(serial: float, form: float = 1.0) -> float:
     if kind == 21:
         return iso_week(serial)
     first_days = {1: 0, 2: 1, 11: 1, 12: 2, 13: 3, 14: 4, 15: 5, 16: 6, 17: 0}
-    if kind not in first_days:
-        fail(NUM)
+    fail_if(kind not in first_days)
     day = day_number(serial)
     start = serial_of(date_of(day)[0], 1, 1)
     offset = (weekday_of(start) - first_days[kind]) % 7
@@ -105,20 +95,13 @@ def iso_week(serial: float) -> float:
     return float((thursday - start) // 7 + 1)
 
 
-def months_later(serial: float, months: float) -> float:
+def months_later(serial: float, months: float, *, is_end: bool = False) -> float:
+    """The same day of another month, or its last one."""
     year, month, day = date_of(day_number(serial))
     year, month = add_months(year, month, int(months))
-    if not 1900 <= year <= 9999:
-        fail(NUM)
-    return serial_of(year, month, min(day, days_in_month(year, month)))
-
-
-def month_end(serial: float, months: float) -> float:
-    year, month, _ = date_of(day_number(serial))
-    year, month = add_months(year, month, int(months))
-    if not 1900 <= year <= 9999:
-        fail(NUM)
-    return serial_of(year, month, days_in_month(year, month))
+    fail_if(not 1900 <= year <= 9999)
+    longest = days_in_month(year, month)
+    return serial_of(year, month, longest if is_end else min(day, longest))
 
 
 def days(end: float, start: float) -> float:
@@ -145,8 +128,7 @@ def days_360(start: float, end: float, is_european: Scalar = False) -> float:  #
 def date_difference(start: float, end: float, unit: str) -> float:
     """DATEDIF: whole years, months or days."""
     start, end = day_number(start), day_number(end)
-    if start > end:
-        fail(NUM)
+    fail_if(start > end)
     y1, m1, d1 = date_of(start)
     y2, m2, d2 = date_of(end)
     months = (y2 - y1) * 12 + m2 - m1 - (d2 < d1)
@@ -224,8 +206,7 @@ _WEEKENDS = {
 def _weekend(given: Scalar) -> frozenset[int]:
     """The days off, Sunday being 0, from a number or a text such as "0000011"."""
     if type(given) is str:
-        if len(given) != 7 or set(given) - {"0", "1"}:
-            fail(VALUE)
+        fail_if(len(given) != 7 or set(given) - {"0", "1"}, VALUE)
         return frozenset((n + 1) % 7 for n, mark in enumerate(given) if mark == "1")
     number = 1 if given is None else int(to_number(given))
     return frozenset(_WEEKENDS[number]) if number in _WEEKENDS else fail(NUM)
@@ -235,10 +216,6 @@ def _holidays(operand: Operand) -> frozenset[int]:
     return frozenset(
         math.floor(to_number(checked(v))) for v in scalars(operand) if v is not None and v != ""
     )
-
-
-def network_days(start: float, end: float, holidays: Operand = None) -> float:
-    return network_days_intl(start, end, 1.0, holidays)
 
 
 def network_days_intl(
@@ -256,64 +233,66 @@ def network_days_intl(
     return float(sign * worked)
 
 
-def work_day(start: float, count: float, holidays: Operand = None) -> float:
-    return work_day_intl(start, count, 1.0, holidays)
-
-
 def work_day_intl(
     start: float, count: float, weekend: Scalar = 1.0, holidays: Operand = None
 ) -> float:
     off, free = _weekend(weekend), _holidays(holidays)
-    if len(off) == 7:
-        fail(VALUE)
+    fail_if(len(off) == 7, VALUE)
     day, left = int(day_number(start)), abs(int(count))
-    if left > LAST_DAY:
-        fail(NUM)
+    fail_if(left > LAST_DAY)
     step = 1 if count >= 0 else -1
     while left:
         day += step
-        if not 0 <= day <= LAST_DAY:
-            fail(NUM)
+        fail_if(not 0 <= day <= LAST_DAY)
         left -= weekday_of(day) not in off and day not in free
     return float(day)
 
 
+def _on_weekdays(function: Callable[..., float]) -> Callable[..., float]:
+    """With Saturday and Sunday off."""
+
+    def apply(start: float, other: float, holidays: Operand = None) -> float:
+        return function(start, other, 1.0, holidays)
+
+    return apply
+
+
 def date_value(text: str) -> float:
-    found = moment_in_text(text.strip())
-    if found is None or (date_in_text(text.strip()) is None and found < 1):
+    moment = moment_in_text(text.strip())
+    if moment is None or (date_in_text(text.strip()) is None and moment < 1):
         fail(VALUE)
-    return float(math.floor(found))
+    return float(math.floor(moment))
 
 
 def time_value(text: str) -> float:
-    found = moment_in_text(text.strip())
-    if found is None:
-        found = time_in_text(text.strip())
-    return found % 1 if found is not None else fail(VALUE)
+    moment = moment_in_text(text.strip())
+    if moment is None:
+        moment = time_in_text(text.strip())
+    return moment % 1 if moment is not None else fail(VALUE)
 
 
 DATES: Family = {
     "DATE": spec("n n n", date, gives_date=True),
     "DATEDIF": spec("d d t", date_difference),
     "DATEVALUE": spec("t", date_value, gives_date=True),
-    "DAY": spec("d", day_of),
+    "DAY": spec("d", lambda s: _date_part(s, 2)),
     "DAYS": spec("d d", days),
     "DAYS360": spec("d d b?", days_360),
     "EDATE": spec("d n", months_later, gives_date=True),
-    "EOMONTH": spec("d n", month_end, gives_date=True),
+    "EOMONTH": spec("d n", partial(months_later, is_end=True), gives_date=True),
     "HOUR": spec("n", lambda s: _clock_part(s, 0)),
     "ISOWEEKNUM": spec("d", iso_week),
     "MINUTE": spec("n", lambda s: _clock_part(s, 1)),
-    "MONTH": spec("d", month_of),
-    "NETWORKDAYS": spec("d d r?", network_days),
+    "MONTH": spec("d", lambda s: _date_part(s, 1)),
+    "NETWORKDAYS": spec("d d r?", _on_weekdays(network_days_intl)),
     "NETWORKDAYS.INTL": spec("d d v? r?", network_days_intl),
     "SECOND": spec("n", lambda s: _clock_part(s, 2)),
     "TIME": spec("n n n", time),
     "TIMEVALUE": spec("t", time_value),
     "WEEKDAY": spec("d n?", weekday),
     "WEEKNUM": spec("d n?", week_number),
-    "WORKDAY": spec("d n r?", work_day, gives_date=True),
+    "WORKDAY": spec("d n r?", _on_weekdays(work_day_intl), gives_date=True),
     "WORKDAY.INTL": spec("d n v? r?", work_day_intl, gives_date=True),
-    "YEAR": spec("d", year_of),
+    "YEAR": spec("d", lambda s: _date_part(s, 0)),
     "YEARFRAC": spec("d d n?", year_fraction),
 }

@@ -18,6 +18,7 @@ from millstream.values.excel.values import (
     Scalar,
     checked,
     fail,
+    fail_if,
     finite,
     to_number,
 )
@@ -54,14 +55,12 @@ def present_value(
 def payment(
     rate: float, periods: float, present: float, future: float = 0.0, due: float = 0.0
 ) -> float:
-    if periods == 0:
-        fail(NUM)
+    fail_if(periods == 0)
     if rate == 0:
         return -(present + future) / periods
     growth = _growth(rate, periods)
     at_start = 1 + rate if due else 1.0
-    if growth == 1:
-        fail(NUM)
+    fail_if(growth == 1)
     return finite(-(present * growth + future) * rate / (at_start * (growth - 1)))
 
 
@@ -72,16 +71,14 @@ def periods(
         return -(present + future) / payment_ if payment_ else fail(NUM)
     at_start = payment_ * (1 + rate if due else 1.0)
     over, under = at_start - future * rate, present * rate + at_start
-    if under == 0 or over / under <= 0 or rate <= -1:
-        fail(NUM)
+    fail_if(under == 0 or over / under <= 0 or rate <= -1)
     return math.log(over / under) / math.log(1 + rate)
 
 
 def interest(
     rate: float, period: float, count: float, present: float, future: float = 0.0, due: float = 0.0
 ) -> float:
-    if not 1 <= period < count + 1:
-        fail(NUM)
+    fail_if(not 1 <= period < count + 1)
     each = payment(rate, count, present, future, due)
     if due and period == 1:
         return 0.0
@@ -105,8 +102,7 @@ def _cumulative(part: Callable[..., float]) -> Callable[..., float]:
     ) -> float:
         if rate <= 0 or count <= 0 or present <= 0 or first < 1 or last < first or last > count:
             fail(NUM)
-        if due not in (0, 1):
-            fail(NUM)
+        fail_if(due not in (0, 1))
         span = range(math.ceil(first), int(last) + 1)
         return sum(part(rate, float(n), count, present, 0.0, due) for n in span)
 
@@ -116,9 +112,9 @@ def _cumulative(part: Callable[..., float]) -> Callable[..., float]:
 def _root(function: Callable[[float], float], guess: float) -> float:
     """A zero by Newton's method with a secant slope, from a guess and then from others."""
     for start in (guess, 0.1, 0.01, 0.5, -0.1, -0.5, 1.0, 2.0, -0.9):
-        found = _newton(function, start)
-        if found is not None:
-            return found
+        zero = _newton(function, start)
+        if zero is not None:
+            return zero
     fail(NUM)
 
 
@@ -145,8 +141,7 @@ def rate(
     count: float, payment_: float, present: float, future: float = 0.0, due: float = 0.0,
     guess: float = 0.1,
 ) -> float:  # fmt: skip
-    if count <= 0:
-        fail(NUM)
+    fail_if(count <= 0)
 
     def balance(r: float) -> float:
         if abs(r) < 1e-12:
@@ -159,15 +154,13 @@ def rate(
 
 
 def net_present_value(rate_: float, *flows: Operand) -> float:
-    if rate_ == -1:
-        fail(DIV0)
+    fail_if(rate_ == -1, DIV0)
     return finite(sum(f / (1 + rate_) ** n for n, f in enumerate(numbers(*flows), 1)))
 
 
 def internal_rate(flows: Operand, guess: float = 0.1) -> float:
     values = numbers(flows)
-    if not any(v > 0 for v in values) or not any(v < 0 for v in values):
-        fail(NUM)
+    fail_if(not any(v > 0 for v in values) or not any(v < 0 for v in values))
 
     def balance(r: float) -> float:
         return float(sum(v / (1 + r) ** n for n, v in enumerate(values)))
@@ -178,34 +171,30 @@ def internal_rate(flows: Operand, guess: float = 0.1) -> float:
 def _dated(flows: Operand, dates: Operand) -> list[tuple[float, float]]:
     values = [to_number(checked(v)) for v in scalars(flows)]
     days = [math.floor(to_number(checked(v))) for v in scalars(dates)]
-    if len(values) != len(days):
-        fail(NUM)
+    fail_if(len(values) != len(days))
     return [(v, (d - days[0]) / 365) for v, d in zip(values, days, strict=True)]
 
 
 def dated_value(rate_: float, flows: Operand, dates: Operand) -> float:
-    if rate_ <= -1:
-        fail(NUM)
+    fail_if(rate_ <= -1)
     return finite(sum(v / (1 + rate_) ** years for v, years in _dated(flows, dates)))
 
 
 def dated_rate(flows: Operand, dates: Operand, guess: float = 0.1) -> float:
-    found = _dated(flows, dates)
-    if not any(v > 0 for v, _ in found) or not any(v < 0 for v, _ in found):
-        fail(NUM)
-    return _root(lambda r: sum(v / (1 + r) ** years for v, years in found), guess)
+    payments = _dated(flows, dates)
+    fail_if(not any(v > 0 for v, _ in payments) or not any(v < 0 for v, _ in payments))
+    return _root(lambda r: sum(v / (1 + r) ** years for v, years in payments), guess)
 
 
 def modified_rate(flows: Operand, finance: float, reinvest: float) -> float:
     values = numbers(flows)
-    if not any(v < 0 for v in values):
-        fail(DIV0)
+    fail_if(not any(v < 0 for v in values), DIV0)
     count = len(values) - 1
-    if count == 0:
-        fail(DIV0)
+    fail_if(count == 0, DIV0)
     gained = sum(v * (1 + reinvest) ** (count - n) for n, v in enumerate(values) if v > 0)
     paid = sum(v / (1 + finance) ** n for n, v in enumerate(values) if v < 0)
-    return float((gained / -paid) ** (1 / count) - 1)
+    share = gained / -paid
+    return float(share ** (1 / count) - 1) if share >= 0 else fail(NUM)
 
 
 # --- depreciation -----------------------------------------------------------------------
@@ -216,30 +205,30 @@ def straight_line(cost: float, salvage: float, life: float) -> float:
 
 
 def sum_of_years(cost: float, salvage: float, life: float, period: float) -> float:
-    if life <= 0 or not 1 <= period <= life:
-        fail(NUM)
+    fail_if(life <= 0 or not 1 <= period <= life)
     return (cost - salvage) * (life - period + 1) * 2 / (life * (life + 1))
 
 
 def double_declining(
     cost: float, salvage: float, life: float, period: float, factor: float = 2.0
 ) -> float:
-    if cost < 0 or salvage < 0 or life <= 0 or not 1 <= period <= life or factor <= 0:
-        fail(NUM)
+    fail_if(cost < 0 or salvage < 0 or life <= 0 or not 1 <= period <= life or factor <= 0)
     share = min(1.0, factor / life)
     before = cost * (1 - share) ** (period - 1)
     after = cost * (1 - share) ** period
     return max(0.0, before - max(after, salvage)) if before > salvage else 0.0
 
 
+#: A depreciation over more periods is not computed.
+_MOST_PERIODS = 1_000_000
+
+
 def fixed_declining(
     cost: float, salvage: float, life: float, period: float, months: float = 12.0
 ) -> float:
-    if cost < 0 or salvage < 0 or life <= 0 or period < 1 or not 1 <= months <= 12:
-        fail(NUM)
+    fail_if(cost < 0 or salvage < 0 or life <= 0 or period < 1 or not 1 <= months <= 12)
     last = life if months == 12 else life + 1
-    if period > last:
-        fail(NUM)
+    fail_if(period > min(last, _MOST_PERIODS))
     if cost == 0:
         return 0.0
     share = rounded(1 - (salvage / cost) ** (1 / life), 3)
@@ -253,18 +242,12 @@ def fixed_declining(
     return value
 
 
-#: A depreciation over more periods is not computed.
-_MOST_PERIODS = 1_000_000
-
-
 def variable_declining(
     cost: float, salvage: float, life: float, start: float, end: float, factor: float = 2.0,
     no_switch: Scalar = False,  # noqa: FBT002
 ) -> float:  # fmt: skip
-    if cost < 0 or salvage < 0 or life <= 0 or start < 0 or end < start or end > life:
-        fail(NUM)
-    if end > _MOST_PERIODS:
-        fail(NUM)
+    fail_if(cost < 0 or salvage < 0 or life <= 0 or start < 0 or end < start or end > life)
+    fail_if(end > _MOST_PERIODS)
     total, book, since = 0.0, cost, 0.0
     # A start within a period makes the first one short: all others begin where it would.
     until = start % 1 or 1.0
@@ -290,20 +273,17 @@ def effective(nominal: float, count: float) -> float:
 
 def nominal_rate(effective_: float, count: float) -> float:
     n = int(count)
-    if effective_ <= 0 or n < 1:
-        fail(NUM)
+    fail_if(effective_ <= 0 or n < 1)
     return float(n * ((1 + effective_) ** (1 / n) - 1))
 
 
 def equivalent_rate(count: float, present: float, future: float) -> float:
-    if count <= 0 or present <= 0 or future < 0:
-        fail(NUM)
+    fail_if(count <= 0 or present <= 0 or future < 0)
     return float((future / present) ** (1 / count) - 1)
 
 
 def duration(rate_: float, present: float, future: float) -> float:
-    if rate_ <= 0 or present <= 0 or future <= 0:
-        fail(NUM)
+    fail_if(rate_ <= 0 or present <= 0 or future <= 0)
     return (math.log(future) - math.log(present)) / math.log(1 + rate_)
 
 
@@ -319,8 +299,7 @@ def schedule(principal_: float, rates: Operand) -> float:
 
 def _digits(fraction: float) -> int:
     n = int(fraction)
-    if n < 0:
-        fail(NUM)
+    fail_if(n < 0)
     return n or fail(DIV0)
 
 

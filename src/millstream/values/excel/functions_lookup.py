@@ -11,13 +11,13 @@ from millstream.values.excel.registry import Family, spec
 from millstream.values.excel.syntax import MAX_COLUMN, MAX_ROW, column_name
 from millstream.values.excel.values import (
     NA,
-    NUM,
     REF,
     VALUE,
     ErrorValue,
     Raised,
     Scalar,
     fail,
+    fail_if,
     finite,
     folded,
     order_of,
@@ -31,16 +31,14 @@ from millstream.wildcards import excel_pattern
 
 
 def _line(values: Table) -> list[Scalar]:
-    if values.height > 1 and values.width > 1:
-        fail(NA)
+    fail_if(values.height > 1 and values.width > 1, NA)
     index = values.cells.index(values) if isinstance(values, Area) else None
     return list(values.to_array().values()) if index is None else index.line
 
 
 def exact_place(wanted: Scalar, values: Table, *, wildcards: bool) -> int | None:
     """The first place of a value in a row or column; None if it is not there."""
-    if values.height > 1 and values.width > 1:
-        fail(NA)
+    fail_if(values.height > 1 and values.width > 1, NA)
     is_pattern = type(wanted) is str and wildcards and has_wildcards(wanted)
     pattern = excel_pattern(wanted) if is_pattern else None
     lowered = folded(wanted) if type(wanted) is str else None
@@ -149,21 +147,19 @@ def _looked_up(
 ) -> Scalar:
     values = table(operand)
     place = _number_of_line(index) - 1
-    if place < 0:
-        fail(VALUE)
-    if place >= (values.height if by_row else values.width):
-        fail(REF)
+    fail_if(place < 0, VALUE)
+    fail_if(place >= (values.height if by_row else values.width), REF)
     if by_row:
         keys: Table = values.part(0, 0, 1, values.width)
     else:
         keys = values.part(0, 0, values.height, 1)
     if is_near:
-        found: int | None = approximate_place(wanted, keys)
+        position: int | None = approximate_place(wanted, keys)
     else:
-        found = exact_place(wanted, keys, wildcards=True)
-    if found is None:
+        position = exact_place(wanted, keys, wildcards=True)
+    if position is None:
         fail(NA)
-    return values.at(place, found) if by_row else values.at(found, place)
+    return values.at(place, position) if by_row else values.at(position, place)
 
 
 def _flag(value: Operand) -> bool:
@@ -261,8 +257,7 @@ def index(operand: Operand, row: float = 0.0, *more: float) -> Operand:
     """A cell, or with a zero a whole row or column, as a reference if given one."""
     if isinstance(operand, Union):
         which = int(more[1]) if len(more) > 1 else 1
-        if not 1 <= which <= len(operand.areas):
-            fail(REF)
+        fail_if(not 1 <= which <= len(operand.areas), REF)
         values: Table = operand.areas[which - 1]
     else:
         values = table(operand)
@@ -270,16 +265,13 @@ def index(operand: Operand, row: float = 0.0, *more: float) -> Operand:
     j = int(more[0]) if more else 0
     if not more and values.height == 1 and values.width > 1:
         i, j = 0, i
-    if i < 0 or j < 0:
-        fail(VALUE)
-    if i > values.height or j > values.width:
-        fail(REF)
+    fail_if(i < 0 or j < 0, VALUE)
+    fail_if(i > values.height or j > values.width, REF)
     if i and not more and isinstance(values, Area) and values.width > 1 and values.height > 1:
         fail(REF)
     top, height = (0, values.height) if i == 0 else (i - 1, 1)
     left, width = (0, values.width) if j == 0 else (j - 1, 1)
-    if height == 0:
-        fail(REF)
+    fail_if(height == 0, REF)
     return _line_of(values.part(top, left, height, width))
 
 
@@ -291,8 +283,7 @@ def address(
     sheet: Scalar = None,
 ) -> str:
     r, c, kind = int(row), int(column), int(form)
-    if not 1 <= r <= MAX_ROW or not 1 <= c <= MAX_COLUMN or not 1 <= kind <= 8:
-        fail(VALUE)
+    fail_if(not 1 <= r <= MAX_ROW or not 1 <= c <= MAX_COLUMN or not 1 <= kind <= 8, VALUE)
     kind -= 4 if kind > 4 else 0  # 5 to 8 mean the same again
     if is_a1:
         text = f"{'$' if kind in (1, 3) else ''}{column_name(c)}{'$' if kind in (1, 2) else ''}{r}"
@@ -325,8 +316,7 @@ def _no_number(value: Scalar) -> float:
 
 def multiply(first: Operand, second: Operand) -> Array:
     a, b = matrix(first), matrix(second)
-    if len(a[0]) != len(b):
-        fail(VALUE)
+    fail_if(len(a[0]) != len(b), VALUE)
     columns = list(zip(*b, strict=True))
     return Array(
         tuple(
@@ -369,16 +359,14 @@ def inverse(operand: Operand) -> Array:
     rows = _square(operand)
     size = len(rows)
     wide = [r + [float(i == j) for j in range(size)] for i, r in enumerate(rows)]
-    found, reduced = _reduced(wide)
-    if abs(found) < 1e-300:
-        fail(NUM)
+    determinant, reduced = _reduced(wide)
+    fail_if(abs(determinant) < 1e-300)
     return Array(tuple(tuple(finite(v) for v in r[size:]) for r in reduced))
 
 
 def identity(size: float) -> Array:
     n = int(size)
-    if not 1 <= n <= 1000:
-        fail(VALUE)
+    fail_if(not 1 <= n <= 1000, VALUE)
     return Array(tuple(tuple(float(i == j) for j in range(n)) for i in range(n)))
 
 

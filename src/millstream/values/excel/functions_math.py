@@ -23,6 +23,7 @@ from millstream.values.excel.values import (
     Raised,
     Scalar,
     fail,
+    fail_if,
     finite,
     to_number,
 )
@@ -68,8 +69,7 @@ def _places(digits: float) -> float:
 def mround(x: float, multiple: float) -> float:
     if multiple == 0 or x == 0:
         return 0.0
-    if (x < 0) != (multiple < 0):
-        fail(NUM)
+    fail_if((x < 0) != (multiple < 0))
     return rounded(x / multiple, 0) * multiple
 
 
@@ -83,18 +83,15 @@ def _steps(x: float, step: float) -> float:
 def ceiling(x: float, step: float) -> float:
     if x == 0 or step == 0:
         return 0.0
-    if x > 0 > step:
-        fail(NUM)
+    fail_if(x > 0 > step)
     return math.ceil(_steps(x, step)) * step + 0.0
 
 
 def floor(x: float, step: float) -> float:
     if x == 0:
         return 0.0
-    if step == 0:
-        fail(DIV0)
-    if x > 0 > step:
-        fail(NUM)
+    fail_if(step == 0, DIV0)
+    fail_if(x > 0 > step)
     return math.floor(_steps(x, step)) * step + 0.0
 
 
@@ -130,16 +127,13 @@ def odd(x: float) -> float:
 
 def mod(x: float, divisor: float) -> float:
     """The remainder has the sign of the divisor."""
-    if divisor == 0:
-        fail(DIV0)
-    if abs(x / divisor) > 1.125e15:
-        fail(NUM)
+    fail_if(divisor == 0, DIV0)
+    fail_if(abs(x / divisor) > 1.125e15)
     return modulo(x, divisor)
 
 
 def quotient(x: float, divisor: float) -> float:
-    if divisor == 0:
-        fail(DIV0)
+    fail_if(divisor == 0, DIV0)
     return float(whole(x / divisor))
 
 
@@ -152,8 +146,7 @@ def total(*operands: Operand) -> float:
 
 def percent_of(part: Operand, whole: Operand) -> float:
     divisor = total(whole)
-    if divisor == 0:
-        fail(DIV0)
+    fail_if(divisor == 0, DIV0)
     return total(part) / divisor
 
 
@@ -175,10 +168,10 @@ def sum_of(values: list[float], *, is_exact: bool) -> float:
 
 def product(*operands: Operand) -> float:
     """From left to right, as Excel multiplies; over a window exactly, rounded once."""
-    found = [n for o in operands if o is not None for n in numbers(o)]
-    if not found:
+    factors = [n for o in operands if o is not None for n in numbers(o)]
+    if not factors:
         return 0.0
-    return finite(exact_product(found) if has_window(*operands) else math.prod(found))
+    return finite(exact_product(factors) if has_window(*operands) else math.prod(factors))
 
 
 def exact_product(values: list[float]) -> float:
@@ -213,10 +206,9 @@ def series(x: float, start: float, step: float, coefficients: Operand) -> float:
 
 
 def _naturals(operands: tuple[Operand, ...]) -> list[int]:
-    found = [whole(n) for n in numbers(*operands)]
-    if any(n < 0 for n in found):
-        fail(NUM)
-    return found
+    naturals = [whole(n) for n in numbers(*operands)]
+    fail_if(any(n < 0 for n in naturals))
+    return naturals
 
 
 def gcd(*operands: Operand) -> float:
@@ -224,20 +216,18 @@ def gcd(*operands: Operand) -> float:
 
 
 def lcm(*operands: Operand) -> float:
-    found = _naturals(operands)
-    return finite(float(math.lcm(*found))) if found else 0.0
+    naturals = _naturals(operands)
+    return finite(float(math.lcm(*naturals))) if naturals else 0.0
 
 
 def factorial(x: float) -> float:
-    if x < 0 or x >= 171:
-        fail(NUM)
+    fail_if(x < 0 or x >= 171)
     return float(math.factorial(whole(x)))
 
 
 def double_factorial(x: float) -> float:
     n = whole(x)
-    if n < -1 or n > 300:
-        fail(NUM)
+    fail_if(n < -1 or n > 300)
     return finite(float(math.prod(range(n, 0, -2))))
 
 
@@ -247,8 +237,7 @@ _MOST_CHOSEN = 1024
 
 def combinations(n: float, k: float) -> float:
     n, k = whole(n), whole(k)
-    if n < 0 or k < 0 or k > n:
-        fail(NUM)
+    fail_if(n < 0 or k < 0 or k > n)
     return _chosen(n, k)
 
 
@@ -259,21 +248,18 @@ def _chosen(n: int, k: int) -> float:
 
 def combinations_repeated(n: float, k: float) -> float:
     n, k = whole(n), whole(k)
-    if n < 0 or k < 0 or (n == 0 and k > 0):
-        fail(NUM)
+    fail_if(n < 0 or k < 0 or (n == 0 and k > 0))
     return _chosen(n + k - 1, k) if n + k else 1.0
 
 
 def permutations(n: float, k: float) -> float:
     n, k = whole(n), whole(k)
-    if n < 0 or k < 0 or k > n:
-        fail(NUM)
+    fail_if(n < 0 or k < 0 or k > n)
     return _as_float(math.perm(n, k)) if k <= _MOST_CHOSEN else fail(NUM)
 
 
 def permutations_repeated(n: float, k: float) -> float:
-    if n < 0 or k < 0:
-        fail(NUM)
+    fail_if(n < 0 or k < 0)
     return power(float(whole(n)), float(whole(k))) if k else 1.0
 
 
@@ -285,12 +271,11 @@ def _as_float(n: int) -> float:
 
 
 def multinomial(*operands: Operand) -> float:
-    found = _naturals(operands)
+    naturals = _naturals(operands)
     result, chosen = 1, 0
-    for n in found:
+    for n in naturals:
         chosen += n
-        if min(n, chosen - n) > _MOST_CHOSEN:
-            fail(NUM)
+        fail_if(min(n, chosen - n) > _MOST_CHOSEN)
         result *= math.comb(chosen, n)
     return _as_float(result)
 
@@ -299,10 +284,8 @@ def multinomial(*operands: Operand) -> float:
 
 
 def logarithm(x: float, base: float = 10.0) -> float:
-    if x <= 0 or base <= 0:
-        fail(NUM)
-    if base == 1:
-        fail(DIV0)
+    fail_if(x <= 0 or base <= 0)
+    fail_if(base == 1, DIV0)
     if base == 10:
         return math.log10(x)
     return math.log2(x) if base == 2 else math.log(x) / math.log(base)
@@ -313,8 +296,7 @@ def exponential(x: float) -> float:
 
 
 def atan2(x: float, y: float) -> float:
-    if x == 0 and y == 0:
-        fail(DIV0)
+    fail_if(x == 0 and y == 0, DIV0)
     return math.atan2(y, x)
 
 
@@ -327,8 +309,7 @@ def _reciprocal(function: Callable[[float], float]) -> Callable[[float], float]:
 
 
 def acoth(x: float) -> float:
-    if abs(x) <= 1:
-        fail(NUM)
+    fail_if(abs(x) <= 1)
     return math.atanh(1 / x)
 
 
@@ -343,11 +324,9 @@ _ROMAN = ((1000, "M"), (500, "D"), (100, "C"), (50, "L"), (10, "X"), (5, "V"), (
 
 def roman(x: float, form: Scalar = 0.0) -> str:
     n = whole(x)
-    if not 0 <= n < 4000:
-        fail(VALUE)
+    fail_if(not 0 <= n < 4000, VALUE)
     steps = (0 if form else 4) if type(form) is bool else whole(to_number(form))
-    if not 0 <= steps <= 4:
-        fail(VALUE)
+    fail_if(not 0 <= steps <= 4, VALUE)
     text = ""
     for place in range(0, len(_ROMAN), 2):
         unit, letter = _ROMAN[place]
@@ -372,9 +351,9 @@ def arabic(text: str) -> float:
     letters = text.strip().upper()
     sign = -1 if letters.startswith("-") else 1
     values = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
-    found = [values[c] if c in values else fail(VALUE) for c in letters.removeprefix("-")]
-    following = [*found[1:], 0][: len(found)]
-    result = sum(-a if a < b else a for a, b in zip(found, following, strict=True))
+    digits = [values[c] if c in values else fail(VALUE) for c in letters.removeprefix("-")]
+    following = [*digits[1:], 0][: len(digits)]
+    result = sum(-a if a < b else a for a, b in zip(digits, following, strict=True))
     return float(sign * result)
 
 
@@ -390,14 +369,12 @@ def digits_of(n: int, radix: int) -> str:
 
 
 def base(x: float, radix: float, length: float = 0.0) -> str:
-    if x < 0 or x >= 2**53 or not 2 <= whole(radix) <= 36 or length < 0:
-        fail(NUM)
+    fail_if(x < 0 or x >= 2**53 or not 2 <= whole(radix) <= 36 or length < 0)
     return digits_of(whole(x), whole(radix)).rjust(whole(length), "0")
 
 
 def decimal(text: str, radix: float) -> float:
-    if not 2 <= whole(radix) <= 36:
-        fail(NUM)
+    fail_if(not 2 <= whole(radix) <= 36)
     try:
         return float(int(text.strip() or "0", whole(radix)))
     except ValueError:
@@ -409,8 +386,7 @@ def from_radix(radix: int) -> Callable[[Scalar], float]:
 
     def convert(value: Scalar) -> float:
         text = _digits_given(value)
-        if len(text) > 10 or not (text or "0").isalnum():
-            fail(NUM)
+        fail_if(len(text) > 10 or not (text or "0").isalnum())
         try:
             n = int(text or "0", radix)
         except ValueError:
@@ -425,8 +401,7 @@ def _digits_given(value: Scalar) -> str:
     if type(value) is bool:
         fail(VALUE)
     if type(value) is float:
-        if value != whole(value) or value < 0:
-            fail(NUM)
+        fail_if(value != whole(value) or value < 0)
         return str(whole(value))
     return "" if value is None else str(value).strip()
 
@@ -438,15 +413,13 @@ def to_radix(radix: int) -> Callable[..., str]:
         if places is not None and not 1 <= whole(places) <= 10:
             fail(NUM)  # whatever the number is
         n = whole(to_number(value))
-        if not -half <= n < half:
-            fail(NUM)
+        fail_if(not -half <= n < half)
         if n < 0:
             return digits_of(n + 2 * half, radix).rjust(10, "0")
         text = digits_of(n, radix)
         if places is None:
             return text
-        if whole(places) < len(text):
-            fail(NUM)
+        fail_if(whole(places) < len(text))
         return text.rjust(whole(places), "0")
 
     return convert
@@ -463,26 +436,20 @@ def _between(source: int, target: int) -> Callable[..., str]:
 
 def _bits(function: Callable[[int, int], int]) -> Callable[[float, float], float]:
     def apply(a: float, b: float) -> float:
-        if min(a, b) < 0 or max(a, b) >= 2**48 or a != whole(a) or b != whole(b):
-            fail(NUM)
+        fail_if(min(a, b) < 0 or max(a, b) >= 2**48 or a != whole(a) or b != whole(b))
         return float(function(whole(a), whole(b)))
 
     return apply
 
 
 def _shift(a: float, by: float) -> float:
-    if a < 0 or a >= 2**48 or abs(by) > 53:
-        fail(NUM)
+    fail_if(a < 0 or a >= 2**48 or abs(by) > 53)
     n = whole(a) << whole(by) if by >= 0 else whole(a) >> -whole(by)
     return float(n) if n < 2**48 else fail(NUM)
 
 
 def delta(a: float, b: float = 0.0) -> float:
     return 1.0 if a == b else 0.0
-
-
-def gestep(a: float, step: float = 0.0) -> float:
-    return 1.0 if a >= step else 0.0
 
 
 def error_function(low: float, high: float | None = None) -> float:
@@ -554,7 +521,7 @@ MATH: Family = {
     "FLOOR.MATH": spec("n n? n?", floor_math),
     "FLOOR.PRECISE": spec("n n?", floor_math),
     "GCD": spec("r+", gcd),
-    "GESTEP": spec("n n?", gestep),
+    "GESTEP": spec("n n?", lambda a, step=0.0: 1.0 if a >= step else 0.0),
     "HEX2BIN": spec("v n?", _between(16, 2)),
     "HEX2DEC": spec("v", from_radix(16)),
     "HEX2OCT": spec("v n?", _between(16, 8)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,13 +12,16 @@ import numpy as np
 from millstream.values.excel.arrays import Array, Operand
 from millstream.values.excel.functions_lookup import matrix
 from millstream.values.excel.registry import Family, spec
-from millstream.values.excel.values import NA, NUM, REF, Scalar, fail
+from millstream.values.excel.values import NA, NUM, REF, Scalar, fail, fail_if
 
 Matrix = np.ndarray[Any, np.dtype[Any]]
 
 
-def _ys(operand: Operand) -> Matrix:
-    return np.array(matrix(operand), np.float64)
+def _ys(operand: Operand, *, of_powers: bool) -> Matrix:
+    """The values, or of powers the logarithms, in which these are lines."""
+    ys = np.array(matrix(operand), np.float64)
+    fail_if(of_powers and (ys <= 0).any())
+    return np.log(ys) if of_powers else ys
 
 
 def _xs(operand: Operand, ys: Matrix) -> Matrix:
@@ -60,8 +64,7 @@ def _fitted(ys: Matrix, xs: Matrix, *, has_constant: bool) -> _Fit:
     a sum of others has the coefficient 0.
     """
     flat, columns = ys.reshape(-1).astype(np.longdouble), xs.astype(np.longdouble)
-    if len(flat) < columns.shape[1]:
-        fail(NUM)
+    fail_if(len(flat) < columns.shape[1])
     means = columns.mean(axis=0) * has_constant
     middle = flat.mean() * has_constant
     wanted = flat - middle
@@ -69,12 +72,12 @@ def _fitted(ys: Matrix, xs: Matrix, *, has_constant: bool) -> _Fit:
     parts = basis.T @ wanted
     inverse = _inverse(triangle)
     rest = wanted - basis @ parts
-    found, errors = np.zeros((2, columns.shape[1]), np.longdouble)
-    found[kept] = inverse @ parts
+    slopes, errors = np.zeros((2, columns.shape[1]), np.longdouble)
+    slopes[kept] = inverse @ parts
     errors[kept] = np.sqrt((inverse**2).sum(axis=1))
     leverage = means[kept] @ inverse
     return _Fit(
-        tuple(map(float, found)), float(middle - means @ found), tuple(map(float, errors)),
+        tuple(map(float, slopes)), float(middle - means @ slopes), tuple(map(float, errors)),
         float(np.sqrt(1 / np.longdouble(len(flat)) + leverage @ leverage)),
         float(rest @ rest), float(wanted @ wanted), len(kept),
         len(flat) - len(kept) - has_constant,
@@ -106,12 +109,12 @@ def _orthogonal(columns: Matrix) -> tuple[list[int], Matrix, Matrix]:
 def _inverse(triangle: Matrix) -> Matrix:
     """That of an upper triangle; numpy's own knows no long floats."""
     size = len(triangle)
-    found = np.zeros((size, size), np.longdouble)
+    inverse = np.zeros((size, size), np.longdouble)
     for row in range(size - 1, -1, -1):
-        rest = -triangle[row, row + 1 :] @ found[row + 1 :]
+        rest = -triangle[row, row + 1 :] @ inverse[row + 1 :]
         rest[row] += 1
-        found[row] = rest / triangle[row, row]
-    return found
+        inverse[row] = rest / triangle[row, row]
+    return inverse
 
 
 def linest(
@@ -119,9 +122,16 @@ def linest(
     known_xs: Operand = None,
     constant: Scalar = True,  # noqa: FBT002
     statistics: Scalar = False,  # noqa: FBT002
+    *,
+    of_powers: bool = False,
 ) -> Array:
-    ys = _ys(known_ys)
-    return _table(ys, _xs(known_xs, ys), constant, statistics)
+    ys = _ys(known_ys, of_powers=of_powers)
+    first, *rest = _table(ys, _xs(known_xs, ys), constant, statistics).rows
+    return Array((_powers(first) if of_powers else first, *rest))
+
+
+def _powers(row: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
+    return tuple(math.exp(v) if type(v) is float else v for v in row)
 
 
 def _table(ys: Matrix, xs: Matrix, constant: Scalar, statistics: Scalar) -> Array:
@@ -144,53 +154,24 @@ def _table(ys: Matrix, xs: Matrix, constant: Scalar, statistics: Scalar) -> Arra
     ))  # fmt: skip
 
 
-def logest(
-    known_ys: Operand,
-    known_xs: Operand = None,
-    constant: Scalar = True,  # noqa: FBT002
-    statistics: Scalar = False,  # noqa: FBT002
-) -> Array:
-    ys = _ys(known_ys)
-    if (ys <= 0).any():
-        fail(NUM)
-    rows = _table(np.log(ys), _xs(known_xs, ys), constant, statistics).rows
-    powers = tuple(math.exp(v) if type(v) is float else v for v in rows[0])
-    return Array((powers, *rows[1:]))
-
-
 def trend(
     known_ys: Operand,
     known_xs: Operand = None,
     new_xs: Operand = None,
     constant: Scalar = True,  # noqa: FBT002
+    *,
+    of_powers: bool = False,
 ) -> Array:
-    ys = _ys(known_ys)
-    return _predicted(ys, known_xs, new_xs, constant)
-
-
-def growth(
-    known_ys: Operand,
-    known_xs: Operand = None,
-    new_xs: Operand = None,
-    constant: Scalar = True,  # noqa: FBT002
-) -> Array:
-    ys = _ys(known_ys)
-    if (ys <= 0).any():
-        fail(NUM)
-    logarithms = _predicted(np.log(ys), known_xs, new_xs, constant)
-    return Array(
-        tuple(tuple(math.exp(v) if type(v) is float else v for v in r) for r in logarithms.rows)
-    )
-
-
-def _predicted(ys: Matrix, known_xs: Operand, new_xs: Operand, constant: Scalar) -> Array:
+    ys = _ys(known_ys, of_powers=of_powers)
     xs = _xs(known_xs, ys)
     fit = _fitted(ys, xs, has_constant=constant is not False)
     new, shape = xs, ys.shape
     if new_xs is not None:
         new, shape = _new_xs(np.array(matrix(new_xs), np.float64), xs, is_row=ys.shape[0] == 1)
-    values = (new @ np.array(fit.coefficients) + fit.constant).reshape(shape)
-    return Array(tuple(tuple(map(float, row)) for row in values))
+    with np.errstate(over="ignore", invalid="ignore"):  # what is no number is told as such
+        values = (new @ np.array(fit.coefficients) + fit.constant).reshape(shape)
+    rows = (tuple(map(float, row)) for row in values)
+    return Array(tuple(_powers(row) if of_powers else row for row in rows))
 
 
 def _new_xs(given: Matrix, xs: Matrix, *, is_row: bool) -> tuple[Matrix, tuple[int, ...]]:
@@ -198,14 +179,13 @@ def _new_xs(given: Matrix, xs: Matrix, *, is_row: bool) -> tuple[Matrix, tuple[i
     if xs.shape[1] == 1:
         return given.reshape(-1, 1), given.shape
     new = given.T if is_row else given
-    if new.shape[1] != xs.shape[1]:
-        fail(REF)
+    fail_if(new.shape[1] != xs.shape[1], REF)
     return new, (1, len(new)) if is_row else (len(new), 1)
 
 
 REGRESSION: Family = {
-    "GROWTH": spec("a r? r? b?", growth),
+    "GROWTH": spec("a r? r? b?", partial(trend, of_powers=True)),
     "LINEST": spec("a r? b? b?", linest),
-    "LOGEST": spec("a r? b? b?", logest),
+    "LOGEST": spec("a r? b? b?", partial(linest, of_powers=True)),
     "TREND": spec("a r? r? b?", trend),
 }

@@ -11,13 +11,12 @@ from millstream.values.excel.functions_statistics import mean, pairs, variance
 from millstream.values.excel.gather import numbers
 from millstream.values.excel.incomplete import beta_tails
 from millstream.values.excel.registry import Family, spec
-from millstream.values.excel.values import DIV0, NA, NUM, fail
+from millstream.values.excel.values import DIV0, NA, fail, fail_if
 
 
 def t_test(first: Operand, second: Operand, tails: float, kind: float) -> float:
     """Kinds: 1 pairs, 2 equal variances, 3 unequal ones."""
-    if int(tails) not in (1, 2) or int(kind) not in (1, 2, 3):
-        fail(NUM)
+    fail_if(int(tails) not in (1, 2) or int(kind) not in (1, 2, 3))
     if int(kind) == 1:
         t, degrees = _paired(first, second)
     else:
@@ -30,23 +29,20 @@ def t_test(first: Operand, second: Operand, tails: float, kind: float) -> float:
 def _paired(first: Operand, second: Operand) -> tuple[float, float]:
     xs, ys = pairs(first, second)
     gaps = [x - y for x, y in zip(xs, ys, strict=True)]
-    if len(gaps) < 2:
-        fail(DIV0)
+    fail_if(len(gaps) < 2, DIV0)
     spread = math.sqrt(variance(gaps, is_sample=True) / len(gaps))
     return (mean(gaps) / spread if spread else fail(DIV0)), len(gaps) - 1
 
 
 def _two_samples(xs: list[float], ys: list[float], *, is_equal: bool) -> tuple[float, float]:
     m, n = len(xs), len(ys)
-    if m < 2 or n < 2:
-        fail(DIV0)
+    fail_if(m < 2 or n < 2, DIV0)
     a, b = variance(xs, is_sample=True) / m, variance(ys, is_sample=True) / n
     degrees: float = m + n - 2
     if is_equal:
         common = (a * m * (m - 1) + b * n * (n - 1)) / degrees
         a, b = common / m, common / n
-    if a + b == 0:
-        fail(DIV0)
+    fail_if(a + b == 0, DIV0)
     if not is_equal:
         degrees = (a + b) ** 2 / (a * a / (m - 1) + b * b / (n - 1))
     return (mean(xs) - mean(ys)) / math.sqrt(a + b), degrees
@@ -55,25 +51,21 @@ def _two_samples(xs: list[float], ys: list[float], *, is_equal: bool) -> tuple[f
 def f_test(first: Operand, second: Operand) -> float:
     """Twice the smaller of the two tails."""
     xs, ys = numbers(first), numbers(second)
-    if len(xs) < 2 or len(ys) < 2:
-        fail(DIV0)
+    fail_if(len(xs) < 2 or len(ys) < 2, DIV0)
     one, two = variance(xs, is_sample=True), variance(ys, is_sample=True)
-    if one == 0 or two == 0:
-        fail(DIV0)
+    fail_if(one == 0 or two == 0, DIV0)
     m, n = len(xs) - 1, len(ys) - 1
     away = n + m * one / two
     return 2 * min(beta_tails(n / 2, m / 2, n / away, m * one / two / away))
 
 
 def chi_test(actual: Operand, expected: Operand) -> float:
-    found, wanted = table(actual), table(expected)
-    rows, columns = found.height, found.width
-    if rows * columns == 1:
-        fail(NA)
+    observed, wanted = table(actual), table(expected)
+    rows, columns = observed.height, observed.width
+    fail_if(rows * columns == 1, NA)
     total = 0.0
-    for seen, likely in zip(*pairs(found, wanted), strict=True):
-        if likely == 0:
-            fail(DIV0)
+    for seen, likely in zip(*pairs(observed, wanted), strict=True):
+        fail_if(likely == 0, DIV0)
         total += (seen - likely) ** 2 / likely
     degrees = (rows - 1) * (columns - 1) or max(rows, columns) - 1
     return chi_right(total, float(degrees))
@@ -82,8 +74,7 @@ def chi_test(actual: Operand, expected: Operand) -> float:
 def probability(values: Operand, shares: Operand, low: float, high: float | None = None) -> float:
     """The sum of the shares of values between two limits, or of one value."""
     xs, parts = pairs(values, shares)
-    if any(not 0 <= p <= 1 for p in parts) or abs(math.fsum(parts) - 1) > 1e-9:
-        fail(NUM)
+    fail_if(any(not 0 <= p <= 1 for p in parts) or abs(math.fsum(parts) - 1) > 1e-9)
     top = low if high is None else high
     return math.fsum(p for x, p in zip(xs, parts, strict=True) if low <= x <= top)
 

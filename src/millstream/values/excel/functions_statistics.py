@@ -32,6 +32,7 @@ from millstream.values.excel.values import (
     Scalar,
     checked,
     fail,
+    fail_if,
     finite,
 )
 
@@ -47,13 +48,13 @@ def _sum(values: list[float]) -> float:
 
 
 def count(*operands: Operand) -> float:
-    found = 0
+    total = 0
     for operand in operands:
         if isinstance(operand, Tables):
-            found += sum(1 for v in operand.given() if type(v) is float)
+            total += sum(1 for v in operand.given() if type(v) is float)
         else:
-            found += _counts(operand)
-    return float(found)
+            total += _counts(operand)
+    return float(total)
 
 
 def _counts(value: Scalar) -> bool:
@@ -83,29 +84,25 @@ def mean(values: list[float]) -> float:
 
 def average(*operands: Operand) -> float:
     values = numbers(*operands)
-    if not values:
-        fail(DIV0)
+    fail_if(not values, DIV0)
     return finite(sum_of(values, is_exact=has_window(*operands)) / len(values))
 
 
 def geometric_mean(*operands: Operand) -> float:
     values = numbers(*operands)
-    if not values or min(values) <= 0:
-        fail(NUM)
+    fail_if(not values or min(values) <= 0)
     return math.exp(mean([math.log(v) for v in values]))
 
 
 def harmonic_mean(*operands: Operand) -> float:
     values = numbers(*operands)
-    if not values or min(values) <= 0:
-        fail(NUM)
+    fail_if(not values or min(values) <= 0)
     return len(values) / _sum([1 / v for v in values])
 
 
 def trimmed_mean(operand: Operand, share: float) -> float:
     values = sorted(numbers(operand))
-    if not 0 <= share < 1 or not values:
-        fail(NUM)
+    fail_if(not 0 <= share < 1 or not values)
     cut = int(rounded_down(len(values) * share / 2, 0))
     return mean(values[cut : len(values) - cut])
 
@@ -126,10 +123,8 @@ def variance(values: list[float], *, is_sample: bool) -> float:
 def variance_of_window(values: list[float], *, is_sample: bool) -> float:
     """From exact sums, rounded once, so that what has left a window leaves no trace in it."""
     count = len(values)
-    if count <= is_sample:
-        fail(DIV0)
-    if not all(abs(v) < SQUARABLE for v in values):
-        fail(NUM)
+    fail_if(count <= is_sample, DIV0)
+    fail_if(not all(abs(v) < SQUARABLE for v in values))
     squares = sum(Fraction(v) ** 2 for v in values)
     upper = count * squares - sum(Fraction(v) for v in values) ** 2
     return float(upper) / (count * (count - is_sample))
@@ -148,8 +143,7 @@ def _spread(
 
 def mean_deviation(*operands: Operand) -> float:
     values = numbers(*operands)
-    if not values:
-        fail(NUM)
+    fail_if(not values)
     middle = mean(values)
     return mean([abs(v - middle) for v in values])
 
@@ -161,11 +155,9 @@ def deviations(*operands: Operand) -> float:
 
 def _moments(operands: tuple[Operand, ...], least: int) -> tuple[list[float], int]:
     values = numbers(*operands)
-    if len(values) < least:
-        fail(DIV0)
+    fail_if(len(values) < least, DIV0)
     middle, deviation = mean(values), math.sqrt(variance(values, is_sample=True))
-    if deviation == 0:
-        fail(DIV0)
+    fail_if(deviation == 0, DIV0)
     return [(v - middle) / deviation for v in values], len(values)
 
 
@@ -176,8 +168,7 @@ def skewness(*operands: Operand) -> float:
 
 def skewness_of_all(*operands: Operand) -> float:
     values = numbers(*operands)
-    if len(values) < 3:
-        fail(DIV0)
+    fail_if(len(values) < 3, DIV0)
     middle, spread = mean(values), math.sqrt(variance(values, is_sample=False))
     return mean([((v - middle) / spread) ** 3 for v in values]) if spread else fail(DIV0)
 
@@ -211,14 +202,6 @@ def largest(*operands: Operand) -> float:
     return max(numbers(*operands), default=0.0)
 
 
-def smallest_of_all(*operands: Operand) -> float:
-    return min(numbers_and_more(*operands), default=0.0)
-
-
-def largest_of_all(*operands: Operand) -> float:
-    return max(numbers_and_more(*operands), default=0.0)
-
-
 def large(operand: Operand, k: float) -> float:
     return _kth(sorted(numbers(operand), reverse=True), k)
 
@@ -234,8 +217,7 @@ def _kth(values: list[float], k: float) -> float:
 
 def median_of(values: list[float]) -> float:
     values = sorted(values)
-    if not values:
-        fail(NUM)
+    fail_if(not values)
     middle = len(values) // 2
     if len(values) % 2:
         return values[middle]
@@ -253,8 +235,7 @@ def mode(*operands: Operand) -> float:
 def _modes(values: list[float]) -> list[float]:
     counts = Counter(values)
     most = max(counts.values(), default=0)
-    if most < 2:
-        fail(NA)
+    fail_if(most < 2, NA)
     return [v for v, n in counts.items() if n == most]
 
 
@@ -264,8 +245,7 @@ def all_modes(*operands: Operand) -> Array:
 
 def percentile_of(values: Ordered, share: float) -> float:
     """Between the ordered values, the first at 0 and the last at 1."""
-    if not values or not 0 <= share <= 1:
-        fail(NUM)
+    fail_if(not values or not 0 <= share <= 1)
     return _interpolated(values, share * (len(values) - 1))
 
 
@@ -283,29 +263,24 @@ def percentile(operand: Operand, share: float) -> float:
 def percentile_exclusive(operand: Operand, share: float) -> float:
     values = sorted(numbers(operand))
     place = share * (len(values) + 1) - 1
-    if not values or place < 0 or place > len(values) - 1:
-        fail(NUM)
+    fail_if(not values or place < 0 or place > len(values) - 1)
     return _interpolated(values, place)
 
 
 def quartile(operand: Operand, which: float) -> float:
-    if not 0 <= which < 5:
-        fail(NUM)
+    fail_if(not 0 <= which < 5)
     return percentile(operand, int(which) / 4)
 
 
 def quartile_exclusive(operand: Operand, which: float) -> float:
-    if not 1 <= which < 4:
-        fail(NUM)
+    fail_if(not 1 <= which < 4)
     return percentile_exclusive(operand, int(which) / 4)
 
 
 def percent_rank(operand: Operand, x: float, digits: float = 3.0) -> float:
     values = sorted(numbers(operand))
-    if not values or digits < 1:
-        fail(NUM)
-    if not values[0] <= x <= values[-1]:
-        fail(NA)
+    fail_if(not values or digits < 1)
+    fail_if(not values[0] <= x <= values[-1], NA)
     if len(values) == 1:
         return 1.0
     return rounded_down(_place(values, x) / (len(values) - 1), digits)
@@ -313,10 +288,8 @@ def percent_rank(operand: Operand, x: float, digits: float = 3.0) -> float:
 
 def percent_rank_exclusive(operand: Operand, x: float, digits: float = 3.0) -> float:
     values = sorted(numbers(operand))
-    if not values or digits < 1:
-        fail(NUM)
-    if not values[0] <= x <= values[-1]:
-        fail(NA)
+    fail_if(not values or digits < 1)
+    fail_if(not values[0] <= x <= values[-1], NA)
     return rounded_down((_place(values, x) + 1) / (len(values) + 1), digits)
 
 
@@ -331,8 +304,7 @@ def _place(values: list[float], x: float) -> float:
 
 def rank(x: float, operand: Operand, order: float = 0.0) -> float:
     values = numbers(operand)
-    if x not in values:
-        fail(NA)
+    fail_if(x not in values, NA)
     return 1.0 + sum(1 for v in values if (v < x if order else v > x))
 
 
@@ -356,14 +328,13 @@ def frequency(operand: Operand, bins: Operand) -> Array:
 def pairs(first: Operand, second: Operand) -> tuple[list[float], list[float]]:
     """Numbers that stand at the same place; a pair with anything else is passed over."""
     one, other = list(scalars(first)), list(scalars(second))
-    if len(one) != len(other):
-        fail(NA)
+    fail_if(len(one) != len(other), NA)
     for value in (*one, *other):
         checked(value)  # an error matters, even beside an empty cell
-    found = [
+    both = [
         (a, b) for a, b in zip(one, other, strict=True) if type(a) is float and type(b) is float
     ]
-    return [a for a, _ in found], [b for _, b in found]
+    return [a for a, _ in both], [b for _, b in both]
 
 
 def _products(xs: list[float], ys: list[float]) -> float:
@@ -373,14 +344,9 @@ def _products(xs: list[float], ys: list[float]) -> float:
 
 def correlation(first: Operand, second: Operand) -> float:
     xs, ys = pairs(first, second)
-    if not xs:
-        fail(DIV0)
+    fail_if(not xs, DIV0)
     spread = math.sqrt(squared_deviations(xs) * squared_deviations(ys))
     return _products(xs, ys) / spread if spread else fail(DIV0)
-
-
-def r_squared(first: Operand, second: Operand) -> float:
-    return correlation(first, second) ** 2
 
 
 def covariance(first: Operand, second: Operand) -> float:
@@ -396,11 +362,9 @@ def covariance_of_sample(first: Operand, second: Operand) -> float:
 def line(known_ys: Operand, known_xs: Operand) -> tuple[float, float]:
     """Slope and intercept of the least-squares line."""
     ys, xs = pairs(known_ys, known_xs)
-    if not xs:
-        fail(DIV0)
+    fail_if(not xs, DIV0)
     spread = squared_deviations(xs)
-    if spread == 0:
-        fail(DIV0)
+    fail_if(spread == 0, DIV0)
     steepness = _products(xs, ys) / spread
     return steepness, mean(ys) - steepness * mean(xs)
 
@@ -420,11 +384,9 @@ def forecast(x: float, known_ys: Operand, known_xs: Operand) -> float:
 
 def standard_error(known_ys: Operand, known_xs: Operand) -> float:
     ys, xs = pairs(known_ys, known_xs)
-    if len(xs) < 3:
-        fail(DIV0)
+    fail_if(len(xs) < 3, DIV0)
     spread = squared_deviations(xs)
-    if spread == 0:
-        fail(DIV0)
+    fail_if(spread == 0, DIV0)
     rest = squared_deviations(ys) - _products(xs, ys) ** 2 / spread
     return math.sqrt(max(0.0, rest) / (len(xs) - 2))
 
@@ -432,8 +394,7 @@ def standard_error(known_ys: Operand, known_xs: Operand) -> float:
 def _over_pairs(function: Callable[[float, float], float]) -> Callable[[Operand, Operand], float]:
     def apply(first: Operand, second: Operand) -> float:
         xs, ys = pairs(first, second)
-        if not xs:
-            fail(DIV0)
+        fail_if(not xs, DIV0)
         return finite(_sum([function(a, b) for a, b in zip(xs, ys, strict=True)]))
 
     return apply
@@ -453,8 +414,7 @@ def product_sum(*operands: Operand) -> float:
         if isinstance(operand, Union) or _is_one_text(operand):
             fail(VALUE)
         tables.append(operand if isinstance(operand, (Array, Area)) else Array(((operand,),)))
-    if len({(t.height, t.width) for t in tables}) > 1:
-        fail(VALUE)
+    fail_if(len({(t.height, t.width) for t in tables}) > 1, VALUE)
     columns = [list(t.values()) for t in tables]
     parts = []
     for values in zip(*columns, strict=True):
@@ -504,10 +464,10 @@ STATISTICS: Family = {
     "KURT": spec("r+", kurtosis),
     "LARGE": spec("r n", large),
     "MAX": spec("r+", largest),
-    "MAXA": spec("r+", largest_of_all),
+    "MAXA": spec("r+", lambda *operands: max(numbers_and_more(*operands), default=0.0)),
     "MEDIAN": spec("r+", median),
     "MIN": spec("r+", smallest),
-    "MINA": spec("r+", smallest_of_all),
+    "MINA": spec("r+", lambda *operands: min(numbers_and_more(*operands), default=0.0)),
     "MODE": spec("a+", mode),
     "MODE.MULT": spec("a+", all_modes),
     "MODE.SNGL": spec("a+", mode),
@@ -524,7 +484,7 @@ STATISTICS: Family = {
     "RANK": spec("n r n?", rank),
     "RANK.AVG": spec("n r n?", rank_average),
     "RANK.EQ": spec("n r n?", rank),
-    "RSQ": spec("a a", r_squared),
+    "RSQ": spec("a a", lambda first, second: correlation(first, second) ** 2),
     "SKEW": spec("r+", skewness),
     "SKEW.P": spec("r+", skewness_of_all),
     "SLOPE": spec("a a", slope),

@@ -22,6 +22,7 @@ from millstream.values.excel.values import (
     Scalar,
     checked,
     fail,
+    fail_if,
     to_text,
 )
 from millstream.wildcards import excel_pattern
@@ -39,29 +40,25 @@ def left(text: str, count: float = 1.0) -> str:
 
 
 def right(text: str, count: float = 1.0) -> str:
-    if count < 0:
-        fail(VALUE)
+    fail_if(count < 0, VALUE)
     return text[-int(count) :] if int(count) else ""
 
 
 def middle(text: str, start: float, count: float) -> str:
-    if start < 1 or count < 0:
-        fail(VALUE)
+    fail_if(start < 1 or count < 0, VALUE)
     first = int(start) - 1
     return text[first : first + int(count)]
 
 
 def find(wanted: str, text: str, start: float = 1.0) -> float:
-    if not 1 <= start <= len(text) + 1:
-        fail(VALUE)
+    fail_if(not 1 <= start <= len(text) + 1, VALUE)
     place = text.find(wanted, int(start) - 1)
     return float(place + 1) if place >= 0 else fail(VALUE)
 
 
 def search(wanted: str, text: str, start: float = 1.0) -> float:
     """Like FIND, but without regard to case and with wildcards."""
-    if not 1 <= start <= len(text) + 1:
-        fail(VALUE)
+    fail_if(not 1 <= start <= len(text) + 1, VALUE)
     place = excel_pattern(wanted).find(text, int(start) - 1)
     return float(place + 1) if place >= 0 else fail(VALUE)
 
@@ -71,8 +68,7 @@ def substitute(text: str, old: str, new: str, which: float | None = None) -> str
         return text
     if which is None:
         return _short(text.replace(old, new))
-    if which < 1:
-        fail(VALUE)
+    fail_if(which < 1, VALUE)
     place = -1
     for _ in range(int(which)):
         place = text.find(old, place + 1)
@@ -82,8 +78,7 @@ def substitute(text: str, old: str, new: str, which: float | None = None) -> str
 
 
 def replace(text: str, start: float, count: float, new: str) -> str:
-    if start < 1 or count < 0:
-        fail(VALUE)
+    fail_if(start < 1 or count < 0, VALUE)
     first = int(start) - 1
     return _short(text[:first] + new + text[first + int(count) :])
 
@@ -116,8 +111,7 @@ def proper(text: str) -> str:
 
 
 def repeat(text: str, count: float) -> str:
-    if count < 0 or len(text) * int(count) > MAX_TEXT:
-        fail(VALUE)
+    fail_if(count < 0 or len(text) * int(count) > MAX_TEXT, VALUE)
     return text * int(count)
 
 
@@ -141,27 +135,20 @@ def text_join(delimiter: Operand, skips_empty: Scalar, *operands: Operand) -> st
 
 
 def character(code: float) -> str:
-    if not 1 <= code < 256:
-        fail(VALUE)
+    fail_if(not 1 <= code < 256, VALUE)
     return bytes([int(code)]).decode("cp1252", "replace")
 
 
 def code(text: str) -> float:
-    if not text:
-        fail(VALUE)
+    fail_if(not text, VALUE)
     encoded = text[0].encode("cp1252", "replace")
     return float(encoded[0])
 
 
 def unicode_character(number: float) -> str:
     n = int(number)
-    if not 1 <= n <= 0x10FFFF or 0xD800 <= n < 0xE000:
-        fail(VALUE)
+    fail_if(not 1 <= n <= 0x10FFFF or 0xD800 <= n < 0xE000, VALUE)
     return chr(n)
-
-
-def unicode_number(text: str) -> float:
-    return float(ord(text[0])) if text else fail(VALUE)
 
 
 def value(given: Scalar) -> float:
@@ -176,14 +163,12 @@ def value(given: Scalar) -> float:
 
 
 def number_value(text: str, decimal: str = ".", group: str = ",") -> float:
-    if not decimal or not group:
-        fail(VALUE)
+    fail_if(not decimal or not group, VALUE)
     plain = text.replace(" ", "")
     if not plain:
         return 0.0
     head, mark, tail = plain.partition(decimal[0])
-    if group[0] in tail:
-        fail(VALUE)
+    fail_if(group[0] in tail, VALUE)
     digits = head.replace(group[0], "") + ("." + tail if mark else "")
     percents = len(digits) - len(digits.rstrip("%"))
     try:
@@ -233,33 +218,32 @@ def _around(
     text: str, mark: Operand, which: float, mode: float, end: float
 ) -> tuple[str, str] | None:
     """What stands before and after an occurrence of a mark, counted from the end if negative."""
-    if which == 0 or abs(which) > max(len(text), 1):
-        fail(VALUE)
+    fail_if(which == 0 or abs(which) > max(len(text), 1), VALUE)
     if all(to_text(v) == "" for v in scalars(mark)):
         return ("", text) if which > 0 else (text, "")
-    found = [m.span() for m in _pattern(mark, is_folded=bool(mode)).finditer(text)]
+    spans = [m.span() for m in _pattern(mark, is_folded=bool(mode)).finditer(text)]
     if end:
-        found = [*found, (len(text), len(text))] if which > 0 else [(0, 0), *found]
-    place = int(which) - 1 if which > 0 else len(found) + int(which)
-    if not 0 <= place < len(found):
+        spans = [*spans, (len(text), len(text))] if which > 0 else [(0, 0), *spans]
+    place = int(which) - 1 if which > 0 else len(spans) + int(which)
+    if not 0 <= place < len(spans):
         return None
-    return text[: found[place][0]], text[found[place][1] :]
+    return text[: spans[place][0]], text[spans[place][1] :]
 
 
 def text_before(
     text: str, mark: Operand, which: float = 1.0, mode: float = 0.0, end: float = 0.0,
     otherwise: Scalar = NA,
 ) -> Scalar:  # fmt: skip
-    found = _around(text, mark, which, mode, end)
-    return found[0] if found else otherwise
+    around = _around(text, mark, which, mode, end)
+    return around[0] if around else otherwise
 
 
 def text_after(
     text: str, mark: Operand, which: float = 1.0, mode: float = 0.0, end: float = 0.0,
     otherwise: Scalar = NA,
 ) -> Scalar:  # fmt: skip
-    found = _around(text, mark, which, mode, end)
-    return found[1] if found else otherwise
+    around = _around(text, mark, which, mode, end)
+    return around[1] if around else otherwise
 
 
 def text_split(
@@ -290,10 +274,6 @@ def exact(a: str, b: str) -> bool:
     return a == b
 
 
-def encode_url(text: str) -> str:
-    return quote(text, safe="-_.")
-
-
 def phonetic(operand: Operand) -> str:
     return "".join(to_text(checked(v)) for v in scalars(operand) if type(v) is str)
 
@@ -313,7 +293,7 @@ TEXT: Family = {
     "CONCATENATE": spec("t+", concatenate),
     "_LONGTEXT": spec("t+", concatenate),  # so Excel writes a text of more than 255 characters
     "DOLLAR": spec("n n?", dollar),
-    "ENCODEURL": spec("t", encode_url),
+    "ENCODEURL": spec("t", lambda text: quote(text, safe="-_.")),
     "EXACT": spec("t t", exact),
     "FIND": spec("t t n?", find),
     "FINDB": spec("t t n?", find),
@@ -345,7 +325,7 @@ TEXT: Family = {
     "TEXTSPLIT": spec("t r? r? b? n? e?", text_split, fills_in=True),
     "TRIM": spec("t", trim),
     "UNICHAR": spec("n", unicode_character),
-    "UNICODE": spec("t", unicode_number),
+    "UNICODE": spec("t", lambda text: float(ord(text[0])) if text else fail(VALUE)),
     "UPPER": spec("t", upper),
     "USDOLLAR": spec("n n?", dollar),
     "VALUE": spec("v", value),

@@ -30,31 +30,31 @@ Tables = (Array, Area, Union)
 
 def numbers(*operands: Operand) -> list[float]:
     """The numbers of some arguments, as SUM sees them."""
-    found: list[float] = []
+    values: list[float] = []
     for operand in operands:
         if isinstance(operand, Tables):
             for value in operand.given():
                 if type(value) is float:
-                    found.append(value)
+                    values.append(value)
                 elif type(value) is ErrorValue:
                     raise Raised(value)
         else:
-            found.append(to_number(operand))
-    return found
+            values.append(to_number(operand))
+    return values
 
 
 def plain_numbers(*operands: Operand) -> list[float]:
     """The numbers of some arguments, as MODE sees them: a single value must be a number."""
-    found: list[float] = []
+    values: list[float] = []
     for operand in operands:
         if isinstance(operand, Tables) and not (isinstance(operand, Area) and operand.is_cell):
-            found += numbers(operand)
+            values += numbers(operand)
             continue
         value = operand.at(0, 0) if isinstance(operand, Area) else operand
         if type(value) is ErrorValue:
             raise Raised(value)
-        found.append(value if type(value) is float else fail(VALUE))
-    return found
+        values.append(value if type(value) is float else fail(VALUE))
+    return values
 
 
 def has_window(*operands: Operand) -> bool:
@@ -63,17 +63,17 @@ def has_window(*operands: Operand) -> bool:
 
 def numbers_and_more(*operands: Operand) -> list[float]:
     """The numbers as AVERAGEA sees them: texts in cells are zero, booleans zero or one."""
-    found: list[float] = []
+    values: list[float] = []
     for operand in operands:
         if not isinstance(operand, Tables):
-            found.append(to_number(operand))
+            values.append(to_number(operand))
             continue
         for value in operand.given():
             if type(value) is str:
-                found.append(0.0)
+                values.append(0.0)
             else:
-                found.append(to_number(value))
-    return found
+                values.append(to_number(value))
+    return values
 
 
 def scalars(operand: Operand) -> Iterator[Scalar]:
@@ -120,9 +120,9 @@ def criterion(value: Scalar) -> Matcher:
         return _equal(0.0)
     if type(value) is not str:
         return _equal(value)
-    found = re.match(r"(<>|<=|>=|=|<|>)?(.*)", value, re.DOTALL)
-    assert found is not None
-    operator, rest = found[1] or "", found[2]
+    match = re.match(r"(<>|<=|>=|=|<|>)?(.*)", value, re.DOTALL)
+    assert match is not None
+    operator, rest = match[1] or "", match[2]
     if operator in ("", "=", "<>"):
         matches = _matching_text(rest, is_plain=operator == "")
         if operator != "<>":

@@ -12,6 +12,8 @@ import math
 #: Above this the gamma function is so near the normal one that a few terms say the rest.
 _LARGE = 1e7
 _MOST_STEPS = 200_000
+#: The squares of larger numbers are none.
+_SQUARABLE = 1e150
 
 
 def _stirling_rest(n: float) -> float:
@@ -56,11 +58,18 @@ def poisson_density(x: float, middle: float) -> float:
 def binomial_density(a: float, b: float, p: float, q: float) -> float:
     """p^a q^b times the ways to choose a of a + b, for any a and b; p + q is 1."""
     if a == 0 or b == 0:
-        return math.exp((a + b) * (math.log1p(-p) if a == 0 else math.log1p(-q)))
+        return _power(q, p, b) if a == 0 else _power(p, q, a)
     n = a + b
     rest = _stirling_rest(n) - _stirling_rest(a) - _stirling_rest(b)
     away = deviance(a, n * p) + deviance(b, n * q)
     return math.exp(rest - away) * math.sqrt(n / (2 * math.pi * a * b))
+
+
+def _power(p: float, q: float, n: float) -> float:
+    """p^n; p + q is 1, and the smaller of both has the more digits."""
+    if p <= 0:
+        return float(n == 0)
+    return math.exp(n * (math.log(p) if p < q else math.log1p(-q)))
 
 
 # --- gamma ------------------------------------------------------------------------------
@@ -134,6 +143,8 @@ def beta_tails(a: float, b: float, x: float, y: float) -> tuple[float, float]:
 
 
 def _beta_fraction(a: float, b: float, x: float) -> float:
+    if a + b > _SQUARABLE:
+        raise OverflowError
     c, d = 1.0, 1 / (1 - (a + b) * x / (a + 1) or 1e-300)
     h = d
     for m in range(1, _MOST_STEPS):
@@ -145,5 +156,8 @@ def _beta_fraction(a: float, b: float, x: float) -> float:
             c = 1 + numerator / c or 1e-300
             h *= d * c
         if abs(d * c - 1) < 1e-16:
-            break
+            return h
+    # It takes about the root of the parameters: of larger ones nothing can be said.
+    if not abs(d * c - 1) < 1e-12:
+        raise OverflowError
     return h

@@ -62,11 +62,11 @@ class AreaIndex:
 
     @cached_property
     def _first(self) -> dict[tuple[type, Scalar], int]:
-        found: dict[tuple[type, Scalar], int] = {}
+        places: dict[tuple[type, Scalar], int] = {}
         for i, j, value in self.given:
             text = folded(value) if type(value) is str else value
-            found.setdefault((type(value), text), max(i, j))
-        return found
+            places.setdefault((type(value), text), max(i, j))
+        return places
 
     def first(self, value: Scalar) -> int | None:
         """The first place of a value in a row or a column; capitals do not matter."""
@@ -74,11 +74,11 @@ class AreaIndex:
 
     @cached_property
     def _by_key(self) -> dict[object, list[Place]]:
-        found: dict[object, list[Place]] = {}
+        by_key: dict[object, list[Place]] = {}
         for place in self.given:
             for key in value_keys(place[2]):
-                found.setdefault(key, []).append(place)
-        return found
+                by_key.setdefault(key, []).append(place)
+        return by_key
 
     def candidates(self, wanted: Scalar) -> list[Place] | None:
         """All places that can meet a criterion; None if it is not one of equality."""
@@ -102,16 +102,16 @@ class Indexes:
         if area.height * area.width <= _SHORT:
             return None
         key = (area.sheet, area.top, area.left, area.bottom, area.right)
-        found = self._found.get(key)
-        if found is None and not is_to_last and key not in self._seen:
+        index = self._found.get(key)
+        if index is None and not is_to_last and key not in self._seen:
             if len(self._seen) < _MOST // _SHORT:
                 self._seen.add(key)
             return None
-        if found is None:
+        if index is None:
             inside = area.clipped()
             self._cells += inside.height * inside.width
             if self._cells > _MOST:
                 self._found.clear()
                 self._cells = inside.height * inside.width
-            found = self._found[key] = AreaIndex(area)
-        return found
+            index = self._found[key] = AreaIndex(area)
+        return index

@@ -5,20 +5,8 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Iterable
 
+from millstream.values.excel import syntax
 from millstream.values.excel.functions_date import DATES
-from millstream.values.excel.syntax import (
-    Binary,
-    Call,
-    Cell,
-    Constants,
-    Group,
-    Literal,
-    Name,
-    Node,
-    Range,
-    Unary,
-    WindowOf,
-)
 from millstream.values.excel.table import FAMILIES
 from millstream.values.excel.values import ErrorValue, Scalar
 
@@ -38,7 +26,7 @@ TEXT_OR_ERROR: Kinds = frozenset((Kind.TEXT, Kind.ERROR))
 BOOLEAN_OR_ERROR: Kinds = frozenset((Kind.BOOLEAN, Kind.ERROR))
 ONLY_ERROR: Kinds = frozenset((Kind.ERROR,))
 
-Reference = Cell | Range | WindowOf | Name
+Reference = syntax.Cell | syntax.Range | syntax.WindowOf | syntax.Name
 #: Kinds of the cells that a reference names.
 Lookup = Callable[[Reference], Kinds]
 
@@ -73,28 +61,28 @@ def kind_of(value: Scalar) -> Kind:
     return Kind.ERROR if type(value) is ErrorValue else Kind.TEXT
 
 
-def kinds_of(node: Node, lookup: Lookup) -> Kinds:
+def kinds_of(node: syntax.Node, lookup: Lookup) -> Kinds:
     """All kinds a formula can give, generously."""
     match node:
-        case Literal(value):
+        case syntax.Literal(value):
             return frozenset((kind_of(value),))
-        case Constants(rows):
+        case syntax.Constants(rows):
             return frozenset(kind_of(v) for row in rows for v in row)
-        case Cell() | Range() | WindowOf() | Name():
+        case syntax.Cell() | syntax.Range() | syntax.WindowOf() | syntax.Name():
             return lookup(node)
-        case Group(inner):
+        case syntax.Group(inner):
             return kinds_of(inner, lookup)
-        case Unary("+", operand):
+        case syntax.Unary("+", operand):
             return kinds_of(operand, lookup)
-        case Unary():
+        case syntax.Unary():
             return NUMBER_OR_ERROR
-        case Binary(operator, _, _):
+        case syntax.Binary(operator, _, _):
             return _operator_kinds(operator, node, lookup)
-        case Call(function, arguments):
+        case syntax.Call(function, arguments):
             return _call_kinds(function, arguments, lookup)
 
 
-def _operator_kinds(operator: str, node: Binary, lookup: Lookup) -> Kinds:
+def _operator_kinds(operator: str, node: syntax.Binary, lookup: Lookup) -> Kinds:
     if operator in _COMPARISONS:
         return BOOLEAN_OR_ERROR
     if operator == "&":
@@ -104,11 +92,11 @@ def _operator_kinds(operator: str, node: Binary, lookup: Lookup) -> Kinds:
     return NUMBER_OR_ERROR
 
 
-def _union(nodes: Iterable[Node], lookup: Lookup) -> Kinds:
+def _union(nodes: Iterable[syntax.Node], lookup: Lookup) -> Kinds:
     return frozenset().union(*(kinds_of(n, lookup) for n in nodes))
 
 
-def _call_kinds(function: str, arguments: tuple[Node, ...], lookup: Lookup) -> Kinds:
+def _call_kinds(function: str, arguments: tuple[syntax.Node, ...], lookup: Lookup) -> Kinds:
     match function:
         case "IF":
             rest = _union(arguments[1:], lookup)
@@ -150,18 +138,18 @@ def _call_kinds(function: str, arguments: tuple[Node, ...], lookup: Lookup) -> K
     return _table_kinds(function)
 
 
-def _with_names(bound: tuple[Node, ...], lookup: Lookup) -> Lookup:
+def _with_names(bound: tuple[syntax.Node, ...], lookup: Lookup) -> Lookup:
     """As `lookup`, and what LET has given names to."""
     known: dict[str, Kinds] = {}
 
     def with_names(node: Reference) -> Kinds:
-        if not isinstance(node, Name):
+        if not isinstance(node, syntax.Name):
             return lookup(node)
-        found = known.get(node.name.casefold())
-        return lookup(node) if found is None else found
+        kinds = known.get(node.name.casefold())
+        return lookup(node) if kinds is None else kinds
 
     for name, value in zip(bound[::2], bound[1::2], strict=True):
-        if isinstance(name, Name):
+        if isinstance(name, syntax.Name):
             known[name.name.casefold()] = kinds_of(value, with_names)
     return with_names
 

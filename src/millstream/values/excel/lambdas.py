@@ -20,17 +20,16 @@ from millstream.values.excel.evaluate import (
 )
 from millstream.values.excel.syntax import Name, Node
 from millstream.values.excel.values import (
-    NUM,
+    CALC,
     VALUE,
-    ErrorValue,
     Raised,
     Scalar,
     checked,
     fail,
+    fail_if,
     to_number,
 )
 
-_CALC = ErrorValue("#CALC!")
 #: A function that is given itself may call itself without end.
 _DEEPEST = 500
 
@@ -44,10 +43,8 @@ class Lambda:
     locals: tuple[tuple[str, Any], ...]
 
     def __call__(self, context: Context, *values: Operand) -> Operand:
-        if len(values) != len(self.parameters):
-            fail(VALUE)
-        if context.depth == _DEEPEST:
-            fail(NUM)
+        fail_if(len(values) != len(self.parameters), VALUE)
+        fail_if(context.depth == _DEEPEST)
         bound = tuple(zip(self.parameters, values, strict=True))
         inside = replace(
             context, is_array=True, locals=(*bound, *self.locals), depth=context.depth + 1
@@ -61,8 +58,8 @@ def _lambda(context: Context, nodes: tuple[Node, ...]) -> Operand:
 
 
 def _function(node: Node, context: Context) -> Lambda:
-    found: Any = evaluate(node, context)
-    return found if isinstance(found, Lambda) else fail(VALUE)
+    function: Any = evaluate(node, context)
+    return function if isinstance(function, Lambda) else fail(VALUE)
 
 
 def _operand(node: Node, context: Context) -> Operand:
@@ -84,10 +81,10 @@ def _called(context: Context, nodes: tuple[Node, ...]) -> Operand:
 def _element(function: Lambda, context: Context, *values: Operand) -> Scalar:
     """What a function gives for one element: one value, which may be an error."""
     try:
-        found: Any = function(context, *values)
-        if isinstance(found, Lambda) or (isinstance(found, Array) and len(found.rows) != 1):
-            return _CALC
-        value = one_value(found, context)
+        answer: Any = function(context, *values)
+        if isinstance(answer, Lambda) or (isinstance(answer, Array) and len(answer.rows) != 1):
+            return CALC
+        value = one_value(answer, context)
     except Raised as raised:
         return raised.error
     return 0.0 if value is None else value
@@ -104,8 +101,7 @@ def _shaped(shape: Callable[[Context, Lambda, tuple[Operand, ...]], Operand]) ->
 def _map(context: Context, function: Lambda, operands: tuple[Operand, ...]) -> Operand:
     tables = [as_table(o).to_array() for o in operands]
     height, width = tables[0].height, tables[0].width
-    if any((t.height, t.width) != (height, width) for t in tables):
-        fail(VALUE)
+    fail_if(any((t.height, t.width) != (height, width) for t in tables), VALUE)
     return Array(
         tuple(
             tuple(_element(function, context, *(t.at(i, j) for t in tables)) for j in range(width))
@@ -147,10 +143,8 @@ def _by_column(context: Context, function: Lambda, operands: tuple[Operand, ...]
 
 def _make_array(context: Context, function: Lambda, operands: tuple[Operand, ...]) -> Operand:
     height, width = (int(to_number(checked(one_value(o, context)))) for o in operands[:2])
-    if height < 1 or width < 1:
-        fail(VALUE)
-    if height * width > MAX_ARRAY:
-        fail(NUM)
+    fail_if(height < 1 or width < 1, VALUE)
+    fail_if(height * width > MAX_ARRAY)
     return Array(
         tuple(
             tuple(_element(function, context, i + 1.0, j + 1.0) for j in range(width))

@@ -49,13 +49,13 @@ def tokens_of(text: str) -> list[Token]:
     position = 0
     has_space = False
     while position < len(text):
-        found = _TOKEN.match(text, position)
-        if found is None:
+        match = _TOKEN.match(text, position)
+        if match is None:
             what = "an unfinished text" if text[position] == '"' else f'"{text[position]}"'
             raise LexerFault(f"{what} means nothing here", position)
-        kind = found.lastgroup
+        kind = match.lastgroup
         assert kind is not None
-        end = found.end()
+        end = match.end()
         if kind == "table":
             end = _end_of_brackets(text, end - 1)
         if kind == "space":

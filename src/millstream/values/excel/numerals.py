@@ -52,20 +52,20 @@ def number_in_text(text: str) -> float | None:
 
 def _plain(text: str) -> float | None:
     is_bracketed = text.startswith("(") and text.endswith(")")
-    found = _NUMBER.fullmatch(text[1:-1].strip() if is_bracketed else text)
-    if found is None or (found["sign"] and found["sign2"]):
+    match = _NUMBER.fullmatch(text[1:-1].strip() if is_bracketed else text)
+    if match is None or (match["sign"] and match["sign2"]):
         return None
-    if is_bracketed and (found["sign"] or found["sign2"]):
+    if is_bracketed and (match["sign"] or match["sign2"]):
         return None
     try:
-        value = float(found["digits"].replace(",", "") + (found["exponent"] or ""))
+        value = float(match["digits"].replace(",", "") + (match["exponent"] or ""))
     except OverflowError:
         return None
-    if value in (float("inf"), float("-inf")) or len(found["percent"]) > 1:
+    if value in (float("inf"), float("-inf")) or len(match["percent"]) > 1:
         return None
-    if found["percent"]:
+    if match["percent"]:
         value /= 100
-    is_negative = is_bracketed or "-" in (found["sign"], found["sign2"])
+    is_negative = is_bracketed or "-" in (match["sign"], match["sign2"])
     return -value if is_negative else value
 
 
@@ -89,28 +89,28 @@ def moment_in_text(text: str) -> float | None:
 
 def time_in_text(text: str) -> float | None:
     """The fraction of a day, or more than one for more than 24 hours."""
-    found = _CLOCK.fullmatch(text)
-    if found:
-        hours, minutes = int(found["h"]), int(found["m"])
-        seconds = float(found["s"] or 0)
+    match = _CLOCK.fullmatch(text)
+    if match:
+        hours, minutes = int(match["h"]), int(match["m"])
+        seconds = float(match["s"] or 0)
     else:
-        found = _HOUR.fullmatch(text)
-        if found is None:
+        match = _HOUR.fullmatch(text)
+        if match is None:
             return None
-        hours, minutes, seconds = int(found["h"]), 0, 0.0
-    if found["half"]:
+        hours, minutes, seconds = int(match["h"]), 0, 0.0
+    if match["half"]:
         if not 0 <= hours <= 12:
             return None
-        hours = hours % 12 + (12 if found["half"][0] in "pP" else 0)
+        hours = hours % 12 + (12 if match["half"][0] in "pP" else 0)
     if (minutes > 59 and hours > 0) or (seconds >= 60 and minutes > 0):
         return None
     return (hours * 3600 + minutes * 60 + seconds) / 86400
 
 
 def date_in_text(text: str) -> float | None:
-    found = _NUMERIC_DATE.fullmatch(text)
-    if found:
-        return _numeric_date(found)
+    numeric = _NUMERIC_DATE.fullmatch(text)
+    if numeric:
+        return _numeric_date(numeric)
     named = _NAMED_DATE.fullmatch(text)
     if named is None:
         return None
@@ -137,8 +137,8 @@ def _month(word: str) -> int | None:
     return None
 
 
-def _numeric_date(found: re.Match[str]) -> float | None:
-    first, mark, second, third = found.groups()
+def _numeric_date(match: re.Match[str]) -> float | None:
+    first, mark, second, third = match.groups()
     if mark == "." or len(first) == 3:
         return None
     if len(first) == 4:

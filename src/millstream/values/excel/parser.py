@@ -332,9 +332,9 @@ class _Parser:
         )
 
     def cell(self, token: Token, sheet: str) -> Node:
-        found = _CELL.fullmatch(token.text)
-        assert found is not None
-        column_fixed, letters, row_fixed, digits = found.groups()
+        match = _CELL.fullmatch(token.text)
+        assert match is not None
+        column_fixed, letters, row_fixed, digits = match.groups()
         row, column = int(digits), column_number(letters)
         if column > MAX_COLUMN or row > MAX_ROW:
             return Name(token.text, sheet)

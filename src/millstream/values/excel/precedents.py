@@ -24,8 +24,8 @@ def areas_of(node: Node, names: Names, row: int = 1, column: int = 1) -> Iterato
                        max(first.row, last.row), max(first.column, last.column))  # fmt: skip
             case Name(name, sheet):
                 folded = name.casefold()
-                found = names.defined(name, sheet)
-                if found is not None and folded not in opened:
-                    waiting.append((shifted(found, row - 1, column - 1), (*opened, folded)))
+                meaning = names.defined(name, sheet)
+                if meaning is not None and folded not in opened:
+                    waiting.append((shifted(meaning, row - 1, column - 1), (*opened, folded)))
             case _:
                 waiting.extend((child, opened) for child in children(one))

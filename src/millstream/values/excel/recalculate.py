@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from millstream.errors import CheckError, MillstreamError
-from millstream.values.excel.arrays import Area, Array
+from millstream.values.excel.arrays import Area, Array, Cells
 from millstream.values.excel.evaluate import Context, Unsupported, array_of, value_of
 from millstream.values.excel.indexes import AreaIndex, Indexes
 from millstream.values.excel.precedents import areas_of
@@ -27,7 +27,7 @@ class Circular(MillstreamError):
     """A cell whose value depends on itself."""
 
 
-class Recalculation:
+class Recalculation(Cells):
     """Mutable: the values computed so far. It is the `Cells` and the `Names` of formulas."""
 
     def __init__(self, workbook: Workbook) -> None:
@@ -47,16 +47,16 @@ class Recalculation:
             return worksheet.constants[key]
         if key not in worksheet.formulas and key not in worksheet.spilled:
             return None
-        found = self.computed.get((sheet, key))
-        if found is None:
+        computed = self.computed.get((sheet, key))
+        if computed is None:
             if (sheet, key) in self.open:
                 raise self._circular(sheet, key)
             self.open.add((sheet, key))
-            found = self._compute(sheet, key)
+            computed = self._compute(sheet, key)
             self.open.discard((sheet, key))
-        if isinstance(found, MillstreamError):
-            raise found
-        return found
+        if isinstance(computed, MillstreamError):
+            raise computed
+        return computed
 
     def window(self, sheet: str, row: int, column: int) -> Array:
         raise Unsupported("a window needs a stream that feeds it")
@@ -70,11 +70,6 @@ class Recalculation:
 
     def defined(self, name: str, sheet: str) -> Node | None:
         return self.workbook.defined(name, sheet)
-
-    def aggregated(
-        self, function: str, sheet: str, row: int, column: int, arguments: list[Scalar]
-    ) -> None:
-        """No aggregate is kept."""
 
     def index(self, area: Area, *, is_to_last: bool = True) -> AreaIndex | None:
         """Long columns that many formulas search are indexed once."""

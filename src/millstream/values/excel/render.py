@@ -4,50 +4,35 @@ from __future__ import annotations
 
 import re
 
-from millstream.values.excel.syntax import (
-    MAX_COLUMN,
-    MAX_ROW,
-    Binary,
-    Call,
-    Cell,
-    Constants,
-    Group,
-    Literal,
-    Name,
-    Node,
-    Range,
-    Unary,
-    WindowOf,
-    column_name,
-)
+from millstream.values.excel import syntax
 from millstream.values.excel.values import ErrorValue, Scalar
 
 _PLAIN_SHEET = re.compile(r"[^\W\d][\w.]*")
 
 
-def render_formula(node: Node) -> str:
+def render_formula(node: syntax.Node) -> str:
     match node:
-        case Literal(value):
+        case syntax.Literal(value):
             return render_scalar(value)
-        case Constants(rows):
+        case syntax.Constants(rows):
             return "{" + ";".join(",".join(map(render_scalar, r)) for r in rows) + "}"
-        case Cell():
+        case syntax.Cell():
             return render_sheet(node.sheet) + _cell(node)
-        case Range(first, last):
+        case syntax.Range(first, last):
             return render_sheet(node.sheet) + _range(first, last)
-        case WindowOf(cell):
+        case syntax.WindowOf(cell):
             return render_sheet(cell.sheet) + _cell(cell)
-        case Name(name, _):
+        case syntax.Name(name, _):
             return name
-        case Call(function, arguments):
+        case syntax.Call(function, arguments):
             return f"{function}({','.join(map(render_formula, arguments))})"
-        case Unary("%", operand):
+        case syntax.Unary("%", operand):
             return f"{render_formula(operand)}%"
-        case Unary(operator, operand):
+        case syntax.Unary(operator, operand):
             return f"{operator}{render_formula(operand)}"
-        case Binary(operator, left, right):
+        case syntax.Binary(operator, left, right):
             return f"{render_formula(left)}{operator}{render_formula(right)}"
-        case Group(inner):
+        case syntax.Group(inner):
             return f"({render_formula(inner)})"
 
 
@@ -71,16 +56,17 @@ def render_sheet(name: str) -> str:
     return "'" + name.replace("'", "''") + "'!"
 
 
-def _cell(cell: Cell) -> str:
-    column = f"{'$' if cell.column_fixed else ''}{column_name(cell.column)}"
+def _cell(cell: syntax.Cell) -> str:
+    column = f"{'$' if cell.column_fixed else ''}{syntax.column_name(cell.column)}"
     return f"{column}{'$' if cell.row_fixed else ''}{cell.row}"
 
 
-def _range(first: Cell, last: Cell) -> str:
-    if first.row == 1 and last.row == MAX_ROW and first.row_fixed and last.row_fixed:
+def _range(first: syntax.Cell, last: syntax.Cell) -> str:
+    if first.row == 1 and last.row == syntax.MAX_ROW and first.row_fixed and last.row_fixed:
         marks = ["$" if c.column_fixed else "" for c in (first, last)]
-        return f"{marks[0]}{column_name(first.column)}:{marks[1]}{column_name(last.column)}"
-    if first.column == 1 and last.column == MAX_COLUMN and first.column_fixed:
+        left, right = (syntax.column_name(c.column) for c in (first, last))
+        return f"{marks[0]}{left}:{marks[1]}{right}"
+    if first.column == 1 and last.column == syntax.MAX_COLUMN and first.column_fixed:
         marks = ["$" if c.row_fixed else "" for c in (first, last)]
         return f"{marks[0]}{first.row}:{marks[1]}{last.row}"
     return f"{_cell(first)}:{_cell(last)}"

@@ -81,12 +81,12 @@ def last_same(x: float, way: float) -> float:
     digits, tens = fifteen_digits(size)
     # Below a power of ten the last digit is worth a tenth.
     half = 0.05 if digits == 1e14 and away < 0.0 else 0.5
-    found, _ = scaled(digits + away * half, -tens)
-    while same_number(found + away * _NEXT * found, size):
-        found += away * _NEXT * found
-    while not same_number(found, size):
-        found -= away * _NEXT * found
-    return math.copysign(found, x)
+    edge, _ = scaled(digits + away * half, -tens)
+    while same_number(edge + away * _NEXT * edge, size):
+        edge += away * _NEXT * edge
+    while not same_number(edge, size):
+        edge -= away * _NEXT * edge
+    return math.copysign(edge, x)
 
 
 def scaled(x: float, tens: int) -> tuple[float, float]:

@@ -28,6 +28,7 @@ from millstream.values.excel.values import (
     Scalar,
     compare,
     fail,
+    fail_if,
     to_boolean,
     to_number,
 )
@@ -96,8 +97,7 @@ def _choose(context: Context, nodes: tuple[Node, ...]) -> Operand:
 
         return _picked_columns(which, choices) or lifted(pick, (which, *choices), context)
     number = int(to_number(which))
-    if not 1 <= number < len(nodes):
-        fail(VALUE)
+    fail_if(not 1 <= number < len(nodes), VALUE)
     return evaluate(nodes[number], context)
 
 
@@ -108,8 +108,7 @@ def _picked_columns(which: Array, choices: list[Operand]) -> Array | None:
     columns = []
     for number in which.values():
         n = int(to_number(number))
-        if not 1 <= n <= len(choices):
-            fail(VALUE)
+        fail_if(not 1 <= n <= len(choices), VALUE)
         columns.append(tuple(as_table(choices[n - 1]).to_array().values()))
     if len({len(c) for c in columns}) > 1:
         return None
@@ -175,17 +174,17 @@ def _local(name: str) -> str:
 
 def _truths(name: str, operands: tuple[Operand, ...]) -> list[bool]:
     """Texts and empty cells of references are passed over; there must be something left."""
-    found: list[bool] = []
+    truths: list[bool] = []
     for operand in operands:
         if isinstance(operand, Tables):
             for value in operand.given():
                 if type(value) is ErrorValue:
                     raise Raised(value)
                 if type(value) is not str:
-                    found.append(bool(value))
+                    truths.append(bool(value))
         else:
-            found.append(to_boolean(operand))
-    return found or fail(VALUE)
+            truths.append(to_boolean(operand))
+    return truths or fail(VALUE)
 
 
 LOGIC: Family = {
@@ -202,10 +201,10 @@ LOGIC: Family = {
 
 
 def _reference(nodes: tuple[Node, ...], context: Context) -> Area:
-    found = evaluate(nodes[0], context)
-    if isinstance(found, Union):
-        return found.areas[0]
-    return found if isinstance(found, Area) else fail(VALUE)
+    operand = evaluate(nodes[0], context)
+    if isinstance(operand, Union):
+        return operand.areas[0]
+    return operand if isinstance(operand, Area) else fail(VALUE)
 
 
 def _row(context: Context, nodes: tuple[Node, ...]) -> Operand:
@@ -237,8 +236,8 @@ def _columns(context: Context, nodes: tuple[Node, ...]) -> Operand:
 
 
 def _areas(context: Context, nodes: tuple[Node, ...]) -> Operand:
-    found = evaluate(nodes[0], context)
-    return float(len(found.areas)) if isinstance(found, Union) else 1.0
+    operand = evaluate(nodes[0], context)
+    return float(len(operand.areas)) if isinstance(operand, Union) else 1.0
 
 
 def _is_reference(context: Context, nodes: tuple[Node, ...]) -> Operand:
@@ -246,8 +245,8 @@ def _is_reference(context: Context, nodes: tuple[Node, ...]) -> Operand:
 
 
 def _single(context: Context, nodes: tuple[Node, ...]) -> Operand:
-    found = evaluate(nodes[0], context)
-    return intersected(found, context) if isinstance(found, Area) else one_value(found, context)
+    value = evaluate(nodes[0], context)
+    return intersected(value, context) if isinstance(value, Area) else one_value(value, context)
 
 
 def _is_formula(context: Context, nodes: tuple[Node, ...]) -> Operand:
@@ -321,17 +320,13 @@ def _is_even(value: Scalar) -> bool:
     return int(to_number(value)) % 2 == 0
 
 
-def _logical(value: Scalar) -> bool:
-    return type(value) is bool
-
-
 INFORMATION: Family = {
     "ERROR.TYPE": spec("e", _error_type),
     "ISBLANK": spec("e", lambda v: v is None),
     "ISERR": spec("e", lambda v: type(v) is ErrorValue and v != NA),
     "ISERROR": spec("e", _is_error),
     "ISEVEN": spec("v", _is_even),
-    "ISLOGICAL": spec("e", _logical),
+    "ISLOGICAL": spec("e", lambda value: type(value) is bool),
     "ISNA": spec("e", lambda v: type(v) is ErrorValue and v == NA),
     "ISNONTEXT": spec("e", lambda v: type(v) is not str),
     "ISNUMBER": spec("e", lambda v: type(v) is float),

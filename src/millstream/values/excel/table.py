@@ -61,7 +61,7 @@ _COUNTS: dict[str, tuple[int, float]] = {
 #: Functions that give names to things: with each how many arguments.
 NAMING = {"LET": 2, "LAMBDA": 1}
 
-FUNCTIONS: Family = {name: found for family in FAMILIES.values() for name, found in family.items()}
+FUNCTIONS: Family = {name: known for family in FAMILIES.values() for name, known in family.items()}
 
 #: The functions of streams; they are taken out of formulas before these are evaluated.
 STREAM_FUNCTIONS = frozenset({"WINDOW", "WINDOWROWS", "PRE", "SELECT"})
@@ -97,9 +97,9 @@ def misuse(call: Call) -> str | None:
 
 @cache
 def _miscount(function: str, count: int) -> str | None:
-    found = FUNCTIONS.get(function)
+    known = FUNCTIONS.get(function)
     least, most = _COUNTS.get(function, (0, inf))
-    if not least <= count <= most or (found is not None and not found.accepts(count)):
+    if not least <= count <= most or (known is not None and not known.accepts(count)):
         return f"{function} does not take {count} argument{'' if count == 1 else 's'}"
     if function == "IFS" and count % 2:
         return "IFS takes pairs of a condition and a value"

@@ -20,6 +20,7 @@ class ErrorValue(str):
 
 
 DIV0 = ErrorValue("#DIV/0!")
+CALC = ErrorValue("#CALC!")
 NA = ErrorValue("#N/A")
 NAME = ErrorValue("#NAME?")
 NULL = ErrorValue("#NULL!")
@@ -71,6 +72,12 @@ def fail(error: ErrorValue) -> NoReturn:
     raise Raised(error)
 
 
+def fail_if(is_bad: object, error: ErrorValue | None = None) -> None:
+    """An error, `#NUM!` unless another is said, where something is so that has no value."""
+    if is_bad:
+        raise Raised(NUM if error is None else error)
+
+
 def is_number(value: object) -> bool:
     return type(value) is float
 
@@ -107,7 +114,7 @@ def to_number(value: Scalar) -> float:
             raise Raised(VALUE)
         return number
     checked(value)
-    return float(value)
+    return float(value) if isinstance(value, int) else fail(VALUE)
 
 
 def to_text(value: Scalar) -> str:
@@ -121,7 +128,7 @@ def to_text(value: Scalar) -> str:
     if kind is bool:
         return "TRUE" if value else "FALSE"
     checked(value)
-    return str(value)
+    return str(value) if isinstance(value, int) else fail(VALUE)
 
 
 def to_boolean(value: Scalar) -> bool:
@@ -138,7 +145,7 @@ def to_boolean(value: Scalar) -> bool:
             return word == "TRUE"
         raise Raised(VALUE)
     checked(value)
-    return bool(value)
+    return bool(value) if isinstance(value, int) else fail(VALUE)
 
 
 def general(number: float) -> str:
@@ -179,6 +186,8 @@ def order_of(a: Scalar, b: Scalar) -> int:
     checked(a)
     checked(b)
     kind = type(a)
+    if kind not in _RANKS or type(b) not in _RANKS:
+        fail(VALUE)  # a function is neither less nor more
     if kind is not type(b):
         return -1 if _RANKS[kind] < _RANKS[type(b)] else 1
     if kind is str:

@@ -10,22 +10,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from millstream.errors import MillstreamError
+from millstream.values.excel import syntax
 from millstream.values.excel.parser import Origin, parse_formula
 from millstream.values.excel.structured import Table, resolve_table
-from millstream.values.excel.syntax import (
-    MAX_COLUMN,
-    Call,
-    Cell,
-    Literal,
-    Node,
-    Range,
-    column_name,
-    rebuilt,
-    shifted,
-)
 from millstream.values.excel.values import REF, Scalar
 
-_STRIDE = MAX_COLUMN + 1
+_STRIDE = syntax.MAX_COLUMN + 1
 _KEPT_TREES = 200_000
 _ANCHOR = "ANCHORARRAY"
 
@@ -39,7 +29,7 @@ def place_of(key: int) -> tuple[int, int]:
 
 
 def address_of(row: int, column: int) -> str:
-    return f"{column_name(column)}{row}"
+    return f"{syntax.column_name(column)}{row}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +87,11 @@ class Worksheet:
     def columns(self) -> dict[int, list[int]]:
         """For every column that holds something, its rows in order."""
         if self._columns is None:
-            found: dict[int, set[int]] = {}
+            by_column: dict[int, set[int]] = {}
             for key in self.keys():
                 row, column = divmod(key, _STRIDE)
-                found.setdefault(column, set()).add(row)
-            self._columns = {c: sorted(rows) for c, rows in sorted(found.items())}
+                by_column.setdefault(column, set()).add(row)
+            self._columns = {c: sorted(rows) for c, rows in sorted(by_column.items())}
         return self._columns
 
     def extent(self) -> tuple[int, int]:
@@ -145,8 +135,8 @@ class Workbook:
     tables: dict[str, Table] = field(default_factory=dict)
     uses_1904: bool = False
     has_macros: bool = False
-    _trees: dict[tuple[str, int], Node] = field(default_factory=dict)
-    _names: dict[tuple[str, str], Node | None] = field(default_factory=dict)
+    _trees: dict[tuple[str, int], syntax.Node] = field(default_factory=dict)
+    _names: dict[tuple[str, str], syntax.Node | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._by_folded = {name.casefold(): name for name in self.sheets}
@@ -164,7 +154,7 @@ class Workbook:
         low, high = sorted(names.index(e) for e in ends if e is not None)
         return names[low : high + 1]
 
-    def table(self, text: str, sheet: str, row: int) -> Node | None:
+    def table(self, text: str, sheet: str, row: int) -> syntax.Node | None:
         return resolve_table(text, self.tables, row)
 
     # --- formulas ---
@@ -172,40 +162,42 @@ class Workbook:
     def place(self, sheet: str, key: int) -> str:
         return f"{self.file} {sheet}!{address_of(*place_of(key))}"
 
-    def tree(self, sheet: str, key: int) -> Node:
+    def tree(self, sheet: str, key: int) -> syntax.Node:
         """The tree of the formula in a cell; a `ParseError` with its place if there is none."""
-        found = self._trees.get((sheet, key))
-        if found is None:
-            found = self._parsed(sheet, key)
+        tree = self._trees.get((sheet, key))
+        if tree is None:
+            tree = self._parsed(sheet, key)
             if len(self._trees) < _KEPT_TREES:
-                self._trees[sheet, key] = found
-        return found
+                self._trees[sheet, key] = tree
+        return tree
 
-    def _parsed(self, sheet: str, key: int) -> Node:
+    def _parsed(self, sheet: str, key: int) -> syntax.Node:
         formula = self.sheets[sheet].formulas[key]
         row, column = place_of(key)
         if formula.shared_with is not None and formula.shared_with != key:
             first_row, first_column = place_of(formula.shared_with)
             shared = self.tree(sheet, formula.shared_with)
-            return shifted(shared, row - first_row, column - first_column)
+            return syntax.shifted(shared, row - first_row, column - first_column)
         tree = parse_formula(
             formula.text, Origin(self.file, sheet, address_of(row, column), row), self
         )
         return self._with_spills(tree) if "#" in formula.text or _ANCHOR in formula.text else tree
 
-    def _with_spills(self, node: Node) -> Node:
+    def _with_spills(self, node: syntax.Node) -> syntax.Node:
         """`A1#`, which files call ANCHORARRAY: the cells that the formula in A1 fills."""
-        if isinstance(node, Call) and node.function == _ANCHOR and len(node.arguments) == 1:
+        if isinstance(node, syntax.Call) and node.function == _ANCHOR and len(node.arguments) == 1:
             cell = node.arguments[0]
-            if isinstance(cell, Cell):
+            if isinstance(cell, syntax.Cell):
                 formula = self.sheets[cell.sheet].formulas.get(key_of(cell.row, cell.column))
                 if formula is None or formula.array is None:
-                    return Literal(REF)
+                    return syntax.Literal(REF)
                 top, left, bottom, right = formula.array
-                return Range(Cell(cell.sheet, top, left), Cell(cell.sheet, bottom, right))
-        return rebuilt(node, self._with_spills)
+                return syntax.Range(
+                    syntax.Cell(cell.sheet, top, left), syntax.Cell(cell.sheet, bottom, right)
+                )
+        return syntax.rebuilt(node, self._with_spills)
 
-    def defined(self, name: str, sheet: str) -> Node | None:
+    def defined(self, name: str, sheet: str) -> syntax.Node | None:
         """What a defined name stands for on a worksheet, or None."""
         folded = name.casefold()
         if (folded, sheet) not in self._names:
@@ -216,7 +208,7 @@ class Workbook:
         """The names a worksheet can use, whatever they stand for."""
         return [name for name, scope in self.names if scope in (None, sheet)] + list(self.tables)
 
-    def _defined(self, folded: str, sheet: str) -> Node | None:
+    def _defined(self, folded: str, sheet: str) -> syntax.Node | None:
         text = self.names.get((folded, sheet))
         if text is None:
             text = self.names.get((folded, None))

@@ -2,33 +2,40 @@
 
 from __future__ import annotations
 
-import json
-
 from millstream.calculus.base import Part
 from millstream.calculus.graph import Operator, Program, in_dependency_order
 from millstream.calculus.text import parts_of, render, render_function, render_operator
 from millstream.draw import Box, draw
 from millstream.errors import UsageError, listing
-from millstream.plan.stages import Stage, stages_of
-from millstream.plan.steps import Step
+from millstream.explain.records import records_text
 
 STAGES = ("calculus", "optimised", "plan", "kernels")
 FORMATS = ("text", "json", "svg")
+ENGINES = ("local", "spark")
 
 
 def explain(
-    program: Program, stage: str = "calculus", format_: str = "text", notes: tuple[str, ...] = ()
+    program: Program,
+    stage: str = "calculus",
+    format_: str = "text",
+    engine: str = "local",
+    notes: tuple[str, ...] = (),
 ) -> str:
     """The program at a stage in a format; as text, with notes on how it came about."""
-    if stage not in STAGES:
-        raise UsageError(f'unknown stage "{stage}"', hint=f"stages are: {listing(STAGES)}")
-    if format_ not in FORMATS:
-        raise UsageError(f'unknown format "{format_}"', hint=f"formats are: {listing(FORMATS)}")
+    for what, asked, known in (
+        ("stage", stage, STAGES),
+        ("format", format_, FORMATS),
+        ("engine", engine, ENGINES),
+    ):
+        if asked not in known:
+            raise UsageError(f'unknown {what} "{asked}"', hint=f"{what}s are: {listing(known)}")
     if stage in ("calculus", "optimised"):
-        found = _explain_program(program, stage, format_)
+        shown = _explain_program(program, stage, format_)
     else:
-        found = _explain_plan(program, stage, format_)
-    return "".join(f"# {note}\n" for note in notes) + found if format_ == "text" else found
+        from millstream.explain.plan import explain_kernels, explain_plan
+
+        shown = (explain_plan if stage == "plan" else explain_kernels)(program, format_, engine)
+    return "".join(f"# {note}\n" for note in notes) + shown if format_ == "text" else shown
 
 
 # --- programs ---------------------------------------------------------------------------
@@ -39,7 +46,7 @@ def _explain_program(program: Program, stage: str, format_: str) -> str:
     if stage == "optimised":
         program, notes = _optimised(program)
     if format_ == "json":
-        return _json(_operator_records(program))
+        return records_text(_operator_records(program))
     if format_ == "svg":
         return draw(_program_boxes(program))
     notes += _remarks(program)
@@ -136,106 +143,3 @@ def _inner_boxes(
         for p in parts
     ]
     return boxes, {p.output: box(p.name) for p in parts if p.output is not None}
-
-
-# --- plans ------------------------------------------------------------------------------
-
-
-def _explain_plan(program: Program, stage: str, format_: str) -> str:
-    from millstream.engine.local.run import plan_for
-    from millstream.optimiser.optimise import optimise
-
-    plan = plan_for(optimise(program))
-    if stage == "kernels":
-        return _explain_kernels(program, format_)
-    records: list[dict[str, object]] = []
-    boxes = [Box(i.name, i.name, str(i.type), (), "input") for i in plan.program.inputs]
-    home = {q: _step_name(step) for step in plan.steps for q in step.outputs}
-    for number, one in enumerate(stages_of(plan), 1):
-        for step in one.steps:
-            label = " > ".join(op.function.name for op in step.operators)
-            records.append(
-                {
-                    "stage": number,
-                    "key": _key_text(one),
-                    "step": label,
-                    "inputs": ", ".join(step.inputs),
-                    "outputs": ", ".join(step.outputs),
-                    "runs": "row at a time" if step.fallback else "compiled",
-                    "why": step.fallback,
-                    "functions": "\n".join(render_function(o.function) for o in step.operators),
-                }
-            )
-            after = tuple(home.get(q, q) for q in step.inputs)
-            boxes.append(Box(_step_name(step), label, f"stage {number}", after))
-    if format_ == "json":
-        return _json(records)
-    if format_ == "svg":
-        outputs = [
-            Box(f"output {q}", q, "output", (home.get(q, q),), "output") for q in program.outputs
-        ]
-        return draw(boxes + outputs)
-    return _plan_text(records)
-
-
-def _step_name(step: Step) -> str:
-    return f"step {step.operators[0].id}"
-
-
-def _key_text(stage: Stage) -> str:
-    """How the rows of a stage are partitioned, in words."""
-    texts = dict.fromkeys(
-        "any columns" if key is None else ", ".join(key) or "nothing: all rows together"
-        for _, key in stage.keys
-    )
-    return " = ".join(texts)
-
-
-def _plan_text(records: list[dict[str, object]]) -> str:
-    lines: list[str] = []
-    stage = None
-    for record in records:
-        if record["stage"] != stage:
-            stage = record["stage"]
-            lines.append(f"stage {stage}, partitioned by {record['key']}")
-        lines.append(f"  {record['step']}   [{record['runs']}]")
-        lines.append(f"    from {record['inputs']} to {record['outputs'] or 'variables only'}")
-        lines += [f"    {one}" for one in str(record["functions"]).split("\n")]
-        if record["why"]:
-            lines.append(f"    no kernel: {record['why']}")
-    return "\n".join(lines) + "\n"
-
-
-def _explain_kernels(program: Program, format_: str) -> str:
-    from millstream.engine.local.run import plan_for
-    from millstream.kernels.rounds import StepRunner
-    from millstream.optimiser.optimise import optimise
-
-    engine = StepRunner(plan_for(optimise(program)))
-    records: list[dict[str, object]] = []
-    for step, kernel in zip(engine.plan.steps, engine.kernels, strict=True):
-        records.append(
-            {
-                "step": " > ".join(op.function.name for op in step.operators),
-                "kernel": type(kernel).__name__,
-                "why": step.fallback,
-                "source": getattr(kernel, "source", None),
-            }
-        )
-    if format_ == "json":
-        return _json(records)
-    if format_ == "svg":
-        raise UsageError("kernels have no picture", hint="use --stage plan --format svg")
-    parts = []
-    for record in records:
-        parts.append(f"# {record['step']}: {record['kernel']}")
-        if record["why"]:
-            parts.append(f"# row at a time, because {record['why']}")
-        if record["source"]:
-            parts.append(str(record["source"]).rstrip())
-        parts.append("")
-    return "\n".join(parts)
-
-
-def _json(records: list[dict[str, object]]) -> str:
-    return json.dumps(records, indent=2, ensure_ascii=False) + "\n"

@@ -1,1 +1,0 @@
-"""The algebra as actors: a second reference."""

@@ -1,0 +1,210 @@
+"""The plan that an engine runs, with its kernels: in words, as JSON or as a picture.
+
+The local engine has all rows in one place. On Spark a stage runs on buckets, and rows change
+places where they enter it.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from millstream.calculus.graph import Program
+from millstream.calculus.text import render_function
+from millstream.draw import Box, draw
+from millstream.errors import UsageError
+from millstream.explain.records import Record, records_text
+from millstream.optimiser.optimise import optimise
+from millstream.plan.stages import Key, Stage, stages_of
+from millstream.plan.steps import Plan, Step
+
+
+@dataclass(frozen=True, slots=True)
+class _Laid:
+    """A stage as an engine runs it."""
+
+    number: int
+    stage: Stage
+    #: How many parts it has, and by what rows come to them; nothing where they do not move.
+    buckets: int | None = None
+    exchanges: tuple[tuple[str, Key], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """A plan, its stages in order, and what else is to be said of it."""
+
+    plan: Plan
+    stages: tuple[_Laid, ...]
+    remarks: tuple[str, ...] = ()
+
+
+def _of_engine(program: Program, engine: str) -> _Shown:
+    return _on_spark(optimise(program)) if engine == "spark" else _local(optimise(program))
+
+
+def _local(program: Program) -> _Shown:
+    from millstream.engine.local.run import plan_for
+
+    plan = plan_for(program)
+    return _Shown(plan, tuple(_Laid(n, one) for n, one in enumerate(stages_of(plan), 1)))
+
+
+def _on_spark(program: Program) -> _Shown:
+    from millstream.engine.spark.layout import DEFAULT_BUCKETS, layout_for, layout_of
+
+    cores = os.cpu_count() or 2
+    layout = layout_for(program, cores, DEFAULT_BUCKETS, None)
+    remarks = []
+    if layout.is_together:
+        chain = len(layout_of(program).stages)
+        remarks.append(f"a chain of {chain} stages is run in one place: it is too long for")
+        remarks.append(f"{cores} cores, each stage would cost more than is shared")
+    if layout.plan.placed and not layout.is_together:
+        remarks.append(
+            "made in one place, so that the rows of an instant keep their order: "
+            + ", ".join(sorted(layout.plan.placed))
+        )
+    stages = tuple(
+        _Laid(
+            number + 1,
+            stage,
+            1 if layout.has_one_bucket(number) else DEFAULT_BUCKETS,
+            tuple((q, layout.targets[q].key) for q in stage.inputs),
+        )
+        for number, stage in enumerate(layout.stages)
+    )
+    return _Shown(layout.plan, stages, tuple(remarks))
+
+
+# --- the plan ---------------------------------------------------------------------------
+
+
+def explain_plan(program: Program, format_: str, engine: str) -> str:
+    shown = _of_engine(program, engine)
+    if format_ == "json":
+        return records_text([r for laid in shown.stages for r in _records(laid)])
+    return draw(_boxes(shown)) if format_ == "svg" else _text(shown)
+
+
+def _records(laid: _Laid) -> list[Record]:
+    stage: Record = {"stage": laid.number, "key": _stage_key(laid)}
+    if laid.buckets is not None:
+        stage["buckets"] = laid.buckets
+        stage["exchanges"] = {queue: _key_text(key) for queue, key in laid.exchanges}
+    return [stage | _record(step) for step in laid.stage.steps] or [stage]
+
+
+def _record(step: Step) -> Record:
+    return {
+        "step": _label(step),
+        "inputs": ", ".join(step.inputs),
+        "outputs": ", ".join(step.outputs),
+        "runs": "row at a time" if step.fallback else "compiled",
+        "why": step.fallback,
+        "functions": "\n".join(render_function(o.function) for o in step.operators),
+    }
+
+
+def _text(shown: _Shown) -> str:
+    lines = [f"# {remark}" for remark in shown.remarks]
+    for laid in shown.stages:
+        lines += _heading(laid)
+        for step in laid.stage.steps:
+            lines += _step_lines(step)
+    if any(laid.buckets is not None for laid in shown.stages):
+        lines.append(f"to the driver, by time: {', '.join(shown.plan.program.outputs)}")
+    return "\n".join(lines) + "\n"
+
+
+def _heading(laid: _Laid) -> list[str]:
+    if laid.buckets is None:
+        return [f"stage {laid.number}, partitioned by {_stage_key(laid)}"]
+    moved = [f"exchange: {queue}, {_moved_by(key)}" for queue, key in laid.exchanges]
+    where = "one bucket" if laid.buckets == 1 else f"{laid.buckets} buckets"
+    return [*moved, f"stage {laid.number}, on {where}"]
+
+
+def _step_lines(step: Step) -> list[str]:
+    record = _record(step)
+    lines = [
+        f"  {record['step']}   [{record['runs']}]",
+        f"    from {record['inputs']} to {record['outputs'] or 'variables only'}",
+        *(f"    {one}" for one in str(record["functions"]).split("\n")),
+    ]
+    return [*lines, f"    no kernel: {step.fallback}"] if step.fallback else lines
+
+
+def _boxes(shown: _Shown) -> list[Box]:
+    program = shown.plan.program
+    boxes = [Box(i.name, i.name, str(i.type), (), "input") for i in program.inputs]
+    home = {i.name: i.name for i in program.inputs}
+    made = {q: _step_name(step) for step in shown.plan.steps for q in step.outputs}
+    for laid in shown.stages:
+        detail = f"stage {laid.number}"
+        if laid.buckets is not None:
+            detail += ", one bucket" if laid.buckets == 1 else f", {laid.buckets} buckets"
+        for queue, key in laid.exchanges:
+            name = f"exchange {queue}"
+            boxes.append(Box(name, "exchange", f"{queue}, {_moved_by(key)}", (home[queue],)))
+            home[queue] = name
+        for step in laid.stage.steps:
+            after = tuple(home.get(q) or made[q] for q in step.inputs)
+            boxes.append(Box(_step_name(step), _label(step), detail, after))
+            home.update(dict.fromkeys(step.outputs, _step_name(step)))
+    return boxes + [Box(f"output {q}", q, "output", (home[q],), "output") for q in program.outputs]
+
+
+def _label(step: Step) -> str:
+    return " > ".join(op.function.name for op in step.operators)
+
+
+def _step_name(step: Step) -> str:
+    return f"step {step.operators[0].id}"
+
+
+def _stage_key(laid: _Laid) -> str:
+    """How the rows of a stage are partitioned, in words."""
+    keys = laid.exchanges or laid.stage.keys
+    return " = ".join(dict.fromkeys(_key_text(key) for _, key in keys))
+
+
+def _key_text(key: Key) -> str:
+    return "any columns" if key is None else ", ".join(key) or "nothing: all rows together"
+
+
+def _moved_by(key: Key) -> str:
+    if key is None:
+        return "as it comes, to any bucket"
+    return f"by {', '.join(key)}" if key else "all rows to one place"
+
+
+# --- kernels ----------------------------------------------------------------------------
+
+
+def explain_kernels(program: Program, format_: str, engine: str) -> str:
+    from millstream.kernels.rounds import StepRunner
+
+    if format_ == "svg":
+        raise UsageError("kernels have no picture", hint="use --stage plan --format svg")
+    runner = StepRunner(_of_engine(program, engine).plan)
+    records: list[Record] = [
+        {
+            "step": _label(step),
+            "kernel": type(kernel).__name__,
+            "why": step.fallback,
+            "source": getattr(kernel, "source", None),
+        }
+        for step, kernel in zip(runner.steps, runner.kernels, strict=True)
+    ]
+    if format_ == "json":
+        return records_text(records)
+    parts = []
+    for record in records:
+        parts.append(f"# {record['step']}: {record['kernel']}")
+        if record["why"]:
+            parts.append(f"# row at a time, because {record['why']}")
+        if record["source"]:
+            parts.append(str(record["source"]).rstrip())
+        parts.append("")
+    return "\n".join(parts)

@@ -1,0 +1,11 @@
+"""What was found out, as JSON."""
+
+from __future__ import annotations
+
+import json
+
+Record = dict[str, object]
+
+
+def records_text(records: list[Record]) -> str:
+    return json.dumps(records, indent=2, ensure_ascii=False) + "\n"

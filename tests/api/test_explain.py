@@ -1,0 +1,90 @@
+"""What an engine runs is what `explain` shows."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from millstream import api
+from millstream.engine.spark.layout import DEFAULT_BUCKETS
+from millstream.errors import UsageError
+
+TWO_STAGES = """
+output out; input in(k text, l text, x number);
+(w, $w) <- Range[1 s](in, $w);
+(a, $a) <- Aggregate[by k; s = sum(x)](w, $a);
+(out, $b) <- Aggregate[s = max(s)](a, $b);
+"""
+
+
+@pytest.fixture(autouse=True)
+def _has_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.cpu_count", lambda: 4)
+
+
+def explained(text: str, format_: str = "text") -> str:
+    return api.compile(text=text).explain("plan", format_, "spark")
+
+
+def test_the_plan_of_spark_shows_stages_with_their_buckets_and_what_changes_places() -> None:
+    lines = [line for line in explained(TWO_STAGES).splitlines() if not line.startswith("  ")]
+    assert [
+        "exchange: in, by k",
+        f"stage 1, on {DEFAULT_BUCKETS} buckets",
+        "exchange: a, all rows to one place",
+        "stage 2, on one bucket",
+        "to the driver, by time: out",
+    ] == lines
+
+
+def test_a_chain_too_long_for_the_cores_is_shown_in_one_place(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("os.cpu_count", lambda: 1)
+    text = explained(TWO_STAGES)
+    assert text.startswith("# a chain of 2 stages is run in one place")
+    assert 1 == text.count("stage 1, on one bucket") and "stage 2" not in text
+
+
+def test_what_is_made_in_one_place_for_its_order_is_named() -> None:
+    text = explained(
+        "output out; input in(k text, x number);"
+        "(w, $w) <- Range[1 s](in, $w); (i, $i) <- Istream(w, $i); (out) <- Map[x](i);"
+    )
+    assert "so that the rows of an instant keep their order: out\n" in text
+
+
+def test_json_has_the_exchanges_of_each_stage() -> None:
+    records = json.loads(explained(TWO_STAGES, "json"))
+    first, last = records[0], records[-1]
+    assert (1, DEFAULT_BUCKETS, {"in": "k"}) == (
+        first["stage"], first["buckets"], first["exchanges"],
+    )  # fmt: skip
+    assert (2, 1, {"a": "nothing: all rows together"}) == (
+        last["stage"], last["buckets"], last["exchanges"],
+    )  # fmt: skip
+
+
+def test_the_picture_has_a_box_for_each_exchange() -> None:
+    picture = explained(TWO_STAGES, "svg")
+    assert 2 == picture.count(">exchange<")
+    assert f"stage 1, {DEFAULT_BUCKETS} buckets" in picture
+
+
+def test_an_input_that_is_an_output_passes_through_a_stage_without_steps() -> None:
+    text = "output in; input in(x number);"
+    assert "exchange: in, as it comes" in explained(text)
+    assert ">exchange<" in explained(text, "svg")
+    (record,) = json.loads(explained(text, "json"))
+    assert {"in": "any columns"} == record["exchanges"]
+
+
+def test_the_local_engine_moves_no_rows() -> None:
+    text = api.compile(text=TWO_STAGES).explain("plan")
+    assert "exchange" not in text and "bucket" not in text
+
+
+def test_an_engine_without_a_plan_is_refused() -> None:
+    with pytest.raises(UsageError, match='unknown engine "reference"'):
+        api.compile(text=TWO_STAGES).explain("plan", engine="reference")
