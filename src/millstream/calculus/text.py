@@ -17,7 +17,7 @@ from millstream.calculus.graph import Input, Operator, Program, Variable
 from millstream.calculus.judging import Shown
 from millstream.calculus.sheet_text import sheet_lines, sheet_parts
 from millstream.calculus.sheets import Sheet
-from millstream.calculus.terms import Call, Column, Literal, Term, VariableField
+from millstream.calculus.terms import Call, Column, Literal, Read, Term, VariableField
 from millstream.calculus.types import Kind, Type, Value
 from millstream.values.core.table import PRECEDENCE
 from millstream.values.instants import render_time
@@ -214,6 +214,9 @@ def render_term(term: Term, floor: int = 0) -> str:
             return f"${_name(variable)}.{_name(field)}"
         case Literal(value, type_):
             return _literal(value, type_)
+        case Read(place):
+            steps = (f".{s}" if isinstance(s, str) else f"[{render_term(s)}]" for s in place.path)
+            return _name(place.variable) + "".join(steps)
         case Call(function, args) if function in PRECEDENCE:
             level = PRECEDENCE[function]
             left, right = (render_term(args[0], level - 1), render_term(args[1], level))

@@ -89,7 +89,6 @@ class Work(Function):
             writes=frozenset(names),
             is_stateless=False,
             key=(),
-            rates=(self.rates.pop, self.rates.push),
         )
 
 
