@@ -22,8 +22,7 @@ from millstream.compiled import compiled
 from millstream.errors import RunError
 from millstream.kernels.loop.cache import compiled as compiled_source
 from millstream.kernels.loop.code import Compiled, NotCompiled, emitted
-from millstream.kernels.runtime.interning import named, part
-from millstream.kernels.runtime.kernel import Round, State
+from millstream.kernels.runtime.kernel import Round, State, Termless
 from millstream.meaning.procedures import Frame, Machine, Trap
 from millstream.plan.batch import Array, Batch, Vector, batch_of
 from millstream.values.types import BOOLEAN as _BOOLEAN
@@ -537,7 +536,7 @@ class _Turns:
 # --- the kernel -------------------------------------------------------------------------
 
 
-class NetKernel:
+class NetKernel(Termless):
     """Mutable: the buffers and actors of a net."""
 
     def __init__(
@@ -562,6 +561,10 @@ class NetKernel:
             if isinstance(op.function, Work) and op.function.pace is not None
         ]
         self.ticks = 0
+        self.parts = {
+            **{f"queue {name}": buffer for name, buffer in self.buffers.items()},
+            **{f"actor{number}": actor for number, actor in enumerate(self.actors)},
+        }
 
     def _actor(self, op: Operator) -> Any:
         function = op.function
@@ -669,22 +672,11 @@ class NetKernel:
         return Batch(type_, times, tuple(columns))
 
     def snapshot(self) -> State:
-        state: State = {"ticks": self.ticks}
-        for queue, buffer in self.buffers.items():
-            state |= named(f"queue {queue}.", buffer.snapshot())
-        for number, actor in enumerate(self.actors):
-            state |= named(f"actor{number}.", actor.snapshot())
-        return state
+        return {"ticks": self.ticks, **super().snapshot()}
 
     def restore(self, state: State) -> None:
         self.ticks = int(state["ticks"])
-        for queue, buffer in self.buffers.items():
-            buffer.restore(part(state, f"queue {queue}."))
-        for number, actor in enumerate(self.actors):
-            actor.restore(part(state, f"actor{number}."))
-
-    def faults(self) -> dict[str, int]:
-        return {}
+        super().restore(state)
 
 
 def _buffer(types: list[Type]) -> Buffer:
