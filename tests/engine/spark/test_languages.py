@@ -48,7 +48,13 @@ def of_rules(data: st.DataObject) -> Case:
     assume(checked is not None)
     assert checked is not None
     program = translated(checked).program
-    return program, data.draw(rules.events_for(program))
+    events = data.draw(rules.events_for(program))
+    for one in program.inputs:
+        # A run ends with an error if it could read nothing of an input.
+        places = [one.type.schema.index(key) for key in one.keys]
+        has_keys = [all(e.row[n] is not None for n in places) for e in events[one.name]]
+        assume(any(has_keys) or not has_keys)
+    return program, events
 
 
 def of_sheets(data: st.DataObject) -> Case:
