@@ -28,6 +28,9 @@ from millstream.plan.batch import Array, Batch
 
 _TRUTHS = ("false", None, "true")
 
+#: What is shown without a unit.
+_PLAIN = (Kind.TIME, Kind.BOOLEAN)
+
 
 class Letters:
     """Mutable: literal texts laid end to end, each known by its beginning and end."""
@@ -99,7 +102,7 @@ class Speech:
         return [
             (self.shown.is_number(s.term), self.shown.place(s.term),
              *letters.add(f"{', ' if n else ', but '}{s.label} = "),
-             *letters.add(f" {s.unit}" if s.unit else ""))
+             *letters.add(f" {s.unit}" if s.unit and s.term.type.kind not in _PLAIN else ""))
             for n, s in enumerate(one.shown)
         ]  # fmt: skip
 
