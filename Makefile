@@ -24,7 +24,7 @@ $(STAMP): pyproject.toml constraints.txt
 		|| { echo '$(OLD_PYTHON)' >&2; exit 1; }
 	@echo 'setup: installing the versions of constraints.txt into $(VENV) (a minute or two)'
 	@test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV) >/dev/null 2>&1 || $(MAKE) -s $(BIN)/pip
-	@$(BIN)/pip install -qq -c constraints.txt -e '.[spark,dev]'
+	@$(BIN)/pip install -qq -c constraints.txt -e '.[spark,server,dev]'
 	@touch $@
 	@echo "setup: $$($(BIN)/python -m millstream.engine.spark.archive)"
 

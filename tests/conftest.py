@@ -9,7 +9,7 @@ import signal
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from tests.laws.witness import Witness, watching
 from tests.seeds import TODAY
@@ -17,7 +17,11 @@ from tests.seeds import TODAY
 # What is started in the background ignores Ctrl-C, and so would all runs that tests interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-settings.register_profile("steady", derandomize=True, database=None)
+# A busy machine is slow at times, which says nothing about a test.
+settings.register_profile(
+    "steady", derandomize=True, database=None, deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)  # fmt: skip
 settings.register_profile("searching", derandomize=False)
 settings.load_profile("steady")
 

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from hypothesis import strategies as st
 
+from millstream.calculus.cube import Vertex
 from millstream.calculus.functions import (
     AGGREGATIONS,
     Aggregate,
@@ -16,13 +17,16 @@ from millstream.calculus.functions import (
     Branch,
     Changes,
     Comparison,
+    Cubify,
     Distinct,
     Dstream,
     Duplicate,
+    Except,
     Filter,
     FlatMap,
     Fold,
     Function,
+    Interleave,
     Istream,
     Join,
     Judge,
@@ -40,13 +44,17 @@ from millstream.calculus.functions import (
     Rstream,
     Top,
     Update,
+    Work,
 )
+from millstream.calculus.grains import Grain
 from millstream.calculus.graph import Operator, Variable
 from millstream.calculus.judging import VERDICT, Requirement, Shown
 from millstream.calculus.matching import ORDERS
 from millstream.calculus.sheets import Sheet
-from millstream.calculus.terms import Column, Term
-from millstream.calculus.types import BOOLEAN, INTEGER, Field, QueueType, Schema, Type
+from millstream.calculus.terms import Call, Column, Literal, Term
+from millstream.calculus.types import BOOLEAN, INTEGER, TEXT, Field, QueueType, Row, Schema, Type
+from millstream.calculus.work import schema_of_items
+from tests.generate_codes import SHAPES, works
 from tests.generate_opaque import COUNTERS, COUNTS, TIMELESS, TIMELY
 from tests.generate_sheets import sheet_over
 from tests.generate_terms import RESULTS, TYPES, plain_conditions, terms, values
@@ -280,8 +288,57 @@ def _join_table(draft: Draft, table: str, queue: str) -> None:
     draft.add(Join(((ours, theirs),), nulls_match=draft.draw(st.booleans())), (table, renamed))
 
 
-def _merge(draft: Draft, queue: str) -> None:
-    draft.add(Merge(), (queue, draft.pick(draft.alike(queue))))
+def _cubify(draft: Draft, queue: str) -> None:
+    """Up to three dimensions; vertices of any grain that the window holds."""
+    schema = draft.schema(queue)
+    names = draft.draw(st.permutations([n for n in schema.names if n != "time"]))[:4]
+    if not names:
+        return  # nothing but the time of cells of another cube
+    cuts = sorted(draft.draw(st.sets(st.integers(1, len(names) - 1), max_size=2))) \
+        if len(names) > 1 else []  # fmt: skip
+    edges = zip([0, *cuts], [*cuts, len(names)], strict=True)
+    dimensions = tuple(tuple(names[a:b]) for a, b in edges)
+    grain, window = Grain(draft.pick([1, 2, 3])), draft.pick([1, 2, 4])
+
+    def vertex() -> Vertex:
+        chosen = (draft.pick([None, *levels]) for levels in dimensions)
+        length = grain.length * draft.pick(range(1, window + 1))
+        return Vertex(tuple(a for a in chosen if a is not None), Grain(length))
+
+    finest = Vertex(tuple(levels[0] for levels in dimensions), grain)
+    kept = tuple(dict.fromkeys((finest, *(vertex() for _ in range(draft.pick([0, 1, 2]))))))
+    outputs = tuple(dict.fromkeys(vertex() for _ in range(draft.pick([1, 1, 2]))))
+    cube = Cubify(
+        dimensions,
+        _measures(draft, schema),
+        grain,
+        window,
+        kept,
+        outputs,
+        draft.pick([False, True]),
+    )
+    draft.add(cube, (queue,), len(outputs))
+
+
+def _measures(draft: Draft, schema: Schema) -> tuple[Aggregation, ...]:
+    """Of columns only, and no extremes of texts."""
+    made: list[Aggregation] = []
+    for name in fresh_names(schema, draft.pick([1, 2, 3])):
+        function = draft.pick(AGGREGATIONS)
+        kinds = AGGREGATIONS[function]
+        columns = [f for f in schema if f.type.kind in kinds]
+        if function in ("min", "max"):
+            columns = [f for f in columns if f.type != TEXT]
+        if not columns or (function == "count" and draft.chance(2)):
+            made.append(Aggregation(name, "count"))
+        else:
+            column = draft.pick(columns)
+            made.append(Aggregation(name, function, Column(column.name, column.type)))
+    return tuple(made)
+
+
+def _alike(function: Function) -> Add:
+    return lambda draft, queue: draft.add(function, (queue, draft.pick(draft.alike(queue))))
 
 
 def _aggregate(draft: Draft, queue: str) -> None:
@@ -361,7 +418,30 @@ def _split(draft: Draft, queue: str) -> None:
 
 def _round_robin_join(draft: Draft, queue: str) -> None:
     other = draft.pick(draft.alike(queue))
-    draft.add(RoundRobinJoin(draft.pick([(), (1, 2), (2, 1)])), (queue, other))
+    enqueued: tuple[tuple[Row, ...], ...] = ()
+    if draft.chance(3):
+        enqueued = (), (tuple(draft.draw(values(f.type)) for f in draft.schema(queue)),)
+    draft.add(RoundRobinJoin(draft.pick([(), (1, 2), (2, 1)]), enqueued), (queue, other))
+
+
+def _work(draft: Draft, queue: str) -> None:
+    """A filter on items that are made of rows; it takes no nulls."""
+    taken, given = draft.pick(SHAPES), draft.pick(SHAPES)
+    columns = []
+    for field_ in schema_of_items(taken):
+        type_ = field_.type
+        zero = Literal(False if type_ == BOOLEAN else 0, type_)
+        args = draft.term(draft.schema(queue), type_, 1), zero
+        columns.append(Assign(field_.name, Call("coalesce", args, type_)))
+    (queue,) = draft.add(Map(tuple(columns)), (queue,))
+    work = draft.draw(works(taken, given))
+    draft.add(work, (queue,), 1 + work.prints)
+
+
+def _interleave(draft: Draft, queue: str) -> None:
+    turns = st.lists(st.integers(0, 1), max_size=3).map(tuple)
+    order = Interleave(draft.draw(turns), draft.draw(turns))
+    draft.add(order, (queue, draft.pick(draft.alike(queue))))
 
 
 def _sheet(draft: Draft, queue: str) -> None:
@@ -388,7 +468,7 @@ ANYWHERE: dict[type[Function], tuple[int, Add]] = {
 STREAMS: dict[type[Function], tuple[int, Add]] = {
     Now: (2, _now), Range: (4, _range), Rows: (2, _rows), Latest: (3, _latest),
     Fold: (4, _fold), RoundRobinSplit: (2, _split), OpaqueFold: (1, _opaque_fold),
-    Sheet: (1, _sheet),
+    Sheet: (1, _sheet), Work: (1, _work), Cubify: (2, _cubify),
 }  # fmt: skip
 RELATIONS: dict[type[Function], tuple[int, Add]] = {
     Aggregate: (5, _aggregate), Distinct: (2, _plainly(Distinct())),
@@ -396,8 +476,11 @@ RELATIONS: dict[type[Function], tuple[int, Add]] = {
     Changes: (2, _changes), Rstream: (2, _rstream), Top: (2, _top),
 }  # fmt: skip
 OF_TWO: dict[type[Function], tuple[int, Add]] = {Join: (8, _join), Lookup: (3, _lookup)}
-OF_ALIKE: dict[type[Function], tuple[int, Add]] = {Merge: (4, _merge)}
-OF_ALIKE_STREAMS: dict[type[Function], tuple[int, Add]] = {RoundRobinJoin: (3, _round_robin_join)}
+OF_ALIKE: dict[type[Function], tuple[int, Add]] = {Merge: (4, _alike(Merge()))}
+OF_ALIKE_RELATIONS: dict[type[Function], tuple[int, Add]] = {Except: (4, _alike(Except()))}
+OF_ALIKE_STREAMS: dict[type[Function], tuple[int, Add]] = {
+    RoundRobinJoin: (3, _round_robin_join), Interleave: (1, _interleave),
+}  # fmt: skip
 
 #: Those that no text has.
 FROM_PYTHON = (Opaque, OpaqueFold)
@@ -410,7 +493,12 @@ def choices(draft: Draft, queue: str) -> dict[type[Function], tuple[int, Add]]:
         fitting |= OF_ALIKE
     if not draft.open[queue].is_relation:
         return fitting | STREAMS | (OF_ALIKE_STREAMS if draft.alike(queue) else {})
+    if draft.alike(queue):
+        fitting |= OF_ALIKE_RELATIONS
     return fitting | RELATIONS | (OF_TWO if draft.others(queue, is_relation=True) else {})
 
 
-ALL = {**ANYWHERE, **STREAMS, **RELATIONS, **OF_TWO, **OF_ALIKE, **OF_ALIKE_STREAMS}
+ALL = {
+    **ANYWHERE, **STREAMS, **RELATIONS, **OF_TWO, **OF_ALIKE, **OF_ALIKE_STREAMS,
+    **OF_ALIKE_RELATIONS,
+}  # fmt: skip

@@ -23,7 +23,7 @@ from millstream.calculus.types import (
     Value,
 )
 from millstream.values.core.scalar import Signature
-from millstream.values.core.table import SCALARS
+from millstream.values.core.table import OF_ROWS
 
 VALUES: dict[Kind, list[Value]] = {
     Kind.NUMBER: [0.0, 1.0, -1.0, 0.5, 2.25, 3.0, 1e16, -1e16, 1e300, NAN, float("inf"),
@@ -87,7 +87,7 @@ def terms(
 
 def _results() -> dict[Type, dict[str, list[tuple[Type, ...]]]]:
     results: dict[Type, dict[str, list[tuple[Type, ...]]]] = {t: {} for t in TYPES}
-    for scalar in SCALARS.values():
+    for scalar in OF_ROWS.values():
         for arity in (1, 2, 3):
             for params in itertools.product(TYPES, repeat=arity):
                 answer = scalar.rule(params)

@@ -32,7 +32,7 @@ sys.setrecursionlimit(max(sys.getrecursionlimit(), 20_000))
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("algebra", "rules", "sheets"):
+    if name in ("algebra", "rules", "sheets", "streamit"):
         return importlib.import_module(f"millstream.{name}")
     if name in _EXPORTS:
         return getattr(importlib.import_module(_EXPORTS[name]), name)

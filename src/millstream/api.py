@@ -15,11 +15,12 @@
 from __future__ import annotations
 
 import importlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from millstream.calculus.graph import Input, Program
 from millstream.calculus.terms import fitted
@@ -36,12 +37,20 @@ from millstream.calculus.types import (
 )
 from millstream.connectors.chunks import Reader, Rejected, Writer
 from millstream.connectors.layout import refuse_weights
-from millstream.connectors.location import Location, parse_location
+from millstream.connectors.location import Location, lines_at, parse_location
 from millstream.connectors.values import time_of
 from millstream.engine.job import Job, Progress, Report, never, no_progress
 from millstream.errors import AllRejected, Fault, Stopped, UsageError, listing, suggest
 from millstream.languages import DEFAULT, translate, translate_file
-from millstream.languages.language import Expected, Expression, Translation, program_of
+from millstream.languages.language import (
+    NO_NAMES,
+    Expected,
+    Expression,
+    Leftovers,
+    Rounds,
+    Translation,
+    program_of,
+)
 from millstream.source import Source
 
 if TYPE_CHECKING:
@@ -60,6 +69,8 @@ ENGINES: dict[str, str] = {
 }
 DEFAULT_ENGINE = "local"
 
+#: The endings of a file that is an input without being named.
+_BESIDE = ("parquet", "csv", "jsonl", "txt", "log")
 #: Outputs that every job has beside those of its program.
 REJECTED = "rejected"
 LATE = "late"
@@ -78,6 +89,18 @@ class Finished:
         if writer is None or not hasattr(writer, "batches"):
             raise UsageError(f'the output "{output}" was not kept in memory')
         return [row for batch in writer.batches for row in _as_dictionaries(batch)]
+
+    def state(self, output: str, as_of: int | None = None) -> list[dict[str, Value]]:
+        """The rows of a relation as it stands at the end, or stood at a time in microseconds."""
+        standing: Counter[tuple[tuple[str, Value], ...]] = Counter()
+        for row in self.rows(output):
+            weight = row.pop(WEIGHT_COLUMN, None)
+            time = row.pop(TIME_COLUMN)
+            if weight is None:
+                raise UsageError(f'"{output}" is a stream, which has no state')
+            if as_of is None or cast("int", time) <= as_of:
+                standing[tuple(row.items())] += cast("int", weight)
+        return [dict(row) for row in standing.elements()]
 
 
 def _as_dictionaries(batch: Any) -> list[dict[str, Value]]:
@@ -105,6 +128,11 @@ class Compiled:
     #: What is odd in the text, and what will be if inputs do not have it.
     oddities: tuple[Fault, ...] = ()
     expected: tuple[Expected, ...] = ()
+    #: Where the inputs of a program that goes round by itself are, for so many rounds.
+    rounds: Rounds | None = None
+    leftovers: Leftovers | None = None
+    #: Outputs that go nowhere unless somebody asks for them.
+    aside: tuple[str, ...] = ()
 
     @staticmethod
     def of(translation: Translation, name: str, base: Path) -> Compiled:
@@ -113,8 +141,23 @@ class Compiled:
         sinks = {n: parse_location(text, base) for n, text in translation.sinks.items()}
         return Compiled(
             translation.program, name, base, sources, sinks, translation.notes,
-            translation.warnings, translation.expected,
+            translation.warnings, translation.expected, translation.rounds, translation.leftovers,
+            translation.aside,
         )  # fmt: skip
+
+    def at(self, folder: str | Path) -> Compiled:
+        """With inputs that are not given looked for in a folder."""
+        return replace(self, base=Path(folder))
+
+    def with_rounds(self, count: int) -> Compiled:
+        """So many rounds of a program that goes round by itself, such as one of StreamIt."""
+        if self.rounds is None:
+            raise UsageError("this program goes on for as long as its input does",
+                             hint="give it an input that ends")  # fmt: skip
+        if count < 0:
+            raise UsageError(f"a program cannot go round {count} times")
+        sources = {n: parse_location(text, self.base) for n, text in self.rounds(count).items()}
+        return replace(self, sources={**self.sources, **sources})
 
     def with_units(self, units: Mapping[str, str] | str) -> Compiled:
         """What numbers count in the columns of times of inputs, or of all: s, ms, us or ns.
@@ -147,9 +190,14 @@ class Compiled:
                 return None  # its rows come once, and the run needs them
             if isinstance(source, (str, Path, Location)) and not _location(source).is_at_hand:
                 return None
-            return _plain_reader(by_name[name], source, None)
+            return _plain_reader(by_name[name], source)
 
         return [*self.oddities, *unmet(self.expected, opened)]
+
+    def left_over(self, report: Report) -> tuple[Fault, ...]:
+        """What of the inputs of a run that has ended nothing was made of."""
+        counts = {name: counts.processed for name, counts in report.inputs.items()}
+        return () if self.leftovers is None else self.leftovers(counts)
 
     def run(
         self,
@@ -172,7 +220,8 @@ class Compiled:
         from millstream.optimiser.optimise import optimise as optimised
 
         run = _engine(engine)
-        program = optimised(self.program) if optimise else self.program
+        program = followed(self.program) if follow else self.program
+        program = optimised(program) if optimise else program
         job_inputs = dict(self.sources) | _checked(inputs or {}, self.program.input_names, "input")
         extra = (REJECTED, *late_names(program))
         job_outputs = dict(self.sinks) | _checked(
@@ -180,8 +229,9 @@ class Compiled:
         )
         with ExitStack() as stack:
             job, writers = self._job(
-                program, job_inputs, job_outputs, stopped, stack, is_following=follow
-            )
+                program, job_inputs, job_outputs, stopped, stack,
+                is_following=follow, checkpoint=options.get("checkpoint"),
+            )  # fmt: skip
             report = run(job, progress=progress, **options)
             if not follow:
                 _refuse_what_is_no_result(report, job)
@@ -196,6 +246,7 @@ class Compiled:
         stack: ExitStack,
         *,
         is_following: bool,
+        checkpoint: str | Path | None,
     ) -> tuple[Job, dict[str, Any]]:
         """Open everything, inputs first: a missing file must not touch an output."""
         from millstream.connectors.overlap import refuse_overlaps
@@ -206,8 +257,10 @@ class Compiled:
             return writer
 
         locations = self.locations(inputs)
-        refuse_overlaps(locations, _located(outputs), is_following=is_following)
-        readers = self._readers(program, inputs, stopped if is_following else None)
+        refuse_overlaps(
+            locations, _located(outputs), is_following=is_following, checkpoint=checkpoint
+        )
+        readers = self._readers(program, inputs, is_following=is_following)
         types = program.queue_types()
         writers = {
             name: opened(_writer(name, outputs.get(name), types[name], is_following=is_following))
@@ -228,9 +281,12 @@ class Compiled:
         return job, writers
 
     def _readers(
-        self, program: Program, inputs: Mapping[str, Any], follow: Callable[[], bool] | None
+        self, program: Program, inputs: Mapping[str, Any], *, is_following: bool
     ) -> dict[str, Reader]:
-        return {one.name: _reader(one, self._input(one, inputs), follow) for one in program.inputs}
+        return {
+            one.name: _reader(one, self._input(one, inputs), is_following=is_following)
+            for one in program.inputs
+        }
 
     def locations(self, inputs: Mapping[str, Any]) -> dict[str, Location]:
         """Where inputs are, of those that are not given as rows."""
@@ -241,17 +297,22 @@ class Compiled:
         from millstream.engine.reference.feed import read_events
 
         given = dict(self.sources) | _checked(inputs or {}, self.program.input_names, "input")
-        job = Job(self.program, self._readers(self.program, given, None), {})
+        job = Job(self.program, self._readers(self.program, given, is_following=False), {})
         return read_events(job, Report.for_program(self.program))
 
     def _input(self, one: Input, inputs: Mapping[str, Any]) -> Any:
+        given = self._given(one, inputs)
+        is_place = isinstance(given, (str, Path, Location))
+        return lines_at(given) if is_place and one.reads_lines else given
+
+    def _given(self, one: Input, inputs: Mapping[str, Any]) -> Any:
         if one.name in inputs:
             return inputs[one.name]
-        if one.values is not None:
+        beside = [self.base / f"{one.name}.{end}" for end in _BESIDE]
+        files = [path for path in beside if path.exists()]
+        if one.values is not None and not (one.is_numbered and files):
             columns = one.type.schema.names
             return [dict(zip(columns, row, strict=True)) for row in one.values]
-        beside = [self.base / f"{one.name}.{end}" for end in ("parquet", "csv", "jsonl")]
-        files = [path for path in beside if path.exists()]
         if len(files) == 1:
             return parse_location(files[0].name, self.base)
         if files:
@@ -260,7 +321,7 @@ class Compiled:
                 f"{listing(path.name for path in files)}",
                 hint=f"say which: --in {one.name}={files[0]}",
             )
-        names = " or ".join(path.name for path in beside)
+        names = " or ".join(path.name for path in beside[:3])
         raise UsageError(
             f'the input "{one.name}" is not given',
             hint=f"say --in {one.name}=FILE, or put {names} beside the program",
@@ -279,19 +340,26 @@ class Compiled:
 
 
 def compile(  # noqa: A001 - the word of the command line
-    file: str | Path | None = None, *, text: str | None = None, language: str = DEFAULT
+    file: str | Path | None = None,
+    *,
+    text: str | None = None,
+    language: str = DEFAULT,
+    names: Mapping[str, str] = NO_NAMES,
 ) -> Compiled:
-    """A program file, a project folder or a text, checked and ready to run."""
+    """A program file, a project folder or a text, checked and ready to run.
+
+    `names` are values of names that files of some languages leave open.
+    """
     if text is not None:
         return Compiled.of(translate(Source("text", text), language), "program", Path())
     if file is None:
         raise UsageError("give a file or a text to compile")
     path = Path(file)
     if path.is_dir() or path.name == "millstream.toml":
-        return _compile_project(path if path.is_dir() else path.parent, str(file))
+        return _compile_project(path if path.is_dir() else path.parent, str(file), names)
     if not path.exists():
         raise _no_such_file(path)
-    return Compiled.of(translate_file(path, str(file)), path.stem, path.parent)
+    return Compiled.of(translate_file(path, str(file), names), path.stem, path.parent)
 
 
 def compile_flow(**outputs: Expression) -> Compiled:
@@ -303,13 +371,13 @@ def compile_flow(**outputs: Expression) -> Compiled:
     return Compiled(program_of(outputs))
 
 
-def _compile_project(folder: Path, shown: str) -> Compiled:
+def _compile_project(folder: Path, shown: str, names: Mapping[str, str]) -> Compiled:
     from millstream.project.load import load_project
 
-    linked = load_project(folder, shown)
+    linked = load_project(folder, shown, names)
     return Compiled(
         linked.program, folder.resolve().name, folder, linked.sources, linked.sinks, linked.notes,
-        linked.warnings, linked.expected,
+        linked.warnings, linked.expected, linked.rounds, linked.leftovers,
     )  # fmt: skip
 
 
@@ -334,6 +402,13 @@ def late_names(program: Program) -> dict[str, Input]:
     if len(program.inputs) == 1:
         return {LATE: program.inputs[0]}
     return {f"{LATE}.{one.name}": one for one in program.inputs}
+
+
+def followed(program: Program) -> Program:
+    """The program for inputs that have no end."""
+    inputs = tuple(replace(one, ends=None) for one in program.inputs)
+    operators = tuple(replace(op, function=op.function.following()) for op in program.operators)
+    return replace(program, inputs=inputs, operators=operators)
 
 
 def _checked(given: Mapping[str, Any], known: Iterable[str], what: str) -> dict[str, Any]:
@@ -373,18 +448,19 @@ def _refuse_what_is_no_result(report: Report, job: Job) -> None:
         raise AllRejected(faults)
 
 
-def _reader(one: Input, given: Any, follow: Callable[[], bool] | None) -> Reader:
+def _reader(one: Input, given: Any, *, is_following: bool) -> Reader:
     """What a run that follows takes as it comes, and one that ends takes in time order."""
     from millstream.connectors.ordered import OrderedReader
 
-    reader = _plain_reader(one, given, follow)
+    reader = _plain_reader(one, given, is_following=is_following)
     location = _location(given) if isinstance(given, (str, Path, Location)) else None
-    if follow is not None or one.is_read_once or (location and location.is_in_order):
+    is_timeless = one.is_read_once or one.is_numbered
+    if is_following or is_timeless or (location and location.is_in_order):
         return reader
     return OrderedReader(reader, one, location)
 
 
-def _plain_reader(one: Input, given: Any, follow: Callable[[], bool] | None) -> Reader:
+def _plain_reader(one: Input, given: Any, *, is_following: bool = False) -> Reader:
     from millstream.connectors.memory import MemoryReader
     from millstream.connectors.read import open_reader
     from millstream.connectors.units import QuestionedReader, question_files
@@ -393,15 +469,15 @@ def _plain_reader(one: Input, given: Any, follow: Callable[[], bool] | None) -> 
         reader = MemoryReader(one, _items_given(one, given))
         return QuestionedReader(reader, one, f'rows of "{one.name}"')
     location = _location(given)
+    if location.is_state:
+        raise UsageError("?state is for outputs", place=location.text)
     if location.path is None and not location.is_in_order:
-        return QuestionedReader(open_reader(location, one, follow=follow), one, "standard input")
+        return QuestionedReader(open_reader(location, one), one, "standard input")
     if location.is_at_hand:
         question_files(location, one)
-    if follow is not None and location.path is not None and not one.is_read_once:
-        from millstream.connectors.watch import Watcher
-
-        return Watcher(location, one, stopped=follow)
-    return open_reader(location, one, follow=follow)
+    if is_following and location.path is not None and not one.is_read_once:
+        return MemoryReader(one, ())  # engines look for files themselves, as they come
+    return open_reader(location, one)
 
 
 def _items_given(one: Input, rows: Iterable[Mapping[str, Value]]) -> Iterator[tuple[int, Row, int]]:
@@ -417,6 +493,7 @@ def _items_given(one: Input, rows: Iterable[Mapping[str, Value]]) -> Iterator[tu
         if one.is_log:
             refuse_weights(one, tuple(row), f"row {number}")
         time = START_OF_TIME if one.is_read_once else row.get(one.time or TIME_COLUMN)
+        time = number if one.is_numbered else time
         weight = row.get(WEIGHT_COLUMN, 1)
         if not _is_of(time, TIME) or not _is_of(weight, INTEGER):
             raise UsageError(
@@ -457,14 +534,18 @@ def _writer(name: str, given: OutputGiven | None, shape: Shape, *, is_following:
     if not isinstance(given, (str, Path, Location)):
         return given
     location = _location(given)
+    if location.is_state:
+        from millstream.connectors.state import StateWriter
+
+        return StateWriter(location, name, shape, is_following=is_following)
     if location.database is not None:
         from millstream.connectors.postgres import PostgresWriter
 
-        return PostgresWriter(location, name, shape, is_following=is_following)
+        return PostgresWriter(location, name, shape)
     if location.is_folder:
         from millstream.connectors.folder import FolderWriter
 
-        return FolderWriter(location, shape, is_following=is_following)
+        return FolderWriter(location, shape)
     if is_following and location.path is not None:
         return PartsWriter(location, shape)
     return open_writer(location, shape)

@@ -12,6 +12,7 @@ by the contents of all of that. A function from elsewhere cannot be lent to a lo
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import hashlib
 import os
@@ -48,8 +49,25 @@ def cache_folder() -> Path:
 
 os.environ.setdefault("NUMBA_CACHE_DIR", str(cache_folder()))
 
-import numba  # noqa: E402  the line above must come first
+import llvmlite.binding  # noqa: E402  the line above must come first
+import numba  # noqa: E402
 
+
+def _lend_wide_division() -> None:
+    """Tell LLVM how to divide 128 bits: it may, to know how often a loop goes round.
+
+    If it finds no such function, it ends the process.
+    """
+    try:
+        library = ctypes.CDLL("libgcc_s.so.1")
+        for name in ("__udivti3", "__umodti3", "__divti3", "__modti3"):
+            address = ctypes.cast(getattr(library, name), ctypes.c_void_p).value
+            llvmlite.binding.add_symbol(name, address)
+    except (OSError, AttributeError):
+        return  # another system, which may have its own
+
+
+_lend_wide_division()
 _njit: Any = numba.njit
 _config: Any = numba.config
 _config.CACHE_DIR = os.environ["NUMBA_CACHE_DIR"]  # in case numba was loaded before

@@ -78,10 +78,6 @@ class UnitError(CheckError):
     """Physical dimensions do not fit."""
 
 
-class TranslateError(ProgramError):
-    """A construct has no translation to the calculus."""
-
-
 class PlanError(ProgramError):
     """A backend cannot run this program."""
 

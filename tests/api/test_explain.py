@@ -7,7 +7,7 @@ import json
 import pytest
 
 from millstream import api
-from millstream.engine.spark.layout import DEFAULT_BUCKETS
+from millstream.engine.layout import DEFAULT_BUCKETS
 from millstream.errors import UsageError
 
 TWO_STAGES = """

@@ -29,8 +29,8 @@ def rows(*values: int) -> Batch:
     return batch_of(ONE, list(values), [(v,) for v in values])
 
 
-def writer(folder: Path, text: str = "csv:out/", *, is_following: bool = False) -> FolderWriter:
-    return FolderWriter(parse_location(text, folder), ONE, is_following=is_following)
+def writer(folder: Path, text: str = "csv:out/") -> FolderWriter:
+    return FolderWriter(parse_location(text, folder), ONE)
 
 
 def values_in(folder: Path) -> list[int]:
@@ -168,8 +168,9 @@ def test_a_failed_plain_run_changes_nothing(tmp_path: Path) -> None:
     assert [2] == values_in(tmp_path / "out")
 
 
-def test_while_following_each_batch_appears_at_once(tmp_path: Path) -> None:
-    one = writer(tmp_path, is_following=True)
+def test_once_it_is_opened_each_batch_appears_at_once(tmp_path: Path) -> None:
+    one = writer(tmp_path)
+    one.open("job", fresh=True)
     for value in (1, 2):
         one.write(rows(value))
         assert list(range(1, value + 1)) == values_in(tmp_path / "out")
@@ -305,8 +306,10 @@ def test_standard_output_prints_each_batch_once(
 
 def test_only_what_remembers_its_batches_says_so(tmp_path: Path) -> None:
     """An engine keeps all results for outputs that every run fills anew."""
-    for name, remembers in (("x.csv", False), ("-", False), ("out/", True)):
-        for is_following in (False, True):
+    for name, when_following, else_ in (
+        ("x.csv", True, False), ("-", False, False), ("out/", True, True)
+    ):  # fmt: skip
+        for is_following, remembers in ((False, else_), (True, when_following)):
             text = name if name == "-" else f"{tmp_path}/{name}"
             one = api._writer("x", text, ONE, is_following=is_following)
             assert remembers is isinstance(one, BatchWriter) is hasattr(one, "write_batch")

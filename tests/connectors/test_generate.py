@@ -41,6 +41,12 @@ def test_rows_do_not_depend_on_the_size_of_chunks(chunk_rows: int) -> None:
     assert generate(options, ALL_TYPES) == generate(options, ALL_TYPES, chunk_rows)
 
 
+def test_rows_that_stand_for_much_come_a_few_at_a_time() -> None:
+    location = Location(Format.GENERATOR, generator=settings_of({"rows": 30, "size": 640}))
+    chunks = read_all(open_reader(location, TRADES, chunk_rows=100))
+    assert [10, 10, 10] == [len(chunk.batch) for chunk in chunks]
+
+
 def test_a_seed_gives_always_the_same_rows_and_another_gives_others() -> None:
     assert generate({"seed": 3}) == generate({"seed": 3})
     assert generate({"seed": 3}) != generate({"seed": 4})

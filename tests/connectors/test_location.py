@@ -61,7 +61,8 @@ def test_generator_settings_are_read(tmp_path: Path) -> None:
             "json:-",
             (
                 'unknown format "json"\n'
-                '    formats are: parquet, csv, jsonl, generator, spark. Did you mean "jsonl"?'
+                "    formats are: parquet, csv, jsonl, raw, lines, generator, spark. "
+                'Did you mean "jsonl"?'
             ),
         ),
         ("", "expected a file, got an empty name"),
@@ -71,7 +72,8 @@ def test_generator_settings_are_read(tmp_path: Path) -> None:
             "generator:row=5",
             (
                 'unknown setting "row" of the generator\n'
-                '    settings are: rows, seed, start, interval, rate, columns. Did you mean "rows"?'
+                "    settings are: rows, seed, start, interval, size, rate, columns. "
+                'Did you mean "rows"?'
             ),
         ),
         ("generator:rows", 'expected a setting such as rows=1000, got "rows"'),
@@ -148,9 +150,17 @@ def test_a_folder_of_several_formats_must_be_told_which(tmp_path: Path) -> None:
 
 def test_a_folder_without_data_is_told(tmp_path: Path) -> None:
     (tmp_path / "d").mkdir()
-    (tmp_path / "d" / "notes.txt").touch()
-    expected = 'the folder "d" holds no Parquet, CSV or JSON Lines file\n    it has: notes.txt'
+    (tmp_path / "d" / "notes.md").touch()
+    expected = 'the folder "d" holds no Parquet, CSV or JSON Lines file\n    it has: notes.md'
     assert expected == message("d", tmp_path)
+
+
+def test_notes_beside_data_are_no_data(tmp_path: Path) -> None:
+    (tmp_path / "d").mkdir()
+    for name in ("README.txt", "a.csv"):
+        (tmp_path / "d" / name).touch()
+    location = parse_location("d", tmp_path)
+    assert (Format.CSV, ["a.csv"]) == (location.format, [p.name for p in matching_files(location)])
 
 
 def test_files_are_named_as_the_user_wrote_them(tmp_path: Path) -> None:

@@ -106,6 +106,16 @@ def test_numbered_files_of_a_run_that_follows_count(folder: Path) -> None:
     assert not refuses("data/*-*.csv", {"out": "data/out.csv"})
 
 
+@pytest.mark.parametrize("place", ["data/in.csv", "hard.csv", "x.csv", "data/../x.csv"])
+def test_a_checkpoint_has_a_place_of_its_own(
+    folder: Path, capsys: pytest.CaptureFixture[str], place: str
+) -> None:
+    given = ["--in", "in=data/in.csv", "--out", "out=x.csv", "--checkpoint", place]
+    assert 2 == main(["run", "job.brook", "--engine", "local", *given])
+    assert f"{place}: the checkpoint has the place of" in capsys.readouterr().err
+    assert not (folder / "x.csv").exists()
+
+
 @pytest.mark.parametrize("engine", ["reference", "local", "spark"])
 def test_all_faults_are_told_before_anything_starts(
     folder: Path, capsys: pytest.CaptureFixture[str], engine: str

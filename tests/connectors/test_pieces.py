@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 
 from millstream.calculus.graph import Input
 from millstream.connectors.chunks import Chunk
-from millstream.connectors.generate import GeneratorReader, PacedReader
 from millstream.connectors.location import Format, Location, parse_location
 from millstream.connectors.pieces import START, Piece, is_growable, next_piece, open_piece
 from millstream.connectors.pieces_text import csv_rows_quickly, csv_rows_slowly
@@ -445,49 +444,6 @@ def test_a_rate_that_cannot_be_is_told(rate: str) -> None:
         settings_of({"rate": "fast"})
 
 
-class Clock:
-    """Mutable: a time that passes only while somebody sleeps."""
-
-    def __init__(self) -> None:
-        self.now = 50.0
-        self.slept: list[float] = []
-
-    def __call__(self) -> float:
-        return self.now
-
-    def sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
-        self.now += seconds
-
-
-def paced(rate: float, stop_at: float, rows: int = 10) -> tuple[list[tuple[float, int]], Clock]:
-    """When how many rows came, in seconds after the start."""
-    clock = Clock()
-    reader = GeneratorReader(settings_of({"rows": rows}), TRADES, 4)
-    pace = PacedReader(reader, rate, lambda: clock.now >= 50 + stop_at, chunk_rows=4,
-                       sleep=clock.sleep, clock=clock)  # fmt: skip
-    return [(round(clock.now - 50, 6), chunk.read) for chunk in pace.chunks()], clock
-
-
-def test_a_paced_generator_gives_rows_when_they_are_due() -> None:
-    found, clock = paced(rate=2, stop_at=100, rows=3)
-    assert [(0, 1), (0.5, 1), (1, 1)] == found
-    assert [0.5, 0.5] == clock.slept
-
-
-def test_fast_rows_come_in_batches_of_bounded_size() -> None:
-    found, _ = paced(rate=50, stop_at=100)
-    assert [(0, 1), (0.1, 4), (0.1, 1), (0.2, 4)] == found
-
-
-def test_a_slow_generator_stops_soon() -> None:
-    found, clock = paced(rate=0.01, stop_at=1.5)
-    assert [(0, 1)] == found
-    assert [1, 1] == clock.slept
-
-
-def test_only_a_run_that_follows_is_paced() -> None:
+def test_a_finite_run_does_not_wait_for_the_rate_of_a_generator() -> None:
     location = parse_location("generator:rows=3,rate=0.001", Path())
     assert 3 == sum(c.read for c in read_all(open_reader(location, TRADES)))
-    chunks = open_reader(location, TRADES, follow=lambda: False).chunks()
-    assert 1 == next(chunks).read

@@ -402,8 +402,9 @@ def test_two_plain_runs_on_one_table_do_not_meet(
     assert [1] == place.values()
 
 
-def test_while_following_each_batch_appears_at_once(place: Place) -> None:
-    writer = place.writer(is_following=True)
+def test_once_it_is_opened_each_batch_appears_at_once(place: Place) -> None:
+    writer = place.writer()
+    writer.open("job", fresh=True)
     for value in (1, 2):
         writer.write(rows(value))
         assert list(range(1, value + 1)) == place.values()

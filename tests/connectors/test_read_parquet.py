@@ -141,8 +141,8 @@ def test_weights_other_than_one_are_rejected(tmp_path: Path) -> None:
 
 
 def test_repeated_texts_stay_dictionary_encoded(tmp_path: Path) -> None:
-    table = pa.table({"sym": ["A", "B"] * 50, "price": [1.0] * 100, "ts": range(100)})
-    (chunk,) = read(tmp_path, table, TRADES)
+    table = pa.table({"sym": ["A", "B"] * 5000, "price": [1.0] * 10_000, "ts": range(10_000)})
+    (chunk, *_) = read(tmp_path, table, TRADES)
     assert pa.types.is_dictionary(chunk.batch.column("sym").values.type)
 
 

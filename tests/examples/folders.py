@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import runpy
-from dataclasses import replace
 from pathlib import Path
 
 import millstream
 from millstream.api import Compiled
+
+#: How often a program goes round that does so by itself.
+ROUNDS = 10
 
 ROOT = Path(__file__).parents[2] / "examples"
 
@@ -26,10 +28,11 @@ def program_of(folder: Path) -> Compiled:
     (file,) = (p for p in folder.iterdir() if p.stem == folder.name)
     if file.suffix == ".py":
         return written_in_python(file)
-    return millstream.compile(file)
+    compiled = millstream.compile(file)
+    return compiled if compiled.rounds is None else compiled.with_rounds(ROUNDS)
 
 
 def written_in_python(file: Path) -> Compiled:
     """The program that a script builds, which finds its inputs beside it."""
     made: Compiled = runpy.run_path(str(file))["program"]()
-    return replace(made, base=file.parent)
+    return made.at(file.parent)

@@ -12,7 +12,8 @@ from millstream.cli.main import main
 FOLDER = Path(__file__).parent / "errors"
 
 
-PROGRAMS = sorted(p for ending in ("brook", "cql", "rules") for p in FOLDER.glob(f"*.{ending}"))
+ENDINGS = ("brook", "cql", "rules", "str", "szl")
+PROGRAMS = sorted(p for ending in ENDINGS for p in FOLDER.glob(f"*.{ending}"))
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.stem)

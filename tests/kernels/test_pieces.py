@@ -31,13 +31,13 @@ from tests.kernels.relational_cases import (
     run,
     same,
 )
-from tests.kernels.test_relational_reference import CASES, END
+from tests.kernels.test_relational_reference import CASES, END, outputs_of
 from tests.laws.runs import on_local, on_reference
 
 PIECEWISE = [
     (function, types)
     for function, types in CASES
-    if isinstance(KERNELS[type(function)](function, types, 1), Piecewise)
+    if isinstance(KERNELS[type(function)](function, types, outputs_of(function)), Piecewise)
 ]
 
 

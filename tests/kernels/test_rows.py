@@ -201,6 +201,22 @@ def test_batches_without_nulls_pay_nothing_for_them() -> None:
     assert "boxed" in kernel.functions.masked.source
 
 
+def test_what_fails_where_nothing_should_is_done_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("millstream.kernels.loop.rows._MANY", 1)
+    kernel = kernel_of(
+        "output out; input a(x integer, y integer);"
+        "(b) <- Filter[x + y > 0](a); (out) <- Map[q = x % y, s = x + y](b);"
+    )
+    assert "out_valid" not in kernel.source
+    assert [(1, 10), (0, 4)] == rows_of(kernel, (7, 3), (-9, 1), (3, 1))
+    assert [True] == [kernel.is_hopeful]
+    assert [(None, 6), (0, 4)] == rows_of(kernel, (6, 0), (3, 1))
+    assert [False] == [kernel.is_hopeful]
+    assert {"division by zero in x % y": 1} == kernel.faults()
+    assert [(1, 10), (None, 1)] == rows_of(kernel, (7, 3), (1, 0))
+    assert {"division by zero in x % y": 2} == kernel.faults()
+
+
 @pytest.mark.parametrize(
     ("body", "reason"),
     [

@@ -62,7 +62,7 @@ from millstream.meaning.items import Item
 from millstream.meaning.machine import Machine
 from millstream.plan.batch import batch_of
 from millstream.values.core.scalar import Signature
-from millstream.values.core.table import SCALARS
+from millstream.values.core.table import OF_ROWS, SCALARS
 
 ALL = (NUMBER, INTEGER, TEXT, BOOLEAN, TIME, DURATION)
 NO_TICKS = np.zeros(0, np.int64)
@@ -93,7 +93,7 @@ def value(rng: random.Random, type_: Type, null: float) -> Value:
 def overloads() -> dict[Type, dict[str, list[tuple[Type, ...]]]]:
     """For each type, the functions that give it and what they take."""
     found: dict[Type, dict[str, list[tuple[Type, ...]]]] = {t: {} for t in ALL}
-    for name, scalar in SCALARS.items():
+    for name, scalar in OF_ROWS.items():
         for count in (1, 2, 3):
             for types in itertools.product(ALL, repeat=count):
                 signature = scalar.rule(types)

@@ -17,7 +17,7 @@ from millstream.meaning.scalars import evaluate
 from millstream.plan.batch import vector_of
 from millstream.values.core import plain_text as defined
 from millstream.values.core.scalar import Signature
-from millstream.values.core.table import SCALARS
+from millstream.values.core.table import OF_ROWS
 
 WORDS = st.text("ab%_ßİς \t\u2003\x1c\u0301", max_size=6)
 NUMERALS = st.sampled_from(
@@ -43,7 +43,7 @@ def signatures() -> list[tuple[str, tuple[Type, ...], Type]]:
     """All scalars that take a text or give one, with any types that fit."""
     types = list(VALUES)
     made: list[tuple[str, tuple[Type, ...], Type]] = []
-    for scalar in SCALARS.values():
+    for scalar in OF_ROWS.values():
         pools: list[tuple[Type, ...]] = [(a,) for a in types]
         pools += [(a, b) for a in types for b in types]
         pools += [(TEXT, b, c) for b in (TEXT, INTEGER) for c in (TEXT, INTEGER)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -80,14 +81,17 @@ def on_local(
     return {q: c.rows for q, c in collectors.items()}, report
 
 
-def counts_faults(program: Program) -> bool:
-    """Whether the number of faults is the same everywhere.
+def check_faults(program: Program, meant: Counter[str], counted: Counter[str]) -> None:
+    """What docs/semantics.md promises of the numbers of faults."""
+    if not _computes_of_changes(program):
+        assert meant == counted
+    assert meant.keys() <= counted.keys()
 
-    It is not where terms are computed of changes: a row that comes and goes within an
-    instant is a change to some and nothing to others.
-    """
+
+def _computes_of_changes(program: Program) -> bool:
+    """Whether terms are computed of changes, which are not the same everywhere."""
     types = program.queue_types()
-    return not any(
+    return any(
         types[queue].is_relation
         for op in program.operators
         if op.function.terms()

@@ -55,6 +55,8 @@ class Witness:
                 self.loops += 1
                 return loop(*args)
 
+            # A net calls its loops by their address, which is not seen here.
+            vars(called)["overloads"] = loop.overloads
             return called
 
         return compiled

@@ -64,10 +64,13 @@ def planned(program: Program) -> Plan:
 
 
 def seconds(family: Family, operators: int) -> float:
-    """Of the processor: how busy it is with others does not matter."""
-    start = time.process_time()
-    planned(family(operators))
-    return time.process_time() - start
+    """Of the processor, the better of two: how busy it is with others matters little."""
+    needed = []
+    for _ in range(2):
+        start = time.process_time()
+        planned(family(operators))
+        needed.append(time.process_time() - start)
+    return min(needed)
 
 
 @pytest.mark.parametrize("family", FAMILIES)

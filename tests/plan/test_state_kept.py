@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import millstream.calculus
+from millstream.calculus.each import PerKey
 from millstream.calculus.functions import (
     FUNCTIONS,
     Function,
@@ -37,7 +38,7 @@ def functions() -> set[type[Function]]:
 
 def test_every_function_of_the_calculus_is_described() -> None:
     every = functions()
-    assert {*FUNCTIONS.values(), Sheet} == every
+    assert {*FUNCTIONS.values(), PerKey, Sheet} == every
     assert set() == every - set(kept_by.registry)
     assert set() == every - set(size_of.registry)
 

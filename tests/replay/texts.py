@@ -30,9 +30,11 @@ def _further_loops(compiled: Compiled) -> list[str]:
         functions = getattr(kernel, "functions", None)
         if functions is None:
             continue
+        if functions.hopeful is not None:
+            loops += [f"# step {number}, if something fails", functions.plain.source]
         if functions.masked.source != functions.plain.source:
             loops += [f"# step {number}, with nulls", functions.masked.source]
-        columns = dict.fromkeys(c.generated.source for c in functions.before.values())
+        columns = dict.fromkeys(c.loop.source for c in functions.before.values())
         for source in columns:
             loops += [f"# step {number}, columns before the loop", source]
     return loops

@@ -7,6 +7,8 @@ warnings say so once.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import millstream
 from millstream import algebra
 
@@ -35,3 +37,10 @@ warnings = clearance.map(lambda v: {"name": v.name, "answer": v.answer}).changel
 
 def program() -> millstream.Compiled:
     return millstream.compile_flow(clearance=clearance, warnings=warnings)
+
+
+if __name__ == "__main__":
+    job = program().at(Path(__file__).parent)
+    finished = job.run()
+    for name in job.program.outputs:
+        print(name, *finished.rows(name), sep="\n    ")

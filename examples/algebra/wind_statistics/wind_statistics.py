@@ -6,6 +6,8 @@ speeds are averaged, and the greatest is read off the bag of all speeds.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import millstream
 from millstream import algebra
 
@@ -32,3 +34,10 @@ calm = algebra.debounce(measured.filter(lambda s: s.speed < 5), "2 min", by="sen
 
 def program() -> millstream.Compiled:
     return millstream.compile_flow(port=port, turns=turns, calm=calm)
+
+
+if __name__ == "__main__":
+    job = program().at(Path(__file__).parent)
+    finished = job.run()
+    for name in job.program.outputs:
+        print(name, *finished.rows(name), sep="\n    ")

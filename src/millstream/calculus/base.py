@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -94,9 +94,23 @@ class Function:
     def name(self) -> str:
         return type(self).__name__
 
+    @property
+    def title(self) -> str:
+        """What people are shown instead of its name."""
+        return self.name
+
     def state_count(self, inputs: int) -> int:
         """How many private variables the operator must thread: to wait, one for each input."""
         return 0 if self.acts_at_once else inputs
+
+    def can_begin(self, is_there: Sequence[bool]) -> bool:
+        """Whether it can fire with some of its inputs, while the others come round a cycle."""
+        return all(is_there)
+
+    @property
+    def shared_count(self) -> int:
+        """How many of its last variables others of its kind may use too."""
+        return 0
 
     def terms(self) -> tuple[Term, ...]:
         """Every term inside the function."""
@@ -104,6 +118,10 @@ class Function:
 
     def output_types(self, inputs: tuple[QueueType, ...], outputs: int) -> tuple[QueueType, ...]:
         raise NotImplementedError
+
+    def following(self) -> Function:
+        """The function as it is when inputs have no end."""
+        return self
 
     def facts(self, inputs: tuple[QueueType, ...], index: int) -> Facts:
         """What may be relied on, seen from input number `index`."""
@@ -114,6 +132,14 @@ def facts_of_keeping(inputs: tuple[QueueType, ...], index: int, **more: object) 
     names = frozenset(inputs[index].schema.names)
     return Facts(**({"reads": frozenset(), "forwards": names, "writes": frozenset(),
                      "is_stateless": True} | more))  # type: ignore[arg-type]  # fmt: skip
+
+
+def facts_of_counting(inputs: tuple[QueueType, ...], index: int) -> Facts:
+    """Of what counts how often each row is there."""
+    names = inputs[index].schema.names
+    return facts_of_keeping(
+        inputs, index, reads=frozenset(names), is_stateless=False, key=names, is_commutative=True
+    )
 
 
 def require_kind(inputs: tuple[QueueType, ...], name: str, *, is_relation: bool) -> None:

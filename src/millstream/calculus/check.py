@@ -28,7 +28,7 @@ from millstream.calculus.types import (
 from millstream.errors import CheckError, Fault, listing, suggest
 from millstream.source import Span
 from millstream.values.core.scalar import Signature
-from millstream.values.core.table import SCALARS
+from millstream.values.core.table import OF_ROWS
 from millstream.values.instants import parse_time
 
 
@@ -138,9 +138,9 @@ class _Checker:
         return Literal(value, type_, constant.span)
 
     def call(self, apply: Apply) -> Term | None:
-        scalar = SCALARS.get(apply.function)
+        scalar = OF_ROWS.get(apply.function)
         if scalar is None:
-            hint = suggest(apply.function, SCALARS)
+            hint = suggest(apply.function, OF_ROWS)
             self.fail(
                 f'unknown function "{apply.function}"', apply.function_span or apply.span, hint
             )

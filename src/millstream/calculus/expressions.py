@@ -6,12 +6,11 @@ stops the clause it stands in; whoever reads clauses goes on after it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import NoReturn, TypeVar
 
-from millstream.calculus.lexer import Token, tokens_of
+from millstream.calculus.cursor import Cursor, Stop
+from millstream.calculus.lexer import tokens_of
 from millstream.calculus.syntax import Apply, Constant, Expression, Name, VariableName, Word
 from millstream.calculus.types import (
     BOOLEAN,
@@ -59,12 +58,6 @@ SYNONYMS: dict[str, str] = {
     "interval": "duration",
 }  # fmt: skip
 
-T = TypeVar("T")
-
-
-class Stop(Exception):
-    """The current clause cannot be parsed further; its fault has been noted."""
-
 
 def parse_expression(source: Source) -> Expression:
     """One expression that is the whole text."""
@@ -81,73 +74,10 @@ def parse_expression(source: Source) -> Expression:
 
 
 @dataclass
-class ExpressionParser:
-    """Mutable: a cursor over tokens."""
+class ExpressionParser(Cursor):
+    """Mutable: a cursor over tokens, and how deep it stands in parentheses."""
 
-    tokens: list[Token]
-    faults: list[Fault]
-    position: int = 0
     depth: int = field(default=0, init=False)
-
-    # --- the cursor ---
-
-    @property
-    def token(self) -> Token:
-        return self.tokens[self.position]
-
-    @property
-    def previous(self) -> Token:
-        return self.tokens[max(0, self.position - 1)]
-
-    def at(self, *values: str) -> bool:
-        token = self.token
-        return token.kind in ("symbol", "name") and token.value in values and not token.is_quoted
-
-    def advance(self) -> Token:
-        token = self.token
-        if token.kind != "end":
-            self.position += 1
-        return token
-
-    def accept(self, value: str) -> bool:
-        if self.at(value):
-            self.advance()
-            return True
-        return False
-
-    def fail(self, message: str, span: Span | None = None, hint: str | None = None) -> NoReturn:
-        self.faults.append(Fault(message, span or self.token.span, hint))
-        raise Stop
-
-    def expect(self, value: str, where: str) -> Token:
-        if self.at(value):
-            return self.advance()
-        if value == ";":
-            end = self.previous.span.end
-            place = Span(self.token.span.source, end, end + 1)
-            self.fail(f"expected `;` {where}, got {self.token}", place)
-        self.fail(f"expected `{value}` {where}, got {self.token}")
-
-    def expect_end(self) -> None:
-        if self.token.kind != "end":
-            self.fail(f"expected the end of the expression, got {self.token}")
-
-    def expect_name(self, what: str) -> Word:
-        if self.token.kind == "name":
-            token = self.advance()
-            return Word(token.value, token.span)
-        self.fail(f"expected {what}, got {self.token}")
-
-    def separated(self, parse_one: Callable[[], T], closing: str) -> list[T]:
-        """`one, one, ...` up to, not including, a closing symbol."""
-        items: list[T] = []
-        while not self.at(closing):
-            items.append(parse_one())
-            if not self.accept(","):
-                break
-        return items
-
-    # --- the program ---
 
     def field(self) -> tuple[Word, Field]:
         word = self.expect_name("a column")

@@ -13,10 +13,11 @@ count items.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from millstream.calculus.aggregation import AGGREGATIONS, SKETCHES, SQUARABLE, Aggregation
 from millstream.calculus.base import (
     Assign,
     Columns,
@@ -24,6 +25,7 @@ from millstream.calculus.base import (
     Function,
     FunctionFault,
     columns_read_by,
+    facts_of_counting,
     facts_of_keeping,
     forwarded_columns,
     require_columns,
@@ -31,21 +33,20 @@ from millstream.calculus.base import (
     require_same,
     schema_of,
 )
+from millstream.calculus.cube import Cubify
 from millstream.calculus.judging import Judge
 from millstream.calculus.matching import Comparison, Join, Lookup, Top
+from millstream.calculus.tables import RunScript, Tally
 from millstream.calculus.terms import Term, columns_read, variables_read
 from millstream.calculus.types import (
     BOOLEAN,
-    INTEGER,
-    NUMBER,
     Field,
-    Kind,
     QueueType,
     Row,
     Schema,
-    Type,
 )
 from millstream.calculus.windows import Latest, Now, Range, Rows, Window
+from millstream.calculus.work import Interleave, Work
 
 # --- row functions ---------------------------------------------------------------------
 
@@ -269,53 +270,6 @@ class Merge(Function):
 
 
 @dataclass(frozen=True, slots=True)
-class Aggregation:
-    """An output column of an `Aggregate`: a function over the values of a term.
-
-    Nulls are passed over. `count` without a term counts rows.
-    """
-
-    name: str
-    function: str
-    term: Term | None = None
-
-    def result_type(self) -> Type:
-        accepted = AGGREGATIONS.get(self.function)
-        if accepted is None:
-            raise FunctionFault(
-                f'unknown aggregate "{self.function}"; there are: {", ".join(AGGREGATIONS)}'
-            )
-        if self.term is None:
-            if self.function != "count":
-                raise FunctionFault(f"{self.function} needs a term to aggregate")
-            return INTEGER
-        if self.term.type.kind not in accepted:
-            raise FunctionFault(f"{self.function} cannot aggregate a {self.term.type}")
-        if self.function == "count":
-            return INTEGER
-        if self.function in ("variance", "var_pop") and self.term.type != NUMBER:
-            raise FunctionFault(f"{self.function} cannot aggregate a {self.term.type}")
-        if self.function == "avg" and self.term.type.kind is Kind.INTEGER:
-            return NUMBER
-        return self.term.type
-
-
-#: Variances are of values less than this in size; of others they are NaN.
-SQUARABLE = 2.0**450
-
-AGGREGATIONS: dict[str, frozenset[Kind]] = {
-    "sum": frozenset({Kind.NUMBER, Kind.INTEGER, Kind.DURATION}),
-    "count": frozenset(Kind),
-    "avg": frozenset({Kind.NUMBER, Kind.INTEGER}),
-    "min": frozenset(Kind) - {Kind.BOOLEAN},
-    "max": frozenset(Kind) - {Kind.BOOLEAN},
-    # Of a sample, which of one value is null, and of all there is.
-    "variance": frozenset({Kind.NUMBER}),
-    "var_pop": frozenset({Kind.NUMBER}),
-}
-
-
-@dataclass(frozen=True, slots=True)
 class Aggregate(Function):
     """One row per group that has rows: the key and the aggregates.
 
@@ -334,6 +288,8 @@ class Aggregate(Function):
         schema = inputs[0].schema
         require_columns(self.by, schema, "Aggregate")
         fields = tuple(Field(n, schema[n]) for n in self.by)
+        if of_cubes := [a.function for a in self.aggregations if a.function in SKETCHES]:
+            raise FunctionFault(f"only a cube has the measure {of_cubes[0]}")
         fields += tuple(Field(a.name, a.result_type()) for a in self.aggregations)
         return (QueueType(Schema(fields), is_relation=True),)
 
@@ -357,11 +313,26 @@ class Distinct(Function):
         return inputs
 
     def facts(self, inputs: tuple[QueueType, ...], index: int) -> Facts:
-        names = inputs[0].schema.names
-        return facts_of_keeping(
-            inputs, index, reads=frozenset(names), is_stateless=False, key=names,
-            is_commutative=True,
-        )  # fmt: skip
+        return facts_of_counting(inputs, index)
+
+
+@dataclass(frozen=True, slots=True)
+class Except(Function):
+    """The rows of the first relation, each as often as it is there more often than in the second.
+
+    The difference of bags, and with it the rest of their algebra: `a except (a except b)` has
+    each row as often as it is in both.
+    """
+
+    input_count: ClassVar[int | None] = 2
+
+    def output_types(self, inputs: tuple[QueueType, ...], outputs: int) -> tuple[QueueType, ...]:
+        require_kind(inputs, "Except", is_relation=True)
+        require_same(inputs, "Except")
+        return (inputs[0],)
+
+    def facts(self, inputs: tuple[QueueType, ...], index: int) -> Facts:
+        return facts_of_counting(inputs, index)
 
 
 class ToStream(Function):
@@ -377,11 +348,7 @@ class ToStream(Function):
         return (QueueType(inputs[0].schema),)
 
     def facts(self, inputs: tuple[QueueType, ...], index: int) -> Facts:
-        names = inputs[0].schema.names
-        return facts_of_keeping(
-            inputs, index, reads=frozenset(names), is_stateless=False, key=names,
-            is_commutative=True,
-        )  # fmt: skip
+        return facts_of_counting(inputs, index)
 
 
 @dataclass(frozen=True, slots=True)
@@ -485,15 +452,20 @@ class RoundRobinJoin(Function):
     """`weights[0]` items of the first input, then of the second, and so on.
 
     An item leaves at the time at which its turn has come: its own time or that of the
-    item before it, whichever is later.
+    item before it, whichever is later. What is `enqueued` was there from the beginning, and
+    takes the time of what comes before it: rows by the number of the input.
     """
 
     weights: tuple[int, ...] = ()
+    enqueued: tuple[tuple[Row, ...], ...] = ()
     input_count: ClassVar[int | None] = None
     acts_at_once: ClassVar[bool] = True
 
     def state_count(self, inputs: int) -> int:
         return inputs + 1
+
+    def can_begin(self, is_there: Sequence[bool]) -> bool:
+        return any(is_there)
 
     def output_types(self, inputs: tuple[QueueType, ...], outputs: int) -> tuple[QueueType, ...]:
         require_kind(inputs, "RoundRobinJoin", is_relation=False)
@@ -509,15 +481,16 @@ FUNCTIONS: dict[str, type[Function]] = {
     f.__name__: f
     for f in (
         Map, Filter, FlatMap, Fold, Merge, Now, Range, Rows, Latest, Join, Lookup, Aggregate,
-        Distinct, Top, Istream, Dstream, Changes, Rstream, Duplicate, RoundRobinSplit,
-        RoundRobinJoin, Judge, Opaque, OpaqueFold,
+        Distinct, Except, Top, Istream, Dstream, Changes, Rstream, Duplicate, RoundRobinSplit,
+        RoundRobinJoin, Judge, Cubify, Opaque, OpaqueFold, Work, Interleave, RunScript, Tally,
     )
 }  # fmt: skip
 
 __all__ = [
     "AGGREGATIONS", "FUNCTIONS", "SQUARABLE", "Aggregate", "Aggregation", "Assign", "Branch",
-    "Changes", "Columns", "Comparison", "Distinct", "Dstream", "Duplicate", "Facts", "Filter",
-    "FlatMap", "Fold", "Function", "FunctionFault", "Istream", "Join", "Judge", "Latest", "Lookup",
-    "Map", "Merge", "Now", "Opaque", "OpaqueFold", "Range", "RoundRobinJoin", "RoundRobinSplit",
-    "Rows", "Rstream", "ToStream", "Top", "Update", "Window", "schema_of",
+    "Changes", "Columns", "Comparison", "Cubify", "Distinct", "Dstream", "Duplicate", "Except",
+    "Facts", "Filter", "FlatMap", "Fold", "Function", "FunctionFault", "Interleave", "Istream",
+    "Join", "Judge", "Latest", "Lookup", "Map", "Merge", "Now", "Opaque", "OpaqueFold", "Range",
+    "RoundRobinJoin", "RoundRobinSplit", "Rows", "Rstream", "RunScript", "Tally", "ToStream", "Top",
+    "Update", "Window", "Work", "schema_of",
 ]  # fmt: skip

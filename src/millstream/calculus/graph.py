@@ -13,7 +13,8 @@ from functools import cached_property
 from typing import Any
 
 from millstream.calculus.functions import Duplicate, Function, FunctionFault, RoundRobinJoin
-from millstream.calculus.types import Field, QueueType, Row, Schema, Value
+from millstream.calculus.types import TEXT, Field, QueueType, Row, Schema, Value
+from millstream.calculus.work import TURN
 from millstream.errors import Fault
 from millstream.source import Span
 
@@ -28,7 +29,9 @@ class Input:
     log whose rows replace each other weights make no sense, so none must come. `values` are
     the rows of a relation that is read once and is not given from outside. `unit` is what
     integers count in its columns of times, microseconds if nobody says. A row that has
-    nothing in one of its `keys` is rejected.
+    nothing in one of its `keys` is rejected. The rows of one that is numbered have no times:
+    the n-th line or row is at time n. When a finite input is over, time goes on to where it
+    `ends`.
     """
 
     name: str
@@ -41,6 +44,13 @@ class Input:
     values: tuple[Row, ...] | None = None
     unit: str | None = field(default=None, compare=False)
     keys: tuple[str, ...] = field(default=(), compare=False)
+    is_numbered: bool = False
+    ends: int | None = field(default=None, compare=False)
+
+    @property
+    def reads_lines(self) -> bool:
+        """Whether a row is nothing but a line of text."""
+        return self.is_numbered and self.type.schema == Schema.of(line=TEXT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +183,8 @@ def in_dependency_order(program: Program) -> tuple[Operator, ...]:
 def _typed(program: Program) -> tuple[dict[str, QueueType], list[Fault]]:
     """An operator is typed when all its inputs are.
 
-    The one function that may close a cycle, `RoundRobinJoin`, is when one of them is.
+    Of functions that may close a cycle, `RoundRobinJoin` is when one of them is, and `Work` when
+    all but its turns are.
     """
     types: dict[str, QueueType] = {i.name: i.type for i in program.inputs}
     faults: list[Fault] = []
@@ -190,11 +201,11 @@ def _typed(program: Program) -> tuple[dict[str, QueueType], list[Fault]]:
 
 
 def _type_operator(op: Operator, types: dict[str, QueueType], faults: list[Fault]) -> bool:
-    known = [types[q] for q in op.inputs if q in types]
-    closes_cycle = isinstance(op.function, RoundRobinJoin) and bool(known)
-    if len(known) < len(op.inputs) and not closes_cycle:
+    if not op.function.can_begin([q in types for q in op.inputs]):
         return False
-    inputs = tuple(types.get(q, known[0]) for q in op.inputs) if known else ()
+    known = [types[q] for q in op.inputs if q in types]
+    unknown = known[0] if isinstance(op.function, RoundRobinJoin) else TURN
+    inputs = tuple(types.get(q, unknown) for q in op.inputs)
     try:
         outputs = op.function.output_types(inputs, len(op.outputs))
     except FunctionFault as fault:
@@ -290,7 +301,6 @@ def _in_cycle(operators: tuple[Operator, ...], waiting: Iterable[int], ready: se
     closing = (
         number
         for number in waiting
-        if isinstance(operators[number].function, RoundRobinJoin)
-        and any(q in ready for q in operators[number].inputs)
+        if operators[number].function.can_begin([q in ready for q in operators[number].inputs])
     )
     return next(closing, next(iter(waiting)))

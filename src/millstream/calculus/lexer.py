@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from millstream.errors import Fault
 from millstream.source import Source, Span
 
-_PATTERN = re.compile(
+#: The tokens of the textual form. Another language has groups of the same names.
+PATTERN = re.compile(
     r"""
     (?P<space>\s+|\#[^\n]*|//[^\n]*|/\*.*?\*/)
   | (?P<number>\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)
@@ -37,12 +38,14 @@ class Token:
         return f"`{self.span.text}`"
 
 
-def tokens_of(source: Source, faults: list[Fault]) -> list[Token]:
+def tokens_of(
+    source: Source, faults: list[Fault], pattern: re.Pattern[str] = PATTERN
+) -> list[Token]:
     """All tokens; what is no token becomes a fault and is passed over."""
     tokens: list[Token] = []
     position, text = 0, source.text
     while position < len(text):
-        lexeme = _PATTERN.match(text, position)
+        lexeme = pattern.match(text, position)
         if lexeme is None:
             position = _skip_stray(source, position, faults)
             continue

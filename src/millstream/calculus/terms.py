@@ -34,7 +34,7 @@ def canonical(value: Value) -> Value:
 
 _PYTHON_TYPES: dict[Kind, type] = {
     Kind.NUMBER: float, Kind.INTEGER: int, Kind.TEXT: str, Kind.BOOLEAN: bool,
-    Kind.TIME: int, Kind.DURATION: int,
+    Kind.TIME: int, Kind.DURATION: int, Kind.INT32: int, Kind.SINGLE: float, Kind.BIT: int,
 }  # fmt: skip
 
 
@@ -91,7 +91,28 @@ class Call:
     span: Span | None = dataclasses.field(default=None, compare=False)
 
 
-Term = Column | VariableField | Literal | Call
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A variable of a procedure, or a part of what it holds.
+
+    On the way to a part an index is a term, and a part of a record a text.
+    """
+
+    variable: str
+    path: tuple[Term | str, ...] = ()
+    span: Span | None = dataclasses.field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """The value that a place holds."""
+
+    place: Place
+    type: Type
+    span: Span | None = dataclasses.field(default=None, compare=False)
+
+
+Term = Column | VariableField | Literal | Call | Read
 
 
 def walk(term: Term) -> Iterator[Term]:
@@ -102,6 +123,8 @@ def walk(term: Term) -> Iterator[Term]:
         yield node
         if isinstance(node, Call):
             stack.extend(reversed(node.args))
+        elif isinstance(node, Read):
+            stack.extend(reversed([step for step in node.place.path if not isinstance(step, str)]))
 
 
 def columns_read(term: Term) -> frozenset[str]:

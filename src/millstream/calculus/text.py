@@ -12,12 +12,16 @@ from collections.abc import Iterable, Iterator
 
 from millstream.calculus import functions
 from millstream.calculus.base import Part
+from millstream.calculus.cube_text import cube_lines
+from millstream.calculus.each import PerKey
 from millstream.calculus.expressions import RESERVED_WORDS, UNITS
 from millstream.calculus.graph import Input, Operator, Program, Variable
 from millstream.calculus.judging import Shown
+from millstream.calculus.procedure_text import work_lines
+from millstream.calculus.script_text import script_lines, table_lines
 from millstream.calculus.sheet_text import sheet_lines, sheet_parts
 from millstream.calculus.sheets import Sheet
-from millstream.calculus.terms import Call, Column, Literal, Term, VariableField
+from millstream.calculus.terms import Call, Column, Literal, Read, Term, VariableField
 from millstream.calculus.types import Kind, Type, Value
 from millstream.values.core.table import PRECEDENCE
 from millstream.values.instants import render_time
@@ -69,7 +73,7 @@ def _input(one: Input) -> str:
     columns = ", ".join(f"{_name(f.name)} {f.type}" for f in one.type.schema)
     time = f" time {_name(one.time)}" if one.time else ""
     slack = f" slack {render_duration(one.slack)}" if one.slack else ""
-    once = " once" if one.is_read_once else ""
+    once = " once" if one.is_read_once else " numbered" if one.is_numbered else ""
     values = "" if one.values is None else f" values ({', '.join(_rows(one))})"
     # Of another unit the same rows mean another input: a checkpoint must see that.
     unit = f" /* its times count {one.unit} */" if one.unit else ""
@@ -97,11 +101,7 @@ def _body(function: functions.Function) -> str:
         case functions.Filter(condition):
             return render_term(condition)
         case functions.FlatMap(branches):
-            return "; ".join(
-                (f"when {render_term(b.when)} " if b.when is not None else "")
-                + f"emit {_columns(b.columns)}"
-                for b in branches
-            )
+            return "; ".join(map(_branch, branches))
         case functions.Fold():
             return "; ".join(_fold_clauses(function))
         case functions.Range(length, slide):
@@ -111,8 +111,7 @@ def _body(function: functions.Function) -> str:
             first = f"{count} by {_names(by)}" if by else str(count)
             return first if length is None else f"{first}; within {render_duration(length)}"
         case functions.Changes(by, old):
-            clauses = [f"by {_names(by)}"] if by else []
-            return "; ".join([*clauses, *([f"emit {_columns(old)}"] if old else [])])
+            return "; ".join([*_by(by), *([f"emit {_columns(old)}"] if old else [])])
         case functions.Rstream(every):
             return f"every {', '.join(map(render_duration, every))}" if every else ""
         case functions.Lookup(name, on, nulls_match, where):
@@ -122,28 +121,62 @@ def _body(function: functions.Function) -> str:
             first = f"{count} by {_names(by)}" if by else str(count)
             return f"{first}; descending {_names(descending)}" if descending else first
         case functions.Latest(by, unless):
-            clauses = [f"by {_names(by)}"] if by else []
-            return "; ".join([*clauses, *([f"unless {_name(unless)}"] if unless else [])])
+            return "; ".join([*_by(by), *([f"unless {_name(unless)}"] if unless else [])])
         case functions.Join(on, where, nulls_match):
             clauses = [*_on(on), *(["nulls"] if nulls_match else [])]
             return "; ".join(clauses + ([f"where {render_term(where)}"] if where else []))
         case functions.Aggregate(by, aggregations):
-            clauses = [f"by {_names(by)}"] if by else []
-            return "; ".join([*clauses, ", ".join(map(_aggregation, aggregations))])
-        case functions.RoundRobinSplit(weights) | functions.RoundRobinJoin(weights):
-            return ", ".join(map(str, weights))
-        case Sheet():
-            return ",\n    ".join(json.dumps(t, ensure_ascii=False) for t in sheet_lines(function))
+            return "; ".join([*_by(by), ", ".join(map(_aggregation, aggregations))])
         case functions.Judge():
             return ";\n    ".join(_judge_clauses(function))
+        case _:
+            return _other_body(function)
+
+
+def _other_body(function: functions.Function) -> str:
+    """What counts items, and what is described line by line."""
+    match function:
+        case functions.RoundRobinSplit(weights):
+            return ", ".join(map(str, weights))
+        case functions.RoundRobinJoin(weights, enqueued):
+            rows = [json.dumps(json.dumps(enqueued))] if enqueued else []
+            return ", ".join([*map(str, weights), *rows])
+        case functions.Interleave(begins, repeats):
+            turns = f"; every {', '.join(map(str, repeats))}" if repeats else ""
+            return ", ".join(map(str, begins)) + (turns if begins else turns[2:])
+        case functions.Work():
+            return _texts(work_lines(function))
+        case functions.Cubify():
+            return _texts(cube_lines(function))
+        case functions.RunScript():
+            return _texts(script_lines(function))
+        case functions.Tally():
+            return _texts(table_lines(function))
+        case Sheet():
+            return _texts(sheet_lines(function))
+        case PerKey(by, program):
+            return ", ".join([*_by(by), _texts(render(program).splitlines())])
         case functions.Opaque(label) | functions.OpaqueFold(label):
-            return json.dumps(label, ensure_ascii=False)
+            return _texts([label])
         case _:
             return ""
 
 
+def _by(names: tuple[str, ...]) -> list[str]:
+    return [f"by {_names(names)}"] if names else []
+
+
+def _branch(one: functions.Branch) -> str:
+    when = f"when {render_term(one.when)} " if one.when is not None else ""
+    return f"{when}emit {_columns(one.columns)}"
+
+
+def _texts(lines: Iterable[str]) -> str:
+    return ",\n    ".join(json.dumps(line, ensure_ascii=False) for line in lines)
+
+
 def _fold_clauses(fold: functions.Fold) -> list[str]:
-    clauses = [f"by {_names(fold.by)}"] if fold.by else []
+    clauses = _by(fold.by)
     if fold.when is not None:
         clauses.append(f"when {render_term(fold.when)}")
     if fold.updates:
@@ -157,7 +190,7 @@ def _fold_clauses(fold: functions.Fold) -> list[str]:
 
 
 def _judge_clauses(judge: functions.Judge) -> list[str]:
-    clauses = [f"by {_names(judge.keep)}"] if judge.keep else []
+    clauses = _by(judge.keep)
     for one in judge.requirements:
         place, text = (json.dumps(t, ensure_ascii=False) for t in (one.place, one.text))
         when = "" if one.when is None else f"when {render_term(one.when)}; "
@@ -214,6 +247,9 @@ def render_term(term: Term, floor: int = 0) -> str:
             return f"${_name(variable)}.{_name(field)}"
         case Literal(value, type_):
             return _literal(value, type_)
+        case Read(place):
+            steps = (f".{s}" if isinstance(s, str) else f"[{render_term(s)}]" for s in place.path)
+            return _name(place.variable) + "".join(steps)
         case Call(function, args) if function in PRECEDENCE:
             level = PRECEDENCE[function]
             left, right = (render_term(args[0], level - 1), render_term(args[1], level))

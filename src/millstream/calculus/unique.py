@@ -8,6 +8,7 @@ rows.
 from __future__ import annotations
 
 from millstream.calculus import functions
+from millstream.calculus.cube import TIME_OF_CELL
 from millstream.calculus.graph import Operator, Program, in_dependency_order
 from millstream.calculus.terms import Column
 from millstream.calculus.types import QueueType
@@ -30,9 +31,13 @@ def _key(op: Operator, inputs: list[Key | None], first: QueueType) -> Key | None
     match op.function:
         case functions.Rows(count=1, by=by) | functions.Latest(by) | functions.Aggregate(by):
             return by
+        case functions.Cubify(outputs=(vertex,)):
+            return (*vertex.attributes, TIME_OF_CELL)
         case functions.Top(count=1):
             return ()
-        case functions.Filter() | functions.Duplicate() | functions.Lookup() if first.is_relation:
+        case (
+            functions.Filter() | functions.Duplicate() | functions.Lookup() | functions.Except()
+        ) if first.is_relation:
             return inputs[0]
         case functions.Map(columns) if inputs[0] is not None:
             return _renamed(inputs[0], columns)

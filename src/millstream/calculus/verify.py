@@ -129,9 +129,14 @@ def _fold_state(op: Operator, declared: set[str]) -> Iterator[Fault]:
 
 def private_state_stays_private(program: Program) -> Iterator[Fault]:
     for variable, ops in program.accessors().items():
-        if len(ops) > 1 and any(not isinstance(op.function, Fold) for op in ops):
+        if len(ops) > 1 and any(_is_private(op, variable) for op in ops):
             names = " and ".join(op.function.name for op in ops)
             yield _at(ops[1], f'"${variable}" is private state and cannot be shared by {names}')
+
+
+def _is_private(op: Operator, variable: str) -> bool:
+    shared = op.reads[len(op.reads) - op.function.shared_count :]
+    return not isinstance(op.function, Fold) and variable not in shared
 
 
 def columns_named_once(program: Program) -> Iterator[Fault]:
@@ -184,8 +189,8 @@ def time_is_not_read_from_changes(program: Program) -> Iterator[Fault]:
     """A change that takes a row away has another time than the one that brought it."""
     types = program.queue_types()
     for op in program.operators:
-        reads = any(TIME_COLUMN in columns_read(t) for t in op.function.terms())
-        if reads and any(types[q].is_relation for q in op.inputs):
+        sees_changes = any(types[q].is_relation for q in op.inputs)
+        if sees_changes and any(TIME_COLUMN in columns_read(t) for t in op.function.terms()):
             hint = f"take the time along before the window: Map[..., at = {TIME_COLUMN}]"
             yield _at(op, f"{TIME_COLUMN} cannot be read from a relation", hint)
 
@@ -194,8 +199,7 @@ def cycles_close_in_round_robin_joins(program: Program) -> Iterator[Fault]:
     """Any other function with several inputs would wait for itself."""
     ready = set(program.input_names)
     for op in in_dependency_order(program):
-        enough = any if isinstance(op.function, RoundRobinJoin) else all
-        if not enough(q in ready for q in op.inputs):
+        if not op.function.can_begin([q in ready for q in op.inputs]):
             yield _at(op, "this operator is in a cycle that no RoundRobinJoin closes")
             return
         ready.update(op.outputs)
@@ -203,13 +207,16 @@ def cycles_close_in_round_robin_joins(program: Program) -> Iterator[Fault]:
 
 def time_passes_where_it_is_waited_for(program: Program) -> Iterator[Fault]:
     """A cycle could only say that time has passed if it had heard so from itself."""
+    waiting = [op for op in program.operators if not op.function.acts_at_once]
+    if not waiting:
+        return
     readers = program.consumers()
     told: set[str] = set()
     for first in (op for op in program.operators if isinstance(op.function, RoundRobinJoin)):
         behind = _behind(first, readers)
         if first.id not in behind:
             continue
-        for op in (o for o in program.operators if o.id in behind and not o.function.acts_at_once):
+        for op in (o for o in waiting if o.id in behind):
             if op.id not in told:
                 told.add(op.id)
                 where = "in" if first.id in _behind(op, readers) else "behind"

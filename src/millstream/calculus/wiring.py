@@ -44,13 +44,16 @@ class Wiring:
         #: Names of queues; those that are reserved are given to none that is made here.
         self.names: set[str] = set(reserved)
         self._variable_names: set[str] = set()
+        #: The last number behind a name, so that many that want the same are named quickly.
+        self._numbers: dict[str, int] = {}
+        self._variable_numbers: dict[str, int] = {}
 
     def fresh(self, wanted: str) -> str:
         """A name that no other queue has."""
-        return _fresh(wanted, self.names)
+        return _fresh(wanted, self.names, self._numbers)
 
     def fresh_variable(self, wanted: str) -> str:
-        return _fresh(wanted, self._variable_names)
+        return _fresh(wanted, self._variable_names, self._variable_numbers)
 
     def input(self, one: Input) -> Queue:
         if self.inputs.setdefault(one.name, one) != one:
@@ -63,31 +66,55 @@ class Wiring:
     ) -> Queue:
         """One operator more, with private variables as it needs them."""
         (type_,) = function.output_types(tuple(i.type for i in inputs), 1)
-        output = self.fresh(name)
-        count = function.state_count(len(inputs))
-        state = tuple(self.fresh_variable(output) for _ in range(count))
-        self._place(function, inputs, output, state, origin)
-        return Queue(output, type_)
+        output = Queue(self.fresh(name), type_)
+        self.connect(function, inputs, (output,), origin)
+        return output
+
+    def connect(
+        self, function: Function, inputs: tuple[Queue, ...], outputs: tuple[Queue, ...],
+        origin: Span | None = None, state: tuple[str, ...] = (), shared: tuple[str, ...] = (),
+    ) -> None:  # fmt: skip
+        """An operator between queues that may be connected elsewhere later, as in a cycle.
+
+        `state` are names for its first private variables, and `shared` those of its last ones,
+        which others have too; the rest get one of their own.
+        """
+        count = function.state_count(len(inputs)) - len(state) - len(shared)
+        base = outputs[0].name if outputs else function.name
+        named = tuple(self.fresh_variable(name) for name in state)
+        named += tuple(self.fresh_variable(base) for _ in range(count))
+        self._place(function, inputs, tuple(q.name for q in outputs), named + shared, origin)
+
+    def add_several(
+        self, function: Function, given: Queue, names: Iterable[str], origin: Span | None = None
+    ) -> tuple[Queue, ...]:
+        """One operator more, of one input and several outputs."""
+        wanted = tuple(names)
+        types = function.output_types((given.type,), len(wanted))
+        pairs = zip(wanted, types, strict=True)
+        outputs = tuple(Queue(self.fresh(name), type_) for name, type_ in pairs)
+        self.connect(function, (given,), outputs, origin)
+        return outputs
 
     def fold(self, function: Fold, given: Queue, variable: Variable, name: str) -> Queue:
         """A fold over one declared variable."""
         (type_,) = function.output_types((given.type,), 1)
         output = self.fresh(name)
         self.variables.append(variable)
-        self._place(function, (given,), output, (variable.name,), None)
+        self._place(function, (given,), (output,), (variable.name,), None)
         return Queue(output, type_)
 
     def _place(
         self,
         function: Function,
         inputs: tuple[Queue, ...],
-        output: str,
+        outputs: tuple[str, ...],
         state: tuple[str, ...],
         origin: Span | None,
     ) -> None:
         queues = tuple(i.name for i in inputs)
         origin = origin or self.origin
-        self.operators.append(Operator(function, queues, (output,), state, state, origin))
+        self.operators.append(Operator(function, queues, outputs, state, state, origin))
 
     def columns(
         self, flow: Queue, names: Mapping[str, str], name: str, origin: Span | None = None
@@ -116,7 +143,7 @@ class Wiring:
             replace(
                 op,
                 inputs=tuple(names[q].pop(1) for q in op.inputs),
-                outputs=tuple(names[q][0] for q in op.outputs),
+                outputs=tuple(names[q][0] if q in names else q for q in op.outputs),
             )
             for op in operators
         ]
@@ -146,21 +173,26 @@ class Wiring:
         return names, copies
 
 
-def _fresh(wanted: str, taken: set[str]) -> str:
-    name, number = wanted, 1
+def _fresh(wanted: str, taken: set[str], numbers: dict[str, int]) -> str:
+    name, number = wanted, numbers.get(wanted, 1)
     while name in taken:
         number += 1
         name = f"{wanted}{number}"
+    numbers[wanted] = number
     taken.add(name)
     return name
 
 
 def _needed(operators: list[Operator], wanted: set[str]) -> list[Operator]:
-    """The operators that some queues depend on, in their order; producers come first in it."""
-    needed = set(wanted)
-    kept: list[Operator] = []
-    for op in reversed(operators):
-        if needed & set(op.outputs):
-            needed |= set(op.inputs)
-            kept.append(op)
-    return kept[::-1]
+    """The operators that some queues depend on, in their order; there may be cycles."""
+    makers = {queue: op for op in operators for queue in op.outputs}
+    needed: set[str] = set()
+    waiting = list(wanted)
+    while waiting:
+        queue = waiting.pop()
+        if queue in needed:
+            continue
+        needed.add(queue)
+        if queue in makers:
+            waiting += makers[queue].inputs
+    return [op for op in operators if needed.intersection(op.outputs)]

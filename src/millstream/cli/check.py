@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 
 from millstream import api
 from millstream.calculus.graph import Operator, Program
 from millstream.calculus.windows import Window
+from millstream.cli.run import named
 from millstream.cli.show import print_json, print_warnings
-from millstream.errors import Fault, ProgramError
+from millstream.errors import Fault, ProgramError, listing
 from millstream.plan.costs import Cost, costs
 from millstream.plan.state_kept import Kept, operators_behind, state_kept
 
@@ -18,14 +20,14 @@ _MUCH = 12
 
 def run(arguments: argparse.Namespace) -> int:
     if arguments.format == "text":
-        compiled = api.compile(arguments.file)
+        compiled = api.compile(arguments.file, names=named(arguments.set, "--set"))
         print_warnings(compiled.warnings())
         print(_praise(compiled))
         for line in _state(compiled.program):
             print(line)
         return 0
     try:
-        api.compile(arguments.file)
+        api.compile(arguments.file, names=named(arguments.set, "--set"))
     except ProgramError as error:
         print_json([_record(fault) for fault in error.faults])
         return 2
@@ -70,19 +72,20 @@ def _of_output(output: str, kept: list[Kept], owners: dict[str, str]) -> list[st
     others = {owners[one.operator.id] for one in kept if one.operator.id in owners}
     is_much = len(kept) > _MUCH
     lines = [f"  what {other} keeps" for other in sorted(others) if is_much]
-    unsaid = 0
+    unsaid: Counter[str] = Counter()
     for one in kept:
         again = owners.setdefault(one.operator.id, output)
+        name = one.operator.function.title
         if is_much and (again != output or not isinstance(one.operator.function, Window)):
-            unsaid += again == output
+            unsaid[name] += again == output
             continue
         shared = "" if again == output else f" (shared with {again})"
-        name = one.operator.function.name
         lines.append(
             f"  {name}: {one.words}; {one.growth.value}{shared}   [{_place(one.operator)}]"
         )
-    if unsaid:
-        lines.append(f"  and joins and sums of these, by {_counted(unsaid, 'operator')}")
+    if unsaid.total():
+        said = [f"{count} {name}" for name, count in unsaid.most_common() if count]
+        lines.append(f"  {'and ' if lines else ''}the state of {listing(said, _MUCH)}")
     return lines
 
 
@@ -91,7 +94,7 @@ def _told_anew(output: str, dear: list[Cost]) -> list[str]:
     if not dear:
         return []
     lines = [
-        f"  {one.operator.function.name}: {one.words}   [{_place(one.operator)}]"
+        f"  {one.operator.function.title}: {one.words}   [{_place(one.operator)}]"
         for one in dear[:_MUCH]
     ]
     more = [f"  and more, by {_counted(len(dear) - _MUCH, 'operator')}"] if dear[_MUCH:] else []

@@ -15,7 +15,8 @@ from pathlib import Path
 import numpy as np
 
 from millstream import api
-from millstream.cli.run import Progress
+from millstream.cli.run import Progress, has_spark
+from millstream.cli.shipped import STARTERS
 from millstream.cli.show import TableWriter, in_words
 from millstream.connectors.location import Location, parse_location
 from millstream.connectors.settings import settings_of
@@ -24,7 +25,7 @@ from millstream.errors import MillstreamError
 from millstream.languages.sheets.watch import replay
 from millstream.plan.batch import Batch
 
-WORKBOOK = Path(__file__).parent / "demo_data" / "vwap.xlsx"
+WORKBOOK = STARTERS / "sheet" / "bargains.xlsx"
 SYMBOLS = ("ACME", "BOLT", "CRUX", "DUNE", "ECHO", "FLUX", "GLOW", "HALO")
 START = "2026-01-05T09:30:00Z"
 SHOWN = 10
@@ -55,7 +56,10 @@ def run(arguments: argparse.Namespace) -> int:
             flush=True,
         )
         replay(compiled, _inputs(WATCHED_ROWS), SYMBOLS[0])
-        where = {"spark": "on Spark", "local": "here, because there is no Java for Spark"}[engine]
+        where = {
+            "spark": "on Spark",
+            "local": "here, because there is no Spark, or no Java for it",
+        }[engine]
         print(f"\nThe same for every symbol, {where}. The first bargains:\n", flush=True)
     (name,) = compiled.program.outputs
     result = Bargains(name, compiled.program.queue_types()[name], SHOWN, is_json=not is_text)
@@ -75,6 +79,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _engine() -> str:
+    if not has_spark():
+        return "local"
     try:
         find_java()
     except MillstreamError:

@@ -29,6 +29,10 @@ COMMANDS: dict[str, str] = {
     "bench": "millstream.cli.bench:run",
     "doctor": "millstream.cli.doctor:run",
     "demo": "millstream.cli.demo:run",
+    "serve": "millstream.cli.serve:run",
+    "cube": "millstream.cli.cube:run",
+    "init": "millstream.cli.shipped:init",
+    "examples": "millstream.cli.shipped:examples",
 }
 
 
@@ -57,6 +61,7 @@ def make_parser() -> argparse.ArgumentParser:
     check = commands.add_parser("check", parents=[common], help="report all errors; start nothing")
     check.add_argument("file", metavar="FILE", help="a program or a project folder")
     check.add_argument("--format", choices=("text", "json"), default="text")
+    _add_names(check)
     _add_explore(commands, common)
     bench = commands.add_parser(
         "bench", parents=[common], help="benchmarks beside hand-written programs"
@@ -81,6 +86,9 @@ def make_parser() -> argparse.ArgumentParser:
         "--rows", type=int, default=1_000_000, metavar="N", help="trades and quotes, each"
     )
     demo.add_argument("--format", choices=("text", "json"), default="text")
+    _add_serve(commands, common)
+    _add_cube(commands, common)
+    _add_shipped(commands, common)
     return parser
 
 
@@ -109,11 +117,9 @@ def _add_run(commands: Commands, common: _Parser) -> None:
     run.add_argument("--schedule", metavar="S", help="of the reference: default or random:SEED")
     run.add_argument("--master", metavar="URL", help="of Spark (default: local[*,4])")
     run.add_argument(
-        "--checkpoint", metavar="DIR", help="of Spark: where a stopped run is taken up again"
+        "--checkpoint", metavar="DIR", help="where a run that was stopped is taken up again"
     )
-    run.add_argument(
-        "--rebuild", action="store_true", help="of Spark: compute all again from the input"
-    )
+    run.add_argument("--rebuild", action="store_true", help="compute all again from the input")
     run.add_argument("--ui", action="store_true", help="of Spark: its pages in a browser")
     run.add_argument("--no-optimise", action="store_true", help="run the program as it is written")
     run.add_argument(
@@ -133,6 +139,17 @@ def _add_run(commands: Commands, common: _Parser) -> None:
     )
 
 
+def _add_shipped(commands: Commands, common: _Parser) -> None:
+    init = commands.add_parser("init", parents=[common], help="write a small project that runs")
+    init.add_argument("kind", metavar="KIND", nargs="?", help="such as cql, rules or sheet")
+    init.add_argument("folder", metavar="FOLDER", nargs="?", help="default: named after the kind")
+    examples = commands.add_parser(
+        "examples", parents=[common], help="list the examples, or copy one"
+    )
+    examples.add_argument("name", metavar="NAME", nargs="?", help="such as cql/auction_site")
+    examples.add_argument("folder", metavar="FOLDER", nargs="?", help="default: its name")
+
+
 def _add_read(commands: Commands, common: _Parser) -> None:
     read = commands.add_parser(
         "read", parents=[common], help="show the rows of a result, in time order"
@@ -150,6 +167,10 @@ def _add_read(commands: Commands, common: _Parser) -> None:
     )
     read.add_argument("--limit", type=int, metavar="N", help="show the first N rows only")
     read.add_argument("--follow", action="store_true", help="go on with what comes until Ctrl-C")
+    read.add_argument(
+        "--state", action="store_true", help="of a relation: what stands after all its changes"
+    )
+    read.add_argument("--as-of", metavar="TIME", help="what stood at that time")
 
 
 def _add_explain(commands: Commands, common: _Parser) -> None:
@@ -185,7 +206,57 @@ def _add_explore(commands: Commands, common: _Parser) -> None:
     explore.add_argument("--format", choices=("text", "json"), default="text")
 
 
+def _add_serve(commands: Commands, common: _Parser) -> None:
+    serve = commands.add_parser(
+        "serve", parents=[common], help="run a project and answer questions while it runs"
+    )
+    serve.add_argument("file", metavar="PROJECT_OR_FILE")
+    serve.add_argument("--engine", default="local", metavar="NAME", help="local or spark")
+    serve.add_argument("--port", type=int, default=8000, metavar="N", help="0 takes a free one")
+    serve.add_argument(
+        "--host", action="append", default=[], metavar="NAME",
+        help="a further name by which it may be asked, as behind a proxy",
+    )  # fmt: skip
+    serve.add_argument(
+        "--tokens", metavar="FILE",
+        help="a token and its scopes (read, publish, admin) in each line; default: a new token",
+    )  # fmt: skip
+    serve.add_argument("--follow", action="store_true", help="watch for new files")
+    serve.add_argument(
+        "--checkpoint", metavar="DIR", help="default: .millstream/serve beside the project"
+    )
+    serve.add_argument("--rebuild", action="store_true", help="compute all again from the input")
+    serve.add_argument("--master", metavar="URL", help="of Spark (default: local[*,4])")
+    _add_names(serve)
+
+
+def _add_cube(commands: Commands, common: _Parser) -> None:
+    cube = commands.add_parser(
+        "cube", parents=[common], help="ask a cube of a project, without a server"
+    )
+    cube.add_argument("what", choices=("query", "plan"), help="the answer, or who would give it")
+    cube.add_argument("file", metavar="PROJECT_OR_FILE")
+    cube.add_argument(
+        "question", metavar="QUESTION", nargs="?", default="{}",
+        help='such as \'{"rows": ["region"], "measures": ["total"]}\'; - reads it',
+    )  # fmt: skip
+    cube.add_argument("--cube", metavar="NAME", help="which one, if there are several")
+    cube.add_argument("--format", choices=("table", "json", "csv"), default="table")
+    _add_inputs(cube)
+
+
+def _add_names(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="the value of a name that the program leaves open",
+    )
+
+
 def _add_inputs(parser: argparse.ArgumentParser) -> None:
+    _add_names(parser)
     parser.add_argument(
         "--in",
         dest="in_",

@@ -27,10 +27,12 @@ from millstream.cli.show import SHOWN_ROWS, print_table, time_shown
 from millstream.connectors.location import Format, Location, parse_location
 from millstream.connectors.results import FileResults, Replaced, Results, Tables, joined
 from millstream.connectors.sink import StandardSink
+from millstream.connectors.standing import standing
 from millstream.connectors.texts import csv_header, csv_lines, jsonl_lines
 from millstream.connectors.write import TextTable
 from millstream.errors import RunError, UsageError
 from millstream.plan.batch import Vector, vector_from_arrow
+from millstream.values.instants import parse_time
 
 POLL_SECONDS = 0.5
 
@@ -44,7 +46,9 @@ def run(arguments: argparse.Namespace) -> int:
     if chosen == "table" and limit is None and not arguments.follow:
         limit = SHOWN_ROWS
     with closing(_results(location)) as results:
-        if arguments.follow:
+        if arguments.state or arguments.as_of:
+            _show_state(results, arguments, location, limit, chosen)
+        elif arguments.follow:
             _check_can_follow(location)
             with suppress(KeyboardInterrupt):  # the way to end it
                 _follow(results, _shower(chosen), limit)
@@ -97,6 +101,28 @@ def _show_all(
     elif is_table:
         print(f"{location.text}: no rows")
     if count > shown:
+        print(f"... {count:,} rows in all; --limit {count} shows them")
+
+
+def _show_state(
+    results: Results,
+    arguments: argparse.Namespace,
+    location: Location,
+    limit: int | None,
+    chosen: str,
+) -> None:
+    if arguments.follow:
+        raise UsageError("--state shows what stands now", hint="leave --follow out")
+    as_of = None if arguments.as_of is None else parse_time(arguments.as_of)
+    if arguments.as_of is not None and as_of is None:
+        raise UsageError(f'"{arguments.as_of}" is not a time', hint="such as 2026-01-05T09:30:00Z")
+    table = standing(_undisturbed(results), as_of)
+    count = 0 if table is None else table.num_rows
+    if not count and chosen == "table":
+        print(f"{location.text}: no rows")
+    elif table is not None:
+        _shower(chosen)(table.slice(0, limit))
+    if limit is not None and count > limit:
         print(f"... {count:,} rows in all; --limit {count} shows them")
 
 

@@ -10,13 +10,14 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from millstream import api
 from millstream.calculus.text import render_duration
-from millstream.cli.show import JsonWriter, TableWriter, in_words, print_warnings
-from millstream.cli.views import asked_view, show_view
+from millstream.cli.show import JsonWriter, NowhereWriter, TableWriter, in_words, print_warnings
+from millstream.cli.views import asked_view, names_asked, rounds_asked, show_view
 from millstream.connectors.address import masked
 from millstream.connectors.location import Location, parse_location
 from millstream.engine.job import Report, never
@@ -34,7 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
         inputs = named(arguments.in_, "--in")
         return show_view(view, arguments, inputs, lambda: compiled_from(arguments))
     compiled = compiled_from(arguments)
-    engine = arguments.engine or DEFAULT_ENGINE
+    engine = arguments.engine or default_engine(arguments)
     options = _engine_options(arguments, engine)
     if arguments.follow and engine in ("reference", "actors"):
         raise UsageError(f"the engine {engine} cannot follow", hint="use --engine local")
@@ -53,19 +54,43 @@ def run(arguments: argparse.Namespace) -> int:
         **options,
     )
     progress.finish(finished.report, kept=frozenset(outputs))
+    if not arguments.follow:
+        print_warnings(compiled.left_over(finished.report))
     return 0
+
+
+def default_engine(arguments: argparse.Namespace) -> str:
+    """Spark, unless it is not installed and nothing that only it can do is asked for."""
+    if has_spark() or arguments.master or arguments.ui:
+        return DEFAULT_ENGINE
+    print("Spark is not installed, so this runs on --engine local; for Spark: "
+          "pip install 'millstream[spark]'", file=sys.stderr)  # fmt: skip
+    return "local"
+
+
+def has_spark() -> bool:
+    return find_spec("pyspark") is not None
 
 
 def compiled_from(arguments: argparse.Namespace) -> api.Compiled:
     """The program, with what the command says about its inputs."""
-    compiled = api.compile(arguments.file)
+    names = {**named(arguments.set, "--set"), **names_asked(arguments)}
+    compiled = api.compile(arguments.file, names=names)
     for unit in arguments.unit:
         compiled = compiled.with_units(unit)
-    return compiled
+    rounds = rounds_asked(arguments)
+    return compiled if rounds is None else compiled.with_rounds(rounds)
+
+
+#: Which engines take an option.
+_OPTIONS = {
+    "master": ("spark",), "ui": ("spark",), "checkpoint": ("spark", "local"),
+    "rebuild": ("spark", "local"),
+}  # fmt: skip
 
 
 def _engine_options(arguments: argparse.Namespace, engine: str) -> dict[str, Any]:
-    """The options that only one engine has."""
+    """The options that not all engines have."""
     options: dict[str, Any] = {}
     if arguments.schedule:
         if engine != "reference":
@@ -73,10 +98,13 @@ def _engine_options(arguments: argparse.Namespace, engine: str) -> dict[str, Any
         from millstream.engine.reference.run import parse_schedule
 
         options["schedule"] = parse_schedule(arguments.schedule)
-    for name in ("master", "checkpoint", "rebuild", "ui"):
+    for name, engines in _OPTIONS.items():
         value = getattr(arguments, name)
-        if value and engine != "spark":
-            raise UsageError(f"only Spark takes --{name}", hint="leave out --engine")
+        if value and engine not in engines:
+            raise UsageError(
+                f"--engine {engine} does not take --{name}",
+                hint=f"it is for {listing(engines)}",
+            )
         if value:
             options[name] = value
     return options
@@ -99,7 +127,9 @@ def _outputs(compiled: api.Compiled, arguments: argparse.Namespace) -> dict[str,
     """Where every output goes: as told, or to standard output if there is one such."""
     given: dict[str, Any] = dict(named(arguments.out, "--out"))
     program = compiled.program
-    missing = [q for q in program.outputs if q not in given and q not in compiled.sinks]
+    unasked = {q for q in compiled.aside if q not in given and q not in compiled.sinks}
+    known = {*given, *compiled.sinks, *unasked}
+    missing = [q for q in program.outputs if q not in known]
     if len(missing) > 1:
         raise UsageError(
             f"say where the outputs go: {listing(missing)}",
@@ -110,7 +140,7 @@ def _outputs(compiled: api.Compiled, arguments: argparse.Namespace) -> dict[str,
     to_terminal = [q for q, path in given.items() if path == "-"]
     if len(to_terminal) > 1:
         raise UsageError(f"only one output can be standard output, not {listing(to_terminal)}")
-    outputs: dict[str, Any] = {}
+    outputs: dict[str, Any] = {name: NowhereWriter() for name in unasked}
     for name, path in given.items():
         chosen = arguments.format or ("table" if sys.stdout.isatty() else "csv")
         if path == "-" and name in types and chosen == "table":

@@ -132,6 +132,16 @@ class JsonWriter:
         """What was printed cannot be taken back; the list stays open."""
 
 
+class NowhereWriter:
+    """For an output that nobody has asked for."""
+
+    def write(self, batch: Batch) -> None: ...
+
+    def close(self) -> None: ...
+
+    def abort(self) -> None: ...
+
+
 def _records(batch: Batch, *, is_readable: bool) -> list[dict[str, Any]]:
     heads: list[dict[str, Any]] = [
         {TIME_COLUMN: time_shown(t) if is_readable else t} for t in batch.time.tolist()

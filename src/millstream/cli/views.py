@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from millstream.api import Compiled
 from millstream.cli.show import print_json
+from millstream.errors import UsageError
 from millstream.languages import languages
 from millstream.languages.language import Option, Shown, function_named
 
@@ -31,6 +32,27 @@ def asked_view(arguments: argparse.Namespace) -> Option | None:
         o for o in language_options(arguments.command) if o.view and getattr(arguments, o.name)
     )
     return next(given, None)
+
+
+def rounds_asked(arguments: argparse.Namespace) -> int | None:
+    """How often a program is to go round, by whatever word its language has for it."""
+    for option in language_options(arguments.command):
+        given = getattr(arguments, option.name) if option.sets == "rounds" else None
+        if given is not None:
+            if not given.isdigit():
+                raise UsageError(f'expected {option.flags[0]} and a number, got "{given}"')
+            return int(given)
+    return None
+
+
+def names_asked(arguments: argparse.Namespace) -> dict[str, str]:
+    """Names that options of a language set."""
+    given: dict[str, str] = {}
+    for option in language_options(arguments.command):
+        value = getattr(arguments, option.name.replace("-", "_"), None)
+        if option.sets == "name" and value:
+            given[option.name] = value if isinstance(value, str) else "true"
+    return given
 
 
 def show_view(

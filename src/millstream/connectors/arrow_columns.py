@@ -54,6 +54,8 @@ def can_hold(kind: Kind, arrow: Any, unit: str | None = None) -> bool:
         case Kind.DURATION:
             fits = types.is_duration(arrow) or types.is_integer(arrow)
             return bool(fits or arrow in _TEXTS)
+        case _:
+            return False  # a machine's numbers are held inside of procedures only
 
 
 def take_column(type_: Type, array: Any, unit: str | None = None) -> Taken:

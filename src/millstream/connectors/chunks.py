@@ -6,8 +6,9 @@ Nothing disappears: every row of a source is either in a batch or among the reje
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Protocol, runtime_checkable
 
 from millstream.plan.batch import Batch
@@ -79,8 +80,11 @@ class BatchWriter(Writer, Protocol):
         """
         ...
 
-    def write_batch(self, number: int, batch: Batch) -> None:
-        """Write for good, with what came before; nothing happens if it is there already."""
+    def write_batch(self, number: int, batch: Batch, more: Iterable[Batch] = ()) -> None:
+        """Write for good, with what came before; nothing happens if it is there already.
+
+        A batch with very many rows comes in several, one after the other.
+        """
         ...
 
 
@@ -97,9 +101,10 @@ class Numbered:
     def open(self, job: str, *, fresh: bool) -> int:
         return self._next
 
-    def write_batch(self, number: int, batch: Batch) -> None:
+    def write_batch(self, number: int, batch: Batch, more: Iterable[Batch] = ()) -> None:
         if number >= self._next:
-            self._writer.write(batch)
+            for one in chain((batch,), more):
+                self._writer.write(one)
             self._next = number + 1
 
     def write(self, batch: Batch) -> None:

@@ -6,8 +6,6 @@ the size of the chunks nor on which other columns there are.
 
 from __future__ import annotations
 
-import math
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
@@ -18,7 +16,7 @@ from millstream.calculus.graph import Input
 from millstream.calculus.types import INT64_MAX, Field, Kind
 from millstream.connectors.chunks import Chunk
 from millstream.connectors.layout import InputColumns, batch_of_vectors, layout_of
-from millstream.connectors.settings import GeneratorSettings
+from millstream.connectors.settings import PLAIN_SIZE, GeneratorSettings
 from millstream.connectors.values import Unfit, duration_of, integer_of, number_of
 from millstream.errors import UsageError, listing, suggest
 from millstream.plan.batch import Array, Vector
@@ -37,10 +35,6 @@ _FITTING: dict[Kind, tuple[str, ...]] = {
     Kind.DURATION: ("min", "max"),
 }
 _SKIPPED_ROWS = 65_536
-#: Seconds between looks at the clock: so few that rows come in batches, so many that a
-#: run stops soon after it is told to.
-_SHORTEST_WAIT = 0.1
-_LONGEST_WAIT = 1.0
 _DEFAULT_TEXTS = tuple("ABCDEFGH")
 
 
@@ -61,7 +55,8 @@ class GeneratorReader:
         self._first, self._last = rows or (0, settings.rows)
         self._skipped = self._first
         self._layout: InputColumns = layout_of(input_, has_weight=False)
-        self._chunk_rows = chunk_rows
+        # Rows that each make much work come a few at a time, so that something is seen soon.
+        self._chunk_rows = max(1, chunk_rows * PLAIN_SIZE // max(settings.size, PLAIN_SIZE))
         self._columns = [
             (field, _random(settings.seed, field.name), self._maker(i, field))
             for i, field in enumerate(self._layout.fields)
@@ -113,46 +108,6 @@ class GeneratorReader:
                 continue
             for first in range(0, rows, _SKIPPED_ROWS):
                 maker(random.random(min(_SKIPPED_ROWS, rows - first)))
-
-    def close(self) -> None:
-        """There is nothing to close."""
-
-
-class PacedReader:
-    """Mutable: gives generated rows when they are due, `rate` in a second of the clock.
-
-    What is due is given about ten times a second, until all has been given or `stopped`.
-    """
-
-    def __init__(
-        self,
-        reader: GeneratorReader,
-        rate: float,
-        stopped: Callable[[], bool],
-        *,
-        chunk_rows: int,
-        sleep: Callable[[float], object] = time.sleep,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._reader = reader
-        self._rate = rate
-        self._stopped = stopped
-        self._chunk_rows = chunk_rows
-        self._sleep = sleep
-        self._clock = clock
-
-    def chunks(self) -> Iterator[Chunk]:
-        started, given = self._clock(), 0
-        while self._reader.left and not self._stopped():
-            passed = self._clock() - started
-            due = math.floor(passed * self._rate) + 1 - given
-            if due <= 0:
-                wait = given / self._rate - passed
-                self._sleep(min(_LONGEST_WAIT, max(_SHORTEST_WAIT, wait)))
-                continue
-            count = min(due, self._chunk_rows, self._reader.left)
-            given += count
-            yield self._reader.take(count)
 
     def close(self) -> None:
         """There is nothing to close."""

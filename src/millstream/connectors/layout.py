@@ -72,7 +72,8 @@ def scaled(values: Array, micros: int, parts: int = 1) -> tuple[Array, Array | N
 def layout_of(input_: Input, *, has_weight: bool) -> InputColumns:
     """The layout if everything needed is there; a missing weight means all +1."""
     fields = list(input_.type.schema)
-    time = None if input_.is_read_once else _time_of(input_, fields)
+    is_timeless = input_.is_read_once or input_.is_numbered
+    time = None if is_timeless else _time_of(input_, fields)
     if not (input_.type.is_relation and has_weight):
         return InputColumns(input_, tuple(fields), time)
     fields.append(Field(WEIGHT_COLUMN, INTEGER))

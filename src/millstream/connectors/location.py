@@ -4,15 +4,20 @@ The format is told by the name of the file or by a prefix (`csv:measurements.txt
 standard input or output, as CSV unless a prefix says otherwise. A folder stands for the
 files in it, which must be of one format; as an output it is filled with files of the format
 that its prefix or name tells, Parquet if they tell none. `.csv.gz` and `.jsonl.gz` are read
-and written compressed. `postgresql://...` is a table of a database, which can be an output.
+and written compressed. `raw:samples.in` has 32 bits for every number and nothing else, of which
+`raw:samples.in?rows=100` reads the first hundred. `.txt` and `.log` are read as lines.
+`postgresql://...` is a table of a database, which can be an output. `totals.csv?state` is an output
+that has what stands of a relation, not its changes.
 """
 
 from __future__ import annotations
 
 import enum
 import glob
+import os
 import re
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -26,6 +31,8 @@ class Format(enum.Enum):
     PARQUET = "parquet"
     CSV = "csv"
     JSONL = "jsonl"
+    RAW = "raw"
+    LINES = "lines"
     GENERATOR = "generator"
     POSTGRESQL = "postgresql"
     SPARK = "spark"
@@ -43,9 +50,18 @@ _FORMAT_OF_ENDING = {
     ".ndjson": Format.JSONL,
     ".jsonl.gz": Format.JSONL,
     ".ndjson.gz": Format.JSONL,
+    ".txt": Format.LINES,
+    ".txt.gz": Format.LINES,
+    ".log": Format.LINES,
+    ".log.gz": Format.LINES,
 }
 #: What can stand before a colon.
-_PREFIXES = (Format.PARQUET, Format.CSV, Format.JSONL, Format.GENERATOR, Format.SPARK)
+_PREFIXES = (
+    Format.PARQUET, Format.CSV, Format.JSONL, Format.RAW, Format.LINES, Format.GENERATOR,
+    Format.SPARK,
+)  # fmt: skip
+#: After an output: what stands is wanted, not what changes.
+_STATE = "?state"
 _PREFIX = re.compile(r"([a-z]+):(.*)", re.DOTALL)
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 
@@ -67,12 +83,27 @@ class Location:
     native: NativeSettings | None = None
     #: After so many microseconds without rows an input no longer holds time back.
     idle: int | None = None
+    #: Of a raw file, only so many rows are read.
+    rows: int | None = None
+    #: Whether an output is what stands, not what changes.
+    is_state: bool = False
 
     @property
     def is_at_hand(self) -> bool:
         """Whether this is files, which can be read twice."""
         elsewhere = (self.generator, self.database, self.native)
         return self.path is not None and elsewhere == (None, None, None)
+
+    @property
+    def is_standard(self) -> bool:
+        """Whether this is standard input or output, perhaps kept in a file meanwhile."""
+        return _split_prefix(self.text)[1] == "-"
+
+    @property
+    def is_unsaid(self) -> bool:
+        """Whether only the files of this folder, perhaps those to come, tell their format."""
+        prefix, rest = _split_prefix(self.text)
+        return prefix is None and self.is_folder and format_of(rest.rstrip("/")) is None
 
     @property
     def is_in_order(self) -> bool:
@@ -103,9 +134,16 @@ class Location:
         prefix, written = _split_prefix(self.text)
         return prefix or format_of(written.rstrip("/")) or Format.PARQUET
 
+    def of_file(self, path: Path) -> Location:
+        """The same for one of its files."""
+        return replace(self, format=format_of(path.name) or self.format) if self.is_unsaid else self
+
     def name_of(self, path: Path) -> str:
         """A file's name in messages: as the user would write it."""
+        if self.is_standard:
+            return "standard input"
         _, written = _split_prefix(self.text)
+        written, _, _ = written.partition("?rows=")
         if Path(written).is_absolute() or not path.is_relative_to(self.base):
             return str(path)
         return str(path.relative_to(self.base))
@@ -119,6 +157,9 @@ def parse_location(text: str, base: Path) -> Location:
         return Location(Format.POSTGRESQL, Path(shown), shown, base, database=database)
     if _ADDRESS.match(text):
         raise _unknown_format(text)
+    if text.endswith(_STATE):
+        location = parse_location(text.removesuffix(_STATE), base)
+        return replace(location, is_state=True)
     prefix, rest = _split_prefix(text)
     if prefix is Format.GENERATOR:
         return Location(prefix, text=text, base=base, generator=settings_in(rest))
@@ -130,6 +171,11 @@ def parse_location(text: str, base: Path) -> Location:
         if prefix is Format.PARQUET:
             raise UsageError("Parquet needs a file", hint="csv:- and jsonl:- take none")
         return Location(prefix or Format.CSV, None, text, base)
+    if prefix is Format.RAW:
+        rest, _, rows = rest.partition("?rows=")
+        if rows and not rows.isdigit():
+            raise UsageError(f'expected a number of rows, got "{rows}"', place=text)
+        return Location(prefix, base / rest, text, base, rows=int(rows) if rows else None)
     path = base / rest
     if prefix is None:
         prefix = _format_in(path, text) if path.is_dir() else format_of(rest.rstrip("/"))
@@ -140,10 +186,30 @@ def parse_location(text: str, base: Path) -> Location:
     return Location(prefix, path, text, base)
 
 
+def seen_from(text: str, folder: Path) -> str:
+    """A location that is meant from a folder, as it is written outside of that."""
+    prefix, rest = _split_prefix(text)
+    is_file = prefix not in (Format.GENERATOR, Format.SPARK) and rest != "-"
+    if not is_file or is_database(text):
+        return text
+    return f"{prefix.value}:{folder / rest}" if prefix else str(folder / rest)
+
+
+def lines_at(given: str | Path | Location) -> Location:
+    """Where lines are read that are all a program wants: of any text, whatever its name says."""
+    if isinstance(given, Location):
+        is_text = given.format in (Format.CSV, Format.JSONL)
+        return replace(given, format=Format.LINES) if is_text else given
+    prefix, rest = _split_prefix(str(given))
+    is_text = prefix is None and format_of(rest) is not Format.PARQUET
+    return parse_location(f"lines:{rest}" if is_text else str(given), Path())
+
+
 def format_of(name: str) -> Format | None:
     """The format that the ending of a file name tells."""
-    lowered = name.lower()
-    return next((f for e, f in _FORMAT_OF_ENDING.items() if lowered.endswith(e)), None)
+    _, *endings = name.lower().split(".")
+    last = endings[-2:] if endings[-1:] == ["gz"] else endings[-1:]
+    return _FORMAT_OF_ENDING.get(".".join(["", *last]))
 
 
 def _split_prefix(text: str) -> tuple[Format | None, str]:
@@ -177,14 +243,20 @@ def _format_in(folder: Path, text: str) -> Format:
 
     Whether files are needed is not known here: the folder may be for output.
     """
-    formats = {f for p in _visible(folder) if (f := format_of(p.name))}
-    if len(formats) > 1:
-        names = sorted(f.value for f in formats)
+    return _only_format((format_of(p.name) for p in _visible(folder)), text)
+
+
+def _only_format(formats: Iterable[Format | None], text: str) -> Format:
+    kinds = {f for f in formats if f is not None}
+    if kinds != {Format.LINES}:
+        kinds.discard(Format.LINES)  # notes that somebody has put beside the data
+    if len(kinds) > 1:
+        names = sorted(f.value for f in kinds)
         raise UsageError(
             f'the folder "{text}" holds files of several formats: {listing(names)}',
             hint=f"take one of them, such as {names[0]}:{text}",
         )
-    return formats.pop() if formats else Format.PARQUET
+    return kinds.pop() if kinds else Format.PARQUET
 
 
 def _visible(folder: Path) -> list[Path]:
@@ -193,6 +265,11 @@ def _visible(folder: Path) -> list[Path]:
 
 def files_now(location: Location) -> list[Path]:
     """The files there are at this moment, by name; perhaps none."""
+    return [Path(text) for text in file_names_now(location)]
+
+
+def file_names_now(location: Location) -> list[str]:
+    """The same as texts: a run that follows looks at all of them for every batch."""
     path = location.path
     assert path is not None, location
     if location.database is not None:
@@ -202,12 +279,25 @@ def files_now(location: Location) -> list[Path]:
             hint="millstream read shows its rows",
         )
     if path.is_dir():
-        paths = [p for p in _visible(path) if format_of(p.name) is location.format]
-    elif path.exists():
-        return [path]
-    else:
-        paths = [Path(name) for name in glob.glob(str(path), recursive=True)]  # noqa: PTH207 - takes absolute patterns
-    return sorted(p for p in paths if not p.is_dir())
+        return _names_in(path, location)
+    if path.exists():
+        return [str(path)]
+    names = glob.glob(str(path), recursive=True)  # noqa: PTH207 - takes absolute patterns
+    return sorted(
+        (name for name in names if not Path(name).is_dir()), key=lambda name: Path(name).parts
+    )
+
+
+def _names_in(folder: Path, location: Location) -> list[str]:
+    with os.scandir(folder) as entries:
+        formats = {
+            entry.path: format_of(entry.name)
+            for entry in entries
+            if entry.name[0] != "." and not entry.is_dir()
+        }
+    is_unsaid = location.is_unsaid
+    wanted = _only_format(formats.values(), location.text) if is_unsaid else location.format
+    return sorted(path for path, format_ in formats.items() if format_ is wanted)
 
 
 def matching_files(location: Location) -> list[Path]:

@@ -15,10 +15,14 @@ _STANDARD = "standard output"
 
 
 def refuse_overlaps(
-    inputs: Mapping[str, Location], outputs: Mapping[str, Location], *, is_following: bool = False
+    inputs: Mapping[str, Location],
+    outputs: Mapping[str, Location],
+    *,
+    is_following: bool = False,
+    checkpoint: str | Path | None = None,
 ) -> None:
-    """Raise a `UsageError` with every output that has no place of its own."""
-    faults: list[Fault] = []
+    """Raise a `UsageError` with every output, or checkpoint, that has no place of its own."""
+    faults = [] if checkpoint is None else _kept_among(Path(checkpoint), inputs, outputs)
     seen: dict[str, str] = {}
     for name, location in outputs.items():
         place = _place(location, name)
@@ -34,6 +38,22 @@ def refuse_overlaps(
         seen.setdefault(place, name)
     if faults:
         raise UsageError(faults)
+
+
+def _kept_among(
+    checkpoint: Path, inputs: Mapping[str, Location], outputs: Mapping[str, Location]
+) -> list[Fault]:
+    """What is said of a checkpoint in the place of an input or an output."""
+    place = _identity(Path(os.path.realpath(checkpoint)))
+    named = [("input", *one) for one in inputs.items()]
+    named += [("output", *one) for one in outputs.items()]
+    return [
+        Fault(f'the checkpoint has the place of {kind} "{name}"', None,
+              "give it a folder of its own", str(checkpoint))
+        for kind, name, location in named
+        if location.database is None and location.path is not None
+        and _identity(Path(os.path.realpath(location.path))) == place
+    ]  # fmt: skip
 
 
 def _fault(name: str, location: Location, why: str) -> Fault:

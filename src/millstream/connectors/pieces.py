@@ -19,16 +19,20 @@ from millstream.connectors.csv_rows import LONGEST_ROW
 from millstream.connectors.generate import GeneratorReader
 from millstream.connectors.layout import layout_of_objects
 from millstream.connectors.location import Format, Location
+from millstream.connectors.numbered import numbered
 from millstream.connectors.pieces_text import (
     NotYet,
+    all_lines_in,
     csv_rows_in,
     has_passed_rows,
     json_rows_in,
     window_at,
 )
+from millstream.connectors.raw import RawReader, rows_in
 from millstream.connectors.read import PARQUET_ROWS, TEXT_ROWS, file_opener
 from millstream.connectors.read_csv import csv_decoder, skip_header
 from millstream.connectors.read_jsonl import JsonlDecoder, jsonl_decoder
+from millstream.connectors.read_lines import lines_decoder
 from millstream.connectors.settings import GeneratorSettings
 from millstream.connectors.window import Decoder, Window, decoded, open_file, shorter
 
@@ -37,7 +41,6 @@ Place = tuple[int, int]
 START: Place = (0, 1)
 #: More than any file has.
 _ALL = 1 << 62
-_GENERATED_ROW_BYTES = 64
 _HEADER_BYTES = 1 << 16
 _LOOKED_AHEAD_BYTES = 1 << 16
 
@@ -62,13 +65,13 @@ class Piece:
 
 def is_growable(location: Location, path: Path) -> bool:
     """Whether bytes appended to the file later are rows of it."""
-    is_text = location.format in (Format.CSV, Format.JSONL) and not is_ours(path)
+    is_text = location.format in (Format.CSV, Format.JSONL, Format.LINES) and not is_ours(path)
     return is_text and not _is_compressed(path)
 
 
 def is_counted_in_rows(location: Location, path: Path) -> bool:
     """Whether pieces are runs of rows, which can be cut anywhere."""
-    return location.format in (Format.PARQUET, Format.GENERATOR) or is_ours(path)
+    return location.format in (Format.PARQUET, Format.RAW, Format.GENERATOR) or is_ours(path)
 
 
 def _is_compressed(path: Path) -> bool:
@@ -102,11 +105,13 @@ def next_piece(
 
         reach = next_rows(path, name, first, most, final=final)
         return None if reach is None else Piece(first, reach[0], first + 1, reach[0] + 1, reach[1])
+    if location.format is Format.RAW:
+        return _next_raw(location, input_, path, first, most)
     with open_file(path, name) as stream:
         if _is_compressed(path):
             return _whole(path, name, first)
         target = first + max(1, most)
-        find_rows = csv_rows_in if location.format is Format.CSV else json_rows_in
+        find_rows = _FINDERS.get(location.format, json_rows_in)
         try:
             window = window_at(stream, name, first, line, target, final=final)
             if location.format is Format.CSV and first == 0:
@@ -121,10 +126,17 @@ def next_piece(
 def _next_generated(settings: GeneratorSettings, first: int, most: int) -> Piece | None:
     if first > settings.rows:
         raise shorter("generator")
-    last = min(settings.rows, first + max(1, most // _GENERATED_ROW_BYTES))
+    last = min(settings.rows, first + max(1, most // max(settings.size, 1)))
     if first == last:
         return None
-    return Piece(first, last, first + 1, last + 1, (last - first) * _GENERATED_ROW_BYTES)
+    return Piece(first, last, first + 1, last + 1, (last - first) * settings.size)
+
+
+def _next_raw(location: Location, input_: Input, path: Path, first: int, most: int) -> Piece | None:
+    width = 4 * max(len(input_.type.schema.names), 1)
+    rows = rows_in(path, location.name_of(path), width // 4, location.rows)
+    last = min(rows, first + max(1, most // width))
+    return Piece(first, last, first + 1, last + 1, (last - first) * width) if first < last else None
 
 
 def _next_of_ours(path: Path, name: str, first: int, most: int) -> Piece | None:
@@ -156,6 +168,14 @@ def open_piece(
     longest: int = LONGEST_ROW,
 ) -> Reader:
     """A reader of exactly these rows; those it rejects are told as by the whole file's."""
+    reader = _open_piece(location, input_, path, piece, chunk_rows, longest)
+    return numbered(reader, input_, piece.line)
+
+
+def _open_piece(
+    location: Location, input_: Input, path: Path | None, piece: Piece, chunk_rows: int | None,
+    longest: int,
+) -> Reader:  # fmt: skip
     rows = (piece.first, piece.last)
     if path is None:
         assert location.generator is not None, location
@@ -169,9 +189,11 @@ def open_piece(
         from millstream.connectors.read_parquet import ParquetReader
 
         return ParquetReader(path, name, input_, chunk_rows or PARQUET_ROWS, rows)
+    if location.format is Format.RAW:
+        return RawReader(path, name, input_, chunk_rows or PARQUET_ROWS, location.rows, rows)
     if _is_compressed(path):
         return file_opener(location, input_, chunk_rows)(path)
-    opened = _open_csv if location.format is Format.CSV else _open_jsonl
+    opened = _OPENERS.get(location.format, _open_jsonl)
     stream = open_file(path, name)
     try:
         if stream.seek(0, os.SEEK_END) < piece.last:
@@ -217,6 +239,18 @@ def _open_jsonl(
         jsonl_decoder(input_, chunk_rows, longest)(Window(stream.read, name, _HEADER_BYTES))
     window = Window(_reading(stream, piece, 0), name, offset=piece.first, line=piece.line)
     return window, JsonlDecoder(layout_of_objects(input_), name, chunk_rows, longest)
+
+
+def _open_lines(
+    stream: BinaryIO, name: str, input_: Input, piece: Piece, chunk_rows: int, longest: int
+) -> tuple[Window, Decoder]:
+    window = Window(_reading(stream, piece, 0), name, offset=piece.first, line=piece.line)
+    return window, lines_decoder(input_, chunk_rows, longest)(window)
+
+
+#: What finds whole rows, and opens a piece, of texts that are no JSON Lines.
+_FINDERS = {Format.CSV: csv_rows_in, Format.LINES: all_lines_in}
+_OPENERS = {Format.CSV: _open_csv, Format.LINES: _open_lines}
 
 
 def _reading(stream: BinaryIO, piece: Piece, ahead: int) -> Callable[[int], bytes]:

@@ -12,6 +12,7 @@ from millstream.connectors.window import Window, shorter
 #: Small enough to stay in the processor's cache while it is looked at several times.
 _BLOCK_BYTES = 1 << 20
 _CSV_BLANKS = re.compile(rb"(?:\r?\n)*+")
+_NO_BLANKS = re.compile(rb"")
 _JSON_BLANKS = re.compile(rb"[ \t\r\n]*+")
 
 
@@ -93,6 +94,11 @@ def _has_passed_line(window: Window) -> bool:
 def json_rows_in(window: Window, _: int, *, just_one: bool) -> tuple[int, bool]:
     """A line is a row, however long it is."""
     return _lines_in(window, _JSON_BLANKS, just_one=just_one)
+
+
+def all_lines_in(window: Window, _: int, *, just_one: bool) -> tuple[int, bool]:
+    """A line is a row, even if nothing is in it."""
+    return _lines_in(window, _NO_BLANKS, just_one=just_one)
 
 
 def csv_rows_in(window: Window, longest: int, *, just_one: bool) -> tuple[int, bool]:

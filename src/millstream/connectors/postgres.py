@@ -10,15 +10,16 @@ one table the later one goes on and the earlier one stops.
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from itertools import chain
 from typing import Any
 
 from millstream.calculus.types import Kind
 from millstream.connectors.address import check_name
 from millstream.connectors.copy_rows import HEAD, TAIL, copy_rows
 from millstream.connectors.location import Location
+from millstream.connectors.shelf import new_job
 from millstream.connectors.write import Shape, columns_of, fields_of
 from millstream.errors import RunError, SetupError, UsageError, listing
 from millstream.plan.batch import Batch
@@ -117,13 +118,10 @@ def is_there(connection: Connection, table: sql.Identifier) -> bool:
 class PostgresWriter:
     """Mutable: holds a connection. See `BatchWriter`.
 
-    As a plain writer it makes the whole result appear on `close`, or, while following,
-    each batch as it is written.
+    As a plain writer it makes the whole result appear on `close`.
     """
 
-    def __init__(
-        self, location: Location, output: str, shape: Shape, *, is_following: bool = False
-    ) -> None:
+    def __init__(self, location: Location, output: str, shape: Shape) -> None:
         assert location.database is not None
         self._location = location
         self._output = output
@@ -134,7 +132,6 @@ class PostgresWriter:
         self._fields = fields_of(shape)
         for field in self._fields:
             check_name(field.name, location.text)
-        self._is_following = is_following
         self._job: str | None = None
         self._next = 0
         self._is_whole = False
@@ -158,7 +155,7 @@ class PostgresWriter:
         self._job = mine
         return self._next
 
-    def write_batch(self, number: int, batch: Batch) -> None:
+    def write_batch(self, number: int, batch: Batch, more: Iterable[Batch] = ()) -> None:
         if number < self._next:
             return
         with self._transaction():
@@ -171,15 +168,14 @@ class PostgresWriter:
             if there < number:
                 if there < 0:
                     self._delete_rows()
-                self._copy(batch)
+                for one in chain((batch,), more):
+                    self._copy(one)
                 self._set_record(job, number)
         self._next = number + 1
 
     # --- as a plain writer ---
 
     def write(self, batch: Batch) -> None:
-        if self._job is None and self._is_following:
-            self.open(_new_job(), fresh=True)
         if self._job is None:
             self._write_whole(batch)
         elif len(batch) or self._next == 0:
@@ -198,14 +194,14 @@ class PostgresWriter:
         self._connection.autocommit = False
         self._is_whole = True
         self._limit_waiting()
-        self._begin(_new_job(), fresh=True)
+        self._begin(new_job(), fresh=True)
         self._delete_rows()
 
     def close(self) -> None:
         if self._connection.closed:
             return
         try:
-            if self._job is None and not self._is_following:
+            if self._job is None:
                 with self._told():
                     self._begin_whole()
                     job, _ = self._locked()
@@ -339,8 +335,3 @@ class PostgresWriter:
         name = self._table.as_string(self._connection)
         rows = self._connection.execute(statement, (name,)).fetchall()
         return {row[0]: (row[1], row[2]) for row in rows}
-
-
-def _new_job() -> str:
-    """A run without a checkpoint is a job of its own."""
-    return f"run-{secrets.token_hex(8)}"

@@ -9,14 +9,16 @@ from typing import BinaryIO
 
 from millstream.calculus.graph import Input
 from millstream.connectors.chunks import Chunk, Reader
-from millstream.connectors.generate import GeneratorReader, PacedReader
+from millstream.connectors.generate import GeneratorReader
 from millstream.connectors.keys import check_keys
 from millstream.connectors.location import Format, Location, matching_files
 from millstream.connectors.native import SparkOnly
+from millstream.connectors.numbered import numbered
 from millstream.connectors.read_csv import csv_decoder
 from millstream.connectors.read_jsonl import jsonl_decoder
-from millstream.connectors.settings import GeneratorSettings
+from millstream.connectors.read_lines import lines_decoder
 from millstream.connectors.window import TextReader, open_file
+from millstream.errors import UsageError
 
 TEXT_ROWS = 65_536
 PARQUET_ROWS = 262_144
@@ -30,21 +32,20 @@ def open_reader(
     *,
     chunk_rows: int | None = None,
     stdin: BinaryIO | None = None,
-    follow: Callable[[], bool] | None = None,
 ) -> Reader:
-    """A reader whose columns have been checked: a file that does not fit is told at once.
-
-    `follow` says when a run that follows its inputs stops; a generator with a rate then
-    gives its rows by the clock.
-    """
+    """A reader whose columns have been checked: a file that does not fit is told at once."""
     if location.format is Format.GENERATOR:
         assert location.generator is not None
-        return _open_generator(location.generator, input_, chunk_rows or PARQUET_ROWS, follow)
+        return GeneratorReader(location.generator, input_, chunk_rows or PARQUET_ROWS)
     if location.format is Format.SPARK:
         return SparkOnly(location.text)
     if location.path is None:
-        stream = sys.stdin.buffer if stdin is None else stdin
-        return _open_text(stream, "standard input", location, input_, chunk_rows)
+        if location.format is Format.RAW:
+            raise UsageError("raw items cannot be read from standard input", place=location.text)
+        if stdin is None:
+            return StandardInput(location, input_, chunk_rows)
+        text = _open_text(stdin, "standard input", location, input_, chunk_rows)
+        return numbered(text, input_)
     files = matching_files(location)
     open_one = file_opener(location, input_, chunk_rows)
     for path in files:
@@ -53,19 +54,7 @@ def open_reader(
             name = location.name_of(path)
             with open_file(path, name) as stream:
                 check_keys(stream, name, input_)
-    return FilesReader(files, open_one)
-
-
-def _open_generator(
-    settings: GeneratorSettings,
-    input_: Input,
-    chunk_rows: int,
-    follow: Callable[[], bool] | None,
-) -> Reader:
-    reader = GeneratorReader(settings, input_, chunk_rows)
-    if follow is None or settings.rate is None:
-        return reader
-    return PacedReader(reader, settings.rate, follow, chunk_rows=chunk_rows)
+    return numbered(FilesReader(files, open_one), input_)
 
 
 def file_opener(location: Location, input_: Input, chunk_rows: int | None = None) -> OpenFile:
@@ -77,6 +66,10 @@ def file_opener(location: Location, input_: Input, chunk_rows: int | None = None
             from millstream.connectors.read_parquet import ParquetReader
 
             return ParquetReader(path, name, input_, chunk_rows or PARQUET_ROWS)
+        if location.format is Format.RAW:
+            from millstream.connectors.raw import RawReader
+
+            return RawReader(path, name, input_, chunk_rows or PARQUET_ROWS, location.rows)
         return _open_text(open_file(path, name), name, location, input_, chunk_rows)
 
     return open_one
@@ -86,9 +79,25 @@ def _open_text(
     stream: BinaryIO, name: str, location: Location, input_: Input, chunk_rows: int | None
 ) -> Reader:
     rows = chunk_rows or TEXT_ROWS
+    if location.format is Format.LINES:
+        return TextReader(stream, name, lines_decoder(input_, rows))
     is_csv = location.format is Format.CSV
     decoder_of = csv_decoder(input_, rows) if is_csv else jsonl_decoder(input_, rows)
     return TextReader(stream, name, decoder_of)
+
+
+class StandardInput:
+    """Opened when its rows are asked for: whoever copies it needs its first byte, too."""
+
+    def __init__(self, location: Location, input_: Input, chunk_rows: int | None) -> None:
+        self._given = location, input_, chunk_rows
+
+    def chunks(self) -> Iterator[Chunk]:
+        location, input_, chunk_rows = self._given
+        return open_reader(location, input_, chunk_rows=chunk_rows, stdin=sys.stdin.buffer).chunks()
+
+    def close(self) -> None:
+        """Standard input belongs to the process and stays open."""
 
 
 class FilesReader:

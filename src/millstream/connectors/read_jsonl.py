@@ -102,7 +102,8 @@ def jsonl_decoder(
 
     def decoder_of(window: Window) -> JsonlDecoder:
         keys = _first_keys(window, longest)
-        if keys and input_.time is None and not input_.is_read_once and TIME_COLUMN not in keys:
+        is_timed = input_.time is None and not (input_.is_read_once or input_.is_numbered)
+        if keys and is_timed and TIME_COLUMN not in keys:
             raise CheckError(missing(input_, TIME_COLUMN, keys, window.name))
         refuse_weights(input_, keys, window.name)
         return JsonlDecoder(layout_of_objects(input_), window.name, chunk_rows, longest)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
-import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -98,8 +98,9 @@ class ParquetReader:
         texts = [f.name for f in self._layout.fields if f.type.kind is Kind.TEXT]
         known = [n for n in texts if pa.types.is_dictionary(self._schema.field(n).type)]
         asked = [n for n in texts if n not in known]
-        if not asked:
-            return known
+        first, last = self._rows or (0, self._metadata.num_rows)
+        if not asked or last - first <= _SAMPLED_ROWS:
+            return known  # to look at so few takes as long as to read them
         with contextlib.closing(self._open(known)) as file:
             batch = next(file.iter_batches(_SAMPLED_ROWS, columns=asked), None)
         if batch is None:
@@ -130,12 +131,18 @@ def _groups_with(first: int, last: int, rows: list[int]) -> tuple[list[int], int
 def read_footer(path: Path, name: str) -> tuple[Any, Any]:
     """Metadata and schema, unless they are so large that reading them takes all memory."""
     try:
-        with path.open("rb") as file:
-            size = file.seek(0, os.SEEK_END)
-            file.seek(max(0, size - 8))
-            footer = int.from_bytes(file.read(4), "little")
+        status = path.stat()
+        return _footer_of(path, name, status.st_size, status.st_mtime_ns, status.st_ino)
     except OSError as error:
         raise unreadable(name, error) from None
+
+
+@functools.lru_cache(maxsize=4)
+def _footer_of(path: Path, name: str, size: int, changed: int, inode: int) -> tuple[Any, Any]:
+    """Who plans a batch and who reads it ask for the same footer one after the other."""
+    with path.open("rb") as file:
+        file.seek(max(0, size - 8))
+        footer = int.from_bytes(file.read(4), "little")
     too_wide = CheckError(f"it has more than {MOST_COLUMNS:,} columns", place=name)
     with told(name):
         if footer > size:

@@ -23,8 +23,9 @@ import pyarrow.csv as arrow_csv
 import pyarrow.parquet as pq
 
 from millstream.calculus.types import TIME_COLUMN
-from millstream.connectors.folder import Record, record_in
+from millstream.connectors.folder import record_in
 from millstream.connectors.location import Format, Location, files_now, matching_files
+from millstream.connectors.shelf import Record
 from millstream.errors import RunError
 from millstream.plan.batch import Array
 from millstream.values.instants import parse_time

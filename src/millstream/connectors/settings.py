@@ -13,12 +13,17 @@ from millstream.errors import UsageError, listing, suggest
 COLUMN_SETTINGS = ("min", "max", "values", "weights", "walk", "start")
 
 
+#: Bytes that a row stands for if nothing is said.
+PLAIN_SIZE = 64
+
+
 @dataclass(frozen=True, slots=True)
 class GeneratorSettings:
     """`start` and `interval` are in microseconds: row i has the time start + i * interval.
 
     `rate` is how many rows come in a second of the clock when a run follows its inputs;
-    without it they come as fast as they can.
+    without it they come as fast as they can. `size` is how many bytes a row stands for when
+    batches are cut: more for rows that each make much work.
     """
 
     rows: int = 1_000
@@ -27,9 +32,13 @@ class GeneratorSettings:
     interval: int = 1_000
     columns: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     rate: float | None = None
+    size: int = PLAIN_SIZE
 
 
-_PARSERS = {"rows": integer_of, "seed": integer_of, "start": time_of, "interval": duration_of}
+_PARSERS = {
+    "rows": integer_of, "seed": integer_of, "start": time_of, "interval": duration_of,
+    "size": integer_of,
+}  # fmt: skip
 
 
 def settings_in(text: str) -> GeneratorSettings:
@@ -54,7 +63,7 @@ def settings_of(options: Mapping[str, object]) -> GeneratorSettings:
     if not isinstance(columns, Mapping):
         raise UsageError("expected a table of columns in the generator's settings")
     numbers = {name: _parsed(name, value) for name, value in options.items() if name in _PARSERS}
-    for name in ("rows", "seed", "interval"):
+    for name in ("rows", "seed", "interval", "size"):
         if numbers.get(name, 0) < 0:
             raise UsageError(f'the generator\'s "{name}" must not be negative')
     rate = _rate(options["rate"]) if "rate" in options else None

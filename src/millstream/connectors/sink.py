@@ -113,18 +113,24 @@ def _packed(raw: BinaryIO) -> gzip.GzipFile:
     return gzip.GzipFile("", "wb", compresslevel=1, fileobj=raw, mtime=0)
 
 
-class StandardSink:
-    """Mutable: standard output, which is seen as it is written and is never closed."""
+#: Where a program is told of errors; opened as a file it would be emptied.
+STANDARD_ERROR = Path("/dev/stderr")
 
-    name = "standard output"
+
+class StandardSink:
+    """Mutable: standard output or error, which is seen as it is written and is never closed."""
+
+    def __init__(self, *, is_error: bool = False) -> None:
+        self.name = "standard error" if is_error else "standard output"
+        self._stream = sys.stderr if is_error else sys.stdout
 
     @property
     def file(self) -> BinaryIO:
-        return sys.stdout.buffer
+        return self._stream.buffer
 
     def commit(self) -> None:
         with told(self.name):
-            sys.stdout.buffer.flush()
+            self._stream.buffer.flush()
 
     def abort(self) -> None:
         """What has been written cannot be taken back."""

@@ -38,7 +38,7 @@ def check_unit(unit: str) -> str:
 
 def question_files(location: Location, input_: Input) -> None:
     """Raise a `CheckError` if the first rows evidently count another unit."""
-    if input_.unit is not None or input_.is_read_once:
+    if input_.unit is not None or input_.is_read_once or input_.is_numbered:
         return
     for path in files_now(location)[:_SAMPLED_FILES]:
         counts = _counts_in(location, input_, path)
@@ -94,7 +94,8 @@ class QuestionedReader:
         self._place = place
 
     def chunks(self) -> Iterator[Chunk]:
-        is_known = self._input.unit is not None or self._input.is_read_once
+        one = self._input
+        is_known = one.unit is not None or one.is_read_once or one.is_numbered
         for chunk in self._reader.chunks():
             if not is_known and len(chunk.batch):
                 _question(chunk.batch.time[:_SAMPLED_ROWS].tolist(), self._input, self._place)

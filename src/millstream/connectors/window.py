@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Protocol, cast
+from typing import BinaryIO, ClassVar, Protocol, cast
 
 from millstream.connectors.chunks import Chunk, Rejected, shown
 from millstream.connectors.csv_rows import too_long
@@ -16,7 +16,7 @@ from millstream.errors import RunError
 from millstream.plan.batch import Batch, empty_batch
 
 PIECE_BYTES = 1 << 22
-#: Below this the compiled scanners are not worth loading.
+#: Until a process has read so much, the compiled scanners are not worth loading.
 SMALL_BYTES = 1 << 18
 _COMPILED = "millstream.connectors.cells"
 
@@ -27,6 +27,9 @@ class Window:
     `offset` is where in the file the data begin. Rows are only wanted if they begin before
     `last`; what comes after it may have to be looked at to see what such a row is.
     """
+
+    #: The bytes that have been read through all windows of this process.
+    seen: ClassVar[int] = 0
 
     def __init__(
         self,
@@ -47,7 +50,6 @@ class Window:
         self._read = read
         self._piece = piece
         self._last = last
-        self._seen = 0
         if offset == 0:
             self._skip_mark()
 
@@ -78,7 +80,7 @@ class Window:
 
     @property
     def is_small(self) -> bool:
-        return self._seen < SMALL_BYTES and _COMPILED not in sys.modules
+        return Window.seen < SMALL_BYTES and _COMPILED not in sys.modules
 
     def more(self) -> None:
         """Read on."""
@@ -89,7 +91,7 @@ class Window:
         self.data = self.data[self.start :] + piece
         self.offset += self.start
         self.start = 0
-        self._seen += len(piece)
+        Window.seen += len(piece)
         self.final = not piece
 
     def advance(self, end: int, lines: int) -> None:

@@ -28,7 +28,8 @@ from millstream.calculus.types import (
 )
 from millstream.connectors.chunks import Rejected
 from millstream.connectors.location import Format, Location
-from millstream.connectors.sink import FileSink, Sink, StandardSink, told
+from millstream.connectors.raw import raw_bytes
+from millstream.connectors.sink import STANDARD_ERROR, FileSink, Sink, StandardSink, told
 from millstream.connectors.texts import csv_header, csv_lines, jsonl_lines
 from millstream.errors import CheckError, UsageError
 from millstream.plan.batch import ARROW_TYPES, Batch, Vector, vector_of
@@ -185,7 +186,7 @@ def open_writer(location: Location, shape: Shape, name: str | None = None) -> Qu
     """A writer for the items of a queue, in the shape of an output or of an input."""
     if isinstance(shape, Input) and shape.unit is not None:
         location = replace(location, times="iso")  # integers would count the unit
-    return QueueWriter(_open_table(location, fields_of(shape), name), shape)
+    return QueueWriter(open_table(location, fields_of(shape), name), shape)
 
 
 def fields_of(shape: Shape) -> list[Field]:
@@ -222,10 +223,11 @@ def columns_of(batch: Batch, shape: Shape) -> list[Vector]:
 
 
 def open_rejected_writer(location: Location) -> RejectedWriter:
-    return RejectedWriter(_open_table(location, REJECTED_FIELDS))
+    return RejectedWriter(open_table(location, REJECTED_FIELDS))
 
 
-def _open_table(location: Location, fields: Sequence[Field], name: str | None = None) -> Table:
+def open_table(location: Location, fields: Sequence[Field], name: str | None = None) -> Table:
+    """A table of some columns, which appears when it is closed."""
     sink = _sink(location, name)
     try:
         return _table(location, sink, [f.name for f in fields], fields)
@@ -240,6 +242,8 @@ def _table(location: Location, sink: Sink, names: Sequence[str], fields: Sequenc
         return ParquetTable(sink, fields)
     if location.format is Format.CSV:
         return TextTable(sink, csv_header(names), lambda columns: csv_lines(columns, times))
+    if location.format is Format.RAW:
+        return TextTable(sink, b"", lambda columns: raw_bytes(names, columns))
     return TextTable(sink, b"", lambda columns: jsonl_lines(names, columns, times))
 
 
@@ -249,6 +253,8 @@ def _sink(location: Location, name: str | None = None) -> Sink:
         raise UsageError("a generator cannot be written to", place=location.text)
     if location.path is None:
         return StandardSink()
+    if location.path == STANDARD_ERROR:
+        return StandardSink(is_error=True)
     if location.database is not None:
         raise UsageError("rejected rows cannot go to a database", hint="give them a file")
     if location.is_pattern or location.is_folder:

@@ -1,1 +1,1 @@
-"""The engines. They share what a job is, and never import each other."""
+"""Running a job batch by batch, whoever launches it: no pyspark here."""

@@ -10,6 +10,7 @@ from millstream.calculus.graph import Program
 from millstream.connectors.chunks import Reader, Rejected, Writer
 from millstream.connectors.location import Location
 from millstream.plan.batch import Batch
+from millstream.values.rejection import rejected_in
 
 SHOWN_REJECTIONS = 5
 #: Why a change of a relation may be rejected.
@@ -30,6 +31,8 @@ class Job:
     writers: Mapping[str, Writer]
     late_writers: Mapping[str, Writer] = field(default_factory=dict)
     on_rejected: Callable[[Sequence[Rejected]], None] | None = None
+    #: Whether files are looked for, and looked into, until the job is stopped. Readers of
+    #: files have no rows then.
     is_following: bool = False
     #: Asked between batches: whether to stop before the end.
     stopped: Callable[[], bool] = never
@@ -75,6 +78,8 @@ class Report:
     first_rejections: list[str] = field(default_factory=list)
     mark: int | None = None
     batch: BatchFigures | None = None
+    #: How many records the program itself has rejected, by input and reason.
+    by_program: dict[tuple[str, str], int] = field(default_factory=dict)
     #: The size of the state when it was last written as a whole.
     state_bytes: int | None = None
 
@@ -84,6 +89,27 @@ class Report:
             {name: InputCounts() for name in program.input_names},
             dict.fromkeys(program.outputs, 0),
         )
+
+    def take_faults(self, faults: Mapping[str, int], job: Job) -> None:
+        """All faults so far; records that the program itself has rejected are counted as such."""
+        self.faults.clear()
+        for fault, count in faults.items():
+            rejected = rejected_in(fault)
+            if rejected is None:
+                self.faults[fault] += count
+            else:
+                self._take_by_program(*rejected, count, job)
+
+    def _take_by_program(self, name: str, reason: str, count: int, job: Job) -> None:
+        known = self.by_program.get((name, reason), 0)
+        more = count - known
+        self.by_program[name, reason] = count
+        self.inputs[name].processed -= count
+        self.inputs[name].rejected += count
+        if not known and len(self.first_rejections) < SHOWN_REJECTIONS:
+            self.first_rejections.append(reason)
+        if job.on_rejected is not None and more > 0:
+            job.on_rejected([Rejected(name, 0, reason, "")] * more)
 
     def take_rejected(self, name: str, rejected: Sequence[Rejected], job: Job) -> None:
         """Count rejected rows, keep the first reasons, and hand them to the job."""

@@ -118,7 +118,7 @@ def _program_boxes(program: Program) -> list[Box]:
         detail = render_function(op.function)
         after = tuple(home.get(q, q) for q in op.inputs)
         others = tuple(u.id for v in op.reads for u in writers.get(v, ()) if u is not op)
-        boxes.append(Box(op.id, op.function.name, detail, after, beside=others))
+        boxes.append(Box(op.id, op.function.title, detail, after, beside=others))
     boxes += [Box(f"output {q}", q, "output", (home.get(q, q),), "output")
               for q in program.outputs]  # fmt: skip
     return boxes

@@ -51,10 +51,10 @@ def _local(program: Program) -> _Shown:
 
 
 def _on_spark(program: Program) -> _Shown:
-    from millstream.engine.spark.layout import DEFAULT_BUCKETS, layout_for, layout_of
+    from millstream.engine.layout import DEFAULT_BUCKETS, layout_for, layout_of
 
     cores = os.cpu_count() or 2
-    layout = layout_for(program, cores, DEFAULT_BUCKETS, None)
+    layout = layout_for(program, cores, None)
     remarks = []
     if layout.is_together:
         chain = len(layout_of(program).stages)
@@ -156,7 +156,7 @@ def _boxes(shown: _Shown) -> list[Box]:
 
 
 def _label(step: Step) -> str:
-    return " > ".join(op.function.name for op in step.operators)
+    return " > ".join(op.function.title for op in step.operators)
 
 
 def _step_name(step: Step) -> str:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from millstream.calculus.functions import (
     Aggregate,
+    Cubify,
     Distinct,
+    Except,
     Filter,
     Function,
     Istream,
@@ -16,10 +18,14 @@ from millstream.calculus.functions import (
 from millstream.calculus.graph import Operator, Program
 from millstream.calculus.sheets import Sheet
 from millstream.calculus.unique import unique_keys
+from millstream.calculus.work import Work
+from millstream.kernels.cube.cube import why_not as why_not_cube
 from millstream.kernels.fallback import FallbackKernel
 from millstream.kernels.judge.code import why_not as why_not_judge
 from millstream.kernels.loop.rows import RowKernel
 from millstream.kernels.loop.rows import why_not as why_not_rows
+from millstream.kernels.nets.kernel import NetKernel
+from millstream.kernels.nets.net import why_not as why_not_net
 from millstream.kernels.relational.aggregate import AggregateKernel
 from millstream.kernels.relational.changes import ChangesKernel
 from millstream.kernels.relational.now_join import NowJoinKernel
@@ -38,6 +44,8 @@ def why_not(program: Program, operators: tuple[Operator, ...]) -> str | None:
     """Why these operators cannot run as one compiled step, or None if they can."""
     if all(isinstance(op.function, ROW_FUNCTIONS) for op in operators):
         return _why_not_rows(program, operators)
+    if any(isinstance(op.function, Work) for op in operators):
+        return why_not_net(operators)
     if windowed(operators) is not None:
         return None
     if len(operators) > 1:
@@ -48,6 +56,8 @@ def why_not(program: Program, operators: tuple[Operator, ...]) -> str | None:
         return f"{op.function.name} has no kernel"
     if isinstance(op.function, Judge):
         return why_not_judge(op.function)
+    if isinstance(op.function, Cubify):
+        return why_not_cube(op.function)
     return None
 
 
@@ -83,6 +93,8 @@ def build_kernel(plan: Plan, step: Step) -> Kernel:
             [max(behind[q], default=0) for q in step.inputs],
             is_ranked=bool(plan.ranked & set(step.outputs)),
         )
+    if step.is_net:
+        return NetKernel(step.operators, inputs, step.outputs, types)
     if step.is_row_step:
         return RowKernel(step.operators, inputs, step.outputs, plan.program.variables)
     window = windowed(step.operators)
@@ -139,4 +151,4 @@ def _is_net(program: Program, queue: str) -> bool:
     producer = program.producers().get(queue)
     while producer is not None and isinstance(producer.function, Filter):
         producer = program.producers().get(producer.inputs[0])
-    return producer is not None and isinstance(producer.function, (Aggregate, Distinct))
+    return producer is not None and isinstance(producer.function, (Aggregate, Distinct, Except))

@@ -15,15 +15,20 @@ import numpy as np
 from millstream.calculus.graph import Input, Operator, Program, Variable
 from millstream.calculus.types import QueueType
 from millstream.kernels.runtime.kernel import Round, State
+from millstream.meaning.each import Instances
 from millstream.meaning.items import Entry, Item, Mark
 from millstream.meaning.machine import Machine
 from millstream.meaning.rows import Cursor
 from millstream.meaning.waiting import Side
+from millstream.meaning.work import Box, Buffer, Letter, Place
 from millstream.plan.batch import Batch, batch_of
 from millstream.plan.ranks import origin_of_rank, rank_of_origin
 
 #: What the reference keeps beside plain values, none of which is a list.
-_RECORDS = {record.__name__: record for record in (Item, Mark, Side, Cursor)}
+_RECORDS = {
+    record.__name__: record
+    for record in (Item, Mark, Side, Cursor, Place, Buffer, Box, Letter, Instances)
+}
 
 
 def plain(value: Any) -> Any:
@@ -140,7 +145,7 @@ class FallbackKernel:
     def snapshot(self) -> State:
         queues = {q: tuple(entries) for q, entries in self.machine.queues.items() if entries}
         return {"variables": plain(self.machine.variables), "queues": plain(queues),
-                "position": self.position}  # fmt: skip
+                "position": self.position, "faults": dict(self.machine.faults)}  # fmt: skip
 
     def restore(self, state: State) -> None:
         self.machine.variables = unplain(state["variables"])
@@ -149,6 +154,8 @@ class FallbackKernel:
             self.machine.queues[queue].clear()
             self.machine.push(queue, queues.get(queue, ()))
         self.position = state["position"]
+        self.machine.faults.clear()  # it is shared with those who count
+        self.machine.faults.update(state["faults"])
 
     def faults(self) -> dict[str, int]:
         return dict(self.machine.faults)

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import functools
 import importlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from millstream.errors import UsageError, listing
-from millstream.languages.language import Language, Translation
+from millstream.languages.language import NO_NAMES, Language, Translation
 from millstream.source import Source
 
-_NAMES = ("brook", "cql", "rules", "sheets")
+_NAMES = ("brook", "cql", "rules", "sheets", "streamit", "cube", "pipes", "sawzall")
 #: The language of a text of which nothing else is said: the calculus itself.
 DEFAULT = _NAMES[0]
 
@@ -36,8 +36,18 @@ def translate(source: Source, language: str) -> Translation:
     return languages()[language].translated(source)
 
 
-def translate_file(path: Path, name: str | None = None) -> Translation:
-    """What a file means; its ending tells the language."""
+def require_taker(names: Mapping[str, str], takers: Iterable[Language]) -> None:
+    """Values of names are for a program that takes some."""
+    if names and not any(language.takes_names for language in takers):
+        endings = [e for one in languages().values() if one.takes_names for e in one.endings]
+        hint = f"names are set in files that end with {listing(endings)}"
+        raise UsageError(f"no program here takes {listing(names)}", hint=hint)
+
+
+def translate_file(
+    path: Path, name: str | None = None, names: Mapping[str, str] = NO_NAMES
+) -> Translation:
+    """What a file means; its ending tells the language, and names in it may be set."""
     by_ending = {ending: one for one in languages().values() for ending in one.endings}
     language = by_ending.get(path.suffix)
     if language is None:
@@ -45,4 +55,5 @@ def translate_file(path: Path, name: str | None = None) -> Translation:
             f'cannot tell the language of "{name or path}"',
             hint=f"languages are told by the ending of the file: {listing(by_ending)}",
         )
-    return language.written(path, name or str(path)).translate({})
+    require_taker(names, [language])
+    return language.written(path, name or str(path), names=names).translate({})

@@ -14,7 +14,7 @@ import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 from millstream.calculus.graph import Program
 from millstream.calculus.types import Schema
@@ -32,12 +32,22 @@ class Expected:
     fault: Fault
 
 
+#: The locations of inputs for so many rounds of a program, or for all.
+Rounds = Callable[[int | None], Mapping[str, str]]
+
+
+#: What of the inputs nothing was made of, once so many rows of each have come.
+Leftovers = Callable[[Mapping[str, int]], tuple[Fault, ...]]
+
+
 @dataclass(frozen=True, slots=True)
 class Translation:
     """A verified program, and the locations that its text gives inputs and outputs.
 
     `notes` say what became of the text on the way, for `explain`; `warnings` what is odd
-    in it; `expected` what will be odd if the inputs do not have it.
+    in it; `expected` what will be odd if the inputs do not have it. A program that goes round
+    by itself has `rounds`: the locations of its inputs for so many rounds, or for all. One that
+    takes several rows at once tells the `leftovers` of inputs that have ended.
     """
 
     program: Program
@@ -46,6 +56,10 @@ class Translation:
     notes: tuple[str, ...] = ()
     warnings: tuple[Fault, ...] = ()
     expected: tuple[Expected, ...] = ()
+    rounds: Rounds | None = None
+    leftovers: Leftovers | None = None
+    #: Outputs that go nowhere unless somebody asks for them.
+    aside: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +89,8 @@ class Option:
 
     One with a `view` makes the command show that instead: a function of the parsed arguments,
     the inputs by name and what compiles the program, to what is shown, or to None if it has
-    shown it itself.
+    shown it itself. One that `sets` something is another word for what every program may have,
+    or for a name of its own language.
     """
 
     command: str
@@ -83,10 +98,15 @@ class Option:
     help: str
     metavar: str | None = None
     view: str | None = None
+    sets: Literal["rounds", "name"] | None = None
 
     @property
     def name(self) -> str:
         return self.flags[0].removeprefix("--")
+
+
+#: No name has a value.
+NO_NAMES: Mapping[str, str] = {}
 
 
 class Shown(Protocol):
@@ -114,13 +134,24 @@ class Language:
     read: str | None = None
     settings: str | None = None
     node_keys: tuple[str, ...] = ()
+    #: The section that has nodes of this language only, and its key for the file.
+    section: tuple[str, str] | None = None
+    #: Whether its files may have names whose values are set from outside.
+    takes_names: bool = False
+    #: Whether its settings say how nodes of a project name their inputs and outputs.
+    names_itself: bool = False
+    #: Whether what a program says about files is meant from its own folder, in projects too.
+    sees_own_folder: bool = False
     options: tuple[Option, ...] = ()
 
-    def written(self, path: Path, shown: str, settings: object = None) -> Written:
+    def written(
+        self, path: Path, shown: str, settings: object = None, names: Mapping[str, str] = NO_NAMES
+    ) -> Written:
         """A file, read; all of its faults are told together."""
         if self.read is None:
             return _Text(self, read_source(path, shown))
-        written: Written = function_named(self.read)(path, shown, settings)
+        given = (settings, names) if self.takes_names else (settings,)
+        written: Written = function_named(self.read)(path, shown, *given)
         return written
 
     def translated(self, source: Source) -> Translation:
@@ -173,6 +204,11 @@ def function_named(name: str) -> Callable[..., Any]:
     module, _, function = name.partition(":")
     called: Callable[..., Any] = getattr(importlib.import_module(module), function)
     return called
+
+
+def beside(source: Source) -> Callable[[str], Source]:
+    """What reads files that a text names: they lie in its folder."""
+    return lambda name: read_source(Path(source.name).parent / name)
 
 
 def read_source(path: Path, name: str | None = None) -> Source:

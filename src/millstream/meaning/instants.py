@@ -24,14 +24,14 @@ def waited(
     sent: list[Entry] = []
     if now is not None and now != known_until(before):
         for instant in sorted(instants(sides, now)):
-            later = [_advanced(side, instant) for side in sides]
+            later = [advanced(side, instant) for side in sides]
             sent += [replace(i, origin=entry.origin) for i in speak(instant, sides, later)]
             sides = later
     mark, sides = marks_due(before, sides, entry)
     return Result((tuple(sent) + mark,), tuple(sides))
 
 
-def _advanced(side: Side, instant: int) -> Side:
+def advanced(side: Side, instant: int) -> Side:
     """A side after all that has come up to an instant."""
     come = tuple(i for i in side.pending if i.time <= instant)
     return replace(

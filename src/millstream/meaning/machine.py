@@ -12,11 +12,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+import millstream.meaning.cube
+import millstream.meaning.each
 import millstream.meaning.judging
 import millstream.meaning.matching
 import millstream.meaning.relations  # the meanings register themselves on import
 import millstream.meaning.rows
-import millstream.meaning.sheets  # noqa: F401  (as above)
+import millstream.meaning.sheets
+import millstream.meaning.tables
+import millstream.meaning.work  # noqa: F401  (as above)
 from millstream.calculus.functions import Fold
 from millstream.calculus.graph import Operator, Program, in_dependency_order
 from millstream.meaning.firing import Context, fire, initial_state

@@ -19,6 +19,7 @@ from millstream.calculus.functions import (
     Changes,
     Distinct,
     Dstream,
+    Except,
     Istream,
     Latest,
     Merge,
@@ -28,6 +29,7 @@ from millstream.calculus.functions import (
     Rstream,
     Window,
 )
+from millstream.calculus.sketches import distinct_nearly, quantile_of
 from millstream.calculus.terms import canonical
 from millstream.calculus.types import INT64_MAX, INT64_MIN, Kind, Row, Schema, Value
 from millstream.meaning.firing import Context, Result, State, fire
@@ -133,6 +135,14 @@ def _distinct(
 
 
 @fire.register
+def _except(function: Except, entry: Entry, index: int, state: State, context: Context) -> Result:
+    def more_often(sides: Sides) -> Bag:
+        return difference(sides[0].bag, sides[1].bag)
+
+    return waited(entry, index, state, times_of_changes, from_bags(more_often))
+
+
+@fire.register
 def _aggregate(
     function: Aggregate, entry: Entry, index: int, state: State, context: Context
 ) -> Result:
@@ -146,8 +156,8 @@ def _aggregate(
                 assert one.term is not None
                 evaluate(one.term, _named(schema, item.row), None, context.faults)
         faulty: dict[Row, Counter[str]] = {}
-        old = _aggregated(function, before[0], schema, {})
-        sent = changes(instant, old, _aggregated(function, after[0], schema, faulty))
+        old = aggregated(function, before[0], schema, {})
+        sent = changes(instant, old, aggregated(function, after[0], schema, faulty))
         for item in sent:
             if item.weight > 0:
                 context.faults.update(faulty.get(item.row, ()))
@@ -160,7 +170,7 @@ def _named(schema: Schema, row: Row) -> dict[str, Value]:
     return dict(zip(schema.names, row, strict=True))
 
 
-def _aggregated(
+def aggregated(
     function: Aggregate, side: Side, schema: Schema, faulty: dict[Row, Counter[str]]
 ) -> Bag:
     """A row for every group that has rows; `faulty` says which of them hold an overflow."""
@@ -192,6 +202,13 @@ def _aggregate_of(one: Aggregation, bag: Bag, schema: Schema, faults: Counter[st
     how_many = sum(count for _, count in values)
     if one.function == "count":
         return how_many
+    if one.function == "distinct":
+        return len({v for v, count in values if count > 0})
+    if one.function == "approx_distinct":
+        return distinct_nearly(v for v, count in values if count > 0)
+    if one.function == "quantile":
+        value = quantile_of(values, one.at or 0)
+        return None if value is None else canonical(value)
     if one.function in ("min", "max"):
         there = [v for v, count in values if count > 0]
         return _extreme(there, one.function) if there else None

@@ -19,10 +19,10 @@ from millstream.calculus.functions import (
     RoundRobinSplit,
 )
 from millstream.calculus.terms import fitted
-from millstream.calculus.types import Row, Value
+from millstream.calculus.types import START_OF_TIME, Row, Value
 from millstream.errors import RunError
 from millstream.meaning.firing import Context, Result, State, fire, initial_state, row_of
-from millstream.meaning.items import Entry, Mark
+from millstream.meaning.items import Entry, Item, Mark
 from millstream.meaning.scalars import Names, evaluate
 from millstream.meaning.waiting import Side, heard, marks_due
 
@@ -174,7 +174,9 @@ def _split_state(function: RoundRobinSplit, inputs: int) -> State:
 
 @initial_state.register
 def _join_state(function: RoundRobinJoin, inputs: int) -> State:
-    return (Side(),) * inputs + (Cursor(),)
+    enqueued = function.enqueued or ((),) * inputs
+    sides = (Side(tuple(Item(START_OF_TIME, row) for row in rows)) for rows in enqueued)
+    return (*sides, Cursor())
 
 
 @fire.register

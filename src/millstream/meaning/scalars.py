@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from millstream.calculus.terms import Call, Column, Literal, Term, VariableField, canonical
+from millstream.calculus.terms import Call, Column, Literal, Read, Term, VariableField, canonical
 from millstream.calculus.text import render_term
 from millstream.calculus.types import INT64_MAX, INT64_MIN, Kind, Type, Value
 from millstream.values.core.scalar import ScalarFault
@@ -31,6 +31,8 @@ def evaluate(
         case VariableField(variable, field):
             assert variables is not None
             return variables[variable][field]
+        case Read():
+            raise AssertionError("only procedures read places")
         case Call(function, args):
             scalar = SCALARS[function]
             given = [partial(evaluate, a, columns, variables, faults) for a in args]

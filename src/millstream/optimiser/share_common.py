@@ -57,7 +57,7 @@ def _twins(program: Program) -> dict[int, list[Operator]]:
         sources = tuple(same.get(q, q) for q in op.inputs)
         if isinstance(op.function, Duplicate):
             same.update(dict.fromkeys(op.outputs, sources[0]))
-        if isinstance(op.function, _NOT_ALONE):
+        if isinstance(op.function, _NOT_ALONE) or op.function.shared_count:
             continue
         first = known.setdefault((op.function, sources, len(op.outputs)), op)
         if first is not op:

@@ -1,11 +1,12 @@
 """Which relations travel consolidated: no change undoes another of its instant, all in order.
 
-What judges rows sums up what it says; what only gives columns other names keeps that so.
+What judges rows, or puts them into cells, sums up what it says; what only gives columns other
+names keeps that so.
 """
 
 from __future__ import annotations
 
-from millstream.calculus.functions import Duplicate, Judge, Map
+from millstream.calculus.functions import Cubify, Duplicate, Judge, Map
 from millstream.calculus.graph import Operator, in_dependency_order
 from millstream.calculus.terms import Column
 from millstream.calculus.types import Schema
@@ -15,11 +16,15 @@ from millstream.plan.steps import Plan
 def consolidated_queues(plan: Plan) -> frozenset[str]:
     """What carries ranks is not summed up: every change has a place of its own there."""
     types = plan.program.queue_types()
+    walked = {q for step in plan.steps if step.fallback is not None for q in step.outputs}
     queues: set[str] = set()
     for op in in_dependency_order(plan.program):
         is_judged = isinstance(op.function, Judge) and types[op.inputs[0]].is_relation
+        is_cube = isinstance(op.function, Cubify) and not op.function.is_in_parts
+        is_cube = is_cube and not walked.intersection(op.outputs)
+        is_summed = is_judged or is_cube
         is_kept = op.inputs[0] in queues and _keeps_rows(op, types[op.inputs[0]].schema)
-        if (is_judged or is_kept) and not plan.ranked.intersection(op.outputs):
+        if (is_summed or is_kept) and not plan.ranked.intersection(op.outputs):
             queues.update(op.outputs)
     return frozenset(queues)
 

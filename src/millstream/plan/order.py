@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from millstream.calculus.functions import (
     Changes,
     Columns,
+    Cubify,
     Duplicate,
     Filter,
     FlatMap,
@@ -28,6 +29,7 @@ from millstream.calculus.functions import (
     Range,
     RoundRobinJoin,
     RoundRobinSplit,
+    Tally,
     ToStream,
 )
 from millstream.calculus.graph import Operator, Program, in_dependency_order
@@ -138,7 +140,7 @@ def _seen_in_order(program: Program) -> frozenset[str]:
     """The queues whose order shows in what comes out or is kept."""
     seen = set(program.outputs)
     for op in reversed(in_dependency_order(program)):
-        is_seen = not isinstance(op.function, (*_ROW_BY_ROW, Range, Now))
+        is_seen = not isinstance(op.function, (*_ROW_BY_ROW, Range, Now, Cubify, Tally))
         is_seen |= isinstance(op.function, _ROW_BY_ROW) and not seen.isdisjoint(op.outputs)
         seen.update(op.inputs if is_seen else ())
     return frozenset(seen)

@@ -11,33 +11,9 @@ import enum
 from dataclasses import dataclass
 from functools import singledispatch
 
-from millstream.calculus.functions import (
-    Aggregate,
-    Changes,
-    Distinct,
-    Dstream,
-    Duplicate,
-    Filter,
-    FlatMap,
-    Fold,
-    Function,
-    Istream,
-    Join,
-    Judge,
-    Latest,
-    Lookup,
-    Map,
-    Merge,
-    Now,
-    Opaque,
-    OpaqueFold,
-    Range,
-    RoundRobinJoin,
-    RoundRobinSplit,
-    Rows,
-    Rstream,
-    Top,
-)
+from millstream.calculus import functions as fn
+from millstream.calculus.each import PerKey
+from millstream.calculus.functions import Function
 from millstream.calculus.graph import Program, in_dependency_order
 from millstream.calculus.sheets import Sheet
 from millstream.calculus.text import render_duration
@@ -104,43 +80,33 @@ def size_of(function: Function, inputs: Sizes, queue: str) -> Size:
     raise AssertionError(f"the size of what {function.name} gives is not described")
 
 
-@size_of.register(Map)
-@size_of.register(Filter)
-@size_of.register(FlatMap)
-@size_of.register(Fold)
-@size_of.register(Opaque)
-@size_of.register(OpaqueFold)
-@size_of.register(Judge)
-@size_of.register(Lookup)
-@size_of.register(Distinct)
-@size_of.register(Duplicate)
-@size_of.register(RoundRobinSplit)
+@size_of.register(
+    fn.Map | fn.Filter | fn.FlatMap | fn.Fold | fn.Opaque | fn.OpaqueFold | fn.Judge | fn.Lookup
+    | fn.Distinct | fn.Except | fn.Duplicate | fn.RoundRobinSplit
+)  # fmt: skip
 def _as_it_came(function: Function, inputs: Sizes, queue: str) -> Size:
     return inputs[0]
 
 
-@size_of.register(Istream)
-@size_of.register(Dstream)
-@size_of.register(Changes)
-@size_of.register(Rstream)
-@size_of.register(Sheet)
+@size_of.register(
+    fn.Istream | fn.Dstream | fn.Changes | fn.Rstream | Sheet | fn.Work | fn.RunScript | PerKey
+)  # fmt: skip
 def _stream_of_its_own(function: Function, inputs: Sizes, queue: str) -> Size:
     return Size(queue)
 
 
-@size_of.register(Merge)
-@size_of.register(RoundRobinJoin)
+@size_of.register(fn.Merge | fn.RoundRobinJoin | fn.Interleave)
 def _together(function: Function, inputs: Sizes, queue: str) -> Size:
     return Size(" and ".join(dict.fromkeys(i.words for i in inputs)), worst(inputs))
 
 
 @size_of.register
-def _of_now(function: Now, inputs: Sizes, queue: str) -> Size:
+def _of_now(function: fn.Now, inputs: Sizes, queue: str) -> Size:
     return Size(f"the rows of one instant of {inputs[0].words}")
 
 
 @size_of.register
-def _of_range(function: Range, inputs: Sizes, queue: str) -> Size:
+def _of_range(function: fn.Range, inputs: Sizes, queue: str) -> Size:
     if function.length is None:
         return Size(f"all rows that ever came on {inputs[0].words}", Growth.UNBOUNDED)
     step = "" if function.slide is None else f", in steps of {render_duration(function.slide)}"
@@ -150,7 +116,7 @@ def _of_range(function: Range, inputs: Sizes, queue: str) -> Size:
 
 
 @size_of.register
-def _of_rows(function: Rows, inputs: Sizes, queue: str) -> Size:
+def _of_rows(function: fn.Rows, inputs: Sizes, queue: str) -> Size:
     count = f"last {function.count} rows" if function.count > 1 else "last row"
     words = f"the {count} of {inputs[0].words}{for_each(function.by)}"
     if function.length is not None:
@@ -159,7 +125,7 @@ def _of_rows(function: Rows, inputs: Sizes, queue: str) -> Size:
 
 
 @size_of.register
-def _of_latest(function: Latest, inputs: Sizes, queue: str) -> Size:
+def _of_latest(function: fn.Latest, inputs: Sizes, queue: str) -> Size:
     words = f"the last row of {inputs[0].words}{for_each(function.by)}"
     if function.unless is not None:
         return Size(f"{words} that is not {function.unless}", Growth.OUTSIDE)
@@ -167,16 +133,29 @@ def _of_latest(function: Latest, inputs: Sizes, queue: str) -> Size:
 
 
 @size_of.register
-def _of_join(function: Join, inputs: Sizes, queue: str) -> Size:
+def _of_join(function: fn.Join, inputs: Sizes, queue: str) -> Size:
     return Size(f"pairs of {inputs[0].words} with {inputs[1].words}", worst(inputs))
 
 
 @size_of.register
-def _of_aggregate(function: Aggregate, inputs: Sizes, queue: str) -> Size:
+def _of_aggregate(function: fn.Aggregate, inputs: Sizes, queue: str) -> Size:
     growth = by_keys(inputs[0]) if function.by else Growth.BOUNDED
     return Size(f"one row{for_each(function.by)}", growth)
 
 
 @size_of.register
-def _of_top(function: Top, inputs: Sizes, queue: str) -> Size:
+def _of_top(function: fn.Top, inputs: Sizes, queue: str) -> Size:
     return Size(f"{function.count} rows")
+
+
+@size_of.register
+def _of_cube(function: fn.Cubify, inputs: Sizes, queue: str) -> Size:
+    return Size(f"the cells of {function.window} times {function.grain} of {inputs[0].words}")
+
+
+@size_of.register
+def _of_table(function: fn.Tally, inputs: Sizes, queue: str) -> Size:
+    growth = Growth.BY_KEYS if function.by else Growth.BOUNDED
+    kinds = "all that was emitted to it" if function.table.kind == "collection" else "its rows"
+    growth = Growth.UNBOUNDED if function.table.kind == "collection" else growth
+    return Size(f"the table {function.table.name}: {kinds}{for_each(function.by)}", growth)

@@ -11,34 +11,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import singledispatch
 
-from millstream.calculus.functions import (
-    Aggregate,
-    Changes,
-    Distinct,
-    Dstream,
-    Duplicate,
-    Filter,
-    FlatMap,
-    Fold,
-    Function,
-    Istream,
-    Join,
-    Judge,
-    Latest,
-    Lookup,
-    Map,
-    Merge,
-    Now,
-    Opaque,
-    OpaqueFold,
-    Range,
-    RoundRobinJoin,
-    RoundRobinSplit,
-    Rows,
-    Rstream,
-    Top,
-    Window,
-)
+from millstream.calculus import functions as fn
+from millstream.calculus.each import PerKey
+from millstream.calculus.functions import Function
 from millstream.calculus.graph import Operator, Program, in_dependency_order
 from millstream.calculus.sheets import (
     HIDDEN_SHEET,
@@ -50,6 +25,7 @@ from millstream.calculus.sheets import (
     address_text,
 )
 from millstream.calculus.text import render_duration
+from millstream.errors import listing
 from millstream.plan.sizes import Growth, Size, Sizes, by_keys, for_each, size_of, sizes, worst
 
 #: So many cells are named one by one.
@@ -95,29 +71,21 @@ def kept_by(function: Function, inputs: Sizes) -> Size | None:
     raise AssertionError(f"what {function.name} keeps is not described")
 
 
-@kept_by.register(Map)
-@kept_by.register(Filter)
-@kept_by.register(FlatMap)
-@kept_by.register(Opaque)
-@kept_by.register(Judge)
-@kept_by.register(Duplicate)
-@kept_by.register(Merge)
-@kept_by.register(Istream)
-@kept_by.register(Dstream)
-@kept_by.register(Changes)
+@kept_by.register(
+    fn.Map | fn.Filter | fn.FlatMap | fn.Opaque | fn.Judge | fn.Duplicate | fn.Merge | fn.Istream
+    | fn.Dstream | fn.Changes | fn.RunScript
+)  # fmt: skip
 def _nothing(function: Function, inputs: Sizes) -> None:
     """It looks at one row, or at the changes of one instant."""
 
 
-@kept_by.register(Now)
-@kept_by.register(Rows)
-@kept_by.register(Latest)
-def _in_window(function: Window, inputs: Sizes) -> Size:
+@kept_by.register(fn.Now | fn.Rows | fn.Latest)
+def _in_window(function: fn.Window, inputs: Sizes) -> Size:
     return size_of(function, inputs, "")
 
 
 @kept_by.register
-def _in_range(function: Range, inputs: Sizes) -> Size | None:
+def _in_range(function: fn.Range, inputs: Sizes) -> Size | None:
     if function.length is not None:
         return size_of(function, inputs, "")
     if function.slide is None:
@@ -126,14 +94,13 @@ def _in_range(function: Range, inputs: Sizes) -> Size | None:
     return Size(f"the rows of {inputs[0].words} that wait for the next multiple of {step}")
 
 
-@kept_by.register(Join)
-@kept_by.register(Lookup)
+@kept_by.register(fn.Join | fn.Lookup)
 def _both_sides(function: Function, inputs: Sizes) -> Size:
     return Size("; ".join(i.words for i in inputs), worst(inputs))
 
 
 @kept_by.register
-def _sums(function: Aggregate, inputs: Sizes) -> Size:
+def _sums(function: fn.Aggregate, inputs: Sizes) -> Size:
     groups = f"a row of sums{for_each(function.by)}" if function.by else "one row of sums"
     growth = Size(groups, by_keys(inputs[0]) if function.by else Growth.BOUNDED)
     if any(a.function in ("min", "max") for a in function.aggregations):
@@ -143,37 +110,76 @@ def _sums(function: Aggregate, inputs: Sizes) -> Size:
 
 
 @kept_by.register
-def _each_once(function: Distinct, inputs: Sizes) -> Size:
-    return Size(f"each different row of {inputs[0].words}", by_keys(inputs[0]))
+def _vertices(function: fn.Cubify, inputs: Sizes) -> Size:
+    several = f" in {len(function.kept)} vertices" if len(function.kept) > 1 else ""
+    return Size(f"{size_of(function, inputs, '').words}{several}", Growth.BY_KEYS)
 
 
-@kept_by.register(Top)
-@kept_by.register(Rstream)
+@kept_by.register(fn.Distinct | fn.Except)
+def _counted(function: Function, inputs: Sizes) -> Size:
+    words = " and ".join(dict.fromkeys(i.words for i in inputs))
+    growths = worst(tuple(Size(i.words, by_keys(i)) for i in inputs))
+    return Size(f"each different row of {words}", growths)
+
+
+@kept_by.register
+def _of_table(function: fn.Tally, inputs: Sizes) -> Size:
+    return size_of(function, inputs, "")
+
+
+@kept_by.register(fn.Top | fn.Rstream)
 def _all_of_it(function: Function, inputs: Sizes) -> Size:
     return inputs[0]
 
 
 @kept_by.register
-def _variables(function: Fold, inputs: Sizes) -> Size | None:
+def _variables(function: fn.Fold, inputs: Sizes) -> Size | None:
     if not function.variables_read() | function.variables_written():
         return None
     return _per_key(f"the variables{for_each(function.by)}", function.by)
 
 
 @kept_by.register
-def _of_python(function: OpaqueFold, inputs: Sizes) -> Size:
+def _of_python(function: fn.OpaqueFold, inputs: Sizes) -> Size:
     return _per_key(f"what {function.label} remembers{for_each(function.by)}", function.by)
 
 
 @kept_by.register
-def _turn(function: RoundRobinSplit, inputs: Sizes) -> Size:
+def _turn(function: fn.RoundRobinSplit, inputs: Sizes) -> Size:
     return Size("whose turn it is")
 
 
-@kept_by.register
-def _waiting(function: RoundRobinJoin, inputs: Sizes) -> Size:
+@kept_by.register(fn.RoundRobinJoin | fn.Interleave)
+def _waiting(function: Function, inputs: Sizes) -> Size:
     words = " and ".join(dict.fromkeys(i.words for i in inputs))
     return Size(f"what of {words} waits for its turn", Growth.UNBOUNDED)
+
+
+@kept_by.register
+def _of_work(function: fn.Work, inputs: Sizes) -> Size:
+    """Its fields, and what it has not taken off: less than it looks at in one firing."""
+    fields = (
+        [
+            f"the variable{'s'[: len(function.code.fields) > 1]} "
+            + listing([slot.name for slot in function.code.fields], _MOST_CELLS)
+        ]
+        if function.code.fields
+        else []
+    )
+    if function.pace is None:
+        limits = [r.limits[1] for r in (function.rates, function.first or function.rates)]
+        known = [limit for limit in limits if limit is not None]
+        if len(known) < len(limits):
+            words = f"{listing(fields)} and items" if fields else "items"
+            return Size(f"{words} of {inputs[0].words} that are too few", Growth.UNBOUNDED)
+        fields.append(f"up to {max(known)} items of {inputs[0].words}")
+    return Size(" and ".join(fields) or "how often it has fired")
+
+
+@kept_by.register
+def _of_instances(function: PerKey, inputs: Sizes) -> Size:
+    """All that its program keeps, for every key."""
+    return Size(f"the state of a program for each {listing(function.by)}", Growth.BY_KEYS)
 
 
 def _per_key(words: str, by: tuple[str, ...]) -> Size:

@@ -12,7 +12,7 @@ from millstream.calculus.types import DURATION, TYPES_BY_NAME, Field, Schema
 from millstream.connectors.values import TIME_UNITS
 from millstream.errors import CheckError, ParseError, listing, suggest
 from millstream.languages import DEFAULT, languages
-from millstream.languages.language import function_named
+from millstream.languages.language import Language, function_named
 from millstream.source import Source, Span
 from millstream.tables import Tables, parse_toml
 
@@ -86,7 +86,8 @@ class _Reader(Tables):
     """Mutable: collects faults while the document is read."""
 
     def project(self, document: dict[str, Any]) -> ProjectFile:
-        known = ("stream", "relation", "node", "sink")
+        own = {lang.section[0]: lang for lang in languages().values() if lang.section}
+        known = ("stream", "relation", "node", *own, "sink")
         for section in document:
             if section not in known:
                 hint = f"sections are: {listing(known)}. {suggest(section, known) or ''}".strip()
@@ -97,6 +98,9 @@ class _Reader(Tables):
             for name, table in self.tables(document, section)
         ]
         nodes = [self.node(name, table) for name, table in self.tables(document, "node")]
+        for section, language in own.items():
+            tables = self.tables(document, section)
+            nodes += [self.own_node(language, name, table) for name, table in tables]
         sinks = [self.sink(name, table) for name, table in self.tables(document, "sink")]
         if not nodes and not self.faults:
             self.fail("this project has no node", None, "add [node.NAME] with a program")
@@ -186,18 +190,34 @@ class _Reader(Tables):
             return NodeTable(name, DEFAULT, "", {}, {}, self.place(here))
         (language,) = chosen
         path = self.text(table, here, language.word)
+        settings = None
         if language.settings is not None:
             settings = function_named(language.settings)(self, here, table)
-            return NodeTable(name, language.name, path, {}, {}, self.place(here), settings)
+            if language.names_itself:
+                return NodeTable(name, language.name, path, {}, {}, self.place(here), settings)
         return NodeTable(
             name, language.name, path, self.names(table, here, "inputs"),
-            self.names(table, here, "outputs"), self.place(here),
+            self.names(table, here, "outputs"), self.place(here), settings,
         )  # fmt: skip
+
+    def own_node(self, language: Language, name: str, table: dict[str, Any]) -> NodeTable:
+        """A node in a section that has nodes of one language only."""
+        assert language.section is not None and language.settings is not None
+        section, key = language.section
+        here = f"{section}.{name}"
+        self.keys(table, here, (key, *language.node_keys))
+        settings = function_named(language.settings)(self, here, table)
+        path = self.text(table, here, key)
+        return NodeTable(name, language.name, path, {}, {}, self.place(here), settings)
 
     def sink(self, name: str, table: dict[str, Any]) -> SinkTable:
         here = f"sink.{name}"
-        self.keys(table, here, ("to", "times"))
+        self.keys(table, here, ("to", "times", "state"))
         times = self.text(table, here, "times", "micros")
         if times not in ("micros", "iso"):
             self.fail(f'unknown "times": {times!r}', self.place(here, "times"), "micros or iso")
-        return SinkTable(name, self.text(table, here, "to"), times, self.place(here))
+        to = self.text(table, here, "to")
+        is_state = table.get("state", False)
+        if not isinstance(is_state, bool):
+            self.fail('expected "state" to be true or false', self.place(here, "state"))
+        return SinkTable(name, f"{to}?state" if is_state is True else to, times, self.place(here))

@@ -143,10 +143,26 @@ class _Linker:
         is_log = any(one.is_log for one in readers)
         # What has no key for one reader may still say something to another.
         keys = tuple(k for k in type_.schema.names if all(k in one.keys for one in readers))
+        is_numbered = not once and time is None and bool(readers)
+        is_numbered = is_numbered and all(one.is_numbered for one in readers)
         return Input(
             stream.name, type_, None if once else time, slack, stream.span, once, is_log,
-            unit=stream.unit, keys=keys if readers else (),
+            unit=stream.unit, keys=keys if readers else (), is_numbered=is_numbered,
+            ends=self._end(),
         )  # fmt: skip
+
+    def _end(self) -> int | None:
+        """How far time goes on at the end of a finite run, if all programs want that."""
+        inside = {name for program in self.programs.values() for name in program.outputs}
+        inputs = [
+            one
+            for node in self.project.nodes
+            for one in self.programs[node.name].inputs
+            if node.inputs.get(one.name, one.name) not in inside
+        ]
+        ends = [one.ends for one in inputs]
+        known = [end for end in ends if end is not None]
+        return max(known) if known and len(known) == len(ends) else None
 
     def _wires(
         self,

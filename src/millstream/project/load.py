@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from millstream.calculus.graph import Program
 from millstream.calculus.types import Schema
-from millstream.connectors.location import Format, Location, parse_location
+from millstream.connectors.location import Format, Location, parse_location, seen_from
 from millstream.connectors.settings import settings_of
 from millstream.errors import Fault, MillstreamError, ProgramError, UsageError, listing, suggest
-from millstream.languages import languages
-from millstream.languages.language import Expected, Translation, Written, read_source
+from millstream.languages import languages, require_taker
+from millstream.languages.language import (
+    NO_NAMES,
+    Expected,
+    Leftovers,
+    Rounds,
+    Translation,
+    Written,
+    read_source,
+)
 from millstream.project.file import (
     NodeTable,
     ProjectFile,
@@ -32,15 +41,17 @@ class Project:
     notes: tuple[str, ...]
     warnings: tuple[Fault, ...]
     expected: tuple[Expected, ...]
+    rounds: Rounds | None
+    leftovers: Leftovers
 
 
-def load_project(folder: Path, shown: str) -> Project:
+def load_project(folder: Path, shown: str, names: Mapping[str, str] = NO_NAMES) -> Project:
     """All programs of a folder as one."""
     file = folder / "millstream.toml"
     if not file.exists():
         raise UsageError(f'the folder "{shown}" has no millstream.toml')
     project = parse_project(read_source(file, str(file)))
-    translations = _translations(project, folder)
+    translations = _translations(project, folder, names)
     project = _with_places(project, translations)
     linked = link(project, {name: t.program for name, t in translations.items()})
     sources = {s.name: _source(s, folder) for s in linked.streams}
@@ -58,7 +69,39 @@ def load_project(folder: Path, shown: str) -> Project:
         tuple(
             e for node, translation in said for e in _expected(node, translation, linked.program)
         ),
+        _rounds(translations, {s.name: s.source for s in project.streams}),
+        _leftovers(said),
     )
+
+
+def _leftovers(said: Sequence[tuple[NodeTable, Translation]]) -> Leftovers:
+    """Those of all nodes, of inputs that are the project's own."""
+
+    def told(counts: Mapping[str, int]) -> tuple[Fault, ...]:
+        faults: list[Fault] = []
+        for node, translation in said:
+            names = {one.name: node.inputs.get(one.name, one.name)
+                     for one in translation.program.inputs}  # fmt: skip
+            own = {inner: counts[name] for inner, name in names.items() if name in counts}
+            faults += () if translation.leftovers is None else translation.leftovers(own)
+        return tuple(faults)
+
+    return told
+
+
+def _rounds(translations: Mapping[str, Translation], sources: Mapping[str, str]) -> Rounds | None:
+    """Where inputs are for so many rounds of all programs that go round by themselves.
+
+    An input that the project itself gives is left as it is.
+    """
+    turning = [t.rounds for t in translations.values() if t.rounds is not None]
+    own = {n: text for t in translations.values() for n, text in t.sources.items()}
+
+    def places(count: int | None) -> dict[str, str]:
+        made = {name: text for rounds in turning for name, text in rounds(count).items()}
+        return {name: text for name, text in made.items() if sources.get(name) == own[name]}
+
+    return places if turning else None
 
 
 def _expected(node: NodeTable, translation: Translation, program: Program) -> list[Expected]:
@@ -71,33 +114,54 @@ def _expected(node: NodeTable, translation: Translation, program: Program) -> li
     return [one for one in renamed if columns.issuperset(one.columns)]
 
 
-def _translations(project: ProjectFile, folder: Path) -> dict[str, Translation]:
+def _translations(
+    project: ProjectFile, folder: Path, names: Mapping[str, str]
+) -> dict[str, Translation]:
     """The program of every node; the faults of all of them together."""
+    require_taker(names, [languages()[node.language] for node in project.nodes])
     faults: list[Fault] = []
     waiting: dict[str, Written] = {}
     for node in project.nodes:
         path = folder / node.path
         try:
-            waiting[node.name] = languages()[node.language].written(path, str(path), node.settings)
+            language = languages()[node.language]
+            waiting[node.name] = language.written(path, str(path), node.settings, names)
         except MillstreamError as error:
             faults += error.faults
     translations: dict[str, Translation] = {}
     while waiting:
         columns = _columns(project, translations)
-        promised = {stream for written in waiting.values() for stream in written.promises}
-        ready = [n for n, w in waiting.items() if _is_ready(w, columns, promised)]
-        for name in ready or list(waiting):
+        seen = {node.name: _seen_by(node, columns) for node in project.nodes}
+        for name in _ready(waiting, seen):
             written = waiting.pop(name)
-            missing = _missing(project, name, written, columns)
+            missing = _missing(project, name, written, seen[name])
             try:
                 if not missing:
-                    translations[name] = written.translate(columns)
+                    translations[name] = written.translate(seen[name])
             except MillstreamError as error:
                 missing = list(error.faults)
             faults += missing
     if faults:
         raise ProgramError(faults)
-    return {node.name: translations[node.name] for node in project.nodes}
+    return {node.name: _moved(node, translations[node.name]) for node in project.nodes}
+
+
+def _moved(node: NodeTable, translation: Translation) -> Translation:
+    """With its files as the project sees them, if its program sees them from its own folder."""
+    folder = Path(node.path).parent
+    if not languages()[node.language].sees_own_folder or folder == Path():
+        return translation
+    rounds = translation.rounds
+
+    def seen(places: Mapping[str, str]) -> dict[str, str]:
+        return {name: seen_from(text, folder) for name, text in places.items()}
+
+    return replace(
+        translation,
+        sources=seen(translation.sources),
+        sinks=seen(translation.sinks),
+        rounds=None if rounds is None else lambda count: seen(rounds(count)),
+    )
 
 
 def _columns(project: ProjectFile, translations: dict[str, Translation]) -> dict[str, Schema]:
@@ -112,8 +176,22 @@ def _columns(project: ProjectFile, translations: dict[str, Translation]) -> dict
     return known
 
 
-def _is_ready(written: Written, columns: dict[str, Schema], promised: set[str]) -> bool:
-    return all(w.stream in columns or w.stream not in promised for w in written.wants)
+def _seen_by(node: NodeTable, columns: dict[str, Schema]) -> dict[str, Schema]:
+    """The columns of streams, also by the names that a node has for them."""
+    own = {name: columns[outer] for name, outer in node.inputs.items() if outer in columns}
+    return columns | own
+
+
+def _ready(waiting: dict[str, Written], seen: dict[str, dict[str, Schema]]) -> list[str]:
+    """The nodes to translate next: those that know all; then those that nobody can tell more."""
+    wanted = {
+        name: [w.stream for w in written.wants if w.stream not in seen[name]]
+        for name, written in waiting.items()
+    }
+    promised = {stream for written in waiting.values() for stream in written.promises}
+    knowing = [name for name, streams in wanted.items() if not streams]
+    alone = [name for name, streams in wanted.items() if promised.isdisjoint(streams)]
+    return knowing or alone or list(waiting)
 
 
 def _missing(
@@ -136,7 +214,7 @@ def _missing(
 def _with_places(project: ProjectFile, translations: dict[str, Translation]) -> ProjectFile:
     """The project with the sources and sinks that its programs give and it does not.
 
-    What a program says about files is meant from the folder of the project.
+    What a program says about files is meant from the folder of the project by now.
     """
     streams, sinks = list(project.streams), list(project.sinks)
     outputs = {n: q for node in project.nodes for n, q in node.outputs.items()}

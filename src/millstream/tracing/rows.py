@@ -20,7 +20,7 @@ from millstream.calculus.functions import (
     schema_of,
 )
 from millstream.calculus.syntax import Constant
-from millstream.calculus.terms import Call, Column, Literal, Term, VariableField
+from millstream.calculus.terms import Call, Column, Literal, Read, Term, VariableField
 from millstream.calculus.types import (
     BOOLEAN,
     DURATION,
@@ -50,7 +50,7 @@ from millstream.tracing.lambdas import (
     traced_columns,
 )
 
-_TERMS = (Column, VariableField, Literal, Call)
+_TERMS = (Column, VariableField, Literal, Call, Read)
 Adapted = Callable[[Row, int], list[Row]]
 
 

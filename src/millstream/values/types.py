@@ -3,6 +3,9 @@
 A value is a number (float64), an integer (int64), a text, a boolean, a time (int64
 microseconds since 1970, UTC) or a duration (int64 microseconds); each may be null. A
 number may carry a physical dimension, which only the checker looks at.
+
+Procedures also calculate as machines do, with integers of 32 bits that wrap, numbers of single
+precision and bits. These are never null, and queues do not carry them.
 """
 
 from __future__ import annotations
@@ -24,6 +27,9 @@ class Kind(enum.Enum):
     BOOLEAN = "boolean"
     TIME = "time"
     DURATION = "duration"
+    INT32 = "int32"
+    SINGLE = "single"
+    BIT = "bit"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,5 +69,8 @@ TEXT = Type(Kind.TEXT)
 BOOLEAN = Type(Kind.BOOLEAN)
 TIME = Type(Kind.TIME)
 DURATION = Type(Kind.DURATION)
+INT32 = Type(Kind.INT32)
+SINGLE = Type(Kind.SINGLE)
+BIT = Type(Kind.BIT)
 
 TYPES_BY_NAME = {t.kind.value: t for t in (NUMBER, INTEGER, TEXT, BOOLEAN, TIME, DURATION)}

@@ -9,7 +9,7 @@ from typing import Any
 from millstream.api import Compiled
 from millstream.calculus.graph import Program
 from millstream.engine.reference.feed import Event
-from tests.engine.spark.written import written
+from tests.engine.written import written
 from tests.laws.runs import Collector, on_reference
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import millstream
 from millstream import algebra
-from millstream.engine.spark.layout import layout_for
+from millstream.engine.layout import layout_for
 from millstream.optimiser.optimise import optimise
 
 pytestmark = pytest.mark.spark
@@ -38,7 +38,7 @@ def test_constants_are_there_from_the_beginning_on_spark_too(spark: Any, tmp_pat
 def test_a_port_is_one_stage_on_spark(spark: Any) -> None:
     """Its key changes some thirty times, and every stage costs every batch its time."""
     job = millstream.compile(PORT)
-    assert layout_for(optimise(job.program), 64, 4, None).is_together
+    assert layout_for(optimise(job.program), 64, None).is_together
     finished = job.run(engine="spark", session=spark, partitions=2, buckets=4, batch_bytes=300)
     expected = job.run(engine="reference")
     for output in ("status", "warnings"):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.engine.spark.running import Job, Running, difference, make_job, of_session, wait_for
+from tests.engine.running import Job, Running, difference, make_job, of_session, wait_for
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import millstream
-from millstream.engine.spark.points import VARIABLE
-from tests.engine.spark.running import Commands, Running, of_session, wait_for
+from millstream.engine.points import VARIABLE
+from tests.engine.running import Commands, Running, of_session, wait_for
 
 pytestmark = pytest.mark.spark
 
@@ -33,7 +33,7 @@ def commands(tmp_path: Path) -> Iterator[Commands]:
 def start(commands: Commands, *more: str, hold: int | None = None, out: str = "out.csv") -> Running:
     """Without a checkpoint, a row a batch; held in a batch, it waits at a pipe."""
     armed = commands.folder / "armed"
-    environment = {"MILLSTREAM_SPARK_BATCH_BYTES": "1"}
+    environment = {"MILLSTREAM_BATCH_BYTES": "1"}
     if hold is not None:
         os.mkfifo(armed)
         environment[VARIABLE] = f"mid-task@{hold}:{armed}"

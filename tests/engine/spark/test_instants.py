@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from millstream.engine.reference.feed import Event
 from millstream.languages.brook.load import load
 from millstream.source import Source
-from tests.engine.spark.test_batches import check
+from tests.engine.test_batches import check
 
 #: What sets rows free, in the order of their values; `q` is what comes.
 FREE = {

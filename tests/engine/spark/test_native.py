@@ -13,7 +13,7 @@ import pytest
 import millstream
 from millstream.api import Compiled, Finished
 from millstream.engine.job import InputCounts
-from tests.engine.spark.following import Following
+from tests.engine.following import Following
 from tests.laws.runs import Collector, Rows
 
 pytestmark = pytest.mark.spark
@@ -95,9 +95,10 @@ def numbers(rows: Rows) -> list[tuple[object, ...]]:
 
 def test_rate_is_followed_and_taken_up_without_a_gap(spark: Any, tmp_path: Path) -> None:
     compiled = rate_project(tmp_path)
+    launched = {"engine": "spark", "session": spark, "partitions": 2}
     seen = 0
     for _ in range(2):
-        with Following(compiled, spark, tmp_path / "checkpoint") as running:
+        with Following(compiled, launched, tmp_path / "checkpoint") as running:
             running.wait_beyond("processed", seen + 100)
             report = running.finish()
         rows = numbers(running.rows("numbers"))

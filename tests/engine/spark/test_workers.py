@@ -14,7 +14,7 @@ import pytest
 
 import millstream
 from millstream.connectors.location import parse_location
-from tests.engine.spark.running import (
+from tests.engine.running import (
     Process,
     difference,
     make_job,

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from millstream.calculus.types import Row
 from millstream.engine.reference.feed import Event
+from tests.languages.cql.generate_sql import SET_OPERATIONS
 
 DECLARATIONS = """
 CREATE STREAM S (a INTEGER, b INTEGER, t TEXT);
@@ -129,7 +130,7 @@ class Draft:
 
     def query(self, depth: int = 1) -> str:
         if depth and self.chance(5):
-            operator = self.pick("UNION", "UNION ALL", "EXCEPT", "INTERSECT")
+            operator = self.pick(*SET_OPERATIONS)
             return f"({self.query(0)}) {operator} ({self.query(0)})"
         shape = self.pick("plain", "plain", "grouped", "grouped", "global", "top", "nested")
         if shape == "nested" and depth:

@@ -31,6 +31,9 @@ LITERALS: dict[str, tuple[str, ...]] = {
     TIME: ("TIMESTAMP '2025-01-01 00:00:00'", "DATE '2024-12-31'", "CAST(NULL AS TIMESTAMP)"),
     DURATION: ("INTERVAL '90' MINUTES", "INTERVAL 2 DAYS", "INTERVAL '-1' SECOND"),
 }
+SET_OPERATIONS = (
+    "UNION", "UNION ALL", "EXCEPT", "EXCEPT ALL", "INTERSECT", "INTERSECT ALL",
+)  # fmt: skip
 SHOWN = (INTEGER, INTEGER, NUMBER, TEXT, BOOLEAN, TIME)
 #: Sources under their names, each with its columns.
 Scope = list[tuple[str, dict[str, str]]]
@@ -255,10 +258,10 @@ class Writer:
             shown = ", ".join(self.shown(types, own))
             return f"WITH {table} (a, b) AS ({view}) SELECT {shown} FROM {table}{self.where(own)}"
         if self.chance(5):
-            operator = self.pick("UNION", "UNION ALL", "EXCEPT", "INTERSECT")
+            operator = self.pick(*SET_OPERATIONS)
             return f"({self.query(types)}) {operator} ({self.select(types)})"
         if self.chance(8):
-            operators = [self.pick("UNION", "EXCEPT", "INTERSECT", "UNION ALL") for _ in range(2)]
+            operators = [self.pick(*SET_OPERATIONS) for _ in range(2)]
             parts = [self.select(types) for _ in range(3)]
             return f"{parts[0]} {operators[0]} {parts[1]} {operators[1]} {parts[2]}"
         return self.select(types)
@@ -292,13 +295,15 @@ class Writer:
             both = [*scope, *more]
             kind = self.pick("JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "CROSS JOIN")
             outer, depth = self.outer, self.depth
-            self.outer, self.depth = [], 0  # neither subqueries nor the query around in ON
+            self.outer, self.depth = [], min(depth, 1)  # not the query around in ON
             one, two = self.column(INTEGER, scope), self.column(INTEGER, more)
             tie = self.pick(f"{one} = {two}", f"{one} = {two}", f"{one} + 1 = {two}",
                             self.term(BOOLEAN, both, 1),
                             f"{one} = {two} AND {self.term(BOOLEAN, both, 1)}")  # fmt: skip
             self.outer, self.depth = outer, depth
-            shared = [c for c in scope[-1][1] if c in more[0][1] and len(scope) == 1]
+            shared = [
+                c for c, t in scope[-1][1].items() if more[0][1].get(c) == t and len(scope) == 1
+            ]
             if kind == "CROSS JOIN":
                 text = f"{text} {kind} {other}"
             elif shared and self.chance(4):

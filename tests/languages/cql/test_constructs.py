@@ -40,6 +40,7 @@ OTHERWISE = {
     "SELECT SUBSTRING(t, 0), SUBSTRING(t, 0, 2), SUBSTRING(t, -1), SUBSTRING(t, 5) FROM S":
         "places before the first are counted, as in the standard and in PostgreSQL",
     "SELECT CONCAT(t, '!'), CONCAT(t, NULL) FROM S": "CONCAT is null if anything is",
+    "SELECT CAST(t AS VARCHAR(1)) FROM S": "a text ends where its type does, as in the standard",
     "SELECT v DIV 0 FROM S": "what cannot be computed is null",
     "SELECT (k, v) IN (SELECT k, w FROM R WHERE R.t = S.t) FROM S": "DuckDB does not answer this",
     "SELECT (k, v) NOT IN (SELECT k, w FROM R WHERE R.k < S.k) FROM S": "nor this",

@@ -10,8 +10,8 @@ import pytest
 
 import millstream
 from millstream.errors import MillstreamError
-from millstream.languages.cql.names import GRAMMATICAL
-from millstream.languages.cql.shorthands import SHORTHANDS
+from millstream.queries.names import GRAMMATICAL
+from millstream.queries.shorthands import SHORTHANDS
 from millstream.values.instants import parse_time
 
 EXPRESSIONS = [

@@ -184,7 +184,6 @@ def test_columns_of_one_name_get_their_source_in_front() -> None:
          "defined more than once"),
         ("WITH q (a, b) AS (SELECT price FROM trades) SELECT * FROM q;", "names for 2"),
         ("WITH RECURSIVE q AS (SELECT price FROM q) SELECT * FROM q;", "RECURSIVE is not part"),
-        ("SELECT symbol FROM trades EXCEPT ALL SELECT symbol FROM trades;", "not part of CQL"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_asked_is_told(text: str, expected: str) -> None:

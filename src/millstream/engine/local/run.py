@@ -7,15 +7,21 @@ depends on where a round happened to end.
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 from millstream.calculus.graph import Program
 from millstream.engine.job import Job, Progress, Report, no_progress, rejected_changes
 from millstream.engine.local.sources import SourceState
+from millstream.engine.settings import BATCH_BYTES, SNAPSHOT_EVERY, Settings
 from millstream.kernels.build import why_not
 from millstream.kernels.rounds import StepRunner
 from millstream.kernels.runtime.consolidate import consolidate
 from millstream.plan.batch import Batch
 from millstream.plan.net import consolidated_queues
 from millstream.plan.steps import Plan, make_plan
+
+DEFAULT_BATCH_BYTES = int(os.environ.get(BATCH_BYTES, str(16 << 20)))
 
 
 def plan_for(program: Program) -> Plan:
@@ -60,14 +66,12 @@ class Run:
             self.job.late_writers[source.input.name].write(late)
 
     def _finish(self) -> None:
-        """A finite run ends time at the largest time stamp of all inputs.
-
-        Following has no end: what still waits for time to pass goes on waiting.
-        """
+        """A finite run ends time at the largest time stamp of all inputs, or where they end."""
         times = [s.largest for s in self.sources if s.largest is not None]
-        if times and not self.job.is_following:
+        if times:
+            times += [s.input.ends for s in self.sources if s.input.ends is not None]
             self._rounds_up_to(max(times))
-        self.report.faults = self.engine.faults()
+        self.report.take_faults(self.engine.faults(), self.job)
         self.progress(self.report)
 
     def _rounds_up_to(self, mark: int) -> None:
@@ -111,6 +115,25 @@ def _known_below(source: SourceState) -> int:
     return _NOTHING_KNOWN if source.known_below is None else source.known_below
 
 
-def run(job: Job, *, progress: Progress = no_progress) -> Report:
-    """Run a job from its first row to its last."""
-    return Run(job, progress).to_the_end()
+def run(
+    job: Job,
+    *,
+    progress: Progress = no_progress,
+    checkpoint: str | Path | None = None,
+    rebuild: bool = False,
+    batch_bytes: int = DEFAULT_BATCH_BYTES,
+    snapshot_every: int = SNAPSHOT_EVERY,
+) -> Report:
+    """Run a job from its first row, or from where its checkpoint is, to its last.
+
+    A run that neither has a checkpoint nor follows its inputs needs nothing on disk, and none
+    of what others do there.
+    """
+    if checkpoint is None and not job.is_following:
+        return Run(job, progress).to_the_end()
+    from millstream.engine.local.batches import run_batches
+
+    settings = Settings(
+        1, 1, batch_bytes, snapshot_every, rebuild, is_scratch=checkpoint is None, is_together=True
+    )
+    return run_batches(job, progress, checkpoint, settings)

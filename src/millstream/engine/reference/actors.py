@@ -135,7 +135,7 @@ def run(job: Job, *, seed: int = 0, progress: Progress = no_progress) -> Report:
         for entry in entries:
             system.send(Message(queue, entry), -1 - number)
     system.run()
-    report.faults = faults
+    report.take_faults(faults, job)
     write_outputs(job, report, results)
     progress(report)
     return report

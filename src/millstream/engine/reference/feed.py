@@ -54,6 +54,7 @@ def read_events(job: Job, report: Report) -> dict[str, list[Event]]:
                          [e.weight for e in late] if one.type.is_relation else None)
             )  # fmt: skip
         if largest is not None:
+            largest = largest if one.ends is None else max(largest, one.ends)
             report.mark = largest if report.mark is None else max(largest, report.mark)
         in_time = sorted(accepted, key=lambda e: e.time)  # stable: by position
         if one.type.is_relation:

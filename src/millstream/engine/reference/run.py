@@ -50,7 +50,7 @@ def run(
     while enabled := machine.enabled():
         machine.step(schedule(machine, enabled))
     write_outputs(job, report, {name: list(machine.queues[name]) for name in job.program.outputs})
-    report.faults = machine.faults
+    report.take_faults(machine.faults, job)
     progress(report)
     return report
 

@@ -13,7 +13,7 @@ import importlib
 _LOADED = (
     "pandas",
     "millstream.engine.spark.native",
-    "millstream.engine.spark.reading",
+    "millstream.engine.reading",
     "millstream.engine.spark.source",
     "millstream.engine.spark.worker",
     "millstream.connectors.csv_scan",

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from millstream.calculus.types import Kind
 from millstream.connectors.arrow_rows import ArrowRows, check_types
 from millstream.connectors.layout import layout_in, layout_of
 from millstream.connectors.location import Format, Location
-from millstream.engine.spark.manifest import Manifest, last_manifest
-from millstream.engine.spark.reading import SegmentWriter, sent
-from millstream.engine.spark.spec import InputSpec, SourceSpec, spec_from_json, spec_to_json
-from millstream.engine.spark.wire import SCHEMA, record_batch
+from millstream.engine.manifest import Manifest, last_manifest
+from millstream.engine.reading import SegmentWriter, sent
+from millstream.engine.spark.spec import spec_from_json, spec_to_json
+from millstream.engine.spark.wire import SCHEMA, record_batch, wired
+from millstream.engine.spec import InputSpec, SourceSpec
 from millstream.engine.storage.files import LocalFiles
 from millstream.errors import RunError, UsageError
 
@@ -81,9 +81,12 @@ def _reading(text: str, name: str) -> Any:
     def read(batches: Iterator[Any]) -> Iterator[Any]:
         spec = spec_from_json(text)
         (one,) = spec.inputs
-        done = last_manifest(LocalFiles(Path(spec.checkpoint)))
-        yield record_batch(sent(spec, [_segment(spec, one, name, done, batches)], {
-            one.declaration: False}, f"{_version(done):09}.native-{one.declaration}"))  # fmt: skip
+        files = LocalFiles(spec.checkpoint)
+        done = last_manifest(files)
+        segment = _segment(spec, one, name, done, batches)
+        task = f"{_version(done):09}.native-{one.declaration}"
+        messages = sent(spec, files, [segment], {one.declaration: False}, task)
+        yield record_batch(wired(messages, spec.stages, spec.partitions))
 
     return read
 

@@ -20,9 +20,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from millstream.engine.scratch import has_room_for_sockets, scratch_folder
 from millstream.engine.spark.archive import java_options
 from millstream.engine.spark.java import Java, find_java, java_environment
-from millstream.engine.spark.scratch import has_room_for_sockets, scratch_folder
 from millstream.errors import MillstreamError, RunError, SetupError
 
 DEFAULT_MASTER = "local[*,4]"

@@ -14,7 +14,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadAllAvailable, SupportsTriggerAvailableNow
 
 if TYPE_CHECKING:
-    from millstream.engine.spark.planning import Planner, ReadingTask
+    from millstream.engine.planning import Planner, ReadingTask
 
 NAME = "millstream"
 
@@ -52,7 +52,7 @@ class BatchReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     @property
     def planner(self) -> Planner:
-        from millstream.engine.spark.planning import Planner
+        from millstream.engine.planning import Planner
         from millstream.engine.spark.spec import spec_from_json
         from millstream.engine.storage.files import LocalFiles
 
@@ -62,7 +62,10 @@ class BatchReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._planner
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802
-        return {"seq": 0}
+        from millstream.engine.manifest import last_manifest
+
+        done = last_manifest(self.planner.files)
+        return {"seq": 0 if done is None else done["sources"]}
 
     def getDefaultReadLimit(self) -> Any:  # noqa: N802
         return ReadAllAvailable()
@@ -74,19 +77,19 @@ class BatchReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {"seq": self.planner.next(int(start["seq"]))}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[Task]:
-        from millstream.engine.spark.planning import tasks_of
-
-        planner = self.planner
         return [
             Task(self.text, task)
             for seq in range(int(start["seq"]), int(end["seq"]))
-            for task in tasks_of(planner.spec, planner.files, seq)
+            for task in self.planner.tasks(seq)
         ]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
-        from millstream.engine.spark.reading import ShareTask
+        from millstream.engine.reading import ShareTask
         from millstream.engine.spark.spec import spec_from_json
-        from millstream.engine.spark.wire import record_batch
+        from millstream.engine.spark.wire import record_batch, wired
+        from millstream.engine.storage.files import LocalFiles
 
         assert isinstance(partition, Task)
-        yield record_batch(ShareTask(spec_from_json(partition.spec), partition.task).rows())
+        spec = spec_from_json(partition.spec)
+        sent = ShareTask(spec, LocalFiles(spec.checkpoint), partition.task).run()
+        yield record_batch(wired(sent, spec.stages, spec.partitions))

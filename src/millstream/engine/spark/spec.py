@@ -3,54 +3,15 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from millstream.calculus.graph import Input
 from millstream.calculus.types import TYPES_BY_NAME, Field, QueueType, Schema
-from millstream.connectors.location import Location, parse_location
+from millstream.connectors.location import Format, Location
 from millstream.connectors.settings import settings_of
-
-
-@dataclass(frozen=True)
-class InputSpec:
-    """An input and where its rows go."""
-
-    input: Input
-    location: Location
-    declaration: int
-    queue: int
-    target: int
-    key: tuple[str, ...] | None
-
-    @property
-    def name(self) -> str:
-        return self.input.name
-
-    @property
-    def idle(self) -> int | None:
-        return self.location.idle
-
-    @property
-    def is_native(self) -> bool:
-        return self.location.native is not None
-
-
-@dataclass(frozen=True)
-class SourceSpec:
-    """All inputs that we read ourselves."""
-
-    inputs: tuple[InputSpec, ...]
-    checkpoint: Path
-    partitions: int
-    buckets: int
-    stages: int
-    batch_bytes: int
-    has_ticks: bool
-    is_following: bool
-    #: A batch of more bytes than this is read by several tasks, in pieces of this size.
-    piece_bytes: int = 4 << 20
+from millstream.engine.spec import InputSpec, SourceSpec
 
 
 def spec_to_json(spec: SourceSpec) -> str:
@@ -79,15 +40,19 @@ def input_to_json(one: InputSpec) -> dict[str, Any]:
         "name": one.name, "is_relation": one.input.type.is_relation,
         "columns": [[f.name, str(f.type)] for f in one.input.type.schema],
         "time": one.input.time, "slack": one.input.slack, "once": one.input.is_read_once,
+        "numbered": one.input.is_numbered, "ends": one.input.ends,
         "unit": one.input.unit, "keys": list(one.input.keys),
-        "location": one.location.text, "base": str(one.location.base.resolve()),
+        "location": one.location.text, "base": str(one.location.base),
+        "format": one.location.format.value,
+        "path": None if one.location.path is None else str(one.location.path),
         "generator": None if settings is None else {
             "rows": settings.rows, "seed": settings.seed, "start": settings.start,
             "interval": settings.interval, "columns": dict(settings.columns),
+            "size": settings.size,
             **({} if settings.rate is None else {"rate": settings.rate}),
         },
         "declaration": one.declaration, "queue": one.queue, "target": one.target,
-        "key": one.key, "idle": one.idle,
+        "key": one.key, "idle": one.idle, "rows": one.location.rows,
     }  # fmt: skip
 
 
@@ -95,8 +60,11 @@ def _input_spec(given: dict[str, Any]) -> InputSpec:
     # A dimension is for the checker; a source reads plain numbers.
     fields = tuple(Field(n, TYPES_BY_NAME[t.partition("<")[0]]) for n, t in given["columns"])
     type_ = QueueType(Schema(fields), given["is_relation"])
-    location = parse_location(given["location"], Path(given["base"]))
-    location = replace(location, idle=given["idle"])
+    # Not read from its text: what a folder holds by now is not what it was when this was said.
+    location = Location(
+        Format(given["format"]), None if given["path"] is None else Path(given["path"]),
+        given["location"], Path(given["base"]), idle=given["idle"], rows=given["rows"],
+    )  # fmt: skip
     if given["generator"] is not None:
         options = given["generator"]
         micros = {**options, "interval": f"{options['interval']} us"}
@@ -104,6 +72,7 @@ def _input_spec(given: dict[str, Any]) -> InputSpec:
     key = None if given["key"] is None else tuple(given["key"])
     return InputSpec(
         Input(given["name"], type_, given["time"], given["slack"], None, given["once"],
-              unit=given["unit"], keys=tuple(given["keys"])), location,
+              unit=given["unit"], keys=tuple(given["keys"]), is_numbered=given["numbered"],
+              ends=given["ends"]), location,
         given["declaration"], given["queue"], given["target"], key,
     )  # fmt: skip

@@ -1,8 +1,7 @@
-"""The rows that travel between tasks: (target, part, message).
+"""Messages as rows that Spark carries: (target, part, message).
 
 `target` is a stage, or the driver, whose number comes after the last stage; `part` is the
-Spark partition that must hear the message. A message is a small record; rows travel in it
-as parcels, and large parcels only by name (see `parcels`).
+Spark partition that must hear the message.
 """
 
 from __future__ import annotations
@@ -12,20 +11,21 @@ from typing import Any
 
 import pyarrow as pa
 
+from millstream.engine.messages import Message, Sent
 from millstream.engine.storage.codec import decode, encode
 
 SCHEMA = "target int, part int, message binary"
 _ARROW = pa.schema([("target", pa.int32()), ("part", pa.int32()), ("message", pa.binary())])
 
 Wire = tuple[int, int, bytes]
-Message = dict[str, Any]
 
 
-def to_all(target: int, parts: int, message: Message) -> Iterator[Wire]:
-    """The same message for every partition of a stage: who runs which bucket is not known."""
-    data = encode(message)
-    for part in range(parts):
-        yield target, part, data
+def wired(sent: Iterable[Sent], driver: int, partitions: int) -> Iterator[Wire]:
+    """A stage hears a message in all its partitions: who runs which bucket is not known."""
+    for target, message in sent:
+        data = encode(message)
+        for part in range(1 if target == driver else partitions):
+            yield target, part, data
 
 
 def record_batch(rows: Iterable[Wire]) -> Any:

@@ -9,22 +9,41 @@ from __future__ import annotations
 import contextlib
 import os
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
 import pyarrow as pa
 
 
+class Growing(Protocol):
+    """Mutable: a file in the making, which nobody sees."""
+
+    def write(self, part: Any) -> None: ...
+
+    def close(self) -> None:
+        """Make it appear."""
+        ...
+
+    def abort(self) -> None: ...
+
+
 class Files(Protocol):
     """A folder of files by relative name."""
+
+    #: So few bytes are better told than written to a file of their own.
+    small: int
 
     def write(self, name: str, data: bytes) -> None:
         """Make a file appear with all its bytes, replacing one of that name."""
         ...
 
-    def write_parts(self, name: str, parts: Sequence[Any]) -> None:
-        """The same for bytes that are in several places."""
+    def growing(self, name: str) -> Growing:
+        """The same for bytes that come one after another; it appears when it is closed."""
+        ...
+
+    def note(self, name: str, data: bytes) -> None:
+        """The same for bytes that need not be durable before the batch is that they belong to."""
         ...
 
     def read(self, name: str) -> bytes: ...
@@ -41,30 +60,34 @@ class Files(Protocol):
 
 
 class LocalFiles:
-    """Files below a folder of this machine, or of storage that is mounted like one."""
+    """Files below a folder of this machine, or of storage that is mounted like one.
 
-    def __init__(self, root: Path) -> None:
+    What is thrown away after use need not be durable.
+    """
+
+    small = 1 << 16
+
+    def __init__(self, root: Path, *, is_durable: bool = True) -> None:
         self.root = root
+        self._is_durable = is_durable
 
     def write(self, name: str, data: bytes) -> None:
-        self.write_parts(name, (data,))
+        self._put(name, data, is_durable=self._is_durable)
 
-    def write_parts(self, name: str, parts: Sequence[Any]) -> None:
-        path = self.root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
+    def growing(self, name: str) -> Growing:
+        return _Temporary(self.root / name, is_durable=self._is_durable)
+
+    def note(self, name: str, data: bytes) -> None:
+        self.write(name, data)
+
+    def _put(self, name: str, data: bytes, *, is_durable: bool) -> None:
+        file = _Temporary(self.root / name, is_durable=is_durable)
         try:
-            with temporary.open("wb") as file:
-                for part in parts:
-                    file.write(part)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(path)
+            file.write(data)
+            file.close()
         except BaseException:
-            with contextlib.suppress(OSError):
-                temporary.unlink(missing_ok=True)
+            file.abort()
             raise
-        _sync_folder(path.parent)
 
     def read(self, name: str) -> bytes:
         return (self.root / name).read_bytes()
@@ -84,6 +107,66 @@ class LocalFiles:
 
     def delete(self, name: str) -> None:
         (self.root / name).unlink(missing_ok=True)
+
+
+class _Temporary:
+    """Mutable: a file under another name until it is whole."""
+
+    def __init__(self, path: Path, *, is_durable: bool) -> None:
+        self._path = path
+        self._is_durable = is_durable
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
+        self._file = self._temporary.open("wb")
+
+    def write(self, part: Any) -> None:
+        self._file.write(part)
+
+    def close(self) -> None:
+        if self._is_durable:
+            self._file.flush()
+            os.fsync(self._file.fileno())
+        self._file.close()
+        self._temporary.replace(self._path)
+        if self._is_durable:
+            _sync_folder(self._path.parent)
+
+    def abort(self) -> None:
+        with contextlib.suppress(OSError):
+            self._file.close()
+        with contextlib.suppress(OSError):
+            self._temporary.unlink(missing_ok=True)
+
+
+class NotedFiles(LocalFiles):
+    """Mutable: remembers notes until they are taken.
+
+    To make a file durable is to wait for the disk, twice. One process that writes several
+    small files for a batch waits for the last of them only, which holds the others as notes.
+    """
+
+    small = 1 << 20
+
+    def __init__(self, root: Path, *, is_durable: bool = True) -> None:
+        super().__init__(root, is_durable=is_durable)
+        self._notes: dict[str, bytes] = {}
+
+    def note(self, name: str, data: bytes) -> None:
+        if not self._is_durable or len(data) > 2 * self.small:
+            self.write(name, data)
+            return
+        self._put(name, data, is_durable=False)
+        self._notes[name] = data
+
+    def taken_notes(self) -> dict[str, bytes]:
+        """What has been noted since they were taken last."""
+        notes, self._notes = self._notes, {}
+        return notes
+
+    def restore(self, notes: Mapping[str, bytes]) -> None:
+        """Put back what may have been lost with the power."""
+        for name, data in notes.items():
+            self._put(name, data, is_durable=False)
 
 
 def _sync_folder(folder: Path) -> None:

@@ -13,9 +13,13 @@ def read_record(files: Files, name: str) -> Any:
     try:
         return decode(files.read(name))
     except FileNotFoundError:
-        raise DamagedState(f"the file {name} of the checkpoint is missing") from None
+        raise DamagedState(missing(name)) from None
     except DamagedState as reason:
         raise DamagedState(f"the file {name} of the checkpoint is damaged: {reason}") from None
+
+
+def missing(name: str) -> str:
+    return f"the file {name} of the checkpoint is missing"
 
 
 def write_record(files: Files, name: str, state: Any) -> None:

@@ -20,6 +20,7 @@ import os
 import sys
 import tempfile
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -128,6 +129,17 @@ class _Loader(importlib.abc.SourceLoader):
         if path != self.path:  # Python asks for its bytecode too
             raise OSError(path)
         return self.source.encode()
+
+
+def plain_module(source: str, path: str, names: Mapping[str, Any]) -> ModuleType:
+    """A generated source as a module that nobody compiles, and that knows some names."""
+    spec = importlib.util.spec_from_loader("millstream_script", _Loader(source, path))
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    module.__dict__.update(names)
+    spec.loader.exec_module(module)
+    return module
 
 
 def _module(source: str, digest: str, path: str) -> ModuleType:

@@ -3,10 +3,10 @@
     kernel = RowKernel(operators, inputs, outputs, variables)
     (out,) = kernel.process((batch,), round_)
 
-`rows_trace` unrolls the operators into what happens to one row, `codegen_loop` writes
-that down as a loop, `cache` compiles it. What touches text is computed on whole columns
-before the loop (`rows_lanes`); columns that pass through are gathered after it
-(`rows_outputs`).
+`rows_trace` unrolls the operators into what happens to one row, `rows_lower` makes a loop of
+that, the `passes` improve it, `emit` writes it down and `cache` compiles it. What touches text
+is computed on whole columns before the loop (`rows_lanes`); columns that pass through are
+gathered after it (`rows_outputs`).
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ import pyarrow as pa
 from millstream.calculus.graph import Operator, Variable
 from millstream.calculus.types import QueueType
 from millstream.kernels.loop.cache import compiled
-from millstream.kernels.loop.codegen_loop import Generated
-from millstream.kernels.loop.codegen_values import Leaves
+from millstream.kernels.loop.emit import Written
 from millstream.kernels.loop.rows_arguments import Arguments
 from millstream.kernels.loop.rows_generated import generate
 from millstream.kernels.loop.rows_lanes import Lane, Lanes
@@ -28,8 +27,12 @@ from millstream.kernels.loop.rows_layout import lay_out
 from millstream.kernels.loop.rows_nodes import Apply, Node, UnsupportedError
 from millstream.kernels.loop.rows_outputs import Outputs
 from millstream.kernels.loop.rows_trace import trace
+from millstream.kernels.loop.rows_values import Leaves
 from millstream.kernels.runtime.kernel import Round, State
 from millstream.plan.batch import Array, Batch, Vector, empty_batch
+
+#: With so many rows at once, code that hopes for the best is worth compiling.
+_MANY = 4096
 
 
 def why_not(
@@ -46,7 +49,9 @@ def why_not(
 
 
 class RowKernel:
-    """Mutable: the state of its folds, and how often each fault has occurred."""
+    """Mutable: the state of its folds, how often each fault has occurred, and whether it still
+    hopes that none will.
+    """  # noqa: D205
 
     def __init__(
         self,
@@ -59,6 +64,8 @@ class RowKernel:
         self.layout = lay_out(self.trace, variables)
         self.leaves = Leaves()
         self.functions = generate(self.trace, self.layout, self.leaves)
+        #: Whether it is worth hoping that nothing fails; not decided before there are rows.
+        self.is_hopeful: bool | None = None
         self._reset()
 
     def _reset(self) -> None:
@@ -82,7 +89,7 @@ class RowKernel:
     @property
     def source(self) -> str:
         """The generated loop, for batches without nulls."""
-        return self.functions.plain.source
+        return (self.functions.hopeful or self.functions.plain).source
 
     def process(self, inputs: tuple[Batch, ...], round_: Round) -> tuple[Batch, ...]:
         if not any(map(len, inputs)):
@@ -90,11 +97,25 @@ class RowKernel:
         lanes = [Lanes(batch, self._columns) for batch in inputs]
         outputs = Outputs(self.layout, inputs)
         arguments = self._arguments(lanes, outputs)
-        is_masked = arguments.have_nulls(self.functions.masked.params)
-        self._call(self.functions.masked if is_masked else self.functions.plain, arguments)
+        self._run(arguments)
         made = outputs.batches(lanes, self.pool)
         self.variables.tidy(self.texts)
         return made
+
+    def _run(self, arguments: Arguments) -> None:
+        """Plain code first, careful code only where that does not do."""
+        if arguments.have_nulls(self.functions.columns):
+            self._call(self.functions.masked, arguments)
+            return
+        if self.is_hopeful is None:
+            self.is_hopeful = arguments.row_count >= _MANY
+        hopeful = self.functions.hopeful if self.is_hopeful else None
+        if hopeful is not None:
+            self._call(hopeful, arguments)
+            if not arguments.failed[0]:
+                return
+            self.is_hopeful = False  # who fails once will fail again
+        self._call(self.functions.plain, arguments)
 
     def _arguments(self, lanes: list[Lanes], outputs: Outputs | None) -> Arguments:
         return Arguments(
@@ -109,8 +130,8 @@ class RowKernel:
         )
 
     @staticmethod
-    def _call(function: Generated, arguments: Arguments) -> None:
-        compiled(function.source)(*arguments.all(function.params))
+    def _call(function: Written, arguments: Arguments) -> None:
+        compiled(function.source)(arguments.frame(function.params))
 
     @staticmethod
     def _empty(number: int, type_: QueueType, inputs: tuple[Batch, ...]) -> Batch:
@@ -122,7 +143,7 @@ class RowKernel:
         """Arithmetic that is needed as columns."""
         columns = self.functions.before[node]
         arguments = self._arguments([lanes] * len(self.trace.inputs), None)
-        self._call(columns.generated, arguments)
+        self._call(columns.loop, arguments)
         computed: dict[Node, Lane] = {}
         for number, one in enumerate(columns.nodes):
             values, valid, faults = (

@@ -8,21 +8,22 @@ from typing import Any
 
 import numpy as np
 
-from millstream.kernels.loop.codegen_function import Param
-from millstream.kernels.loop.codegen_values import Leaves
+from millstream.kernels.loop.ir import Given, Memory, Param, Rep
 from millstream.kernels.loop.rows_lanes import Lanes
 from millstream.kernels.loop.rows_nodes import Apply, Node, Source
 from millstream.kernels.loop.rows_outputs import Outputs
 from millstream.kernels.loop.rows_trace import Key
+from millstream.kernels.loop.rows_values import Leaves
 from millstream.plan.batch import Array
 from millstream.plan.ranks import without_positions
 
-DTYPES: dict[str, Any] = {
-    "f": np.dtype(np.float64),
-    "i": np.dtype(np.int64),
-    "b": np.dtype(np.bool_),
-    "u": np.dtype(np.uint64),
+DTYPES: dict[Rep, Any] = {
+    Rep.NUMBER: np.dtype(np.float64),
+    Rep.INTEGER: np.dtype(np.int64),
+    Rep.TRUTH: np.dtype(np.bool_),
+    Rep.PLACE: np.dtype(np.uint64),
 }
+_ONE: Array = np.ones(1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +52,18 @@ class Arguments:
     outputs: Outputs | None = None
     made: dict[tuple[str, int], Array] = field(default_factory=dict)
     known: dict[int, Leaf] = field(default_factory=dict)
+    #: Whether a function that hoped for the best was wrong.
+    failed: Array = field(default_factory=lambda: np.zeros(1, np.bool_))
     #: What a running function has the addresses of.
     alive: list[Array] = field(default_factory=list)
 
-    def have_nulls(self, params: Iterable[Param]) -> bool:
-        """Is there a null, or a fault, in any column that these parameters read?"""
-        leaves = [self._leaf(p.first) for p in params if p.kind in ("column", "faults")]
+    @property
+    def row_count(self) -> int:
+        return sum(len(lanes.batch) for lanes in self.lanes)
+
+    def have_nulls(self, columns: Iterable[Memory]) -> bool:
+        """Is there a null, or a fault, in any of these columns?"""
+        leaves = (self._leaf(column.first) for column in columns)
         return any(leaf.valid is not None or leaf.faults is not None for leaf in leaves)
 
     def find_places(self) -> dict[int, Array]:
@@ -71,38 +78,44 @@ class Arguments:
             space.make_room()
         return places
 
-    def all(self, params: Iterable[Param]) -> list[Any]:
-        """The arguments in the order in which a generated function takes them."""
+    def frame(self, params: Iterable[Param]) -> Array:
+        """Numbers and the addresses of arrays, in the order in which a loop takes them."""
         places = self.find_places()
-        given = [(p, self.get(p, places)) for p in params]
-        arrays = [steady(a, DTYPES[p.type[1]]) for p, a in given if p.is_array]
-        addresses = [a.__array_interface__["data"][0] for a in arrays]
-        self.alive = arrays
-        single = [a for p, a in given if not p.is_array]
-        return [np.array(addresses, np.uint64), *single]
+        cells: list[int] = []
+        for param in params:
+            if isinstance(param, Memory):
+                array = steady(self.array(param, places), DTYPES[param.rep])
+                self.alive.append(array)
+                cells.append(array.__array_interface__["data"][0])
+            else:
+                cells.append(self.number(param))
+        return np.array(cells, np.int64)
 
-    def get(self, param: Param, places: dict[int, Array]) -> Any:
+    def number(self, given: Given) -> int:
+        if given.kind == "rows":
+            return len(self.lanes[given.first].batch)
+        return int(self.texts[given.first])
+
+    def array(self, param: Memory, places: dict[int, Array]) -> Array:
         match param.kind:
             case "column" | "valid" | "faults":
                 return self._column(param)
-            case "rows":
-                return len(self.lanes[param.first].batch)
             case "time" | "rank":
                 return self._order(param)
             case "key":
                 return places[param.first]
             case "state" | "there" | "seen" | "order" | "tally":
                 return self._state(param)
-            case "code":
-                return int(self.texts[param.first])
             case "one":
-                return 1.0
+                return _ONE
+            case "failed":
+                return self.failed
             case "counters":
                 return self.counters
             case _:
                 return self._written(param)
 
-    def _column(self, param: Param) -> Array:
+    def _column(self, param: Memory) -> Array:
         leaf = self._leaf(param.first)
         if param.kind == "column":
             return leaf.values
@@ -125,7 +138,7 @@ class Arguments:
         present = codes >= 0
         return Leaf(codes, None if present.all() else present, lane.faults)
 
-    def _order(self, param: Param) -> Array:
+    def _order(self, param: Memory) -> Array:
         batch = self.lanes[param.first].batch
         if param.kind == "time":
             return batch.time
@@ -133,7 +146,7 @@ class Arguments:
             return np.zeros(len(batch), np.int64)
         return without_positions(batch.rank)
 
-    def _state(self, param: Param) -> Array:
+    def _state(self, param: Memory) -> Array:
         if param.kind in ("state", "there"):
             field_ = self.variables.fields[param.first][param.second]
             array: Array = field_.values if param.kind == "state" else field_.there
@@ -141,10 +154,10 @@ class Arguments:
             array = getattr(self.variables.spaces[param.first], param.kind)
         return array
 
-    def _written(self, param: Param) -> Array:
+    def _written(self, param: Memory) -> Array:
         if param.kind.startswith("made_"):
             count = len(self.lanes[0].batch)
-            made = np.empty(count, DTYPES[param.type[1]])
+            made = np.empty(count, DTYPES[param.rep])
             self.made[param.kind, param.first] = made
             return made
         assert self.outputs is not None

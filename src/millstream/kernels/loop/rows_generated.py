@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, field
 
-from millstream.kernels.loop.codegen_loop import Generated, generate_columns, generate_loop
-from millstream.kernels.loop.codegen_values import Leaves
+from millstream.kernels.loop.emit import Written, emit
+from millstream.kernels.loop.ir import Function, Memory, params_of
+from millstream.kernels.loop.passes import CAREFUL, HOPEFUL, PLAIN, Pass, through
+from millstream.kernels.loop.passes.assume_sound import can_assume
 from millstream.kernels.loop.rows_layout import Gathered, GatheredBySlot, LoopLayout
+from millstream.kernels.loop.rows_lower import lower_columns, lower_rows
 from millstream.kernels.loop.rows_nodes import Apply, Node
 from millstream.kernels.loop.rows_trace import Trace
+from millstream.kernels.loop.rows_values import Leaves
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,26 +21,50 @@ class Columns:
     """Columns of arithmetic that text functions or keys need before the loop."""
 
     nodes: list[Apply]
-    generated: Generated
+    loop: Written
 
 
-@dataclass(slots=True)
+@functools.lru_cache(maxsize=1024)
+def written(passes: tuple[Pass, ...], function: Function) -> Written:
+    """By content: the same programs are built over and over."""
+    return emit(through(passes, function))
+
+
+@dataclass
 class Functions:
-    """The loop in two versions, and loops that run before it.
+    """The loop in its versions, written when they are asked for, and loops that run before it.
 
-    The plain version is for batches in which no column that it reads has a null, so that
-    such data pays nothing for those that might.
+    The plain version is for batches in which no column that is read has a null, so that such
+    data pays nothing for those that might. The hopeful one is for such batches in which nothing
+    fails either, and tells if something did.
     """
 
-    plain: Generated
-    masked: Generated
+    lowered: Function
     before: dict[Apply, Columns] = field(default_factory=dict)
+
+    @functools.cached_property
+    def plain(self) -> Written:
+        return written(PLAIN, self.lowered)
+
+    @functools.cached_property
+    def hopeful(self) -> Written | None:
+        """The plain version if nothing fails; None if nothing can, or not be done again."""
+        return written(HOPEFUL, self.lowered) if can_assume(self.lowered) else None
+
+    @functools.cached_property
+    def masked(self) -> Written:
+        return written(CAREFUL, self.lowered)
+
+    @functools.cached_property
+    def columns(self) -> tuple[Memory, ...]:
+        """What may have nulls, or faults."""
+        params = params_of(self.lowered.body)
+        kinds = ("column", "faults")
+        return tuple(p for p in params if isinstance(p, Memory) and p.kind in kinds)
 
 
 def generate(trace: Trace, layout: LoopLayout, leaves: Leaves) -> Functions:
-    plain = generate_loop(trace, layout, leaves, is_masked=False)
-    masked = generate_loop(trace, layout, leaves, is_masked=True)
-    functions = Functions(plain, masked)
+    functions = Functions(lower_rows(trace, layout, leaves))
     wanted: list[Node] = [*leaves.columns, *(n for key in trace.keys for n in key.nodes)]
     for output in layout.outputs:
         for column in output.columns:
@@ -44,7 +73,7 @@ def generate(trace: Trace, layout: LoopLayout, leaves: Leaves) -> Functions:
             elif isinstance(column, GatheredBySlot):
                 wanted += column.nodes
     for nodes in _grouped(_arithmetic(wanted, trace)):
-        columns = Columns(nodes, generate_columns(nodes, leaves))
+        columns = Columns(nodes, written(CAREFUL, lower_columns(nodes, leaves)))
         functions.before.update(dict.fromkeys(nodes, columns))
     return functions
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from millstream.calculus.graph import Variable
 from millstream.calculus.types import Kind, QueueType
-from millstream.kernels.loop.codegen_scalars import shape_of
+from millstream.kernels.loop.ir import Rep
+from millstream.kernels.loop.operations import rep_of
 from millstream.kernels.loop.rows_nodes import Apply, Constant, Node, Source, is_row_only
 from millstream.kernels.loop.rows_trace import Output, Trace
 
@@ -56,7 +57,7 @@ class OutputLayout:
 class FieldPlace:
     variable: int
     field: int
-    shape: str
+    rep: Rep
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +68,7 @@ class LoopLayout:
     def field(self, variable: str, name: str) -> FieldPlace:
         number = next(n for n, v in enumerate(self.variables) if v.name == variable)
         schema = self.variables[number].schema
-        shape = shape_of(schema[name])
-        return FieldPlace(number, schema.index(name), "i" if shape == "s" else shape)
+        return FieldPlace(number, schema.index(name), rep_of(schema[name]))
 
 
 def lay_out(trace: Trace, variables: tuple[Variable, ...]) -> LoopLayout:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from millstream.calculus.terms import Call, Column, Literal, Term, VariableField
+from millstream.calculus.terms import Call, Column, Literal, Read, Term, VariableField
 from millstream.calculus.text import render_term
 from millstream.calculus.types import TIME_COLUMN, Kind, Type, Value
-from millstream.kernels.loop.codegen_scalars import fault_messages
+from millstream.kernels.loop.operations import fault_messages
 from millstream.kernels.loop.text_functions import FAULTS
 from millstream.values.core.table import SCALARS
 
@@ -147,6 +147,8 @@ def node_of(term: Term, names: Names, root: Root) -> Node:
             if (variable, name) not in names.fields:
                 raise UnsupportedError(f"${variable}.{name} is read outside a Fold")
             return names.fields[variable, name]
+        case Read():
+            raise UnsupportedError("only procedures read places")
         case Call(function, (arg,)) if function == term.type.kind.value == arg.type.kind.value:
             return node_of(arg, names, root)  # a cast to what it is
         case Call():

@@ -72,7 +72,9 @@ class _Assembly:
 
     def _array(self, kind: str, column: int = 0) -> Array:
         """What was written, without the room that was not needed."""
-        whole = self.outputs.arrays[kind, self.number, column]
+        whole = self.outputs.arrays.get((kind, self.number, column))
+        if whole is None:  # no row can ever leave
+            return self.outputs.array(kind, self.number, column)[:0]
         part = whole[: self.count]
         return part if 2 * self.count >= len(whole) else part.copy()
 

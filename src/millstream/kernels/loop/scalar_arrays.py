@@ -23,9 +23,8 @@ NAN = math.nan
 LEAST = np.int64(INT64_MIN)
 
 void = types.void
-ADDRESSES = types.uint64[::1]
-SINGLE_F = types.float64
-SINGLE_I = types.int64
+#: Numbers and the addresses of arrays.
+FRAME = types.int64[::1]
 
 
 def _pointer(type_: Any) -> Any:
@@ -43,3 +42,5 @@ pointer_f = _pointer(types.float64)
 pointer_i = _pointer(types.int64)
 pointer_b = _pointer(types.uint8)
 pointer_u = _pointer(types.uint64)
+pointer_f32 = _pointer(types.float32)
+pointer_i32 = _pointer(types.int32)

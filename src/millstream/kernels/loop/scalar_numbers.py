@@ -1,7 +1,7 @@
 """What scalar functions compute on plain numbers, integers, booleans and durations.
 
 Each function with `_or_fault` in its name gives a value and a fault: 0 for none, else 1
-or 2, whose messages stand in `codegen_scalars`. Numba compiles these functions. They must
+or 2, whose messages stand in the records of scalars. Numba compiles these functions. They must
 be safe for any bits, for the value under a null is arbitrary; in particular no division
 may trap. Numba tells LLVM that `+`, `-` and `*` of signed integers never overflow, and LLVM
 believes it: what may overflow must not be written with them.

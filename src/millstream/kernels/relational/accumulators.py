@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from millstream.calculus.aggregation import SKETCHES
 from millstream.calculus.functions import Aggregation
 from millstream.calculus.terms import Column
 from millstream.calculus.types import Kind, Schema, Type
@@ -25,6 +26,8 @@ from millstream.plan.batch import Array, Batch
 #: How an output comes about, in the order the loop asks.
 COUNT_ROWS, COUNT_VALUES, SUM_NUMBERS, SUM_INTEGERS, MEAN_NUMBERS, MEAN_INTEGERS, EXTREME = range(7)
 VARIANCE_OF_SAMPLE, VARIANCE_OF_ALL = 7, 8
+#: An output that is made of something else, elsewhere.
+ELSEWHERE = 9
 
 #: What of a column is summed.
 NO_SUM, NUMBER_SUM, INTEGER_SUM, SQUARE_SUM, REST_SUM = range(5)
@@ -63,6 +66,8 @@ def lay_out(aggregations: Sequence[Aggregation]) -> Accumulated:
         column = _column(one)
         if column is None:
             outputs.append((COUNT_ROWS, 0, 0))
+        elif one.function in SKETCHES:
+            outputs.append((ELSEWHERE, 0, 0))
         elif one.function in ("min", "max"):
             wanted = (one.function, column.name, column.type)
             if wanted not in extremes:

@@ -114,7 +114,7 @@ def _put_float(out: GroupChanges, row: Any, output: Any, value: Any) -> None:
 
 
 @inlined
-def _tell_cell(out: GroupChanges, at: Any, how: Any, of: Any, kept: Kept) -> None:
+def tell_cell(out: GroupChanges, at: Any, how: Any, of: Any, kept: Kept) -> None:
     row, output = at
     group, which = of
     cell = kept.groups.cells[group, which]
@@ -137,7 +137,7 @@ def _tell_cell(out: GroupChanges, at: Any, how: Any, of: Any, kept: Kept) -> Non
 
 
 @inlined
-def _tell_variance(out: GroupChanges, at: Any, less: Any, of: Any, kept: Kept) -> None:
+def tell_variance(out: GroupChanges, at: Any, less: Any, of: Any, kept: Kept) -> None:
     row, output = at
     group, which, squares = of
     groups = kept.groups
@@ -176,9 +176,9 @@ def _tell(out: GroupChanges, row: Any, group: Any, recipe: Recipe, kept: Kept) -
         elif how >= VARIANCE_OF_SAMPLE:
             less = VARIANCE_OF_ALL - how
             squares = recipe.outputs[output, 2]
-            _tell_variance(out, (row, output), less, (group, which, squares), kept)
+            tell_variance(out, (row, output), less, (group, which, squares), kept)
         else:
-            _tell_cell(out, (row, output), how, (group, which), kept)
+            tell_cell(out, (row, output), how, (group, which), kept)
 
 
 @inlined

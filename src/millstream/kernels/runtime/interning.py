@@ -97,6 +97,12 @@ class IdTable:
         """Give back ids, each of them once; they may be given to other rows."""
         release_rows(frozen(ids), self.table)
 
+    def clear(self) -> None:
+        """Forget all ids, and keep the room for as many."""
+        self.table.records[: self.bound] = 0
+        self.table.slots[:] = 0
+        self.table.counters[[TOP, FREE, LIVE]] = 0
+
     def is_live(self) -> Array:
         """Which of the ids below `bound` are in use."""
         live = np.ones(self.bound, np.bool_)

@@ -51,7 +51,9 @@ def number_column(vector: Vector, zeros: Zeros, *, uses_1904: bool) -> list[Arra
         case Kind.NUMBER:
             values = np.asarray(vector.values, np.float64)
             # The sum is finite if all are, unless they are huge; then each is looked at.
-            if not np.isfinite(values.sum()):
+            with np.errstate(invalid="ignore", over="ignore"):
+                is_plain = np.isfinite(values.sum())
+            if not is_plain:
                 strange = ~np.isfinite(values)
                 statuses = np.where(strange, np.int8(_NUM), statuses)
                 values = np.where(strange, 0.0, values)

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from millstream.calculus import functions
 from millstream.calculus.check import Scope, check_into
 from millstream.calculus.judging import Requirement, Shown
+from millstream.calculus.library.cube import cube_of
 from millstream.calculus.matching import ORDERS
+from millstream.calculus.procedure_read import work_of_lines
 from millstream.calculus.sheet_text import SheetTextFault, sheet_of_lines
 from millstream.calculus.syntax import Apply, Constant, Expression, Name, VariableName
-from millstream.calculus.terms import Column, Term
+from millstream.calculus.terms import Column, Term, canonical
 from millstream.calculus.types import (
     BOOLEAN,
     DURATION,
     INTEGER,
+    TEXT,
     TIME_COLUMN,
     WEIGHT_COLUMN,
     QueueType,
+    Row,
     Schema,
     Type,
 )
@@ -28,7 +33,7 @@ from millstream.languages.brook.written import (
     Item,
     WrittenOperator,
 )
-from millstream.source import Span
+from millstream.source import Source, Span
 
 
 def check_names(names: list[tuple[str, Span]], faults: list[Fault]) -> None:
@@ -374,22 +379,67 @@ class Body:
                     self.fail("expected a label, a unit and a value", clause.span)
         return tuple(shown)
 
-    def sheet(self) -> functions.Function | None:
+    def texts(self, what: str) -> list[str]:
         lines: list[str] = []
         for item in self.items(None):
             value = item.value
             if isinstance(value, Constant) and isinstance(value.value, str):
                 lines.append(value.value)
             else:
-                self.fail("expected a text that describes a cell", item.span)
+                self.fail(f"expected {what}", item.span)
+        return lines
+
+    def cubify(self) -> functions.Function | None:
+        lines = self.texts("a line of a configuration, as a text")
+        return cube_of(Source("Cubify", "\n".join(lines)), self.inputs[0].schema, self.faults)
+
+    def sheet(self) -> functions.Function | None:
         try:
-            return sheet_of_lines(lines)
+            return sheet_of_lines(self.texts("a text that describes a cell"))
         except (SheetTextFault, ParseError) as fault:
             self.fail(str(fault).split("\n", maxsplit=1)[0])
             return None
 
+    def work(self) -> functions.Function | None:
+        faults: list[Fault] = []
+        made = work_of_lines(self.texts("a line of code, as a text"), faults)
+        for fault in faults:
+            self.fail(f"{fault.message}{_line(fault.span)}", hint=fault.hint)
+        return made
+
+    def join_in_turns(self) -> functions.Function | None:
+        """Weights, and perhaps what is there from the beginning, as rows for each input."""
+        items = self.items(None)
+        rows: tuple[tuple[Row, ...], ...] = ()
+        if items and isinstance(items[-1].value, Constant) and items[-1].value.type == TEXT:
+            rows = self.rows_in(items[-1])
+            items = items[:-1]
+        return functions.RoundRobinJoin(self.whole(items, "a weight"), rows)
+
+    def rows_in(self, item: Item) -> tuple[tuple[Row, ...], ...]:
+        assert isinstance(item.value, Constant)
+        try:
+            inputs = json.loads(str(item.value.value))
+            return tuple(tuple(tuple(map(canonical, row)) for row in rows) for rows in inputs)
+        except (ValueError, TypeError):
+            hint = 'usage: RoundRobinJoin[1, 1, "[[], [[0.5]]]"]'
+            self.fail("expected rows for each input, as JSON", item.span, hint)
+            return ()
+
+    def interleave(self) -> functions.Function | None:
+        begins, repeats = (self.whole(self.items(k), "an input") for k in (None, "every"))
+        return functions.Interleave(begins, repeats)
+
     def weights(self) -> tuple[int, ...]:
         return self.whole(self.items(None), "a weight")
+
+
+def _line(span: Span | None) -> str:
+    """The line of a code in which something is wrong."""
+    if span is None:
+        return ""
+    line, _ = span.source.line_and_column(span.start)
+    return f", in `{span.source.line_text(line).strip()}`"
 
 
 @dataclass(frozen=True)
@@ -426,6 +476,7 @@ SHAPES: dict[str, Shape] = {
     "Aggregate": Shape(("by", None), "Aggregate[by key; total = sum(x), n = count()]",
                        Body.aggregate),
     "Distinct": Shape((), "Distinct", lambda _: functions.Distinct()),
+    "Except": Shape((), "Except", lambda _: functions.Except()),
     "Istream": Shape((), "Istream", lambda _: functions.Istream()),
     "Dstream": Shape((), "Dstream", lambda _: functions.Dstream()),
     "Changes": Shape(("by", "emit"), "Changes[by key; emit was = column]", Body.changes),
@@ -433,8 +484,12 @@ SHAPES: dict[str, Shape] = {
     "Duplicate": Shape((), "Duplicate", lambda _: functions.Duplicate()),
     "Sheet": Shape((None,), 'Sheet["S!B3 <- 1.price", "S!G3 = S!B3*2", "output x number = S!G3"]',
                    Body.sheet),
+    "Cubify": Shape((None,), 'Cubify["Dimensions = a, b | c", "TimeGrain = Minute", '
+                    '"CWindow = 60", "OutputVertices = a"]', Body.cubify),
     "RoundRobinSplit": Shape((None,), "RoundRobinSplit[1, 1]",
                              lambda b: functions.RoundRobinSplit(b.weights())),
-    "RoundRobinJoin": Shape((None,), "RoundRobinJoin[1, 1]",
-                            lambda b: functions.RoundRobinJoin(b.weights())),
+    "RoundRobinJoin": Shape((None,), "RoundRobinJoin[1, 1]", Body.join_in_turns),
+    "Interleave": Shape((None, "every"), "Interleave[0, 1; every 0, 0, 1]", Body.interleave),
+    "Work": Shape((None,), 'Work["code F()", "takes single", ..., "rates pop 1 peek 1 push 1"]',
+                  Body.work),
 }  # fmt: skip

@@ -93,6 +93,9 @@ class Flow:
     def distinct(self) -> Flow:
         return self._then(functions.Distinct())
 
+    def except_(self, other: Flow) -> Flow:
+        return self._then(functions.Except(), other)
+
     def istream(self) -> Flow:
         return self._then(functions.Istream())
 

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from millstream.calculus.expressions import CLAUSE_WORDS, FLAG_WORDS, ExpressionParser, Stop
+from millstream.calculus.cursor import Stop
+from millstream.calculus.expressions import CLAUSE_WORDS, FLAG_WORDS, ExpressionParser
 from millstream.calculus.lexer import tokens_of
 from millstream.calculus.syntax import Expression, Word
 from millstream.calculus.types import (

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from millstream.languages.cql import ast
-from millstream.languages.cql.names import ABSENT, RESERVED
-from millstream.languages.cql.read_terms import TermReader
-from millstream.languages.cql.tokens import Cursor
-from millstream.languages.cql.windows import read_window
+from millstream.queries import ast
+from millstream.queries.names import ABSENT, RESERVED
+from millstream.queries.read_terms import TermReader
+from millstream.queries.tokens import Cursor
+from millstream.queries.windows import read_window
 from millstream.source import Span
 
 _STREAM_OPERATORS = {one.value.lower(): one for one in ast.StreamOperator}
@@ -102,10 +102,6 @@ class _QueryReader:
             keeps = cursor.take("all")
             if not keeps:
                 cursor.take("distinct")
-            elif kind != "union":
-                cursor.fail(f"{kind.upper()} ALL is not part of CQL", cursor.since(start),
-                            f"{kind.upper()} compares sets of rows; to compare how often a row is "
-                            "there, count it with GROUP BY")  # fmt: skip
             # The union of two names in a script is that of bags, as in the prototype.
             keeps |= kind == "union" and is_name and self.is_name()
             right = operand()

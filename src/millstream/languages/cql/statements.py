@@ -10,31 +10,20 @@ Each statement is read on its own, so that the faults of all are found at once.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from millstream.calculus.types import INTEGER, TIME
 from millstream.errors import Fault, listing, suggest
-from millstream.languages.cql import ast
 from millstream.languages.cql.read import read_query
-from millstream.languages.cql.read_terms import read_type
-from millstream.languages.cql.tokens import Cursor, Stop, Token, tokens_of
+from millstream.queries import ast
+from millstream.queries.read_terms import read_type
+from millstream.queries.tokens import Cursor, Stop, Token, tokens_of
+from millstream.queries.translate import Read
 from millstream.source import Source, Span
 
 _OPTIONS = "TIME column, SLACK 2 SECONDS, HEARTBEAT 1 SECOND, KEY (column), FROM 'file', ONCE"
 _STARTS = ("create", "register", "query", "vquery", "table", "vtable", "source", "dest",
            "select", "with", "istream", "dstream", "rstream", "(")  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Read:
-    """The statements of a text that can be read, and what is wrong with the others.
-
-    `has_lost_names`: some of the others may have defined what these ask for.
-    """
-
-    statements: tuple[ast.Statement, ...]
-    faults: list[Fault]
-    has_lost_names: bool
 
 
 def read_statements(source: Source) -> Read:
@@ -166,9 +155,29 @@ class _StatementReader:
                 self.output(name, cursor)
             else:
                 self.statements.append(ast.View(name, columns, self.rest(cursor)))
+        elif cursor.take("cube"):
+            self.cube(cursor)
         else:
-            known = ("STREAM", "RELATION", "VIEW", "OUTPUT")
+            known = ("STREAM", "RELATION", "VIEW", "OUTPUT", "CUBE")
             cursor.expected(listing(known), suggest(kind.upper(), known) if kind else None)
+
+    def cube(self, cursor: Cursor) -> None:
+        """`CREATE CUBE name FROM query WITH 'file'`; the query may be a name."""
+        name = cursor.word("a name")
+        cursor.require("from")
+        tokens = cursor.tokens
+        if len(tokens) < 2 or tokens[-1].kind != "string" or tokens[-2].text.lower() != "with":
+            cursor.at = len(tokens)
+            cursor.expected("WITH 'config.conf'", "a cube needs a configuration")
+        cursor.tokens = tokens[:-2]
+        if len(cursor.tokens) == cursor.at + 1 and cursor.kind() in ("word", "quoted"):
+            source = cursor.word("a stream")
+            star = ast.Star(None, source.span)
+            named = ast.Named(source, None, None, source.span)
+            query: ast.Query = ast.Select((star,), (ast.Joined(named),), source.span)
+        else:
+            query = self.rest(cursor)
+        self.statements.append(ast.Cube(name, query, tokens[-1].text, tokens[-1].span))
 
     def register(self, cursor: Cursor) -> None:
         """`[table :] register stream ...`; `vtable :` names the view before it."""

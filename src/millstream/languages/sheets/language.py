@@ -8,6 +8,7 @@ LANGUAGE = Language(
     "sheet",
     read="millstream.languages.sheets.node:read",
     settings="millstream.languages.sheets.node:settings",
+    names_itself=True,
     node_keys=("partition", "firing"),
     options=(
         Option(

@@ -5,13 +5,16 @@ from __future__ import annotations
 from millstream.values.core.arithmetic import ARITHMETIC
 from millstream.values.core.casts import CASTS
 from millstream.values.core.logic import LOGIC
+from millstream.values.core.machine import MACHINE
 from millstream.values.core.scalar import Scalar
 from millstream.values.core.text import TEXTS
 from millstream.values.core.time import TIMES
 
-SCALARS: dict[str, Scalar] = {
+#: Those of rows; what calculates as machines do stands in procedures only.
+OF_ROWS: dict[str, Scalar] = {
     scalar.name: scalar for scalar in (*ARITHMETIC, *LOGIC, *TEXTS, *CASTS, *TIMES)
 }
+SCALARS: dict[str, Scalar] = OF_ROWS | {scalar.name: scalar for scalar in MACHINE}
 
 #: Binary operators by how tightly they bind, loosest first; `not` sits above `and`.
 PRECEDENCE: dict[str, int] = {

@@ -1,0 +1,49 @@
+"""`PerKey`: a whole program for each key, as if there were one for every value of a column."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from millstream.calculus.base import Facts, Function, FunctionFault, require_kind
+from millstream.calculus.graph import Program
+from millstream.calculus.types import QueueType, Schema
+
+
+@dataclass(frozen=True, slots=True)
+class PerKey(Function):
+    """Runs a program of one input and one output for every key that rows have.
+
+    The program sees rows without the key, and what it gives leaves with it.
+    """
+
+    by: tuple[str, ...]
+    program: Program
+    acts_at_once: ClassVar[bool] = True
+
+    def state_count(self, inputs: int) -> int:
+        return 1
+
+    def output_types(self, inputs: tuple[QueueType, ...], outputs: int) -> tuple[QueueType, ...]:
+        require_kind(inputs, self.name, is_relation=False)
+        schema = inputs[0].schema
+        missing = [name for name in self.by if name not in schema.names]
+        if missing:
+            raise FunctionFault(f"PerKey: there is no column {missing[0]}")
+        (one,), (output,) = self.program.inputs, self.program.outputs
+        rest = Schema(tuple(field for field in schema if field.name not in self.by))
+        if rest != one.type.schema:
+            raise FunctionFault(f"PerKey: the program takes {one.type.schema}, got {rest}")
+        given = self.program.queue_types()[output].schema
+        keys = tuple(field for name in self.by for field in schema if field.name == name)
+        return (QueueType(Schema((*keys, *given))),)
+
+    def facts(self, inputs: tuple[QueueType, ...], index: int) -> Facts:
+        (output,) = self.program.outputs
+        return Facts(
+            reads=frozenset(inputs[0].schema.names),
+            forwards=frozenset(self.by),
+            writes=frozenset(self.program.queue_types()[output].schema.names),
+            is_stateless=False,
+            key=self.by,
+        )

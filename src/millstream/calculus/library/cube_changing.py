@@ -1,0 +1,170 @@
+"""Dimensions whose members change: their coarser levels come from versions of members by key.
+
+    Changing = customer: CUSTOMER(customerID) type 2
+
+    type 2: a fact keeps the version of its time     cube(istream(facts [Now] left join versions))
+    type 1: facts in the window get the version of now
+                                        group(cube by keys left join versions) by what is asked
+
+A stream of versions has the latest of each key; a relation is taken as it is. A fact without a
+version has null for its levels, and is counted like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from millstream.calculus.aggregation import Aggregation
+from millstream.calculus.cube import TIME_OF_CELL, Cubify, Vertex
+from millstream.calculus.functions import (
+    Aggregate,
+    Assign,
+    Istream,
+    Join,
+    Latest,
+    Map,
+    Merge,
+    Range,
+    Rows,
+)
+from millstream.calculus.library.columns import kept, unlike
+from millstream.calculus.library.outer_joins import padded, without_partner
+from millstream.calculus.terms import Call, Column, Literal
+from millstream.calculus.types import INTEGER, TIME, TIME_COLUMN
+from millstream.calculus.wiring import Queue, Wiring
+from millstream.errors import Fault
+from millstream.source import Span
+
+#: How the measures of cells become those of cells of which they are parts.
+COMBINED = {"sum": "sum", "count": "sum", "min": "min", "max": "max"}
+
+
+@dataclass(frozen=True, slots=True)
+class Changing:
+    """Levels of a dimension that come from a source of versions, by the key of each fact."""
+
+    source: str
+    key: str
+    levels: tuple[str, ...]
+    keeps_versions: bool
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Cube:
+    """A cube as it is asked for, and the dimensions that change."""
+
+    function: Cubify
+    changing: tuple[Changing, ...] = ()
+
+    @property
+    def moving(self) -> tuple[Changing, ...]:
+        """Those of type 1."""
+        return tuple(c for c in self.changing if not c.keeps_versions)
+
+
+def overlapping(wiring: Wiring, versions: Mapping[str, Queue], cube: Cube) -> list[Fault]:
+    """Relations of versions that may have two of one key at a time: a fact would count twice."""
+    producers = {q: op.function for op in wiring.operators for q in op.outputs}
+    faults = []
+    for one in cube.changing:
+        queue = versions[one.source]
+        made = producers.get(queue.name)
+        by = made.by if isinstance(made, (Latest, Rows, Aggregate)) else None
+        if queue.type.is_relation and by != (one.key,):
+            message = f'"{one.source}" may have two rows of one {one.key} at a time'
+            hint = f"declare it with KEY ({one.key}), or as a stream, of which the latest counts"
+            faults.append(Fault(message, one.span, hint))
+    return faults
+
+
+def facts_with_versions(
+    wiring: Wiring, facts: Queue, versions: Mapping[str, Queue], cube: Cube, origin: Span | None
+) -> Queue:
+    """Facts with the levels that they keep."""
+    for one in cube.changing:
+        if one.keeps_versions:
+            facts = _of_their_time(wiring, facts, versions[one.source], one, origin)
+    return facts
+
+
+def by_keys(cube: Cube) -> Cubify:
+    """The cube that runs: of levels that move it has the keys."""
+    keys = {level: one.key for one in cube.moving for level in one.levels}
+
+    def vertex(given: Vertex) -> Vertex:
+        names = dict.fromkeys(keys.get(a, a) for a in given.attributes)
+        return replace(given, attributes=tuple(names))
+
+    made = cube.function
+    return replace(
+        made,
+        dimensions=tuple(tuple(a for a in d if a not in keys) for d in made.dimensions),
+        kept=tuple(dict.fromkeys(map(vertex, made.kept))),
+        outputs=tuple(map(vertex, made.outputs)),
+    )
+
+
+def moved(
+    wiring: Wiring, cells: Queue, vertex: Vertex, versions: Mapping[str, Queue], cube: Cube,
+    name: str, origin: Span | None,
+) -> Queue:  # fmt: skip
+    """The cells of a vertex, of those by keys and of the versions of now."""
+    is_moved = False
+    for one in cube.moving:
+        if wanted := tuple(a for a in one.levels if a in vertex.attributes):
+            source, by_key = versions[one.source], f"{name}_by_key"
+            cells = _joined(wiring, cells, source, one, wanted, by_key, origin)
+            is_moved = True
+    if not is_moved:
+        return cells
+    measures = cube.function.measures
+    sums = tuple(Aggregation(m.name, COMBINED[m.function], cells.column(m.name)) for m in measures)
+    together = Aggregate((*vertex.attributes, TIME_OF_CELL), sums)
+    made = wiring.add(together, cells, name=f"{name}_moved", origin=origin)
+    counts = {m.name for m in measures if m.function == "count"}
+    # Of cells that are there a count is never null.
+    columns = tuple(
+        Assign(f.name, Call("coalesce", (Column(f.name, f.type), Literal(0, INTEGER)), INTEGER)
+               if f.name in counts else Column(f.name, f.type))
+        for f in made.schema
+    )  # fmt: skip
+    return wiring.add(Map(columns), made, name=f"{name}_counted", origin=origin)
+
+
+def _of_their_time(
+    wiring: Wiring, facts: Queue, versions: Queue, one: Changing, origin: Span | None
+) -> Queue:
+    at = unlike("at", facts.schema)
+    name = f"{one.source}_versions"
+    # With their times equal facts of two instants differ, and none is taken for another.
+    stamp = (*kept(facts.schema), Assign(at, Column(TIME_COLUMN, TIME)))
+    stamped = wiring.add(Map(stamp), facts, name=name, origin=origin)
+    present = wiring.add(Range(0), stamped, name=name, origin=origin)
+    joined = _joined(wiring, present, versions, one, one.levels, name, origin)
+    came = wiring.add(Istream(), joined, name=name, origin=origin)
+    columns = {n: n for n in came.schema.names if n != at}
+    return wiring.columns(came, columns, name, origin)
+
+
+def _joined(
+    wiring: Wiring, facts: Queue, versions: Queue, one: Changing, levels: tuple[str, ...],
+    name: str, origin: Span | None,
+) -> Queue:  # fmt: skip
+    """Rows with some levels of the version of their key, or with nulls."""
+    if not versions.type.is_relation:
+        latest = Rows(1, (one.key,))
+        versions = wiring.add(latest, versions, name=f"{one.source}_now", origin=origin)
+    key = unlike(one.key, facts.schema)
+    known = wiring.columns(
+        versions, {key: one.key} | {n: n for n in levels}, f"{one.source}_levels", origin
+    )
+    on = ((one.key, key),)
+    pairs = wiring.add(Join(on), facts, known, name=name, origin=origin)
+    wanted = (*facts.schema.names, *levels)
+    pairs = wiring.columns(pairs, {n: n for n in wanted}, name, origin)
+    alone = without_partner(
+        wiring, facts, known, on, padded(pairs.schema, facts.schema), name=name, origin=origin
+    )
+    return wiring.add(Merge(), pairs, alone, name=name, origin=origin)

@@ -1,0 +1,58 @@
+"""`millstream serve`."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import sys
+from pathlib import Path
+
+from millstream import api
+from millstream.cli.run import named
+from millstream.cli.show import print_warnings
+from millstream.errors import SetupError, UsageError
+
+_NEEDED = ("fastapi", "uvicorn", "orjson", "websockets")
+ENGINES = ("local", "spark")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
+    if missing:
+        raise SetupError(f"the server needs {', '.join(missing)}",
+                         hint='pip install "millstream[server]"')  # fmt: skip
+    from millstream.server.listen import Address, listen
+    from millstream.server.serving import FAILED, Serving, Settings, cubes_of
+
+    if arguments.engine not in ENGINES:
+        raise UsageError(f'"{arguments.engine}" cannot be served', hint="engines: local, spark")
+    compiled = api.compile(arguments.file, names=named(arguments.set, "--set"))
+    cubes_of(compiled)
+    print_warnings(compiled.warnings())
+    checkpoint = (
+        Path(arguments.checkpoint) if arguments.checkpoint else default_checkpoint(arguments.file)
+    )
+    options = {"rebuild": True} if arguments.rebuild else {}
+    if arguments.master:
+        if arguments.engine != "spark":
+            raise UsageError("--master is of Spark", hint="add --engine spark")
+        options["master"] = arguments.master
+    settings = Settings(arguments.engine, checkpoint, arguments.follow, options)
+    serving = Serving(compiled, settings)
+    address = Address(arguments.port, tuple(arguments.host))
+    listen(serving, address, Path(arguments.tokens) if arguments.tokens else None, _say)
+    if serving.status == FAILED and serving.fault is not None:
+        raise serving.fault
+    return 0
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def default_checkpoint(file: str) -> Path:
+    """Beside the project, in a folder of ours."""
+    path = Path(file)
+    folder = path if path.is_dir() else path.parent
+    name = "serve" if path.is_dir() or path.name == "millstream.toml" else f"serve-{path.stem}"
+    return folder / ".millstream" / name

@@ -1,0 +1,102 @@
+"""Where tasks read the inputs of a job: in files, be it in those of the checkpoint.
+
+What has no file, and what a run that ends must put in time order, is copied there.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from dataclasses import replace
+from typing import BinaryIO
+
+from millstream.calculus.graph import Input
+from millstream.connectors.location import Location, parse_location
+from millstream.engine.arrangement import FOLDER, Arrangement, Taken
+from millstream.engine.job import Job
+from millstream.engine.planning import taken_so_far
+from millstream.engine.storage.files import LocalFiles
+from millstream.errors import UsageError
+
+_PIPE_BYTES = 1 << 16
+
+
+class Inputs:
+    """Mutable: may have a thread that copies standard input."""
+
+    def __init__(self, job: Job, files: LocalFiles, *, is_kept: bool) -> None:
+        self.job = job
+        self.files = files
+        #: Whether the checkpoint will be taken up by another run.
+        self.is_kept = is_kept
+        #: Whether standard input has come to its end.
+        self.is_piped_out = threading.Event()
+
+    def locations(self, *, can_read_natives: bool) -> list[Location]:
+        """Where each input can be read, in time order unless it is followed."""
+        arrangement = Arrangement.of(self.files)
+        taken = taken_so_far(self.files)
+        locations = []
+        for one in self.job.program.inputs:
+            location = self.job.locations.get(one.name)
+            if location is not None and location.native is not None and not can_read_natives:
+                self.job.readers[one.name].chunks()  # says why not
+            locations.append(self._reachable(one, location, arrangement, taken.get(one.name, {})))
+        arrangement.save()
+        return locations
+
+    def _reachable(
+        self, one: Input, location: Location | None, arrangement: Arrangement, taken: Taken
+    ) -> Location:
+        is_following = self.job.is_following
+        reader = self.job.readers[one.name]
+        if is_following and location is not None and location.is_standard:
+            return self._piped(one, location)
+        if location is None or location.is_standard:
+            arrangement.keep(one, reader, is_following=is_following)
+            return parse_location(f"parquet:{FOLDER}/{one.name}", self.files.root)
+        reader.close()
+        anchored = _anchored(location)
+        is_timed = not (one.is_read_once or one.is_numbered)
+        if location.is_at_hand and not is_following and is_timed:
+            arrangement.arrange(one, anchored, taken)
+        return anchored
+
+    def _piped(self, one: Input, location: Location) -> Location:
+        """Standard input on its way into a file, which is followed."""
+        if self.is_kept:
+            raise UsageError(
+                "standard input cannot be followed with a checkpoint: what it has told is gone",
+                hint="append it to a file, and follow that",
+            )
+        folder = self.files.root / FOLDER
+        folder.mkdir(exist_ok=True)
+        path = folder / f"{one.name}.{location.format.value}"
+        copying = threading.Thread(target=self._copy, args=(path.open("wb"),), daemon=True)
+        copying.start()
+        return replace(location, path=path, base=self.files.root)
+
+    def _copy(self, file: BinaryIO) -> None:
+        # Not through `sys.stdin`: a thread that waits there cannot be left behind at the end.
+        last = b"\n"
+        with file:
+            while data := os.read(sys.stdin.fileno(), _PIPE_BYTES):
+                file.write(data)
+                file.flush()
+                last = data[-1:]
+            if last != b"\n":
+                file.write(b"\n")  # nobody will end this line any more
+        self.is_piped_out.set()
+
+    def forget_copies(self) -> None:
+        """After a run that has come to its end."""
+        Arrangement(self.files).forget_copies()
+
+
+def _anchored(location: Location) -> Location:
+    """The same place from wherever it is looked at."""
+    base, path = location.base.resolve(), location.path
+    if path is not None and path.is_relative_to(location.base):
+        path = base / path.relative_to(location.base)
+    return replace(location, base=base, path=path)

@@ -1,0 +1,185 @@
+"""Reading a share of a batch: late rows told from others, the rest cut by bucket and sent.
+
+With them goes how far time is known, to every stage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from millstream.connectors.chunks import Chunk
+from millstream.connectors.pieces import Piece, open_piece
+from millstream.engine.buckets import parts
+from millstream.engine.messages import Sent
+from millstream.engine.parcels import LATE, Parcel, packed
+from millstream.engine.planning import ReadingTask, file_of
+from millstream.engine.spec import InputSpec, SourceSpec
+from millstream.engine.storage.files import Files
+from millstream.errors import MillstreamError
+from millstream.plan.batch import Array, Batch, distinct_times
+from millstream.plan.lateness import furthest_behind, without_late
+from millstream.plan.ranks import first_rank
+
+
+class SegmentWriter:
+    """Mutable: takes the rows of a segment of an input in and sends them on."""
+
+    def __init__(
+        self, spec: SourceSpec, one: InputSpec, number: int, largest: int | None, floor: int | None
+    ) -> None:
+        self.spec = spec
+        self.one = one
+        self.number = number
+        self.largest = largest
+        self.own_largest: int | None = None
+        self.floor = floor
+        #: What is to be sent: a bucket, the number of a queue, rows.
+        self.accepted: list[tuple[int, int, Batch]] = []
+        self.late: list[Batch] = []
+        self.oldest_late: int | None = None
+        self.ticks: list[Array] = []
+        self.counts = {"read": 0, "late": 0, "rejected": 0, "accepted": 0, "behind": 0}
+        self.rejected: list[list[Any]] = []
+
+    def take(self, chunk: Chunk, position: int, turn: int) -> None:
+        """Rows from a position of the log on."""
+        self.counts["read"] += chunk.read
+        self.counts["rejected"] += len(chunk.rejected)
+        self.rejected += [[r.source, r.position, r.reason, r.text] for r in chunk.rejected]
+        batch = chunk.batch
+        if not len(batch):
+            return
+        start = first_rank(self.one.declaration) + position
+        batch = replace(batch, rank=np.arange(start, start + len(batch)))
+        largest = int(batch.time.max())
+        self.own_largest = largest if self.own_largest is None else max(self.own_largest, largest)
+        before = self.largest
+        accepted, late, self.largest = without_late(batch, before, self.one.input.slack)
+        if len(late):
+            first = int(batch.time[0]) if before is None else before
+            self.counts["behind"] = max(self.counts["behind"], furthest_behind(batch.time, first))
+            oldest = int(late.time.min())
+            known = self.oldest_late
+            self.oldest_late = oldest if known is None else min(known, oldest)
+        if self.floor is not None and len(accepted) and int(accepted.time.min()) <= self.floor:
+            # Time has passed here already; what comes now for then is late.
+            is_old = accepted.time <= self.floor
+            self._add_late(accepted.take(np.flatnonzero(is_old)))
+            accepted = accepted.take(np.flatnonzero(~is_old))
+        self._add_late(late)
+        self.counts["accepted"] += len(accepted)
+        if self.spec.has_ticks and len(accepted) and not self.one.input.is_read_once:
+            self.ticks.append(distinct_times(accepted.time))
+        for bucket, part in parts(accepted, self.one.key, self.spec.buckets, turn):
+            self.accepted.append((bucket, self.one.queue, part))
+
+    def refuse(self, path: str, line: int, reason: str) -> None:
+        """A file, or what is left of it, counts as one row that cannot be read."""
+        self.counts["read"] += 1
+        self.counts["rejected"] += 1
+        file = file_of(self.spec, self.one, path)
+        name = path if file is None else self.one.location.name_of(file)
+        self.rejected.append([name, line, reason, ""])
+
+    def _add_late(self, late: Batch) -> None:
+        if len(late):
+            self.counts["late"] += len(late)
+            self.late.append(late)
+
+    def told(self, parcels: list[Parcel]) -> dict[str, Any]:
+        ticks = distinct_times(np.concatenate([np.zeros(0, np.int64), *self.ticks]))
+        return {
+            "input": self.one.declaration, "number": self.number, "largest": self.own_largest,
+            "ticks": ticks, "oldest_late": self.oldest_late,
+            "parcels": [p.written() for p in parcels],
+        }  # fmt: skip
+
+
+def sent(
+    spec: SourceSpec,
+    files: Files,
+    segments: Sequence[SegmentWriter],
+    silent: dict[int, bool],
+    name: str,
+    **more: Any,
+) -> list[Sent]:
+    """What a reading task says: to every stage how far time is, and its rows to their stage."""
+    origin = [0, name]
+    late: list[tuple[int, int, Batch]] = []
+    messages: list[Sent] = []
+    records: list[dict[str, Any]] = []
+    for n, segment in enumerate(segments):
+        records.append(segment.told(packed(files, f"exchange/{name}-{n}", segment.accepted)))
+        late += [(0, LATE - segment.one.declaration, batch) for batch in segment.late]
+    for stage in range(spec.stages):
+        mine = [
+            t if s.one.target == stage else {**t, "parcels": []}
+            for s, t in zip(segments, records, strict=True)
+        ]
+        messages.append((stage, {"from": origin, "segments": mine, "silent": silent}))
+    done = {
+        "from": origin,
+        "results": [p.written() for p in packed(files, f"outputs/{name}", late)],
+        "inputs": [
+            {"input": s.one.name, "rejected_rows": s.rejected, **s.counts} for s in segments
+        ],
+        **more,
+    }
+    return [*messages, (spec.stages, done)]
+
+
+class ShareTask:
+    """Mutable: reads a share of a batch."""
+
+    def __init__(self, spec: SourceSpec, files: Files, task: ReadingTask) -> None:
+        self.spec = spec
+        self.files = files
+        self.task = task
+
+    def run(self) -> list[Sent]:
+        segments = [self._segment(*part) for part in self.task.share]
+        segments += [self._refused(one) for one in self.spec.inputs if self._refusals(one)]
+        silent = {one.declaration: self.task.silent[one.name] for one in self.spec.inputs}
+        name = f"{self.task.seq:09}.in-{self.task.number}"
+        return sent(self.spec, self.files, segments, silent, name, seq=self.task.seq)
+
+    def _segment(self, number: int, segment: int, pieces: list[Any]) -> SegmentWriter:
+        one = self.spec.inputs[number]
+        writer = self._writer(one, segment)
+        for path, first, last, line, next_line, size, start in pieces:
+            try:
+                self._read(writer, path, Piece(first, last, line, next_line, size), start)
+            except MillstreamError as fault:
+                # Nothing that comes may stop a run that follows.
+                if not self.spec.is_following:
+                    raise
+                writer.refuse(path, line, fault.faults[0].message)
+        return writer
+
+    def _writer(self, one: InputSpec, segment: int) -> SegmentWriter:
+        largest = self.task.largest.get(one.name)
+        return SegmentWriter(self.spec, one, segment, largest, self.task.floor)
+
+    def _read(self, writer: SegmentWriter, path: str, piece: Piece, position: int) -> None:
+        one = writer.one
+        file = file_of(self.spec, one, path)
+        location = one.location if file is None else one.location.of_file(file)
+        with closing(open_piece(location, one.input, file, piece)) as reader:
+            for turn, chunk in enumerate(reader.chunks()):
+                writer.take(chunk, position, self.task.seq + self.task.number + turn)
+                position += chunk.read
+
+    def _refusals(self, one: InputSpec) -> list[Any]:
+        return self.task.refused.get(one.name, [])
+
+    def _refused(self, one: InputSpec) -> SegmentWriter:
+        """Files that could not even be planned, as a segment without rows before all others."""
+        writer = self._writer(one, -1)
+        for path, line, reason in self._refusals(one):
+            writer.refuse(path, line, reason)
+        return writer

@@ -1,0 +1,183 @@
+"""The compiled loops of questions: which group each cell belongs to, and cells into groups."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from millstream.compiled import inlined, tight
+from millstream.kernels.cube.loops import Numbers, meet
+from millstream.kernels.relational.accumulators import INTEGER_SUM, NO_SUM
+from millstream.kernels.windows.sums import COUNT, HIGH, LOW, Wides, add_number, has_room
+from millstream.plan.batch import Array
+
+_K = np.uint64(0x9E3779B97F4A7C15)
+
+
+class Keys(NamedTuple):
+    """How the codes of cells become keys: columns, and from where in `steps` they are looked up.
+
+    `steps` has for each number what it adds to the key; `tests` for each number whether
+    cells with it count.
+    """
+
+    columns: Array
+    starts: Array
+    steps: Array
+    tested: Array
+    test_starts: Array
+    tests: Array
+
+
+@tight
+def find_keys(codes: Array, index: Array, by_time: Array, first: int, how: Keys, out: Array) -> int:
+    """The key of each cell, or -1 if it does not count; answers how many count.
+
+    `by_time` has for each partition from the first on what it adds to the key, or -1.
+    """
+    count = 0
+    for i in range(codes.shape[0]):
+        key = by_time[index[i] - first]
+        for k in range(how.tested.size):
+            if not how.tests[how.test_starts[k] + codes[i, how.tested[k]]]:
+                key = -1
+        if key >= 0:
+            for k in range(how.columns.size):
+                key += how.steps[how.starts[k] + codes[i, how.columns[k]]]
+            count += 1
+        out[i] = key
+    return count
+
+
+@tight
+def number_keys(keys: Array, known: Array, ids: Array, firsts: Array) -> int:
+    """Dense numbers for keys, in the order in which they come; `firsts` has where each came first.
+
+    `known` has room for every key.
+    """
+    size = 0
+    for i in range(keys.size):
+        key = keys[i]
+        if key < 0:
+            ids[i] = -1
+            continue
+        if known[key] < 0:
+            known[key] = size
+            firsts[size] = i
+            size += 1
+        ids[i] = known[key]
+    return size
+
+
+@tight
+def hash_keys(keys: Array, slots: Array, ids: Array, firsts: Array) -> int:
+    """The same for keys of any size, with a table of slots that is at most half full."""
+    mask = slots.size - 1
+    size = 0
+    for i in range(keys.size):
+        key = keys[i]
+        if key < 0:
+            ids[i] = -1
+            continue
+        place = np.int64((np.uint64(key) * _K) >> np.uint64(20)) & mask
+        while slots[place] != 0 and keys[firsts[slots[place] - 1]] != key:
+            place = (place + 1) & mask
+        if slots[place] == 0:
+            firsts[size] = i
+            size += 1
+            slots[place] = size
+        ids[i] = slots[place] - 1
+    return size
+
+
+#: Bits of a key that are looked at together when keys are sorted.
+_DIGIT = 11
+
+
+@tight
+def order_keys(keys: Array, largest: int, order: Array, spare: Array, counts: Array) -> None:
+    """The order of keys from zero to the largest, in `order`, which has all places at first."""
+    shift = 0
+    is_swapped = False
+    while (largest >> shift) > 0:
+        given, made = (spare, order) if is_swapped else (order, spare)
+        for d in range(counts.size):
+            counts[d] = 0
+        for i in range(keys.size):
+            counts[(keys[i] >> shift) & (counts.size - 1)] += 1
+        total = 0
+        for d in range(counts.size):
+            total, counts[d] = total + counts[d], total
+        for i in range(keys.size):
+            place = given[i]
+            digit = (keys[place] >> shift) & (counts.size - 1)
+            made[counts[digit]] = place
+            counts[digit] += 1
+        shift += _DIGIT
+        is_swapped = not is_swapped
+    if is_swapped:
+        for i in range(keys.size):
+            order[i] = spare[i]
+
+
+def ordered(keys: Array) -> Array:
+    """The places of keys, none below zero, by their size."""
+    order = np.arange(len(keys))
+    largest = int(keys.max(initial=0))
+    order_keys(keys, largest, order, np.empty_like(order), np.empty(1 << _DIGIT, np.int64))
+    return order
+
+
+@inlined
+def _add_short(
+    target: Numbers, cell: Any, c: Any, count: Any, words: Array, floats: Array, kind: Any,
+    wides: Wides,
+) -> None:  # fmt: skip
+    """A sum of two words into another one."""
+    sums = target.sums
+    sums[cell, c, COUNT] += count
+    if kind == INTEGER_SUM:
+        before = np.uint64(sums[cell, c, LOW])
+        after = before + np.uint64(words[0])
+        sums[cell, c, HIGH] += words[1] + (1 if after < before else 0)
+        sums[cell, c, LOW] = np.int64(after)
+    elif kind != NO_SUM:
+        add_number(sums[cell, c], target.floats[cell, c], floats[0], 1, wides)
+        if floats[1] != 0.0:
+            add_number(sums[cell, c], target.floats[cell, c], floats[1], 1, wides)
+
+
+class Given(NamedTuple):
+    """Packed cells without wide sums; the sums have two words, or three with their counts."""
+
+    rows: Array
+    sums: Array
+    floats: Array
+    extremes: Array
+    known: Array
+
+
+@tight
+def merge_packed(
+    given: Given, ids: Array, start: int, kinds: Array, signs: Array, target: Numbers, wides: Wides
+) -> int:
+    """Packed cells from `start` on into groups; those of group -1 are passed over."""
+    skipped = given.sums.shape[2] - 2
+    for i in range(start, ids.size):
+        cell = ids[i]
+        if cell < 0:
+            continue
+        if not has_room(wides, kinds.size):
+            return i
+        target.rows[cell] += given.rows[i]
+        for c in range(kinds.size):
+            count = given.sums[i, c, 0] if skipped else given.rows[i]
+            _add_short(
+                target, cell, c, count, given.sums[i, c, skipped:], given.floats[i, c, skipped:],
+                kinds[c], wides,
+            )  # fmt: skip
+        for e in range(signs.size):
+            if given.known[i, e]:
+                meet(target, cell, e, given.extremes[i, e], signs[e])
+    return ids.size

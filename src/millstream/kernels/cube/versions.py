@@ -1,0 +1,222 @@
+"""A cube as it is after some batch: cells and members that nobody changes any more.
+
+Partitions that are over are shared by all versions that have them; of the active one each
+version has a copy. So a question is answered from one version, whatever comes meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from threading import Lock
+
+import numpy as np
+import pyarrow.compute as pc
+
+from millstream.calculus.cube import Cubify, Vertex
+from millstream.calculus.lattice import Lattice, Levels
+from millstream.kernels.cube.cells import Measures, Packed, joined
+from millstream.kernels.cube.cube import CubeKernel
+from millstream.kernels.cube.hierarchies import Hierarchy
+from millstream.kernels.cube.stores import CellTable
+from millstream.kernels.windows.sums import Wides
+from millstream.plan.batch import Array, Vector, concat_vectors
+
+
+@dataclass(frozen=True)
+class Members:
+    """The members of a dimension.
+
+    `values` has those of each level; `plain` for each level the numbers of its members among
+    the values of the same and of coarser ones.
+    """
+
+    names: tuple[str, ...]
+    values: tuple[Vector, ...]
+    plain: tuple[tuple[Array, ...], ...]
+    _ranks: dict[int, Array] = field(default_factory=dict, compare=False)
+
+    def ranks(self, level: int) -> Array:
+        """Where each value of a level comes in order, null last."""
+        made = self._ranks.get(level)
+        if made is None:
+            values = self.values[level].to_arrow()
+            order = np.asarray(pc.sort_indices(values))
+            made = np.empty(len(order), np.int64)
+            made[order] = np.arange(len(order))
+            self._ranks[level] = made
+        return made
+
+    def numbers(self, level: int, wanted: int) -> Array:
+        """For each member of a level, which value it has at a coarser one."""
+        return self.plain[level][wanted - level]
+
+
+@dataclass(frozen=True)
+class KeptCells:
+    """The cells of a vertex that is kept, by partitions that are over."""
+
+    vertex: Vertex
+    levels: Levels
+    number: int
+    parts: dict[int, Packed]
+    size: int
+    stretches: Stretches
+
+    def between(self, first: int, last: int, *, is_together: bool) -> Stretch:
+        """The cells of some partitions: one after the other, or put together to one."""
+        return self.stretches.get(self.parts, first, last, is_together=is_together)
+
+    def count(self, first: int, last: int) -> int:
+        parts = self.parts
+        if not parts or (first <= next(iter(parts)) and next(reversed(parts)) <= last):
+            return self.size
+        return sum(len(p) for i, p in self.parts.items() if first <= i <= last)
+
+    @property
+    def bytes(self) -> int:
+        return sum(packed.bytes for packed in self.parts.values())
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Cells of several partitions, and in which of them each lies."""
+
+    cells: Packed
+    index: Array
+
+    def __len__(self) -> int:
+        return len(self.cells)
+
+
+class Stretches:
+    """Mutable: the cells of a vertex as they were put together last, since most ask for the same.
+
+    Of a partition there is only ever one state here, so its number stands for its cells.
+    """
+
+    def __init__(self, measures: Measures, width: int, *, is_finest: bool) -> None:
+        self._measures = measures
+        self._width = width
+        #: Cells of the finest vertex are hardly fewer when they are put together.
+        self._is_finest = is_finest
+        self._lock = Lock()
+        self._last: dict[bool, tuple[tuple[int, ...], Stretch]] = {}
+
+    def get(
+        self, parts: Mapping[int, Packed], first: int, last: int, *, is_together: bool
+    ) -> Stretch:
+        chosen = tuple(i for i in parts if first <= i <= last)
+        is_together &= not self._is_finest and len(chosen) > 1
+        with self._lock:
+            known = self._last.get(is_together)
+        if known is not None and known[0] == chosen:
+            return known[1]
+        made = self._made([parts[i] for i in chosen], chosen)
+        if is_together and not made.cells.has_wide_sums:
+            made = self._together(made)
+        with self._lock:
+            self._last[is_together] = chosen, made
+        return made
+
+    def _made(self, parts: list[Packed], chosen: tuple[int, ...]) -> Stretch:
+        cells = joined(parts) if parts else self._measures.nothing(self._width)
+        return Stretch(cells, np.repeat(np.array(chosen, np.int64), list(map(len, parts))))
+
+    def _together(self, stretch: Stretch) -> Stretch:
+        """One cell for all partitions, as if it lay in the first of them."""
+        apart = self._measures.apart(None)
+        table = CellTable(self._width, apart)
+        ids = table.ids(stretch.cells.codes.astype(np.int64))
+        apart.merge_packed(stretch.cells, ids, table.numbers)
+        cells = table.cells()
+        if cells.has_wide_sums:
+            return stretch  # these would need wide sums of their own
+        return Stretch(apart.packed(cells), np.repeat(stretch.index[:1], len(cells)))
+
+
+@dataclass(frozen=True)
+class Version:
+    """What a cube is after a batch; `mark` is the time up to which all is known."""
+
+    number: int
+    mark: int | None
+    function: Cubify
+    members: tuple[Members, ...]
+    kept: tuple[KeptCells, ...]
+    active: Packed | None
+    active_index: int | None
+    measures: Measures
+    wides: Wides
+
+    def reading(self) -> Measures:
+        """What tells of cells of this version, and changes nothing that others see."""
+        return self.measures.apart(self.wides)
+
+    @property
+    def partition(self) -> int | None:
+        """The partition of now."""
+        return None if self.mark is None else int(self.function.grain.index(self.mark))
+
+
+class Versions:
+    """Mutable: makes versions of a kernel, one after the other."""
+
+    def __init__(self, kernel: CubeKernel) -> None:
+        self.kernel = kernel
+        self._members: list[Members | None] = [None] * len(kernel.scene.hierarchies)
+        lattice = Lattice(tuple(len(levels) for levels in kernel.function.dimensions))
+        self._vertices = [
+            (one.vertex, levels, lattice.number(levels), Stretches(
+                kernel.measures, len(one.vertex.attributes), is_finest=place == 0))
+            for place, one in enumerate(kernel.kept)
+            for levels in (kernel.function.levels(one.vertex),)
+        ]  # fmt: skip
+
+    def make(self, number: int, mark: int | None, function: Cubify) -> Version:
+        kernel = self.kernel
+        self._members = [
+            _members(h, before)
+            for h, before in zip(kernel.scene.hierarchies, self._members, strict=True)
+        ]
+        kept = tuple(
+            KeptCells(
+                vertex, levels, number, dict(one.partitions.parts), len(one.partitions), stretches
+            )
+            for one, (vertex, levels, number, stretches) in zip(
+                kernel.kept, self._vertices, strict=True
+            )
+        )
+        active = None
+        if kernel.active_index is not None:
+            active = kernel.measures.packed(kernel.active.cells())
+        return Version(
+            number, mark, function, tuple(m for m in self._members if m is not None), kept,
+            active, kernel.active_index, kernel.measures, kernel.measures.copied_wides(),
+        )  # fmt: skip
+
+
+def _members(hierarchy: Hierarchy, before: Members | None) -> Members:
+    """The members of now; what was there before is not looked at again."""
+    levels = range(len(hierarchy.names))
+    if before is not None and all(
+        hierarchy.members[level].bound == len(before.plain[level][0]) for level in levels
+    ):
+        return before
+    plain: list[Sequence[Array]] = [
+        [hierarchy.plain_numbers(level, wanted) for wanted in levels[level:]] for level in levels
+    ]
+    values = [
+        _values(hierarchy, level, None if before is None else before.values[level])
+        for level in levels
+    ]
+    return Members(hierarchy.names, tuple(values), tuple(tuple(p) for p in plain))
+
+
+def _values(hierarchy: Hierarchy, level: int, before: Vector | None) -> Vector:
+    known = 0 if before is None else len(before)
+    new = np.arange(known, hierarchy.values[level].bound)
+    if before is not None and not len(new):
+        return before
+    made = hierarchy.vector(level, new)
+    return made if before is None or not known else concat_vectors([before, made])

@@ -1,0 +1,1 @@
+"""Nets of filters, splits and joins: flat buffers, and one compiled loop that drives all actors."""

@@ -1,0 +1,1 @@
+"""Kernels of programs that read records: patterns on columns, scripts on columns, tables."""

@@ -1,0 +1,479 @@
+"""Expressions of scripts on columns of records.
+
+An expression gives a column, and the rows in which it has no value. What cannot be said of a row
+in this way (a number with an exponent, a text that is very long) makes it one to be looked at with
+care: it is run from the beginning by the meaning of the script.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from millstream.calculus.scripts import (
+    Apply,
+    Const,
+    Convert,
+    Defined,
+    Expression,
+    Get,
+    Index,
+    Intrinsic,
+    Logic,
+    Make,
+    Operate,
+    Part,
+    Saw,
+    Slice,
+)
+from millstream.kernels.records import slices
+from millstream.kernels.records.pattern_code import PatternCode, pattern_code
+from millstream.kernels.records.pattern_search import FOUND, search
+from millstream.kernels.records.pattern_search import UNKNOWN as NOT_SEARCHED
+from millstream.kernels.records.slices import Slices
+from millstream.plan.batch import Array
+from millstream.values.records.running import pattern
+from millstream.values.records.types import (
+    BOOL,
+    BYTES,
+    FLOAT,
+    INT,
+    STRING,
+    TIME,
+    ArrayOf,
+    RecordType,
+    TupleOf,
+    resolved,
+)
+
+
+class NotOnColumns(Exception):
+    """Something that only single records can be asked; the message names it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """Arrays of texts: the first `count` of `most` pieces in each row, cut when asked for."""
+
+    most: int
+    cut: Callable[[int], Slices]
+    count: Array
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Tuples, as a column for every field."""
+
+    columns: tuple[Column, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """What an expression gives in each row; `bad` are the rows in which it has no value."""
+
+    values: Array | Slices | Pieces | Parts
+    bad: Array | None = None
+
+
+def either(*masks: Array | None) -> Array | None:
+    known = [mask for mask in masks if mask is not None]
+    if not known:
+        return None
+    together = known[0]
+    for mask in known[1:]:
+        together = together | mask
+    return together
+
+
+_DTYPES: dict[RecordType, Any] = {
+    INT: np.int64, TIME: np.int64, FLOAT: np.float64, BOOL: np.bool_,
+}  # fmt: skip
+_TEXTS = (STRING, BYTES)
+
+
+@dataclass(slots=True)
+class Columns:
+    """Mutable: the columns of one batch while a script is run on it."""
+
+    count: int
+    record: Slices
+    row: Callable[[RecordType], Column]
+    statics: Mapping[int, Any]
+    record_number: int
+    #: Rows in which something is not plain, and those that something is done with now.
+    careful: Array
+    active: Array
+    #: What calls a function of the script.
+    call: Callable[[Apply], Column]
+    variables: dict[int, Column] = field(default_factory=dict)
+
+    def value(self, node: Expression) -> Column:
+        read = _READ.get(type(node))
+        if read is None:
+            raise NotOnColumns(type(node).__name__.lower())
+        found: Column = read(self, node)
+        return found
+
+    def numbers(self, node: Expression) -> tuple[Array, Array | None]:
+        column = self.value(node)
+        assert isinstance(column.values, np.ndarray), node
+        return column.values, column.bad
+
+    def texts(self, node: Expression) -> tuple[Slices, Array | None]:
+        column = self.value(node)
+        assert isinstance(column.values, Slices), node
+        return column.values, column.bad
+
+    def look_closer(self, rows: Array) -> None:
+        """These rows are to be run with care, as far as something is done with them."""
+        self.careful |= rows & self.active
+
+    # --- what stands for itself ---
+
+    def const(self, node: Const) -> Column:
+        return self.constant(node.value, node.type)
+
+    def constant(self, value: Any, type_: RecordType) -> Column:
+        kind = resolved(type_)
+        if kind in _DTYPES:
+            return Column(np.full(self.count, value, _DTYPES[kind]))
+        if kind in _TEXTS:
+            text = value.decode("latin-1") if kind == BYTES else value
+            if text.isascii() and "\0" not in text:
+                return Column(slices.one_text(text, self.count))
+        raise NotOnColumns(f"a constant {kind}")
+
+    def get(self, node: Get) -> Column:
+        var = node.var
+        if var.level < 0:
+            if var.number not in self.statics:
+                return Column(self._nothing(var.type), np.ones(self.count, np.bool_))
+            return self.constant(self.statics[var.number], var.type)
+        if var.number == self.record_number and var.number not in self.variables:
+            return Column(self.record)
+        if var.number not in self.variables:
+            return Column(self._nothing(var.type), np.ones(self.count, np.bool_))
+        return self.variables[var.number]
+
+    def _nothing(self, type_: RecordType) -> Any:
+        kind = resolved(type_)
+        if kind in _DTYPES:
+            return np.zeros(self.count, _DTYPES[kind])
+        if kind in _TEXTS:
+            return slices.one_text("", self.count)
+        if kind == ArrayOf(STRING):
+            return Pieces(0, _no_piece, np.zeros(self.count, np.int64))
+        raise NotOnColumns(f"a variable of type {kind}")
+
+    # --- operators ---
+
+    def operate(self, node: Operate) -> Column:
+        kinds = [resolved(a.type) for a in node.arguments]
+        if kinds[0] in _TEXTS:
+            return self._compared_texts(node)
+        if any(kind not in _DTYPES for kind in kinds):
+            raise NotOnColumns(f"{node.operator} of {kinds[0]}")
+        pairs = [self.numbers(a) for a in node.arguments]
+        values, bad = [v for v, _ in pairs], either(*(b for _, b in pairs))
+        if node.operator in ("/", "%") and kinds[0] != FLOAT:
+            return self._divided(node.operator, values, bad)
+        function = _OPERATORS.get(node.operator)
+        if function is None or (kinds[0] == FLOAT and node.operator in _WHOLE_ONLY):
+            raise NotOnColumns(f"the operator {node.operator}")
+        with np.errstate(all="ignore"):
+            return Column(function(*values), bad)
+
+    def _compared_texts(self, node: Operate) -> Column:
+        test = _COMPARED.get(node.operator)
+        if test is None:
+            raise NotOnColumns(f"{node.operator} of texts")
+        (left, bad_left), (right, bad_right) = (self.texts(a) for a in node.arguments)
+        return Column(test(slices.compared(left, right), 0), either(bad_left, bad_right))
+
+    def _divided(self, operator: str, values: list[Array], bad: Array | None) -> Column:
+        """Towards zero; the division by zero has no value."""
+        a, b = values
+        is_zero = b == 0
+        divisor = np.where(is_zero, 1, b)
+        with np.errstate(all="ignore"):
+            # The least integer by -1 wraps to itself.
+            rest = np.fmod(a, np.where(divisor == -1, 1, divisor))
+            result = rest if operator == "%" else _towards_zero(a, divisor)
+        return Column(result, either(bad, is_zero))
+
+    def logic(self, node: Logic) -> Column:
+        left, bad_left = self.numbers(node.left)
+        decided = left if node.operator == "||" else ~left
+        # The right side is looked at only where the left one does not decide.
+        before = self.active
+        self.active = before & ~decided
+        if bad_left is not None:
+            self.active = self.active & ~bad_left
+        right, bad_right = self.numbers(node.right)
+        self.active = before
+        values = np.where(decided, left, right)
+        bad = bad_left
+        if bad_right is not None:
+            bad = either(bad, bad_right & ~decided)
+        return Column(values, bad)
+
+    # --- parts ---
+
+    def index(self, node: Index) -> Column:
+        if node.number is not None:
+            raise NotOnColumns("$ in an index")
+        base = self.value(node.base)
+        places, bad = self.numbers(node.index)
+        if isinstance(base.values, Slices):
+            inside = (places >= 0) & (places < base.values.lengths())
+            at = np.where(inside, base.values.starts + places, 0)
+            codes = base.values.data[np.minimum(at, len(base.values.data) - 1)].astype(np.int64)
+            return Column(codes, either(base.bad, bad, ~inside))
+        if not isinstance(base.values, Pieces):
+            raise NotOnColumns(f"an index of {node.base.type}")
+        pieces, bad = base.values, either(base.bad, bad)
+        if isinstance(node.index, Const) and 0 <= node.index.value < pieces.most:
+            outside = pieces.count <= node.index.value
+            missing = outside if outside.any() else None
+            return Column(pieces.cut(node.index.value), either(bad, missing))
+        return self._piece(pieces, places, bad)
+
+    def _piece(self, pieces: Pieces, places: Array, bad: Array | None) -> Column:
+        outside = (places < 0) | (places >= pieces.count)
+        if not pieces.most:
+            return Column(slices.one_text("", self.count), np.ones(self.count, np.bool_))
+        first = pieces.cut(0)
+        starts, ends = first.starts, first.ends
+        for number in range(1, pieces.most):
+            part = pieces.cut(number)
+            starts = np.where(places == number, part.starts, starts)
+            ends = np.where(places == number, part.ends, ends)
+        return Column(Slices(first.data, starts, ends), either(bad, outside))
+
+    def slice(self, node: Slice) -> Column:
+        if node.number is not None or resolved(node.base.type) not in _TEXTS:
+            raise NotOnColumns("a slice")
+        base, bad = self.texts(node.base)
+        (low, bad_low), (high, bad_high) = self.numbers(node.low), self.numbers(node.high)
+        return Column(base.cut(low, high), either(bad, bad_low, bad_high))
+
+    def part(self, node: Part) -> Column:
+        base = self.value(node.base)
+        if not isinstance(base.values, Parts):
+            raise NotOnColumns("a field of a tuple")
+        column = base.values.columns[node.position]
+        return Column(column.values, either(base.bad, column.bad))
+
+    def make(self, node: Make) -> Column:
+        if not isinstance(resolved(node.type), TupleOf):
+            raise NotOnColumns("an array or a map that is made")
+        columns = tuple(self.value(item) for item in node.items)
+        whole = tuple(Column(c.values) for c in columns)
+        return Column(Parts(whole), either(*(c.bad for c in columns)))
+
+    def apply(self, node: Apply) -> Column:
+        return self.call(node)
+
+    def defined(self, node: Defined) -> Column:
+        bad = self.value(node.value).bad
+        return Column(np.ones(self.count, np.bool_) if bad is None else ~bad)
+
+    # --- conversions and functions ---
+
+    def convert(self, node: Convert) -> Column:
+        to, of = resolved(node.type), resolved(node.value.type)
+        base = _constant(node.parameters[0]) if node.parameters else 0
+        is_decimal = base == 10 and to == INT and of in _TEXTS
+        if isinstance(to, TupleOf) or (node.parameters and not is_decimal):
+            raise NotOnColumns(f"a conversion to {to}")
+        if to == of or (to in _TEXTS and of in _TEXTS):
+            return self.value(node.value)
+        if of in _TEXTS and to in (INT, FLOAT):
+            texts, bad = self.texts(node.value)
+            if to == INT:
+                values, status = slices.integers(texts, leading_zeros=is_decimal)
+            else:
+                values, status = slices.floats(texts)
+            unsure = status == slices.UNKNOWN
+            self.look_closer(unsure if bad is None else unsure & ~bad)
+            return Column(values, bad)
+        function = _CONVERSIONS.get((to, of))
+        if function is None:
+            raise NotOnColumns(f"a conversion from {of} to {to}")
+        values, bad = self.numbers(node.value)
+        converted, wrong = function(values)
+        return Column(converted, either(bad, wrong))
+
+    def intrinsic(self, node: Intrinsic) -> Column:
+        if node.name == "row":
+            return self.row(node.type)
+        call = _FUNCTIONS.get(node.name)
+        if call is None:
+            raise NotOnColumns(f"the function {node.name}")
+        found: Column = call(self, node)
+        return found
+
+    def searched(
+        self, pattern: PatternCode, texts: Slices, chosen: Array
+    ) -> tuple[Array, Array, Array]:
+        """Where a pattern is found, the spans of its groups, and where that is not known."""
+        found, spans = search(pattern, texts.data, texts.starts, texts.ends, chosen)
+        return found == FOUND, spans, found == NOT_SEARCHED
+
+    def pattern_code(self, node: Expression) -> PatternCode:
+        """What is searched for: it must be known before the first record is."""
+        text = None
+        if isinstance(node, Const):
+            text = node.value
+        elif isinstance(node, Intrinsic) and node.name == "regex":
+            text = pattern(*(_constant(argument) for argument in node.arguments))
+        elif isinstance(node, Get) and node.var.level < 0:
+            text = self.statics.get(node.var.number)
+        code = pattern_code(text) if isinstance(text, str) else None
+        if code is None:
+            raise NotOnColumns("this pattern" if text is not None else "a pattern that changes")
+        return code
+
+    def match(self, node: Intrinsic) -> Column:
+        found, _, bad = self._spans(node, *self.texts(node.arguments[1]))
+        return Column(found, bad)
+
+    def _spans(
+        self, node: Intrinsic, texts: Slices, bad: Array | None
+    ) -> tuple[Array, Array, Array | None]:
+        chosen = self.active if bad is None else self.active & ~bad
+        found, spans, unsure = self.searched(self.pattern_code(node.arguments[0]), texts, chosen)
+        self.look_closer(unsure)
+        return found, spans, bad
+
+    def matchstrs(self, node: Intrinsic) -> Column:
+        texts, bad = self.texts(node.arguments[1])
+        found, spans, bad = self._spans(node, texts, bad)
+        most = spans.shape[1] // 2
+        pieces = Pieces(most, lambda n: _span(texts, spans, n), np.where(found, most, 0))
+        return Column(pieces, bad)
+
+    def saw(self, node: Saw) -> Column:
+        is_once = isinstance(node.count, Const) and node.count.value == 1
+        if not is_once or node.rest is not None:
+            raise NotOnColumns("sawing more than once")
+        texts, bad = self.texts(node.text)
+        left, going = texts, self.active if bad is None else self.active & ~bad
+        parts: list[Slices] = []
+        count = np.zeros(self.count, np.int64)
+        for cut in node.cuts:
+            found, spans, unsure = self.searched(self.pattern_code(cut.pattern), left, going)
+            self.look_closer(unsure)
+            going = going & found
+            groups = range(1, spans.shape[1] // 2) if cut.is_submatch else range(1)
+            if not cut.is_skipped:
+                new = [_span(left, spans, n) for n in (groups or range(1))]
+                parts += new
+                count += np.where(going, len(new), 0)
+            ends = np.where(going, left.starts + spans[:, 1], left.ends)
+            left = Slices(left.data, np.where(going, ends, left.starts), left.ends)
+        return Column(Pieces(len(parts), parts.__getitem__, count), bad)
+
+    def length(self, node: Intrinsic) -> Column:
+        column = self.value(node.arguments[0])
+        match column.values:
+            case Slices():
+                return Column(column.values.lengths(), column.bad)
+            case Pieces(_, _, count):
+                return Column(count, column.bad)
+        raise NotOnColumns("this length")
+
+    def recased(self, node: Intrinsic) -> Column:
+        texts, bad = self.texts(node.arguments[0])
+        return Column(slices.recased(texts, upper=node.name == "uppercase"), bad)
+
+    def place(self, node: Intrinsic) -> Column:
+        (part, bad_part), (text, bad_text) = (self.texts(a) for a in node.arguments)
+        return Column(slices.places_of(part, text), either(bad_part, bad_text))
+
+    def number(self, node: Intrinsic) -> Column:
+        if any(resolved(a.type) not in (INT, FLOAT, TIME) for a in node.arguments):
+            raise NotOnColumns(f"{node.name} of texts")
+        pairs = [self.numbers(a) for a in node.arguments]
+        values = [v for v, _ in pairs]
+        is_float = resolved(node.arguments[0].type) == FLOAT
+        if is_float and node.name in ("min", "max"):
+            # What Python says of NaN depends on the order.
+            self.look_closer(np.logical_or.reduce([np.isnan(v) for v in values]))
+        with np.errstate(all="ignore"):
+            result = _NUMBERS[node.name](*values)
+        return Column(result, either(*(b for _, b in pairs)))
+
+
+def _constant(node: Expression) -> Any:
+    if not isinstance(node, Const):
+        raise NotOnColumns("what is only known while a record is read")
+    return node.value
+
+
+def _no_piece(number: int) -> Slices:
+    raise AssertionError(f"there is no piece {number}")
+
+
+def _span(texts: Slices, spans: Array, number: int) -> Slices:
+    starts, ends = spans[:, 2 * number], spans[:, 2 * number + 1]
+    took_part = starts >= 0
+    first = np.where(took_part, texts.starts + starts, texts.starts)
+    return Slices(texts.data, first, np.where(took_part, texts.starts + ends, first))
+
+
+def _towards_zero(a: Array, b: Array) -> Array:
+    quotient = np.where(b == -1, 0, a) // b
+    rest = np.where(b == -1, 0, a) - quotient * b
+    wrong = (rest != 0) & ((a < 0) != (b < 0))
+    return np.where(b == -1, -a, quotient + wrong)
+
+
+def _whole(values: Array) -> tuple[Array, Array]:
+    with np.errstate(all="ignore"):
+        whole = np.trunc(values)
+        fits = (whole >= -(2.0**63)) & (whole < 2.0**63)
+        return np.where(fits, whole, 0).astype(np.int64), ~fits
+
+
+_OPERATORS: dict[str, Callable[..., Array]] = {
+    "+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide, "neg": np.negative,
+    "pos": np.positive, "==": np.equal, "!=": np.not_equal, "<": np.less, "<=": np.less_equal,
+    ">": np.greater, ">=": np.greater_equal, "and": np.logical_and, "or": np.logical_or,
+    "!": np.logical_not, "&": np.bitwise_and, "|": np.bitwise_or, "^": np.bitwise_xor,
+    "~": np.invert,
+}  # fmt: skip
+_WHOLE_ONLY = ("&", "|", "^", "~", "%")
+_COMPARED: dict[str, Callable[..., Array]] = {
+    "==": np.equal, "!=": np.not_equal, "<": np.less, "<=": np.less_equal, ">": np.greater,
+    ">=": np.greater_equal,
+}  # fmt: skip
+_CONVERSIONS: dict[tuple[Any, Any], Callable[[Array], tuple[Array, Array | None]]] = {
+    (FLOAT, INT): lambda v: (v.astype(np.float64), None),
+    (FLOAT, TIME): lambda v: (v.astype(np.float64), None),
+    (FLOAT, BOOL): lambda v: (v.astype(np.float64), None),
+    (INT, BOOL): lambda v: (v.astype(np.int64), None),
+    (BOOL, INT): lambda v: (v != 0, None),
+    (INT, TIME): lambda v: (v, None),
+    (TIME, INT): lambda v: (v, None),
+    (INT, FLOAT): _whole,
+    (TIME, FLOAT): _whole,
+}
+_NUMBERS: dict[str, Callable[..., Array]] = {
+    "abs": np.abs, "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "sqrt": np.sqrt,
+    "min": lambda *v: np.minimum.reduce(v), "max": lambda *v: np.maximum.reduce(v),
+}  # fmt: skip
+_READ: dict[type, Callable[[Columns, Any], Column]] = {
+    Const: Columns.const, Get: Columns.get, Operate: Columns.operate, Logic: Columns.logic,
+    Index: Columns.index, Slice: Columns.slice, Part: Columns.part, Defined: Columns.defined,
+    Convert: Columns.convert, Intrinsic: Columns.intrinsic, Saw: Columns.saw,
+    Make: Columns.make, Apply: Columns.apply,
+}  # fmt: skip
+_FUNCTIONS: dict[str, Callable[[Columns, Any], Column]] = {
+    "match": Columns.match, "matchstrs": Columns.matchstrs, "len": Columns.length,
+    "lowercase": Columns.recased, "uppercase": Columns.recased, "strfind": Columns.place,
+    "bytesfind": Columns.place, **dict.fromkeys(_NUMBERS, Columns.number),
+}  # fmt: skip

@@ -1,0 +1,183 @@
+"""Searching columns of texts with the instructions of a pattern.
+
+Ways are tried in order, as Perl does, and a way from a place where it has failed before is never
+tried again: the time is bounded by the length of the text times that of the pattern.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from millstream.compiled import inlined, tight
+from millstream.kernels.records.pattern_code import PatternCode
+from millstream.plan.batch import Array
+
+#: Texts that are longer are left to the libraries.
+LONGEST = 4096
+NONE, FOUND, UNKNOWN = 0, 1, 2
+_WAY, _OLD, _RUN = 0, 1, 2
+
+
+@inlined
+def _is_word(c: int) -> bool:
+    return 48 <= c <= 57 or 65 <= c <= 90 or c == 95 or 97 <= c <= 122
+
+
+@inlined
+def _is_here(kind: int, at: int, start: int, end: int, data: Array) -> bool:
+    if kind in (0, 2):
+        return at == start
+    if kind == 3:
+        return at == end
+    if kind in (1, 4):
+        return at == end or (at == end - 1 and data[at] == 10)
+    before = at > start and _is_word(data[at - 1])
+    after = at < end and _is_word(data[at])
+    return (before != after) == (kind == 5)
+
+
+@inlined
+def _pushed(stack: Array, depth: int, kind: int, a: int, b: int, c: int) -> int:
+    stack[depth, 0], stack[depth, 1], stack[depth, 2], stack[depth, 3] = kind, a, b, c
+    return depth + 1
+
+
+@inlined
+def _unseen(seen: Array, base: int, at: int, low: int, stamp: int) -> int:
+    """The last place not below `low` from which the rest has not failed yet; it is noted."""
+    while at >= low and seen[base + at] == stamp:
+        at -= 1
+    if at >= low:
+        seen[base + at] = stamp
+    return at
+
+
+@inlined
+def _back(
+    code: Array, sets: Array, data: Array, start: int, stamp: int, width: int, seen: Array,
+    stack: Array, depth: int, places: Array,
+) -> tuple[int, int, int]:  # fmt: skip
+    """Where to go on after a failure, or -1: an instruction, a place, and what is left to try."""
+    while depth:
+        depth -= 1
+        kind, first = stack[depth, 0], stack[depth, 1]
+        if kind == _WAY:
+            return first, stack[depth, 2], depth
+        if kind == _OLD:
+            places[first] = stack[depth, 2]
+            continue
+        low, at = stack[depth, 2], stack[depth, 3]
+        if code[first + 1, 0] == 0:
+            # Only where the next character fits is it worth to go on.
+            of = code[first + 1, 1]
+            while at >= low and not sets[of, data[at]]:
+                at -= 1
+        at = _unseen(seen, code[first, 4] * width - start, at, low, stamp)
+        if at >= low:
+            if at > low:
+                depth = _pushed(stack, depth, _RUN, first, low, at - 1)
+            return first + 1, at, depth
+    return -1, 0, 0
+
+
+@inlined
+def _attempt(
+    code: Array, sets: Array, data: Array, start: int, at: int, end: int, stamp: int,
+    width: int, seen: Array, stack: Array, places: Array,
+) -> int:  # fmt: skip
+    """A match that begins here; `places` has where its groups lie."""
+    pc, depth, most = 0, 0, len(stack) - 2
+    places[:] = -1
+    while pc >= 0:
+        kind, first = code[pc, 0], code[pc, 1]
+        goes_on = True
+        if kind == 0:  # one
+            goes_on = at < end and sets[first, data[at]]
+            at += 1
+        elif kind == 5:  # run
+            low = at + code[pc, 2]
+            limit = min(end, at + code[pc, 3])
+            while at < limit and sets[first, data[at]]:
+                at += 1
+            if code[pc, 4] >= 0:
+                at = _unseen(seen, code[pc, 4] * width - start, at, low, stamp)
+                if at > low:
+                    depth = _pushed(stack, depth, _RUN, pc, low, at - 1)
+            goes_on = at >= low
+        elif kind == 3:  # note
+            if depth:
+                depth = _pushed(stack, depth, _OLD, first, places[first], 0)
+            places[first] = at - start
+        elif kind == 1:  # try
+            mark = code[pc, 3] * width + at - start
+            goes_on = seen[mark] != stamp
+            seen[mark] = stamp
+            if goes_on:
+                depth = _pushed(stack, depth, _WAY, code[pc, 2], at, 0)
+            pc = first - 1
+        elif kind == 2:  # go
+            pc = first - 1
+        elif kind == 4:  # be
+            goes_on = _is_here(first, at, start, end, data)
+        else:
+            return FOUND
+        if depth > most:
+            return UNKNOWN
+        pc += 1
+        if not goes_on:
+            pc, at, depth = _back(code, sets, data, start, stamp, width, seen, stack, depth, places)
+    return NONE
+
+
+@tight
+def _search(
+    code: Array, sets: Array, first: Array, is_anchored: int, data: Array, starts: Array,
+    ends: Array, chosen: Array, found: Array, spans: Array, seen: Array, stack: Array,
+    width: int,
+) -> None:  # fmt: skip
+    """Of every chosen row whether there is a match, and where."""
+    can_be_empty = True
+    for n in range(256):
+        can_be_empty = can_be_empty and first[n]
+    stamp = 0
+    for row in range(len(starts)):
+        if not chosen[row]:
+            continue
+        start, end = starts[row], ends[row]
+        if end - start >= width:
+            found[row] = UNKNOWN
+            continue
+        stamp += 1
+        found[row] = NONE
+        places = spans[row]
+        last = start if is_anchored else end
+        at = start
+        while at <= last:
+            if not can_be_empty:
+                while at < end and not first[data[at]]:
+                    at += 1
+                if at >= end or at > last:
+                    break
+            result = _attempt(code, sets, data, start, at, end, stamp, width, seen, stack, places)
+            if result != NONE:
+                found[row] = result
+                break
+            at += 1
+
+
+def search(
+    pattern: PatternCode, data: Array, starts: Array, ends: Array, chosen: Array
+) -> tuple[Array, Array]:
+    """For slices of bytes, all ASCII: NONE, FOUND or UNKNOWN, and the spans of the groups."""
+    count = len(starts)
+    found = np.zeros(count, np.int8)
+    spans = np.full((count, 2 * pattern.groups + 2), -1, np.int32)
+    longest = int((ends - starts).max()) if count else 0
+    width = min(longest, LONGEST) + 1
+    seen = np.zeros(max(1, pattern.branches * width), np.int64)
+    stack = np.empty(((2 * pattern.branches + 4 * pattern.groups + 8) * (width + 1), 4), np.int64)
+    _search(
+        pattern.code, pattern.sets, pattern.starts, int(pattern.is_anchored), data, starts, ends,
+        chosen, found, spans, seen, stack, width,
+    )  # fmt: skip
+    return found, spans

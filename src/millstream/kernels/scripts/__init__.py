@@ -1,0 +1,1 @@
+"""Scripts as functions of Python, and the tables that they emit to."""

@@ -1,0 +1,518 @@
+"""From a script to one Python function: expressions stay expressions, statements statements.
+
+Names of a script never become names of the function: variables are `v` and a number. A variable
+without a value is one that is not bound, an index that is not there is an error of Python's own;
+what they mean is told from the line at which they came up. An array or a map that is changed in
+place is held as a list or a dictionary of its own, and copied where all of it is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from millstream.calculus.scripts import (
+    Apply,
+    Assert,
+    Assign,
+    Block,
+    Choose,
+    Declare,
+    Do,
+    Emit,
+    Function,
+    If,
+    Inline,
+    Lambda,
+    Leave,
+    Loop,
+    Place,
+    Quantifier,
+    Result,
+    Return,
+    Saw,
+    Scope,
+    Script,
+    Statement,
+    Undefine,
+    Var,
+    When,
+    nodes_in,
+)
+from millstream.kernels.scripts.expressions import ExpressionWriter, NotGenerated
+from millstream.kernels.scripts.runtime import names_of
+from millstream.source import Span
+from millstream.values.records.running import Runtime
+from millstream.values.records.types import ArrayOf, MapOf, resolved
+
+#: Deeper blocks than this are more than Python takes.
+_MOST_BLOCKS = 18
+
+
+@dataclass
+class Generated:
+    """The text of a function, and the place in the script of each of its lines."""
+
+    text: str
+    places: dict[int, str]
+    names: dict[str, Any]
+    runtime: Runtime
+
+
+def generated(script: Script, columns: tuple[str, ...]) -> Generated:
+    """The function of a script, or `NotGenerated` with the reason."""
+    if script.passes_over:
+        raise NotGenerated("it passes over statements that have no value")
+    return _Writer(script, columns).whole()
+
+
+@dataclass
+class _Around:
+    """What `continue` and `break` leave: a loop, or a switch inside of it."""
+
+    is_loop: bool
+    after: Block = ()
+    #: The condition that a loop tests after a round.
+    until: Any = None
+    #: The name of what tells that a switch was left to go on with the loop.
+    flag: str | None = None
+
+
+@dataclass
+class _Place:
+    """Mutable: the Python function that is being written."""
+
+    level: int
+    #: Whether it is a `?{`, whose results are what it returns.
+    is_inline: bool = False
+    around: list[_Around] = field(default_factory=list)
+
+
+class _Writer(ExpressionWriter):
+    """Mutable: the lines so far."""
+
+    def __init__(self, script: Script, columns: tuple[str, ...]) -> None:
+        super().__init__(script, columns)
+        self.lines: list[str] = []
+        self.places: dict[int, str] = {}
+        self.indent = 0
+        self.blocks = 0
+        self.span: Span | None = None
+        self.inside: list[_Place] = []
+        self.held = frozenset(_held(script))
+
+    def whole(self) -> Generated:
+        self.names |= names_of(self.script)
+        for statement in self.script.statics:
+            self.statement(statement)
+        self.line(f"def run(v{self.script.record.number}, row):")
+        self.inside.append(_Place(0))
+        self.indent += 1
+        self.block(self.script.body)
+        self.line("return")
+        text = "\n".join(self.lines) + "\n"
+        return Generated(text, self.places, self.names, self.library.runtime)
+
+    # --- lines ---
+
+    def line(self, text: str) -> None:
+        self.lines.append("  " * self.indent + text)
+        if self.span is not None:
+            self.places[len(self.lines)] = self.span.place
+
+    def block(self, block: Block) -> None:
+        if not block:
+            self.line("pass")
+        for statement in block:
+            self.statement(statement)
+
+    def nested(self, block: Block) -> None:
+        self.indent += 1
+        self.block(block)
+        self.indent -= 1
+
+    def open(self, text: str) -> None:
+        """A block of Python's own, of which only so many may be inside of each other."""
+        self.line(text)
+        self.blocks += 1
+        if self.blocks > _MOST_BLOCKS:
+            raise NotGenerated("its statements are nested very deeply")
+
+    def statement(self, statement: Statement) -> None:
+        before = self.span
+        self.span = getattr(statement, "span", None) or before
+        getattr(self, f"do_{type(statement).__name__.lower()}")(statement)
+        self.span = before
+
+    # --- plain statements ---
+
+    def do_declare(self, one: Declare) -> None:
+        name = self.var(one.var)
+        if one.value is None:
+            self.unset(name)
+            return
+        value = self.kept(one.var, self.value(one.value))
+        if self.is_sure(one.value):
+            self.line(f"{name} = {value}")
+            return
+        self.line("try:")
+        self.line(f"  {name} = {value}")
+        self.line("except UNDEFINED:")
+        self.indent += 1
+        self.unset(name)
+        self.indent -= 1
+
+    def unset(self, name: str) -> None:
+        self.line(f"{name} = None")
+        self.line(f"del {name}")
+
+    def do_assign(self, one: Assign) -> None:
+        self.assign(one.target, self.value(one.value))
+
+    def assign(self, place: Place, value: str) -> None:
+        name = self.var(place.var)
+        if not place.path:
+            self.line(f"{name} = {self.kept(place.var, value)}")
+            return
+        new = self.temporary()
+        self.line(f"{new} = {value}")
+        bases = [name]
+        indexes: list[str] = []
+        for number, step in enumerate(place.path):
+            base = bases[-1]
+            indexes.append(self.step(step, base))
+            if number + 1 < len(place.path):
+                inner = self.temporary()
+                self.line(f"{inner} = {self.part_of(step, base, indexes[-1])}")
+                bases.append(inner)
+        for step, base, index in reversed(list(zip(place.path, bases, indexes, strict=True))):
+            if base == name and place.var.number in self.held and step.high is None:
+                is_map = isinstance(resolved(step.inside), MapOf)
+                at = index if is_map else f"{index} if {index} >= 0 else OUT"
+                self.line(f"{name}[{at}] = {new}")
+                return
+            made = self.changed(step, base, index, new)
+            self.line(f"{new} = {made}")
+        self.line(f"{name} = {self.kept(place.var, new)}")
+
+    def do_undefine(self, one: Undefine) -> None:
+        if one.is_field:
+            raise NotGenerated("it clears a field of a message")
+        self.unset(self.var(one.target.var))
+
+    def do_do(self, one: Do) -> None:
+        self.line(self.value(one.value))
+
+    def do_assert(self, one: Assert) -> None:
+        condition = self.value(one.condition)
+        said = "" if one.message is None else f', ": " + {self.value(one.message)}'
+        self.line(f"if not {condition}: failed({self.place()}{said})")
+
+    def place(self) -> str:
+        return self.constant("" if self.span is None else self.span.place)
+
+    def do_emit(self, one: Emit) -> None:
+        indexes = "".join(f"{self.value(i)}, " for i in one.indexes)
+        weight = "None" if one.weight is None else self.value(one.weight)
+        self.line(f"emit(({one.table}, ({indexes}), {self.value(one.value)}, {weight}))")
+
+    def do_return(self, one: Return) -> None:
+        if one.value is None:
+            self.line("return")
+        elif self.is_sure(one.value):
+            self.line(f"return {self.value(one.value)}")
+        else:
+            value = self.value(one.value)
+            self.line("try:")
+            self.line(f"  r = {value}")
+            self.line("except UNDEFINED as e:")
+            self.line("  return nothing(e)")
+            self.line("return r")
+
+    def do_result(self, one: Result) -> None:
+        self.line(f"return {self.value(one.value)}")
+
+    def do_scope(self, one: Scope) -> None:
+        if one.body:
+            self.block(one.body)
+
+    # --- control ---
+
+    def do_if(self, one: If) -> None:
+        self.line(f"if {self.value(one.condition)}:")
+        self.nested(one.then)
+        if one.otherwise:
+            self.line("else:")
+            self.nested(one.otherwise)
+
+    def do_loop(self, one: Loop) -> None:
+        around = _Around(True, one.after)
+        self.open("for _ in rounds():")
+        self.indent += 1
+        if one.tests_first and one.condition is not None:
+            self.line(f"if not {self.value(one.condition)}: break")
+        elif one.condition is not None:
+            around.until = one.condition
+        self.inside[-1].around.append(around)
+        self.block(one.body)
+        self.inside[-1].around.pop()
+        self.round_over(around)
+        self.indent -= 1
+        self.line("else:")
+        self.line(f"  endless({self.place()})")
+        self.blocks -= 1
+
+    def round_over(self, around: _Around) -> None:
+        if around.after:
+            self.block(around.after)
+        if around.until is not None:
+            self.line(f"if not {self.value(around.until)}: break")
+
+    def do_leave(self, one: Leave) -> None:
+        arounds = self.inside[-1].around
+        if one.word == "break":
+            self.line("break")
+            return
+        inner = arounds[-1]
+        if inner.is_loop:
+            self.round_over(inner)
+            self.line("continue")
+        else:
+            assert inner.flag is not None
+            self.line(f"{inner.flag} = True")
+            self.line("break")
+
+    def do_choose(self, one: Choose) -> None:
+        tag = self.var(one.tag)
+        self.line(f"{tag} = {self.value(one.value)}")
+        cases = [(labels, _without_last_break(block)) for labels, block in one.cases]
+        otherwise = _without_last_break(one.otherwise)
+        leaves = any(map(_leaves, (*(b for _, b in cases), otherwise)))
+        flag = self.temporary() if leaves else None
+        if leaves:
+            self.line(f"{flag} = False")
+            self.open("for _ in ONCE:")
+            self.indent += 1
+            self.inside[-1].around.append(_Around(False, flag=flag))
+        word = "if"
+        for labels, block in cases:
+            tests = " or ".join(self.label(tag, label) for label in labels)
+            self.line(f"{word} {tests or 'False'}:")
+            self.nested(block)
+            word = "elif"
+        if cases:
+            self.line("else:")
+            self.nested(otherwise)
+        else:
+            self.block(otherwise)
+        if leaves:
+            self.indent -= 1
+            self.blocks -= 1
+            self.inside[-1].around.pop()
+            self.go_on(flag)
+
+    def go_on(self, flag: str | None) -> None:
+        """After a switch that was left to go on with the loop around it."""
+        arounds = self.inside[-1].around
+        if not arounds:
+            return
+        self.line(f"if {flag}:")
+        self.indent += 1
+        self.do_leave(Leave("continue"))
+        self.indent -= 1
+
+    def label(self, tag: str, label: Any) -> str:
+        value = self.value(label)
+        return f"{tag} == {value}" if self.is_sure(label) else f"equals(lambda: {value}, {tag})"
+
+    # --- when ---
+
+    def do_when(self, one: When) -> None:
+        words = [q.word for q in one.quantifiers]
+        first = words.index("all") if "all" in words else len(words)
+        if set(words[first:]) - {"all"}:
+            raise NotGenerated("a quantifier comes after `all`")
+        found = self.temporary()
+        self.quantified(one, one.quantifiers[:first], one.quantifiers[first:], found)
+
+    def quantified(
+        self, when: When, bound: tuple[Quantifier, ...], alls: tuple[Quantifier, ...], found: str
+    ) -> None:
+        if not bound:
+            self.tested(when, alls, found)
+            return
+        quantifier, *others = bound
+        self.line(f"{found} = False")
+        self.open(f"for {self.var(quantifier.var)} in {self.range_of(quantifier)}:")
+        self.indent += 1
+        inner = self.temporary()
+        self.quantified(when, tuple(others), alls, inner)
+        self.line(f"{found} = {found} or {inner}")
+        if quantifier.word == "some":
+            self.line(f"if {inner}: break")
+        self.indent -= 1
+        self.blocks -= 1
+
+    def tested(self, when: When, alls: tuple[Quantifier, ...], found: str) -> None:
+        """What is to be done, if the condition holds, for all that must be looked at."""
+        self.line(f"{found} = True")
+        self.all_of(when, alls, found)
+        self.line(f"if {found}:")
+        self.nested(when.body)
+
+    def all_of(self, when: When, alls: tuple[Quantifier, ...], found: str) -> None:
+        if not alls:
+            condition = self.value(when.condition)
+            if self.is_sure(when.condition):
+                self.line(f"{found} = {condition}")
+                return
+            self.line("try:")
+            self.line(f"  {found} = {condition}")
+            self.line("except UNDEFINED:")
+            self.line(f"  {found} = False")
+            return
+        quantifier, *others = alls
+        self.open(f"for {self.var(quantifier.var)} in {self.range_of(quantifier)}:")
+        self.indent += 1
+        self.all_of(when, tuple(others), found)
+        self.line(f"if not {found}: break")
+        self.indent -= 1
+        self.blocks -= 1
+
+    def range_of(self, quantifier: Quantifier) -> str:
+        bases = [
+            (isinstance(resolved(b.type), MapOf), self.raw(b), self.is_sure(b))
+            for b in quantifier.ranges
+        ]
+        if len(bases) == 1 and bases[0][2]:
+            is_map, base, _ = bases[0]
+            return f"sorted({base})" if is_map else f"range(len({base}))"
+        return "ranged(" + ", ".join(f"({m}, lambda: {b})" for m, b, _ in bases) + ")"
+
+    # --- functions ---
+
+    def function(self, one: Function) -> str:
+        """Write a function before the statement that mentions it; its name."""
+        name = f"f{one.number}"
+        parameters = ", ".join(self.var(p) for p in one.parameters)
+        self.defined_as(f"def {name}({parameters}):", _Place(one.level), one.body, one)
+        shown = self.constant(one.name or "")
+        self.line(f"{name}.__name__ = {shown}")
+        return name
+
+    def inline(self, one: Inline) -> str:
+        self.inlines += 1
+        name = f"q{self.inlines}"
+        level = self.inside[-1].level if self.inside else -1
+        self.defined_as(f"def {name}():", _Place(level, is_inline=True), one.body, one)
+        return f"{name}()"
+
+    def defined_as(self, head: str, place: _Place, body: Block, node: Any) -> None:
+        before, self.blocks = self.blocks, 0
+        self.line(head)
+        self.inside.append(place)
+        self.indent += 1
+        for line in self.outer_names(body, node):
+            self.line(line)
+        if isinstance(node, Function):
+            for var in node.parameters:
+                if var.number in self.held:
+                    self.line(f"{self.var(var)} = {self.kept(var, self.var(var))}")
+        counts = isinstance(node, Function) and _calls(body)
+        if counts:
+            self.line("enter()")
+        self.line("try:")
+        self.indent += 1
+        self.block(body)
+        if place.is_inline:
+            self.line('absent("this came to no result")')
+        elif isinstance(node, Function) and node.type.result is not None:  # type: ignore[union-attr]
+            self.line("return NO_RETURN")
+        self.indent -= 1
+        self.line("except UNDEFINED as e:")
+        self.line("  rejected(e)")
+        if counts:
+            self.line("finally:")
+            self.line("  leave()")
+        self.indent -= 1
+        self.inside.pop()
+        self.blocks = before
+
+    def outer_names(self, body: Block, node: Any) -> Iterator[str]:
+        """The variables of functions around it that it assigns to."""
+        declared: set[int] = set()
+        assigned: dict[int, Var] = {}
+        if isinstance(node, Function):
+            declared |= {p.number for p in node.parameters}
+        for one in _own(body):
+            match one:
+                case Declare(var):
+                    declared.add(var.number)
+                case Choose(tag):
+                    declared.add(tag.number)
+                case Quantifier(_, var):
+                    declared.add(var.number)
+                case Assign(target) | Undefine(target):
+                    assigned[target.var.number] = target.var
+                case Saw(rest=Place() as rest):
+                    assigned[rest.var.number] = rest.var
+                case _:
+                    continue
+        outer = [v for n, v in assigned.items() if n not in declared]
+        for word, wanted in (("nonlocal", False), ("global", True)):
+            names = sorted(self.var(v) for v in outer if (v.level < 0) == wanted)
+            if names:
+                yield f"{word} {', '.join(names)}"
+
+
+def _own(body: Any) -> Iterator[Any]:
+    """The nodes of a function that are not those of functions inside of it."""
+    skipped: set[int] = set()
+    for node in nodes_in(body):
+        if id(node) in skipped:
+            continue
+        if isinstance(node, (Lambda, Inline)):
+            inner = node.function.body if isinstance(node, Lambda) else node.body
+            skipped.update(id(n) for n in nodes_in(inner))
+        yield node
+
+
+def _calls(body: Block) -> bool:
+    return any(isinstance(n, Apply) for n in nodes_in(body))
+
+
+def _without_last_break(block: Block) -> Block:
+    last = block[-1] if block else None
+    return block[:-1] if isinstance(last, Leave) and last.word == "break" else block
+
+
+def _leaves(block: Block) -> bool:
+    """Whether a `break` in a block leaves the switch it stands in."""
+    for one in block:
+        match one:
+            case Leave("break"):
+                return True
+            case If(_, then, otherwise):
+                if _leaves(then) or _leaves(otherwise):
+                    return True
+            case Scope(body):
+                if _leaves(body):
+                    return True
+            case _:
+                continue
+    return False
+
+
+def _held(script: Script) -> Iterator[int]:
+    """The variables that are changed in place."""
+    for node in nodes_in((script.statics, script.body)):
+        if isinstance(node, Assign) and node.target.path:
+            type_ = resolved(node.target.var.type)
+            first = node.target.path[0]
+            is_part = first.index is not None and first.high is None
+            if is_part and isinstance(type_, (ArrayOf, MapOf)):
+                yield node.target.var.number
+
+
+__all__ = ["Generated", "NotGenerated", "generated"]

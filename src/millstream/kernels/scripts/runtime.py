@@ -1,0 +1,261 @@
+"""What functions made of scripts call, and how their errors are told."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import sys
+from collections.abc import Callable, Iterable
+from types import TracebackType
+from typing import Any, NoReturn
+
+from millstream.calculus.scripts import (
+    Const,
+    Convert,
+    Declare,
+    Expression,
+    Function,
+    Intrinsic,
+    Quantifier,
+    Saw,
+    Script,
+    Undefine,
+    nodes_in,
+)
+from millstream.kernels.loop.cache import plain_module
+from millstream.values.records import operators
+from millstream.values.records.matching import WITHOUT_END, Rest, Take, sawn
+from millstream.values.records.patterns import BadPattern, searched
+from millstream.values.records.proto import is_present, with_field
+from millstream.values.records.running import (
+    ENDLESS_CALLS,
+    ENDLESS_LOOP,
+    MOST_CALLS,
+    MOST_ROUNDS,
+    NO_RETURN,
+    Emitted,
+    Rejected,
+    Runtime,
+    without_value,
+)
+from millstream.values.records.types import INT, STRING, resolved, wrapped
+from millstream.values.undefined import Undefined
+
+#: What it means that there is no value, in Python's own words.
+UNDEFINED = (Undefined, KeyError, IndexError, NameError)
+_NAMED = re.compile(r"'([vs]\d+)'")
+#: The name of the file that generated functions seem to stand in.
+FILE = "<script>"
+
+
+class Nothing:
+    """What a function gives back that has no value to return."""
+
+    __slots__ = ("reason",)
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+
+
+class Library:
+    """Functions of the library as a script calls them."""
+
+    def __init__(self, script: Script) -> None:
+        self.script = script
+        self.runtime = Runtime(script.timezone, script.folder)
+        self._sure: frozenset[int] | None = None
+
+    def intrinsic(self, node: Intrinsic) -> Callable[..., Any]:
+        return self.runtime.intrinsic(node.name, tuple(a.type for a in node.arguments))
+
+    def conversion(self, node: Convert) -> Callable[..., Any]:
+        types = tuple(p.type for p in node.parameters)
+        whole = self.runtime.conversion(node.value.type, node.type, types)
+        is_number = resolved(node.value.type) == STRING and resolved(node.type) == INT
+        return _quick_integers(whole) if is_number else whole
+
+    @staticmethod
+    def matcher(pattern: str) -> Callable[[str], bool] | None:
+        """What looks for a pattern that is known; None if it is none."""
+        try:
+            return searched(pattern).matches
+        except (Undefined, BadPattern):
+            return None
+
+    @staticmethod
+    def saw(node: Saw) -> Callable[[int | None, str], tuple[str, ...]]:
+        """What cuts texts by patterns that are known."""
+        steps: list[Take | Rest] = []
+        for cut in node.cuts:
+            assert isinstance(cut.pattern, Const)
+            kept = "skip" if cut.is_skipped else "submatch" if cut.is_submatch else "match"
+            steps.append(Take(cut.pattern.value, kept))
+
+        def cut_up(count: int | None, text: str) -> tuple[str, ...]:
+            return sawn(WITHOUT_END if count is None else count, text, steps)[0]
+
+        return cut_up
+
+    def sure(self, is_sure: Callable[[Expression], bool]) -> frozenset[int]:
+        """The variables that always have a value where they can be seen."""
+        if self._sure is not None:
+            return self._sure
+        self._sure = known = frozenset({self.script.record.number})
+        nodes = list(nodes_in((self.script.statics, self.script.body)))
+        taken = {n.target.var.number for n in nodes if isinstance(n, Undefine)}
+        found = {p.number for n in nodes if isinstance(n, Function) for p in n.parameters}
+        found |= {n.var.number for n in nodes if isinstance(n, Quantifier) and n.word != "all"}
+        self._sure = known | found
+        for node in nodes:
+            if isinstance(node, Declare) and node.value is not None and is_sure(node.value):
+                self._sure |= {node.var.number}
+        self._sure -= taken
+        return self._sure
+
+
+def _quick_integers(convert: Callable[..., int]) -> Callable[..., int]:
+    """Conversions of texts to integers: plain decimal digits need no closer look."""
+
+    def quick(text: str, *bases: int) -> int:
+        is_plain = text.isascii() and text.isdigit() and len(text) < 18
+        if is_plain and (bases == (10,) or (not bases and (text[0] != "0" or text == "0"))):
+            return int(text)
+        return convert(text, *bases)
+
+    return quick
+
+
+def names_of(script: Script) -> dict[str, Any]:
+    """What the text of a generated function mentions."""
+    runtime = Runtime(script.timezone, script.folder)
+    return {
+        "UNDEFINED": UNDEFINED, "Nothing": Nothing, "NO_RETURN": Nothing(NO_RETURN),
+        "OUT": sys.maxsize, "ONCE": (None,), "wrapped": wrapped, "defined": defined,
+        "equals": equals, "ranged": ranged, "absent": absent, "nothing": nothing,
+        "failed": failed, "endless": endless, "no_column": no_column, "cut": runtime.cut,
+        "item": operators.item, "sliced": operators.sliced, "made": operators.made,
+        "with_item": operators.with_item, "with_slice": operators.with_slice,
+        "with_part": with_field, "repeated": operators.repeated, "is_present": is_present,
+    }  # fmt: skip
+
+
+def defined(value: Callable[[], Any]) -> bool:
+    try:
+        value()
+    except UNDEFINED:
+        return False
+    return True
+
+
+def equals(label: Callable[[], Any], tag: Any) -> bool:
+    try:
+        return bool(label() == tag)
+    except UNDEFINED:
+        return False
+
+
+def ranged(*bases: tuple[bool, Callable[[], Any]]) -> list[Any]:
+    """All indexes of some arrays, maps and texts."""
+    found: set[Any] = set()
+    for is_map, base in bases:
+        try:
+            held = base()
+        except UNDEFINED:
+            continue
+        found.update(held if is_map else range(len(held)))
+    return sorted(found)
+
+
+def absent(what: Nothing | str) -> NoReturn:
+    raise Undefined(what.reason if isinstance(what, Nothing) else what)
+
+
+def failed(place: str, said: str = "") -> NoReturn:
+    raise Rejected(place, f"assertion failed{said}")
+
+
+def endless(place: str) -> NoReturn:
+    raise Rejected(place, ENDLESS_LOOP)
+
+
+def no_column(name: str) -> NoReturn:
+    raise Undefined(f'column "{name}" has nothing, which is no value')
+
+
+def nothing(error: Exception) -> Nothing:
+    return Nothing(str(error))
+
+
+class Running:
+    """Mutable: a generated function, and what it does to one record after the other."""
+
+    def __init__(
+        self, text: str, places: dict[int, str], names: dict[str, Any], variables: dict[str, str]
+    ) -> None:
+        self.places = places
+        self.variables = variables
+        self.emits: list[Emitted] = []
+        self.depth = 0
+        self.rounds: Iterable[None] = ()
+        names["emit"] = self.emits.append
+        names["rounds"] = lambda: self.rounds
+        names["rejected"] = self.rejected
+        names["nothing"] = lambda error: Nothing(self.reason(error))
+        names["enter"] = self.enter
+        names["leave"] = self.leave
+        self.begin()
+        self.function = plain_module(text, FILE, names).run
+
+    def begin(self) -> None:
+        self.emits.clear()
+        self.depth = 0
+        self.rounds = itertools.repeat(None, MOST_ROUNDS)
+
+    def run(self, record: bytes, row: Any) -> list[Emitted]:
+        """What a record emits, or `Rejected`. The list is used again for the next one."""
+        self.emits.clear()
+        self.depth = 0
+        self.rounds = itertools.repeat(None, MOST_ROUNDS)
+        try:
+            self.function(record, row)
+        except UNDEFINED as error:
+            self.rejected(error)
+        return self.emits
+
+    def enter(self) -> None:
+        self.depth += 1
+        if self.depth > MOST_CALLS:
+            self.depth -= 1
+            raise Undefined(ENDLESS_CALLS)
+
+    def leave(self) -> None:
+        self.depth -= 1
+
+    def rejected(self, error: BaseException) -> NoReturn:
+        raise Rejected(self.place(error.__traceback__), self.reason(error)) from None
+
+    def place(self, trace: TracebackType | None) -> str:
+        """Where in the script an error came up: in its innermost statement."""
+        place = ""
+        while trace is not None:
+            if trace.tb_frame.f_code.co_filename == FILE:
+                place = self.places.get(trace.tb_lineno, place)
+            trace = trace.tb_next
+        return place
+
+    def reason(self, error: BaseException) -> str:
+        match error:
+            case Undefined(reason=reason):
+                return str(reason)
+            case NameError():
+                # Python 3.11 tells the name of a local variable in its words only.
+                named = _NAMED.search(str(error))
+                if named is None or named[1] not in self.variables:
+                    raise error
+                return without_value(self.variables[named[1]])
+            case KeyError():
+                return "the map has no such key"
+            case IndexError():
+                return "the index is out of bounds"
+            case _:
+                raise error

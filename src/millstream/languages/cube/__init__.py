@@ -1,0 +1,1 @@
+"""Cubes over streams of any kind: configurations as nodes of a project."""

@@ -1,0 +1,76 @@
+"""A file of pipes in a project: its streams are those of the project."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from millstream.calculus.types import Schema
+from millstream.errors import CheckError, Fault, listing, suggest
+from millstream.languages.language import Translation, Want, beside, read_source
+from millstream.languages.pipes.read import PipeReader
+from millstream.queries import ast
+from millstream.queries.translate import Read, translate
+from millstream.source import Source
+from millstream.tables import Tables
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenPipes:
+    """A text whose statements are read, and the streams whose columns it needs."""
+
+    source: Source
+    reader: PipeReader
+
+    @property
+    def wants(self) -> tuple[Want, ...]:
+        return tuple(Want(name, is_needed=False) for name in self.reader.inputs)
+
+    @property
+    def promises(self) -> tuple[str, ...]:
+        outputs = (ast.Output, ast.Cube)
+        return tuple(s.name.name for s in self.reader.statements if isinstance(s, outputs))
+
+    def translate(self, columns: Mapping[str, Schema]) -> Translation:
+        reader = self.reader
+        unknown = [self._unknown(name, columns) for name in reader.inputs if name not in columns]
+        if unknown:
+            raise CheckError([*reader.faults, *unknown])
+        declared = [
+            _declaration(word, columns[name], is_relation=is_relation)
+            for name, (word, is_relation) in reader.inputs.items()
+        ]
+        statements = (*declared, *reader.statements)
+        read = Read(statements, reader.faults, reader.has_lost_names)
+        made = translate(read, beside(self.source))
+        return Translation(made.program, made.sources, made.sinks, warnings=made.warnings)
+
+    def _unknown(self, name: str, columns: Mapping[str, Schema]) -> Fault:
+        word, is_relation = self.reader.inputs[name]
+        section = "relation" if is_relation else "stream"
+        near = suggest(name, columns) or ""
+        hint = (
+            f"give it columns in [{section}.{name}] of a project; known are: "
+            f"{listing(columns)}. {near}".strip()
+        )
+        return Fault(f'the columns of "{name}" are not known', word.span, hint)
+
+
+def _declaration(word: ast.Word, schema: Schema, *, is_relation: bool) -> ast.Declaration:
+    columns = tuple(ast.Declared(ast.Word(f.name, word.span), f.type) for f in schema)
+    return ast.Declaration(word, is_relation, columns, is_read_once=is_relation)
+
+
+def settings(tables: Tables, here: str, table: dict[str, Any]) -> dict[str, str]:
+    """The values that a project gives names: `set = { n = 10000 }`."""
+    return tables.texts(table, here, "set")
+
+
+def read(path: Path, shown: str, values: object, names: Mapping[str, str]) -> WrittenPipes:
+    """The statements of a file; names are set by a project, or else by who runs it."""
+    source = read_source(path, shown)
+    reader = PipeReader(source, {**(values if isinstance(values, dict) else {}), **names})
+    reader.read()
+    return WrittenPipes(source, reader)

@@ -1,0 +1,263 @@
+"""Tables and what is emitted to them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from millstream.calculus.scripts import (
+    UNDEFINED_COUNT,
+    UNDEFINED_REASONS,
+    Const,
+    Emit,
+    Expression,
+    Get,
+    Intrinsic,
+    Script,
+    Statement,
+    Table,
+    Var,
+)
+from millstream.errors import suggest
+from millstream.languages.sawzall.calls import CallReader
+from millstream.languages.sawzall.library import signature
+from millstream.languages.sawzall.scope import UNKNOWN, TableName, an, can_be_key
+from millstream.languages.sawzall.tokens import Token
+from millstream.meaning.scripts import Frame, Machine
+from millstream.source import Span
+from millstream.values.records.types import BYTES, INT, STRING, RecordType, resolved
+from millstream.values.tables.kind import Declared
+from millstream.values.tables.table import TABLES
+from millstream.values.undefined import Undefined
+
+#: Files that a table may name outside of the project's folder.
+STANDARD = {"/dev/stdout": "stdout", "/dev/stderr": "stderr"}
+
+
+class TableReader(CallReader):
+    """Mutable: reads declarations of tables, and what is emitted."""
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        #: Of each table with a format: the variable of the value, and what is sent instead.
+        self.formats: dict[int, tuple[Var, Expression]] = {}
+        #: Of each table with a file: the variables of indexes, and the name of the file.
+        self.open: set[int] = set()
+
+    # --- declarations ---
+
+    def default_of(self, type_: RecordType) -> Any:
+        """What a field has when nothing is said of it: a value that is known here."""
+        start = self.token.span
+        read = self.expression()
+        made = self.converted(read, type_, (), self.since(start))
+        nothing = Script("default", Var(0, "record", BYTES), (), (), ())
+        try:
+            return Machine(nothing).value(made, Frame())
+        except (Undefined, KeyError):
+            self.note(
+                "the default of a field must be a value that is known here", self.since(start)
+            )
+            return None
+
+    def table_declaration(self, name: Token) -> None:
+        self.advance()
+        kind = self.advance()
+        if kind.kind != "name" or kind.text not in TABLES:
+            hint = suggest(kind.text, TABLES) or f"there are: {', '.join(TABLES)}"
+            self.fail(f'unknown kind of table "{kind.text}"', kind.span, hint)
+        parameter = self.parameter() if self.accept("(") else None
+        self.names.levels.append({})
+        indexes = self.index_declarations()
+        value_name, value, weight = self.elements(name)
+        table = Table(name.text, kind.text, parameter, tuple(indexes), value, weight,
+                      span=self.since(name.span))  # fmt: skip
+        number = len(self.tables)
+        self.tables.append(table)
+        self.specifiers(number, value_name, kind.span)
+        self.names.levels.pop()
+        self.declare(name, TableName(number))
+        if number not in self.open:
+            self.check_table(self.tables[number], kind.span)
+
+    def parameter(self) -> Any:
+        start = self.token.span
+        value = self.wanted(self.expression(), INT, "the parameter")
+        self.expect(")", "after the parameter")
+        if isinstance(value, Const):
+            return value.value
+        self.note("the parameter of a table must be a number", value.span or start)
+        return 1
+
+    def index_declarations(self) -> list[tuple[str | None, RecordType]]:
+        indexes: list[tuple[str | None, RecordType]] = []
+        while self.accept("["):
+            token = self.token
+            name, type_ = self.component()
+            if not can_be_key(type_):
+                self.note(f"{an(type_)} cannot be an index", token.span)
+            self.expect("]", "after the type of an index")
+            if name is not None:
+                self.names.declare(name, self.new_var(name, type_))
+            indexes.append((name, type_))
+        return indexes
+
+    def elements(self, name: Token) -> tuple[Token | None, RecordType, RecordType | None]:
+        """What comes after `of`; a table of the core language leaves it out."""
+        if not self.accept("of"):
+            if self.at(";"):
+                self.open.add(len(self.tables))
+                return None, UNKNOWN, None
+            self.fail(f"expected `of` and the type of what is emitted, got {self.token}")
+        value_name = self.token
+        named, value = self.component()
+        weight = self.component()[1] if self.accept("weight") else None
+        return (value_name if named is not None else None), value, weight
+
+    def specifiers(self, number: int, value_name: Token | None, kind: Span) -> None:
+        table = self.tables[number]
+        file: str | None = None
+        while self.at("file", "format", "proc"):
+            word = self.advance()
+            if word.text == "proc":
+                hint = "write to a file, and start the program on that"
+                self.fail("a table cannot start other programs", word.span, hint)
+            if word.text == "format" and value_name is not None:
+                var = self.new_var(value_name.text, table.value)
+                self.names.declare(value_name.text, var)
+                self.formats[number] = (var, self.formatted(word))
+            elif word.text == "format":
+                self.formats[number] = (self.new_var("", table.value), self.formatted(word))
+            else:
+                made = self.formatted(word)
+                file = self.file_named(made, word)
+        is_text = number in self.formats
+        if file is not None and table.kind != "collection":
+            self.note("only a collection can be written to a file", kind)
+        if file is not None and not is_text and resolved(table.value) not in (BYTES, STRING):
+            self.note("what goes to a file must be bytes, or have a format", kind)
+        if is_text and table.kind in ("sum", "mrcounter"):
+            self.note(f"what a {table.kind} adds up cannot have a format", kind)
+        sent = STRING if is_text else table.value
+        self.tables[number] = replace(table, value=sent, file=file)
+
+    def formatted(self, word: Token) -> Expression:
+        self.expect("(", f"after `{word.text}`")
+        arguments = [self.finished(a) for a in self.separated(self.expression, ")")]
+        self.expect(")", "after the arguments")
+        return self.intrinsic(replace(word, text="format"), arguments)
+
+    def file_named(self, name: Expression, word: Token) -> str | None:
+        """Where a table is written: standard output, standard error, or beside the program."""
+        fixed = name.arguments[0] if isinstance(name, Intrinsic) else name
+        path = fixed.value if isinstance(fixed, Const) else None
+        if not isinstance(path, str) or "%" in path:
+            hint = "give the table an index instead"
+            self.note("the name of the file must be a plain text", word.span, hint)
+            return None
+        if path in STANDARD:
+            return STANDARD[path]
+        if path.startswith("/") or ".." in path.split("/"):
+            hint = "name a file beside the program, /dev/stdout or /dev/stderr"
+            self.note("this file lies outside of the project's folder", word.span, hint)
+            return None
+        return path
+
+    def check_table(self, table: Table, kind: Span) -> None:
+        if UNKNOWN in (table.value, table.weight):
+            return
+        declared = Declared(table.parameter, table.value, table.weight)
+        complaint = TABLES[table.kind].complaint(declared)
+        if complaint is not None:
+            self.note(complaint, kind)
+        if table.kind in ("text", "recordio", "mrcounter") and table.indexes:
+            self.note(f"a {table.kind} has no indexes", kind)
+
+    # --- emit ---
+
+    def emit_statement(self) -> list[Statement]:
+        start = self.advance().span
+        name = self.expect_name("a table")
+        entry = self.names.find(name.text)
+        indexes: list[Expression] = []
+        while self.accept("["):
+            indexes.append(self.expression())
+            self.expect("]", "after an index")
+        self.expect("<-", "before what is emitted")
+        value = self.expression()
+        weight = self.expression() if self.accept("weight") else None
+        span = self.since(start)
+        self.expect(";", "after a statement")
+        if not isinstance(entry, TableName):
+            tables = [t.name for t in self.tables]
+            what = f'"{name.text}" is no table' if entry else f'unknown table "{name.text}"'
+            self.note(what, name.span, suggest(name.text, tables))
+            return []
+        if entry.number in self.open:
+            self.close(entry.number, indexes, value, span)
+        return self.emitted(entry.number, indexes, value, weight, span)
+
+    def close(self, number: int, indexes: list[Expression], value: Expression, span: Span) -> None:
+        """A table of the core language: what is emitted first says what it holds."""
+        self.open.discard(number)
+        types = tuple((None, self.finished(i).type) for i in indexes)
+        table = replace(self.tables[number], indexes=types, value=self.finished(value).type)
+        self.tables[number] = table
+        self.check_table(table, span)
+
+    def emitted(
+        self, number: int, indexes: list[Expression], value: Expression,
+        weight: Expression | None, span: Span,
+    ) -> list[Statement]:  # fmt: skip
+        table = self.tables[number]
+        if len(indexes) != len(table.indexes):
+            self.note(f'"{table.name}" has {len(table.indexes)} indexes, got {len(indexes)}', span)
+            return []
+        pairs = zip(indexes, table.indexes, strict=True)
+        keys = tuple(self.wanted(i, type_, "the index") for i, (_, type_) in pairs)
+        form = self.formats.get(number)
+        given = self.wanted(value, table.value if form is None else form[0].type, "the value")
+        if (weight is None) != (table.weight is None):
+            wanted = "has no weight" if table.weight is None else f"needs a weight: {table.weight}"
+            self.note(f'"{table.name}" {wanted}', span)
+            return []
+        heavy = None
+        if weight is not None and table.weight is not None:
+            heavy = self.wanted(weight, table.weight, "the weight")
+        if form is not None:
+            given = substituted(form[1], form[0], given)
+        return [Emit(number, keys, given, heavy, span)]
+
+
+def substituted(template: Any, var: Var, value: Expression) -> Any:
+    """An expression with another one in the place of a variable."""
+    if isinstance(template, Get) and template.var == var:
+        return value
+    if isinstance(template, tuple):
+        return tuple(substituted(t, var, value) for t in template)
+    fields = getattr(template, "__dataclass_fields__", {})
+    changed = {
+        name: substituted(getattr(template, name), var, value)
+        for name in fields
+        if name in ("arguments", "base", "index", "value", "items", "left", "right", "parameters")
+    }
+    return replace(template, **changed) if changed else template
+
+
+def predeclared(reader: TableReader) -> None:
+    """`stdout`, `stderr` and `output`, and what counts values that are not there."""
+    text = Var(-1, "s", STRING)
+    arguments = (Const("%s\n", STRING), Get(text))
+    for name in ("stdout", "stderr"):
+        number = len(reader.tables)
+        reader.tables.append(Table(name, "collection", None, (), STRING, file=name))
+        assert not isinstance(signature("format", (STRING, STRING)), str)
+        reader.formats[number] = (text, Intrinsic("format", arguments, STRING))
+        reader.names.levels[0][name] = TableName(number)
+    for table in (
+        Table("output", "collection", None, (), BYTES, file="stdout"),
+        Table(UNDEFINED_COUNT, "sum", None, (), INT),
+        Table(UNDEFINED_REASONS, "sum", None, (("reason", STRING),), INT),
+    ):
+        reader.names.levels[0][table.name] = TableName(len(reader.tables))
+        reader.tables.append(table)

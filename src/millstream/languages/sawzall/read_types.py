@@ -1,0 +1,341 @@
+"""Types, and what every part of the reader stands on.
+
+The language declares every name before it is used, so a text is read and typed in one go. What
+is wrong is noted; reading goes on with the next statement, so that all faults are told together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, NoReturn, TypeVar
+
+from millstream.calculus.cursor import Stop
+from millstream.calculus.scripts import Const, Expression, Statement, Table, Var
+from millstream.errors import Fault, suggest
+from millstream.languages.sawzall.scope import (
+    UNKNOWN,
+    Entry,
+    Names,
+    TypeName,
+    an,
+    can_be_key,
+)
+from millstream.languages.sawzall.tokens import RESERVED, Token
+from millstream.source import Source, Span
+from millstream.values.records.types import (
+    ArrayOf,
+    Field,
+    FunctionOf,
+    MapOf,
+    Named,
+    RecordType,
+    TupleOf,
+    resolved,
+)
+
+T = TypeVar("T")
+#: Deeper nesting than this is refused, as it could not be worked with.
+MOST_NESTED = 150
+
+
+class TypeReader:
+    """Mutable: a place in the tokens, the names so far, and the faults so far."""
+
+    def __init__(
+        self, tokens: list[Token], faults: list[Fault], included: Callable[[str, Span], Source]
+    ) -> None:
+        self.tokens = tokens
+        self.faults = faults
+        self.included = included
+        self.position = 0
+        self.depth = 0
+        self.names = Names()
+        self.tables: list[Table] = []
+        self.statics: list[Statement] = []
+        self.variables = 0
+        #: How deep functions are nested, and how many variables there were before what is static.
+        self.level = 0
+        self.static_from: list[int] = []
+        #: The names of the parameters of the last type of functions that was read.
+        self.parameters: tuple[Token, ...] = ()
+
+    # --- tokens ---
+
+    @property
+    def token(self) -> Token:
+        return self.tokens[self.position]
+
+    @property
+    def previous(self) -> Token:
+        return self.tokens[max(0, self.position - 1)]
+
+    def peek(self, ahead: int = 1) -> Token:
+        return self.tokens[min(self.position + ahead, len(self.tokens) - 1)]
+
+    def at(self, *texts: str) -> bool:
+        return self.token.kind in ("symbol", "name") and self.token.text in texts
+
+    def advance(self) -> Token:
+        token = self.token
+        if token.kind != "end":
+            self.position += 1
+        return token
+
+    def accept(self, text: str) -> bool:
+        if self.at(text):
+            self.advance()
+            return True
+        return False
+
+    def fail(self, message: str, span: Span | None = None, hint: str | None = None) -> NoReturn:
+        self.note(message, span, hint)
+        raise Stop
+
+    def note(self, message: str, span: Span | None = None, hint: str | None = None) -> None:
+        self.faults.append(Fault(message, span or self.token.span, hint))
+
+    def expect(self, text: str, where: str) -> Token:
+        if self.at(text):
+            return self.advance()
+        if text == ";":
+            last = self.previous.span
+            place = Span(last.source, last.end, last.end + 1)
+            self.note(f"expected `;` {where}, got {self.token}", place)
+            if "\n" in last.source.text[last.end : self.token.span.start]:
+                return self.previous  # what comes on the next line stands for itself
+            raise Stop
+        self.fail(f"expected `{text}` {where}, got {self.token}")
+
+    def expect_name(self, what: str) -> Token:
+        if self.token.kind == "name" and self.token.text not in RESERVED:
+            return self.advance()
+        if self.token.kind == "name":
+            self.fail(f"expected {what}, got the word `{self.token.text}`", hint="choose another")
+        self.fail(f"expected {what}, got {self.token}")
+
+    def separated(self, read: Callable[[], T], closing: str) -> list[T]:
+        """`one, one, ...` up to, not including, a closing symbol; a last comma may stand."""
+        items: list[T] = []
+        while not self.at(closing):
+            items.append(read())
+            if not self.accept(","):
+                break
+        return items
+
+    def since(self, start: Span) -> Span:
+        """From a place to what has been read last."""
+        last = self.previous.span
+        return start.to(last) if start.source is last.source else start
+
+    def nested(self) -> None:
+        self.depth += 1
+        if self.depth > MOST_NESTED:
+            self.depth = 0
+            self.fail("this is nested too deeply")
+
+    # --- names ---
+
+    def new_var(self, name: str, type_: RecordType, *, is_static: bool = False) -> Var:
+        self.variables += 1
+        return Var(self.variables, name, type_, -1 if is_static else self.level)
+
+    def declare(self, name: Token, entry: Entry) -> None:
+        if self.names.is_taken(name.text):
+            self.note(f'"{name.text}" is declared already in this block', name.span)
+        self.names.declare(name.text, entry)
+
+    def unknown_name(self, name: Token, known: list[str]) -> None:
+        self.note(f'unknown name "{name.text}"', name.span, suggest(name.text, known))
+
+    # --- types ---
+
+    def type(self) -> RecordType:
+        self.nested()
+        start = self.token
+        if self.accept("array"):
+            self.expect("of", "in the type of an array")
+            read: RecordType = ArrayOf(self.component()[1])
+        elif self.accept("map"):
+            read = self.map_type()
+        elif self.at("{") or self.accept("parsedmessage"):
+            read = self.tuple_type({})
+        elif self.accept("function"):
+            read = self.function_type()[1]
+        elif self.accept("proto"):
+            read = self.proto_type(start.span)
+        elif self.at("table"):
+            self.fail("a table can only be declared, under a name of its own")
+        else:
+            read = self.type_named(self.expect_name("a type"))
+        self.depth -= 1
+        return read
+
+    def component(self) -> tuple[str | None, RecordType]:
+        """`name: type` or a type alone."""
+        name = None
+        if self.token.kind == "name" and self.peek().text == ":" and self.peek().kind == "symbol":
+            name = self.advance().text
+            self.advance()
+        return name, self.type()
+
+    def map_type(self) -> RecordType:
+        self.expect("[", "before the type of the key")
+        start = self.token.span
+        _, key = self.component()
+        if not can_be_key(key):
+            self.note(f"{an(key)} cannot be a key", self.since(start))
+        self.expect("]", "after the type of the key")
+        self.expect("of", "before the type of the values")
+        return MapOf(key, self.component()[1])
+
+    def function_type(self) -> tuple[list[Token], FunctionOf]:
+        """What stands after `function`; with the names of the parameters."""
+        self.expect("(", "after `function`")
+        names: list[Token] = []
+        types: list[RecordType] = []
+        while not self.at(")"):
+            if self.token.kind == "name" and self.peek().text == ":":
+                names.append(self.advance())
+                self.advance()
+            else:
+                names.append(self.token)
+            types.append(self.type())
+            if not self.accept(","):
+                break
+        self.expect(")", "after the parameters")
+        result = self.type() if self.accept(":") else None
+        self.parameters = tuple(names)
+        return names, FunctionOf(tuple(types), result)
+
+    def proto_type(self, start: Span) -> RecordType:
+        inner = resolved(self.type())
+        if isinstance(inner, TupleOf):
+            return messaged(inner)
+        if inner != UNKNOWN:
+            self.note(f"expected a tuple after `proto`, got {inner}", self.since(start))
+        return UNKNOWN
+
+    def tuple_type(self, members: dict[str, Entry]) -> RecordType:
+        """A tuple; types and static variables inside of it become its members."""
+        start = self.expect("{", "before the fields").span
+        self.names.levels.append(members)
+        fields: list[Field] = []
+        while not self.at("}"):
+            if self.at("type"):
+                self.type_declaration()
+            elif self.at("static"):
+                self.static_member()
+            else:
+                fields.append(self.field())
+            if not self.accept(",") and not self.accept(";"):
+                break
+        self.expect("}", "after the fields of a tuple")
+        self.names.levels.pop()
+        span = self.since(start)
+        names = [f.name for f in fields if f.name is not None]
+        tags = [f.tag for f in fields if f.tag is not None]
+        if len(set(names)) < len(names):
+            self.note("two fields have the same name", span)
+        if len(set(tags)) < len(tags):
+            self.note("two fields have the same tag", span)
+        if tags and len(tags) < len(fields):
+            self.note("either all fields of a tuple have a tag or none", span)
+        return TupleOf(tuple(fields), bool(tags))
+
+    def field(self) -> Field:
+        start = self.token.span
+        name, type_ = self.component()
+        default = None
+        if self.accept("="):
+            default = self.default_of(type_)
+        tag = wire = None
+        if self.accept("@"):
+            token = self.advance()
+            tag = token.value if isinstance(token.value, int) else 0
+            if tag <= 0:
+                self.note("expected a tag greater than 0", token.span)
+                tag = None
+            if name is None:
+                self.note("a field with a tag needs a name", self.since(start))
+            if self.accept(":"):
+                wire = self.expect_name("how the field travels").text
+        elif default is not None:
+            self.note("only a field with a tag has a default", self.since(start))
+        return Field(name, type_, tag, default, wire)
+
+    def type_named(self, name: Token) -> RecordType:
+        entry = self.names.find(name.text)
+        while isinstance(entry, TypeName) and self.at(".") and self.peek().kind == "name":
+            self.advance()
+            name = self.advance()
+            entry = entry.members.get(name.text)
+        if isinstance(entry, TypeName):
+            self.parameters = entry.parameters
+            return entry.type
+        types = [n for n in self.names.all() if isinstance(self.names.find(n), TypeName)]
+        if entry is None:
+            hint = suggest(name.text, types)
+            self.note(f'unknown type "{name.text}"', name.span, hint)
+        else:
+            self.note(f'"{name.text}" is no type', name.span, suggest(name.text, types))
+        return UNKNOWN
+
+    def type_declaration(self) -> None:
+        self.advance()
+        name = self.expect_name("the name of a type")
+        self.expect("=", "after the name of a type")
+        scope: dict[str, RecordType] = {}
+        members: dict[str, Entry] = {}
+        if self.names.is_taken(name.text):
+            self.note(f'"{name.text}" is declared already in this block', name.span)
+        # Until it is known, the name stands for itself: so a type can contain itself.
+        scope[name.text] = UNKNOWN
+        self.names.declare(name.text, TypeName(Named(name.text, scope), members))
+        self.parameters = ()
+        read = self.tuple_type(members) if self.at("{") else self.type()
+        scope[name.text] = read
+        if contains_itself(read, name.text):
+            hint = "put it into an array or a map"
+            self.note(f'a "{name.text}" would contain itself for ever', name.span, hint)
+            scope[name.text] = read = UNKNOWN
+        self.names.declare(name.text, TypeName(read, members, self.parameters))
+
+    # --- what other parts give ---
+
+    def static_member(self) -> None:
+        raise NotImplementedError
+
+    def default_of(self, type_: RecordType) -> Any:
+        raise NotImplementedError
+
+    def expression(self) -> Expression:
+        raise NotImplementedError
+
+
+def messaged(type_: TupleOf) -> TupleOf:
+    """A tuple as it travels: fields that have no tags get their places, from 1."""
+    fields = []
+    for number, one in enumerate(type_.fields, 1):
+        inner = one.type
+        if isinstance(resolved(inner), TupleOf):
+            inner = messaged(resolved(inner))  # type: ignore[arg-type]
+        elif isinstance(inner, ArrayOf) and isinstance(resolved(inner.element), TupleOf):
+            inner = ArrayOf(messaged(resolved(inner.element)))  # type: ignore[arg-type]
+        fields.append(replace(one, type=inner, tag=one.tag or number))
+    return replace(type_, fields=tuple(fields), is_proto=True)
+
+
+def contains_itself(type_: RecordType, name: str) -> bool:
+    """Whether a value would hold another of its kind, and not in an array or a map."""
+    match type_:
+        case Named(named, _):
+            return named == name
+        case TupleOf(fields):
+            return any(contains_itself(f.type, name) for f in fields)
+        case _:
+            return False
+
+
+def constant(value: Any, type_: RecordType, span: Span | None = None) -> Const:
+    return Const(value, type_, span)

@@ -1,0 +1,1 @@
+"""StreamIt: filters, pipelines, split-joins and feedback loops."""

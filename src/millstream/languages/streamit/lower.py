@@ -1,0 +1,551 @@
+"""Statements and streams: from the tree to codes of the calculus.
+
+The body of a composite is code as well. What it adds is pushed: number n is the n-th place in
+its text where a stream, a split, a join or an enqueued value stands, with the arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from millstream.calculus.procedures import (
+    Assign,
+    Body,
+    Choose,
+    Code,
+    Invoke,
+    Leave,
+    Let,
+    Operand,
+    Push,
+    RecordOf,
+    Repeat,
+    Return,
+    Routine,
+    Scope,
+    Shape,
+    Slot,
+    statements_in,
+)
+from millstream.calculus.terms import Call, Literal, Place, Read, Term, walk
+from millstream.calculus.work import FIRST_MESSAGE
+from millstream.errors import suggest
+from millstream.languages.streamit import ast
+from millstream.languages.streamit.lower_calls import CallLowering
+from millstream.languages.streamit.lower_terms import Lowered, Stop
+from millstream.languages.streamit.scope import (
+    IDENTITY,
+    READER,
+    WRITER,
+    Names,
+    Program,
+    Variable,
+    mentioned,
+    names_in,
+)
+from millstream.languages.streamit.shapes import (
+    is_portal,
+    replaced,
+    spoken,
+    wider,
+    with_values,
+)
+from millstream.source import Source, Span
+from millstream.values.types import BOOLEAN, INT32, TEXT
+
+#: The number of the output that prints.
+PRINTED = 1
+#: Without a latency a message comes with what is pushed by the firing that sends it.
+_NOW = ast.Number(0, False, Span(Source("", ""), 0, 0))
+_LEVEL = "only the body of a pipeline, a splitjoin or a feedbackloop can"
+
+
+#: Names and the variables they stand for.
+Captured = tuple[tuple[str, Variable], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A place in the body of a composite where something is added to the graph."""
+
+    statement: ast.Place | ast.Split | ast.Enqueue
+    #: What an anonymous stream sees of the variables around it, by the names it knows them by.
+    captured: Captured = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Calculated:
+    """A value, and what must be done before it is one."""
+
+    before: Body
+    term: Term
+
+
+#: What begins the text by which a portal is known, before the name of its variable.
+PORTAL = "portal:"
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A place in a filter that sends messages: the output it pushes them to, and what they are.
+
+    The latency is worked out as rates are; none is any.
+    """
+
+    output: int
+    portal: str
+    listener: str
+    handler: str
+    latency: Calculated | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """The rates that are said, by name; of those that change, the fewest and the most."""
+
+    least: Mapping[str, Calculated] = field(default_factory=dict)
+    #: Only of those that change; None is as many as it likes.
+    most: Mapping[str, Calculated | None] = field(default_factory=dict)
+
+    def calculated(self) -> Iterator[Calculated]:
+        yield from self.least.values()
+        yield from (most for most in self.most.values() if most is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Lowering:
+    """A stream as code, with its rates over its parameters and fields."""
+
+    code: Code
+    rates: Said = Said()
+    first_rates: Said | None = None
+    sites: tuple[Site, ...] = ()
+    sent: tuple[Sent, ...] = ()
+
+
+def lowered(
+    program: Program, stream: ast.Stream, captured: Captured, taken: Shape | None,
+    wanted: Shape | None = None,
+) -> Lowering | None:  # fmt: skip
+    """The code of a stream whose input has items of a shape; None if it has faults.
+
+    One that does not say what it gives gives what is wanted, else the widest that it pushes.
+    """
+    before = len(program.faults)
+    try:
+        if wanted is None and stream.output is None and isinstance(stream.body, ast.Filter):
+            wanted = _pushed_by(_StreamLowering(program, captured, taken, stream))
+        made = _StreamLowering(program, captured, taken, stream, wanted).lowered()
+    except Stop:
+        return None
+    return made if len(program.faults) == before else None
+
+
+def _pushed_by(maker: _StreamLowering) -> Shape | None:
+    maker.lowered()
+    shapes = list(maker.pushed)
+    whole = shapes[0] if shapes else None
+    for shape in shapes[1:]:
+        whole = None if whole is None else wider(whole, shape) or whole
+    return whole
+
+
+class _StreamLowering(CallLowering):
+    """Mutable: lowers one stream."""
+
+    def __init__(
+        self, program: Program, captured: Captured, taken: Shape | None, stream: ast.Stream,
+        wanted: Shape | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(program, Names(), taken)
+        for name, variable in captured:
+            self.names.own[name] = variable
+            self.names.used.add(variable.name)
+        self.captured = captured
+        self.stream = stream
+        self.given: Shape | None = None
+        #: What it gives if it does not say so, and what it has pushed.
+        self.wanted = wanted
+        self.pushed: list[Shape] = []
+        self.sites: list[Site] = []
+        self.sent: list[Sent] = []
+        self.result: Shape | None = None
+        self.code_names = self.names
+        self.lowering: set[str] = set()
+        #: What fields are at first, where parameters alone tell it.
+        self.first_values: dict[str, Term] = {}
+        for helper in program.text.helpers:
+            self.callable |= {f"{helper.name}.{r.name}": r for r in helper.routines}
+            self.callable |= {r.name: r for r in helper.routines}
+        if isinstance(stream.body, ast.Filter):
+            self.callable |= {r.name: r for r in stream.body.routines if not r.is_handler}
+
+    def declared(self, type_: ast.TypeName, name: str) -> Slot:
+        variable = self.names.declare(name, self.shape(type_))
+        return Slot(variable.name, variable.shape)
+
+    def take_sides(self) -> None:
+        """The types that a stream declares; one without a name may leave them open."""
+        if self.stream.input is not None:
+            self.taken = self.side(self.stream.input)
+        if self.stream.output is not None:
+            self.given = self.side(self.stream.output)
+
+    def side(self, type_: ast.TypeName) -> Shape | None:
+        return None if type_.name == "void" else self.shape(type_)
+
+    def lowered(self) -> Lowering:
+        own = (self.declared(p.type, p.name) for p in self.stream.parameters)
+        parameters = (*(Slot(v.name, v.shape) for _, v in self.captured), *own)
+        self.take_sides()
+        body = self.stream.body
+        if isinstance(body, ast.Filter):
+            return self.filter(parameters, body)
+        made = self.body(body.body)
+        code = Code(self.name, parameters, (), self.taken, self.given, (), None, made,
+                    tuple(self.routines.values()))  # fmt: skip
+        return Lowering(code, sites=tuple(self.sites))
+
+    @property
+    def name(self) -> str:
+        """A filter without a name is called by the one function that it calls, if there is one."""
+        if self.stream.name is not None:
+            return self.stream.name
+        called = [name.rpartition(".")[2] for name in self.routines]
+        return called[0] if len(called) == 1 else "Anonymous"
+
+    # --- filters ---
+
+    def filter(self, parameters: tuple[Slot, ...], body: ast.Filter) -> Lowering:
+        if body.work is None:
+            self.fail("this filter has no work", self.stream.span)
+        fields = [self.field(declare) for declare in body.fields]
+        before = tuple(self.made)
+        self.made.clear()
+        init = before + (() if body.init is None else self.body(body.init))
+        rates = self.rates(body.work)
+        first_rates = None if body.prework is None else self.rates(body.prework)
+        self.in_work = True
+        first = None if body.prework is None else self.body(body.prework.body)
+        work = self.body(body.work.body)
+        for routine in body.routines:
+            if routine.is_handler:
+                self.routines[routine.name] = self.lowered_routine(routine.name, routine)
+        if self.counts_firings:
+            fields.append(Slot("iter$", INT32))
+            count = Call("int32_add", (Read(Place("iter$"), INT32), Literal(1, INT32)), INT32)
+            step = (Assign(Place("iter$"), count),)
+            work, first = work + step, None if first is None else first + step
+        code = Code(self.name, parameters, tuple(fields), self.taken, self.given, init, first, work,
+                    tuple(self.routines.values()))  # fmt: skip
+        return Lowering(code, rates, first_rates, sent=tuple(self.sent))
+
+    def field(self, declare: ast.Declare) -> Slot:
+        """A field; its first value is given before `init`.
+
+        Arrays are made before anything has a value: a field in their sizes stands for its first.
+        """
+        shape = with_values(self.shape(declare.type), self.first_values)
+        variable = self.names.declare(declare.name, shape)
+        if declare.value is not None:
+            before = len(self.made)
+            value = self.fitting(declare.value, shape)
+            if len(self.made) == before and not isinstance(value.operand, Place):
+                self.first_values[variable.name] = replaced(value.operand, self.first_values)
+            self.made.append(Assign(Place(variable.name), value.operand, declare.span))
+        return Slot(variable.name, shape)
+
+    def rates(self, work: ast.Work) -> Said:
+        least: dict[str, Calculated] = {}
+        most: dict[str, Calculated | None] = {}
+        for name, rate in work.rates.items():
+            if rate.least is not None:
+                least[name] = self.calculated(rate.least)
+            if not rate.is_fixed:
+                most[name] = None if rate.most is None else self.calculated(rate.most)
+        return Said(least, most)
+
+    def calculated(self, expression: ast.Expression) -> Calculated:
+        value, before = self.apart(expression, INT32)
+        return Calculated(before, value.term)
+
+    def declared_routine(self, invoke: ast.Invoke) -> Routine:
+        """The function that is called, lowered when it is called for the first time."""
+        name = invoke.function
+        if name in self.lowering:
+            self.fail("a function of a filter cannot call itself", invoke.span)
+        if name not in self.routines:
+            self.routines[name] = self.lowered_routine(name, self.callable[name])
+        return self.routines[name]
+
+    def lowered_routine(self, name: str, routine: ast.Routine) -> Routine:
+        names, made, result = self.names, self.made, self.result
+        self.names, self.made = self.code_names.inner(), []
+        self.lowering.add(name)
+        try:
+            is_void = routine.type is None or routine.type.name == "void"
+            self.result = None if is_void else self.shape(routine.type)  # type: ignore[arg-type]
+            slots = tuple(self.declared(p.type, p.name) for p in routine.parameters)
+            body = self.body(routine.body)
+            return Routine(name, slots, self.result, body)
+        finally:
+            self.lowering.discard(name)
+            self.names, self.made, self.result = names, made, result
+
+    # --- statements ---
+
+    def body(self, block: ast.Statement) -> Body:
+        """The statements of a block, or one alone, with names of their own."""
+        names, made = self.names, self.made
+        self.names, self.made = names.inner(), []
+        statements = block.statements if isinstance(block, ast.Block) else (block,)
+        for statement in statements:
+            try:
+                self.statement(statement)
+            except Stop:
+                continue
+        body = tuple(self.made)
+        self.names, self.made = names, made
+        return body
+
+    def statement(self, statement: ast.Statement) -> None:
+        match statement:
+            case ast.Declare():
+                self.declare(statement)
+            case ast.Set():
+                self.assign(statement)
+            case ast.Do(ast.Step() as step):
+                self.step(replace(step, is_before=True))  # nobody sees what it was before
+            case ast.Do(ast.Invoke() as call) if self.portal_named(call.function):
+                portal, _, handler = call.function.partition(".")
+                self.send(ast.Send(portal, handler, call.arguments, (_NOW, _NOW), call.span))
+            case ast.Do(ast.Invoke() as call):
+                self.invoked(call)
+            case ast.Do(expression):
+                self.value(expression)
+            case ast.Push(value, span):
+                self.push(value, span)
+            case ast.Print():
+                self.print(statement)
+            case ast.Block():
+                self.made.append(Scope(self.body(statement)))
+            case ast.If(condition, then, otherwise, span):
+                test = self.truth(condition).term
+                branches = self.body(then), () if otherwise is None else self.body(otherwise)
+                self.made.append(Choose(test, *branches, span))
+            case ast.Loop():
+                self.loop(statement)
+            case ast.Leave(word, span):
+                self.made.append(Leave(word, span))
+            case ast.Return():
+                self.give_back(statement)
+            case ast.Send():
+                self.send(statement)
+            case ast.Place() | ast.Split() | ast.Enqueue():
+                self.add(statement)
+
+    def portal_named(self, name: str) -> Variable | None:
+        """The portal before the dot of a name, if there is one."""
+        variable = self.names.get(name.partition(".")[0]) if "." in name else None
+        return variable if variable is not None and is_portal(variable.shape) else None
+
+    def send(self, send: ast.Send) -> None:
+        """A message is pushed to an output of its own, as a record of its arguments."""
+        portal = self.portal_named(f"{send.portal}.")
+        if portal is None:
+            self.fail(f'there is no portal "{send.portal}"', send.span)
+        if not self.in_work:
+            self.fail("only work and what it calls can send messages", send.span)
+        assert isinstance(portal.shape, RecordOf)
+        listener = portal.shape.parts[0][0]
+        parameters = self.handler_of(listener, send)
+        pairs = zip(send.arguments, parameters, strict=True)
+        values = [self.fitting(argument, self.shape(p.type)) for argument, p in pairs]
+        least, most = send.latency
+        wanted = most or least
+        latency = None if wanted is None else self.calculated(wanted)
+        output = FIRST_MESSAGE + len(self.sent)
+        self.made.append(Push(self.together(values), output, send.span))
+        self.sent.append(Sent(output, portal.name, listener, send.handler, latency, send.span))
+
+    def handler_of(self, listener: str, send: ast.Send) -> tuple[ast.Parameter, ...]:
+        body = self.program.streams[listener].body
+        routines = body.routines if isinstance(body, ast.Filter) else ()
+        handlers = {r.name: r for r in routines if r.is_handler}
+        if send.handler not in handlers:
+            hint = suggest(send.handler, handlers)
+            self.fail(f'{listener} has no handler "{send.handler}"', send.span, hint)
+        parameters = handlers[send.handler].parameters
+        if len(parameters) != len(send.arguments):
+            self.fail(f"{send.handler} takes {len(parameters)} arguments, got "
+                      f"{len(send.arguments)}", send.span)  # fmt: skip
+        return parameters
+
+    def declare(self, declare: ast.Declare) -> None:
+        shape = self.shape(declare.type)
+        try:
+            value = None if declare.value is None else self.fitting(declare.value, shape)
+        finally:
+            variable = self.names.declare(declare.name, shape)
+        self.made.append(Let(Slot(variable.name, shape), declare.span))
+        if isinstance(shape, RecordOf) and is_portal(shape):
+            place = Place(variable.name, (shape.parts[0][0],))
+            self.made.append(Assign(place, Literal(f"{PORTAL}{variable.name}", TEXT)))
+        if value is not None:
+            self.made.append(Assign(Place(variable.name), value.operand, declare.span))
+
+    def assign(self, statement: ast.Set) -> None:
+        place, shape = self.place(statement.target)
+        if not statement.operator:
+            mark = len(self.made)
+            value = self.fitting(statement.value, shape)
+            place = self.held_place(place, mark)
+        else:
+            whole = self.changed(statement, place, shape)
+            value = self.converted(whole, shape, statement.span)
+        self.made.append(Assign(place, value.operand, statement.span))
+
+    def held_place(self, place: Place, mark: int) -> Place:
+        """A place as it was before the statements from a mark on, which may change its indexes."""
+        effects = self.made[mark:]
+        inside = list(statements_in(tuple(effects)))
+        read = {node.place.variable for step in place.path if not isinstance(step, str)
+                for node in walk(step) if isinstance(node, Read)}  # fmt: skip
+        changed = {s.target.variable for s in inside if isinstance(s, Assign)}
+        calls = any(isinstance(s, Invoke) for s in inside)
+        if not read or not (calls or read & changed):
+            return place
+        del self.made[mark:]
+        steps = [step if isinstance(step, str) else self.keep(Lowered(step, INT32)).term
+                 for step in place.path]  # fmt: skip
+        self.made += effects
+        return replace(place, path=tuple(steps))
+
+    def changed(self, statement: ast.Set, place: Place, shape: Shape) -> Lowered:
+        """The value of `x op= y`: what was there before `y` was worked out, and `y`."""
+        before = self.at(place, shape)
+        mark = len(self.made)
+        after = self.value(statement.value)
+        effects = self.made[mark:]
+        if effects:
+            del self.made[mark:]
+            before = self.keep(before)
+            self.made += effects
+        return self.binary(statement.operator, before, after, statement.span)
+
+    def push(self, expression: ast.Expression, span: Span) -> None:
+        if not self.in_work:
+            self.fail("only work and what it calls can push", span)
+        if self.given is None and self.stream.output is None:
+            self.given = self.wanted
+        if self.given is None and self.stream.output is not None:
+            self.fail("this filter gives nothing: its output is void", span)
+        value = self.value(expression) if self.given is None else self.fitting(
+            expression, self.given)  # fmt: skip
+        self.pushed.append(value.shape)
+        self.made.append(Push(value.operand, 0, span))
+
+    def print(self, statement: ast.Print) -> None:
+        empty = Lowered(Literal("", TEXT), TEXT)
+        value = empty if statement.value is None else self.value(statement.value)
+        text = self.text(value, statement.span)
+        if not self.in_work and not self.lowering:
+            self.program.warn("this is said while the program is built, and not shown",
+                              statement.span)  # fmt: skip
+            return
+        if statement.ends_line:
+            text = self.call("||", (text, Lowered(Literal("\n", TEXT), TEXT)), statement.span)
+        self.made.append(Push(text.operand, PRINTED, statement.span))
+
+    def loop(self, loop: ast.Loop) -> None:
+        """Effects of the condition come with every round, so that it is tested inside."""
+        names, made = self.names, self.made
+        self.names, self.made = names.inner(), []
+        for statement in loop.before:
+            self.statement(statement)
+        condition: Term | None = None
+        effects: Body = ()
+        if loop.condition is not None:
+            before = len(self.made)
+            condition = self.truth(loop.condition).term
+            effects = tuple(self.made[before:])
+            del self.made[before:]
+        body, after = self.body(loop.body), self.simple(loop.after)
+        if effects:
+            assert condition is not None
+            if loop.tests_first:
+                body = (*effects, Choose(condition, (), (Leave("break"),)), *body)
+                condition = None
+            else:
+                goes_on = self.fresh(BOOLEAN)
+                after += (*effects, Assign(Place(goes_on.name), condition))
+                condition = Read(Place(goes_on.name), BOOLEAN)
+        self.made.append(Repeat(condition, body, after, loop.tests_first, loop.span))
+        whole = tuple(self.made)
+        self.names, self.made = names, made
+        self.made.append(Scope(whole))
+
+    def simple(self, statements: Sequence[ast.Statement]) -> Body:
+        before = len(self.made)
+        for statement in statements:
+            self.statement(statement)
+        body = tuple(self.made[before:])
+        del self.made[before:]
+        return body
+
+    def give_back(self, statement: ast.Return) -> None:
+        if statement.value is None:
+            if self.result is not None:
+                self.fail(f"this function gives {spoken(self.result)} back", statement.span)
+            self.made.append(Return(None, statement.span))
+            return
+        if self.result is None:
+            self.fail("there is nothing to give back here", statement.span)
+        value = self.fitting(statement.value, self.result)
+        self.made.append(Return(value.operand, statement.span))
+
+    # --- what composites add ---
+
+    def add(self, statement: ast.Place | ast.Split | ast.Enqueue) -> None:
+        if isinstance(self.stream.body, ast.Filter):
+            word = "enqueue" if isinstance(statement, ast.Enqueue) else statement.role
+            self.fail(f"{_LEVEL} {word}", statement.span)
+        captured: Captured = ()
+        values: list[Lowered] = []
+        match statement:
+            case ast.Place(_, ast.Instance(name, _, arguments, span)):
+                known = (*self.program.streams, IDENTITY, READER, WRITER)
+                if name not in known:
+                    self.fail(f'unknown stream "{name}"', span, suggest(name, known))
+                values = self.operands(arguments)
+            case ast.Place(_, stream):
+                captured = self.seen_by(stream)
+                values = [self.held(variable) for _, variable in captured]
+            case ast.Split(_, _, weights):
+                values = [self.converted(v, INT32, statement.span) for v in self.operands(weights)]
+            case ast.Enqueue(value):
+                values = [self.value(value)]
+        if isinstance(statement, ast.Place):
+            values += self.operands(statement.portals)
+        self.made.append(Push(self.together(values), len(self.sites), statement.span))
+        self.sites.append(Site(statement, captured))
+
+    def seen_by(self, stream: ast.Instance | ast.Stream) -> Captured:
+        """The variables that stand in an anonymous stream, and those their sizes read."""
+        visible = self.names.visible()
+        seen = {name: visible[name] for name in sorted(mentioned(stream) & visible.keys())}
+        sizes = set().union(*(names_in(variable.shape) for variable in seen.values()))
+        known = {variable.name for variable in seen.values()}
+        by_own_name = {variable.name: variable for variable in visible.values()}
+        around = {name: by_own_name[name] for name in sorted(sizes - known)}
+        return (*around.items(), *seen.items())
+
+    def together(self, values: Sequence[Lowered]) -> Operand:
+        """Arguments as one record."""
+        parts = tuple((str(n), value.shape) for n, value in enumerate(values))
+        variable = self.fresh(RecordOf(parts))
+        for number, value in enumerate(values):
+            self.made.append(Assign(Place(variable.name, (str(number),)), value.operand))
+        return Place(variable.name)

@@ -1,0 +1,153 @@
+"""Messages between filters: who hears whom, and before which of its firings.
+
+A message is for a firing of its sender: the one that sends it, or one that is so many later. To a
+filter further downstream it comes before the first firing that sees something of that one; to
+one further upstream, before the first whose items that one does not need. How often a filter must
+have fired for another is counted as if all fired as rarely as possible.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from millstream.calculus.work import Hearing, Telling
+from millstream.errors import Fault
+from millstream.languages.streamit.balance import Balance, needed_firings
+from millstream.languages.streamit.flat import Actor, Flat
+from millstream.languages.streamit.graph import Filter, Message
+
+#: More than anybody would count.
+_MOST_STEPS = 5_000_000
+
+
+class Unheard(Exception):
+    """A message can never be heard in time; `fault` says why."""
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(fault.message)
+        self.fault = fault
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """All messages from one actor to another."""
+
+    sender: int
+    receiver: int
+    tellings: tuple[tuple[Message, int], ...]
+    hearing: Hearing
+    #: Whether the receiver must wait for its sender, though its items do not.
+    waits: bool
+
+    @property
+    def box(self) -> str:
+        return f"messages_{self.sender}_{self.receiver}"
+
+
+def links_of(flat: Flat, balance: Balance, faults: list[Fault]) -> list[Link]:
+    """The links of a program, by sender and receiver."""
+    links: list[Link] = []
+    for sender, actor in enumerate(flat.actors):
+        sent = actor.work.messages if isinstance(actor.work, Filter) else ()
+        for receiver, other in enumerate(flat.actors):
+            heard = other.work.portals if isinstance(other.work, Filter) else ()
+            messages = [message for message in sent if message.portal in heard]
+            try:
+                links += [_link(flat, balance, sender, receiver, messages)] if messages else []
+            except Unheard as error:
+                faults.append(error.fault)
+    return links
+
+
+def ahead(balance: Balance, links: list[Link]) -> Balance:
+    """With sources that fire before, as often as those who hear them late wait for them."""
+    initially = list(balance.initially)
+    for link in links:
+        if link.waits and link.hearing.least < 0:
+            initially[link.sender] -= link.hearing.least
+    return replace(balance, initially=tuple(initially))
+
+
+def tellings_of(links: list[Link], sender: int) -> tuple[Telling, ...]:
+    """What a sender tells, with a box for each who hears it."""
+    own = [link for link in links if link.sender == sender]
+    return tuple(
+        Telling(message.output, box, message.handler, latency)
+        for box, link in enumerate(own)
+        for message, latency in link.tellings
+    )
+
+
+def _link(
+    flat: Flat, balance: Balance, sender: int, receiver: int, messages: list[Message]
+) -> Link:
+    places = f"{flat.actors[sender].path} and {flat.actors[receiver].path}"
+    span = messages[0].span
+    is_down = receiver in _after(flat, sender)
+    if not is_down and sender not in _after(flat, receiver):
+        raise Unheard(Fault(f"no items pass between {places}: a message has no time there", span))
+    between = _after(flat, sender if is_down else receiver) & _before(
+        flat, receiver if is_down else sender
+    )
+    if any(flat.actors[n].changes for n in between - {sender if is_down else receiver}) or (
+        any(flat.actors[sender if is_down else receiver].is_open(c)
+            for c in flat.actors[sender if is_down else receiver].outputs)
+    ):  # fmt: skip
+        raise Unheard(Fault(f"rates change between {places}: a message has no time there", span))
+    told = tuple((m, m.latency if m.latency is not None else int(not is_down)) for m in messages)
+    least = min(latency for _, latency in told)
+    if not is_down and least < 1:
+        raise Unheard(Fault(
+            f"this message comes too late: {flat.actors[receiver].path} has fired already for "
+            "the firing that sends it", span, "give it a latency of at least 1, as in [1:1]",
+        ))  # fmt: skip
+    period, step = balance.repeats[receiver], balance.repeats[sender]
+    if period * len(flat.actors) * 3 > _MOST_STEPS:
+        raise Unheard(Fault(f"the way between {places} is too long to be counted", span))
+    count = 2 * period + 2
+    upto = _down(flat, sender, receiver, count) if is_down else _up(flat, sender, receiver, count)
+    hearing = Hearing(tuple(upto), period, step, least)
+    return Link(sender, receiver, told, hearing, waits=not is_down or least < 0)
+
+
+def _down(flat: Flat, sender: int, receiver: int, count: int) -> list[int]:
+    """For each firing of the receiver, how often the sender must have fired."""
+    return [needed_firings(flat, receiver, n)[sender] for n in range(1, count + 1)]
+
+
+def _up(flat: Flat, sender: int, receiver: int, count: int) -> list[int]:
+    """For each firing of the receiver, the last of the sender that does not need it, and one."""
+    upto: list[int] = []
+    firing = 0
+    for number in range(1, count + 1):
+        while needed_firings(flat, sender, firing)[receiver] < number:
+            firing += 1
+        upto.append(firing)
+    return upto
+
+
+def _after(flat: Flat, start: int) -> set[int]:
+    """The actors that items of one come to, without going round."""
+    return _reached(flat, start, is_forward=True)
+
+
+def _before(flat: Flat, start: int) -> set[int]:
+    return _reached(flat, start, is_forward=False)
+
+
+def _reached(flat: Flat, start: int, *, is_forward: bool) -> set[int]:
+    reached: set[int] = set()
+    waiting = [flat.actors[start]]
+    while waiting:
+        actor = waiting.pop()
+        for other in _neighbours(actor, is_forward=is_forward):
+            if (other.number > actor.number) == is_forward and other.number not in reached:
+                reached.add(other.number)
+                waiting.append(other)
+    return reached
+
+
+def _neighbours(actor: Actor, *, is_forward: bool) -> Iterator[Actor]:
+    ends = [c.target for c in actor.outputs] if is_forward else [c.source for c in actor.inputs]
+    yield from (end for end in ends if end is not None)

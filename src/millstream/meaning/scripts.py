@@ -1,0 +1,498 @@
+"""What scripts mean: statement by statement, with a frame for every call.
+
+A frame has the variables that have a value; one that is not there has none. Nothing is
+changed in place: a new value of a part is a new value of the whole.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from millstream.calculus.scripts import (
+    UNDEFINED_COUNT,
+    UNDEFINED_REASONS,
+    Apply,
+    Assert,
+    Assign,
+    Block,
+    Choose,
+    Const,
+    Convert,
+    Declare,
+    Defined,
+    Do,
+    Emit,
+    Expression,
+    Function,
+    Get,
+    If,
+    Index,
+    Inline,
+    Intrinsic,
+    Lambda,
+    Leave,
+    Length,
+    Logic,
+    Loop,
+    Make,
+    New,
+    Operate,
+    Part,
+    Place,
+    Present,
+    Result,
+    Return,
+    Saw,
+    Scope,
+    Script,
+    Slice,
+    Statement,
+    Undefine,
+    Var,
+    When,
+)
+from millstream.source import Span
+from millstream.values.records import operators
+from millstream.values.records.running import (
+    ENDLESS_CALLS,
+    ENDLESS_LOOP,
+    MOST_CALLS,
+    MOST_ROUNDS,
+    NO_RETURN,
+    Emitted,
+    Rejected,
+    Runtime,
+    deep_calls,
+    without_value,
+)
+from millstream.values.records.types import MapOf, resolved
+from millstream.values.undefined import Undefined
+
+
+@dataclass
+class Frame:
+    """Mutable: the variables of one call, and the frame around it."""
+
+    values: dict[int, Any] = field(default_factory=dict)
+    outer: Frame | None = None
+    level: int = 0
+
+
+class _Left(Exception):
+    """A loop, a function or a `?{` is left."""
+
+    def __init__(self, word: str, value: Any = None) -> None:
+        self.word = word
+        self.value = value
+
+
+class Machine:
+    """Mutable: runs a script on one record after the other."""
+
+    def __init__(self, script: Script) -> None:
+        self.script = script
+        self.runtime = Runtime(script.timezone, script.folder)
+        self.statics: dict[int, Any] = {}
+        self.emits: list[Emitted] = []
+        self.row: Mapping[str, Any] = {}
+        self.lengths: dict[int, int] = {}
+        self.rounds = self.calls = 0
+        self.passed_over: list[str] = []
+        for statement in script.statics:
+            assert isinstance(statement, Declare)
+            self.begin()
+            self.do(statement, Frame(level=-1))
+
+    def begin(self) -> None:
+        self.emits, self.rounds, self.calls, self.passed_over = [], MOST_ROUNDS, 0, []
+
+    def run(self, record: bytes, row: Mapping[str, Any], seed: int) -> list[Emitted]:
+        """What one record emits, or `Rejected`."""
+        self.begin()
+        self.row = row
+        self.runtime.seed(seed)
+        frame = Frame({self.script.record.number: record})
+        # The script itself may be left by a `return`.
+        with deep_calls(), contextlib.suppress(_Left):
+            self.body(self.script.body, frame)
+        return self.emits + self.counted()
+
+    def counted(self) -> list[Emitted]:
+        """What is emitted for statements that were passed over."""
+        count = self.script.table_named(UNDEFINED_COUNT)
+        reasons = self.script.table_named(UNDEFINED_REASONS)
+        if not self.passed_over or count is None or reasons is None:
+            return []
+        one: list[Emitted] = [(count, (), 1, None)]
+        return one + [(reasons, (reason,), 1, None) for reason in self.passed_over]
+
+    # --- variables ---
+
+    def frame_of(self, var: Var, frame: Frame) -> dict[int, Any]:
+        if var.level < 0:
+            return self.statics
+        around: Frame | None = frame
+        while around is not None and around.level > var.level:
+            around = around.outer
+        assert around is not None, var
+        return around.values
+
+    def get(self, var: Var, frame: Frame) -> Any:
+        values = self.frame_of(var, frame)
+        if var.number not in values:
+            raise Undefined(without_value(var.name))
+        return values[var.number]
+
+    # --- statements ---
+
+    def body(self, block: Block, frame: Frame) -> None:
+        for statement in block:
+            self.do(statement, frame)
+
+    def do(self, statement: Statement, frame: Frame) -> None:
+        try:
+            self.done(statement, frame)
+        except Undefined as undefined:
+            if not self.script.passes_over:
+                raise Rejected(place_of(statement), undefined.reason) from None
+            self.passed_over.append(f"{place_of(statement)}: {undefined.reason}")
+            if isinstance(statement, Assign):
+                var = statement.target.var
+                self.frame_of(var, frame).pop(var.number, None)
+
+    def done(self, statement: Statement, frame: Frame) -> None:
+        match statement:
+            case Declare(var, value):
+                self.declare(var, value, frame)
+            case Assign(target, value):
+                given = self.value(value, frame)
+                self.assign(target, given, frame)
+            case Undefine(target, is_field):
+                self.undefine(target, frame, is_field=is_field)
+            case Do(value):
+                self.value(value, frame)
+            case Assert(condition, message):
+                if not self.value(condition, frame):
+                    said = "" if message is None else f": {self.value(message, frame)}"
+                    raise Rejected(place_of(statement), f"assertion failed{said}")
+            case If(condition, then, otherwise):
+                self.body(then if self.value(condition, frame) else otherwise, frame)
+            case Loop():
+                self.loop(statement, frame)
+            case Leave(word):
+                raise _Left(word)
+            case Choose():
+                self.choose(statement, frame)
+            case When():
+                self.when(statement, frame)
+            case Emit():
+                self.emit(statement, frame)
+            case Return(value):
+                raise _Left("return", self.returned(value, frame))
+            case Result(value):
+                raise _Left("result", self.value(value, frame))
+            case Scope(inner):
+                self.body(inner, frame)
+
+    def declare(self, var: Var, value: Expression | None, frame: Frame) -> None:
+        values = self.frame_of(var, frame)
+        values.pop(var.number, None)
+        if value is None:
+            return
+        try:
+            values[var.number] = self.value(value, frame)
+        except Undefined:
+            values.pop(var.number, None)
+
+    def returned(self, value: Expression | None, frame: Frame) -> Any:
+        """What a function gives; that it has no value is told where it was called."""
+        if value is None:
+            return None
+        try:
+            return self.value(value, frame)
+        except Undefined as undefined:
+            return undefined
+
+    def assign(self, place: Place, value: Any, frame: Frame) -> None:
+        values = self.frame_of(place.var, frame)
+        if place.path:
+            value = self.changed(self.get(place.var, frame), place, 0, value, frame)
+        values[place.var.number] = value
+
+    def changed(self, held: Any, place: Place, at: int, value: Any, frame: Frame) -> Any:
+        """What is held, with another value at the end of a path."""
+        if at == len(place.path):
+            return value
+        step = place.path[at]
+        inside = resolved(step.inside)
+        if step.position is not None:
+            inner = self.changed(held[step.position], place, at + 1, value, frame)
+            return self.runtime.with_part(held, step.position, inner)
+        assert step.index is not None
+        if step.number is not None:
+            self.lengths[step.number] = len(held)
+        index = self.value(step.index, frame)
+        if step.high is not None:
+            return operators.with_slice(inside, held, index, self.value(step.high, frame), value)
+        if at + 1 < len(place.path):
+            value = self.changed(operators.item(inside, held, index), place, at + 1, value, frame)
+        return operators.with_item(inside, held, index, value)
+
+    def undefine(self, place: Place, frame: Frame, *, is_field: bool) -> None:
+        values = self.frame_of(place.var, frame)
+        if not is_field:
+            values.pop(place.var.number, None)
+            return
+        base = self.get(place.var, frame)
+        positions = [step.position for step in place.path if step.position is not None]
+        values[place.var.number] = self.runtime.without_part(base, positions, place.var.type)
+
+    def loop(self, loop: Loop, frame: Frame) -> None:
+        tests = loop.tests_first
+        while True:
+            if tests and loop.condition is not None and not self.value(loop.condition, frame):
+                return
+            tests = True
+            self.rounds -= 1
+            if self.rounds < 0:
+                raise Rejected(place_of(loop), ENDLESS_LOOP)
+            try:
+                self.body(loop.body, frame)
+            except _Left as left:
+                if left.word == "break":
+                    return
+                if left.word != "continue":
+                    raise
+            self.body(loop.after, frame)
+
+    def choose(self, choice: Choose, frame: Frame) -> None:
+        tag = self.value(choice.value, frame)
+        try:
+            self.body(self.chosen(choice, tag, frame), frame)
+        except _Left as left:
+            if left.word != "break":
+                raise
+
+    def chosen(self, choice: Choose, tag: Any, frame: Frame) -> Block:
+        for labels, block in choice.cases:
+            for label in labels:
+                try:
+                    if self.value(label, frame) == tag:
+                        return block
+                except Undefined:
+                    continue
+        return choice.otherwise
+
+    def emit(self, emit: Emit, frame: Frame) -> None:
+        indexes = tuple(self.value(i, frame) for i in emit.indexes)
+        value = self.value(emit.value, frame)
+        weight = None if emit.weight is None else self.value(emit.weight, frame)
+        self.emits.append((emit.table, indexes, value, weight))
+
+    # --- when ---
+
+    def when(self, when: When, frame: Frame) -> None:
+        self.bind(when, 0, frame)
+
+    def bind(self, when: When, at: int, frame: Frame) -> None:
+        """Bind quantifiers from one on, and do what is to be done for each way that holds."""
+        if at == len(when.quantifiers):
+            if at or self.holds(when, at, frame):
+                self.body(when.body, frame)
+            return
+        quantifier = when.quantifiers[at]
+        values = self.frame_of(quantifier.var, frame)
+        number = quantifier.var.number
+        if quantifier.word == "all":
+            if self.holds(when, at, frame):
+                self.bind(when, at + 1, frame)
+            return
+        for value in self.range_of(when, at, frame):
+            values[number] = value
+            if self.holds(when, at + 1, frame):
+                self.bind(when, at + 1, frame)
+                if quantifier.word == "some":
+                    break
+        values.pop(number, None)
+
+    def holds(self, when: When, at: int, frame: Frame) -> bool:
+        """Whether the quantifiers from one on can be bound."""
+        if at == len(when.quantifiers):
+            try:
+                return bool(self.value(when.condition, frame))
+            except Undefined:
+                return False
+        quantifier = when.quantifiers[at]
+        values = self.frame_of(quantifier.var, frame)
+
+        def tries() -> Iterator[bool]:
+            for value in self.range_of(when, at, frame):
+                values[quantifier.var.number] = value
+                yield self.holds(when, at + 1, frame)
+
+        held = all(tries()) if quantifier.word == "all" else any(tries())
+        if quantifier.word == "all":
+            values.pop(quantifier.var.number, None)
+        return held
+
+    def range_of(self, when: When, at: int, frame: Frame) -> list[Any]:
+        """All indexes of what a quantifier is an index of."""
+        found: set[Any] = set()
+        for base in when.quantifiers[at].ranges:
+            try:
+                held = self.value(base, frame)
+            except Undefined:
+                continue
+            found.update(held if isinstance(resolved(base.type), MapOf) else range(len(held)))
+        return sorted(found)
+
+    # --- expressions ---
+
+    def value(self, node: Expression, frame: Frame) -> Any:
+        evaluate = _VALUES[type(node)]
+        return evaluate(self, node, frame)
+
+    def operate(self, node: Operate, frame: Frame) -> Any:
+        arguments = [self.value(a, frame) for a in node.arguments]
+        types = tuple(a.type for a in node.arguments)
+        return operators.operation(node.operator, types)(*arguments)
+
+    def logic(self, node: Logic, frame: Frame) -> Any:
+        left = self.value(node.left, frame)
+        if left == (node.operator == "||"):
+            return left
+        return self.value(node.right, frame)
+
+    def intrinsic(self, node: Intrinsic, frame: Frame) -> Any:
+        if node.name == "row":
+            return self.runtime.row(node.type, self.row)
+        arguments = [self.value(a, frame) for a in node.arguments]
+        function = self.runtime.intrinsic(node.name, tuple(a.type for a in node.arguments))
+        return function(*arguments)
+
+    def convert(self, node: Convert, frame: Frame) -> Any:
+        value = self.value(node.value, frame)
+        parameters = [self.value(p, frame) for p in node.parameters]
+        types = tuple(p.type for p in node.parameters)
+        return self.runtime.conversion(node.value.type, node.type, types)(value, *parameters)
+
+    def new(self, node: New, frame: Frame) -> Any:
+        count = self.value(node.count, frame)
+        return operators.repeated(resolved(node.type), count, self.value(node.item, frame))
+
+    def index(self, node: Index, frame: Frame) -> Any:
+        held = self.value(node.base, frame)
+        if node.number is not None:
+            self.lengths[node.number] = len(held)
+        return operators.item(resolved(node.base.type), held, self.value(node.index, frame))
+
+    def slice(self, node: Slice, frame: Frame) -> Any:
+        held = self.value(node.base, frame)
+        if node.number is not None:
+            self.lengths[node.number] = len(held)
+        return operators.sliced(held, self.value(node.low, frame), self.value(node.high, frame))
+
+    def part(self, node: Part, frame: Frame) -> Any:
+        return self.value(node.base, frame)[node.position]
+
+    def make(self, node: Make, frame: Frame) -> Any:
+        items = tuple(self.value(i, frame) for i in node.items)
+        return operators.made(resolved(node.type), items)
+
+    def closure(self, node: Lambda, frame: Frame) -> Any:
+        return Closure(self, node.function, frame)
+
+    def apply(self, node: Apply, frame: Frame) -> Any:
+        function = self.value(node.function, frame)
+        return function(*[self.value(a, frame) for a in node.arguments])
+
+    def inline(self, node: Inline, frame: Frame) -> Any:
+        try:
+            self.body(node.body, frame)
+        except _Left as left:
+            if left.word != "result":
+                raise
+            return left.value
+        raise Undefined("this came to no result")
+
+    def defined(self, node: Defined, frame: Frame) -> bool:
+        try:
+            self.value(node.value, frame)
+        except Undefined:
+            return False
+        return True
+
+    def present(self, node: Present, frame: Frame) -> bool:
+        return self.runtime.is_present(self.value(node.base, frame), node.position)
+
+    def saw(self, node: Saw, frame: Frame) -> Any:
+        text = self.value(node.text, frame)
+        count = None if node.count is None else self.value(node.count, frame)
+        cuts = tuple((self.value(c.pattern, frame), c.is_skipped, c.is_submatch) for c in node.cuts)
+        pieces, rest = self.runtime.cut(text, cuts, count, node.before_rest)
+        if node.rest is not None:
+            self.assign(node.rest, rest, frame)
+        return pieces
+
+
+@dataclass(frozen=True, eq=False)
+class Closure:
+    """A function and the frame around it."""
+
+    machine: Machine
+    function: Function
+    frame: Frame
+
+    @property
+    def __name__(self) -> str:
+        return self.function.name or ""
+
+    def __call__(self, *arguments: Any) -> Any:
+        machine, function = self.machine, self.function
+        machine.calls += 1
+        if machine.calls > MOST_CALLS:
+            machine.calls -= 1
+            raise Undefined(ENDLESS_CALLS)
+        pairs = zip(function.parameters, arguments, strict=True)
+        frame = Frame({p.number: a for p, a in pairs}, self.frame, function.level)
+        returned: Any = None
+        try:
+            machine.body(function.body, frame)
+            if function.type.result is not None:  # type: ignore[union-attr]
+                returned = Undefined(NO_RETURN)
+        except _Left as left:
+            returned = left.value
+        finally:
+            machine.calls -= 1
+        if isinstance(returned, Undefined):
+            raise returned
+        return returned
+
+
+def place_of(statement: Statement) -> str:
+    span: Span | None = getattr(statement, "span", None)
+    return "" if span is None else span.place
+
+
+def _get(machine: Machine, node: Get, frame: Frame) -> Any:
+    return machine.get(node.var, frame)
+
+
+def _const(machine: Machine, node: Const, frame: Frame) -> Any:
+    return node.value
+
+
+def _length(machine: Machine, node: Length, frame: Frame) -> Any:
+    return machine.lengths[node.number]
+
+
+_VALUES: dict[type, Callable[[Machine, Any, Frame], Any]] = {
+    Const: _const, Get: _get, Length: _length, Operate: Machine.operate, Logic: Machine.logic,
+    Intrinsic: Machine.intrinsic, Convert: Machine.convert, New: Machine.new, Index: Machine.index,
+    Slice: Machine.slice, Part: Machine.part, Make: Machine.make, Lambda: Machine.closure,
+    Apply: Machine.apply, Inline: Machine.inline, Defined: Machine.defined,
+    Present: Machine.present, Saw: Machine.saw,
+}  # fmt: skip

@@ -1,0 +1,1 @@
+"""Questions to cubes: what is kept for them, how they are read, planned and answered."""

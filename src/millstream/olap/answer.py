@@ -1,0 +1,377 @@
+"""Answering a question from one version of a cube."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from millstream.calculus.cube import TIME_OF_CELL
+from millstream.calculus.types import INTEGER, NUMBER, TIME
+from millstream.kernels.cube.loops import Numbers
+from millstream.kernels.cube.reading import ordered
+from millstream.kernels.cube.versions import Version
+from millstream.kernels.runtime.interning import IdTable
+from millstream.olap.groups import Grouping, Groups, Limits, Place, TooMuch, parts_as_times
+from millstream.olap.pivot import Header, pivoted
+from millstream.olap.planning import Plan, kept_vertex, plan, vertex_record
+from millstream.olap.question import Order, Question
+from millstream.olap.tables import Table, ranks, stacked, taken
+from millstream.plan.batch import Array, Vector
+from millstream.values.instants import render_time
+
+OTHERS = "others"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The cells that were asked for, of which version, and what it took."""
+
+    cells: Table
+    totals: tuple[Table, ...]
+    headers: tuple[Header, ...]
+    as_of: int | None
+    version: int
+    asked: dict[str, object]
+    answering: dict[str, object]
+    read: int
+    milliseconds: float
+
+    def about(self) -> dict[str, Any]:
+        """All but the cells."""
+        return {
+            "as_of": None if self.as_of is None else render_time(self.as_of),
+            "version": self.version, "asked": self.asked, "answered_by": self.answering,
+            "cells_read": self.read, "milliseconds": round(self.milliseconds, 3),
+        }  # fmt: skip
+
+    def record(self) -> dict[str, Any]:
+        made: dict[str, Any] = {"cells": self.cells.records()}
+        if self.headers:
+            made["columns"] = [h.record() for h in self.headers]
+        if self.totals:
+            made["totals"] = [row for table in self.totals for row in table.records()]
+        return made | self.about()
+
+
+def answer(version: Version, question: Question, limits: Limits | None = None) -> Answer:
+    """The answer of a version to a question."""
+    started = perf_counter()
+    how = plan(version, question)
+    answering = _Answering(version, question, how, (limits or Limits()).begun())
+    cells, totals, headers = answering.tables()
+    cube = version.function
+    return Answer(
+        cells, totals, headers, how.as_of, version.number,
+        vertex_record(cube, how.asked, question.grain), kept_vertex(how.answering, cube),
+        answering.grouping.read, 1000 * (perf_counter() - started),
+    )  # fmt: skip
+
+
+class _Answering:
+    """Mutable: one question on its way to its answer."""
+
+    def __init__(self, version: Version, question: Question, how: Plan, limits: Limits) -> None:
+        self.version = version
+        self.question = question
+        self.how = how
+        self.limits = limits
+        self.grouping = Grouping(version, question, how, limits)
+        finest = version.function.finest.attributes
+        self.places = self.grouping.places(self.grouping.by, finest)
+        self.chosen = [
+            n for n, m in enumerate(version.function.measures) if m.name in question.measures
+        ]
+        self.chosen.sort(key=lambda n: question.measures.index(version.function.measures[n].name))
+        self.names = [version.function.measures[n].name for n in self.chosen]
+
+    def tables(self) -> tuple[Table, tuple[Table, ...], tuple[Header, ...]]:
+        question, how = self.question, self.how
+        groups = self.grouping.groups(how.span)
+        before: Numbers | None = None
+        if how.before is not None:
+            assert question.earlier is not None
+            earlier = self.grouping.groups(how.before, shifted=question.earlier)
+            groups, before = self._beside(groups, earlier)
+        measures = self._measures(groups.numbers, before) + self._shares(groups)
+        order = self._order(groups, measures)
+        table = Table((), (), len(groups))
+        if question.limit is not None:
+            table = self._limited(groups, before, measures, order)
+        else:
+            columns = [*self._attributes(groups.codes), *measures]
+            table = _table(columns, len(groups)).take(order)
+        totals = tuple(self._totals(groups, before)) if question.has_totals else ()
+        headers: tuple[Header, ...] = ()
+        if question.columns:
+            table, headers = pivoted(table, question, self.names)
+            totals = tuple(pivoted(t, question, self.names, headers)[0] for t in totals)
+        if len(table) * max(1, len(table.names)) > 20 * self.limits.cells or (
+            len(table) > self.limits.cells
+        ):
+            raise TooMuch(
+                f"the answer has more than {self.limits.cells:,} cells",
+                hint="ask for coarser levels, for some members, or with a limit",
+            )
+        return table, totals, headers
+
+    # --- columns ---
+
+    def _attributes(self, codes: Array, count: int | None = None) -> Iterator[tuple[str, Vector]]:
+        """The members of groups; of rows only so many where that is said."""
+        question = self.question
+        rows = len(question.rows) if count is None else count
+        names = [*question.rows[:rows], *question.columns]
+        places = [*range(rows), *range(len(question.rows), len(self.places))]
+        for name, column in zip(names, places, strict=True):
+            yield name, taken(self.places[column].values, codes[:, column])
+        if question.grain is not None:
+            yield TIME_OF_CELL, Vector(TIME, parts_as_times(codes[:, -1], question.grain))
+
+    def _measures(self, numbers: Numbers, before: Numbers | None) -> list[tuple[str, Vector]]:
+        now = self._told(numbers)
+        made = list(zip(self.names, now, strict=True))
+        if before is not None:
+            for name, vector, old in zip(self.names, now, self._told(before), strict=True):
+                made += [(f"{name}_before", old), (f"{name}_change", _difference(vector, old))]
+        return made
+
+    def _told(self, numbers: Numbers) -> list[Vector]:
+        """The measures that are asked for; of groups without rows they are null."""
+        measures = self.grouping.measures
+        ids = np.arange(len(numbers.rows))
+        words, valid = measures.told(numbers, ids)
+        valid &= (numbers.rows > 0)[:, None]
+        vectors = measures.vectors(words, valid)
+        return [vectors[n] for n in self.chosen]
+
+    def _shares(self, groups: Groups) -> list[tuple[str, Vector]]:
+        """What a group has of all groups with the same parent."""
+        question = self.question
+        if not question.share:
+            return []
+        parents, count = self._parents(groups)
+        whole = self.grouping.put_together(groups, parents, count)
+        names = [m.name for m in self.version.function.measures]
+        own, theirs = (self._all_told(numbers) for numbers in (groups.numbers, whole))
+        made = []
+        for name in question.share:
+            part, of = own[names.index(name)], theirs[names.index(name)].take(parents)
+            made.append((f"{name}_share", _quotient(part, of)))
+        return made
+
+    def _all_told(self, numbers: Numbers) -> tuple[Vector, ...]:
+        measures = self.grouping.measures
+        return measures.vectors(*measures.told(numbers, np.arange(len(numbers.rows))))
+
+    def _parents(self, groups: Groups) -> tuple[Array, int]:
+        """Groups by all rows but the last, by columns and by time."""
+        last = len(self.question.rows) - 1
+        codes = np.delete(groups.codes, last, axis=1) if last >= 0 else groups.codes
+        return _numbered(codes)
+
+    # --- order ---
+
+    def _order(self, groups: Groups, measures: list[tuple[str, Vector]]) -> Array:
+        """Groups as they are asked for, then by their members."""
+        asked = [self._key(one, groups, dict(measures)) for one in self.question.order]
+        usual = [self._rank(n, groups) for n in range(len(self.places))]
+        if not asked and self.question.limit is None:
+            return self._usual_order(usual, groups.codes[:, -1])
+        keys = [*asked, *usual, groups.codes[:, -1]]
+        if self.question.limit is not None:
+            # The members of a parent stay together, in the order that is asked for.
+            inside = len(self.question.rows) - 1
+            outer = [key for n, key in enumerate(usual) if n != inside]
+            keys = [*outer, groups.codes[:, -1], *asked, usual[inside]]
+        return np.lexsort(keys[::-1])
+
+    def _usual_order(self, usual: list[Array], parts: Array) -> Array:
+        """By members, then by time: no two groups are equal, so one key will do if it fits."""
+        first = int(parts.min(initial=0))
+        product = int(parts.max(initial=0)) - first + 1
+        sizes = [max(1, len(place.values)) for place in self.places]
+        if product * prod(sizes) >= 1 << 62:
+            return np.lexsort([parts, *usual[::-1]])
+        key = parts - first
+        for ranked, size in zip(usual[::-1], sizes[::-1], strict=True):
+            key = key + ranked * product
+            product *= size
+        return ordered(np.ascontiguousarray(key, np.int64))
+
+    def _key(self, one: Order, groups: Groups, measures: dict[str, Vector]) -> Array:
+        if one.name in self.grouping.by:
+            key = self._rank(self.grouping.by.index(one.name), groups)
+        elif one.name == TIME_OF_CELL:
+            key = groups.codes[:, -1]
+        else:
+            vector = measures.get(one.name) or self._told_of(one.name, groups)
+            key = ranks(vector)
+            if one.is_falling:  # null stays last
+                key = np.where(vector.mask(), -key, len(key))
+                return np.asarray(key)
+        return -key if one.is_falling else key
+
+    def _told_of(self, name: str, groups: Groups) -> Vector:
+        names = [m.name for m in self.version.function.measures]
+        return self._all_told(groups.numbers)[names.index(name)]
+
+    def _rank(self, column: int, groups: Groups) -> Array:
+        place: Place = self.places[column]
+        return place.members.ranks(place.wanted)[groups.codes[:, column]]
+
+    # --- limits, totals, comparisons ---
+
+    def _limited(
+        self, groups: Groups, before: Numbers | None, measures: list[tuple[str, Vector]],
+        order: Array,
+    ) -> Table:  # fmt: skip
+        """The first of each parent, and all others of it as one row."""
+        limit = self.question.limit
+        assert limit is not None
+        parents, count = self._parents(groups)
+        sorted_parents = parents[order]
+        starts = np.flatnonzero(np.diff(sorted_parents, prepend=-1))
+        lengths = np.diff(np.append(starts, len(order)))
+        place = np.arange(len(order)) - np.repeat(starts, lengths)
+        first, rest = order[place < limit], order[place >= limit]
+        columns = [*self._attributes(groups.codes), *measures]
+        table = _table(columns, len(groups)).take(first)
+        if not self.question.has_others:
+            return table
+        table = Table((*table.names, OTHERS), (*table.vectors, _nulls(len(table))), len(table))
+        if not len(rest):
+            return table
+        others = self._others(groups, before, parents, rest, count)
+        whole = stacked(table, others)
+        # Others come after the first ones of their parent.
+        rank = np.empty(count, np.int64)
+        rank[sorted_parents[starts]] = np.arange(len(starts))
+        ids = np.concatenate([parents[first], _distinct(parents[rest])])
+        is_other = np.concatenate([np.zeros(len(first)), np.ones(len(others))])
+        return whole.take(np.lexsort([is_other, rank[ids]]))
+
+    def _others(
+        self, groups: Groups, before: Numbers | None, parents: Array, rest: Array, count: int
+    ) -> Table:
+        """One row for each parent that has more members than are shown."""
+        present = _distinct(parents[rest])
+        target = np.full(count, -1, np.int64)
+        target[present] = np.arange(len(present))
+        ids = target[parents[rest]]
+        merged = [
+            None if given is None else self._together(given, rest, ids, len(present))
+            for given in (groups.numbers, before)
+        ]
+        assert merged[0] is not None
+        size = np.bincount(ids, minlength=len(present)).astype(np.int64)
+        # Any of them will do for what they share.
+        example = np.empty(len(present), np.int64)
+        example[ids] = rest
+        columns = dict(self._attributes(groups.codes[example]))
+        last = self.question.rows[-1]
+        columns[last] = _none_of(columns[last])
+        columns |= dict(self._measures(merged[0], merged[1]))
+        for name in self.question.share:
+            columns[f"{name}_share"] = self._rest_of_share(
+                groups, name, parents, present, merged[0]
+            )
+        return _table([*columns.items(), (OTHERS, Vector(INTEGER, size))], len(present))
+
+    def _rest_of_share(
+        self, groups: Groups, name: str, parents: Array, present: Array, numbers: Numbers
+    ) -> Vector:
+        names = [m.name for m in self.version.function.measures]
+        count = int(parents.max(initial=-1)) + 1
+        whole = self.grouping.put_together(groups, parents, count)
+        of = self._all_told(whole)[names.index(name)].take(present)
+        return _quotient(self._all_told(numbers)[names.index(name)], of)
+
+    def _together(self, numbers: Numbers, chosen: Array, ids: Array, count: int) -> Numbers:
+        part = Groups(chosen, Numbers(*(array[chosen] for array in numbers)))
+        return self.grouping.put_together(part, ids, count)
+
+    def _totals(self, groups: Groups, before: Numbers | None) -> Iterator[Table]:
+        """For each number of rows but all of them, those of the groups that share so many."""
+        rows = len(self.question.rows)
+        for count in range(rows):
+            kept = [*range(count), *range(rows, groups.codes.shape[1])]
+            ids, size = _numbered(groups.codes[:, kept])
+            merged = [
+                None if given is None else self.grouping.put_together(
+                    Groups(groups.codes, given), ids, size)
+                for given in (groups.numbers, before)
+            ]  # fmt: skip
+            assert merged[0] is not None
+            codes = np.empty((size, groups.codes.shape[1]), np.int64)
+            codes[ids] = groups.codes
+            columns = [*self._attributes(codes, count), *self._measures(merged[0], merged[1])]
+            ranked = [self._rank(n, Groups(codes, merged[0])) for n in kept if n < len(self.places)]
+            order = np.lexsort([codes[:, -1], *ranked[::-1]])
+            yield _table(columns, size).take(order)
+
+    def _beside(self, now: Groups, before: Groups) -> tuple[Groups, Numbers]:
+        """The groups of both periods; those that one of them lacks are empty there."""
+        table = IdTable(now.codes.shape[1])
+        ids = [table.ids(np.ascontiguousarray(g.codes)) for g in (now, before)]
+        codes = table.records[: table.bound, : now.codes.shape[1]].copy()
+        measures = self.grouping.measures
+        both = [measures.numbers(len(codes)) for _ in ids]
+        for given, own, target in zip((now, before), ids, both, strict=True):
+            measures.merge(given.numbers, own, target)
+        return Groups(codes, both[0]), both[1]
+
+
+def _numbered(codes: Array) -> tuple[Array, int]:
+    """Rows of codes as dense numbers, and how many differ."""
+    if codes.shape[1] == 0:
+        return np.zeros(len(codes), np.int64), min(1, len(codes))
+    table = IdTable(codes.shape[1])
+    ids = table.ids(np.ascontiguousarray(codes))
+    return ids, table.bound
+
+
+def _distinct(numbers: Array) -> Array:
+    return np.unique(numbers)
+
+
+def _table(columns: list[tuple[str, Vector]], size: int) -> Table:
+    return Table(tuple(n for n, _ in columns), tuple(v for _, v in columns), size)
+
+
+def _nulls(size: int) -> Vector:
+    return Vector(INTEGER, np.zeros(size, np.int64), np.zeros(size, np.bool_))
+
+
+def _none_of(vector: Vector) -> Vector:
+    """As many nulls of the same type."""
+    if vector.is_text:
+        import pyarrow as pa
+
+        return Vector(vector.type, pa.nulls(len(vector), pa.string()))
+    return Vector(vector.type, vector.values, np.zeros(len(vector), np.bool_))
+
+
+def _difference(now: Vector, before: Vector) -> Vector:
+    """Now less before; null where one of them is."""
+    valid = now.mask() & before.mask()
+    if now.type.kind is NUMBER.kind:
+        with np.errstate(all="ignore"):
+            return Vector(now.type, np.asarray(now.values) - np.asarray(before.values), valid)
+    one, other = (np.where(v.mask(), v.values, 0).astype(np.int64) for v in (now, before))
+    made = one - other
+    # What does not fit is null, as everywhere.
+    valid &= ((one ^ other) & (one ^ made)) >= 0
+    return Vector(now.type if now.type != TIME else INTEGER, made, valid)
+
+
+def _quotient(part: Vector, of: Vector) -> Vector:
+    whole = np.where(of.mask(), of.values, 0).astype(np.float64)
+    valid = part.mask() & of.mask() & (whole != 0)
+    with np.errstate(all="ignore"):
+        values = np.where(valid, part.values, 0).astype(np.float64) / np.where(valid, whole, 1.0)
+    return Vector(NUMBER, values, valid)

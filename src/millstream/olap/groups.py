@@ -1,0 +1,327 @@
+"""From cells of a version to groups: the members that are asked for, and what is kept of each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from time import monotonic
+
+import numpy as np
+
+from millstream.calculus.grains import Grain
+from millstream.calculus.types import Kind
+from millstream.errors import MillstreamError
+from millstream.kernels.cube.cells import Measures
+from millstream.kernels.cube.loops import Numbers
+from millstream.kernels.cube.reading import Keys, find_keys, hash_keys, number_keys
+from millstream.kernels.cube.versions import Members, Stretch, Version
+from millstream.kernels.runtime.hashing import frozen
+from millstream.kernels.runtime.interning import IdTable
+from millstream.olap.planning import Plan, Span, levels_of
+from millstream.olap.question import Condition, Question
+from millstream.plan.batch import Array, Vector, vector_of
+from millstream.wildcards import like_pattern
+
+#: Keys up to this are looked up in a table of their own; others are hashed.
+_DENSE = 1 << 18
+_MOST_KEYS = 1 << 62
+
+
+class TooMuch(MillstreamError):
+    """An answer, or what is needed for it, is larger than allowed."""
+
+
+class TooLong(MillstreamError):
+    """A question takes more time than allowed."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a question may cost; the deadline is of the clock that never goes back."""
+
+    groups: int = 1_000_000
+    cells: int = 100_000
+    read: int = 100_000_000
+    seconds: float = 10.0
+    deadline: float | None = None
+
+    def begun(self) -> Limits:
+        return Limits(self.groups, self.cells, self.read, self.seconds, monotonic() + self.seconds)
+
+    def check_time(self) -> None:
+        if self.deadline is not None and monotonic() > self.deadline:
+            message = f"this takes longer than {self.seconds:g} seconds"
+            raise TooLong(message, hint="ask for fewer members, or a shorter time")
+
+
+@dataclass(frozen=True)
+class Place:
+    """An attribute in a vertex: its members, the level, and the column of codes."""
+
+    members: Members
+    level: int
+    wanted: int
+    column: int
+
+    @property
+    def numbers(self) -> Array:
+        """What each member is at the level that is wanted."""
+        return self.members.numbers(self.level, self.wanted)
+
+    @property
+    def values(self) -> Vector:
+        return self.members.values[self.wanted]
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What partitions from the first on add to a key; with the shift it is the part of time."""
+
+    first: int
+    steps: Array
+    shift: int
+
+    @property
+    def count(self) -> int:
+        return int(self.steps.max(initial=0)) + 1
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Cells on their way into groups; without a product keys are parts of time alone."""
+
+    stretch: Stretch
+    places: list[Place]
+    keys: Array
+    product: int | None
+
+
+@dataclass
+class Groups:
+    """Mutable: groups by codes, a column for each attribute and one for the part of time."""
+
+    codes: Array
+    numbers: Numbers
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+
+class Grouping:
+    """Mutable: answers a question from the cells of a version, and counts what it reads."""
+
+    def __init__(self, version: Version, question: Question, plan: Plan, limits: Limits) -> None:
+        self.version = version
+        self.plan = plan
+        self.limits = limits
+        self.measures: Measures = version.reading()
+        self.read = 0
+        self.by = (*question.rows, *question.columns)
+        self.conditions = question.where
+
+    def places(self, attributes: tuple[str, ...], vertex: tuple[str, ...]) -> list[Place]:
+        """Where attributes are among the codes of a vertex."""
+        cube = self.version.function
+        made = []
+        column = {d: n for n, d in enumerate(
+            d for d, level in enumerate(levels_of(cube, vertex)) if level is not None)}  # fmt: skip
+        levels = levels_of(cube, vertex)
+        for name in attributes:
+            d = next(n for n, names in enumerate(cube.dimensions) if name in names)
+            level = levels[d]
+            assert level is not None
+            wanted = cube.dimensions[d].index(name)
+            made.append(Place(self.version.members[d], level, wanted, column[d]))
+        return made
+
+    def groups(self, span: Span, *, shifted: int = 0) -> Groups:
+        """The groups of some partitions; with a shift, as if they were so much later."""
+        kept, version = self.plan.answering, self.version
+        if kept.count(span.first, span.last) > self.limits.read:
+            raise TooMuch(f"more than {self.limits.read:,} cells would be read",
+                          hint="ask for a shorter time")  # fmt: skip
+        parts = self._parts(span, shifted)
+        is_together = self.plan.grain is None
+        stretch = kept.between(span.first, span.last, is_together=is_together)
+        pieces = [self._piece(stretch, kept.vertex.attributes, parts)]
+        active = version.active_index
+        if self.plan.has_active and active is not None and span.first <= active <= span.last:
+            assert version.active is not None
+            index = np.full(len(version.active), active, np.int64)
+            finest = version.function.finest.attributes
+            pieces.append(self._piece(Stretch(version.active, index), finest, parts))
+        return self._merged(pieces, parts)
+
+    def _piece(self, stretch: Stretch, vertex: tuple[str, ...], parts: Parts) -> Piece:
+        """Cells, and the key of each."""
+        self.limits.check_time()
+        self.read += len(stretch)
+        places = self.places(self.by, vertex)
+        sizes = [max(1, len(p.values)) for p in places]
+        how, product = _keys(places, sizes, parts.count, self._tests(vertex))
+        keys = np.empty(len(stretch), np.int64)
+        find_keys(stretch.cells.codes, stretch.index, parts.steps, parts.first, how, keys)
+        return Piece(stretch, places, keys, product)
+
+    def _merged(self, pieces: list[Piece], parts: Parts) -> Groups:
+        """Groups of all pieces, by their codes."""
+        if pieces[0].product is None:
+            codes, ids = _hashed(pieces, parts)
+        else:
+            keys = np.concatenate([p.keys for p in pieces])
+            firsts, ids = _numbered(keys, pieces[0].product)
+            codes = _codes(pieces, firsts, parts)
+        if len(codes) > self.limits.groups:
+            raise TooMuch(f"this has more than {self.limits.groups:,} groups",
+                          hint="ask for coarser levels, or for some members")  # fmt: skip
+        numbers = self.measures.numbers(len(codes))
+        start = 0
+        for piece in pieces:
+            self.limits.check_time()
+            stop = start + len(piece.keys)
+            self.measures.merge_packed(piece.stretch.cells, ids[start:stop], numbers)
+            start = stop
+        return Groups(codes, numbers)
+
+    def _parts(self, span: Span, shifted: int) -> Parts:
+        """For each partition of a span its part of time at the grain."""
+        grain = self.plan.grain
+        size = max(0, span.last - span.first + 1)
+        if grain is None or not size:
+            return Parts(span.first, np.zeros(max(1, size), np.int64), 0)
+        indexes = np.arange(span.first, span.last + 1) + shifted
+        parts = np.asarray(grain.index(self.version.function.grain.start(indexes)), np.int64)
+        return Parts(span.first, np.ascontiguousarray(parts - parts[0]), int(parts[0]))
+
+    def _tests(self, vertex: tuple[str, ...]) -> list[tuple[Place, Array]]:
+        places = self.places(tuple(c.attribute for c in self.conditions), vertex)
+        return [
+            (place, np.ascontiguousarray(holding(condition, place.values)[place.numbers]))
+            for place, condition in zip(places, self.conditions, strict=True)
+        ]
+
+    def put_together(self, groups: Groups, ids: Array, count: int) -> Numbers:
+        """Groups into coarser ones."""
+        numbers = self.measures.numbers(count)
+        self.measures.merge(groups.numbers, np.ascontiguousarray(ids), numbers)
+        return numbers
+
+
+def _keys(
+    places: list[Place], sizes: list[int], count: int, tests: list[tuple[Place, Array]]
+) -> tuple[Keys, int | None]:
+    """How keys are made of codes, and how many there can be; None if that is too many.
+
+    Time weighs least. Where there are too many the key is the part of time alone.
+    """
+    product = count
+    weights: list[int] = []
+    for size in sizes:
+        weights.append(product)
+        product *= size
+    fits = product < _MOST_KEYS
+    shown = places if fits else []
+    steps = [p.numbers * w for p, w in zip(shown, weights, strict=False)]
+    values = [t for _, t in tests]
+    how = Keys(
+        _columns(shown), _starts(steps), _flat(steps, np.int64),
+        _columns([p for p, _ in tests]), _starts(values), _flat(values, np.bool_),
+    )  # fmt: skip
+    return how, product if fits else None
+
+
+def _columns(places: list[Place]) -> Array:
+    return frozen(np.array([p.column for p in places], np.int64))
+
+
+def _starts(arrays: list[Array]) -> Array:
+    lengths = [0, *(len(a) for a in arrays)]
+    return frozen(np.cumsum(lengths, dtype=np.int64)[:-1].copy())
+
+
+def _flat(arrays: list[Array], dtype: type) -> Array:
+    return frozen(np.concatenate([np.zeros(0, dtype), *arrays]))
+
+
+def _numbered(keys: Array, product: int) -> tuple[Array, Array]:
+    """Where each distinct key comes first, and the number of each key; -1 stays -1."""
+    ids, firsts = np.empty(len(keys), np.int64), np.empty(len(keys), np.int64)
+    if product <= max(_DENSE, 4 * len(keys)):
+        size = number_keys(keys, np.full(product, -1, np.int64), ids, firsts)
+    else:
+        slots = np.zeros(1 << max(6, (2 * len(keys) - 1).bit_length()), np.int64)
+        size = hash_keys(keys, slots, ids, firsts)
+    return firsts[:size], ids
+
+
+def _codes(pieces: list[Piece], firsts: Array, parts: Parts) -> Array:
+    """The codes of groups, from the cell that each was first seen in, and the part of time."""
+    width = len(pieces[0].places)
+    codes = np.empty((len(firsts), width + 1), np.int64)
+    start = 0
+    for piece in pieces:
+        stop = start + len(piece.keys)
+        # They come in order, so those of a piece lie together.
+        a, b = np.searchsorted(firsts, [start, stop])
+        own = firsts[a:b] - start
+        cells = piece.stretch.cells.codes
+        for column, place in enumerate(piece.places):
+            codes[a:b, column] = place.numbers.take(cells[:, place.column].take(own))
+        codes[a:b, width] = parts.steps[piece.stretch.index[own] - parts.first] + parts.shift
+        start = stop
+    return codes
+
+
+def _hashed(pieces: list[Piece], parts: Parts) -> tuple[Array, Array]:
+    """Where keys would be too large for a word: the codes of groups as they are."""
+    words, chosen = [], []
+    for piece in pieces:
+        own = np.flatnonzero(piece.keys >= 0)
+        cells = piece.stretch.cells.codes
+        columns = [p.numbers.take(cells[:, p.column].take(own)) for p in piece.places]
+        words.append(np.stack([*columns, piece.keys[own] + parts.shift], axis=1))
+        chosen.append(own)
+    together = np.ascontiguousarray(np.concatenate(words))
+    table = IdTable(together.shape[1])
+    numbers = table.ids(together)
+    ids = np.full(sum(len(p.keys) for p in pieces), -1, np.int64)
+    offsets = np.cumsum([0, *(len(p.keys) for p in pieces)])
+    ids[np.concatenate([c + o for c, o in zip(chosen, offsets, strict=False)])] = numbers
+    return table.records[: table.bound, : together.shape[1]].copy(), ids
+
+
+def holding(condition: Condition, values: Vector) -> Array:
+    """For which values a condition holds; null is a member like any other."""
+    if condition.values is not None:
+        chosen = _among(values, condition.values)
+        return ~chosen if condition.is_not else chosen
+    if condition.like is not None:
+        pattern = like_pattern(condition.like)
+        texts = values.to_list()
+        return np.array([isinstance(t, str) and pattern.matches(t) for t in texts], np.bool_)
+    chosen = values.mask().copy()
+    for end, is_low in ((condition.low, True), (condition.high, False)):
+        if end is not None:
+            chosen &= _beyond(values, end, is_low=is_low)
+    return chosen
+
+
+def _among(values: Vector, wanted: tuple[object, ...]) -> Array:
+    import pyarrow.compute as pc
+
+    given = vector_of(values.type, list(wanted)).to_arrow()  # type: ignore[arg-type]
+    chosen = pc.is_in(values.to_arrow(), value_set=given)
+    return np.array(chosen.to_numpy(zero_copy_only=False), np.bool_)
+
+
+def _beyond(values: Vector, end: object, *, is_low: bool) -> Array:
+    if values.type.kind is Kind.TEXT:
+        texts = values.to_list()
+        compare = [isinstance(t, str) and (t >= end if is_low else t <= end) for t in texts]  # type: ignore[operator]
+        return np.array(compare, np.bool_)
+    numbers = np.asarray(values.values)
+    return np.asarray(numbers >= end if is_low else numbers <= end, np.bool_)
+
+
+def parts_as_times(parts: Array, grain: Grain) -> Array:
+    """When parts of time begin."""
+    return np.asarray(grain.start(parts), np.int64)

@@ -1,0 +1,210 @@
+"""From one question to the next: roll-up, drill-down, slice, dice and pivot.
+
+Questions are JSON objects here, as they came: what is said of other things stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from millstream.calculus.cube import Cubify
+from millstream.calculus.grains import GRAINS, Grain
+from millstream.errors import listing, suggest
+from millstream.olap.question import QuestionError, grain_named
+
+Query = dict[str, Any]
+
+
+def next_question(kind: str, query: Query, step: Mapping[str, Any], cube: Cubify) -> Query:
+    """The question after a step."""
+    taken, keys = STEPS[kind]
+    strange = next((key for key in step if key not in keys), None)
+    if strange is not None:
+        hint = f"it can have: {listing(keys)}. {suggest(strange, keys) or ''}".strip()
+        raise QuestionError(f'unknown key "{strange[:80]}"', place="step", hint=hint)
+    return taken(dict(query), step, cube)
+
+
+def _roll_up(query: Query, step: Mapping[str, Any], cube: Cubify) -> Query:
+    """A level up, or without a dimension that has none above; or a coarser grain."""
+    if "grain" in step:
+        return query | {"grain": _other_grain(query, step["grain"], cube, is_finer=False)}
+    name, dimension = _shown(query, step, cube)
+    level = dimension.index(name) + 1
+    return _replaced(query, name, dimension[level] if level < len(dimension) else None)
+
+
+def _drill_down(query: Query, step: Mapping[str, Any], cube: Cubify) -> Query:
+    """A level down, a dimension more, or a finer grain."""
+    if "grain" in step:
+        return query | {"grain": _other_grain(query, step["grain"], cube, is_finer=True)}
+    if "dimension" in step:
+        dimension = _dimension(step["dimension"], cube, "step.dimension")
+        shown = [*_names(query, "rows"), *_names(query, "columns")]
+        if any(name in dimension for name in shown):
+            message = "this dimension is in the question already"
+            raise QuestionError(message, place="step.dimension", hint="drill down its attribute")
+        return query | {"rows": [*_names(query, "rows"), dimension[-1]]}
+    name, dimension = _shown(query, step, cube)
+    level = dimension.index(name) - 1
+    if level < 0:
+        raise QuestionError(f'"{name}" is the finest level', place="step.attribute",
+                            hint="POST .../cells shows what is behind a cell")  # fmt: skip
+    return _replaced(query, name, dimension[level])
+
+
+def _slice(query: Query, step: Mapping[str, Any], cube: Cubify) -> Query:
+    """One member of a dimension, which is then no longer shown."""
+    if "attribute" not in step or "member" not in step:
+        hint = 'write {"attribute": "...", "member": "..."}'
+        raise QuestionError("a slice is of one member", place="step", hint=hint)
+    dimension = _dimension(step["attribute"], cube, "step.attribute")
+    made = dict(query)
+    for key in ("rows", "columns"):
+        if key in query:
+            made[key] = [n for n in _names(query, key) if n not in dimension]
+    return made | {"where": _where(query) | {step["attribute"]: step["member"]}}
+
+
+def _dice(query: Query, step: Mapping[str, Any], cube: Cubify) -> Query:
+    """Some members of two dimensions or more."""
+    where = step.get("where")
+    if not isinstance(where, dict) or len(where) < 2:
+        hint = 'write {"where": {"one": [...], "other": [...]}}; slice is of one'
+        raise QuestionError("a dice selects on two attributes or more", place="step", hint=hint)
+    for name in where:
+        _dimension(name, cube, "step.where")
+    return query | {"where": _where(query) | where}
+
+
+def _pivot(query: Query, step: Mapping[str, Any], cube: Cubify) -> Query:
+    """An attribute from the rows to the columns or back; without one, all of them."""
+    rows, columns = _names(query, "rows"), _names(query, "columns")
+    if "attribute" not in step:
+        return query | {"rows": columns, "columns": rows}
+    name, _ = _shown(query, step, cube)
+    if name in rows:
+        rows, columns = [n for n in rows if n != name], [*columns, name]
+    else:
+        rows, columns = [*rows, name], [n for n in columns if n != name]
+    return query | {"rows": rows, "columns": columns}
+
+
+#: What each step does, and what can be said of it.
+STEPS: dict[str, tuple[Callable[[Query, Mapping[str, Any], Cubify], Query], tuple[str, ...]]] = {
+    "roll-up": (_roll_up, ("attribute", "grain")),
+    "drill-down": (_drill_down, ("attribute", "dimension", "grain")),
+    "slice": (_slice, ("attribute", "member")),
+    "dice": (_dice, ("where",)),
+    "pivot": (_pivot, ("attribute",)),
+}
+
+
+def behind(query: Query, cell: Mapping[str, Any], cube: Cubify) -> Query:
+    """The question for the finest cells behind a cell of an answer."""
+    where = _where(query)
+    time = dict(query.get("time") or {})
+    for name, member in cell.items():
+        if name == "time":
+            time = _part(member, query, cube)
+        elif name in cube.attributes:
+            where[name] = member
+        elif name not in {m.name for m in cube.measures}:
+            known = ["time", *cube.attributes]
+            hint = f"there are: {listing(known)}. {suggest(name, known) or ''}".strip()
+            raise QuestionError(f'unknown attribute "{name[:80]}"', place="cell", hint=hint)
+    made: Query = {"rows": list(cube.attributes), "grain": str(cube.grain), "where": where}
+    if time:
+        made["time"] = time
+    if query.get("as_of") is not None:
+        made["as_of"] = query["as_of"]
+    return made
+
+
+def _part(time: Any, query: Query, cube: Cubify) -> dict[str, Any]:
+    """The partitions that lie in a part of time of the question's grain."""
+    from millstream.values.instants import parse_time
+
+    start = parse_time(time) if isinstance(time, str) else time
+    given = query.get("grain")
+    grain = grain_named(given) if isinstance(given, str) else None
+    if isinstance(start, bool) or not isinstance(start, int) or abs(start) > 2**61:
+        raise QuestionError("expected a time", place="cell.time")
+    index = (grain or cube.grain).index(start)
+    first, end = (int((grain or cube.grain).start(index + n)) for n in (0, 1))
+    return {"from": first, "to": end}
+
+
+def _names(query: Query, key: str) -> list[Any]:
+    given = query.get(key) or []
+    return [given] if isinstance(given, str) else list(given) if isinstance(given, list) else []
+
+
+def _where(query: Query) -> dict[str, Any]:
+    given = query.get("where") or {}
+    return dict(given) if isinstance(given, dict) else {}
+
+
+def _dimension(name: Any, cube: Cubify, place: str) -> tuple[str, ...]:
+    dimension = next((d for d in cube.dimensions if name in d), None)
+    if dimension is None:
+        near = suggest(name, cube.attributes) if isinstance(name, str) else None
+        hint = f"there are: {listing(cube.attributes)}. {near or ''}".strip()
+        shown = f'"{name[:80]}"' if isinstance(name, str) else "this"
+        raise QuestionError(f"unknown attribute {shown}", place=place, hint=hint)
+    return dimension
+
+
+def _shown(query: Query, step: Mapping[str, Any], cube: Cubify) -> tuple[str, tuple[str, ...]]:
+    """The attribute of a step, which must be in the rows or columns; or the only one there."""
+    shown = [*_names(query, "rows"), *_names(query, "columns")]
+    if "attribute" not in step and len(shown) == 1:
+        step = {"attribute": shown[0]}
+    if "attribute" not in step:
+        hint = f'write {{"attribute": ...}}; there are: {listing(map(str, shown))}'
+        raise QuestionError("say which attribute", place="step", hint=hint)
+    name = step["attribute"]
+    dimension = _dimension(name, cube, "step.attribute")
+    if name not in shown:
+        hint = f"there are: {listing(map(str, shown))}"
+        message = f'"{name}" is neither in the rows nor in the columns'
+        raise QuestionError(message, place="step.attribute", hint=hint)
+    return name, dimension
+
+
+def _replaced(query: Query, name: str, other: str | None) -> Query:
+    """Another attribute in the place of one; those that order by it go."""
+    made = dict(query)
+    for key in ("rows", "columns"):
+        names = [other if n == name else n for n in _names(query, key)]
+        made[key] = list(dict.fromkeys(n for n in names if n is not None))
+    if "order" in query:
+        made["order"] = [n for n in _names(query, "order") if str(n).removeprefix("-") != name]
+    return made
+
+
+def grains_of(cube: Cubify) -> list[Grain]:
+    """The grains with names that a question can have, fine to coarse."""
+    named = [g for name in GRAINS if (g := Grain.named(name)) is not None]
+    longest = (cube.window + 1) * cube.grain.longest
+    fitting = [g for g in named if cube.grain.is_within(g) and g.longest <= longest]
+    return list(dict.fromkeys([cube.grain, *fitting]))
+
+
+def _other_grain(query: Query, wanted: Any, cube: Cubify, *, is_finer: bool) -> str | None:
+    if isinstance(wanted, str):
+        return wanted
+    if wanted is not True and wanted is not None:
+        raise QuestionError("expected a grain, or true", place="step.grain")
+    grains, given = grains_of(cube), query.get("grain")
+    now = grain_named(given) if isinstance(given, str) else None
+    if is_finer:
+        finer = [g for g in grains if now is None or g.longest < now.longest]
+        if not finer:
+            raise QuestionError("there is no finer grain", place="step.grain")
+        return str(finer[-1])
+    if now is None:
+        raise QuestionError("the whole window is the coarsest grain", place="step.grain")
+    coarser = [g for g in grains if g.longest > now.longest]
+    return str(coarser[0]) if coarser else None

@@ -1,0 +1,21 @@
+"""Variances and standard deviations: which aggregate each is of, and how it is read."""
+
+from __future__ import annotations
+
+from millstream.calculus import syntax
+from millstream.queries.ast import Total
+
+#: The aggregates that are read here: what each is called in the calculus, has it a root.
+SPREADS: dict[str, tuple[str, bool]] = {
+    "variance": ("variance", False),
+    "var_pop": ("var_pop", False),
+    "stddev": ("variance", True),
+    "stddev_pop": ("var_pop", True),
+}
+
+
+def reading(total: Total, column: str) -> syntax.Expression:
+    """How to read an aggregate from the column that was made for it."""
+    read = syntax.Name(column, total.span)
+    _, has_root = SPREADS.get(total.function.name, ("", False))
+    return syntax.Apply("sqrt", (read,), total.span) if has_root else read

@@ -1,0 +1,461 @@
+"""From the statements of a file to one program of the calculus.
+
+The shape is that of the paper: one operator for each operator of the query, with its
+state in variables of its own. What can be done better is left to the optimiser.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import NoReturn
+
+from millstream.calculus import functions
+from millstream.calculus.graph import Input, Program
+from millstream.calculus.library.cube import add_cube, cube_warnings, written_cube
+from millstream.calculus.library.cube_changing import overlapping
+from millstream.calculus.terms import Call, Column, Literal, Term
+from millstream.calculus.types import INTEGER, NUMBER, Field, QueueType, Schema
+from millstream.calculus.wiring import Queue
+from millstream.errors import CheckError, Fault, MillstreamError, ParseError, listing, suggest
+from millstream.queries import ast
+from millstream.queries.build import Builder, Flow
+from millstream.queries.joins import Part
+from millstream.queries.scope import Names, Seen, Visible
+from millstream.queries.select import SelectTranslator
+from millstream.queries.sets import SetOperation
+from millstream.queries.tokens import Stop, stop
+from millstream.source import Source, Span
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A stream, relation or view that queries can name; `flow` is None if it is at fault."""
+
+    word: ast.Word
+    flow: Flow | None
+    is_declared: bool
+
+
+@dataclass(frozen=True)
+class Read:
+    """The statements of a text that can be read, and what is wrong with the others.
+
+    `has_lost_names`: some of the others may have defined what these ask for.
+    """
+
+    statements: tuple[ast.Statement, ...]
+    faults: list[Fault]
+    has_lost_names: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Translated:
+    """A verified program, where its text says that things lie, and what is odd in it."""
+
+    program: Program
+    sources: Mapping[str, str]
+    sinks: Mapping[str, str]
+    warnings: tuple[Fault, ...]
+
+
+#: From the name of a file in a text to that file.
+ReadFile = Callable[[str], Source]
+
+
+def translate(read: Read, read_file: ReadFile) -> Translated:
+    """The verified program of some statements, or an error with every fault.
+
+    Where statements that could not be read may have defined anything, names that are not
+    known are no faults.
+    """
+    statements, unread = read.statements, read.faults
+    translator = Translator(read_file, knows_all=not read.has_lost_names)
+    translator.later = [statement.name.name for statement in statements]
+    for statement in statements:
+        translator.statement(statement)
+        translator.later.remove(statement.name.name)
+    faults = [*unread, *translator.faults]
+    if not translator.outputs and not faults:
+        last = statements[-1]
+        hint = "write CREATE OUTPUT name AS SELECT ..., or just SELECT ..."
+        faults.append(Fault("this file has no query", last.name.span, hint))
+    if faults:
+        in_order = sorted(faults, key=lambda f: f.span.start if f.span else 0)
+        raise (ParseError if unread else CheckError)(in_order)
+    program = translator.builder.program(tuple(translator.inputs), translator.outputs)
+    used = set(program.input_names)
+    sources = {name: text for name, text in translator.sources.items() if name in used}
+    return Translated(program, sources, translator.sinks, cube_warnings(program))
+
+
+class Translator:
+    """Mutable: what is known so far, the operators and the faults."""
+
+    def __init__(self, read_file: ReadFile, *, knows_all: bool) -> None:
+        self.read_file = read_file
+        self.knows_all = knows_all
+        #: Names of the statements that have not been taken in yet, the current one included.
+        self.later: list[str] = []
+        self.faults: list[Fault] = []
+        self.builder = Builder(self.faults)
+        self.known: dict[str, Known] = {}
+        #: What the query sees around the subquery that is translated.
+        self.around: Names | None = None
+        self.has_faulty_views = False
+        self.inputs: list[Input] = []
+        self.outputs: dict[str, Flow] = {}
+        self.sources: dict[str, str] = {}
+        self.sinks: dict[str, str] = {}
+
+    # --- statements ---
+
+    def statement(self, statement: ast.Statement) -> None:
+        """Take in a statement; what is wrong with it is noted, and the next can be read."""
+        name = statement.name.name
+        if name in self.known or name in self.outputs:
+            message = f'"{name}" is defined more than once'
+            self.faults.append(Fault(message, statement.name.span))
+            return
+        before = len(self.faults)
+        # No hidden column leaves a statement, and equal statements should look equal.
+        self.builder.hidden_columns = 0
+        flow = None
+        try:
+            match statement:
+                case ast.Declaration():
+                    self.declare(statement)
+                case ast.View():
+                    flow = self.view(statement, name)
+                case ast.Output():
+                    self.output(statement)
+                case ast.Cube():
+                    self.cube(statement)
+        except Stop:
+            # Its fault is noted, and what hangs on it is left out without further ado.
+            assert len(self.faults) > before or self.has_faulty_views or not self.knows_all
+        if isinstance(statement, ast.View):
+            self.known[name] = Known(statement.name, flow, is_declared=False)
+            self.has_faulty_views |= flow is None
+
+    def declare(self, one: ast.Declaration) -> None:
+        name = one.name.name
+        schema = Schema(tuple(Field(c.name.name, c.type) for c in one.columns))
+        # A key of unknown columns has been told where the declaration was read.
+        is_keyed = bool(one.key) and not one.is_read_once and all(k.name in schema for k in one.key)
+        type_ = QueueType(schema, one.is_relation and not is_keyed)
+        time = one.time.name if one.time else None
+        self.inputs.append(
+            Input(name, type_, time, one.slack, one.name.span, one.is_read_once, is_keyed)
+        )
+        self.builder.wiring.names.add(name)
+        if one.source is not None:
+            self.sources[name] = one.source
+        beats = frozenset((one.heartbeat,)) if one.heartbeat is not None else frozenset[int]()
+        flow = Flow(name, type_, one.is_read_once, beats)
+        if is_keyed:
+            keys = tuple(k.name for k in one.key)
+            flow = self.builder.add(
+                functions.Latest(keys),
+                flow,
+                name=f"{name}_latest",
+                span=one.name.span,
+                is_monotone=False,
+            )
+        self.known[name] = Known(one.name, flow, is_declared=True)
+
+    def view(self, view: ast.View, prefix: str) -> Flow:
+        flow = self.query(view.query, prefix)
+        if view.columns and len(view.columns) != len(flow.schema):
+            self.complain_about_names(flow, view.columns, "this view")
+        flow = self.renamed(flow, view.columns, prefix)
+        return flow if view.declared is None else self.as_declared(flow, view.declared, prefix)
+
+    def renamed(self, flow: Flow, words: Sequence[ast.Word], prefix: str) -> Flow:
+        """The flow with other names for its first columns."""
+        if not words:
+            return flow
+        if len(words) > len(flow.schema):
+            self.complain_about_names(flow, words, "this")
+        old = flow.schema.names
+        new = [*(w.name for w in words), *old[len(words) :]]
+        for number, word in enumerate(words):
+            if word.name in [*new[:number], *old[len(words) :]]:
+                self.fail(f'there are two columns "{word.name}"', word.span)
+        mapping = dict(zip(new, old, strict=True))
+        return self.builder.columns(flow, mapping, f"{prefix}_columns", words[0].span)
+
+    def complain_about_names(self, flow: Flow, words: Sequence[ast.Word], what: str) -> NoReturn:
+        has = f"{what} has the columns {listing(flow.schema.names)}"
+        span = words[0].span.to(words[-1].span)
+        self.fail(f"{has}, but here are names for {len(words)}", span)
+
+    def as_declared(self, flow: Flow, declared: ast.Declaration, prefix: str) -> Flow:
+        """A view whose `vtable` says what its columns hold, and whether it is a stream."""
+        is_stream = not flow.type.is_relation
+        if is_stream == declared.is_relation and (is_stream or not flow.is_monotone):
+            this, other = ("stream", "relation") if is_stream else ("relation", "stream")
+            message = f"this query gives a {this}, but is registered as a {other}"
+            hint = f"write register {this} {declared.name.name} (...)"
+            self.fail(message, declared.name.span, hint)
+        columns: list[functions.Assign] = []
+        before = len(self.faults)
+        for column, field in zip(declared.columns, flow.schema, strict=True):
+            term: Term = Column(field.name, field.type)
+            if field.name in flow.untyped:
+                term = Literal(None, column.type)
+            elif (field.type, column.type) == (INTEGER, NUMBER):
+                term = Call("number", (term,), NUMBER)
+            elif field.type != column.type:
+                message = f'"{field.name}" is declared as {column.type}, but holds {field.type}'
+                hint = "declare it as float, or make it an integer with integer(...) or a DIV b"
+                is_wider = (field.type, column.type) == (NUMBER, INTEGER)
+                fault = Fault(message, column.name.span, hint if is_wider else None)
+                self.faults.append(fault)
+            columns.append(functions.Assign(field.name, term))
+        if len(self.faults) > before:
+            raise Stop
+        if all(c.term == Column(c.name, f.type) for c, f in zip(columns, flow.schema, strict=True)):
+            return flow
+        name = f"{prefix}_columns"
+        return self.builder.add(
+            functions.Map(tuple(columns)), flow, name=name, span=declared.name.span
+        )
+
+    def fail(self, message: str, span: Span | None, hint: str | None = None) -> NoReturn:
+        stop(self.faults, message, span, hint)
+
+    def output(self, output: ast.Output) -> None:
+        name = output.name.name
+        flow = self.query(output.query, name)
+        if flow.type.is_relation and flow.is_monotone:
+            # What only ever grows is a stream of what comes, by the language's default.
+            span = output.query.span
+            flow = self.builder.add(functions.Istream(), flow, name=f"{name}_istream", span=span)
+        self.outputs[name] = flow
+        self.builder.wiring.names.add(name)
+        if output.to is not None:
+            self.sinks[name] = output.to
+
+    def cube(self, cube: ast.Cube) -> None:
+        """The vertices that leave a cube; other queries can read them by their names."""
+        name, span = cube.name.name, cube.query.span
+        flow = self.query(cube.query, name)
+        if flow.type.is_relation and flow.is_monotone:
+            flow = self.builder.add(functions.Istream(), flow, name=f"{name}_istream", span=span)
+        if flow.type.is_relation:
+            message = "a cube is made of a stream, but this query is a relation"
+            self.fail(message, span, "write FROM (SELECT ISTREAM(*) FROM ...), of what comes")
+        try:
+            source = self.read_file(cube.file)
+        except MillstreamError as error:
+            self.fail(f'cannot read "{cube.file}"', cube.span, error.faults[0].message)
+        versions = self.versions()
+        schemas = {known: queue.schema for known, queue in versions.items()}
+        made_of = written_cube(source, flow.schema, schemas, self.faults)
+        if made_of is None:
+            raise Stop
+        if overlaps := overlapping(self.builder.wiring, versions, made_of):
+            self.faults += overlaps
+            raise Stop
+        if not made_of.function.outputs:
+            self.fail("nothing leaves this cube", cube.span, "add OutputVertices = all to the file")
+        for output, queue in add_cube(
+            self.builder.wiring, flow.wired, made_of, name, cube.name.span, versions
+        ).items():
+            made = Flow(queue.name, queue.type, beats=flow.beats)
+            self.known[output] = Known(cube.name, made, is_declared=False)
+            if cube.operator is not None:
+                made = self.to_stream(cube.operator, made, output, cube.span)
+            self.outputs[output] = made
+
+    def versions(self) -> dict[str, Queue]:
+        """All that there is, of which a cube may take the versions of its members."""
+        flows = {name: known.flow for name, known in self.known.items()}
+        return {name: flow.wired for name, flow in flows.items() if flow is not None}
+
+    # --- queries ---
+
+    def query(self, query: ast.Query, prefix: str) -> Flow:
+        match query:
+            case ast.Streamed():
+                return self.streamed(query, prefix)
+            case ast.Select():
+                return SelectTranslator(self, query, prefix).flow()
+            case ast.Combined():
+                return self.combined(query, prefix)
+            case ast.With():
+                with self.local(query.views, prefix):
+                    return self.query(query.query, prefix)
+
+    @contextmanager
+    def local(self, views: Sequence[ast.View], prefix: str) -> Iterator[None]:
+        """Names that are known for as long as a query is translated; they hide others."""
+        outside = dict(self.known)
+        try:
+            names = [v.name.name for v in views]
+            for number, view in enumerate(views):
+                if view.name.name in names[:number]:
+                    message = f'"{view.name.name}" is defined more than once'
+                    stop(self.faults, message, view.name.span)
+                flow = None
+                try:
+                    flow = self.view(view, f"{prefix}_{view.name.name}")
+                except Stop:
+                    self.has_faulty_views = True  # its fault is noted; the others are looked at
+                self.known[view.name.name] = Known(view.name, flow, is_declared=False)
+            yield
+        finally:
+            self.known = outside
+
+    @contextmanager
+    def inside(self, names: Names) -> Iterator[None]:
+        """While a subquery is translated of a query that sees these names."""
+        before, self.around = self.around, names
+        try:
+            yield
+        finally:
+            self.around = before
+
+    def relation(self, query: ast.Query, prefix: str) -> Flow:
+        """The relation of a subquery, which must not be a stream."""
+        flow = self.query(query, prefix)
+        if not flow.type.is_relation:
+            message = "a relation is needed here, but this query is a stream"
+            hint = "leave out Istream, Dstream or Rstream, or put a window after the query"
+            stop(self.faults, message, query.span, hint)
+        return flow
+
+    def streamed(self, query: ast.Streamed, prefix: str) -> Flow:
+        flow = self.query(query.query, prefix)
+        operator = query.operator
+        if not flow.type.is_relation:
+            message = f"{operator.value} takes a relation, but this query is already a stream"
+            hint = "put a window after the inner query, or take one of the two away"
+            stop(self.faults, message, query.span, hint)
+        return self.to_stream(operator, flow, prefix, query.span)
+
+    def to_stream(self, operator: ast.StreamOperator, flow: Flow, prefix: str, span: Span) -> Flow:
+        function: functions.Function = {
+            ast.StreamOperator.ISTREAM: functions.Istream(),
+            ast.StreamOperator.DSTREAM: functions.Dstream(),
+            ast.StreamOperator.RSTREAM: functions.Rstream(tuple(sorted(flow.beats))),
+        }[operator]
+        name = f"{prefix}_{operator.value.lower()}"
+        return self.builder.add(function, flow, name=name, span=span, is_monotone=False)
+
+    # --- sources ---
+
+    def parts(self, sources: Sequence[ast.Joined], prefix: str) -> list[Part]:
+        """The sources of a FROM clause; the faults of all of them are noted."""
+        parts: list[Part] = []
+        for number, joined in enumerate(sources, 1):
+            try:
+                parts.append(self.part(joined, f"{prefix}_from{number}", f"subquery{number}"))
+            except Stop:
+                continue  # its fault is noted; the other sources are looked at too
+        if len(parts) < len(sources):
+            raise Stop
+        return parts
+
+    def part(self, joined: ast.Joined, prefix: str, name: str) -> Part:
+        """A source under its alias, or the name it is given."""
+        source = joined.source
+        if isinstance(source, ast.Named):
+            known = self.find(source.name)
+            if known.flow is None:
+                raise Stop  # what it hangs on is at fault, and that has been said
+            name, flow, is_declared = known.word.name, known.flow, known.is_declared
+        else:
+            flow, is_declared = self.query(source.query, prefix), False
+        flow = self.windowed(flow, source, is_declared=is_declared)
+        name = source.alias.name if source.alias else name
+        return Part(self.renamed(flow, source.columns, prefix), name, joined)
+
+    def look_up(self, word: ast.Word) -> Known | None:
+        """What has that name, by letter or else in any case."""
+        known = self.known.get(word.name)
+        if known is None and not word.is_quoted:
+            loose = [k for n, k in self.known.items() if n.lower() == word.name.lower()]
+            known = loose[0] if len(loose) == 1 else None
+        return known
+
+    def find(self, word: ast.Word) -> Known:
+        known = self.look_up(word)
+        if known is None and not self.knows_all:
+            raise Stop
+        if known is None:
+            near = suggest(word.name, self.known)
+            hint = f"there are: {listing(self.known)}. {near or ''}".strip()
+            if word.name in self.outputs:
+                hint = "it is the result of a query; name it as a view to read it again"
+            if word.name in self.later:
+                hint = (
+                    "it is defined by this statement or by a later one; a view reads earlier ones"
+                )
+            stop(self.faults, f'unknown stream or relation "{word.name}"', word.span, hint)
+        return known
+
+    def windowed(self, flow: Flow, source: ast.Named | ast.Nested, *, is_declared: bool) -> Flow:
+        """The relation of a source: through its window, or the default one of a stream."""
+        window, span = source.window, source.span
+        if flow.type.is_relation:
+            if window is None:
+                return flow
+            flow = self.as_stream(flow, window, is_declared=is_declared)
+        return self.window(flow, window or ast.Window(span=span), source)
+
+    def as_stream(self, flow: Flow, window: ast.Window, *, is_declared: bool) -> Flow:
+        """A window on a query that only grows means a window on what comes to it."""
+        if is_declared or not flow.is_monotone:
+            message = "a window stands on a stream, but this is a relation"
+            hint = (
+                "leave the window out"
+                if is_declared
+                else "say what stream is meant: Istream, Dstream or Rstream of the query"
+            )
+            stop(self.faults, message, window.span, hint)
+        return self.builder.add(
+            functions.Istream(), flow, name=f"{flow.queue}_istream", span=window.span
+        )
+
+    def window(self, flow: Flow, window: ast.Window, source: ast.Named | ast.Nested) -> Flow:
+        function: functions.Function
+        if window.is_now:
+            function, word = functions.Now(), "now"
+        elif window.rows is not None:
+            by = tuple(self.partition_column(flow, r, source) for r in window.by)
+            function, word = functions.Rows(window.rows, by, window.length), "rows"
+        else:
+            function, word = functions.Range(window.length, window.slide), "range"
+        is_monotone = isinstance(function, functions.Range) and window.length is None
+        return self.builder.add(
+            function, flow, name=f"{flow.queue}_{word}", span=window.span, is_monotone=is_monotone
+        )
+
+    def partition_column(
+        self, flow: Flow, asked: ast.Reference, source: ast.Named | ast.Nested
+    ) -> str:
+        """A column of the stream, which may be named before it."""
+        written = [source.name] if isinstance(source, ast.Named) else []
+        names = [w.name for w in (*written, source.alias) if w is not None]
+        columns = tuple(Seen(f.name, f.name, f.type) for f in flow.schema)
+        visible = Names(tuple(Visible(name, columns) for name in names or [flow.queue]))
+        seen = visible.resolve(asked, self.faults)
+        if seen is None:
+            raise Stop
+        return seen.column
+
+    # --- set operations ---
+
+    def combined(self, query: ast.Combined, prefix: str) -> Flow:
+        sides: list[Flow] = []
+        for one, word in ((query.left, "left"), (query.right, "right")):
+            try:
+                sides.append(self.relation(one, f"{prefix}_{word}"))
+            except Stop:
+                continue  # its fault is noted; the other side is looked at too
+        if len(sides) < 2:
+            raise Stop
+        return SetOperation(self.builder, prefix, self.faults, query).combined(*sides)

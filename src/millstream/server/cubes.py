@@ -1,0 +1,244 @@
+"""The routes of cubes."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Any
+
+from millstream.calculus.lattice import Levels
+from millstream.kernels.cube.versions import Version
+from millstream.olap.answer import Answer, answer
+from millstream.olap.groups import Limits
+from millstream.olap.planning import (
+    attributes_of,
+    is_kept,
+    lattice_of,
+    levels_of,
+    steps_down,
+    steps_up,
+    vertex_record,
+)
+from millstream.olap.question import Question, QuestionError, grain_named, read_question
+from millstream.olap.steps import STEPS, behind, grains_of, next_question
+from millstream.olap.store import CubeStore
+from millstream.server.routes import Call, Form, Refusal, Reply, Route, Scope
+from millstream.server.subscriptions import subscribe
+from millstream.values.instants import render_time
+
+#: So many vertices are shown at once, and so many members.
+MOST_VERTICES, MOST_MEMBERS = 1_000, 10_000
+#: Times further back than this are those of old data, not of a job that lags behind.
+_LIVE_SECONDS = 86_400
+
+
+def _cubes(call: Call) -> Reply:
+    return Reply({"cubes": [_brief(s) for s in call.serving.stores.values()]})
+
+
+def _brief(store: CubeStore) -> dict[str, Any]:
+    version = store.version
+    return {
+        "name": store.cube.name, "version": version.number, "as_of": _time(version.mark),
+        "dimensions": [list(d) for d in store.cube.function.dimensions],
+        "measures": [m.name for m in store.cube.function.measures],
+    }  # fmt: skip
+
+
+def _time(micros: int | None) -> str | None:
+    return None if micros is None else render_time(micros)
+
+
+def _cube(call: Call) -> Reply:
+    store = _store(call)
+    version, cube = store.version, store.cube.function
+    lag = None if version.mark is None else time.time() - version.mark / 1e6
+    schema = store.cube.schema
+    return Reply(_brief(store) | {
+        "dimensions": [
+            [{"attribute": a, "type": str(schema[a])} for a in levels] for levels in cube.dimensions
+        ],
+        "measures": [
+            {"name": m.name, "function": m.function, "type": str(m.result_type())}
+            for m in cube.measures
+        ],
+        "grain": str(cube.grain), "window": cube.window, "history": cube.history,
+        "vertices": len(lattice_of(cube)),
+        "lag_seconds": round(lag, 3) if lag is not None and abs(lag) < _LIVE_SECONDS else None,
+        "cells": sum(map(len, version.kept[0].parts.values())) + len(version.active or ()),
+        "memory_bytes": sum(kept.bytes for kept in version.kept),
+    })  # fmt: skip
+
+
+def _store(call: Call) -> CubeStore:
+    return call.serving.store(call.path["cube"])
+
+
+def _number(call: Call, name: str, usual: int, most: int) -> int:
+    text = call.query.get(name, str(usual))
+    if not text.isdecimal() or len(text) > 15:
+        raise Refusal(400, f'expected "{name}" to be a whole number')
+    return min(int(text), most)
+
+
+def _lattice(call: Call) -> Reply:
+    store = _store(call)
+    version, cube = store.version, store.cube.function
+    lattice, asked = lattice_of(cube), call.serving.asked(store.cube.name)
+    first = _number(call, "from", 0, len(lattice))
+    count = _number(call, "limit", 100, MOST_VERTICES)
+    kept = {levels_of(cube, k.vertex.attributes): k for k in version.kept}
+    shown = []
+    for number in range(first, min(len(lattice), first + count)):
+        levels = lattice.vertex(number)
+        one = kept.get(levels)
+        shown.append(vertex_record(cube, levels, cube.grain) | {
+            "materialised": one is not None,
+            "cells": None if one is None else sum(map(len, one.parts.values())),
+            "bytes": None if one is None else one.bytes,
+            "asked": asked.get(levels, 0),
+        })  # fmt: skip
+    return Reply({"vertices": shown, "in_all": len(lattice), "version": version.number})
+
+
+def _members(call: Call) -> Reply:
+    store = _store(call)
+    attribute, like = call.query.get("attribute"), call.query.get("like")
+    if attribute is None:
+        raise Refusal(400, "say which attribute", "?attribute=NAME&like=PATTERN")
+    query: dict[str, Any] = {"rows": [attribute], "measures": []}
+    if like is not None:
+        query["where"] = {attribute: {"like": like}}
+    made = _answered(call, store, _question(store, query))
+    names = [row[attribute] for row in made.cells.records()]
+    most = _number(call, "limit", MOST_MEMBERS, MOST_MEMBERS)
+    record = {"attribute": attribute, "members": names[:most], "in_all": len(names)}
+    return Reply(record | made.about(), made.cells)
+
+
+# --- questions ---
+
+
+def _question(store: CubeStore, query: Any) -> Question:
+    cube = store.cube
+    return read_question(query, cube.function, cube.schema, cube.left_out)
+
+
+def _answered(
+    call: Call, store: CubeStore, question: Question, version: Version | None = None
+) -> Answer:
+    made = answer(version or store.version, question, Limits(seconds=call.seconds))
+    call.serving.count(store.cube.name, levels_of(store.cube.function, question.attributes))
+    return made
+
+
+def _reply(call: Call, made: Answer, more: dict[str, Any] | None = None) -> Reply:
+    if call.form is not Form.JSON and made.totals:
+        raise Refusal(400, "totals come as JSON only", "leave totals out, or accept JSON")
+    headers = {f"Millstream-{k.replace('_', '-')}": str(v) for k, v in made.about().items()
+               if isinstance(v, (str, int, float))}  # fmt: skip
+    record = made.record() if call.form is Form.JSON else None
+    return Reply(record if more is None else more | {"answer": record}, made.cells, headers)
+
+
+def _query(call: Call) -> Reply:
+    store = _store(call)
+    return _reply(call, _answered(call, store, _question(store, call.body)))
+
+
+def _object(body: Any, keys: tuple[str, ...]) -> dict[str, Any]:
+    if not isinstance(body, dict) or not isinstance(body.get("query", {}), dict):
+        raise Refusal(400, "expected an object with a query", f"keys are: {', '.join(keys)}")
+    for key in body:
+        if key not in keys:
+            raise Refusal(400, f'unknown key "{key[:80]}"', f"keys are: {', '.join(keys)}")
+    return body
+
+
+def _step(call: Call) -> Reply:
+    """The next question, and its answer."""
+    store, kind = _store(call), call.path["step"]
+    if kind not in STEPS:
+        raise Refusal(404, f'there is no step "{kind[:80]}"', f"steps are: {', '.join(STEPS)}")
+    body = _object(call.body, ("query", "step"))
+    query, step = body.get("query", {}), body.get("step", {})
+    if not isinstance(step, dict):
+        raise Refusal(400, "expected the step to be an object")
+    _question(store, query)  # what is wrong before the step is not told as the step's
+    after = next_question(kind, query, step, store.cube.function)
+    made = _answered(call, store, _question(store, after))
+    return _reply(call, made, {"query": after})
+
+
+def _cells(call: Call) -> Reply:
+    """The finest cells behind a cell."""
+    store = _store(call)
+    body = _object(call.body, ("query", "cell"))
+    query, cell = body.get("query", {}), body.get("cell", {})
+    if not isinstance(cell, dict):
+        raise Refusal(400, "expected the cell to be an object")
+    _question(store, query)
+    question = _question(store, behind(query, cell, store.cube.function))
+    version = store.version
+    if question.first is not None and version.partition is not None:
+        first = version.partition - store.cube.function.window
+        question = replace(question, first=max(question.first, first))
+    return _reply(call, _answered(call, store, question, version))
+
+
+def _next(call: Call) -> Reply:
+    """The vertices one step up and one step down."""
+    store = _store(call)
+    cube, version = store.cube.function, store.version
+    rows = [name for name in call.query.get("rows", "").split(",") if name]
+    asked: dict[str, Any] = {"rows": rows}
+    if "grain" in call.query:
+        asked["grain"] = call.query["grain"]
+    question = _question(store, asked)
+    levels = levels_of(cube, question.rows)
+    grains = grains_of(cube)
+    now = None if question.grain is None else grain_named(str(question.grain))
+
+    def shown(one: Levels) -> dict[str, Any]:
+        made = vertex_record(cube, one, question.grain)
+        return made | {"materialised": is_kept(version, one)}
+
+    up = [g for g in grains if now is not None and g.longest > now.longest]
+    down = [g for g in grains if now is None or g.longest < now.longest]
+    return Reply({
+        "vertex": shown(levels), "up": [shown(v) for v in steps_up(cube, levels)],
+        "down": [shown(v) for v in steps_down(cube, levels)],
+        "coarser_grains": [*map(str, up), *([None] if now is not None else [])],
+        "finer_grains": list(map(str, down)),
+        "attributes": list(attributes_of(cube, levels)), "version": version.number,
+    })  # fmt: skip
+
+
+_TABLES = (Form.JSON, Form.ARROW, Form.CSV)
+_QUERY = {
+    "rows": ["attribute"], "measures": ["measure"], "where": {"attribute": ["member"]},
+    "grain": "Minute", "order": ["-measure"], "limit": 10, "others": True,
+}  # fmt: skip
+
+CUBE_ROUTES: tuple[Route, ...] = (
+    Route("GET", "/cubes", Scope.READ, "The cubes of this project", _cubes),
+    Route("GET", "/cubes/{cube}", Scope.READ, "Dimensions, measures, lag and memory", _cube),
+    Route("GET", "/cubes/{cube}/lattice", Scope.READ, "The vertices, and which are kept", _lattice,
+          parameters={"from": "the first number", "limit": "how many"}),
+    Route("GET", "/cubes/{cube}/members", Scope.READ, "The members of an attribute", _members,
+          forms=_TABLES, parameters={"attribute": "its name", "like": "a pattern with % and _",
+                                     "limit": "how many"}),
+    Route("GET", "/cubes/{cube}/next", Scope.READ, "The vertices up and down", _next,
+          parameters={"rows": "attributes, with commas", "grain": "such as Minute"}),
+    Route("POST", "/cubes/{cube}/query", Scope.READ, "Ask a question", _query, forms=_TABLES,
+          example=_QUERY),
+    Route("POST", "/cubes/{cube}/cells", Scope.READ, "The finest cells behind a cell", _cells,
+          forms=_TABLES, example={"query": _QUERY, "cell": {"attribute": "member"}}),
+    Route("WS", "/cubes/{cube}/subscribe", Scope.READ, "An answer, and how it changes",
+          talk=subscribe),
+    Route("POST", "/cubes/{cube}/{step}", Scope.READ,
+          "roll-up, drill-down, slice, dice or pivot: the next question and its answer", _step,
+          forms=_TABLES, example={"query": _QUERY, "step": {"attribute": "attribute"}}),
+)  # fmt: skip
+
+__all__ = ["CUBE_ROUTES", "QuestionError"]

@@ -1,0 +1,100 @@
+"""Listening: a socket on this machine, a token that is shown once, and an orderly end."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+
+from millstream.errors import UsageError
+from millstream.server.app import make_app
+from millstream.server.routes import Scope
+from millstream.server.serving import Serving
+from millstream.server.tokens import GIVEN, Tokens, new_token, read_tokens
+
+#: Python changes threads this often, so that a question need not wait for the run.
+_SWITCH_SECONDS = 0.0005
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where to listen, and by which further names one may ask."""
+
+    port: int = 8000
+    names: tuple[str, ...] = ()
+
+
+def listen(
+    serving: Serving, address: Address, tokens_file: Path | None, say: Callable[[str], None]
+) -> None:
+    """Answer until interrupted, or until the run fails."""
+    own = bound(address.port)
+    port = own.getsockname()[1]
+    tokens, shown = _tokens(tokens_file)
+    hosts = frozenset(f"{n}:{port}" for n in ("127.0.0.1", "localhost", *address.names))
+    say(f"listening on http://127.0.0.1:{port}")
+    if shown is not None:
+        say(f"token: {shown}")
+    sys.setswitchinterval(_SWITCH_SECONDS)
+    asyncio.run(_serve(serving, tokens, hosts, own))
+
+
+def _tokens(path: Path | None) -> tuple[Tokens, str | None]:
+    """Those of a file, or a new one, which is to be shown once."""
+    if path is not None:
+        return read_tokens(path), None
+    token = new_token()
+    return Tokens({token: frozenset(GIVEN) | {Scope.OPEN}}), token
+
+
+def bound(port: int) -> socket.socket:
+    own = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    own.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        own.bind(("127.0.0.1", port))
+    except OSError:
+        own.close()
+        raise UsageError(f"port {port} is taken", hint="choose another with --port") from None
+    own.listen(2048)  # who comes before all is ready waits, and is not sent away
+    return own
+
+
+def config_of(app: Any) -> uvicorn.Config:
+    """How HTTP is spoken, and what is too much of it."""
+    return uvicorn.Config(
+        app, log_level="error", access_log=False, server_header=False, ws_max_size=1 << 16,
+        ws_ping_interval=20, ws_ping_timeout=20, limit_concurrency=4096, timeout_keep_alive=30,
+        timeout_graceful_shutdown=3, h11_max_incomplete_event_size=1 << 16, lifespan="off",
+    )  # fmt: skip
+
+
+class _Server(uvicorn.Server):
+    """Ends in an orderly way when it is asked to, which is no failure; asked twice, at once."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+    def end(self) -> None:
+        self.force_exit = self.should_exit
+        self.should_exit = True
+
+
+async def _serve(
+    serving: Serving, tokens: Tokens, hosts: frozenset[str], own: socket.socket
+) -> None:
+    server = _Server(config_of(make_app(serving, tokens, hosts)))
+    loop = asyncio.get_running_loop()
+    for one in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(one, server.end)
+    serving.start(lambda: loop.call_soon_threadsafe(server.end))
+    await server.serve(sockets=[own])
+    await loop.run_in_executor(None, serving.stop)

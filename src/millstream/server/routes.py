@@ -1,0 +1,105 @@
+"""What a route is. All routes stand in tables of these; what is common to all is done once.
+
+A handler is a plain function from a call to a reply, run beside the event loop; a talk is a
+coroutine that holds a WebSocket.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+from millstream.olap.tables import Table
+
+if TYPE_CHECKING:
+    from starlette.websockets import WebSocket
+
+    from millstream.server.serving import Serving
+
+
+class Scope(Enum):
+    """What a token may do."""
+
+    OPEN = "open"  # needs no token
+    READ = "read"
+    PUBLISH = "publish"
+    ADMIN = "admin"
+
+
+class Form(Enum):
+    """How an answer is written."""
+
+    JSON = "application/json"
+    ARROW = "application/vnd.apache.arrow.stream"
+    CSV = "text/csv"
+    HTML = "text/html"
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """The most that a route takes: bytes of a body, and seconds until it is answered."""
+
+    body: int = 1 << 16
+    seconds: float = 10.0
+
+
+@dataclass(frozen=True)
+class Call:
+    """What is asked of a route."""
+
+    serving: Serving
+    path: Mapping[str, str]
+    query: Mapping[str, str]
+    body: Any
+    form: Form
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What a route answers: a record for JSON, and a table if it can be had as such."""
+
+    record: Any
+    table: Table | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    text: str | None = None
+
+
+class Refusal(Exception):
+    """An answer that is none: a status and why."""
+
+    def __init__(
+        self, status: int, message: str, hint: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(message)
+        self.status = status
+        self.message = message
+        self.hint = hint
+        self.headers = dict(headers or {})
+
+
+Handler = Callable[[Call], Reply]
+Talk = Callable[["WebSocket", "Serving"], Coroutine[Any, Any, None]]
+
+
+@dataclass(frozen=True)
+class Route:
+    """One line of the table."""
+
+    method: str
+    path: str
+    scope: Scope
+    summary: str
+    handler: Handler | None = None
+    talk: Talk | None = None
+    bounds: Bounds = Bounds()
+    forms: tuple[Form, ...] = (Form.JSON,)
+    #: Whether it can be answered before the state of the last run is there again.
+    is_early: bool = False
+    #: An example of a body, for the page.
+    example: Any = None
+    #: What can stand behind the question mark, with what it means.
+    parameters: Mapping[str, str] = field(default_factory=dict)

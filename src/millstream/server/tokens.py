@@ -1,0 +1,67 @@
+"""Who may do what: tokens, of which only digests are kept."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+
+from millstream.errors import UsageError, listing
+from millstream.server.routes import Scope
+
+_SHORTEST = 16
+#: What a token can be given.
+GIVEN = tuple(s for s in Scope if s is not Scope.OPEN)
+
+
+class Tokens:
+    """The scopes of tokens, by their digests."""
+
+    def __init__(self, scopes: Mapping[str, frozenset[Scope]]) -> None:
+        self._scopes = {_digest(token): some for token, some in scopes.items()}
+
+    def scopes(self, token: str) -> frozenset[Scope] | None:
+        """What a token may do; None if it is unknown. Takes as long for every token."""
+        digest, known = _digest(token), None
+        for one, scopes in self._scopes.items():
+            if hmac.compare_digest(one, digest):
+                known = scopes
+        return known
+
+
+def _digest(token: str) -> bytes:
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
+
+
+def new_token() -> str:
+    return secrets.token_urlsafe(24)
+
+
+def read_tokens(path: Path) -> Tokens:
+    """A file with a token and its scopes in each line, which only its owner can read."""
+    try:
+        mode = path.stat().st_mode
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        raise UsageError("this file of tokens cannot be read", place=str(path)) from None
+    if mode & (stat.S_IRWXG | stat.S_IRWXO):
+        raise UsageError("others can read this file of tokens", place=str(path),
+                         hint=f"chmod 600 {path}")  # fmt: skip
+    known = {s.value: s for s in GIVEN}
+    made: dict[str, frozenset[Scope]] = {}
+    for number, line in enumerate(lines, 1):
+        words = line.split("#", 1)[0].replace(",", " ").split()
+        if not words:
+            continue
+        token, *scopes = words
+        strange = [s for s in scopes if s not in known]
+        if len(token) < _SHORTEST or not scopes or strange:
+            hint = f"a token of {_SHORTEST} characters or more, then some of: {listing(known)}"
+            raise UsageError(f"line {number} is no token with scopes", place=str(path), hint=hint)
+        made[token] = frozenset(known[s] for s in scopes)
+    if not made:
+        raise UsageError("there is no token in this file", place=str(path))
+    return Tokens(made)

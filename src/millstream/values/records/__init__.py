@@ -1,0 +1,1 @@
+"""Values of programs that read records: compound, by value, possibly without a value."""

@@ -1,0 +1,193 @@
+"""`format`: C's verbs, and %b %c %k %p %q %t %T."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from millstream.values.records.intrinsic import Intrinsic, Settings, Signature
+from millstream.values.records.printing import general, quoted
+from millstream.values.records.types import (
+    BOOL,
+    BYTES,
+    FINGERPRINT,
+    FLOAT,
+    INT,
+    STRING,
+    TIME,
+    UINT,
+    RecordType,
+    resolved,
+    unsigned,
+)
+from millstream.values.records.zones import time_text
+from millstream.values.undefined import Undefined
+
+_VERB = re.compile(r"%(?P<flags>[-+ #0]*)(?P<width>\d*)(?:\.(?P<precision>\d*))?(?P<verb>.)?",
+                   re.DOTALL)  # fmt: skip
+_INTEGERS = (INT, UINT)
+#: What each verb takes; None is anything.
+_TAKES: dict[str, tuple[RecordType, ...] | None] = {
+    **dict.fromkeys("diouxX", (*_INTEGERS,)), **dict.fromkeys("eEfFgGaA", (FLOAT,)),
+    "b": (BOOL,), "c": _INTEGERS, "k": _INTEGERS, "s": (STRING,), "q": (STRING, BYTES),
+    "p": (FINGERPRINT,), "t": (TIME,), "T": None,
+}  # fmt: skip
+_LARGEST = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Verb:
+    flags: str
+    width: int
+    precision: int | None
+    letter: str
+
+
+@functools.lru_cache(maxsize=1024)
+def _parts(form: str) -> tuple[str | _Verb, ...] | str:
+    """A format in pieces, or what is wrong with it."""
+    parts: list[str | _Verb] = []
+    at = 0
+    for found in _VERB.finditer(form):
+        parts.append(form[at : found.start()])
+        at = found.end()
+        letter = found["verb"]
+        if letter == "%":
+            parts.append("%")
+            continue
+        if letter not in _TAKES:
+            return f"{found[0]!r} is no verb"
+        precision = found["precision"]
+        verb = _Verb(
+            found["flags"], int(found["width"] or 0),
+            None if precision is None else int(precision or 0), letter,
+        )  # fmt: skip
+        if max(verb.width, verb.precision or 0) > _LARGEST:
+            return f"{found[0]!r} is too wide"
+        parts.append(verb)
+    parts.append(form[at:])
+    return tuple(parts)
+
+
+def complaint(form: str, types: tuple[RecordType, ...]) -> str | None:
+    """What is wrong with a format and the types of what it formats; None if nothing is."""
+    parts = _parts(form)
+    if isinstance(parts, str):
+        return parts
+    verbs = [part for part in parts if isinstance(part, _Verb)]
+    if len(verbs) != len(types):
+        return f"the format has {len(verbs)} verbs, and {len(types)} values follow"
+    for verb, type_ in zip(verbs, types, strict=True):
+        takes = _TAKES[verb.letter]
+        if takes is not None and resolved(type_) not in takes:
+            return f"%{verb.letter} takes {' or '.join(map(str, takes))}, got {type_}"
+    return None
+
+
+def _rule(args: tuple[RecordType, ...]) -> Signature | str:
+    if args and args[0] == STRING:
+        return Signature(args, STRING)
+    return "expected a format, then values"
+
+
+def _bind(settings: Settings, signature: Signature) -> Callable[..., str]:
+    types = signature.params[1:]
+    zone = settings.timezone
+
+    def format_(form: str, *values: Any) -> str:
+        wrong = complaint(form, types)
+        parts = _parts(form)
+        if wrong is not None or isinstance(parts, str):
+            raise Undefined(f"format: {wrong}")
+        following = iter(zip(values, types, strict=True))
+        return "".join(
+            part if isinstance(part, str) else _formatted(part, *next(following), zone)
+            for part in parts
+        )
+
+    return format_
+
+
+def _formatted(verb: _Verb, value: Any, type_: RecordType, zone: str) -> str:
+    match verb.letter:
+        case "d" | "i" | "u":
+            return _number(verb, _decimal(verb, value, type_))
+        case "o" | "x" | "X":
+            return _number(verb, f"{unsigned(value):{verb.letter}}", _prefix(verb, value))
+        case "e" | "E" | "f" | "F" | "g" | "G":
+            return _float(verb, value)
+        case "a" | "A":
+            text = float(value).hex()
+            return _padded(verb, text if verb.letter == "a" else text.upper())
+        case "c":
+            return _padded(verb, _character(value))
+        case "k":
+            return _padded(verb, quoted(_character(value), "'"))
+    text = _text(verb, value, type_, zone)
+    return _padded(verb, text if verb.precision is None else text[: verb.precision])
+
+
+def _text(verb: _Verb, value: Any, type_: RecordType, zone: str) -> str:
+    match verb.letter:
+        case "b":
+            return "true" if value else "false"
+        case "q":
+            return quoted(value.decode("latin-1") if isinstance(value, bytes) else value)
+        case "p":
+            return f"0x{value:016x}"
+        case "t":
+            return time_text(value, zone)
+        case "T":
+            return str(resolved(type_) if "#" in verb.flags else type_)
+        case _:
+            return str(value)
+
+
+def _character(code: int) -> str:
+    if not 0 <= code < 0x110000 or 0xD800 <= code < 0xE000:
+        raise Undefined(f"{code} is no character")
+    return chr(code)
+
+
+def _decimal(verb: _Verb, value: int, type_: RecordType) -> str:
+    return str(unsigned(value) if verb.letter == "u" or type_ == UINT else value)
+
+
+def _prefix(verb: _Verb, value: int) -> str:
+    if "#" not in verb.flags or value == 0:
+        return ""
+    return {"o": "0", "x": "0x", "X": "0X"}[verb.letter]
+
+
+def _number(verb: _Verb, digits: str, prefix: str = "") -> str:
+    """With a sign, digits up to the precision, and zeros or spaces up to the width."""
+    sign = "-" if digits.startswith("-") else ""
+    digits = digits.removeprefix("-")
+    if verb.letter in "di" and not sign:
+        sign = "+" if "+" in verb.flags else " " if " " in verb.flags else ""
+    if verb.precision is not None:
+        digits = "" if verb.precision == 0 and digits == "0" else digits.rjust(verb.precision, "0")
+    elif "0" in verb.flags and "-" not in verb.flags:
+        digits = digits.rjust(verb.width - len(sign) - len(prefix), "0")
+    return _padded(verb, sign + prefix + digits)
+
+
+def _float(verb: _Verb, value: float) -> str:
+    flags = "".join(dict.fromkeys(verb.flags))
+    if value != value or value in (float("inf"), float("-inf")):
+        text = general(value)
+        sign = "+" if "+" in flags and text[0] != "-" else ""
+        return _padded(verb, sign + (text.upper() if verb.letter in "EFG" else text))
+    precision = "" if verb.precision is None else f".{verb.precision}"
+    # Python's formatting of floats with % is that of C.
+    return f"%{flags}{verb.width or ''}{precision}{verb.letter}" % value
+
+
+def _padded(verb: _Verb, text: str) -> str:
+    return text.ljust(verb.width) if "-" in verb.flags else text.rjust(verb.width)
+
+
+FORMATS: tuple[Intrinsic, ...] = (Intrinsic("format", "format(form, values...)", _rule, _bind),)

@@ -1,0 +1,96 @@
+"""Values out of JSON: a row to a tuple, by the names of its columns."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+from millstream.values.instants import parse_time
+from millstream.values.records.types import (
+    BOOL,
+    BYTES,
+    FINGERPRINT,
+    FLOAT,
+    INT,
+    STRING,
+    TIME,
+    UINT,
+    ArrayOf,
+    MapOf,
+    RecordType,
+    TupleOf,
+    resolved,
+)
+from millstream.values.undefined import Undefined
+
+
+def from_json(raw: bytes, type_: RecordType) -> Any:
+    """The value of a type that a JSON text tells."""
+    try:
+        told = json.loads(raw)
+    except (ValueError, RecursionError):
+        raise Undefined(f"not JSON, so no {type_}") from None
+    return read(told, type_, "the row")
+
+
+def read(told: Any, type_: RecordType, where: str) -> Any:
+    """The value of a type in what JSON gave."""
+    match resolved(type_):
+        case TupleOf(fields):
+            if isinstance(told, list) and len(told) == len(fields):
+                return tuple(read(v, f.type, where) for v, f in zip(told, fields, strict=True))
+            if not isinstance(told, dict):
+                raise _unfit(told, type_, where)
+            return tuple(_column(told, f.name or "", f.type) for f in fields)
+        case ArrayOf(element) if isinstance(told, list):
+            return tuple(read(item, element, where) for item in told)
+        case MapOf(key, value) if isinstance(told, dict):
+            return {_key(k, key, where): read(v, value, where) for k, v in told.items()}
+        case plain:
+            return _plain(told, plain, where)
+
+
+def _column(row: dict[str, Any], name: str, type_: RecordType) -> Any:
+    if name not in row:
+        raise Undefined(f"the row has no column {name!r}")
+    return read(row[name], type_, f"column {name!r}")
+
+
+def _key(text: str, type_: RecordType, where: str) -> Any:
+    if resolved(type_) in (INT, UINT, FINGERPRINT, TIME) and text.lstrip("-").isdigit():
+        return _plain(int(text), resolved(type_), where)
+    return _plain(text, resolved(type_), where)
+
+
+_LIMITS = {
+    INT: (-(2**63), 2**63 - 1), TIME: (-(2**63), 2**63 - 1),
+    UINT: (0, 2**64 - 1), FINGERPRINT: (0, 2**64 - 1),
+}  # fmt: skip
+
+
+def _plain(told: Any, type_: RecordType, where: str) -> Any:
+    match told:
+        case bool() if type_ == BOOL:
+            return told
+        case bool() | None:
+            pass
+        case int() | float() if type_ == FLOAT:
+            return float(told)
+        case float() if type_ in _LIMITS and math.isfinite(told) and told.is_integer():
+            return _plain(int(told), type_, where)
+        case int() if type_ in _LIMITS and _LIMITS[type_][0] <= told <= _LIMITS[type_][1]:
+            return told
+        case str() if type_ == STRING:
+            return told
+        case str() if type_ == BYTES:
+            return told.encode("utf-8", "surrogatepass")
+        case str() if type_ == TIME and (micros := parse_time(told)) is not None:
+            return micros
+    raise _unfit(told, type_, where)
+
+
+def _unfit(told: Any, type_: RecordType, where: str) -> Undefined:
+    found = "nothing" if told is None else json.dumps(told)
+    shown = found if len(found) <= 40 else found[:37] + "..."
+    return Undefined(f"{where} has {shown}, which is no {type_}")

@@ -1,0 +1,1 @@
+"""Tables that gather what is emitted, whoever emits it and in whichever order."""

@@ -1,0 +1,96 @@
+"""Scripts on columns emit what scripts on single records emit, in the same order."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from millstream.calculus.tables import RunScript
+from millstream.calculus.types import QueueType
+from millstream.kernels.runtime.kernel import Round
+from millstream.kernels.scripts.on_columns import ColumnsKernel, why_not
+from millstream.kernels.scripts.run import RunScriptKernel
+from millstream.languages.sawzall.load import load
+from millstream.plan.batch import batch_of
+from millstream.source import Source
+
+PROGRAMS = {
+    "lines": """
+        hits: table sum[method: string][status: int] of int;
+        sizes: table sum of {n: int, total: float};
+        long: table collection of line: string;
+        line := string(input);
+        m := matchstrs(`^(\\w+) (\\d+)(?: (-?[0-9.e]+))?`, line);
+        if (len(m) > 0 && m[1] != "PUT") {
+          status := int(m[2]);
+          emit hits[uppercase(m[1])][status / 100] <- status % 7;
+          size: float = float(m[3]);
+          if (def(size)) emit sizes <- {1, size * 2.0};
+        } else if (match(`x+y`, line) || len(line) > 8) emit long <- line[1:4];
+    """,
+    "numbers": """
+        total: table sum of float;
+        n: table sum[sign: int] of int;
+        best: table maximum(2) of x: float weight w: int;
+        clamp := function(a: float): float {
+          if (a > 100.0) return 100.0;
+          if (a < -100.0) return -100.0;
+          return a;
+        };
+        x: float = input;
+        y := clamp(x);
+        i: int = int(y);
+        emit total <- y;
+        if (i != 0) emit n[abs(i) / i] <- 12 / i;
+        emit best <- max(y, 0.5) weight i & 3;
+    """,
+    "pieces": """
+        counts: table sum[key: string] of int;
+        static kPattern: string = `[a-z]+`;
+        p := saw(string(input), kPattern, skip `=`, regex(int));
+        assert(len(p) != 1);
+        k: string = p[0];
+        v: int = int(p[1], 10);
+        if (strfind("b", k) >= 0) v = v + 1;
+        emit counts[k] <- v;
+    """,
+}
+LINES = st.lists(
+    st.sampled_from(["GET 200 1.5", "get 404", "PUT 500 3", "POST 12 1e3", "xxy", "GET 007 -2.25"])
+    | st.sampled_from(["1.5", "-7", "1e400", "250", "0", "", "-0.5", "99999999999999999999", "3 "])
+    | st.sampled_from(["ab=5", "b=007", "b=-3", "z=", "=1", "abc", "ü=1", "a=9223372036854775808"])
+    | st.text(st.sampled_from("GET 123.ab=xyü\x00\n"), max_size=12),
+    max_size=12,
+)
+
+
+def compiled(name: str) -> tuple[RunScript, tuple[QueueType, ...]]:
+    program = load(Source(f"{name}.szl", PROGRAMS[name])).program
+    types = program.queue_types()
+    (operator,) = [op for op in program.operators if isinstance(op.function, RunScript)]
+    assert isinstance(operator.function, RunScript)
+    return operator.function, tuple(types[q] for q in operator.inputs)
+
+
+@pytest.mark.parametrize("name", sorted(PROGRAMS))
+def test_these_programs_run_on_columns(name: str) -> None:
+    assert why_not(*compiled(name)) is None
+
+
+@pytest.mark.parametrize("name", sorted(PROGRAMS))
+@given(LINES)
+@settings(max_examples=60)
+def test_columns_and_single_records_agree(name: str, lines: list[str]) -> None:
+    function, inputs = compiled(name)
+    rows = [(line.encode().decode("latin-1"),) for line in lines]
+    batch = batch_of(inputs[0], list(range(len(rows))), rows)
+    round_ = Round(len(rows), np.zeros(0, np.int64))
+    outputs = len(function.told)
+    fast, slow = (kernel(function, inputs, outputs) for kernel in (ColumnsKernel, RunScriptKernel))
+    expected, made = slow.process((batch,), round_), fast.process((batch,), round_)
+    assert [(b.rows(), b.time.tolist()) for b in expected] == [
+        (b.rows(), b.time.tolist()) for b in made
+    ]
+    assert slow.faults() == fast.faults()

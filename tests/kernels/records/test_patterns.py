@@ -1,0 +1,88 @@
+"""Patterns on columns find what PCRE finds, in linear time."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from millstream.kernels.records.pattern_code import pattern_code
+from millstream.kernels.records.pattern_search import FOUND, UNKNOWN, search
+from millstream.values.records.patterns import Spans, compiled
+
+
+def found(pattern: str, texts: list[str]) -> list[Spans | None] | None:
+    """The spans in every text, or None if the pattern is left to the libraries."""
+    code = pattern_code(pattern)
+    if code is None:
+        return None
+    column = pa.array([*texts, ""], pa.string())
+    offsets = np.frombuffer(column.buffers()[1], np.int32)[: len(texts) + 1].astype(np.int64)
+    data = np.frombuffer(column.buffers()[2] or b"\0", np.uint8)
+    chosen = np.ones(len(texts), np.bool_)
+    status, spans = search(code, data, offsets[:-1].copy(), offsets[1:].copy(), chosen)
+    assert UNKNOWN not in status.tolist()
+    return [
+        list(zip(row[::2].tolist(), row[1::2].tolist(), strict=True)) if s == FOUND else None
+        for s, row in zip(status, spans, strict=True)
+    ]
+
+
+_ATOMS = st.sampled_from(["a", "b", "c", ".", "[ab]", "[^a]", r"\d", r"\w", "^", "$", r"\b", "x"])
+
+
+def _grown(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    some = st.lists(inner, min_size=1, max_size=3)
+    return (
+        some.map("".join)
+        | some.map(lambda parts: "(" + "|".join(parts) + ")")
+        | some.map(lambda parts: "(?:" + "|".join(parts) + ")")
+        | st.builds(
+            lambda part, how: f"(?:{part}){how}" if len(part) > 1 else part + how,
+            inner,
+            st.sampled_from(["*", "+", "?", "*?", "+?", "??", "{2}", "{1,2}", "{1,}?"]),
+        )
+    )
+
+
+PATTERNS = st.recursive(_ATOMS, _grown, max_leaves=8)
+TEXTS = st.lists(st.text(st.sampled_from("aabcx1 \n"), max_size=9), min_size=1, max_size=4)
+
+
+@given(PATTERNS, TEXTS)
+@settings(max_examples=300)
+def test_columns_and_pcre_agree(pattern: str, texts: list[str]) -> None:
+    rows = found(pattern, texts)
+    if rows is not None:
+        assert [compiled(pattern).spans(text) for text in texts] == rows
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [r'"(GET|POST) ([^ ?"]+)', r"(?i)error|fail", r"[[:alpha:]_][[:alnum:]_]*=(\S+?);",
+     r"^(\d{1,3})\.(\d{1,3})", r"\[([^\]]+)\]", r"(?P<key>\w+)\s*=\s*(?P<value>.*)$",
+     r"[a-z-]+\x20", r"a{2,3}b", r"\.html?$"],
+)  # fmt: skip
+def test_usual_patterns_are_run_on_columns(pattern: str) -> None:
+    texts = ['1.2 "GET /a.htm?x" [x]', "POST error FAIL", "key = value", "_a1=b;c", "aaab aab", ""]
+    assert [compiled(pattern).spans(text) for text in texts] == found(pattern, texts)
+
+
+@pytest.mark.parametrize(
+    "pattern", [r"(a)\1", r"a(?=b)", r"a++", r"(?>a)", r"(a*)*", "ü", r"\p{L}", "a{,2}", r"\Qa\E"]
+)
+def test_others_are_left_to_the_libraries(pattern: str) -> None:
+    assert found(pattern, ["a"]) is None
+
+
+@pytest.mark.parametrize("pattern", [r"(a+)+$", r"(a|aa)+$", r"a*a*a*a*b", r"(?:a?){30}a{30}b"])
+def test_no_text_takes_long(pattern: str) -> None:
+    found(pattern, ["a"])
+    begun = time.process_time()
+    rows = found(pattern, ["a" * 3000 + "!"])
+    assert rows in ([None], None)
+    assert time.process_time() - begun < 2

@@ -1,0 +1,151 @@
+"""Whole programs: what they print, reject and leave in their tables, on reference and local."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import millstream
+from millstream.api import Finished
+from millstream.errors import AllRejected, MillstreamError, UsageError
+from tests.languages.sawzall.programs import Kept, printed, run_text
+
+HERE = Path(__file__).parent
+both = pytest.mark.parametrize("engine", ["reference", "local"])
+
+
+@both
+@pytest.mark.parametrize("name", ["closures", "values"])
+def test_what_programs_assert_holds(tmp_path: Path, name: str, engine: str) -> None:
+    finished = run_text(tmp_path, (HERE / f"{name}.szl").read_text(), engine=engine)
+    assert printed(finished).startswith(("ok\n", "x\nall\n"))
+    assert finished.report.inputs["input"].rejected == 0
+
+
+@both
+def test_record_without_a_value_is_rejected_whole(tmp_path: Path, engine: str) -> None:
+    text = """
+        n: table sum of int;
+        emit n <- 1;
+        emit n <- int(string(input));
+    """
+    finished = run_text(tmp_path, text, ["1", "x", "3"], engine=engine)
+    counts = finished.report.inputs["input"]
+    assert (3, 2, 1) == (counts.read, counts.processed, counts.rejected)
+    assert counts.is_conserved
+    assert "n[] = 6\n" == printed(finished)
+    (reason,) = finished.report.first_rejections
+    assert "program.szl:4:9: " in reason
+
+
+@both
+def test_ignored_statements_leave_the_record(tmp_path: Path, engine: str) -> None:
+    text = 'n: table sum of int; emit n <- 1; emit n <- int(string(input)); emit stdout <- "on";'
+    names = {"ignore-undefs": "true"}
+    finished = run_text(tmp_path, text, ["1", "x"], engine=engine, names=names)
+    assert "on\non\n" == printed(finished).split("_undef")[0]
+    assert "_undef_cnt[] = 1\n" in printed(finished)
+    assert "n[] = 3\n" in printed(finished)
+
+
+@both
+def test_emits_are_printed_as_source(tmp_path: Path, engine: str) -> None:
+    text = """
+        t: table top(3)[k: string][n: int] of v: float weight w: int;
+        emit t["a\\"b"][7] <- 2.0 weight 3;
+        emit stdout <- "x";
+    """
+    finished = run_text(tmp_path, text, engine=engine, names={"emits": "true"})
+    assert 'emit t["a\\"b"][7] <- 2.0 weight 3;\nemit stdout <- "x\\n";\n' == printed(finished)
+
+
+@both
+def test_endless_loops_and_calls_are_bounded(
+    tmp_path: Path, engine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("meaning.scripts", "kernels.scripts.runtime"):
+        monkeypatch.setattr(f"millstream.{module}.MOST_ROUNDS", 1000)
+    text = """
+        s: string = input;
+        if (s == "loop") while (true) ;
+        f := function(n: int): int { return f(n + 1); };
+        if (s == "call") f(0);
+        emit stdout <- s;
+    """
+    finished = run_text(tmp_path, text, ["loop", "call", "fine"], engine=engine)
+    assert "fine\n" == printed(finished)
+    assert 2 == finished.report.inputs["input"].rejected
+    assert any("does not come to an end" in r for r in finished.report.first_rejections)
+    assert any("do not come to an end" in r for r in finished.report.first_rejections)
+
+
+@both
+def test_what_is_printed_keeps_the_order_of_emits(tmp_path: Path, engine: str) -> None:
+    text = """
+        to: table collection[k: string] of n: int file("/dev/stdout") format("%d\\n", n);
+        emit stdout <- "a"; emit output <- B"b\\n"; emit to["x"] <- 3; emit stdout <- "d";
+    """
+    assert "a\nb\n3\nd\n" * 2 == printed(run_text(tmp_path, text, ["", ""], engine=engine))
+
+
+@both
+def test_terrible_pattern_does_not_stop_a_run(tmp_path: Path, engine: str) -> None:
+    text = 's: string = input; emit stdout <- string(match("^(a+)+$", s));'
+    finished = run_text(tmp_path, text, ["a" * 50 + "b", "aaa"], engine=engine)
+    assert "false\ntrue\n" == printed(finished)
+
+
+@both
+def test_bytes_that_are_no_text(tmp_path: Path, engine: str) -> None:
+    program = "emit stdout <- string(len(input)) + string(input, `latin-1`);"
+    finished = run_text(tmp_path, program, ["", "aü"], engine=engine)
+    assert "0\n3aÃ¼\n" == printed(finished)
+
+
+def test_static_is_worked_out_once(tmp_path: Path) -> None:
+    (tmp_path / "words.txt").write_text("a\nb\n")
+    text = """
+        static words: array of string = sawzall(string(load("words.txt")), `\\w+`);
+        static f := function(n: int): int { return n + len(words); };
+        emit stdout <- string(f(int(string(input))));
+    """
+    assert "3\n4\n" == printed(run_text(tmp_path, text, ["1", "2"]))
+
+
+def test_files_outside_of_the_folder_are_refused(tmp_path: Path) -> None:
+    text = 'emit stdout <- string(load("/etc/passwd"));'
+    with pytest.raises(AllRejected, match="outside of the project's folder"):
+        run_text(tmp_path, text, ["x"])
+    with pytest.raises(MillstreamError, match="outside of the project's folder"):
+        run_text(tmp_path, 'include "../x.szl"\nemit stdout <- "a";')
+
+
+def test_lines_of_any_text_are_records(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text('a,1\n"b,c",2\n')
+    (tmp_path / "rows.jsonl").write_text('{"a": 1}\n')
+    (tmp_path / "rows").write_text("x\n")
+    program = tmp_path / "p.szl"
+    program.write_text("emit stdout <- string(splitcsvline(input)[0]);")
+    for name, expected in (("rows.csv", "a\nb,c\n"), ("rows", "x\n")):
+        compiled = millstream.compile(program)
+        kept = Kept()
+        compiled.run({"input": str(tmp_path / name)}, {"printed": kept}, engine="local")
+        assert expected == printed(Finished(None, {"printed": kept}))  # type: ignore[arg-type]
+
+
+def test_unknown_zone_is_told(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="time zone"):
+        run_text(tmp_path, 'emit stdout <- "a";', names={"timezone": "Mars/Olympus"})
+
+
+def test_zone_is_that_of_the_run(tmp_path: Path) -> None:
+    text = "emit stdout <- string(time(0)) + string(hourof(time(0)));"
+    shown = printed(run_text(tmp_path, text, names={"timezone": "America/Los_Angeles"}))
+    assert "Wed Dec 31 16:00:00 PST 196916\n" == shown
+
+
+def test_rows_of_tables_can_be_had_by_name(tmp_path: Path) -> None:
+    text = "t: table sum[k: string] of {n: int, f: float}; emit t[string(input)] <- {1, 0.5};"
+    rows = run_text(tmp_path, text, ["a", "b", "a"]).rows("t")
+    assert [("a", "{ 2, 1 }"), ("b", "{ 1, 0.5 }")] == sorted((r["k"], r["value"]) for r in rows)

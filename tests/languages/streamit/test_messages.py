@@ -1,0 +1,182 @@
+"""Messages come with the items of the firing that they are for, whoever fires when."""
+
+from __future__ import annotations
+
+import pytest
+
+from millstream.calculus.procedure_read import work_of_lines
+from millstream.calculus.procedure_text import work_lines
+from millstream.calculus.work import Hearing, Work
+from millstream.errors import CheckError, Fault
+from millstream.languages.streamit.load import load
+from millstream.source import Source
+from tests.languages.streamit.test_meaning import printed
+
+#: A counter that is told to grow, between a source that tells it and a printer.
+COUNTER = """int->int filter Counter {
+    int extra;
+    work pop 1 push 1 { push(pop() + extra); }
+    handler grow(int by) { extra += by; }
+}
+int->void filter Lines { work pop 1 { println(pop()); } }
+"""
+
+
+def lines(text: str, iterations: int) -> list[int]:
+    return [int(line) for line in printed(text, iterations).splitlines()]
+
+
+@pytest.mark.parametrize("latency", [0, 1, 3, -2])
+def test_downstream_they_come_before_what_the_firing_gives(latency: int) -> None:
+    text = f"""{COUNTER}
+    void->void pipeline Main {{
+        portal<Counter> p;
+        add Source(p); add Counter to p; add Lines;
+    }}
+    void->int filter Source(portal<Counter> p) {{
+        int n;
+        work push 1 {{ n++; push(n); if (n % 4 == 0) p.grow(100 * n) [{latency}:{latency}]; }}
+    }}"""
+    due = {n + latency: 100 * n for n in range(4, 40, 4)}
+    expected = [n + sum(by for at, by in due.items() if at <= n) for n in range(1, 13)]
+    assert expected == lines(text, 12)
+
+
+def test_who_fires_on_many_items_at_once_hears_of_all_their_firings() -> None:
+    text = f"""{COUNTER}
+    void->void pipeline Main {{
+        portal<Counter> p;
+        add void->int filter {{
+            int n; work push 1 {{ push(++n); if (n % 3 == 0) p.grow(1000); }} }};
+        add int->int filter {{ work pop 4 push 4 {{ for (int i = 0; i < 4; i++) push(pop()); }} }};
+        add Counter to p; add Lines;
+    }}"""
+    expected = [n + 1000 * (-(-n // 4) * 4 // 3) for n in range(1, 25)]
+    assert expected == lines(text, 6)
+
+
+def test_branches_hear_each_for_itself_and_several_portals_add_up() -> None:
+    text = f"""{COUNTER}
+    void->void pipeline Main {{
+        portal<Counter> p, q;
+        add Source(p, q);
+        add splitjoin {{
+            split roundrobin;
+            add Counter to p;
+            add Counter to p, q;
+            join roundrobin;
+        }};
+        add Lines;
+    }}
+    void->int filter Source(portal<Counter> p, portal<Counter> q) {{
+        work push 2 {{ p.grow(1) [1:1]; q.grow(10) [2:2]; push(0); push(0); }}
+    }}"""
+    expected = [v for n in range(6) for v in (n, n + 10 * max(0, n - 1))]
+    assert expected == lines(text, 6)
+
+
+def test_upstream_they_come_before_what_the_later_firing_needs() -> None:
+    text = f"""{COUNTER}
+    void->void pipeline Main {{
+        portal<Counter> p;
+        add void->int filter {{ int n; work push 1 {{ push(++n); }} }};
+        add Counter to p;
+        add Checker(p); add Lines;
+    }}
+    int->int filter Checker(portal<Counter> p) {{
+        int n;
+        work pop 2 push 2 {{
+            n++;
+            if (n == 2) p.grow(1000) [2:2];
+            push(pop()); push(pop());
+        }}
+    }}"""
+    # The second firing of the checker asks for its fourth: the seventh item is the first of it.
+    expected = [n + 1000 * (n >= 7) for n in range(1, 17)]
+    assert expected == lines(text, 8)
+
+
+def test_handlers_may_take_arrays_and_print() -> None:
+    text = """void->void pipeline Main {
+        portal<Sum> p;
+        add Source(p); add Sum to p;
+    }
+    void->int filter Source(portal<Sum> p) {
+        int[2][2] m; int k;
+        work push 1 { m[k % 2][1] = ++k; p.set(m, k) [1:1]; push(k); }
+    }
+    int->void filter Sum {
+        float scale;
+        int[2][2] held;
+        work pop 1 { println(pop() + ": " + (held[0][1] + held[1][1]) * scale); }
+        handler set(int[2][2] m, float by) { held = m; scale = by; print("! "); }
+    }"""
+    told = ["1: 0.0\n", "! 2: 1.0\n", "! 3: 6.0\n", "! 4: 15.0\n"]
+    assert "".join(told) == printed(text, 4)
+
+
+def test_a_sender_whose_input_changes_is_heard_in_time() -> None:
+    text = f"""{COUNTER}
+    void->void pipeline Main {{
+        portal<Counter> p;
+        add void->int filter {{ int n; work push 1 {{ push(n++); }} }};
+        add int->int filter {{ work pop [1, 2] push 1 {{
+            int v = pop();
+            if (v % 5 == 0) {{ push(pop()); p.grow(100) [1:1]; }} else push(v);
+        }} }};
+        add Counter to p; add Lines;
+    }}"""
+    assert [1, 102, 103, 104, 106, 207, 208, 209, 211, 312] == lines(text, 13)
+
+
+@pytest.mark.parametrize(
+    ("send", "message"),
+    [
+        ("p.grow(1) [0:0]", "this message comes too late"),
+        ("p.shrink(1)", 'Counter has no handler "shrink"'),
+        ("p.grow()", "grow takes 1 arguments, got 0"),
+        ("q.grow(1) [1:1]", 'there is no portal "q"'),
+    ],
+)
+def test_what_cannot_be_heard_is_told_beforehand(send: str, message: str) -> None:
+    text = f"""{COUNTER}
+    void->void pipeline Main {{
+        portal<Counter> p;
+        add void->int filter {{ work push 1 {{ push(0); }} }};
+        add Counter to p;
+        add int->void filter {{ work pop 1 {{ println(pop()); {send}; }} }};
+    }}"""
+    with pytest.raises(CheckError, match=message):
+        load(Source("test.str", text))
+
+
+def test_messages_between_parallel_branches_are_refused() -> None:
+    text = f"""{COUNTER}
+    void->void pipeline Main {{
+        portal<Counter> p;
+        add void->int filter {{ work push 1 {{ push(0); }} }};
+        add splitjoin {{
+            split duplicate;
+            add Counter to p;
+            add int->int filter {{ work pop 1 push 1 {{ p.grow(1); push(pop()); }} }};
+            join roundrobin;
+        }};
+        add Lines;
+    }}"""
+    with pytest.raises(CheckError, match="no items pass between"):
+        load(Source("test.str", text))
+
+
+def test_they_can_be_written_and_read_again() -> None:
+    text = f"""{COUNTER}
+    void->void pipeline Main {{
+        portal<Counter> p;
+        add void->int filter {{ int n; work push 1 {{ push(++n); p.grow(n) [-1:-1]; }} }};
+        add Counter to p; add Lines;
+    }}"""
+    program = load(Source("test.str", text)).program
+    works = [op.function for op in program.operators if isinstance(op.function, Work)]
+    assert (Hearing((1, 2, 3, 4), 1, 1, -1),) == works[1].hears
+    for work in works:
+        faults: list[Fault] = []
+        assert work == work_of_lines(list(work_lines(work)), faults), faults

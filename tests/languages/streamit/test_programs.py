@@ -1,0 +1,95 @@
+"""Programs of the kinds that people write, against an interpreter of their text.
+
+What can be known without any interpreter (checksums, sorted numbers) is compared with that too.
+"""
+
+from __future__ import annotations
+
+import zlib
+from pathlib import Path
+
+import pytest
+
+from millstream.calculus.graph import Program
+from millstream.engine.reference.feed import Event
+from millstream.languages.streamit.load import load
+from millstream.source import Source
+from tests.languages.streamit.oracle import Oracle
+from tests.laws.runs import on_local, on_reference
+
+PROGRAMS = sorted((Path(__file__).parent / "programs").glob("*.str"))
+ITERATIONS = 3
+
+
+def compiled(path: Path) -> Program:
+    return load(Source(path.name, path.read_text())).program
+
+
+def printed(program: Program, *, is_local: bool = False, iterations: int = ITERATIONS) -> str:
+    ticks = [Event(number, (number,)) for number in range(iterations + 1)]
+    events = dict.fromkeys(program.input_names, ticks)
+    sent = (on_local(program, events, (2,)) if is_local else on_reference(program, events))[0]
+    return "".join(str(row[0]) for _, _, row in sent["printed"])
+
+
+def expected(path: Path, length: int) -> str:
+    """At least so much of what a program prints."""
+    oracle = Oracle(path.read_text())
+    firings = oracle.run()
+    while sum(map(len, oracle.printed)) < length:
+        next(firings)
+    return "".join(oracle.printed)
+
+
+def lines(name: str, iterations: int = ITERATIONS) -> list[str]:
+    path = Path(__file__).parent / "programs" / f"{name}.str"
+    return printed(compiled(path), iterations=iterations).splitlines()
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
+def test_programs_print_what_their_text_says(path: Path) -> None:
+    text = printed(compiled(path))
+    assert text
+    assert expected(path, len(text)).startswith(text)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
+def test_the_local_engine_prints_what_the_reference_does(path: Path) -> None:
+    program = compiled(path)
+    assert printed(program) == printed(program, is_local=True)
+
+
+def test_checksums_are_those_of_everybody() -> None:
+    data = bytes((n * 37 + 5) & 0xFF for n in range(24))
+    sums = [zlib.crc32(data[i : i + 8]) for i in (0, 8, 16)]
+    assert [f"crc {(s + 2**31) % 2**32 - 2**31}" for s in sums] == lines("crc")
+
+
+def test_what_is_enciphered_can_be_deciphered() -> None:
+    words = [int(line) for line in lines("tea")]
+    plain = [0x01234567, 0x01234567 ^ 0x5A5A5A5A]
+    assert plain == words[2:4]
+    assert plain != words[:2]
+
+
+def test_what_is_sorted_is_in_order() -> None:
+    keys = sorted((16 - i) * 37 % 101 - 20 for i in range(16))
+    assert [",".join(map(str, keys))] == lines("bitonic_recursive", 1)
+    numbers, x = [], 0
+    for _ in range(32):
+        x = (x * 31 + 17) % 64
+        numbers.append(x)
+    in_order = sorted(numbers[:16]) + sorted(numbers[16:])
+    assert [str(n) for n in in_order] == lines("merge_sort", 2)
+
+
+def test_a_loop_that_takes_nothing_turns_once_for_each_item() -> None:
+    assert ["1", "2", "3", "5", "8", "13", "21", "34"] == lines("fib", 8)
+
+
+def test_an_echo_fades() -> None:
+    out = [0.0] * 12
+    for n in range(12):
+        out[n] = (n % 7 == 0) + (0.6 * out[n - 3] if n >= 3 else 0)
+    assert out == pytest.approx([float(line) for line in lines("echo", 12)])

@@ -1,0 +1,118 @@
+"""Laws 2 and 7 on the local engine: cut into batches, stopped anywhere and started again, a job
+gives what it gives in one go."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from millstream.api import Compiled
+from millstream.calculus.functions import Rstream
+from millstream.calculus.graph import Program
+from millstream.connectors.location import Location
+from millstream.engine.job import InputCounts, Report
+from millstream.errors import AllRejected, Stopped
+from tests.engine.bench import Kept
+from tests.engine.written import written
+from tests.generate import inputs_for, programs
+from tests.laws.runs import Collector, Rows
+
+
+def in_one_go(
+    program: Program, locations: dict[str, Location]
+) -> tuple[dict[str, Rows], dict[str, InputCounts]]:
+    collectors = {name: Collector() for name in program.outputs}
+    finished = Compiled(program).run(locations, collectors, engine="reference", optimise=False)
+    return {name: c.rows for name, c in collectors.items()}, finished.report.inputs
+
+
+class Stopping:
+    """Mutable: ends a run after some batches."""
+
+    def __init__(self, batches: int) -> None:
+        self.left = batches
+
+    def __call__(self) -> bool:
+        return self.left <= 0
+
+    def take(self, _: Report) -> None:
+        self.left -= 1
+
+
+def in_many_goes(
+    program: Program, locations: dict[str, Location], checkpoint: Path, chance: random.Random
+) -> tuple[dict[str, Rows], dict[str, InputCounts]]:
+    """Every run stops after some batches; sinks remember what they have, or are filled anew."""
+    kept = {name: Kept() for name in program.outputs}
+    remembers = chance.random() < 0.5
+    options: dict[str, Any] = {
+        "engine": "local", "optimise": False, "checkpoint": checkpoint,
+        "batch_bytes": chance.choice((1, 100, 300, 10_000)),
+        "snapshot_every": chance.randint(1, 5),
+    }  # fmt: skip
+    for _ in range(1_000):
+        plain = {name: Collector() for name in program.outputs}
+        stopping = Stopping(chance.randint(1, 4))
+        try:
+            finished = Compiled(program).run(
+                locations, kept if remembers else plain, stopped=stopping,
+                progress=stopping.take, **options,
+            )  # fmt: skip
+        except Stopped:
+            continue
+        rows = {n: kept[n].items() if remembers else plain[n].rows for n in program.outputs}
+        return rows, finished.report.inputs
+    raise AssertionError("it does not end")
+
+
+def agree(program: Program, data: st.DataObject, folder: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    locations = written(program, data.draw(inputs_for(program)), folder, chance)
+    try:
+        expected = in_one_go(program, locations)
+    except AllRejected:
+        with pytest.raises(AllRejected):
+            in_many_goes(program, locations, folder / "checkpoint", chance)
+        return
+    if _speaks_of_rejected_changes(program, expected[1]):
+        return
+    assert expected == in_many_goes(program, locations, folder / "checkpoint", chance)
+
+
+def _speaks_of_rejected_changes(program: Program, counts: dict[str, InputCounts]) -> bool:
+    """Whether `Rstream` tells its relation at an instant of nothing but rejected changes.
+
+    In batches such an instant is known before the changes are found to be unsound, in a bucket
+    that does not know whether others have sound ones: docs/checkpoints.md says so.
+    """
+    speaks = any(isinstance(op.function, Rstream) for op in program.operators)
+    unsound = (one.name for one in program.inputs if one.type.is_relation)
+    return speaks and any(counts[name].rejected for name in unsound)
+
+
+@settings(
+    max_examples=12, deadline=None, derandomize=True, database=None, phases=[Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)  # fmt: skip
+@given(st.data(), st.integers(0, 1000))
+def test_a_job_that_is_stopped_and_taken_up_gives_what_the_reference_gives(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, seed: int
+) -> None:
+    agree(data.draw(programs()), data, tmp_path_factory.mktemp("case"), seed)
+
+
+@pytest.mark.slow
+@settings(
+    max_examples=80, deadline=None, derandomize=True, database=None, phases=[Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)  # fmt: skip
+@given(st.data(), st.integers(0, 1000))
+def test_more_jobs_that_are_stopped_and_taken_up_give_what_the_reference_gives(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, seed: int
+) -> None:
+    agree(data.draw(programs()), data, tmp_path_factory.mktemp("case"), seed)

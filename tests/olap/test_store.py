@@ -1,0 +1,138 @@
+"""Stores: an answer is of one version, whatever is written meanwhile; and a store can go on."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Iterable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from millstream.calculus.aggregation import Aggregation
+from millstream.calculus.cube import Cubify, Vertex
+from millstream.calculus.grains import Grain
+from millstream.calculus.terms import Column
+from millstream.calculus.types import NUMBER, TEXT, QueueType, Schema
+from millstream.engine.storage.files import LocalFiles
+from millstream.olap.answer import answer
+from millstream.olap.groups import Limits
+from millstream.olap.program import ServedCube
+from millstream.olap.question import read_question
+from millstream.olap.store import CubeStore
+from millstream.plan.batch import Batch, vector_of
+
+SCHEMA = Schema.of(part=TEXT, shop=TEXT, amount=NUMBER)
+GRAIN, WINDOW = Grain(10), 4
+AMOUNT = Column("amount", NUMBER)
+CUBE = ServedCube(
+    "c",
+    Cubify(
+        (("part",), ("shop",)),
+        (Aggregation("total", "sum", AMOUNT), Aggregation("n", "count"),
+         Aggregation("most", "max", AMOUNT)),
+        GRAIN, WINDOW, (Vertex(("part", "shop"), GRAIN), Vertex(("shop",), GRAIN)), (),
+    ),
+    SCHEMA,
+    "c.rows",
+)  # fmt: skip
+#: On a busy machine compiling takes its time.
+PATIENT = Limits(seconds=600)
+Row = tuple[int, str, str, float]
+#: Amounts whose sums need more than two floats.
+AMOUNTS = (1e16, -1e16, 1e-20, 0.5, 3.0, 1e300)
+
+
+def batch_of(rows: list[Row]) -> Batch:
+    import numpy as np
+
+    columns = [[r[n] for r in rows] for n in (1, 2, 3)]
+    vectors = tuple(vector_of(f.type, c) for f, c in zip(SCHEMA, columns, strict=True))
+    return Batch(QueueType(SCHEMA), np.array([r[0] for r in rows], np.int64), vectors)
+
+
+def batches(count: int, seed: int) -> list[list[Row]]:
+    rng = random.Random(seed)
+    made, time = [], 0
+    for _ in range(count):
+        rows = []
+        for _ in range(rng.randrange(6)):
+            time += rng.randrange(6)
+            rows.append((time, rng.choice("pqr"), rng.choice("xy"), rng.choice(AMOUNTS)))
+        time += 1
+        made.append(rows)
+    return made
+
+
+def grouped(rows: Iterable[Row], mark: int, by: tuple[int, ...]) -> dict[Any, Any]:
+    """The cells of the window that ends with the partition of a mark."""
+    now = mark // 10
+    groups: dict[Any, list[Fraction]] = {}
+    for row in rows:
+        if now - WINDOW <= row[0] // 10 <= now:
+            groups.setdefault(tuple(row[n] for n in by), []).append(Fraction(row[3]))
+    return {k: (float(sum(v)), len(v), float(max(v))) for k, v in groups.items()}
+
+
+def asked(store_version: Any, by: list[str]) -> dict[Any, Any]:
+    question = read_question({"rows": by}, CUBE.function, SCHEMA)
+    cells = answer(store_version, question, PATIENT).cells.records()
+    return {tuple(c[n] for n in by): (c["total"], c["n"], c["most"]) for c in cells}
+
+
+BY = {("part",): (1,), ("shop",): (2,), ("part", "shop"): (1, 2), (): ()}
+
+
+def test_answers_are_of_one_version_while_others_are_written() -> None:
+    store, rows, marks = CubeStore(CUBE), batches(120, 1), []
+    mark = 0
+    for one in rows:
+        mark = max(mark + 1, one[-1][0] if one else 0)
+        marks.append(mark)
+    wrong: list[object] = []
+    is_over = threading.Event()
+
+    def ask() -> None:
+        rng = random.Random(2)
+        while not is_over.is_set() or rng.random() < 0.9:
+            version = store.version
+            if version.number < 0:
+                continue
+            by = rng.choice(list(BY))
+            came = [r for batch in rows[: version.number + 1] for r in batch]
+            want = grouped(came, marks[version.number], BY[by])
+            if asked(version, list(by)) != want:
+                wrong.append((version.number, by, asked(version, list(by)), want))
+
+    threads = [threading.Thread(target=ask) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for number, one in enumerate(rows):
+        store.write_batch(number, batch_of(one))
+        store.advance(number, marks[number])
+    is_over.set()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_a_store_goes_on_from_what_it_has_kept(tmp_path: Path) -> None:
+    rows = batches(60, 3)
+    files = LocalFiles(tmp_path)
+    store = CubeStore(CUBE, files)
+    assert store.open("job", fresh=True) == 0
+    for number, one in enumerate(rows[:50]):
+        store.write_batch(number, batch_of(one))
+        store.advance(number, 100 * number + 99)
+    assert 0 < store.wanted_from <= 50
+    again = CubeStore(CUBE, files)
+    first = again.open("job", fresh=False)
+    assert first == store.wanted_from
+    for number in range(first, 50):
+        again.write_batch(number, batch_of(rows[number]))
+        again.advance(number, 100 * number + 99)
+    for by in BY:
+        assert asked(again.version, list(by)) == asked(store.version, list(by))
+    assert again.version.number == store.version.number == 49
+    assert CubeStore(CUBE, files).open("another job", fresh=False) == 0
+    assert CubeStore(CUBE, files).open("job", fresh=False) == 0  # it is gone

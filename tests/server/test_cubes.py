@@ -1,0 +1,262 @@
+"""Questions by HTTP, beside what DuckDB's GROUP BY gives for the same rows."""
+
+from __future__ import annotations
+
+import io
+import random
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+from httpx import Client
+
+from millstream.server.serving import Serving
+from tests.server.harness import project, running
+
+SECOND = 1_000_000
+CUBE = "/cubes/Sales_cube"
+Row = tuple[Any, ...]
+
+
+def sales(count: int, seed: int = 1) -> list[Row]:
+    """Rows in twenty seconds, with nulls, and a product that changes its kind."""
+    rng = random.Random(seed)
+    kinds = {"p": ["k"], "q": ["k", "l"], "r": ["l"], None: ["k"]}
+    rows: list[Row] = []
+    for time in sorted(rng.randrange(20 * SECOND) for _ in range(count)):
+        product = rng.choice(["p", "q", "r", None])
+        kind = rng.choice(kinds[product])
+        rows.append((time, product, kind, rng.choice([1, 2, 3, None]), rng.randrange(-50, 100)))
+    return rows
+
+
+ROWS = sales(300)
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Client, Serving]]:
+    with running(project(tmp_path_factory.mktemp("served"), ROWS)) as both:
+        yield both
+
+
+@pytest.fixture(scope="module")
+def database() -> duckdb.DuckDBPyConnection:
+    connection = duckdb.connect()
+    connection.execute(
+        "CREATE TABLE sales (t BIGINT, product TEXT, kind TEXT, shop BIGINT, amount BIGINT)"
+    )
+    connection.executemany("INSERT INTO sales VALUES (?, ?, ?, ?, ?)", [list(r) for r in ROWS])
+    return connection
+
+
+def ask(client: Client, question: dict[str, Any], path: str = "query") -> Any:
+    reply = client.post(f"{CUBE}/{path}", json=question)
+    assert reply.status_code == 200, reply.text
+    return reply.json()
+
+
+def grouped(
+    database: duckdb.DuckDBPyConnection, by: list[str], first: int, last: int, where: str = "true",
+    seconds: int = 0,
+) -> Counter[Row]:  # fmt: skip
+    """What DuckDB has of the partitions from the first to the last."""
+    names = [*by, *([f"floor(t / {seconds * SECOND})::BIGINT * {seconds}"] if seconds else [])]
+    keys = "".join(f"{n}, " for n in names)
+    group = f"GROUP BY {', '.join(map(str, range(1, len(names) + 1)))}" if names else ""
+    query = (
+        f"SELECT {keys} sum(amount)::BIGINT, count(*), min(amount), max(amount), avg(amount) "
+        f"FROM sales WHERE t >= {first * SECOND} AND t < {(last + 1) * SECOND} AND {where} {group}"
+    )
+    return Counter(database.execute(query).fetchall())
+
+
+def cells(answer: Any, by: list[str]) -> Counter[Row]:
+    names = [*by, "total", "n", "least", "most", "avg_amount"]
+    return Counter(tuple(_seconds(c[n]) for n in names) for c in answer["cells"])
+
+
+def _seconds(value: Any) -> Any:
+    is_time = isinstance(value, str) and value.startswith("1970-01-01T00:00:")
+    return int(value[17:19]) if is_time else value
+
+
+LAST = ROWS[-1][0] // SECOND
+VERTICES = [
+    [], ["product"], ["kind"], ["shop"], ["product", "shop"], ["kind", "shop"], ["shop", "product"],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("by", VERTICES, ids=lambda by: "+".join(by) or "all")
+def test_every_vertex_is_what_a_group_by_gives(
+    asked: tuple[Client, Serving], database: duckdb.DuckDBPyConnection, by: list[str]
+) -> None:
+    """Whole window, by grains, and as of past steps."""
+    client, _ = asked
+    first = LAST - 5
+    assert cells(ask(client, {"rows": by}), by) == grouped(database, by, first, LAST)
+    for seconds, grain in ((1, "Second"), (2, "2 Seconds"), (5, "5 Seconds")):
+        answer = ask(client, {"rows": by, "grain": grain})
+        expected = grouped(database, by, first, LAST, seconds=seconds)
+        assert cells(answer, [*by, "time"]) == expected
+    for step in range(LAST - 3, LAST + 1):
+        answer = ask(client, {"rows": by, "as_of": step * SECOND})
+        assert cells(answer, by) == grouped(database, by, step - 5, step - 1)
+
+
+def test_which_vertices_are_kept_shows_only_in_who_answers(
+    asked: tuple[Client, Serving],
+) -> None:
+    client, _ = asked
+    answer = ask(client, {"rows": ["kind"]})
+    assert answer["asked"] == {"number": 2, "attributes": ["kind"], "grain": None}
+    assert answer["answered_by"]["attributes"] == ["kind"]
+    finer = ask(client, {"rows": ["kind"], "where": {"shop": [1, 2, 3, None]}})
+    assert finer["answered_by"]["attributes"] == ["product", "shop"]
+    assert finer["cells"] == answer["cells"]
+    vertices = client.get(f"{CUBE}/lattice").json()["vertices"]
+    assert [v["number"] for v in vertices if v["materialised"]] == [2, 3, 4]
+    assert vertices[2]["asked"] >= 2
+
+
+WHERE: list[tuple[dict[str, Any], str]] = [
+    ({"kind": "k"}, "kind = 'k'"),
+    ({"product": ["p", None]}, "(product = 'p' OR product IS NULL)"),
+    ({"product": {"not": ["p", None]}}, "NOT (coalesce(product, 'p') = 'p')"),
+    ({"shop": {"from": 2}}, "shop >= 2"),
+    ({"shop": {"from": 1, "to": 2}, "kind": {"like": "_"}}, "shop BETWEEN 1 AND 2"),
+    ({"product": {"like": "q%"}}, "product LIKE 'q%'"),
+    ({"product": {"from": "q"}}, "product >= 'q'"),
+    ({"product": "' OR 1=1 --"}, "false"),
+]
+
+
+@pytest.mark.parametrize(("where", "sql"), WHERE)
+def test_members_are_chosen_by_values_ranges_and_patterns(
+    asked: tuple[Client, Serving], database: duckdb.DuckDBPyConnection,
+    where: dict[str, Any], sql: str,
+) -> None:  # fmt: skip
+    client, _ = asked
+    by = ["shop"]
+    answer = ask(client, {"rows": by, "where": where})
+    assert cells(answer, by) == grouped(database, by, LAST - 5, LAST, sql)
+
+
+def test_times_are_chosen_by_partitions(
+    asked: tuple[Client, Serving], database: duckdb.DuckDBPyConnection
+) -> None:
+    client, _ = asked
+    answer = ask(client, {"rows": ["kind"], "time": {"last": 2}})
+    assert cells(answer, ["kind"]) == grouped(database, ["kind"], LAST - 1, LAST)
+    between = {"from": (LAST - 3) * SECOND, "to": (LAST - 1) * SECOND}
+    answer = ask(client, {"rows": ["kind"], "time": between})
+    assert cells(answer, ["kind"]) == grouped(database, ["kind"], LAST - 3, LAST - 2)
+
+
+def test_the_first_of_each_parent_come_with_others_shares_and_totals(
+    asked: tuple[Client, Serving], database: duckdb.DuckDBPyConnection
+) -> None:
+    client, _ = asked
+    question = {
+        "rows": ["kind", "shop"], "measures": ["n", "most"], "order": ["-n"], "limit": 2,
+        "others": True, "share": ["n"], "totals": True,
+    }  # fmt: skip
+    answer = ask(client, question)
+    expected = grouped(database, ["kind", "shop"], LAST - 5, LAST)
+    for kind in ("k", "l"):
+        counts = sorted((row[3] for row in expected if row[0] == kind), reverse=True)
+        shown = [c for c in answer["cells"] if c["kind"] == kind]
+        assert [c["n"] for c in shown] == [*counts[:2], sum(counts[2:])]
+        assert [c["others"] for c in shown] == [None, None, len(counts) - 2]
+        assert [c["n_share"] for c in shown] == [c["n"] / sum(counts) for c in shown]
+        total = next(t for t in answer["totals"] if t.get("kind") == kind)
+        assert total == {"kind": kind, "n": sum(counts), "most": max(c["most"] for c in shown)}
+    assert answer["totals"][0]["n"] == sum(row[3] for row in expected)
+
+
+def test_columns_are_members_and_an_earlier_period_stands_beside(
+    asked: tuple[Client, Serving], database: duckdb.DuckDBPyConnection
+) -> None:
+    client, _ = asked
+    answer = ask(client, {"rows": ["shop"], "columns": ["kind"], "measures": ["n"]})
+    assert [c["name"] for c in answer["columns"]] == ["k / n", "l / n"]
+    expected = {r[:2]: r[3] for r in grouped(database, ["shop", "kind"], LAST - 5, LAST)}
+    assert {(c["shop"], k): c[f"{k} / n"] for c in answer["cells"] for k in "kl"} == {
+        (s, k): expected.get((s, k)) for s in (1, 2, 3, None) for k in "kl"
+    }
+    question = {"rows": ["kind"], "measures": ["n"], "time": {"last": 2},
+                "compare": {"earlier": "3 Seconds"}}  # fmt: skip
+    before = {r[0]: r[2] for r in grouped(database, ["kind"], LAST - 4, LAST - 3)}
+    for cell in ask(client, question)["cells"]:
+        assert cell["n_before"] == before[cell["kind"]]
+        assert cell["n_change"] == cell["n"] - cell["n_before"]
+
+
+def test_steps_lead_from_one_question_to_the_next(asked: tuple[Client, Serving]) -> None:
+    client, _ = asked
+    query: dict[str, Any] = {"rows": ["product", "shop"], "measures": ["n"]}
+
+    def step(kind: str, **what: Any) -> Any:
+        made = ask(client, {"query": query, "step": what}, kind)
+        assert made["answer"]["cells"] == ask(client, made["query"])["cells"]
+        return made["query"]
+
+    assert step("roll-up", attribute="product")["rows"] == ["kind", "shop"]
+    assert step("roll-up", attribute="shop")["rows"] == ["product"]
+    sliced = step("slice", attribute="shop", member=2)
+    assert (sliced["rows"], sliced["where"]) == (["product"], {"shop": 2})
+    diced = step("dice", where={"shop": [1, 2], "kind": "k"})
+    assert diced["where"] == {"shop": [1, 2], "kind": "k"}
+    assert step("pivot", attribute="shop")["columns"] == ["shop"]
+    assert step("drill-down", grain=True)["grain"] == "Second"
+    query = {"rows": ["kind"]}
+    assert step("drill-down", attribute="kind")["rows"] == ["product"]
+    assert step("drill-down", dimension="shop")["rows"] == ["kind", "shop"]
+    vertices = client.get(f"{CUBE}/next?rows=kind").json()
+    assert [v["attributes"] for v in vertices["up"]] == [[]]
+    assert [v["attributes"] for v in vertices["down"]] == [["product"], ["kind", "shop"]]
+
+
+def test_the_cells_behind_a_cell_add_up_to_it(asked: tuple[Client, Serving]) -> None:
+    client, _ = asked
+    question = {"rows": ["kind"], "grain": "2 Seconds", "where": {"shop": [1, 2]}}
+    for cell in ask(client, question)["cells"]:
+        made = ask(client, {"query": question, "cell": cell}, "cells")
+        assert sum(c["n"] for c in made["cells"]) == cell["n"]
+        assert min(c["least"] for c in made["cells"]) == cell["least"]
+        assert {c["kind"] for c in made["cells"]} == {cell["kind"]}
+
+
+def test_answers_come_as_arrow_and_as_csv(asked: tuple[Client, Serving]) -> None:
+    client, _ = asked
+    question = {"rows": ["product"], "measures": ["n", "avg_amount"], "grain": "Second"}
+    records = ask(client, question)["cells"]
+
+    def accepted(kind: str) -> Any:
+        return client.post(f"{CUBE}/query", json=question, headers={"Accept": kind})
+
+    arrow = accepted("application/vnd.apache.arrow.stream")
+    table = pa.ipc.open_stream(io.BytesIO(arrow.content)).read_all()
+    for name in ("product", "n", "avg_amount"):
+        assert table.column(name).to_pylist() == [r[name] for r in records]
+    text = accepted("text/csv;q=0.9")
+    lines = text.text.splitlines()
+    assert lines[0] == "product,time,n,avg_amount" and len(lines) == len(records) + 1
+    assert int(text.headers["Millstream-version"]) == ask(client, question)["version"]
+    assert accepted("image/png").status_code == 406
+
+
+def test_members_and_figures_are_told(asked: tuple[Client, Serving]) -> None:
+    client, _ = asked
+    assert client.get("/cubes").json()["cubes"][0]["name"] == "Sales_cube"
+    about = client.get(CUBE).json()
+    assert (about["grain"], about["window"], about["history"]) == ("Second", 5, 3)
+    members = client.get(f"{CUBE}/members?attribute=product").json()
+    assert members["members"] == ["p", "q", "r", None]
+    like = client.get(f"{CUBE}/members?attribute=product&like=%25q%25").json()
+    assert like["members"] == ["q"]
+    status = client.get("/status").json()
+    assert status["status"] == "ended" and status["inputs"]["Sales"]["conserved"]
+    assert status["inputs"]["Sales"]["processed"] == len(ROWS)
