@@ -83,6 +83,20 @@ def asked(store_version: Any, by: list[str]) -> dict[Any, Any]:
 BY = {("part",): (1,), ("shop",): (2,), ("part", "shop"): (1, 2), (): ()}
 
 
+def test_a_version_stays_as_it_is_when_its_partitions_are_dropped() -> None:
+    """Wide sums of partitions that leave the window are given back, not taken from versions."""
+    store = CubeStore(CUBE)
+    amounts = (1e300, 1e16, 1e-20, 1e300)
+    store.write_batch(0, batch_of([(n, "p", "x", amount) for n, amount in enumerate(amounts)]))
+    store.advance(0, 3)
+    store.advance(1, 11)
+    version = store.version
+    for number in range(2, 12):
+        store.write_batch(number, batch_of([(10 * number, "q", "y", 1e300)]))
+        store.advance(number, 10 * number)
+    assert asked(version, ["part"]) == {("p",): (2e300, 4, 1e300)}
+
+
 def test_answers_are_of_one_version_while_others_are_written() -> None:
     store, rows, marks = CubeStore(CUBE), batches(120, 1), []
     mark = 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -135,7 +136,9 @@ class Partitions:
             packed = self.parts.pop(oldest)
             self.size -= len(packed)
             if packed.has_wide_sums:
-                numbers = self.measures.unpacked(packed).numbers
+                # A copy: versions that still have these cells read them on.
+                sums = packed.sums.copy()
+                numbers = self.measures.unpacked(replace(packed, sums=sums)).numbers
                 self.measures.forget(numbers, np.arange(len(packed)))
 
     def snapshot(self) -> State:
