@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Callable
 
@@ -64,12 +65,18 @@ def planned(program: Program) -> Plan:
 
 
 def seconds(family: Family, operators: int) -> float:
-    """Of the processor, the better of two: how busy it is with others matters little."""
+    """Of the processor, the better of two: how busy it is with others matters little.
+
+    Nothing is collected meanwhile: that costs the more the more other tests have left behind.
+    """
     needed = []
     for _ in range(2):
+        gc.collect()
+        gc.disable()
         start = time.process_time()
         planned(family(operators))
         needed.append(time.process_time() - start)
+        gc.enable()
     return min(needed)
 
 
