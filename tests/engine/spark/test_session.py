@@ -6,14 +6,20 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import millstream
+from millstream.engine.spark.run import STARTS, SparkRun
+from millstream.errors import RunError
+
 pytestmark = pytest.mark.spark
+PASSING = "output out; input in(n integer); (out) <- Map[n](in);"
 
 
 def run_job(folder: Path, *more: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    (folder / "job.brook").write_text("output out; input in(n integer); (out) <- Map[n](in);")
+    (folder / "job.brook").write_text(PASSING)
     (folder / "in.csv").write_text("_time,n\n1,1\n")
     return subprocess.run(
         [sys.executable, "-m", "millstream", "run", "job.brook", "--in", "in=in.csv", *more],
@@ -41,3 +47,41 @@ def test_a_master_that_means_nothing_is_told_in_one_sentence(tmp_path: Path) -> 
     assert "error: Spark did not start: Could not parse Master URL: 'sparkle'" == sentence
     _, _, log = hint.partition("; its log is ")
     assert "sparkle" in Path(log).read_text()
+
+
+def test_a_query_that_spark_did_not_wait_for_is_started_again(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a busy machine a Python may take longer to start than Spark waits."""
+    from pyspark.errors import StreamingQueryException
+
+    starts = []
+    until_over = SparkRun._until_over
+
+    def late(run: SparkRun, writer: Any) -> None:
+        starts.append(run)
+        if len(starts) < STARTS:
+            raise StreamingQueryException("Python worker failed to connect back.")
+        until_over(run, writer)
+
+    monkeypatch.setattr(SparkRun, "_until_over", late)
+    (tmp_path / "in.csv").write_text("_time,n\n1,1\n2,2\n")
+    compiled = millstream.compile(text=PASSING, language="brook")
+    finished = compiled.run({"in": tmp_path / "in.csv"}, engine="spark", session=spark)
+    assert [1, 2] == [row["n"] for row in finished.rows("out")]
+    assert len(starts) == STARTS
+
+
+def test_a_query_that_never_starts_is_given_up(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pyspark.errors import StreamingQueryException
+
+    def never(run: SparkRun, writer: Any) -> None:
+        raise StreamingQueryException("Python worker failed to connect back.")
+
+    monkeypatch.setattr(SparkRun, "_until_over", never)
+    (tmp_path / "in.csv").write_text("_time,n\n1,1\n")
+    compiled = millstream.compile(text=PASSING, language="brook")
+    with pytest.raises(RunError, match="not there within ten seconds"):
+        compiled.run({"in": tmp_path / "in.csv"}, engine="spark", session=spark)

@@ -47,6 +47,9 @@ POLL_SECONDS = 0.2
 POLL = "200 milliseconds"
 #: Spark's own notes.
 _NOTES = "spark"
+#: It waits ten seconds for a Python that reads inputs, which is short on a busy machine: so a query
+#: of which no batch is over is started again.
+_SLOW, STARTS = "Python worker failed to connect back", 3
 
 
 def run(
@@ -182,8 +185,7 @@ class SparkRun:
         return frame
 
     def _query(self, spec: SourceSpec) -> None:
-        from py4j.protocol import Py4JJavaError
-        from pyspark.errors import PySparkException, StreamingQueryException
+        from pyspark.errors import StreamingQueryException
 
         self.shared = self.session.sparkContext.broadcast(self.batches.description)
         writer = (
@@ -195,6 +197,25 @@ class SparkRun:
             writer = writer.trigger(processingTime=POLL)
         else:
             writer = writer.trigger(availableNow=True)
+        begun_at = self.batches.last["version"]
+        for start in range(1, STARTS + 1):
+            try:
+                self._until_over(writer)
+            except StreamingQueryException as error:
+                if self.was_stopped:
+                    return
+                is_slow = _SLOW in str(error) and self.batches.last["version"] == begun_at
+                if not is_slow or start == STARTS:
+                    raise self._told(error) from None
+                self._take_up_notes(spec)
+            else:
+                return
+
+    def _until_over(self, writer: Any) -> None:
+        """Start the query and wait for its end, or for what ends it."""
+        from py4j.protocol import Py4JJavaError
+        from pyspark.errors import PySparkException, StreamingQueryException
+
         try:
             query = writer.start()
         except (Py4JJavaError, PySparkException) as error:
@@ -207,9 +228,8 @@ class SparkRun:
                 is_over = self.job.stopped() or self.batches.handing_over.has_failed
                 if is_over and not query.status["isTriggerActive"]:
                     query.stop()
-        except StreamingQueryException as error:
-            if not self.was_stopped:
-                raise self._told(error) from None
+        except StreamingQueryException:
+            raise
         except KeyboardInterrupt:
             # Whoever is in such a hurry does not want to wait for a batch to be cancelled.
             if self.own is None:
@@ -237,6 +257,10 @@ class SparkRun:
             return DamagedState(reason.partition("DamagedState: ")[2])
         if any(FULL in line for line in lines):
             return OSError(errno.ENOSPC, FULL)
+        if _SLOW in str(error):
+            message = f"a Python of Spark's was not there within ten seconds, {STARTS} times"
+            hint = f"this machine may have too much to do; Spark's log is {self.log}"
+            return RunError(message, hint=hint)
         return RunError(f"Spark stopped: {reason}", hint=f"its log is {self.log}")
 
     def _java_ended(self) -> RunError:
