@@ -206,6 +206,8 @@ class Compiled:
         *,
         engine: str = DEFAULT_ENGINE,
         optimise: bool = True,
+        only: Sequence[str] | None = None,
+        without: Sequence[str] = (),
         follow: bool = False,
         stopped: Callable[[], bool] = never,
         progress: Progress = no_progress,
@@ -215,13 +217,16 @@ class Compiled:
 
         `follow` makes the job watch for new files until `stopped` answers true. A run that
         does not follow and is stopped raises `Stopped`, and publishes nothing but what is in
-        folders and tables that go on with its checkpoint. Further options are the engine's own.
+        folders and tables that go on with its checkpoint. Of the optimiser's passes `only` some
+        are made, or all `without` some. Further options are the engine's own.
         """
         from millstream.optimiser.optimise import optimise as optimised
+        from millstream.optimiser.optimise import passes_named
 
+        passes = passes_named(only if optimise else (), without)
         run = _engine(engine)
         program = followed(self.program) if follow else self.program
-        program = optimised(program) if optimise else program
+        program = optimised(program, passes)
         job_inputs = dict(self.sources) | _checked(inputs or {}, self.program.input_names, "input")
         extra = (REJECTED, *late_names(program))
         job_outputs = dict(self.sinks) | _checked(
@@ -332,11 +337,15 @@ class Compiled:
         stage: str = "calculus",
         format: str = "text",  # noqa: A002
         engine: str = "local",
+        only: Sequence[str] | None = None,
+        without: Sequence[str] = (),
     ) -> str:
         """What the program is at a stage: calculus, optimised, plan or kernels of an engine."""
         from millstream.explain import explain
+        from millstream.optimiser.optimise import passes_named
 
-        return explain(self.program, stage, format, engine, self.notes)
+        passes = passes_named(only, without)
+        return explain(self.program, stage, format, engine, self.notes, passes)
 
 
 def compile(  # noqa: A001 - the word of the command line

@@ -6,11 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from millstream.optimiser.optimise import PASSES, Pass, optimise
+from millstream.optimiser.optimise import ON_REQUEST, PASSES, Pass, optimise
 from tests.generate import inputs_for, programs
 from tests.laws.runs import on_reference
 
-PIPELINES = [PASSES, *((one,) for one in PASSES)]
+EVERY = (*PASSES, *ON_REQUEST)
+PIPELINES = [PASSES, EVERY, *((one,) for one in EVERY)]
 
 
 @pytest.mark.parametrize("passes", PIPELINES, ids=lambda p: "+".join(x.__name__ for x in p))

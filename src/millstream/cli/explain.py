@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from millstream.cli.run import compiled_from, named
+from millstream.cli.run import compiled_from, named, passes_asked
 from millstream.cli.views import asked_view, language_options, show_view
 from millstream.errors import UsageError, listing
 
@@ -19,5 +19,8 @@ def run(arguments: argparse.Namespace) -> int:
         views = [o.flags[0] for o in language_options("explain") if o.view]
         raise UsageError("inputs are read for a view only", hint=f"add one of: {listing(views)}")
     compiled = compiled_from(arguments)
-    sys.stdout.write(compiled.explain(arguments.stage, arguments.format, arguments.engine))
+    passes = passes_asked(arguments)
+    sys.stdout.write(
+        compiled.explain(arguments.stage, arguments.format, arguments.engine, **passes)
+    )
     return 0

@@ -122,6 +122,7 @@ def _add_run(commands: Commands, common: _Parser) -> None:
     run.add_argument("--rebuild", action="store_true", help="compute all again from the input")
     run.add_argument("--ui", action="store_true", help="of Spark: its pages in a browser")
     run.add_argument("--no-optimise", action="store_true", help="run the program as it is written")
+    _add_passes(run)
     run.add_argument(
         "--format",
         choices=("csv", "jsonl", "json", "table"),
@@ -188,8 +189,16 @@ def _add_explain(commands: Commands, common: _Parser) -> None:
         help="whose plan and kernels are shown (default: local)",
     )
     explain.add_argument("--format", default="text", choices=("text", "json", "svg"))
+    _add_passes(explain)
     add_language_options(explain, "explain")
     _add_inputs(explain)
+
+
+def _add_passes(command: _Parser) -> None:
+    command.add_argument(
+        "--only", metavar="PASSES", help="optimise by these passes alone, named with commas between"
+    )
+    command.add_argument("--without", metavar="PASSES", help="do not optimise by these passes")
 
 
 def _add_explore(commands: Commands, common: _Parser) -> None:

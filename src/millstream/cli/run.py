@@ -47,6 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
         outputs,
         engine=engine,
         optimise=not arguments.no_optimise,
+        **passes_asked(arguments),
         follow=arguments.follow,
         # Without a checkpoint nothing is won by finishing what has been begun.
         stopped=_until_interrupted() if arguments.follow or arguments.checkpoint else never,
@@ -57,6 +58,15 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.follow:
         print_warnings(compiled.left_over(finished.report))
     return 0
+
+
+def passes_asked(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Which passes of the optimiser are made, as options of a call."""
+    only, without = (
+        None if text is None else [name.strip() for name in text.split(",") if name.strip()]
+        for text in (arguments.only, arguments.without)
+    )
+    return {"only": only, "without": without or ()}
 
 
 def default_engine(arguments: argparse.Namespace) -> str:

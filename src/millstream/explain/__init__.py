@@ -7,7 +7,8 @@ from millstream.calculus.graph import Operator, Program, in_dependency_order
 from millstream.calculus.text import parts_of, render, render_function, render_operator
 from millstream.draw import Box, draw
 from millstream.errors import UsageError, listing
-from millstream.explain.records import records_text
+from millstream.explain.records import Record, records_text
+from millstream.optimiser.optimise import PASSES, RULES, Pass, Rewrite, optimise, refusals
 
 STAGES = ("calculus", "optimised", "plan", "kernels")
 FORMATS = ("text", "json", "svg")
@@ -20,6 +21,7 @@ def explain(
     format_: str = "text",
     engine: str = "local",
     notes: tuple[str, ...] = (),
+    passes: tuple[Pass, ...] = PASSES,
 ) -> str:
     """The program at a stage in a format; as text, with notes on how it came about."""
     for what, asked, known in (
@@ -30,21 +32,34 @@ def explain(
         if asked not in known:
             raise UsageError(f'unknown {what} "{asked}"', hint=f"{what}s are: {listing(known)}")
     if stage in ("calculus", "optimised"):
-        shown = _explain_program(program, stage, format_)
+        shown = _explain_program(program, stage, format_, passes)
     else:
         from millstream.explain.plan import explain_kernels, explain_plan
 
-        shown = (explain_plan if stage == "plan" else explain_kernels)(program, format_, engine)
+        shown = (explain_plan if stage == "plan" else explain_kernels)(
+            optimise(program, passes), format_, engine
+        )
     return "".join(f"# {note}\n" for note in notes) + shown if format_ == "text" else shown
 
 
 # --- programs ---------------------------------------------------------------------------
 
 
-def _explain_program(program: Program, stage: str, format_: str) -> str:
+def _explain_program(program: Program, stage: str, format_: str, passes: tuple[Pass, ...]) -> str:
     notes: list[str] = []
     if stage == "optimised":
-        program, notes = _optimised(program)
+        rewrites: list[Rewrite] = []
+        program = optimise(program, passes, rewrites.append)
+        if format_ == "json":
+            made = [_rewrite_record(one) for one in rewrites]
+            stayed = [_refusal_record(*one) for one in refusals(program, passes)]
+            records: Record = {
+                "operators": _operator_records(program),
+                "rewrites": made,
+                "stayed": stayed,
+            }
+            return records_text(records)
+        notes = _told_of(rewrites) + _stayed(program, passes)
     if format_ == "json":
         return records_text(_operator_records(program))
     if format_ == "svg":
@@ -53,18 +68,45 @@ def _explain_program(program: Program, stage: str, format_: str) -> str:
     return "".join(f"# {note}\n" for note in notes) + render(program)
 
 
-def _optimised(program: Program) -> tuple[Program, list[str]]:
-    from millstream.optimiser.optimise import Rewrite, optimise
+def _rule(one: str) -> str:
+    """A pass by its name, and by that of the paper's rule."""
+    return f"{one} ({RULES[one]})" if one in RULES else one
 
+
+def _lines_changed(rewrite: Rewrite) -> tuple[list[str], list[str]]:
+    """The operators that are no more, and those that have come."""
+    old, new = rewrite.before.operators, rewrite.after.operators
+    gone, come = set(old) - set(new), set(new) - set(old)
+    return ([render_operator(op) for op in old if op in gone],
+            [render_operator(op) for op in new if op in come])  # fmt: skip
+
+
+def _told_of(rewrites: list[Rewrite]) -> list[str]:
     notes: list[str] = []
+    for rewrite in rewrites:
+        before, after = _lines_changed(rewrite)
+        notes.append(f"{_rule(rewrite.name)}, because {rewrite.reason}; instead of")
+        notes += [f"    {line}" for line in before]
+        notes += ["now", *(f"    {line}" for line in after)]
+    return notes or ["no rewrite applies"]
 
-    def record(rewrite: Rewrite) -> None:
-        old = set(rewrite.before.operators)
-        new = [render_operator(op) for op in rewrite.after.operators if op not in old]
-        notes.append(f"{rewrite.name}, because {rewrite.reason}; now")
-        notes.extend(f"    {one}" for one in new)
 
-    return optimise(program, trace=record), notes or ["no rewrite applies"]
+def _stayed(program: Program, passes: tuple[Pass, ...]) -> list[str]:
+    return [
+        f"{_rule(one.__name__)} leaves {render_operator(op)} because {why}"
+        for one, op, why in refusals(program, passes)
+    ]
+
+
+def _rewrite_record(rewrite: Rewrite) -> Record:
+    before, after = _lines_changed(rewrite)
+    return {"pass": rewrite.name, "rule": RULES.get(rewrite.name), "reason": rewrite.reason,
+            "before": before, "after": after}  # fmt: skip
+
+
+def _refusal_record(one: Pass, op: Operator, why: str) -> Record:
+    name = one.__name__
+    return {"pass": name, "rule": RULES.get(name), "operator": render_operator(op), "guard": why}
 
 
 def _remarks(program: Program) -> list[str]:

@@ -14,7 +14,6 @@ from millstream.calculus.text import render_function
 from millstream.draw import Box, draw
 from millstream.errors import UsageError
 from millstream.explain.records import Record, records_text
-from millstream.optimiser.optimise import optimise
 from millstream.plan.stages import Key, Stage, stages_of
 from millstream.plan.steps import Plan, Step
 
@@ -40,7 +39,7 @@ class _Shown:
 
 
 def _of_engine(program: Program, engine: str) -> _Shown:
-    return _on_spark(optimise(program)) if engine == "spark" else _local(optimise(program))
+    return _on_spark(program) if engine == "spark" else _local(program)
 
 
 def _local(program: Program) -> _Shown:

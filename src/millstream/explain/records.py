@@ -7,5 +7,5 @@ import json
 Record = dict[str, object]
 
 
-def records_text(records: list[Record]) -> str:
+def records_text(records: list[Record] | Record) -> str:
     return json.dumps(records, indent=2, ensure_ascii=False) + "\n"

@@ -13,16 +13,23 @@ only renames goes by its old name before it:
 
     before  (q) <- Map[sym = symbol](trades); (out) <- Filter[sym == "IBM"](q);
     after   (q) <- Filter[symbol == "IBM"](trades); (out) <- Map[sym = symbol](q);
+
+Of a condition `a and b` the half that can move moves:
+
+    before  (q) <- Join[on k](l, r); (out) <- Filter[x > 1 and z > 2 and x < z](q);
+    after   (a) <- Filter[x > 1](l); (b) <- Filter[z > 2](r); (q) <- Join[on k](a, b);
+            (out) <- Filter[x < z](q);
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from millstream.calculus.functions import Filter, Join, Lookup, Map
 from millstream.calculus.graph import Operator, Program, in_dependency_order, rewritten
 from millstream.calculus.rename import substitute
-from millstream.calculus.terms import Column, Term, columns_read
+from millstream.calculus.terms import Column, Term, all_of, columns_read, conjuncts
 from millstream.calculus.types import TIME_COLUMN, QueueType
 
 
@@ -37,10 +44,14 @@ def hoist_select(program: Program) -> Program:
     while waiting:
         select = waiting.pop()
         below = producers.get(select.inputs[0])
-        if below is None or _is_select(below) or not shared.isdisjoint(below.variables):
-            continue  # of a shared variable someone else would see that rows are missing
-        selects = _hoisted(select, below, tuple(types[q] for q in below.inputs))
-        if not selects:
+        if below is None or _is_select(below):
+            continue
+        inputs = tuple(types[q] for q in below.inputs)
+        selects = _hoisted(select, below, inputs, shared)
+        if isinstance(selects, str):
+            halves = _halves(select, below, inputs, shared)
+            instead |= {id(select): list(halves)} if halves else {}
+            waiting += reversed(halves)
             continue
         moved = _behind(below, selects, select.outputs)
         instead[id(select)], instead[id(below)] = [], [*selects, moved]
@@ -51,18 +62,36 @@ def hoist_select(program: Program) -> Program:
     return rewritten(program, instead)
 
 
+def refusals(program: Program) -> Iterator[tuple[Operator, str]]:
+    """The selections that stay behind other operators, and the guard that keeps each there."""
+    producers, types = program.producers(), program.queue_types()
+    for select in filter(_is_select, program.operators):
+        below = producers.get(select.inputs[0])
+        if below is not None and not _is_select(below):
+            inputs = tuple(types[q] for q in below.inputs)
+            selects = _hoisted(select, below, inputs, program.shared_variables())
+            if isinstance(selects, str):
+                yield select, selects
+
+
 def _is_select(op: Operator) -> bool:
     return isinstance(op.function, Filter)
 
 
-def _hoisted(select: Operator, below: Operator, inputs: tuple[QueueType, ...]) -> list[Operator]:
-    """The selections to be made before an operator instead of behind it, or none."""
+def _hoisted(
+    select: Operator, below: Operator, inputs: tuple[QueueType, ...], shared: frozenset[str]
+) -> list[Operator] | str:
+    """The selections to be made before an operator instead of behind it, or why there are none."""
     assert isinstance(select.function, Filter)
     reads = columns_read(select.function.condition)
-    if not reads or TIME_COLUMN in reads:
-        return []  # a constant says nothing about rows, and times change on the way
+    if not shared.isdisjoint(below.variables):
+        return f"others that share a variable of {below.id} would see that rows are missing"
+    if not reads:
+        return "a constant says nothing about rows"
+    if TIME_COLUMN in reads:
+        return "it reads the time of rows, which changes on the way"
     if len(below.outputs) != 1:
-        return []  # the other readers of a split want all rows
+        return f"other readers of what {below.id} gives want all rows"
     old = _old_names(below, reads)
     if old is not None:
         condition = substitute(select.function.condition, old)
@@ -70,8 +99,41 @@ def _hoisted(select: Operator, below: Operator, inputs: tuple[QueueType, ...]) -
         chosen = [0]
     else:
         chosen = _inputs_to_filter(below, inputs, reads)
+    if not chosen:
+        return _why_not(below, inputs, reads)
     queues = [below.inputs[index] for index in chosen]
     return [replace(select, inputs=(q,), outputs=(f"{q}.selected",)) for q in queues]
+
+
+def _why_not(below: Operator, inputs: tuple[QueueType, ...], reads: frozenset[str]) -> str:
+    """No input of an operator can be filtered instead of what it gives."""
+    kept = [below.function.facts(inputs, index).forwards for index in range(len(inputs))]
+    computed = sorted(reads - frozenset().union(*kept))
+    if computed:
+        return f"{', '.join(computed)} is only known behind {below.id}"
+    if not any(reads <= one for one in kept):
+        return f"it reads columns of several inputs of {below.id}"
+    return f"{below.id} keeps in one state what is selected and what is not"
+
+
+def _halves(
+    select: Operator, below: Operator, inputs: tuple[QueueType, ...], shared: frozenset[str]
+) -> tuple[Operator, ...]:
+    """A selection as two in a row, of which the first can move; none if no part of it can."""
+    assert isinstance(select.function, Filter)
+    parts = conjuncts(select.function.condition)
+    places = []
+    for part in parts:
+        selects = _hoisted(replace(select, function=Filter(part)), below, inputs, shared)
+        places.append(() if isinstance(selects, str) else tuple(s.inputs for s in selects))
+    place = next(filter(None, places), ())
+    moving = all_of(p for p, where in zip(parts, places, strict=True) if where == place)
+    staying = all_of(p for p, where in zip(parts, places, strict=True) if where != place)
+    if not place or moving is None or staying is None:
+        return ()
+    between = (f"{select.outputs[0]}.first",)
+    first = replace(select, function=Filter(moving), outputs=between)
+    return first, replace(select, function=Filter(staying), inputs=between)
 
 
 def _behind(below: Operator, selects: list[Operator], outputs: tuple[str, ...]) -> Operator:

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from millstream.calculus.graph import Program
+from millstream.calculus.graph import Operator, Program
 from millstream.calculus.verify import verify
+from millstream.errors import UsageError, listing, suggest
+from millstream.optimiser.fuse import fuse
+from millstream.optimiser.fuse import refusals as of_neighbours
 from millstream.optimiser.hoist_select import hoist_select
+from millstream.optimiser.hoist_select import refusals as of_selects
 from millstream.optimiser.index_joins import index_joins
 from millstream.optimiser.look_up_joins import look_up_joins
 from millstream.optimiser.merge_selects import merge_selects
 from millstream.optimiser.narrow_columns import narrow_columns
 from millstream.optimiser.share_common import share_common
+from millstream.optimiser.split_stateless import refusals as of_stateless
+from millstream.optimiser.split_stateless import split_stateless
 from millstream.optimiser.sum_in_parts import sum_in_parts
 
 Pass = Callable[[Program], Program]
@@ -30,6 +36,17 @@ PASSES: tuple[Pass, ...] = (
     narrow_columns,  # last: who reads what is settled
 )
 
+#: Passes that are made only if they are asked for by name: what they are for is done better where
+#: loops are made and rows are laid out, but they can be seen here, alone and with others.
+ON_REQUEST: tuple[Pass, ...] = (fuse, split_stateless)
+
+#: What the paper calls its rules.
+RULES: dict[str, str] = {
+    "hoist_select": "O-HoistSelect",
+    "fuse": "O-Fuse",
+    "split_stateless": "O-Split",
+}
+
 #: Why each pass is worth its while, for those who read what it has done.
 REASONS: dict[str, str] = {
     "hoist_select": "the selection reads only what the operator before it leaves as it is, "
@@ -41,6 +58,9 @@ REASONS: dict[str, str] = {
     "share_common": "the same function on the same queue gives the same",
     "sum_in_parts": "all rows of a total would have to come together in one place; now only the "
     "sums of parts do, and they change only when the window slides",
+    "fuse": "nothing has to be handed from one to the other",
+    "split_stateless": "it has no variables and gives one item for each, so copies of it can "
+    "take turns",
     "narrow_columns": "nothing behind reads the other columns, which would be kept in state",
 }
 
@@ -59,6 +79,20 @@ class Rewrite:
     seconds: float
 
 
+def passes_named(
+    only: Sequence[str] | None = None, without: Sequence[str] = ()
+) -> tuple[Pass, ...]:
+    """Those of some names, or all that are usually made, but for others."""
+    known = {one.__name__: one for one in (*PASSES, *ON_REQUEST)}
+    for name in (*(only or ()), *without):
+        if name not in known:
+            hint = suggest(name, known) or f"passes are: {listing(known)}"
+            raise UsageError(f'there is no pass "{name}"', hint=hint)
+    usual = [one.__name__ for one in PASSES]
+    chosen = usual if only is None else [name for name in known if name in only]
+    return tuple(known[name] for name in chosen if name not in without)
+
+
 def optimise(
     program: Program,
     passes: tuple[Pass, ...] = PASSES,
@@ -73,6 +107,16 @@ def optimise(
             return program
     names = ", ".join(p.__name__ for p in passes)
     raise AssertionError(f"the passes {names} do not come to an end")
+
+
+def refusals(
+    program: Program, passes: tuple[Pass, ...] = PASSES
+) -> Iterator[tuple[Pass, Operator, str]]:
+    """What passes look at and leave as it is, in a program that is optimised, and the guards."""
+    told = {hoist_select: of_selects, fuse: of_neighbours, split_stateless: of_stateless}
+    for one in passes:
+        if one in told:
+            yield from ((one, op, why) for op, why in told[one](program))
 
 
 def _applied(one: Pass, program: Program, trace: Callable[[Rewrite], None] | None) -> Program:

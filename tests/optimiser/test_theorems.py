@@ -1,0 +1,140 @@
+"""Theorems 3 to 5: the same outcomes are possible before and after, whoever fires first.
+
+And the guards: for each, a program that means something else when it is not heeded.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from millstream.calculus.functions import RoundRobinJoin, RoundRobinSplit
+from millstream.calculus.graph import Operator, Program
+from millstream.calculus.text import render
+from millstream.engine.reference.explore import explore
+from millstream.engine.reference.feed import Event
+from millstream.languages.brook.load import load
+from millstream.optimiser.fuse import fuse
+from millstream.optimiser.hoist_select import hoist_select
+from millstream.optimiser.optimise import Pass, optimise, passes_named
+from millstream.optimiser.split_stateless import split_stateless
+from millstream.source import Source
+from tests.laws.runs import on_reference
+
+#: Two that share a variable race; what each of them is given goes through what is rewritten.
+RACE = """output late, high;
+input quotes(sym text, price integer), asks(sym text, price integer);
+variable $last(price integer = 0);
+{before}
+(late, $last) <- Fold[set $last.price = price; emit p = $last.price](q, $last);
+(high, $last) <- Fold[set $last.price = $last.price + price; emit p = $last.price](asks, $last);
+"""
+BEFORE: dict[Pass, str] = {
+    hoist_select: '(m) <- Map[sym, price = price * 2](quotes); (q) <- Filter[sym == "a"](m);',
+    fuse: '(m) <- Map[sym, price = price * 2](quotes); (q) <- Filter[sym == "a"](m);',
+    split_stateless: "(q) <- Map[sym, price = price * 2](quotes);",
+}
+
+
+def program_of(text: str) -> Program:
+    return load(Source("theorem.brook", text))
+
+
+def events_of(*rows: Any) -> list[Event]:
+    return [Event(time, tuple(row)) for time, row in enumerate(rows, 1)]
+
+
+@pytest.mark.parametrize("one", BEFORE, ids=lambda p: p.__name__)
+def test_the_same_outcomes_are_possible_before_and_after(one: Pass) -> None:
+    program = program_of(RACE.format(before=BEFORE[one]))
+    rewritten = optimise(program, (one,))
+    assert render(rewritten) != render(program)
+    events = {"quotes": events_of(("a", 1), ("b", 5), ("a", 3)), "asks": events_of(("a", 4))}
+    outcomes = [explore(p, events) for p in (program, rewritten)]
+    assert all(o.is_complete for o in outcomes)
+    before, after = ({final.outputs for final in o.finals} for o in outcomes)
+    assert len(before) > 1  # it is a race
+    assert before == after
+
+
+def _split(op: Operator) -> list[Operator]:
+    """A split in spite of all guards."""
+    turns, given, held = ("t1", "t2"), ("g1", "g2"), ("h1", "h2", "j")
+    copies = [replace(op, inputs=(t,), outputs=(g,)) for t, g in zip(turns, given, strict=True)]
+    return [
+        Operator(RoundRobinSplit(), op.inputs, turns, ("s",), ("s",)),
+        *copies,
+        Operator(RoundRobinJoin(), given, op.outputs, held, held),
+    ]
+
+
+@pytest.mark.parametrize(
+    "operator",
+    [
+        pytest.param("(out) <- Filter[x > 1](in);", id="none for some"),
+        pytest.param("(out) <- FlatMap[emit x; when x > 1 emit x = x + 1](in);", id="two for some"),
+    ],
+)
+def test_what_gives_not_one_for_one_cannot_be_split(operator: str) -> None:
+    program = program_of(f"output out; input in(x integer); {operator}")
+    assert split_stateless(program) is program
+    forced = replace(program, operators=tuple(_split(program.operators[0])))
+    events = {"in": events_of((0,), (2,), (3,), (1,), (4,))}
+    assert on_reference(program, events)[0] != on_reference(forced, events)[0]
+
+
+def test_what_has_variables_cannot_be_split() -> None:
+    text = (
+        "output out; input in(x integer); variable $sum(x integer = 0);"
+        "(out, $sum) <- Fold[set $sum.x = $sum.x + x; emit total = $sum.x](in, $sum);"
+    )
+    apart = (
+        "output out; input in(x integer); variable $a(x integer = 0); variable $b(x integer = 0);"
+        "(t, u, $s) <- RoundRobinSplit(in, $s);"
+        "(v, $a) <- Fold[set $a.x = $a.x + x; emit total = $a.x](t, $a);"
+        "(w, $b) <- Fold[set $b.x = $b.x + x; emit total = $b.x](u, $b);"
+        "(out, $c, $d, $j) <- RoundRobinJoin(v, w, $c, $d, $j);"
+    )
+    program = program_of(text)
+    assert split_stateless(program) is program
+    events = {"in": events_of((1,), (2,), (3,))}
+    assert on_reference(program, events)[0] != on_reference(program_of(apart), events)[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "forced"),
+    [
+        pytest.param(
+            "(w, $w) <- Rows[2](in, $w); (out) <- Filter[x > 1](w);",
+            "(s) <- Filter[x > 1](in); (out, $w) <- Rows[2](s, $w);",
+            id="kept in one state",
+        ),
+        pytest.param(
+            "(w) <- Map[x = x + 1](in); (out) <- Filter[x > 1](w);",
+            "(s) <- Filter[x > 1](in); (out) <- Map[x = x + 1](s);",
+            id="computed before",
+        ),
+        pytest.param(
+            "(w, $w) <- Range[2 us](in, $w); (r, $r) <- Rstream(w, $r);"
+            "(out) <- Filter[_time > time(2)](r);",
+            "(s) <- Filter[_time > time(2)](in); (w, $w) <- Range[2 us](s, $w);"
+            "(out, $r) <- Rstream(w, $r);",
+            id="the time",
+        ),
+    ],
+)
+def test_what_a_selection_cannot_pass(text: str, forced: str) -> None:
+    head = "output out; input in(x integer); "
+    program, other = program_of(head + text), program_of(head + forced)
+    assert "Filter" not in render(hoist_select(program)).split(";")[2]
+    events = {"in": events_of((1,), (2,), (0,), (3,), (1,))}
+    assert on_reference(program, events)[0] != on_reference(other, events)[0]
+
+
+def test_passes_are_chosen_by_name() -> None:
+    assert (hoist_select, split_stateless) == passes_named(["split_stateless", "hoist_select"])
+    assert hoist_select not in passes_named(without=["hoist_select"])
+    with pytest.raises(Exception, match='there is no pass "fuze"'):
+        passes_named(["fuze"])
