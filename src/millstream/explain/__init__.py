@@ -77,8 +77,13 @@ def _lines_changed(rewrite: Rewrite) -> tuple[list[str], list[str]]:
     """The operators that are no more, and those that have come."""
     old, new = rewrite.before.operators, rewrite.after.operators
     gone, come = set(old) - set(new), set(new) - set(old)
-    return ([render_operator(op) for op in old if op in gone],
-            [render_operator(op) for op in new if op in come])  # fmt: skip
+    return [_line(op) for op in old if op in gone], [_line(op) for op in new if op in come]
+
+
+def _line(op: Operator) -> str:
+    """An operator in one line: of a long body only how it begins and ends."""
+    lines = render_operator(op).splitlines()
+    return lines[0] if len(lines) == 1 else f"{lines[0]} ... {lines[-1].lstrip()}"
 
 
 def _told_of(rewrites: list[Rewrite]) -> list[str]:
@@ -93,7 +98,7 @@ def _told_of(rewrites: list[Rewrite]) -> list[str]:
 
 def _stayed(program: Program, passes: tuple[Pass, ...]) -> list[str]:
     return [
-        f"{_rule(one.__name__)} leaves {render_operator(op)} because {why}"
+        f"{_rule(one.__name__)} leaves {_line(op)} because {why}"
         for one, op, why in refusals(program, passes)
     ]
 
@@ -106,7 +111,7 @@ def _rewrite_record(rewrite: Rewrite) -> Record:
 
 def _refusal_record(one: Pass, op: Operator, why: str) -> Record:
     name = one.__name__
-    return {"pass": name, "rule": RULES.get(name), "operator": render_operator(op), "guard": why}
+    return {"pass": name, "rule": RULES.get(name), "operator": _line(op), "guard": why}
 
 
 def _remarks(program: Program) -> list[str]:
