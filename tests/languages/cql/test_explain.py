@@ -47,7 +47,11 @@ def test_explain_gives_the_reason_for_each_rewrite(
 ) -> None:
     assert 0 == main(["explain", file, "--stage", "optimised"])
     said = capsys.readouterr().out
-    for name in ("hoist_select (O-HoistSelect), because", "share_common, because", "narrow_columns, because"):
+    for name in (
+        "hoist_select (O-HoistSelect), because",
+        "share_common, because",
+        "narrow_columns, because",
+    ):
         assert name in said
 
 
