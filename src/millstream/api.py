@@ -133,6 +133,8 @@ class Compiled:
     leftovers: Leftovers | None = None
     #: Outputs that go nowhere unless somebody asks for them.
     aside: tuple[str, ...] = ()
+    #: What its language knows of columns before it runs.
+    types: tuple[str, ...] = ()
 
     @staticmethod
     def of(translation: Translation, name: str, base: Path) -> Compiled:
@@ -142,7 +144,7 @@ class Compiled:
         return Compiled(
             translation.program, name, base, sources, sinks, translation.notes,
             translation.warnings, translation.expected, translation.rounds, translation.leftovers,
-            translation.aside,
+            translation.aside, translation.types,
         )  # fmt: skip
 
     def at(self, folder: str | Path) -> Compiled:
@@ -340,12 +342,12 @@ class Compiled:
         only: Sequence[str] | None = None,
         without: Sequence[str] = (),
     ) -> str:
-        """What the program is at a stage: calculus, optimised, plan or kernels of an engine."""
+        """What the program is at a stage: types, calculus, optimised, plan or kernels."""
         from millstream.explain import explain
         from millstream.optimiser.optimise import passes_named
 
         passes = passes_named(only, without)
-        return explain(self.program, stage, format, engine, self.notes, passes)
+        return explain(self.program, stage, format, engine, self.notes, passes, self.types)
 
 
 def compile(  # noqa: A001 - the word of the command line
@@ -386,7 +388,7 @@ def _compile_project(folder: Path, shown: str, names: Mapping[str, str]) -> Comp
     linked = load_project(folder, shown, names)
     return Compiled(
         linked.program, folder.resolve().name, folder, linked.sources, linked.sinks, linked.notes,
-        linked.warnings, linked.expected, linked.rounds, linked.leftovers,
+        linked.warnings, linked.expected, linked.rounds, linked.leftovers, types=linked.types,
     )  # fmt: skip
 
 

@@ -18,6 +18,9 @@ from millstream.calculus.work import TURN
 from millstream.errors import Fault
 from millstream.source import Span
 
+#: A column, and the least and the largest value that it may have.
+Bounds = tuple[str, int | float | None, int | float | None]
+
 
 @dataclass(frozen=True, slots=True)
 class Input:
@@ -29,7 +32,8 @@ class Input:
     log whose rows replace each other weights make no sense, so none must come. `values` are
     the rows of a relation that is read once and is not given from outside. `unit` is what
     integers count in its columns of times, microseconds if nobody says. A row that has
-    nothing in one of its `keys` is rejected. The rows of one that is numbered have no times:
+    nothing in one of its `keys` is rejected, and so is one with a value that is not `within` the
+    bounds of its column (None is no bound). The rows of one that is numbered have no times:
     the n-th line or row is at time n. When a finite input is over, time goes on to where it
     `ends`.
     """
@@ -44,6 +48,7 @@ class Input:
     values: tuple[Row, ...] | None = None
     unit: str | None = field(default=None, compare=False)
     keys: tuple[str, ...] = field(default=(), compare=False)
+    within: tuple[Bounds, ...] = field(default=(), compare=False)
     is_numbered: bool = False
     ends: int | None = field(default=None, compare=False)
 

@@ -180,7 +180,7 @@ def _add_explain(commands: Commands, common: _Parser) -> None:
     )
     explain.add_argument("file", metavar="FILE", help="a program or a project folder")
     explain.add_argument(
-        "--stage", default="calculus", choices=("calculus", "optimised", "plan", "kernels")
+        "--stage", default="calculus", choices=("types", "calculus", "optimised", "plan", "kernels")
     )
     explain.add_argument(
         "--engine",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -177,6 +178,16 @@ def check_keys(input_: Input, values: Row) -> None:
     for name in input_.keys:
         if values[input_.type.schema.index(name)] is None:
             raise Unfit(f"{name}: the key is missing")
+    for name, low, high in input_.within:
+        value = values[input_.type.schema.index(name)]
+        if isinstance(value, (int, float)) and not is_within(value, low, high):
+            is_below = low is not None and value < low
+            raise Unfit(f"{name}: {value} is {f'below {low}' if is_below else f'above {high}'}")
+
+
+def is_within(value: Any, low: float | None, high: float | None) -> Any:
+    """Whether a value, or each of an array, lies between bounds."""
+    return (low is None or value >= low) & (high is None or value <= high)
 
 
 def check_values(layout: InputColumns, values: Row) -> Row:
@@ -209,6 +220,9 @@ def check_vectors(layout: InputColumns, vectors: Sequence[Vector]) -> Array:
         good = np.ones(len(vectors[0]) if vectors else 0, np.bool_)
     for name in layout.input.keys:
         good = good & vectors[layout.input.type.schema.index(name)].mask()
+    for name, low, high in layout.input.within:
+        vector = vectors[layout.input.type.schema.index(name)]
+        good = good & (is_within(vector.values, low, high) | ~vector.mask())
     if layout.weight is not None:
         weight = vectors[layout.weight]
         fits = weight.mask() & (np.abs(weight.values) == 1)

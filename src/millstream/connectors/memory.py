@@ -51,7 +51,7 @@ class MemoryReader:
 
     def _checked(self, items: list[Item], before: int) -> tuple[list[Item], tuple[Rejected, ...]]:
         """The items that have their keys, and why others are rejected."""
-        if not self._input.keys:
+        if not (self._input.keys or self._input.within):
             return items, ()
         good: list[Item] = []
         rejected: list[Rejected] = []

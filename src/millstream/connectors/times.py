@@ -69,7 +69,7 @@ def spreads_of(
 
 
 def _times_in(location: Location, input_: Input, path: Path, place: Place) -> Iterator[Array]:
-    only_time = replace(input_, type=QueueType(Schema(())), keys=())
+    only_time = replace(input_, type=QueueType(Schema(())), keys=(), within=())
     if place == START:
         reader = file_opener(location, only_time)(path)
     else:

@@ -62,7 +62,7 @@ def _counts_in(location: Location, input_: Input, path: Path) -> Sequence[int]:
 def _first_times(
     location: Location, input_: Input, path: Path, unit: str | None
 ) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    only_time = replace(input_, type=QueueType(Schema(())), unit=unit, keys=())
+    only_time = replace(input_, type=QueueType(Schema(())), unit=unit, keys=(), within=())
     with closing(file_opener(location, only_time, _SAMPLED_ROWS)(path)) as reader:
         chunk = next(iter(reader.chunks()), None)
     return np.zeros(0, np.int64) if chunk is None else chunk.batch.time

@@ -10,7 +10,7 @@ from millstream.errors import UsageError, listing
 from millstream.explain.records import Record, records_text
 from millstream.optimiser.optimise import PASSES, RULES, Pass, Rewrite, optimise, refusals
 
-STAGES = ("calculus", "optimised", "plan", "kernels")
+STAGES = ("types", "calculus", "optimised", "plan", "kernels")
 FORMATS = ("text", "json", "svg")
 ENGINES = ("local", "spark")
 
@@ -22,8 +22,12 @@ def explain(
     engine: str = "local",
     notes: tuple[str, ...] = (),
     passes: tuple[Pass, ...] = PASSES,
+    types: tuple[str, ...] = (),
 ) -> str:
-    """The program at a stage in a format; as text, with notes on how it came about."""
+    """The program at a stage in a format; as text, with notes on how it came about.
+
+    `types` is what its language knows of columns before it runs.
+    """
     for what, asked, known in (
         ("stage", stage, STAGES),
         ("format", format_, FORMATS),
@@ -31,7 +35,9 @@ def explain(
     ):
         if asked not in known:
             raise UsageError(f'unknown {what} "{asked}"', hint=f"{what}s are: {listing(known)}")
-    if stage in ("calculus", "optimised"):
+    if stage == "types":
+        shown = _explain_types(program, format_, types)
+    elif stage in ("calculus", "optimised"):
         shown = _explain_program(program, stage, format_, passes)
     else:
         from millstream.explain.plan import explain_kernels, explain_plan
@@ -40,6 +46,20 @@ def explain(
             optimise(program, passes), format_, engine
         )
     return "".join(f"# {note}\n" for note in notes) + shown if format_ == "text" else shown
+
+
+# --- types --------------------------------------------------------------------------------
+
+
+def _explain_types(program: Program, format_: str, types: tuple[str, ...]) -> str:
+    """What a language says of its columns, or else the types of all queues."""
+    if format_ == "svg":
+        raise UsageError("types are no picture", hint="leave out --format svg")
+    queues = {queue: str(type_) for queue, type_ in program.queue_types().items()}
+    if format_ == "json":
+        return records_text([{"queue": queue, "type": type_} for queue, type_ in queues.items()])
+    lines = types or tuple(f"{queue}: {type_}" for queue, type_ in queues.items())
+    return "".join(f"{line}\n" for line in lines)
 
 
 # --- programs ---------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from millstream.errors import UsageError, listing
 from millstream.languages.language import NO_NAMES, Language, Translation
 from millstream.source import Source
 
-_NAMES = ("brook", "cql", "rules", "sheets", "streamit", "cube", "pipes", "sawzall")
+_NAMES = ("brook", "cql", "rules", "sheets", "streamit", "cube", "pipes", "sawzall", "smile")
 #: The language of a text of which nothing else is said: the calculus itself.
 DEFAULT = _NAMES[0]
 

@@ -60,6 +60,8 @@ class Translation:
     leftovers: Leftovers | None = None
     #: Outputs that go nowhere unless somebody asks for them.
     aside: tuple[str, ...] = ()
+    #: What is known of its columns before it runs, in lines, if it is more than their types.
+    types: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

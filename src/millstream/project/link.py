@@ -143,12 +143,14 @@ class _Linker:
         is_log = any(one.is_log for one in readers)
         # What has no key for one reader may still say something to another.
         keys = tuple(k for k in type_.schema.names if all(k in one.keys for one in readers))
+        bounds = dict.fromkeys(b for one in readers for b in one.within)
+        within = tuple(b for b in bounds if all(b in one.within for one in readers))
         is_numbered = not once and time is None and bool(readers)
         is_numbered = is_numbered and all(one.is_numbered for one in readers)
         return Input(
             stream.name, type_, None if once else time, slack, stream.span, once, is_log,
-            unit=stream.unit, keys=keys if readers else (), is_numbered=is_numbered,
-            ends=self._end(),
+            unit=stream.unit, keys=keys if readers else (), within=within,
+            is_numbered=is_numbered, ends=self._end(),
         )  # fmt: skip
 
     def _end(self) -> int | None:

@@ -43,6 +43,7 @@ class Project:
     expected: tuple[Expected, ...]
     rounds: Rounds | None
     leftovers: Leftovers
+    types: tuple[str, ...] = ()
 
 
 def load_project(folder: Path, shown: str, names: Mapping[str, str] = NO_NAMES) -> Project:
@@ -71,6 +72,7 @@ def load_project(folder: Path, shown: str, names: Mapping[str, str] = NO_NAMES) 
         ),
         _rounds(translations, {s.name: s.source for s in project.streams}),
         _leftovers(said),
+        tuple(line for _, translation in said for line in translation.types),
     )
 
 

@@ -182,12 +182,16 @@ class JoinKind(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """How a source is joined to those before it; a comma is an inner join without `on`."""
+    """How a source is joined to those before it; a comma is an inner join without `on`.
+
+    `is_said` if the word INNER stands there, which some languages tell from none.
+    """
 
     source: Named | Nested
     kind: JoinKind = JoinKind.INNER
     on: Expression | None = None
     using: tuple[Word, ...] = ()
+    is_said: bool = False
 
 
 @dataclass(frozen=True, slots=True)

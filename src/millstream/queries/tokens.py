@@ -29,8 +29,7 @@ UNITS: dict[str, int] = {
 }
 _SHOWN_UNITS = ("microseconds", "milliseconds", "seconds", "minutes", "hours", "days")
 
-_TOKEN = re.compile(
-    r"""
+_PATTERN = r"""
     (?P<space>\s+|--[^\n]*|\#[^\n]*|/\*.*?\*/)
   | (?P<string>'(?:[^']|'')*')
   | (?P<quoted>"(?:[^"]|"")*")
@@ -38,7 +37,11 @@ _TOKEN = re.compile(
   | (?P<word>[^\W\d]\w*)
   | (?P<open>/\*|['"])
   | (?P<symbol><=>|->>|!~~|<>|!=|<=|>=|==|\|\||::|<<|>>|->|=>|:=|\*\*|//|~~|!~|@>|<@|&&|.)
-    """,
+    """
+_TOKEN = re.compile(_PATTERN, re.VERBOSE | re.DOTALL)
+#: Where `#bid` is a name, and no comment.
+_HASHED = re.compile(
+    _PATTERN.replace(r"|\#[^\n]*", "").replace(r"[^\W\d]\w*", r"\#?[^\W\d]\w*"),
     re.VERBOSE | re.DOTALL,
 )
 
@@ -52,10 +55,13 @@ class Token:
     span: Span
 
 
-def tokens_of(source: Source) -> list[Token]:
-    """All tokens of a text, or a `ParseError` where a quote or comment is never closed."""
+def tokens_of(source: Source, *, hashed: bool = False) -> list[Token]:
+    """All tokens of a text, or a `ParseError` where a quote or comment is never closed.
+
+    Names may be `hashed`, as in `#bid`; else a hash begins a comment.
+    """
     tokens: list[Token] = []
-    for match in _TOKEN.finditer(source.text):
+    for match in (_HASHED if hashed else _TOKEN).finditer(source.text):
         kind, text = str(match.lastgroup), match[0]
         span = Span(source, match.start(), match.end())
         if kind == "open":

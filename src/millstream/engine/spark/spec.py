@@ -42,6 +42,7 @@ def input_to_json(one: InputSpec) -> dict[str, Any]:
         "time": one.input.time, "slack": one.input.slack, "once": one.input.is_read_once,
         "numbered": one.input.is_numbered, "ends": one.input.ends,
         "unit": one.input.unit, "keys": list(one.input.keys),
+        "within": [list(bounds) for bounds in one.input.within],
         "location": one.location.text, "base": str(one.location.base),
         "format": one.location.format.value,
         "path": None if one.location.path is None else str(one.location.path),
@@ -72,7 +73,8 @@ def _input_spec(given: dict[str, Any]) -> InputSpec:
     key = None if given["key"] is None else tuple(given["key"])
     return InputSpec(
         Input(given["name"], type_, given["time"], given["slack"], None, given["once"],
-              unit=given["unit"], keys=tuple(given["keys"]), is_numbered=given["numbered"],
-              ends=given["ends"]), location,
+              unit=given["unit"], keys=tuple(given["keys"]),
+              within=tuple((name, low, high) for name, low, high in given["within"]),
+              is_numbered=given["numbered"], ends=given["ends"]), location,
         given["declaration"], given["queue"], given["target"], key,
     )  # fmt: skip

@@ -14,8 +14,8 @@ from dataclasses import replace
 
 from millstream.calculus.types import INTEGER, TIME
 from millstream.errors import Fault, listing, suggest
-from millstream.languages.cql.read import read_query
 from millstream.queries import ast
+from millstream.queries.read import read_query
 from millstream.queries.read_terms import read_type
 from millstream.queries.tokens import Cursor, Stop, Token, tokens_of
 from millstream.queries.translate import Read

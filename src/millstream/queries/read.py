@@ -22,23 +22,27 @@ def read_query(cursor: Cursor, *, is_script: bool = False) -> ast.Query:
 
     A script is a statement in the style of the STREAM prototype.
     """
-    query = _QueryReader(cursor, is_script=is_script).query()
-    if cursor.text() == "[":
-        cursor.fail("a window can only stand after a stream in a FROM clause", hint=_WINDOW)
-    if not cursor.is_done:
-        cursor.expected("the end of the query")
-    return query
+    return QueryReader(cursor, is_script=is_script).whole()
 
 
-class _QueryReader:
-    """Mutable: reads queries with a cursor."""
+class QueryReader:
+    """Mutable: reads queries with a cursor; a language may read more sources and calls."""
 
-    def __init__(self, cursor: Cursor, *, is_script: bool) -> None:
+    def __init__(self, cursor: Cursor, *, is_script: bool = False) -> None:
         self.cursor = cursor
         self.is_script = is_script
         self.terms = TermReader(cursor, self.query, is_script=is_script)
 
     # --- queries ---
+
+    def whole(self) -> ast.Query:
+        """The query of all the tokens that are left."""
+        query, cursor = self.query(), self.cursor
+        if cursor.text() == "[":
+            cursor.fail("a window can only stand after a stream in a FROM clause", hint=_WINDOW)
+        if not cursor.is_done:
+            cursor.expected("the end of the query")
+        return query
 
     def query(self) -> ast.Query:
         """A whole query, with the views that only it can name."""
@@ -286,11 +290,12 @@ class _QueryReader:
         if word == "cross":
             return ast.Joined(source)
         if cursor.take("on"):
-            return ast.Joined(source, kind, self.terms.term())
+            return ast.Joined(source, kind, self.terms.term(), is_said=word == "inner")
         if cursor.take("using"):
             if cursor.text() != "(":
                 cursor.expected("columns in parentheses")
-            return ast.Joined(source, kind, None, self.names_of_columns())
+            using = self.names_of_columns()
+            return ast.Joined(source, kind, None, using, is_said=word == "inner")
         hint = "write JOIN ... ON condition, or JOIN ... USING (column)"
         if kind is ast.JoinKind.INNER:
             hint += "; for all pairs CROSS JOIN"
@@ -299,7 +304,10 @@ class _QueryReader:
     def source(self) -> ast.Named | ast.Nested:
         cursor = self.cursor
         start, word = cursor.span(), cursor.text()
-        if word == "(":
+        made = self.called()
+        if made is not None:
+            query = made
+        elif word == "(":
             query = self.terms.parenthesised()
         elif word in _STREAM_OPERATORS and cursor.text(1) == "(":
             query = self.streamed(start)
@@ -311,6 +319,10 @@ class _QueryReader:
         span = cursor.since(start)
         alias, columns = self.renamed()
         return ast.Nested(query, alias, window, span, columns)
+
+    def called(self) -> ast.Query | None:
+        """A source that a language writes as a call; here there is none."""
+        return None
 
     def named(self) -> ast.Named:
         """A stream, relation or view with its window."""

@@ -1,0 +1,154 @@
+"""What all rules build with: clocks, columns of cells, and rows that are dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from millstream.calculus.functions import Assign, Filter, Istream, Lookup, Map, Range
+from millstream.calculus.graph import Input
+from millstream.calculus.rename import substitute
+from millstream.calculus.terms import Column, Literal, Term, columns_read
+from millstream.calculus.types import BOOLEAN, START_OF_TIME, QueueType, Schema
+from millstream.calculus.wiring import Queue, Wiring
+from millstream.languages.smile.cells import FALSE, TRUE, Cell, Mask, View, either, negated
+from millstream.source import Span
+
+_OPEN = ".open "
+#: Columns of a queue beside those of cells.
+STEPS, IN, SURE, OPEN = ".steps", ".in", ".sure", ".open"
+
+
+class NoRule(Exception):
+    """A query for which there is no rule: it is answered as of the horizon. Says why."""
+
+
+@dataclass
+class Build:
+    """Mutable: the wiring, and the clocks of streams that end."""
+
+    wiring: Wiring
+    until: dict[str, int] = field(default_factory=dict)
+    clocks: dict[str, Queue] = field(default_factory=dict)
+
+    # --- clocks ---
+
+    def open_ticks(self, streams: Iterable[str]) -> Term:
+        """Whether any of these streams has an open tick: a column that is added when needed."""
+        names = sorted(streams)
+        if any(name not in self.until for name in names):
+            return TRUE
+        return either(*(Column(f"{_OPEN}{name}", BOOLEAN) for name in names))
+
+    def timed(self, queue: Queue, terms: Iterable[Term | None]) -> Queue:
+        """The queue with the columns of clocks that terms read."""
+        read = frozenset().union(*(columns_read(t) for t in terms if t is not None))
+        for column in sorted(read):
+            if column.startswith(_OPEN) and column not in queue.schema:
+                clock = self._clock(column.removeprefix(_OPEN))
+                queue = self.wiring.add(Lookup(column), queue, clock, name=f"{queue.name}_open")
+        return queue
+
+    def _clock(self, stream: str) -> Queue:
+        """A relation with one row, for as long as the stream has open ticks."""
+        if stream not in self.clocks:
+            row = QueueType(Schema.of(is_open=BOOLEAN), is_relation=True)
+            name = self.wiring.fresh(f"{stream}_clock")
+            given = self.wiring.input(Input(name, row, is_read_once=True, values=((True,),)))
+            begun = self.wiring.add(Istream(), given, name=f"{name}_begins")
+            lasts = Range(self.until[stream] - START_OF_TIME)
+            self.clocks[stream] = self.wiring.add(lasts, begun, name=f"{name}_lasts")
+        return self.clocks[stream]
+
+    # --- rows ---
+
+    def prefixed(self, view: View, prefix: str) -> View:
+        """The view with a prefix before all columns of its queue."""
+        names = {n: f"{prefix}{n}" for n in view.queue.schema.names}
+        renamed = {new: old for old, new in names.items()}
+        queue = self.wiring.columns(view.queue, renamed, f"{view.name}_as")
+        return view.moved(queue, names)
+
+    def selected(self, view: View, mask: Mask, condition: Term, span: Span | None) -> View:
+        """The rows of a view that a condition lets in; those that are out for ever are dropped."""
+        if mask.is_certain or (mask.is_sure == TRUE and view.mask.is_certain):
+            queue = self.timed(view.queue, [condition])
+            kept = self.wiring.add(Filter(condition), queue, name=view.name, origin=span)
+            return replace(view, queue=kept, defaults=None)
+        met = view.mask & mask
+        queue = self.timed(view.queue, [met.is_in, met.is_sure])
+        columns = [Assign(f.name, Column(f.name, f.type)) for f in queue.schema
+                   if f.name not in (IN, SURE)]  # fmt: skip
+        stored = {IN: met.is_in, SURE: met.is_sure}
+        columns += [Assign(n, t) for n, t in stored.items() if not isinstance(t, Literal)]
+        queue = self.wiring.add(Map(tuple(columns)), queue, name=f"{view.name}_mask", origin=span)
+        is_in, is_sure = (
+            t if isinstance(t, Literal) else Column(n, BOOLEAN) for n, t in stored.items()
+        )
+        met = replace(met, is_in=is_in, is_sure=is_sure)
+        return replace(view, queue=queue, mask=met, defaults=None)
+
+    def without_dropped(self, view: View, span: Span | None = None) -> View:
+        """Without the rows that are out for ever."""
+        is_kept = negated(view.mask.is_out)
+        if is_kept == TRUE:
+            return view
+        queue = self.timed(view.queue, [is_kept])
+        queue = self.wiring.add(Filter(is_kept), queue, name=view.name, origin=span)
+        # What can never be sure to be in, and is still there, can still change.
+        mask = view.mask if view.mask.can_be_true else replace(view.mask, is_sure=FALSE)
+        return replace(view, queue=queue, mask=mask)
+
+    def made(self, view: View, cells: Sequence[Cell], name: str, span: Span | None = None) -> View:
+        """A view of other cells, computed of the columns of a view."""
+        columns: dict[str, Term] = {}
+        placed: list[Cell] = []
+        for cell in cells:
+            columns[cell.name] = cell.value
+            value = Column(cell.name, cell.type)
+            low, high = cell.low, cell.high
+            if cell.is_exact:
+                low = high = value
+            else:
+                low = _placed(columns, f"{cell.name}.low", cell.low, cell)
+                high = _placed(columns, f"{cell.name}.high", cell.high, cell)
+            placed.append(replace(cell, value=value, low=low, high=high))
+        rest = {STEPS: view.steps, IN: view.mask.is_in, SURE: view.mask.is_sure}
+        if any(c in view.queue.schema for c in columns_read(view.is_open)):
+            rest[OPEN] = view.is_open
+        kept: dict[str, Term] = {n: t for n, t in rest.items() if isinstance(t, Literal)}
+        columns |= {n: t for n, t in rest.items() if not isinstance(t, Literal)}
+        kept |= {n: Column(n, t.type) for n, t in rest.items() if n not in kept}
+        queue = self.timed(view.queue, columns.values())
+        made = tuple(Assign(n, t) for n, t in columns.items())
+        queue = self.wiring.add(Map(made), queue, name=name, origin=span)
+        keys = {c.value.name: c.name for c in cells if isinstance(c.value, Column)}
+        is_total = view.defaults is not None and all(k in keys for k in view.keys)
+        defaults = _defaults(columns, view.defaults, placed) if is_total else None
+        mask = replace(view.mask, is_in=kept[IN], is_sure=kept[SURE])
+        return replace(
+            view, name=name, queue=queue, cells=tuple(placed), steps=kept[STEPS], mask=mask,
+            is_open=kept.get(OPEN, view.is_open), defaults=defaults, stream=None,
+            keys=tuple(keys[k] for k in view.keys) if defaults is not None else (),
+        )  # fmt: skip
+
+
+def _placed(columns: dict[str, Term], name: str, bound: Term | None, cell: Cell) -> Term | None:
+    """Where a bound is found: in a column of its own, unless it is the value."""
+    if bound is None:
+        return None
+    if bound == cell.value:
+        return Column(cell.name, cell.type)
+    columns[name] = bound
+    return Column(name, bound.type)
+
+
+def _defaults(
+    columns: Mapping[str, Term], defaults: Mapping[str, Term] | None, cells: Sequence[Cell]
+) -> dict[str, Term] | None:
+    """What columns are where no row is; None if that hangs on what the key is."""
+    assert defaults is not None
+    exact = {c.name for c in cells if c.is_exact and isinstance(columns[c.name], Column)}
+    made = {n: substitute(t, dict(defaults)) for n, t in columns.items() if n not in exact}
+    read = frozenset().union(*(columns_read(t) for t in made.values()))
+    return made if all(name.startswith(_OPEN) for name in read) else None

@@ -1,0 +1,200 @@
+"""A view: a relation whose rows say what is known, and how surely.
+
+A row has, for every column, a *value*, and bounds that are true whatever still comes. A column
+whose value never changes *is exact*: its bounds are its value. Bounds are terms over the
+columns of the queue; None stands for no bound, and so does a null that a bound comes to. Where
+a value can only rise its lower bound is the value itself, so that most views need no column
+more than the query of SQL would.
+
+A row is *open* while an open tick may still change it. Its mask is two truths: is it in now,
+and can that still change? Rows that are surely not in are dropped.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from millstream.calculus.rename import substitute
+from millstream.calculus.terms import Call, Column, Literal, Term
+from millstream.calculus.types import BOOLEAN, INTEGER, Type
+from millstream.calculus.wiring import Queue
+from millstream.languages.smile.extent import ANY, ONE, Extent, Size
+
+TRUE, FALSE = Literal(True, BOOLEAN), Literal(False, BOOLEAN)
+
+
+def both(*terms: Term) -> Term:
+    """Whether all are true; none of them is null."""
+    kept = [t for t in dict.fromkeys(terms) if t != TRUE]
+    if FALSE in kept:
+        return FALSE
+    made: Term = kept[0] if kept else TRUE
+    for one in kept[1:]:
+        made = Call("and", (made, one), BOOLEAN)
+    return made
+
+
+def either(*terms: Term) -> Term:
+    """Whether any is true; none of them is null."""
+    kept = [t for t in dict.fromkeys(terms) if t != FALSE]
+    if TRUE in kept:
+        return TRUE
+    made: Term = kept[0] if kept else FALSE
+    for one in kept[1:]:
+        made = Call("or", (made, one), BOOLEAN)
+    return made
+
+
+def negated(term: Term) -> Term:
+    match term:
+        case Literal(value=value):
+            return Literal(not value, BOOLEAN)
+        case Call("not", (inner,)):
+            return inner
+        case _:
+            return Call("not", (term,), BOOLEAN)
+
+
+def surely(term: Term) -> Term:
+    """Whether it is true, and not null."""
+    if isinstance(term, Literal):
+        return TRUE if term.value is True else FALSE
+    return Call("coalesce", (term, FALSE), BOOLEAN)
+
+
+def choose(condition: Term, then: Term, otherwise: Term) -> Term:
+    if condition in (TRUE, FALSE):
+        return then if condition == TRUE else otherwise
+    return then if then == otherwise else Call("if", (condition, then, otherwise), then.type)
+
+
+def null(type_: Type) -> Term:
+    return Literal(None, type_)
+
+
+def added(*terms: Term) -> Term:
+    """The sum of integers."""
+    number = sum(t.value for t in terms if isinstance(t, Literal) and isinstance(t.value, int))
+    made: Term | None = None
+    for one in (t for t in terms if not isinstance(t, Literal)):
+        made = one if made is None else Call("+", (made, one), INTEGER)
+    if made is None:
+        return Literal(number, INTEGER)
+    return Call("+", (made, Literal(number, INTEGER)), INTEGER) if number else made
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A column; `tick_of` if it is the tick of a stream, `window_of` if it is a window of it."""
+
+    name: str
+    value: Term
+    low: Term | None
+    high: Term | None
+    extent: Extent = ANY
+    steps: Size = ONE
+    is_exact: bool = False
+    domain: str = ""
+    tick_of: str | None = None
+
+    @property
+    def type(self) -> Type:
+        return self.value.type
+
+    @property
+    def only_rises(self) -> bool:
+        return self.low == self.value
+
+    @property
+    def only_falls(self) -> bool:
+        return self.high == self.value
+
+
+@dataclass(frozen=True, slots=True)
+class Mask:
+    """Is a row in now, and is that so for ever? Neither is ever null."""
+
+    is_in: Term = TRUE
+    is_sure: Term = TRUE
+    #: How often it may change, and whether it may come to be true for ever.
+    steps: Size = ONE
+    can_be_true: bool = True
+
+    def __and__(self, other: Mask) -> Mask:
+        if self == Mask():
+            return other
+        if other == Mask():
+            return self
+        out = either(both(self.is_sure, negated(self.is_in)),
+                     both(other.is_sure, negated(other.is_in)))  # fmt: skip
+        sure = either(both(self.is_sure, other.is_sure), out)
+        can_be_true = self.can_be_true and other.can_be_true
+        steps = self.steps + other.steps
+        return Mask(both(self.is_in, other.is_in), sure, steps, can_be_true)
+
+    @property
+    def is_certain(self) -> bool:
+        """Is every row in, whatever comes?"""
+        return self.is_in == TRUE == self.is_sure
+
+    @property
+    def is_out(self) -> Term:
+        """Is the row surely not in?"""
+        return both(self.is_sure, negated(self.is_in))
+
+
+CERTAIN = Mask()
+_ONE_ROW = Literal(1, INTEGER)
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The rows of a view, and how to read its queue.
+
+    `streams` may bring new rows. Keys that are not shown need no columns: rows that look alike
+    are counted. If the view is total, `defaults` has for each column of the queue what it is
+    where no row is, and `keys` names the columns that tell rows apart. `stream` are the same
+    rows as they come, where each is a row of one stream. A view without a rule says why in
+    `as_of`.
+    """
+
+    name: str
+    queue: Queue
+    cells: tuple[Cell, ...]
+    streams: frozenset[str]
+    steps: Term = _ONE_ROW
+    mask: Mask = CERTAIN
+    is_open: Term = FALSE
+    keys: tuple[str, ...] = ()
+    defaults: dict[str, Term] | None = None
+    stream: Queue | None = None
+    as_of: str | None = None
+    #: With the rows that are out for ever, where steps are counted; None if there are none.
+    whole: View | None = None
+
+    @property
+    def is_final(self) -> Term:
+        return both(self.mask.is_sure, negated(self.is_open))
+
+    def moved(self, queue: Queue, names: dict[str, str]) -> View:
+        """The same view on another queue, where its columns have other names."""
+        columns: dict[str, Term] = {
+            old: Column(new, self.queue.schema[old]) for old, new in names.items()
+        }
+
+        def there(term: Term) -> Term:
+            return substitute(term, columns)
+
+        def cell(one: Cell) -> Cell:
+            low, high = (b if b is None else there(b) for b in (one.low, one.high))
+            return replace(one, value=there(one.value), low=low, high=high)
+
+        mask = replace(self.mask, is_in=there(self.mask.is_in), is_sure=there(self.mask.is_sure))
+        defaults = self.defaults
+        if defaults is not None:
+            defaults = {names[n]: t for n, t in defaults.items()}
+        return replace(
+            self, queue=queue, cells=tuple(map(cell, self.cells)),
+            steps=there(self.steps), mask=mask, is_open=there(self.is_open), defaults=defaults,
+            keys=tuple(names[k] for k in self.keys), stream=None,
+        )  # fmt: skip

@@ -1,0 +1,259 @@
+"""Aggregates: a sure row gives its range, an unsure one that or nothing, an open tick anything.
+
+Of each aggregate the groups keep what its value and its bounds are computed of; where rows are
+sure and their values exact, that is the value alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from millstream.calculus.functions import Aggregate, Aggregation, Assign, Map
+from millstream.calculus.terms import Call, Column, Literal, Term, columns_read
+from millstream.calculus.types import BOOLEAN, INTEGER, NUMBER, Kind, Type
+from millstream.calculus.wiring import Queue
+from millstream.errors import Fault
+from millstream.languages.smile.build import STEPS, Build, NoRule
+from millstream.languages.smile.cells import (
+    FALSE,
+    TRUE,
+    Cell,
+    Mask,
+    View,
+    both,
+    choose,
+    either,
+    negated,
+    null,
+)
+from millstream.languages.smile.extent import MAXTIME, ONE, ZERO, Extent, Size
+from millstream.languages.smile.ranges import Ranges
+from millstream.queries import ast
+from millstream.queries.tokens import stop
+
+_RULES = ("sum", "count", "avg", "min", "max")
+_TICKS = Size.named(MAXTIME)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """An aggregate of a query: its function, what it is of, and the name of its column."""
+
+    total: ast.Total
+    term: Term | None
+    name: str
+
+
+@dataclass
+class Groups:
+    """Mutable: the groups of the rows of a view."""
+
+    build: Build
+    faults: list[Fault]
+    view: View
+    ranges: Ranges
+    name: str
+
+    def __post_init__(self) -> None:
+        self.kept: list[Aggregation] = []
+        self.mask = self.view.mask
+        self.is_sure_in = both(self.mask.is_in, self.mask.is_sure)
+
+    def grouped(self, keys: Sequence[tuple[str, Term]], wanted: Sequence[Wanted]) -> View:
+        """One row for each group; its cells are the keys and the aggregates, by their names."""
+        if not all(self.ranges.is_exact(term) for _, term in keys):
+            raise NoRule("a grouping by columns that can still change")
+        cells = [self.ranges.cell(name, term) for name, term in keys]
+        is_open = self._open(cells)
+        self._keep(STEPS, "sum", self.view.steps)
+        group_mask = self._mask(is_open, is_global=not keys)
+        made = [self._cell(one, is_open) for one in wanted]
+        flow = self._rows(keys)
+        by = tuple(name for name, _ in keys)
+        queue = self.build.wiring.add(
+            Aggregate(by, tuple(self.kept)), flow, name=f"{self.name}_groups"
+        )
+        groups = View(
+            self.name, queue, tuple(_on(c, queue.schema[c.name]) for c in cells),
+            self.view.streams, steps=Column(STEPS, INTEGER), mask=group_mask, is_open=is_open,
+            keys=by,
+        )  # fmt: skip
+        empty = {a.name: _of_nothing(a) for a in self.kept}
+        groups = replace(groups, cells=(*groups.cells, *made))
+        return replace(groups, defaults=empty) if by else groups
+
+    # --- rows and groups ---
+
+    def _rows(self, keys: Sequence[tuple[str, Term]]) -> Queue:
+        """The rows of the view with keys of the names that groups have."""
+        terms = [a.term for a in self.kept]
+        queue = self.build.timed(self.view.queue, terms)
+        if all(isinstance(t, Column) and t.name == n for n, t in keys):
+            return queue
+        own = dict(keys)
+        read = frozenset().union(*(columns_read(t) for t in terms if t is not None))
+        for name in read & set(own):
+            if own[name] != queue.column(name):
+                raise NoRule(f'a key "{name}" beside another column of that name')
+        columns = [Assign(n, t) for n, t in own.items()]
+        columns += [Assign(n, queue.column(n)) for n in sorted(read - set(own))]
+        return self.build.wiring.add(Map(tuple(columns)), queue, name=f"{self.name}_keys")
+
+    def _open(self, keys: Sequence[Cell]) -> Term:
+        """Whether an open tick may still change a group, or bring a row into it."""
+        closed = {c.tick_of for c in keys if c.tick_of is not None}
+        coming = self.view.streams - closed
+        rows = self.view.is_open
+        return self.build.open_ticks(coming) if coming else _alone(rows)
+
+    def _mask(self, is_open: Term, *, is_global: bool) -> Mask:
+        """A group is there if it has a row."""
+        if self.mask.is_certain or is_global:
+            return Mask()
+        now = self._keep(".rows", "count", _counted(self.mask.is_in))
+        sure = self._keep(".sure_rows", "count", _counted(self.is_sure_in))
+        zero = Literal(0, INTEGER)
+        is_sure = either(Call(">", (sure, zero), BOOLEAN), negated(is_open))
+        return Mask(Call(">", (now, zero), BOOLEAN), is_sure, _TICKS)
+
+    def _keep(self, name: str, function: str, term: Term | None) -> Term:
+        """A column of the groups."""
+        if function == "sum" and isinstance(term, Literal) and term.value == 1:
+            function, term = "count", None
+        one = Aggregation(name, function, term)
+        same = next((a for a in self.kept if (a.function, a.term) == (function, term)), None)
+        if same is None or name == STEPS:
+            self.kept.append(one)
+            same = one
+        return Column(same.name, same.result_type())
+
+    # --- aggregates ---
+
+    def _cell(self, wanted: Wanted, is_open: Term) -> Cell:
+        function = wanted.total.function.name
+        if wanted.total.is_distinct or wanted.total.where is not None or function not in _RULES:
+            what = "DISTINCT in an aggregate" if wanted.total.is_distinct else function.upper()
+            raise NoRule(what if wanted.total.where is None else "FILTER")
+        if function == "count":
+            return self._count(wanted, is_open)
+        assert wanted.term is not None
+        kinds = (Kind.INTEGER, Kind.NUMBER) if function in ("sum", "avg") else tuple(Kind)
+        if wanted.term.type.kind not in kinds:
+            message = f"{function.upper()} cannot aggregate a {wanted.term.type}"
+            stop(self.faults, message, wanted.total.span)
+        if function == "sum":
+            return self._sum(wanted, wanted.term, is_open)
+        raise NoRule(function.upper())
+
+    def _count(self, wanted: Wanted, is_open: Term) -> Cell:
+        """Rows without nulls are all counted: of streams no column is ever null."""
+        if wanted.term is not None and not _is_never_null(wanted.term):
+            raise NoRule("COUNT of what may be null")
+        value = self._keep(wanted.name, "count", _counted(self.mask.is_in))
+        low = self._keep(f"{wanted.name}.low", "count", _counted(self.is_sure_in))
+        possible = negated(self.mask.is_out)
+        most = self._keep(f"{wanted.name}.high", "count", _counted(possible))
+        extent = Extent(ZERO, _TICKS)
+        return Cell(wanted.name, value, low, _until(is_open, most), extent, self._steps())
+
+    def _sum(self, wanted: Wanted, term: Term, is_open: Term) -> Cell:
+        cell = self.ranges.cell(wanted.name, term)
+        zero = _zero(term.type)
+        value = self._summed(wanted.name, choose(self.mask.is_in, term, zero))
+        low, high = (
+            self._bound(f"{wanted.name}.{end}", bound, choose_end, zero)
+            for end, bound, choose_end in (
+                ("low", cell.low, "least"), ("high", cell.high, "greatest"))
+        )  # fmt: skip
+        least, most = cell.extent.least, cell.extent.most
+        if least is None or least < 0:
+            low = None if low is None else _until(is_open, low)
+        if most is None or most > 0:
+            high = None if high is None else _until(is_open, high)
+        low, high = (_closed(is_open, bound, value) for bound in (low, high))
+        return Cell(wanted.name, value, low, high, cell.extent.times(_TICKS), self._steps())
+
+    def _bound(self, name: str, bound: Term | None, end: str, zero: Term) -> Term | None:
+        """The sum of what every row gives at the least, or at the most; null if one has no end."""
+        if bound is None:
+            return None
+        unsure = Call(end, (bound, zero), bound.type)
+        given = choose(self.is_sure_in, bound, choose(self.mask.is_out, zero, unsure))
+        has_end = negated(Call("is_null", (bound,), BOOLEAN))
+        is_known = TRUE if self._is_never_null(bound) else either(self.mask.is_out, has_end)
+        summed = self._summed(name, choose(is_known, given, zero))
+        if is_known == TRUE:
+            return summed
+        endless = self._keep(f"{name}less", "count", _counted(negated(is_known)))
+        none = Call("==", (endless, Literal(0, INTEGER)), BOOLEAN)
+        return choose(none, summed, null(bound.type))
+
+    def _is_never_null(self, bound: Term) -> bool:
+        """Columns that are exact are never null: they are there with their rows."""
+        cells = self.ranges.cells
+        return all(c in cells and cells[c].is_exact for c in columns_read(bound)) and (
+            _is_never_null(bound)
+        )
+
+    def _summed(self, name: str, term: Term) -> Term:
+        return self._keep(name, "sum", term)
+
+    def _steps(self) -> Size:
+        read = [c.steps for c in self.view.cells]
+        largest = max(read, key=lambda s: len(s.products), default=ONE)
+        return _TICKS * largest
+
+
+def _alone(is_open: Term) -> Term:
+    """Groups of one row each are open while that row is."""
+    if is_open in (TRUE, FALSE):
+        return is_open
+    raise NoRule("a grouping by the tick of rows that can still change")
+
+
+def _until(is_open: Term, bound: Term) -> Term | None:
+    """A bound that holds when nothing is open any more."""
+    if is_open == TRUE:
+        return None
+    return choose(is_open, null(bound.type), bound)
+
+
+def _closed(is_open: Term, bound: Term | None, value: Term) -> Term | None:
+    if bound is not None:
+        return bound
+    return None if is_open == TRUE else choose(is_open, null(value.type), value)
+
+
+def _counted(condition: Term) -> Term | None:
+    """What to count for the rows of which a condition is true."""
+    if condition == TRUE:
+        return None
+    return choose(condition, TRUE, null(BOOLEAN))
+
+
+def _of_nothing(one: Aggregation) -> Term:
+    """What an empty group has: sums and counts are 0, of others nothing is known."""
+    type_ = one.result_type()
+    return _zero(type_) if one.function in ("sum", "count") else null(type_)
+
+
+def _zero(type_: Type) -> Literal:
+    return Literal(0.0 if type_ == NUMBER else 0, type_)
+
+
+def _is_never_null(term: Term) -> bool:
+    """Columns, and sums of them, have values; a quotient may have none."""
+    match term:
+        case Column():
+            return True
+        case Literal(value=value):
+            return value is not None
+        case _:
+            return False
+
+
+def _on(cell: Cell, type_: Type) -> Cell:
+    value = Column(cell.name, type_)
+    return Cell(cell.name, value, value, value, cell.extent, cell.steps, True, cell.domain,
+                cell.tick_of)  # fmt: skip

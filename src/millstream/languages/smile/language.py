@@ -1,0 +1,5 @@
+"""SMILE, as the rest of the house knows it."""
+
+from millstream.languages.language import Language
+
+LANGUAGE = Language("smile", (".smile",), "smile", load="millstream.languages.smile.load:load")

@@ -1,0 +1,214 @@
+"""Interval arithmetic and interval logic: what holds of a term whatever still comes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from millstream.calculus.terms import Call, Column, Literal, Term, columns_read
+from millstream.calculus.types import BOOLEAN, Kind
+from millstream.languages.smile.cells import (
+    FALSE,
+    TRUE,
+    Cell,
+    Mask,
+    both,
+    choose,
+    either,
+    negated,
+    null,
+    surely,
+)
+from millstream.languages.smile.extent import ONE, Extent, Size
+
+Bound = Term | None
+#: Of one argument, and never falling where it rises.
+_MONOTONE = ("number", "floor", "ceil", "round")
+_COMPARED = {"<": "<", "<=": "<=", ">": "<", ">=": "<="}
+_OPPOSITE = {"<": "<=", "<=": "<"}
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """A condition: what it is now, whether it is surely true, whether surely false."""
+
+    now: Term
+    yes: Term
+    no: Term
+    steps: Size = ONE
+
+
+@dataclass(frozen=True, slots=True)
+class Ranges:
+    """What is known of terms over the columns of a queue; `is_open` while rows may change."""
+
+    cells: Mapping[str, Cell]
+    is_open: Term
+
+    def cell(self, name: str, term: Term) -> Cell:
+        """A column that is computed."""
+        known = self.cells.get(term.name) if isinstance(term, Column) else None
+        if known is not None:
+            return Cell(name, term, known.low, known.high, known.extent, known.steps,
+                        known.is_exact, known.domain, known.tick_of)  # fmt: skip
+        extent = self.extent(term)
+        if self.is_exact(term):
+            return Cell(name, term, term, term, extent, ONE, is_exact=True)
+        steps = Size()
+        for column in sorted(columns_read(term)):
+            steps += self.cells[column].steps
+        low, high = (self._closed(term, b) for b in self.bounds(term))
+        return Cell(name, term, low, high, extent, steps)
+
+    def _closed(self, term: Term, bound: Bound) -> Bound:
+        """The bound, which is the value itself when nothing is open any more."""
+        if bound is not None:
+            return bound
+        return None if self.is_open == TRUE else choose(self.is_open, null(term.type), term)
+
+    def is_exact(self, term: Term) -> bool:
+        return all(self.cells[c].is_exact for c in columns_read(term))
+
+    # --- arithmetic ---
+
+    def extent(self, term: Term) -> Extent:
+        match term:
+            case Column(name) if name in self.cells:
+                return self.cells[name].extent
+            case Literal(value=bool()):
+                return Extent()
+            case Literal(value=(int() | float()) as value) if value == value:
+                return Extent(Size.number(value), Size.number(value))
+            case Call("+", (a, b)):
+                return self.extent(a) + self.extent(b)
+            case Call("-", (a, b)):
+                return self.extent(a) + -self.extent(b)
+            case Call("*", (a, b)):
+                return self.extent(a) * self.extent(b)
+            case Call("neg", (a,)):
+                return -self.extent(a)
+            case Call("number", (a,)):
+                return self.extent(a)
+            case _:
+                return Extent()
+
+    def bounds(self, term: Term) -> tuple[Bound, Bound]:
+        """A lower and an upper bound of a term."""
+        if self.is_exact(term):
+            return term, term
+        match term:
+            case Column(name):
+                return self.cells[name].low, self.cells[name].high
+            case Call("+", (a, b)):
+                (a_low, a_high), (b_low, b_high) = self.bounds(a), self.bounds(b)
+                return _applied(term, a_low, b_low), _applied(term, a_high, b_high)
+            case Call("-", (a, b)):
+                (a_low, a_high), (b_low, b_high) = self.bounds(a), self.bounds(b)
+                return _applied(term, a_low, b_high), _applied(term, a_high, b_low)
+            case Call("neg", (a,)):
+                low, high = self.bounds(a)
+                return _applied(term, high), _applied(term, low)
+            case Call("*", (a, b)):
+                return self._product(term, a, b)
+            case Call(name, (a,)) if name in _MONOTONE:
+                low, high = self.bounds(a)
+                return _applied(term, low), _applied(term, high)
+            case Call("if", (condition, a, b)) if self.is_exact(condition):
+                one, other = self.bounds(a), self.bounds(b)
+                pairs = list(zip(one, other, strict=True))
+                low, high = (_chosen(term, condition, x, y) for x, y in pairs)
+                return low, high
+            case _:
+                return None, None
+
+    def _product(self, term: Call, a: Term, b: Term) -> tuple[Bound, Bound]:
+        """Of factors that are nowhere negative, or one of which is a constant."""
+        (a_low, a_high), (b_low, b_high) = self.bounds(a), self.bounds(b)
+        constants = [x for x in (a, b) if isinstance(x, Literal)]
+        if constants:
+            value = constants[0].value
+            if isinstance(value, (int, float)) and value < 0:
+                return _applied(term, a_high, b_high), _applied(term, a_low, b_low)
+            return _applied(term, a_low, b_low), _applied(term, a_high, b_high)
+        least = [self.extent(x).least for x in (a, b)]
+        if all(x is not None and x >= 0 for x in least):
+            return _applied(term, a_low, b_low), _applied(term, a_high, b_high)
+        return None, None
+
+    # --- logic ---
+
+    def mask(self, condition: Term) -> Mask:
+        """What a selection by a condition says of each row."""
+        truth = self.truth(condition)
+        is_in = surely(truth.now)
+        if self.is_exact(condition):
+            return Mask(is_in, TRUE)
+        sure = either(truth.yes, truth.no, negated(self.is_open))
+        can_be_true = truth.yes != FALSE or self.is_open != TRUE
+        return Mask(is_in, sure, truth.steps, can_be_true)
+
+    def truth(self, term: Term) -> Truth:
+        if self.is_exact(term):
+            return Truth(term, surely(term), surely(negated(term)))
+        match term:
+            case Call("and", (a, b)):
+                one, other = self.truth(a), self.truth(b)
+                yes, no = both(one.yes, other.yes), either(one.no, other.no)
+                return Truth(term, yes, no, one.steps + other.steps)
+            case Call("or", (a, b)):
+                one, other = self.truth(a), self.truth(b)
+                yes, no = either(one.yes, other.yes), both(one.no, other.no)
+                return Truth(term, yes, no, one.steps + other.steps)
+            case Call("not", (a,)):
+                one = self.truth(a)
+                return Truth(term, one.no, one.yes, one.steps)
+            case Call(("==" | "!=") as name, (a, b)):
+                return self._equal(term, a, b, is_equal=name == "==")
+            case Call(name, (a, b)) if name in _COMPARED:
+                a, b = (b, a) if name in (">", ">=") else (a, b)
+                return self._less(term, a, b, _COMPARED[name])
+            case _:
+                return Truth(term, FALSE, FALSE, self.cell("", term).steps)
+
+    def _less(self, term: Term, a: Term, b: Term, order: str) -> Truth:
+        """`a < b` or `a <= b`."""
+        (a_low, a_high), (b_low, b_high) = self.bounds(a), self.bounds(b)
+        yes = _compared(order, a_high, b_low)
+        no = _compared(_OPPOSITE[order], b_high, a_low)
+        steps = self.cell("", a).steps + self.cell("", b).steps
+        if (a_low == a and b_high == b) or (a_high == a and b_low == b):
+            steps = Size.number(2)  # what only rises or only falls crosses once
+        return Truth(term, yes, no, steps)
+
+    def _equal(self, term: Term, a: Term, b: Term, *, is_equal: bool) -> Truth:
+        (a_low, a_high), (b_low, b_high) = self.bounds(a), self.bounds(b)
+        apart = either(_compared("<", a_high, b_low), _compared("<", b_high, a_low))
+        same = both(*(_compared("==", x, y) for x, y in
+                      ((a_low, a_high), (b_low, b_high), (a_low, b_low))))  # fmt: skip
+        yes, no = (same, apart) if is_equal else (apart, same)
+        return Truth(term, yes, no, self.cell("", a).steps + self.cell("", b).steps)
+
+
+def _applied(term: Call, *args: Bound) -> Bound:
+    known = [a for a in args if a is not None]
+    return Call(term.function, tuple(known), term.type) if len(known) == len(args) else None
+
+
+def _chosen(term: Call, condition: Term, a: Bound, b: Bound) -> Bound:
+    if a is None and b is None:
+        return None
+    return choose(surely(condition), a or null(term.type), b or null(term.type))
+
+
+def _compared(order: str, a: Bound, b: Bound) -> Term:
+    """Whether it is so surely; what has no bound compares with nothing."""
+    if a is None or b is None:
+        return FALSE
+    if order == "==" and a == b:
+        return TRUE if isinstance(a, Literal) else negated(Call("is_null", (a,), BOOLEAN))
+    return surely(Call(order, (a, b), BOOLEAN))
+
+
+def can_be_bounded(cell: Cell) -> bool:
+    """Only of numbers and times there is more and less."""
+    return cell.type.kind in (Kind.NUMBER, Kind.INTEGER, Kind.TIME, Kind.DURATION)

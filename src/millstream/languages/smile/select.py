@@ -1,0 +1,217 @@
+"""The rules of SELECT: joined, selected, grouped, projected."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from millstream.calculus import syntax
+from millstream.calculus.terms import Column, Term
+from millstream.calculus.types import BOOLEAN
+from millstream.errors import Fault
+from millstream.languages.smile.build import Build, NoRule
+from millstream.languages.smile.cells import Cell, View
+from millstream.languages.smile.group import Groups, Wanted
+from millstream.languages.smile.joins import Joining, Sources
+from millstream.languages.smile.ranges import Ranges
+from millstream.queries import ast
+from millstream.queries.scope import Names
+from millstream.queries.terms import Replacing, asks, conjuncts, mapped, nothing, term_of, walk
+from millstream.queries.tokens import Stop, stop
+
+
+@dataclass
+class Selecting:
+    """Mutable: one SELECT on its way to a view."""
+
+    build: Build
+    faults: list[Fault]
+    query: ast.Select
+    name: str
+    #: Whether rows that are out for ever are left out, as everywhere but where steps are counted.
+    drops: bool = True
+
+    def view(self, parts: Sequence[tuple[str, View, ast.Joined]]) -> View:
+        """The view that a query makes of its sources."""
+        query = self.query
+        if query.is_distinct:
+            raise NoRule("DISTINCT")
+        if query.limit is not None:
+            raise NoRule("ORDER BY and LIMIT")
+        if not self.is_grouped and query.having is not None:
+            raise NoRule("HAVING without groups")
+        joining = Joining(self.build, self.faults, self.name, conjuncts(query.where))
+        sources = joining.joined(parts, query.span)
+        sources = self._where(sources, joining.where, nothing)
+        if self.is_grouped:
+            made = self._grouped(sources)
+        else:
+            live = sources.view
+            if self.drops:
+                live = self.build.without_dropped(live, query.span)
+            cells = self._items(Sources(live, sources.names), nothing)
+            made = self.build.made(live, cells, self.name, query.span)
+        return made
+
+    @property
+    def is_grouped(self) -> bool:
+        shown = [i.value for i in self.query.items if isinstance(i, ast.Item)]
+        having = [self.query.having] if self.query.having is not None else []
+        totals = any(isinstance(e, ast.Total) for one in (*shown, *having) for e in walk(one))
+        return totals or bool(self.query.group_by)
+
+    # --- conditions ---
+
+    def _where(
+        self, sources: Sources, conditions: Sequence[ast.Expression], replacing: Replacing
+    ) -> Sources:
+        view = sources.view
+        for condition in conditions:
+            asked = mapped(condition, lambda e: self._unaliased(e, sources.names))
+            if asks(asked):
+                raise NoRule("a subquery in a condition")
+            schema = view.queue.schema
+            term = term_of(
+                asked, sources.names, schema, self.faults, wanted=BOOLEAN, replacing=replacing
+            )
+            ranges = Ranges(Sources(view, sources.names).cells(), view.is_open)
+            view = self.build.selected(view, ranges.mask(term), term, condition.span)
+        return Sources(view, sources.names)
+
+    def _unaliased(self, expression: ast.Expression, names: Names) -> ast.Expression:
+        """A name of the list stands for what it names, unless a source has such a column."""
+        if not isinstance(expression, ast.Reference) or expression.owner is not None:
+            return expression
+        if names.knows(expression):
+            return expression
+        for item in self.query.items:
+            if isinstance(item, ast.Item) and item.alias is not None:
+                if item.alias.name.lower() == expression.name.name.lower():
+                    return item.value
+        return expression
+
+    # --- lists ---
+
+    def _items(self, sources: Sources, replacing: Replacing) -> list[Cell]:
+        """The columns of the list; the faults of all of them are noted."""
+        view, names = sources.view, sources.names
+        ranges = Ranges(sources.cells(), view.is_open)
+        cells: list[Cell] = []
+        has_failed = False
+        for item in self.query.items:
+            if isinstance(item, ast.Star):
+                cells += self._star(sources, item, ranges)
+                continue
+            try:
+                term = term_of(
+                    item.value, names, view.queue.schema, self.faults, replacing=replacing
+                )
+                cells.append(ranges.cell(self._name(item), term))
+            except Stop:
+                has_failed = True
+        if has_failed:
+            raise Stop
+        taken: set[str] = set()
+        for cell in cells:
+            if cell.name in taken:
+                hint = "give one of them another name with AS"
+                stop(self.faults, f'there are two columns "{cell.name}"', self.query.span, hint)
+            taken.add(cell.name)
+        return cells
+
+    def _star(self, sources: Sources, star: ast.Star, ranges: Ranges) -> list[Cell]:
+        names = sources.names
+        shown = [c for s in names.sources for c in s.columns]
+        if star.owner is not None:
+            owner = names.source(star.owner)
+            if owner is None:
+                stop(self.faults, f'unknown source "{star.owner.name}"', star.owner.span)
+            shown = list(owner.columns)
+        else:
+            covered = frozenset().union(*(m.covers for m in names.merged))
+            shown = [*names.merged, *(c for c in shown if c.column not in covered)]
+        return [ranges.cell(c.name, Column(c.column, c.type)) for c in shown]
+
+    def _name(self, item: ast.Item) -> str:
+        if item.alias is not None:
+            return item.alias.name
+        match item.value:
+            case ast.Reference(name=word):
+                return word.name
+            case ast.Total(function=word):
+                return word.name
+            case _:
+                stop(self.faults, "this column has no name", item.span, "give it one: ... AS name")
+
+    # --- groups ---
+
+    def _grouped(self, sources: Sources) -> View:
+        view, names = sources.view, sources.names
+        schema = view.queue.schema
+        ranges = Ranges(sources.cells(), view.is_open)
+        keys: list[tuple[str, Term]] = []
+        for one in self.query.group_by:
+            asked = mapped(one, lambda e: self._unaliased(e, names))
+            term = term_of(asked, names, schema, self.faults)
+            keys.append((self._key_name(one, term, len(keys), names), term))
+        wanted = self._wanted(names, sources)
+        groups = Groups(self.build, self.faults, view, ranges, self.name)
+        made = groups.grouped(keys, wanted)
+        by_name = {c.name: c.value.name for c in made.cells if isinstance(c.value, Column)}
+        by_total = {one.total: by_name[one.name] for one in wanted}
+
+        def replacing(expression: ast.Expression) -> syntax.Expression | None:
+            """Aggregates and keys are columns now; other columns are gone."""
+            if isinstance(expression, ast.Total):
+                return syntax.Name(by_total[expression], expression.span)
+            if isinstance(expression, ast.Constant):
+                return None
+            try:
+                asked = mapped(expression, lambda e: self._unaliased(e, names))
+                term = term_of(asked, names, schema, [])
+            except Stop:
+                term = None
+            key = next((n for n, t in keys if t == term), None)
+            if key is not None:
+                return syntax.Name(key, expression.span)
+            if isinstance(expression, ast.Reference):
+                if names.resolve(expression, self.faults) is not None:
+                    name = expression.name.name
+                    message = f'"{name}" is neither grouped by nor inside an aggregate'
+                    self.faults.append(Fault(message, expression.span))
+                raise Stop
+            return None
+
+        found = Sources(made, names)
+        if self.query.having is not None:
+            found = self._where(found, conjuncts(self.query.having), replacing)
+        live = self.build.without_dropped(found.view, self.query.span)
+        cells = self._items(Sources(live, names), replacing)
+        return self.build.made(live, cells, self.name, self.query.span)
+
+    def _key_name(self, expression: ast.Expression, term: Term, number: int, names: Names) -> str:
+        """A key is called as the list calls it, so that it needs no other column."""
+        for item in self.query.items:
+            if isinstance(item, ast.Item) and item.value == expression and item.alias is not None:
+                return item.alias.name
+        return term.name if isinstance(term, Column) else f"key.{number + 1}"
+
+    def _wanted(self, names: Names, sources: Sources) -> list[Wanted]:
+        shown = [i for i in self.query.items if isinstance(i, ast.Item)]
+        found: dict[ast.Total, str] = {}
+        for item in shown:
+            if isinstance(item.value, ast.Total) and item.value not in found:
+                found[item.value] = f"{self._name(item)}.sum"
+        having = [self.query.having] if self.query.having is not None else []
+        for one in (*(i.value for i in shown), *having):
+            for part in walk(one):
+                if isinstance(part, ast.Total):
+                    found.setdefault(part, f"total.{len(found) + 1}")
+        schema = sources.view.queue.schema
+        wanted: list[Wanted] = []
+        for total, name in found.items():
+            term = None
+            if total.arg is not None:
+                term = term_of(total.arg, names, schema, self.faults)
+            wanted.append(Wanted(total, term, name))
+        return wanted

@@ -1,0 +1,122 @@
+"""Views against all histories of tiny streams: never false, and in the end what SQL says."""
+
+from __future__ import annotations
+
+import itertools
+import random
+
+import pytest
+
+from tests.languages.smile.histories import Answer, Case, Rows
+
+STREAMS = """
+    CREATE TYPE few AS INTEGER BETWEEN {low} AND 2;
+    CREATE STREAM B (b: time -> k: integer, bid: few) UNTIL 3;
+    CREATE STREAM M (t: time -> b: time, sold: few) UNTIL 3;
+"""
+SALES = "CREATE VIEW Sold (SELECT b, SUM(sold) AS total, COUNT(*) AS n FROM M GROUP BY b);"
+LEFT = """CREATE VIEW Remaining (SELECT b, k, bid - total AS rest FROM B JOIN Sold USING (b)
+          WHERE rest > 0);"""
+
+
+def sold(rows: Rows) -> dict[int, list[int]]:
+    found: dict[int, list[int]] = {}
+    for _, (b, amount) in sorted(rows["M"].items()):
+        found.setdefault(b, []).append(amount)
+    return found
+
+
+def sums(rows: Rows) -> Answer:
+    return {(b,): {"total": sum(all_), "n": len(all_)} for b, all_ in sold(rows).items()}
+
+
+def rest(rows: Rows) -> Answer:
+    groups = sold(rows)
+    found: Answer = {}
+    for b, (k, bid) in rows["B"].items():
+        left = bid - sum(groups.get(b, []))
+        if left > 0:
+            found[(b,)] = {"k": k, "rest": left}
+    return found
+
+
+def counted(rows: Rows) -> Answer:
+    """How many bids of each k are left, and how much of them."""
+    found: Answer = {}
+    for one in rest(rows).values():
+        cell = found.setdefault((one["k"],), {"n": 0, "amount": 0})
+        cell["n"] += 1
+        cell["amount"] += one["rest"]
+    return found
+
+
+def pairs(rows: Rows) -> Answer:
+    left = rest(rows)
+    return {
+        (a, b): {"both": left[(a,)]["rest"] + left[(b,)]["rest"]}
+        for (a,), (b,) in itertools.product(left, left)
+        if a != b and left[(a,)]["k"] == left[(b,)]["k"]
+    }
+
+
+def case(view: str, key: tuple[str, ...], answer: object, *more: str, low: int = 0) -> Case:
+    values = range(low, 3) if low == 0 else (low, 2)
+    text = STREAMS.format(low=low) + SALES + "".join(more)
+    domains = {"B": [(0, v) for v in values][-2:], "M": [(b, v) for b in (1,) for v in values][-2:]}
+    return Case(f"{text} subscriptions {view} WITH RANGES;", domains, 3, view, key, answer)  # type: ignore[arg-type]
+
+
+CASES = {
+    "sums": case("Sold", ("b",), sums),
+    "sums of both signs": case("Sold", ("b",), sums, low=-1),
+    "a mask": case("Remaining", ("b",), rest, LEFT),
+    "a mask that wavers": case("Remaining", ("b",), rest, LEFT, low=-1),
+    "groups of masked rows": case(
+        "Counts", ("k",), counted, LEFT,
+        "CREATE VIEW Counts (SELECT k, COUNT(*) AS n, SUM(rest) AS amount FROM Remaining GROUP BY k);",
+    ),
+    "groups of wavering rows": case(
+        "Counts", ("k",), counted, LEFT,
+        "CREATE VIEW Counts (SELECT k, COUNT(*) AS n, SUM(rest) AS amount FROM Remaining GROUP BY k);",
+        low=-1,
+    ),
+    "joins of masked rows": case(
+        "Pairs", ("a", "c"), pairs, LEFT,
+        """CREATE VIEW Pairs (SELECT x.b AS a, y.b AS c, x.rest + y.rest AS both
+           FROM Remaining AS x JOIN Remaining AS y ON x.k = y.k WHERE x.b <> y.b);""",
+    ),
+}  # fmt: skip
+
+
+def drawn(case: Case, seed: int) -> Rows:
+    """What happens: at each tick of each stream nothing, or a row of its domain."""
+    chance = random.Random(seed)
+    rows: dict[str, dict[int, tuple[int, ...]]] = {}
+    for stream, domain in case.domains.items():
+        ticks = {t: chance.choice([None, *domain]) for t in range(1, case.until + 1)}
+        rows[stream] = {t: row for t, row in ticks.items() if row is not None}
+    return rows
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("name", CASES)
+def test_no_history_contradicts_a_view(name: str, seed: int) -> None:
+    case = CASES[name]
+    case.check(drawn(case, seed))
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("seed", range(4, 60))
+@pytest.mark.parametrize("name", CASES)
+def test_no_history_contradicts_a_view_at_length(name: str, seed: int) -> None:
+    case = CASES[name]
+    case.check(drawn(case, seed), "local")
+
+
+def test_the_oracle_sees_a_false_bound() -> None:
+    """A claim that a history contradicts is found."""
+    case = CASES["sums"]
+    shown = {(1,): {"total": 1, "total_low": 1, "total_high": 1, "_final": False, "_steps": 1}}
+    with pytest.raises(AssertionError):
+        for history in case.histories({"M": {1: (1, 1)}}, 1):
+            case._check_claims(shown, case.answer(history), history)
