@@ -12,7 +12,7 @@ from millstream.cli.main import main
 FOLDER = Path(__file__).parent / "errors"
 
 
-ENDINGS = ("brook", "cql", "rules", "str", "szl")
+ENDINGS = ("brook", "cql", "rules", "smile", "str", "szl")
 PROGRAMS = sorted(p for ending in ENDINGS for p in FOLDER.glob(f"*.{ending}"))
 
 

@@ -10,7 +10,9 @@ from millstream.errors import UsageError, listing
 from millstream.explain.records import Record, records_text
 from millstream.optimiser.optimise import PASSES, RULES, Pass, Rewrite, optimise, refusals
 
-STAGES = ("types", "calculus", "optimised", "plan", "kernels")
+#: What is known of columns before a program becomes anything.
+TYPES = "types"
+STAGES = ("calculus", "optimised", "plan", "kernels")
 FORMATS = ("text", "json", "svg")
 ENGINES = ("local", "spark")
 
@@ -29,13 +31,13 @@ def explain(
     `types` is what its language knows of columns before it runs.
     """
     for what, asked, known in (
-        ("stage", stage, STAGES),
+        ("stage", stage, (TYPES, *STAGES)),
         ("format", format_, FORMATS),
         ("engine", engine, ENGINES),
     ):
         if asked not in known:
             raise UsageError(f'unknown {what} "{asked}"', hint=f"{what}s are: {listing(known)}")
-    if stage == "types":
+    if stage == TYPES:
         shown = _explain_types(program, format_, types)
     elif stage in ("calculus", "optimised"):
         shown = _explain_program(program, stage, format_, passes)

@@ -45,9 +45,7 @@ class Case:
     def states(self, rows: Rows, engine: str) -> dict[int, list[dict[str, Any]]]:
         """The rows of the view at every instant from the first tick to beyond the last."""
         compiled = millstream.compile(text=self.text, language="smile")
-        inputs = {
-            i.name: i.type.schema.names for i in compiled.program.inputs if i.values is None
-        }
+        inputs = {i.name: i.type.schema.names for i in compiled.program.inputs if i.values is None}
         finished = compiled.run(self.given(rows, inputs), engine=engine)
         changes: list[dict[str, Any]] = finished.rows(self.view)
         names = [n for n in (changes[0] if changes else {}) if n not in ("_time", "_weight")]
@@ -124,9 +122,7 @@ class Case:
                     assert new[name] is not None and new[name] <= old[name]
 
     @staticmethod
-    def _check_claims(
-        shown: Mapping[Row, dict[str, Any]], truth: Answer, history: Rows
-    ) -> None:
+    def _check_claims(shown: Mapping[Row, dict[str, Any]], truth: Answer, history: Rows) -> None:
         for key, row in shown.items():
             if row["_final"]:
                 assert key in truth, (key, history)

@@ -19,6 +19,10 @@ LEFT = """CREATE VIEW Remaining (SELECT b, k, bid - total AS rest FROM B JOIN So
           WHERE rest > 0);"""
 
 
+COUNTS = """CREATE VIEW Counts (SELECT k, COUNT(*) AS n, SUM(rest) AS amount
+            FROM Remaining GROUP BY k);"""
+
+
 def sold(rows: Rows) -> dict[int, list[int]]:
     found: dict[int, list[int]] = {}
     for _, (b, amount) in sorted(rows["M"].items()):
@@ -73,11 +77,11 @@ CASES = {
     "a mask that wavers": case("Remaining", ("b",), rest, LEFT, low=-1),
     "groups of masked rows": case(
         "Counts", ("k",), counted, LEFT,
-        "CREATE VIEW Counts (SELECT k, COUNT(*) AS n, SUM(rest) AS amount FROM Remaining GROUP BY k);",
+        COUNTS,
     ),
     "groups of wavering rows": case(
         "Counts", ("k",), counted, LEFT,
-        "CREATE VIEW Counts (SELECT k, COUNT(*) AS n, SUM(rest) AS amount FROM Remaining GROUP BY k);",
+        COUNTS,
         low=-1,
     ),
     "joins of masked rows": case(
@@ -117,6 +121,7 @@ def test_the_oracle_sees_a_false_bound() -> None:
     """A claim that a history contradicts is found."""
     case = CASES["sums"]
     shown = {(1,): {"total": 1, "total_low": 1, "total_high": 1, "_final": False, "_steps": 1}}
+    told = [(case.answer(h), h) for h in case.histories({"M": {1: (1, 1)}}, 1)]
+    larger = [one for one in told if one[0][(1,)]["total"] > 1]
     with pytest.raises(AssertionError):
-        for history in case.histories({"M": {1: (1, 1)}}, 1):
-            case._check_claims(shown, case.answer(history), history)
+        case._check_claims(shown, *larger[0])

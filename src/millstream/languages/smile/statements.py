@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from millstream.calculus.types import DURATION, INTEGER, NUMBER, TIME, Type
+from millstream.calculus.types import INTEGER, NUMBER, TIME, Type
 from millstream.errors import Fault, listing, suggest
 from millstream.languages.smile.extent import Extent, Size
 from millstream.queries import ast
@@ -294,17 +294,13 @@ class SmileReader(QueryReader):
 
     def latest(self, start: Span) -> ast.Expression:
         """`LATEST(x)`."""
-        self.cursor.require("(")
-        arg = self.terms.term()
-        self.cursor.require(")")
-        word = ast.Word(LATEST, start)
-        return ast.Total(word, arg, is_distinct=False, span=self.cursor.since(start))
+        self.cursor.fail("LATEST is not there yet", start, _AGGREGATES)
 
     def window(self, start: Span) -> ast.Expression:
         """`WINDOW(t, 1 HOUR)`, or `WINDOW(t, 1 HOUR, 1 MINUTE)` for one that begins each minute."""
         cursor = self.cursor
         cursor.require("(")
-        arg = self.terms.term()
+        self.terms.term()
         cursor.require(",", "a comma and a length, such as 1 HOUR")
         lengths = cursor.separated(lambda: self.length(cursor))
         cursor.require(")")
@@ -313,8 +309,7 @@ class SmileReader(QueryReader):
             cursor.fail("WINDOW takes a tick, a length and a step", span)
         if len(lengths) == 2 and lengths[0] % lengths[1]:
             cursor.fail("the length of a window is a multiple of its step", span)
-        micros = tuple(ast.Constant(n, DURATION, span) for n in lengths)
-        return ast.Apply(ast.Word(WINDOW, start), (arg, *micros), span)
+        cursor.fail("WINDOW is not there yet", span)
 
     @staticmethod
     def length(cursor: Cursor) -> int:
@@ -331,4 +326,5 @@ class SmileReader(QueryReader):
         self.cursor.fail(f"{word.upper()} is not there yet", hint=_NOT_YET)
 
 
+_AGGREGATES = "with rules there are SUM and COUNT, as of the horizon AVG, MIN and MAX"
 _NOT_YET = "of the sources of SMILE, streams, views and queries in parentheses are there"

@@ -71,19 +71,24 @@ class Translator:
         #: Outputs of rows whose tick was taken, by stream.
         self.taken: dict[str, str] = {}
         self.asides: dict[str, Queue] = {}
-        self._names()
+        first = self._names()
         # What leaves has the names that are written; what is made on the way has others.
         self.build.wiring.names.update(s.view.name for s in read.subscriptions)
         for stream in read.streams:
-            if stream.name.name not in self.views:
+            if stream.name in first:
                 self.views[stream.name.name] = self.declared(stream)
 
-    def _names(self) -> None:
+    def _names(self) -> list[ast.Word]:
+        """The words that name something first."""
         seen: set[str] = set()
+        first: list[ast.Word] = []
         for word in (*(s.name for s in self.read.streams), *(v.name for v in self.read.views)):
             if word.name.lower() in seen:
                 self.faults.append(Fault(f'"{word.name}" is defined more than once', word.span))
+            else:
+                first.append(word)
             seen.add(word.name.lower())
+        return first
 
     # --- streams ---
 
@@ -281,7 +286,7 @@ class Translator:
         if view.mask.is_in != TRUE:
             queue = self.build.wiring.add(Filter(view.mask.is_in), queue, name=f"{view.name}_in")
         columns = [Assign(c.name, c.value) for c in view.cells]
-        if one.has_ranges:
+        if one.has_ranges and view.as_of is None:
             columns += _bounds(view.cells)
         if view.as_of is None:
             columns.append(Assign("_steps", view.steps))
