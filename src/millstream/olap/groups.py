@@ -135,32 +135,25 @@ class Grouping:
 
     def groups(self, span: Span, *, shifted: int = 0) -> Groups:
         """The groups of some partitions; with a shift, as if they were so much later."""
-        kept, version = self.plan.answering, self.version
+        kept = self.plan.answering
         if kept.count(span.first, span.last) > self.limits.read:
             raise TooMuch(f"more than {self.limits.read:,} cells would be read",
                           hint="ask for a shorter time")  # fmt: skip
         parts = self._parts(span, shifted)
         is_together = self.plan.grain is None
         stretch = kept.between(span.first, span.last, is_together=is_together)
-        pieces = [self._piece(stretch, kept.vertex.attributes, parts)]
-        active = version.active_index
-        if self.plan.has_active and active is not None and span.first <= active <= span.last:
-            assert version.active is not None
-            index = np.full(len(version.active), active, np.int64)
-            finest = version.function.finest.attributes
-            pieces.append(self._piece(Stretch(version.active, index), finest, parts))
-        return self._merged(pieces, parts)
-
-    def _piece(self, stretch: Stretch, vertex: tuple[str, ...], parts: Parts) -> Piece:
-        """Cells, and the key of each."""
-        self.limits.check_time()
-        self.read += len(stretch)
-        places = self.places(self.by, vertex)
+        stretches = [stretch, *(kept.runs(span.first, span.last) if self.plan.has_active else ())]
+        places = self.places(self.by, kept.vertex.attributes)
         sizes = [max(1, len(p.values)) for p in places]
-        how, product = _keys(places, sizes, parts.count, self._tests(vertex))
-        keys = np.empty(len(stretch), np.int64)
-        find_keys(stretch.cells.codes, stretch.index, parts.steps, parts.first, how, keys)
-        return Piece(stretch, places, keys, product)
+        how, product = _keys(places, sizes, parts.count, self._tests(kept.vertex.attributes))
+        pieces = []
+        for one in stretches:
+            self.limits.check_time()
+            self.read += len(one)
+            keys = np.empty(len(one), np.int64)
+            find_keys(one.cells.codes, one.index, parts.steps, parts.first, how, keys)
+            pieces.append(Piece(one, places, keys, product))
+        return self._merged(pieces, parts)
 
     def _merged(self, pieces: list[Piece], parts: Parts) -> Groups:
         """Groups of all pieces, by their codes."""

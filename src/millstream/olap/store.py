@@ -26,11 +26,12 @@ from millstream.kernels.runtime.kernel import Round
 from millstream.olap.program import ServedCube
 from millstream.plan.batch import Batch, concat_batches
 
-#: How many versions can be gone on from, and for how long.
-KEPT_VERSIONS, KEPT_SECONDS = 256, 120.0
-#: The state is written after so many batches at least, and when as many rows came as it has cells.
+#: How many versions can be gone on from, for how long, and how much memory is spent on that.
+KEPT_VERSIONS, KEPT_SECONDS, KEPT_BYTES = 256, 120.0, 1 << 29
+#: The state is written after so many batches at least, and when half as many rows came as it has
+#: members and active cells. Partitions that are over are written once.
 _SNAPSHOT_EVERY = 20
-_FORMAT = 1
+_FORMAT = 2
 
 _NO_TICKS = np.zeros(0, np.int64)
 
@@ -45,7 +46,7 @@ def kernel_of(cube: ServedCube) -> CubeKernel:
     whole = replace(
         function, kept=tuple(kept), outputs=(), window=function.window + function.history
     )
-    return CubeKernel(whole, (QueueType(cube.schema),), 0)
+    return CubeKernel(whole, (QueueType(cube.schema),), 0, is_asked=True)
 
 
 class CubeStore:
@@ -62,7 +63,11 @@ class CubeStore:
         self._since = self._rows = 0
         #: The first batch that would be needed again if this ended now.
         self.wanted_from = 0
-        self._last: deque[tuple[float, Version]] = deque()
+        #: Partitions that are on the disk; those of the program's vertices.
+        self._written: set[int] = set()
+        self._program_kept = len(self._kernel.kept)
+        #: When each version was made, and the bytes that it did not share with the one before.
+        self._last: deque[tuple[float, int, Version]] = deque()
         self._news = threading.Condition()
         self._listeners: list[Callable[[], None]] = []
         self.version = self._publish(-1)
@@ -73,29 +78,44 @@ class CubeStore:
     def open(self, job: str, *, fresh: bool) -> int:
         """Go on from the state that is kept, if it is this job's."""
         self._job = job
-        state = None if fresh or self._files is None else self._kept()
-        if state is None or state["job"] != job:
-            if self._files is not None:
-                self._files.delete(self._name)
+        if fresh or self._files is None or not self._take_up(self._files):
+            self._forget_files()
             return 0
-        self._kernel.restore(state["kernel"])
         self._versions = Versions(self._kernel)
-        self._mark = state["mark"]
-        self.wanted_from = state["version"] + 1
-        self._publish(state["version"])
+        self._publish(self.wanted_from - 1)
         return self.wanted_from
 
     @property
     def _name(self) -> str:
         return f"server/{self.cube.name}.cells"
 
-    def _kept(self) -> dict[str, Any] | None:
-        assert self._files is not None
+    @property
+    def _folder(self) -> str:
+        return f"server/{self.cube.name}.parts"
+
+    def _take_up(self, files: Files) -> bool:
+        """The state that is kept, if it is this job's and whole."""
         try:
-            state: dict[str, Any] = read_record(self._files, self._name)
+            state: dict[str, Any] = read_record(files, self._name)
+            if state.get("format") != _FORMAT or state["job"] != self._job:
+                return False
+            kernel = kernel_of(self.cube)
+            kernel.restore(state["kernel"])
+            for index in state["partitions"]:
+                kernel.put_back(index, read_record(files, f"{self._folder}/{index}"))
         except DamagedState:
-            return None  # the engine says whether it can be computed again
-        return state if state.get("format") == _FORMAT else None
+            return False  # the engine says whether it can be computed again
+        self._kernel, self._mark = kernel, state["mark"]
+        self._written = set(state["partitions"])
+        self.wanted_from = state["version"] + 1
+        return True
+
+    def _forget_files(self) -> None:
+        self._written.clear()
+        if self._files is not None:
+            self._files.delete(self._name)
+            for name in self._files.names(self._folder):
+                self._files.delete(f"{self._folder}/{name}")
 
     def write_batch(self, number: int, batch: Batch, more: Iterable[Batch] = ()) -> None:
         """The rows of a batch, which can be seen when time has passed up to its end."""
@@ -117,17 +137,27 @@ class CubeStore:
             self._rows += len(batch)
         self._publish(number)
         self._since += 1
-        cells = sum(len(one.partitions) for one in self._kernel.kept)
-        if self._files is not None and self._since >= _SNAPSHOT_EVERY and 4 * self._rows >= cells:
-            self._keep(number)
+        if self._files is not None and self._since >= _SNAPSHOT_EVERY:
+            active = sum(len(layer.runs[0]) for layer in self._kernel.layers)
+            members = sum(h.members[0].bound for h in self._kernel.scene.hierarchies)
+            if active + members <= 2 * self._rows:
+                self._keep(self._files, number)
 
-    def _keep(self, number: int) -> None:
-        assert self._files is not None
+    def _keep(self, files: Files, number: int) -> None:
+        """Write down what is not there yet; what no longer counts goes when that has been done."""
+        there = list(self._kernel.kept[0].partitions.parts)
+        for index in there:
+            if index not in self._written:
+                state = self._kernel.partition_state(index, self._program_kept)
+                write_record(files, f"{self._folder}/{index}", state)
         state = {
             "format": _FORMAT, "job": self._job, "version": number, "mark": self._mark,
-            "kernel": self._kernel.snapshot(),
+            "kernel": self._kernel.snapshot(), "partitions": there,
         }  # fmt: skip
-        write_record(self._files, self._name, state)
+        write_record(files, self._name, state)
+        for index in self._written - set(there):
+            files.delete(f"{self._folder}/{index}")
+        self._written = set(there)
         self._since = self._rows = 0
         self.wanted_from = number + 1
 
@@ -141,12 +171,15 @@ class CubeStore:
 
     def _publish(self, number: int) -> Version:
         version = self._versions.make(number, self._mark, self.cube.function)
+        own = version.bytes_beyond(self._last[-1][2] if self._last else None)
         with self._news:
             self.version = version
             now = monotonic()
-            self._last.append((now, version))
-            while len(self._last) > KEPT_VERSIONS or (
-                len(self._last) > 1 and self._last[0][0] < now - KEPT_SECONDS
+            self._last.append((now, own, version))
+            while len(self._last) > 1 and (
+                len(self._last) > KEPT_VERSIONS
+                or self._last[0][0] < now - KEPT_SECONDS
+                or sum(size for _, size, _ in self._last) > KEPT_BYTES
             ):
                 self._last.popleft()
             listeners = list(self._listeners)
@@ -157,7 +190,7 @@ class CubeStore:
     def version_of(self, number: int) -> Version | None:
         """A version that others have seen, if it is still here."""
         with self._news:
-            return next((v for _, v in self._last if v.number == number), None)
+            return next((v for *_, v in self._last if v.number == number), None)
 
     def listen(self, tell: Callable[[], None]) -> Callable[[], None]:
         """Have somebody told of every new version; answers what ends that."""

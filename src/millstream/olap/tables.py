@@ -61,12 +61,25 @@ class Table:
 
 def plain_values(vector: Vector) -> list[Any]:
     """Values as JSON has them."""
+    if vector.is_text:
+        return _texts(vector.values)
     values = vector.to_list()
     if vector.type.kind is Kind.TIME:
-        return [None if v is None else render_time(v) or v for v in values]  # type: ignore[arg-type]
+        shown = {v: None if v is None else render_time(v) or v for v in dict.fromkeys(values)}  # type: ignore[arg-type]
+        return [shown[v] for v in values]
     if vector.type.kind is Kind.NUMBER and not np.isfinite(vector.values).all():
         return [_named(v) for v in values]
     return values
+
+
+def _texts(values: Any) -> list[Any]:
+    """Texts one by one; of few that come often each is made once."""
+    if pa.types.is_dictionary(values.type):
+        if len(values.dictionary) <= len(values) and not values.null_count:
+            names = values.dictionary.to_numpy(zero_copy_only=False)
+            return names[values.indices.to_numpy()].tolist()  # type: ignore[no-any-return]
+        values = values.cast(pa.string())
+    return values.to_numpy(zero_copy_only=False).tolist()  # type: ignore[no-any-return]
 
 
 def _named(value: Any) -> Any:

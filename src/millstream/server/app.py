@@ -16,6 +16,7 @@ import millstream
 from millstream.errors import MillstreamError
 from millstream.server.cubes import CUBE_ROUTES
 from millstream.server.gate import SCOPES, Gate
+from millstream.server.recent import Recent
 from millstream.server.replies import (
     STATUSES,
     faults_record,
@@ -81,12 +82,13 @@ def make_app(
     )  # fmt: skip
     workers = ThreadPoolExecutor(_WORKERS, "question")
     waiting = asyncio.Semaphore(_MOST_WAITING)
+    recent = Recent()
     for route in routes:
         if route.talk is not None:
             app.add_api_websocket_route(route.path, _talk(route, serving))
         else:
             app.add_api_route(
-                route.path, _endpoint(route, serving, workers, waiting), methods=[route.method],
+                route.path, _endpoint(route, serving, workers, waiting, recent), methods=[route.method],
                 summary=route.summary, openapi_extra=_described(route),
                 response_class=Response, name=f"{route.method} {route.path}",
             )  # fmt: skip
@@ -125,8 +127,9 @@ def _talk(route: Route, serving: Serving) -> Callable[[WebSocket], Awaitable[Non
 
 
 def _endpoint(
-    route: Route, serving: Serving, workers: ThreadPoolExecutor, waiting: asyncio.Semaphore
-) -> Callable[[Request], Awaitable[Response]]:
+    route: Route, serving: Serving, workers: ThreadPoolExecutor, waiting: asyncio.Semaphore,
+    recent: Recent,
+) -> Callable[[Request], Awaitable[Response]]:  # fmt: skip
     """What every route does: scope, body, form, handler, and the answer or why there is none."""
 
     async def endpoint(request: Request) -> Response:
@@ -136,7 +139,7 @@ def _endpoint(
             if waiting.locked():
                 raise Refusal(503, "too many questions at once", None, {"Retry-After": "1"})
             async with waiting:
-                return await _answered(route, serving, workers, request)
+                return await _answered(route, serving, workers, recent, request)
         except Refusal as refusal:
             return _response(refusal_record(refusal), refusal.status, refusal.headers)
         except TimeoutError:
@@ -150,31 +153,42 @@ def _endpoint(
 
 
 async def _answered(
-    route: Route, serving: Serving, workers: ThreadPoolExecutor, request: Request
+    route: Route, serving: Serving, workers: ThreadPoolExecutor, recent: Recent, request: Request
 ) -> Response:
     form = form_of(request.headers.get("accept"), route.forms)
-    body = await asyncio.wait_for(_body(route, request), route.bounds.seconds)
+    async with asyncio.timeout(route.bounds.seconds):
+        body = await _body(route, request)
     if not route.is_early:
         serving.check_ready()
-    call = Call(
-        serving, request.path_params, dict(request.query_params), body, form, route.bounds.seconds
-    )
-    handler = route.handler
-    assert handler is not None
-
-    def work() -> tuple[bytes, Reply]:
-        reply = handler(call)
-        return written(reply, form), reply
-
-    running = asyncio.get_running_loop().run_in_executor(workers, work)
-    content, reply = await asyncio.wait_for(running, route.bounds.seconds + 1.0)
+    store = serving.stores.get(request.path_params.get("cube", "")) if route.is_kept else None
+    key = request.url.path, request.url.query, form, body
+    known = None if store is None else recent.get(store, key)
+    if known is None:
+        call = Call(
+            serving, request.path_params, dict(request.query_params), _parsed(route, body), form,
+            route.bounds.seconds,
+        )  # fmt: skip
+        loop = asyncio.get_running_loop()
+        known = loop.run_in_executor(workers, _worked_out, route, call)
+        if store is not None:
+            recent.put(store, key, known)
+    elif known.done() and not known.exception():
+        known.result()[1].again()
+    async with asyncio.timeout(route.bounds.seconds + 1.0):
+        content, reply = known.result() if known.done() else await asyncio.shield(known)
     return Response(content, 200, dict(reply.headers), form.value)
 
 
-async def _body(route: Route, request: Request) -> Any:
-    """The JSON of a body, which is never held if it is too long."""
+def _worked_out(route: Route, call: Call) -> tuple[bytes, Reply]:
+    assert route.handler is not None
+    reply = route.handler(call)
+    return written(reply, call.form), reply
+
+
+async def _body(route: Route, request: Request) -> bytes:
+    """A body, which is never held if it is too long."""
     if route.method != "POST":
-        return None
+        return b""
     most = route.bounds.body
     too_long = Refusal(413, f"a body has at most {most:,} bytes")
     length = request.headers.get("content-length", "0")
@@ -186,8 +200,14 @@ async def _body(route: Route, request: Request) -> Any:
         if size > most:
             raise too_long
         parts.append(part)
+    return b"".join(parts)
+
+
+def _parsed(route: Route, body: bytes) -> Any:
+    if route.method != "POST":
+        return None
     try:
-        return orjson.loads(b"".join(parts))
+        return orjson.loads(body)
     except orjson.JSONDecodeError as error:
         raise Refusal(400, f"this is no JSON: {str(error)[:200]}") from None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from millstream.calculus.lattice import Levels
@@ -65,7 +66,7 @@ def _cube(call: Call) -> Reply:
         "grain": str(cube.grain), "window": cube.window, "history": cube.history,
         "vertices": len(lattice_of(cube)),
         "lag_seconds": round(lag, 3) if lag is not None and abs(lag) < _LIVE_SECONDS else None,
-        "cells": sum(map(len, version.kept[0].parts.values())) + len(version.active or ()),
+        "cells": version.kept[0].size + version.kept[0].active_size,
         "memory_bytes": sum(kept.bytes for kept in version.kept),
     })  # fmt: skip
 
@@ -94,7 +95,7 @@ def _lattice(call: Call) -> Reply:
         one = kept.get(levels)
         shown.append(vertex_record(cube, levels, cube.grain) | {
             "materialised": one is not None,
-            "cells": None if one is None else sum(map(len, one.parts.values())),
+            "cells": None if one is None else one.size + one.active_size,
             "bytes": None if one is None else one.bytes,
             "asked": asked.get(levels, 0),
         })  # fmt: skip
@@ -109,11 +110,13 @@ def _members(call: Call) -> Reply:
     query: dict[str, Any] = {"rows": [attribute], "measures": []}
     if like is not None:
         query["where"] = {attribute: {"like": like}}
-    made = _answered(call, store, _question(store, query))
+    question = _question(store, query)
+    made = _answered(call, store, question)
     names = [row[attribute] for row in made.cells.records()]
     most = _number(call, "limit", MOST_MEMBERS, MOST_MEMBERS)
     record = {"attribute": attribute, "members": names[:most], "in_all": len(names)}
-    return Reply(record | made.about(), made.cells)
+    again = partial(_count, call, store, question)
+    return Reply(record | made.about(), made.cells, again=again)
 
 
 # --- questions ---
@@ -128,22 +131,33 @@ def _answered(
     call: Call, store: CubeStore, question: Question, version: Version | None = None
 ) -> Answer:
     made = answer(version or store.version, question, Limits(seconds=call.seconds))
-    call.serving.count(store.cube.name, levels_of(store.cube.function, question.attributes))
+    _count(call, store, question)
     return made
 
 
-def _reply(call: Call, made: Answer, more: dict[str, Any] | None = None) -> Reply:
+def _count(call: Call, store: CubeStore, question: Question) -> None:
+    call.serving.count(store.cube.name, levels_of(store.cube.function, question.attributes))
+
+
+def _reply(
+    call: Call, store: CubeStore, question: Question, more: dict[str, Any] | None = None,
+    version: Version | None = None,
+) -> Reply:  # fmt: skip
+    made = _answered(call, store, question, version)
     if call.form is not Form.JSON and made.totals:
         raise Refusal(400, "totals come as JSON only", "leave totals out, or accept JSON")
     headers = {f"Millstream-{k.replace('_', '-')}": str(v) for k, v in made.about().items()
                if isinstance(v, (str, int, float))}  # fmt: skip
     record = made.record() if call.form is Form.JSON else None
-    return Reply(record if more is None else more | {"answer": record}, made.cells, headers)
+    return Reply(
+        record if more is None else more | {"answer": record}, made.cells, headers,
+        again=partial(_count, call, store, question),
+    )  # fmt: skip
 
 
 def _query(call: Call) -> Reply:
     store = _store(call)
-    return _reply(call, _answered(call, store, _question(store, call.body)))
+    return _reply(call, store, _question(store, call.body))
 
 
 def _object(body: Any, keys: tuple[str, ...]) -> dict[str, Any]:
@@ -166,8 +180,7 @@ def _step(call: Call) -> Reply:
         raise Refusal(400, "expected the step to be an object")
     _question(store, query)  # what is wrong before the step is not told as the step's
     after = next_question(kind, query, step, store.cube.function)
-    made = _answered(call, store, _question(store, after))
-    return _reply(call, made, {"query": after})
+    return _reply(call, store, _question(store, after), {"query": after})
 
 
 def _cells(call: Call) -> Reply:
@@ -183,7 +196,7 @@ def _cells(call: Call) -> Reply:
     if question.first is not None and version.partition is not None:
         first = version.partition - store.cube.function.window
         question = replace(question, first=max(question.first, first))
-    return _reply(call, _answered(call, store, question, version))
+    return _reply(call, store, question, version=version)
 
 
 def _next(call: Call) -> Reply:
@@ -226,19 +239,19 @@ CUBE_ROUTES: tuple[Route, ...] = (
     Route("GET", "/cubes/{cube}/lattice", Scope.READ, "The vertices, and which are kept", _lattice,
           parameters={"from": "the first number", "limit": "how many"}),
     Route("GET", "/cubes/{cube}/members", Scope.READ, "The members of an attribute", _members,
-          forms=_TABLES, parameters={"attribute": "its name", "like": "a pattern with % and _",
+          forms=_TABLES, is_kept=True, parameters={"attribute": "its name", "like": "a pattern with % and _",
                                      "limit": "how many"}),
     Route("GET", "/cubes/{cube}/next", Scope.READ, "The vertices up and down", _next,
           parameters={"rows": "attributes, with commas", "grain": "such as Minute"}),
     Route("POST", "/cubes/{cube}/query", Scope.READ, "Ask a question", _query, forms=_TABLES,
-          example=_QUERY),
+          is_kept=True, example=_QUERY),
     Route("POST", "/cubes/{cube}/cells", Scope.READ, "The finest cells behind a cell", _cells,
-          forms=_TABLES, example={"query": _QUERY, "cell": {"attribute": "member"}}),
+          forms=_TABLES, is_kept=True, example={"query": _QUERY, "cell": {"attribute": "member"}}),
     Route("WS", "/cubes/{cube}/subscribe", Scope.READ, "An answer, and how it changes",
           talk=subscribe),
     Route("POST", "/cubes/{cube}/{step}", Scope.READ,
           "roll-up, drill-down, slice, dice or pivot: the next question and its answer", _step,
-          forms=_TABLES, example={"query": _QUERY, "step": {"attribute": "attribute"}}),
+          forms=_TABLES, is_kept=True, example={"query": _QUERY, "step": {"attribute": "attribute"}}),
 )  # fmt: skip
 
 __all__ = ["CUBE_ROUTES", "QuestionError"]

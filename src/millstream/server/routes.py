@@ -65,6 +65,8 @@ class Reply:
     table: Table | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     text: str | None = None
+    #: What is done when it is given once more to somebody who asks the same.
+    again: Callable[[], None] = lambda: None
 
 
 class Refusal(Exception):
@@ -99,6 +101,8 @@ class Route:
     forms: tuple[Form, ...] = (Form.JSON,)
     #: Whether it can be answered before the state of the last run is there again.
     is_early: bool = False
+    #: Whether it is the same for all who ask the same of a version of a cube.
+    is_kept: bool = False
     #: An example of a body, for the page.
     example: Any = None
     #: What can stand behind the question mark, with what it means.

@@ -78,7 +78,8 @@ def _described(value: Any, buffers: list[bytes | memoryview]) -> Any:
         case np.ndarray():
             if value.dtype.hasobject:
                 raise TypeError("arrays of objects cannot be written")
-            buffers.append(np.ascontiguousarray(value).tobytes())
+            plain = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
+            buffers.append(memoryview(plain))  # type: ignore[arg-type]
             return ["numpy", value.dtype.str, list(value.shape), len(buffers) - 1]
         case np.generic():
             return _described(value.item(), buffers)

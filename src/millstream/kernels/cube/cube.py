@@ -20,8 +20,9 @@ from millstream.calculus.types import QueueType
 from millstream.kernels.cube.cells import Cells, Measures
 from millstream.kernels.cube.grouping import Block
 from millstream.kernels.cube.hierarchies import Hierarchy
-from millstream.kernels.cube.layers import Feed, Layer, sliced
+from millstream.kernels.cube.layers import Feed, Layer, Routes, sliced
 from millstream.kernels.cube.outputs import Output, Route, Scene
+from millstream.kernels.cube.runs import packed_state, restored_packed
 from millstream.kernels.cube.stores import Partitions
 from millstream.kernels.cube.tallies import tallies_of
 from millstream.kernels.runtime.kernel import Composed, Part, Round, State
@@ -53,8 +54,9 @@ class CubeKernel(Composed):
     """Mutable: members, the active partition, the vertices that are kept, and the outputs."""
 
     def __init__(
-        self, function: Cubify, input_types: tuple[QueueType, ...], output_count: int
-    ) -> None:
+        self, function: Cubify, input_types: tuple[QueueType, ...], output_count: int, *,
+        is_asked: bool = False,
+    ) -> None:  # fmt: skip
         types = function.output_types(input_types, output_count)
         schema = input_types[0].schema
         self.function = function
@@ -65,12 +67,11 @@ class CubeKernel(Composed):
         others.sort(key=lambda v: -len(v.attributes))
         vertices = (first, *others)
         self.layers = [
-            Layer(measures, [len(v.attributes) for v in vertices], is_tally)
+            Layer(measures, [len(v.attributes) for v in vertices], is_tally, is_asked=is_asked)
             for is_tally, measures in (
                 (0, self.measures), *((1, tally.measures) for tally in self.tallies)
             )
         ]  # fmt: skip
-        self.active = self.layers[0].active
         stores = zip(*(layer.partitions for layer in self.layers), strict=True)
         self.kept = [_Kept(v, list(of_it)) for v, of_it in zip(vertices, stores, strict=True)]
         for number, one in enumerate(self.kept):
@@ -143,12 +144,15 @@ class CubeKernel(Composed):
         one.routes = self._routes(vertex, len(self.kept), is_plain=False)
         indexes = list(self.kept[0].partitions.parts)
         nearest, route = self._nearest(one)
+        place = self.kept.index(nearest)
         pairs = zip(self.layers, (nearest.partitions, *nearest.tallies), strict=True)
         for layer, partitions in pairs:
             given = partitions.span(indexes)
             if indexes:
                 block = layer.grouping.of_cells(route.codes(given.cells.codes), given)
                 layer.partitions[-1].push(indexes, block)
+            if layer.runs:
+                layer.run_along(len(vertex.attributes), place, route)
         self.kept.append(one)
         for output in (*self.outputs, *self.coarse):
             is_plain = output.type is not None
@@ -168,7 +172,7 @@ class CubeKernel(Composed):
                 completed.append(self.active_index)
                 for layer in self.layers:
                     block = layer.finished()
-                    layer.complete(completed[:], block, [one.routes for one in self.kept])
+                    layer.complete(completed[:], block, self._ways)
                 self.active_index = None
         over = bisect_left(coming.indexes, active)
         # Cells that are made together lie together in memory, which goes when the last of them
@@ -179,7 +183,7 @@ class CubeKernel(Composed):
             indexes = coming.indexes[first:last]
             for layer, feed in zip(self.layers, coming.feeds, strict=True):
                 block = layer.grouping.of_rows(*feed.parts(first, last))
-                layer.complete(indexes, block, [one.routes for one in self.kept])
+                layer.complete(indexes, block, self._ways)
             completed += indexes
         begun = max(begun, over)
         if begun < len(coming.indexes):
@@ -191,7 +195,11 @@ class CubeKernel(Composed):
         """Rows of a partition into the active cells."""
         for layer, feed in zip(self.layers, coming.feeds, strict=True):
             codes, _, rows = feed.parts(part, part + 1)
-            layer.active.add_rows(codes, rows)
+            layer.add_rows(codes, rows, self._ways)
+
+    @property
+    def _ways(self) -> Routes:
+        return [one.routes for one in self.kept]
 
     # --- what becomes of outputs ---
 
@@ -257,8 +265,8 @@ class CubeKernel(Composed):
         return [c for c in cells if c is not None]
 
     def _expire(self, index: int) -> None:
-        for one in self.kept:
-            one.partitions.drop_until(index)
+        for layer in self.layers:
+            layer.drop_until(index)
 
     # --- state ---
 
@@ -269,6 +277,25 @@ class CubeKernel(Composed):
         super().restore(state)
         index = state["active_index"]
         self.active_index = None if index is None else int(index)
+        for layer in self.layers:
+            layer.run_anew([len(one.vertex.attributes) for one in self.kept], self._ways)
+
+    def partition_state(self, index: int, count: int) -> State:
+        """The cells of a partition that is over, of so many of the vertices that are kept."""
+        return {
+            f"{n}.{place}.{name}": array
+            for n, layer in enumerate(self.layers)
+            for place, partitions in enumerate(layer.partitions[:count])
+            for name, array in packed_state(partitions.parts[index]).items()
+        }
+
+    def put_back(self, index: int, state: State) -> None:
+        """A partition that was written down, after all that are there."""
+        for n, layer in enumerate(self.layers):
+            for place, partitions in enumerate(layer.partitions):
+                start = f"{n}.{place}."
+                own = {k.removeprefix(start): v for k, v in state.items() if k.startswith(start)}
+                partitions.put_back(index, restored_packed(own))
 
     def faults(self) -> dict[str, int]:
         return self.measures.faults()

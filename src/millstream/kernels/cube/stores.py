@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from millstream.kernels.cube.cells import Cells, Measures, Packed, joined
 from millstream.kernels.cube.grouping import Block
 from millstream.kernels.cube.loops import Numbers, Rows, clear_cells
+from millstream.kernels.cube.runs import give_up
 from millstream.kernels.runtime.hashing import grown
 from millstream.kernels.runtime.interning import IdTable
 from millstream.kernels.runtime.kernel import State
@@ -135,11 +135,12 @@ class Partitions:
         while self.parts and (oldest := next(iter(self.parts))) <= index:
             packed = self.parts.pop(oldest)
             self.size -= len(packed)
-            if packed.has_wide_sums:
-                # A copy: versions that still have these cells read them on.
-                sums = packed.sums.copy()
-                numbers = self.measures.unpacked(replace(packed, sums=sums)).numbers
-                self.measures.forget(numbers, np.arange(len(packed)))
+            give_up(packed, self.measures)
+
+    def put_back(self, index: int, packed: Packed) -> None:
+        """A partition that was written down, after all that are there."""
+        self.parts[index] = packed
+        self.size += len(packed)
 
     def snapshot(self) -> State:
         cells = [self.measures.unpacked(packed) for packed in self.parts.values()]

@@ -1,7 +1,7 @@
 """A cube as it is after some batch: cells and members that nobody changes any more.
 
-Partitions that are over are shared by all versions that have them; of the active one each
-version has a copy. So a question is answered from one version, whatever comes meanwhile.
+Partitions that are over, and runs of cells of the active one, are shared by all versions that have
+them. So a question is answered from one version, whatever comes meanwhile.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Members:
 
 @dataclass(frozen=True)
 class KeptCells:
-    """The cells of a vertex that is kept, by partitions that are over."""
+    """The cells of a vertex that is kept: by partitions that are over, and of the active one."""
 
     vertex: Vertex
     levels: Levels
@@ -62,20 +62,33 @@ class KeptCells:
     parts: dict[int, Packed]
     size: int
     stretches: Stretches
+    active: tuple[Packed, ...]
+    active_index: int | None
+
+    @property
+    def active_size(self) -> int:
+        return sum(map(len, self.active))
 
     def between(self, first: int, last: int, *, is_together: bool) -> Stretch:
         """The cells of some partitions: one after the other, or put together to one."""
         return self.stretches.get(self.parts, first, last, is_together=is_together)
 
+    def runs(self, first: int, last: int) -> list[Stretch]:
+        """The cells of the active partition, if it is one of these."""
+        if self.active_index is None or not first <= self.active_index <= last:
+            return []
+        return [Stretch(c, np.full(len(c), self.active_index, np.int64)) for c in self.active]
+
     def count(self, first: int, last: int) -> int:
-        parts = self.parts
+        parts, index = self.parts, self.active_index
+        active = self.active_size if index is not None and first <= index <= last else 0
         if not parts or (first <= next(iter(parts)) and next(reversed(parts)) <= last):
-            return self.size
-        return sum(len(p) for i, p in self.parts.items() if first <= i <= last)
+            return self.size + active
+        return active + sum(len(p) for i, p in self.parts.items() if first <= i <= last)
 
     @property
     def bytes(self) -> int:
-        return sum(packed.bytes for packed in self.parts.values())
+        return sum(packed.bytes for packed in (*self.parts.values(), *self.active))
 
 
 @dataclass(frozen=True)
@@ -144,14 +157,21 @@ class Version:
     function: Cubify
     members: tuple[Members, ...]
     kept: tuple[KeptCells, ...]
-    active: Packed | None
-    active_index: int | None
     measures: Measures
     wides: Wides
 
     def reading(self) -> Measures:
         """What tells of cells of this version, and changes nothing that others see."""
         return self.measures.apart(self.wides)
+
+    def bytes_beyond(self, before: Version | None) -> int:
+        """The memory of the finest cells that the version before does not have."""
+        mine, theirs = self.kept[0], None if before is None else before.kept[0]
+        parts = {} if theirs is None else theirs.parts
+        runs = () if theirs is None else theirs.active
+        return sum(p.bytes for i, p in mine.parts.items() if i not in parts) + sum(
+            run.bytes for run in mine.active if not any(run is r for r in runs)
+        )
 
     @property
     def partition(self) -> int | None:
@@ -181,18 +201,16 @@ class Versions:
         ]
         kept = tuple(
             KeptCells(
-                vertex, levels, number, dict(one.partitions.parts), len(one.partitions), stretches
+                vertex, levels, at, dict(one.partitions.parts), len(one.partitions), stretches,
+                runs.runs, kernel.active_index,
             )
-            for one, (vertex, levels, number, stretches) in zip(
-                kernel.kept, self._vertices, strict=True
+            for one, runs, (vertex, levels, at, stretches) in zip(
+                kernel.kept, kernel.layers[0].runs, self._vertices, strict=True
             )
-        )
-        active = None
-        if kernel.active_index is not None:
-            active = kernel.measures.packed(kernel.active.cells())
+        )  # fmt: skip
         return Version(
             number, mark, function, tuple(m for m in self._members if m is not None), kept,
-            active, kernel.active_index, kernel.measures, kernel.measures.copied_wides(),
+            kernel.measures, kernel.measures.copied_wides(),
         )  # fmt: skip
 
 
