@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Iterable
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -130,23 +131,69 @@ def test_answers_are_of_one_version_while_others_are_written() -> None:
     assert not wrong
 
 
+def written(store: CubeStore, rows: list[list[Row]], first: int, last: int) -> None:
+    """Batches one after the other, each up to the time of its last row."""
+    marks = marks_of(rows)
+    for number in range(first, last):
+        store.write_batch(number, batch_of(rows[number]))
+        store.advance(number, marks[number])
+
+
+def marks_of(rows: list[list[Row]]) -> list[int]:
+    marks, mark = [], 0
+    for one in rows:
+        mark = max(mark + 1, one[-1][0] if one else 0)
+        marks.append(mark)
+    return marks
+
+
 def test_a_store_goes_on_from_what_it_has_kept(tmp_path: Path) -> None:
-    rows = batches(60, 3)
+    rows = batches(130, 3)
     files = LocalFiles(tmp_path)
     store = CubeStore(CUBE, files)
     assert store.open("job", fresh=True) == 0
-    for number, one in enumerate(rows[:50]):
-        store.write_batch(number, batch_of(one))
-        store.advance(number, 100 * number + 99)
-    assert 0 < store.wanted_from <= 50
-    again = CubeStore(CUBE, files)
-    first = again.open("job", fresh=False)
-    assert first == store.wanted_from
-    for number in range(first, 50):
-        again.write_batch(number, batch_of(rows[number]))
-        again.advance(number, 100 * number + 99)
-    for by in BY:
-        assert asked(again.version, list(by)) == asked(store.version, list(by))
-    assert again.version.number == store.version.number == 49
+    first = 0
+    for last in (50, 90, 130):  # each time it goes on from its last state
+        written(store, rows, first, last)
+        assert 0 < store.wanted_from <= last
+        again = CubeStore(CUBE, files)
+        first = again.open("job", fresh=False)
+        assert first == store.wanted_from
+        written(again, rows, first, last)
+        came = [r for batch in rows[:last] for r in batch]
+        for by, places in BY.items():
+            want = grouped(came, marks_of(rows)[last - 1], places)
+            assert want and asked(again.version, list(by)) == want
+        assert again.version.number == store.version.number == last - 1
+        store, first = again, last
+    # Of each partition in the window that is over there is one file, and no other.
+    there = {int(name) for name in files.names("server/c.parts")}
+    assert there and len(there) <= WINDOW + 1
     assert CubeStore(CUBE, files).open("another job", fresh=False) == 0
     assert CubeStore(CUBE, files).open("job", fresh=False) == 0  # it is gone
+    assert not files.names("server/c.parts")
+
+
+def test_a_partition_that_is_damaged_is_computed_again(tmp_path: Path) -> None:
+    rows, files = batches(60, 4), LocalFiles(tmp_path)
+    store = CubeStore(CUBE, files)
+    store.open("job", fresh=True)
+    written(store, rows, 0, 60)
+    name = files.names("server/c.parts")[0]
+    files.write(f"server/c.parts/{name}", b"nothing")
+    assert CubeStore(CUBE, files).open("job", fresh=False) == 0
+
+
+def test_versions_share_what_they_have() -> None:
+    """Rows that come again and again cost each version the cells that they change."""
+    long, finest = Grain(1000), CUBE.function.finest
+    function = replace(CUBE.function, grain=long, kept=(replace(finest, grain=long),))
+    store = CubeStore(replace(CUBE, function=function))
+    for number in range(40):
+        names = [f"p{n}" for n in range(200)] if not number else ["p0", "p1"]
+        store.write_batch(number, batch_of([(number, name, "x", 1.0) for name in names]))
+        store.advance(number, number)
+    versions = [store.version_of(number) for number in range(1, 40)]
+    large = {id(v.kept[0].layers[0].active[0]) for v in versions if v is not None}
+    assert len(large) < 5
+    assert asked(store.version, ["part"])[("p0",)] == (40.0, 40, 1.0)

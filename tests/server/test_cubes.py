@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from httpx import Client
 
+from millstream.olap.answer import answer
 from millstream.server.serving import Serving
 from tests.server.harness import project, running
 
@@ -260,3 +261,30 @@ def test_members_and_figures_are_told(asked: tuple[Client, Serving]) -> None:
     status = client.get("/status").json()
     assert status["status"] == "ended" and status["inputs"]["Sales"]["conserved"]
     assert status["inputs"]["Sales"]["processed"] == len(ROWS)
+
+
+def test_equal_questions_are_worked_out_once_and_counted_each(
+    asked: tuple[Client, Serving], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worked_out = []
+
+    def counted(*given: Any) -> Any:
+        worked_out.append(given[1])
+        return answer(*given)
+
+    monkeypatch.setattr("millstream.server.cubes.answer", counted)
+    client, serving = asked
+    before = serving.asked("Sales_cube")
+    question = {"rows": ["kind", "shop"], "measures": ["most"], "limit": 77}
+    answers = [ask(client, question) for _ in range(5)]
+    assert len(worked_out) == 1 and answers == [answers[0]] * 5
+    assert sum((serving.asked("Sales_cube") - before).values()) == 5
+    csv = client.post(f"{CUBE}/query", json=question, headers={"Accept": "text/csv"})
+    assert csv.text.startswith("kind,shop,most\n") and len(worked_out) == 2
+
+
+def test_what_is_wrong_is_wrong_each_time(asked: tuple[Client, Serving]) -> None:
+    client, _ = asked
+    for _ in range(3):
+        reply = client.post(f"{CUBE}/query", json={"rows": ["kinds"]})
+        assert reply.status_code == 400 and "unknown attribute" in reply.json()["error"]

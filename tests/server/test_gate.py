@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 from millstream.errors import UsageError
 from millstream.server.app import ROUTES
+from millstream.server.listen import bound
 from millstream.server.routes import Route, Scope
 from millstream.server.tokens import read_tokens
 from tests.server.harness import PUBLISHER, READER, project, running
@@ -172,3 +174,9 @@ def test_a_file_of_tokens_is_only_for_its_owner(tmp_path: Path) -> None:
         path.write_text(text)
         with pytest.raises(UsageError):
             read_tokens(path)
+
+
+def test_answers_are_sent_at_once() -> None:
+    """Of other sockets asyncio holds small answers back until those before are acknowledged."""
+    with bound(0) as own:
+        assert own.proto == socket.IPPROTO_TCP

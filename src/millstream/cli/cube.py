@@ -37,7 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
         compiled = compiled.with_units(unit)
     program, cubes = served(compiled.program, ())
     cube = _chosen(cubes, arguments.cube)
-    question = read_question(_json(arguments.question), cube.function, cube.schema, cube.left_out)
+    question = read_question(_json(arguments.question), cube.function, cube.schema)
     print_warnings(compiled.warnings(named(arguments.in_, "--in")))
     alone = replace(compiled, program=program, sinks={})
     store = CubeStore(cube)

@@ -12,11 +12,10 @@ import numpy as np
 
 from millstream.calculus.cube import TIME_OF_CELL
 from millstream.calculus.types import INTEGER, NUMBER, TIME
-from millstream.kernels.cube.loops import Numbers
 from millstream.kernels.cube.reading import ordered
 from millstream.kernels.cube.versions import Version
 from millstream.kernels.runtime.interning import IdTable
-from millstream.olap.groups import Grouping, Groups, Limits, Place, TooMuch, parts_as_times
+from millstream.olap.groups import Grouping, Groups, Held, Limits, Place, TooMuch, parts_as_times
 from millstream.olap.pivot import Header, pivoted
 from millstream.olap.planning import Plan, kept_vertex, plan, vertex_record
 from millstream.olap.question import Order, Question
@@ -92,12 +91,12 @@ class _Answering:
     def tables(self) -> tuple[Table, tuple[Table, ...], tuple[Header, ...]]:
         question, how = self.question, self.how
         groups = self.grouping.groups(how.span)
-        before: Numbers | None = None
+        before: Held | None = None
         if how.before is not None:
             assert question.earlier is not None
             earlier = self.grouping.groups(how.before, shifted=question.earlier)
             groups, before = self._beside(groups, earlier)
-        measures = self._measures(groups.numbers, before) + self._shares(groups)
+        measures = self._measures(groups.held, before) + self._shares(groups)
         order = self._order(groups, measures)
         table = Table((), (), len(groups))
         if question.limit is not None:
@@ -132,21 +131,17 @@ class _Answering:
         if question.grain is not None:
             yield TIME_OF_CELL, Vector(TIME, parts_as_times(codes[:, -1], question.grain))
 
-    def _measures(self, numbers: Numbers, before: Numbers | None) -> list[tuple[str, Vector]]:
-        now = self._told(numbers)
+    def _measures(self, held: Held, before: Held | None) -> list[tuple[str, Vector]]:
+        now = self._told(held)
         made = list(zip(self.names, now, strict=True))
         if before is not None:
             for name, vector, old in zip(self.names, now, self._told(before), strict=True):
                 made += [(f"{name}_before", old), (f"{name}_change", _difference(vector, old))]
         return made
 
-    def _told(self, numbers: Numbers) -> list[Vector]:
-        """The measures that are asked for; of groups without rows they are null."""
-        measures = self.grouping.measures
-        ids = np.arange(len(numbers.rows))
-        words, valid = measures.told(numbers, ids)
-        valid &= (numbers.rows > 0)[:, None]
-        vectors = measures.vectors(words, valid)
+    def _told(self, held: Held) -> list[Vector]:
+        """The measures that are asked for."""
+        vectors = self.grouping.told(held)
         return [vectors[n] for n in self.chosen]
 
     def _shares(self, groups: Groups) -> list[tuple[str, Vector]]:
@@ -155,18 +150,14 @@ class _Answering:
         if not question.share:
             return []
         parents, count = self._parents(groups)
-        whole = self.grouping.put_together(groups, parents, count)
+        whole = self.grouping.put_together(groups.held, parents, count)
         names = [m.name for m in self.version.function.measures]
-        own, theirs = (self._all_told(numbers) for numbers in (groups.numbers, whole))
+        own, theirs = (self.grouping.told(held) for held in (groups.held, whole))
         made = []
         for name in question.share:
             part, of = own[names.index(name)], theirs[names.index(name)].take(parents)
             made.append((f"{name}_share", _quotient(part, of)))
         return made
-
-    def _all_told(self, numbers: Numbers) -> tuple[Vector, ...]:
-        measures = self.grouping.measures
-        return measures.vectors(*measures.told(numbers, np.arange(len(numbers.rows))))
 
     def _parents(self, groups: Groups) -> tuple[Array, int]:
         """Groups by all rows but the last, by columns and by time."""
@@ -218,7 +209,7 @@ class _Answering:
 
     def _told_of(self, name: str, groups: Groups) -> Vector:
         names = [m.name for m in self.version.function.measures]
-        return self._all_told(groups.numbers)[names.index(name)]
+        return self.grouping.told(groups.held)[names.index(name)]
 
     def _rank(self, column: int, groups: Groups) -> Array:
         place: Place = self.places[column]
@@ -227,7 +218,7 @@ class _Answering:
     # --- limits, totals, comparisons ---
 
     def _limited(
-        self, groups: Groups, before: Numbers | None, measures: list[tuple[str, Vector]],
+        self, groups: Groups, before: Held | None, measures: list[tuple[str, Vector]],
         order: Array,
     ) -> Table:  # fmt: skip
         """The first of each parent, and all others of it as one row."""
@@ -256,7 +247,7 @@ class _Answering:
         return whole.take(np.lexsort([is_other, rank[ids]]))
 
     def _others(
-        self, groups: Groups, before: Numbers | None, parents: Array, rest: Array, count: int
+        self, groups: Groups, before: Held | None, parents: Array, rest: Array, count: int
     ) -> Table:
         """One row for each parent that has more members than are shown."""
         present = _distinct(parents[rest])
@@ -265,7 +256,7 @@ class _Answering:
         ids = target[parents[rest]]
         merged = [
             None if given is None else self._together(given, rest, ids, len(present))
-            for given in (groups.numbers, before)
+            for given in (groups.held, before)
         ]
         assert merged[0] is not None
         size = np.bincount(ids, minlength=len(present)).astype(np.int64)
@@ -283,29 +274,29 @@ class _Answering:
         return _table([*columns.items(), (OTHERS, Vector(INTEGER, size))], len(present))
 
     def _rest_of_share(
-        self, groups: Groups, name: str, parents: Array, present: Array, numbers: Numbers
+        self, groups: Groups, name: str, parents: Array, present: Array, held: Held
     ) -> Vector:
         names = [m.name for m in self.version.function.measures]
         count = int(parents.max(initial=-1)) + 1
-        whole = self.grouping.put_together(groups, parents, count)
-        of = self._all_told(whole)[names.index(name)].take(present)
-        return _quotient(self._all_told(numbers)[names.index(name)], of)
+        whole = self.grouping.put_together(groups.held, parents, count)
+        of = self.grouping.told(whole)[names.index(name)].take(present)
+        return _quotient(self.grouping.told(held)[names.index(name)], of)
 
-    def _together(self, numbers: Numbers, chosen: Array, ids: Array, count: int) -> Numbers:
-        part = Groups(chosen, Numbers(*(array[chosen] for array in numbers)))
-        return self.grouping.put_together(part, ids, count)
+    def _together(self, held: Held, chosen: Array, ids: Array, count: int) -> Held:
+        targets = np.full(len(held.numbers.rows), -1, np.int64)
+        targets[chosen] = ids
+        return self.grouping.put_together(held, targets, count)
 
-    def _totals(self, groups: Groups, before: Numbers | None) -> Iterator[Table]:
+    def _totals(self, groups: Groups, before: Held | None) -> Iterator[Table]:
         """For each number of rows but all of them, those of the groups that share so many."""
         rows = len(self.question.rows)
         for count in range(rows):
             kept = [*range(count), *range(rows, groups.codes.shape[1])]
             ids, size = _numbered(groups.codes[:, kept])
             merged = [
-                None if given is None else self.grouping.put_together(
-                    Groups(groups.codes, given), ids, size)
-                for given in (groups.numbers, before)
-            ]  # fmt: skip
+                None if given is None else self.grouping.put_together(given, ids, size)
+                for given in (groups.held, before)
+            ]
             assert merged[0] is not None
             codes = np.empty((size, groups.codes.shape[1]), np.int64)
             codes[ids] = groups.codes
@@ -314,16 +305,16 @@ class _Answering:
             order = np.lexsort([codes[:, -1], *ranked[::-1]])
             yield _table(columns, size).take(order)
 
-    def _beside(self, now: Groups, before: Groups) -> tuple[Groups, Numbers]:
+    def _beside(self, now: Groups, before: Groups) -> tuple[Groups, Held]:
         """The groups of both periods; those that one of them lacks are empty there."""
         table = IdTable(now.codes.shape[1])
         ids = [table.ids(np.ascontiguousarray(g.codes)) for g in (now, before)]
         codes = table.records[: table.bound, : now.codes.shape[1]].copy()
-        measures = self.grouping.measures
-        both = [measures.numbers(len(codes)) for _ in ids]
-        for given, own, target in zip((now, before), ids, both, strict=True):
-            measures.merge(given.numbers, own, target)
-        return Groups(codes, both[0]), both[1]
+        ours, theirs = (
+            self.grouping.put_together(given.held, own, len(codes))
+            for given, own in zip((now, before), ids, strict=True)
+        )
+        return Groups(codes, ours), theirs
 
 
 def _numbered(codes: Array) -> tuple[Array, int]:

@@ -13,6 +13,7 @@ from millstream.errors import MillstreamError
 from millstream.kernels.cube.cells import Measures
 from millstream.kernels.cube.loops import Numbers
 from millstream.kernels.cube.reading import Keys, find_keys, hash_keys, number_keys
+from millstream.kernels.cube.tallies import Counted
 from millstream.kernels.cube.versions import Members, Stretch, Version
 from millstream.kernels.runtime.hashing import frozen
 from millstream.kernels.runtime.interning import IdTable
@@ -89,18 +90,27 @@ class Parts:
 class Piece:
     """Cells on their way into groups; without a product keys are parts of time alone."""
 
+    layer: int
     stretch: Stretch
     places: list[Place]
     keys: Array
     product: int | None
 
 
-@dataclass
+@dataclass(frozen=True)
+class Held:
+    """What is kept of groups: numbers, and what was counted for each tally that is asked for."""
+
+    numbers: Numbers
+    counted: tuple[Counted, ...]
+
+
+@dataclass(frozen=True)
 class Groups:
-    """Mutable: groups by codes, a column for each attribute and one for the part of time."""
+    """Groups by codes, a column for each attribute and one for the part of time."""
 
     codes: Array
-    numbers: Numbers
+    held: Held
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -117,6 +127,13 @@ class Grouping:
         self.read = 0
         self.by = (*question.rows, *question.columns)
         self.conditions = question.where
+        names = [m.name for m in version.function.measures]
+        shown = {*question.measures, *(one.name for one in question.order)}
+        #: The layers that are needed beside the first, and their tallies.
+        self.tallies = [
+            (layer, tally) for layer, tally in enumerate(version.tallies, 1)
+            if any(names[place] in shown for place, _ in tally.wanted)
+        ]  # fmt: skip
 
     def places(self, attributes: tuple[str, ...], vertex: tuple[str, ...]) -> list[Place]:
         """Where attributes are among the codes of a vertex."""
@@ -140,19 +157,20 @@ class Grouping:
             raise TooMuch(f"more than {self.limits.read:,} cells would be read",
                           hint="ask for a shorter time")  # fmt: skip
         parts = self._parts(span, shifted)
-        is_together = self.plan.grain is None
-        stretch = kept.between(span.first, span.last, is_together=is_together)
-        stretches = [stretch, *(kept.runs(span.first, span.last) if self.plan.has_active else ())]
         places = self.places(self.by, kept.vertex.attributes)
         sizes = [max(1, len(p.values)) for p in places]
         how, product = _keys(places, sizes, parts.count, self._tests(kept.vertex.attributes))
         pieces = []
-        for one in stretches:
-            self.limits.check_time()
-            self.read += len(one)
-            keys = np.empty(len(one), np.int64)
-            find_keys(one.cells.codes, one.index, parts.steps, parts.first, how, keys)
-            pieces.append(Piece(one, places, keys, product))
+        for layer in (0, *(number for number, _ in self.tallies)):
+            for one in kept.layers[layer].between(
+                span.first, span.last, is_together=self.plan.grain is None,
+                has_active=self.plan.has_active,
+            ):  # fmt: skip
+                self.limits.check_time()
+                self.read += len(one)
+                keys = np.empty(len(one), np.int64)
+                find_keys(one.cells.codes, one.index, parts.steps, parts.first, how, keys)
+                pieces.append(Piece(layer, one, places, keys, product))
         return self._merged(pieces, parts)
 
     def _merged(self, pieces: list[Piece], parts: Parts) -> Groups:
@@ -167,13 +185,19 @@ class Grouping:
             raise TooMuch(f"this has more than {self.limits.groups:,} groups",
                           hint="ask for coarser levels, or for some members")  # fmt: skip
         numbers = self.measures.numbers(len(codes))
+        counted: dict[int, list[Counted]] = {layer: [] for layer, _ in self.tallies}
         start = 0
         for piece in pieces:
             self.limits.check_time()
-            stop = start + len(piece.keys)
-            self.measures.merge_packed(piece.stretch.cells, ids[start:stop], numbers)
-            start = stop
-        return Groups(codes, numbers)
+            own = ids[start : start + len(piece.keys)]
+            start += len(own)
+            cells = piece.stretch.cells
+            if piece.layer:
+                counted[piece.layer].append(Counted(own, cells.codes[:, -1], cells.rows))
+            else:
+                self.measures.merge_packed(cells, own, numbers)
+        together = (Counted(*map(np.concatenate, zip(*c, strict=True))) for c in counted.values())
+        return Groups(codes, Held(numbers, tuple(together)))
 
     def _parts(self, span: Span, shifted: int) -> Parts:
         """For each partition of a span its part of time at the grain."""
@@ -192,11 +216,24 @@ class Grouping:
             for place, condition in zip(places, self.conditions, strict=True)
         ]
 
-    def put_together(self, groups: Groups, ids: Array, count: int) -> Numbers:
-        """Groups into coarser ones."""
-        numbers = self.measures.numbers(count)
-        self.measures.merge(groups.numbers, np.ascontiguousarray(ids), numbers)
-        return numbers
+    def put_together(self, held: Held, ids: Array, count: int) -> Held:
+        """Groups into coarser ones; those of group -1 are passed over."""
+        numbers, chosen = self.measures.numbers(count), np.flatnonzero(ids >= 0)
+        given = held.numbers
+        if len(chosen) < len(ids):
+            given = Numbers(*(array[chosen] for array in given))
+        self.measures.merge(given, np.ascontiguousarray(ids[chosen]), numbers)
+        counted = tuple(c._replace(ids=np.where(c.ids >= 0, ids[c.ids], -1)) for c in held.counted)
+        return Held(numbers, counted)
+
+    def told(self, held: Held) -> tuple[Vector, ...]:
+        """All measures of groups; of groups without rows they are null."""
+        numbers = held.numbers
+        words, valid = self.measures.told(numbers, np.arange(len(numbers.rows)))
+        for (_, tally), counted in zip(self.tallies, held.counted, strict=True):
+            tally.tell_counted(counted, words, valid)
+        valid &= (numbers.rows > 0)[:, None]
+        return self.measures.vectors(words, valid)
 
 
 def _keys(

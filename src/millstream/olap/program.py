@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 from dataclasses import dataclass, replace
 
-from millstream.calculus.aggregation import SKETCHES
 from millstream.calculus.cube import Cubify
 from millstream.calculus.functions import Duplicate
 from millstream.calculus.graph import Operator, Program, without_copies
@@ -25,8 +24,6 @@ class ServedCube:
     function: Cubify
     schema: Schema
     output: str
-    #: Measures that only outputs of the cube have.
-    left_out: tuple[str, ...] = ()
 
 
 def served(program: Program, sinks: Container[str]) -> tuple[Program, tuple[ServedCube, ...]]:
@@ -41,10 +38,7 @@ def served(program: Program, sinks: Container[str]) -> tuple[Program, tuple[Serv
             continue
         (queue,) = op.inputs
         name = _fresh(op.function.called or op.outputs[0], {c.name for c in cubes})
-        asked = tuple(m for m in op.function.measures if m.function not in SKETCHES)
-        left_out = tuple(m.name for m in op.function.measures if m not in asked)
-        function = replace(op.function, measures=asked)
-        cube = ServedCube(name, function, types[queue].schema, f"{name}.rows", left_out)
+        cube = ServedCube(name, op.function, types[queue].schema, f"{name}.rows")
         cubes.append(cube)
         gone = {q for q in op.outputs if q in program.outputs and q not in sinks}
         dropped |= gone

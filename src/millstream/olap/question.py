@@ -66,14 +66,9 @@ class Question:
         return tuple(dict.fromkeys(asked))
 
 
-def read_question(
-    text: Any, cube: Cubify, schema: Schema, left_out: tuple[str, ...] = ()
-) -> Question:
-    """The question that a JSON object asks; raises all that is wrong with it.
-
-    `left_out` are measures that only the outputs of the cube have.
-    """
-    reader = _Reader(cube, schema, left_out)
+def read_question(text: Any, cube: Cubify, schema: Schema) -> Question:
+    """The question that a JSON object asks; raises all that is wrong with it."""
+    reader = _Reader(cube, schema)
     question = reader.question(text)
     if reader.faults or question is None:
         raise QuestionError(reader.faults)
@@ -92,7 +87,6 @@ class _Reader:
 
     cube: Cubify
     schema: Schema
-    left_out: tuple[str, ...] = ()
     faults: list[Fault] = field(default_factory=list)
 
     def fail(self, message: str, place: str, hint: str | None = None) -> None:
@@ -140,12 +134,7 @@ class _Reader:
             return ()
         names: list[str] = []
         for number, name in enumerate(given):
-            if isinstance(name, str) and name in self.left_out:
-                hint = (
-                    "the outputs of the cube have it: distinct values and quantiles are told there"
-                )
-                self.fail(f'"{name}" cannot be asked for yet', f"{key}[{number}]", hint)
-            elif not isinstance(name, str) or name not in known:
+            if not isinstance(name, str) or name not in known:
                 self.unknown(what, name, known, f"{key}[{number}]")
             elif name in names:
                 self.fail(f'"{name}" is there twice', f"{key}[{number}]")

@@ -48,6 +48,8 @@ class Read:
     statements: tuple[ast.Statement, ...]
     faults: list[Fault]
     has_lost_names: bool
+    #: How something is asked for, for a text that asks for nothing.
+    how_to_ask: str = "write CREATE OUTPUT name AS SELECT ..., or just SELECT ..."
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +81,7 @@ def translate(read: Read, read_file: ReadFile) -> Translated:
     faults = [*unread, *translator.faults]
     if not translator.outputs and not faults:
         last = statements[-1]
-        hint = "write CREATE OUTPUT name AS SELECT ..., or just SELECT ..."
-        faults.append(Fault("this file has no query", last.name.span, hint))
+        faults.append(Fault("this file has no query", last.name.span, read.how_to_ask))
     if faults:
         in_order = sorted(faults, key=lambda f: f.span.start if f.span else 0)
         raise (ParseError if unread else CheckError)(in_order)

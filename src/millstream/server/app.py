@@ -88,8 +88,8 @@ def make_app(
             app.add_api_websocket_route(route.path, _talk(route, serving))
         else:
             app.add_api_route(
-                route.path, _endpoint(route, serving, workers, waiting, recent), methods=[route.method],
-                summary=route.summary, openapi_extra=_described(route),
+                route.path, _endpoint(route, serving, workers, waiting, recent),
+                methods=[route.method], summary=route.summary, openapi_extra=_described(route),
                 response_class=Response, name=f"{route.method} {route.path}",
             )  # fmt: skip
     open_paths = {r.path for r in routes if r.scope is Scope.OPEN} | {_OPENAPI}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -66,7 +67,7 @@ def _cube(call: Call) -> Reply:
         "grain": str(cube.grain), "window": cube.window, "history": cube.history,
         "vertices": len(lattice_of(cube)),
         "lag_seconds": round(lag, 3) if lag is not None and abs(lag) < _LIVE_SECONDS else None,
-        "cells": version.kept[0].size + version.kept[0].active_size,
+        "cells": version.kept[0].size,
         "memory_bytes": sum(kept.bytes for kept in version.kept),
     })  # fmt: skip
 
@@ -95,7 +96,7 @@ def _lattice(call: Call) -> Reply:
         one = kept.get(levels)
         shown.append(vertex_record(cube, levels, cube.grain) | {
             "materialised": one is not None,
-            "cells": None if one is None else one.size + one.active_size,
+            "cells": None if one is None else one.size,
             "bytes": None if one is None else one.bytes,
             "asked": asked.get(levels, 0),
         })  # fmt: skip
@@ -115,7 +116,7 @@ def _members(call: Call) -> Reply:
     names = [row[attribute] for row in made.cells.records()]
     most = _number(call, "limit", MOST_MEMBERS, MOST_MEMBERS)
     record = {"attribute": attribute, "members": names[:most], "in_all": len(names)}
-    again = partial(_count, call, store, question)
+    again = _counting(call, store, question)
     return Reply(record | made.about(), made.cells, again=again)
 
 
@@ -124,19 +125,20 @@ def _members(call: Call) -> Reply:
 
 def _question(store: CubeStore, query: Any) -> Question:
     cube = store.cube
-    return read_question(query, cube.function, cube.schema, cube.left_out)
+    return read_question(query, cube.function, cube.schema)
 
 
 def _answered(
     call: Call, store: CubeStore, question: Question, version: Version | None = None
 ) -> Answer:
     made = answer(version or store.version, question, Limits(seconds=call.seconds))
-    _count(call, store, question)
+    _counting(call, store, question)()
     return made
 
 
-def _count(call: Call, store: CubeStore, question: Question) -> None:
-    call.serving.count(store.cube.name, levels_of(store.cube.function, question.attributes))
+def _counting(call: Call, store: CubeStore, question: Question) -> Callable[[], None]:
+    levels = levels_of(store.cube.function, question.attributes)
+    return partial(call.serving.count, store.cube.name, levels)
 
 
 def _reply(
@@ -151,7 +153,7 @@ def _reply(
     record = made.record() if call.form is Form.JSON else None
     return Reply(
         record if more is None else more | {"answer": record}, made.cells, headers,
-        again=partial(_count, call, store, question),
+        again=_counting(call, store, question),
     )  # fmt: skip
 
 
@@ -239,8 +241,9 @@ CUBE_ROUTES: tuple[Route, ...] = (
     Route("GET", "/cubes/{cube}/lattice", Scope.READ, "The vertices, and which are kept", _lattice,
           parameters={"from": "the first number", "limit": "how many"}),
     Route("GET", "/cubes/{cube}/members", Scope.READ, "The members of an attribute", _members,
-          forms=_TABLES, is_kept=True, parameters={"attribute": "its name", "like": "a pattern with % and _",
-                                     "limit": "how many"}),
+          forms=_TABLES, is_kept=True,
+          parameters={"attribute": "its name", "like": "a pattern with % and _",
+                      "limit": "how many"}),
     Route("GET", "/cubes/{cube}/next", Scope.READ, "The vertices up and down", _next,
           parameters={"rows": "attributes, with commas", "grain": "such as Minute"}),
     Route("POST", "/cubes/{cube}/query", Scope.READ, "Ask a question", _query, forms=_TABLES,
@@ -251,7 +254,8 @@ CUBE_ROUTES: tuple[Route, ...] = (
           talk=subscribe),
     Route("POST", "/cubes/{cube}/{step}", Scope.READ,
           "roll-up, drill-down, slice, dice or pivot: the next question and its answer", _step,
-          forms=_TABLES, is_kept=True, example={"query": _QUERY, "step": {"attribute": "attribute"}}),
+          forms=_TABLES, is_kept=True,
+          example={"query": _QUERY, "step": {"attribute": "attribute"}}),
 )  # fmt: skip
 
 __all__ = ["CUBE_ROUTES", "QuestionError"]

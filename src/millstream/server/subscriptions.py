@@ -89,7 +89,7 @@ async def _asked(socket: WebSocket, store: CubeStore) -> tuple[Question, int | N
     if after is not None and (isinstance(after, bool) or not isinstance(after, int)):
         raise Refusal(400, "expected a position after which to go on", '"after": 17')
     cube = store.cube
-    question = read_question(body.get("query", {}), cube.function, cube.schema, cube.left_out)
+    question = read_question(body.get("query", {}), cube.function, cube.schema)
     for name, is_there in (("as_of", question.as_of is not None), ("columns", question.columns),
                            ("totals", question.has_totals)):  # fmt: skip
         if is_there:

@@ -162,3 +162,14 @@ def test_a_project_sets_names_and_gives_streams_others(tmp_path: Path) -> None:
     more = 'set = { n = 3 }\n    inputs = { Orders = "LINEORDER" }\n'
     (tmp_path / "millstream.toml").write_text(f"{PROJECT}    {more}")
     assert 6 == len(run(tmp_path, "cube"))
+
+
+def test_a_name_that_nothing_is_made_of_is_told(tmp_path: Path) -> None:
+    named = 'total = readFromWrapper("LINEORDER") -> window[rows 3] -> filter $.PartID == 10;'
+    with pytest.raises(MillstreamError) as caught:
+        millstream.compile(written(tmp_path, named))
+    assert "write the name alone" in str(caught.value)
+    both = f'{named} other = readFromWrapper("LINEORDER"); other -> transform {{$.PartID}};'
+    (warning,) = millstream.compile(written(tmp_path, both)).warnings()
+    assert warning.message == 'nothing is made of "total"'
+    assert not millstream.compile(written(tmp_path, f"{named} total;")).warnings()

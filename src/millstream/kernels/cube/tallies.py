@@ -8,7 +8,7 @@ measure is told.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -36,6 +36,14 @@ _FNV_START = np.uint64(0xCBF29CE484222325)
 _FNV_PRIME = np.uint64(0x100000001B3)
 _SIGN_OFF = np.int64(0x7FFFFFFFFFFFFFFF)
 _INFINITY_PART = np.int64(0x7FF0000000000000 >> PART_BITS)
+
+
+class Counted(NamedTuple):
+    """How many rows have a hidden key in a cell; the same key may come several times."""
+
+    ids: Array
+    hidden: Array
+    counts: Array
 
 
 class Tally(Composed):
@@ -66,15 +74,21 @@ class Tally(Composed):
         codes, edges = cells
         found = given.cells.codes
         ids = find_cells(frozen(codes), frozen(edges), frozen(found[:, :-1]), given.edges)
-        hidden = found[:, -1]
-        order = np.lexsort((hidden, ids))
-        order = order[np.searchsorted(ids[order], 0) :]
-        ids, hidden = ids[order], np.ascontiguousarray(hidden[order])
-        counts = given.cells.numbers.rows[order]
+        self.tell_counted(Counted(ids, found[:, -1], given.cells.numbers.rows), words, valid)
+
+    def tell_counted(self, given: Counted, words: Array, valid: Array) -> None:
+        """The measures of cells from what was counted in them; cell -1 is passed over."""
+        order = np.lexsort((given.hidden, given.ids))
+        order = order[np.searchsorted(given.ids[order], 0) :]
+        ids, hidden = given.ids[order], np.ascontiguousarray(given.hidden[order], np.int64)
+        counts = given.counts[order]
+        size = len(words)
         for place, at in self.wanted:
-            told, is_there = np.zeros(len(codes), np.int64), np.ones(len(codes), np.bool_)
+            told, is_there = np.zeros(size, np.int64), np.ones(size, np.bool_)
             if self.function == "distinct":
-                told += np.bincount(ids, minlength=len(codes))
+                is_new = np.ones(len(ids), np.bool_)
+                is_new[1:] = (ids[1:] != ids[:-1]) | (hidden[1:] != hidden[:-1])
+                told += np.bincount(ids[is_new], minlength=size)
             elif self.function == "approx_distinct":
                 estimate_cells(ids, hidden, np.zeros(RANK_BITS + 2, np.int64), told)
             else:

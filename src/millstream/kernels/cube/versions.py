@@ -19,6 +19,7 @@ from millstream.kernels.cube.cells import Measures, Packed, joined
 from millstream.kernels.cube.cube import CubeKernel
 from millstream.kernels.cube.hierarchies import Hierarchy
 from millstream.kernels.cube.stores import CellTable
+from millstream.kernels.cube.tallies import Tally
 from millstream.kernels.windows.sums import Wides
 from millstream.plan.batch import Array, Vector, concat_vectors
 
@@ -53,31 +54,24 @@ class Members:
 
 
 @dataclass(frozen=True)
-class KeptCells:
-    """The cells of a vertex that is kept: by partitions that are over, and of the active one."""
+class LayerCells:
+    """The cells of a vertex with one kind of content: of partitions, and of the active one."""
 
-    vertex: Vertex
-    levels: Levels
-    number: int
     parts: dict[int, Packed]
     size: int
     stretches: Stretches
     active: tuple[Packed, ...]
     active_index: int | None
 
-    @property
-    def active_size(self) -> int:
-        return sum(map(len, self.active))
-
-    def between(self, first: int, last: int, *, is_together: bool) -> Stretch:
+    def between(
+        self, first: int, last: int, *, is_together: bool, has_active: bool
+    ) -> list[Stretch]:
         """The cells of some partitions: one after the other, or put together to one."""
-        return self.stretches.get(self.parts, first, last, is_together=is_together)
-
-    def runs(self, first: int, last: int) -> list[Stretch]:
-        """The cells of the active partition, if it is one of these."""
-        if self.active_index is None or not first <= self.active_index <= last:
-            return []
-        return [Stretch(c, np.full(len(c), self.active_index, np.int64)) for c in self.active]
+        made = [self.stretches.get(self.parts, first, last, is_together=is_together)]
+        index = self.active_index
+        if has_active and index is not None and first <= index <= last:
+            made += [Stretch(c, np.full(len(c), index, np.int64)) for c in self.active]
+        return made
 
     def count(self, first: int, last: int) -> int:
         parts, index = self.parts, self.active_index
@@ -87,8 +81,33 @@ class KeptCells:
         return active + sum(len(p) for i, p in self.parts.items() if first <= i <= last)
 
     @property
+    def active_size(self) -> int:
+        return sum(map(len, self.active))
+
+    @property
     def bytes(self) -> int:
         return sum(packed.bytes for packed in (*self.parts.values(), *self.active))
+
+
+@dataclass(frozen=True)
+class KeptCells:
+    """A vertex that is kept: the cells of its measures, and after them those of each tally."""
+
+    vertex: Vertex
+    levels: Levels
+    number: int
+    layers: tuple[LayerCells, ...]
+
+    def count(self, first: int, last: int) -> int:
+        return self.layers[0].count(first, last)
+
+    @property
+    def size(self) -> int:
+        return self.layers[0].size + self.layers[0].active_size
+
+    @property
+    def bytes(self) -> int:
+        return sum(layer.bytes for layer in self.layers)
 
 
 @dataclass(frozen=True)
@@ -159,6 +178,7 @@ class Version:
     kept: tuple[KeptCells, ...]
     measures: Measures
     wides: Wides
+    tallies: tuple[Tally, ...]
 
     def reading(self) -> Measures:
         """What tells of cells of this version, and changes nothing that others see."""
@@ -166,12 +186,14 @@ class Version:
 
     def bytes_beyond(self, before: Version | None) -> int:
         """The memory of the finest cells that the version before does not have."""
-        mine, theirs = self.kept[0], None if before is None else before.kept[0]
-        parts = {} if theirs is None else theirs.parts
-        runs = () if theirs is None else theirs.active
-        return sum(p.bytes for i, p in mine.parts.items() if i not in parts) + sum(
-            run.bytes for run in mine.active if not any(run is r for r in runs)
-        )
+        total = 0
+        for number, mine in enumerate(self.kept[0].layers):
+            theirs = None if before is None else before.kept[0].layers[number]
+            parts = {} if theirs is None else theirs.parts
+            runs = () if theirs is None else theirs.active
+            total += sum(p.bytes for i, p in mine.parts.items() if i not in parts)
+            total += sum(run.bytes for run in mine.active if not any(run is r for r in runs))
+        return total
 
     @property
     def partition(self) -> int | None:
@@ -185,13 +207,8 @@ class Versions:
     def __init__(self, kernel: CubeKernel) -> None:
         self.kernel = kernel
         self._members: list[Members | None] = [None] * len(kernel.scene.hierarchies)
-        lattice = Lattice(tuple(len(levels) for levels in kernel.function.dimensions))
-        self._vertices = [
-            (one.vertex, levels, lattice.number(levels), Stretches(
-                kernel.measures, len(one.vertex.attributes), is_finest=place == 0))
-            for place, one in enumerate(kernel.kept)
-            for levels in (kernel.function.levels(one.vertex),)
-        ]  # fmt: skip
+        self._lattice = Lattice(tuple(len(levels) for levels in kernel.function.dimensions))
+        self._stretches: dict[Vertex, list[Stretches]] = {}
 
     def make(self, number: int, mark: int | None, function: Cubify) -> Version:
         kernel = self.kernel
@@ -199,19 +216,29 @@ class Versions:
             _members(h, before)
             for h, before in zip(kernel.scene.hierarchies, self._members, strict=True)
         ]
-        kept = tuple(
-            KeptCells(
-                vertex, levels, at, dict(one.partitions.parts), len(one.partitions), stretches,
-                runs.runs, kernel.active_index,
-            )
-            for one, runs, (vertex, levels, at, stretches) in zip(
-                kernel.kept, kernel.layers[0].runs, self._vertices, strict=True
-            )
-        )  # fmt: skip
+        kept = tuple(self._kept(place) for place in range(len(kernel.kept)))
         return Version(
             number, mark, function, tuple(m for m in self._members if m is not None), kept,
-            kernel.measures, kernel.measures.copied_wides(),
+            kernel.measures, kernel.measures.copied_wides(), tuple(kernel.tallies),
         )  # fmt: skip
+
+    def _kept(self, place: int) -> KeptCells:
+        kernel, vertex = self.kernel, self.kernel.kept[place].vertex
+        if vertex not in self._stretches:
+            width = len(vertex.attributes)
+            self._stretches[vertex] = [
+                Stretches(layer.measures, width + layer.hidden, is_finest=place == 0)
+                for layer in kernel.layers
+            ]
+        layers = tuple(
+            LayerCells(
+                dict(layer.partitions[place].parts), len(layer.partitions[place]), stretches,
+                layer.runs[place].runs, kernel.active_index,
+            )
+            for layer, stretches in zip(kernel.layers, self._stretches[vertex], strict=True)
+        )  # fmt: skip
+        levels = kernel.function.levels(vertex)
+        return KeptCells(vertex, levels, self._lattice.number(levels), layers)
 
 
 def _members(hierarchy: Hierarchy, before: Members | None) -> Members:

@@ -16,6 +16,8 @@ from millstream.queries.translate import Read, translate
 from millstream.source import Source
 from millstream.tables import Tables
 
+_HOW_TO_ASK = "what has a name stays inside: write the name alone, as in total;"
+
 
 @dataclass(frozen=True, slots=True)
 class WrittenPipes:
@@ -43,9 +45,14 @@ class WrittenPipes:
             for name, (word, is_relation) in reader.inputs.items()
         ]
         statements = (*declared, *reader.statements)
-        read = Read(statements, reader.faults, reader.has_lost_names)
+        read = Read(statements, reader.faults, reader.has_lost_names, _HOW_TO_ASK)
         made = translate(read, beside(self.source))
-        return Translation(made.program, made.sources, made.sinks, warnings=made.warnings)
+        unused = tuple(
+            Fault(f'nothing is made of "{name}"', word.span, f"write {name}; if it is to leave")
+            for name, word in reader.unused.items()
+        )
+        warnings = (*made.warnings, *unused)
+        return Translation(made.program, made.sources, made.sinks, warnings=warnings)
 
     def _unknown(self, name: str, columns: Mapping[str, Schema]) -> Fault:
         word, is_relation = self.reader.inputs[name]

@@ -51,6 +51,8 @@ class PipeReader:
         self.names = names
         self.faults: list[Fault] = []
         self.known: dict[str, Piped] = {}
+        #: Names of pipes that nothing has been made of yet.
+        self.unused: dict[str, ast.Word] = {}
         #: Streams and relations that come from outside, and whether they are relations.
         self.inputs: dict[str, tuple[ast.Word, bool]] = {}
         self.statements: list[ast.Statement] = []
@@ -113,6 +115,7 @@ class PipeReader:
             source = ast.Named(name, None, piped.source.window, name.span)
             piped = Piped(source, piped.is_stream)
         self.known[name.name] = piped
+        self.unused[name.name] = name
 
     def _cube(self, name: ast.Word | None, piped: Piped, cube: Cubed, start: Span) -> ast.Cube:
         word = name or self._unnamed("cube", start)
@@ -164,6 +167,7 @@ class PipeReader:
             near = suggest(name.name, self.known) or ""
             hint = f"there are: {listing(self.known)}. {near}".strip()
             cursor.fail(f'unknown name "{name.name}"', name.span, hint)
+        self.unused.pop(name.name, None)
         return known
 
     def outside(self, cursor: Cursor, *, is_relation: bool) -> Piped:
