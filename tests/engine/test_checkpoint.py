@@ -1,4 +1,4 @@
-"""What is kept, what is deleted and what is computed again, without starting Spark."""
+"""What is kept, what is deleted and what is computed again, mostly without starting Spark."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import millstream
 from millstream.connectors.location import parse_location
 from millstream.engine.checkpoint import KEPT_PLANS, Checkpoint
 from millstream.engine.planning import FILES_PER_LIST, plan_name
@@ -188,3 +189,27 @@ def test_what_a_killed_task_has_left_half_written_goes(tmp_path: Path) -> None:
     left.write_bytes(b"half")
     Checkpoint(tmp_path / "checkpoint").take_up(len(job.layout.stages), job.last)
     assert not left.exists()
+
+
+REJECTED = """
+output all;
+input lots relation(name text);
+(all, $r) <- Rstream(lots, $r);
+"""
+
+
+def test_an_instant_of_nothing_but_rejected_changes_is_an_instant_everywhere(
+    launched: dict[str, Any], tmp_path: Path
+) -> None:
+    """`Rstream` speaks at each instant of which an input has told, in batches and in one go."""
+    (tmp_path / "lots.csv").write_text("_time,_weight,name\n1,1,a\n2,-1,b\n3,1,c\n4,-1,d\n")
+    compiled = millstream.compile(text=REJECTED, language="brook")
+    runs: list[dict[str, Any]] = [
+        {"engine": "reference"}, {"engine": "local"}, {"engine": "actors"},
+        {"checkpoint": tmp_path / "state", "batch_bytes": 1, **launched},
+    ]  # fmt: skip
+    for options in runs:
+        finished = compiled.run({"lots": tmp_path / "lots.csv"}, **options)
+        told = [(row["_time"], row["name"]) for row in finished.rows("all")]
+        assert [(1, "a"), (2, "a"), (3, "a"), (3, "c"), (4, "a"), (4, "c")] == told
+        assert 2 == finished.report.inputs["lots"].rejected

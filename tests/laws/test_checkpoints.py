@@ -12,7 +12,6 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from millstream.api import Compiled
-from millstream.calculus.functions import Rstream
 from millstream.calculus.graph import Program
 from millstream.connectors.location import Location
 from millstream.engine.job import InputCounts, Report
@@ -79,20 +78,7 @@ def agree(program: Program, data: st.DataObject, folder: Path, seed: int) -> Non
         with pytest.raises(AllRejected):
             in_many_goes(program, locations, folder / "checkpoint", chance)
         return
-    if _speaks_of_rejected_changes(program, expected[1]):
-        return
     assert expected == in_many_goes(program, locations, folder / "checkpoint", chance)
-
-
-def _speaks_of_rejected_changes(program: Program, counts: dict[str, InputCounts]) -> bool:
-    """Whether `Rstream` tells its relation at an instant of nothing but rejected changes.
-
-    In batches such an instant is known before the changes are found to be unsound, in a bucket
-    that does not know whether others have sound ones: docs/checkpoints.md says so.
-    """
-    speaks = any(isinstance(op.function, Rstream) for op in program.operators)
-    unsound = (one.name for one in program.inputs if one.type.is_relation)
-    return speaks and any(counts[name].rejected for name in unsound)
 
 
 @settings(

@@ -390,9 +390,10 @@ class Changes(ToStream):
 
 @dataclass(frozen=True, slots=True)
 class Rstream(ToStream):
-    """The whole relation at every instant at which a program input behind it has an item.
+    """The whole relation at every instant at which a program input behind it has a row in time.
 
-    From the first such instant on also at the multiples of each of `every`, microseconds.
+    A change that is rejected, as it takes away what is not there, is such a row as well. From the
+    first such instant on it also speaks at the multiples of each of `every`, microseconds.
     """
 
     every: tuple[int, ...] = ()

@@ -35,13 +35,14 @@ class StepRunner:
         self.behind = plan.inputs_behind()
         self.has_ticks = any(isinstance(op.function, Rstream) for op in plan.program.operators)
 
-    def ticks_of(self, arrivals: dict[str, Batch]) -> dict[str, Array]:
-        """The distinct instants of each program input, where something needs them."""
+    def ticks_of(self, name: str, *came: Batch) -> dict[str, Array]:
+        """The distinct instants at which a program input has told something, if they are needed."""
         if not self.has_ticks:
             return {}
         # What was always there makes no instant.
-        once = {one.name for one in self.plan.program.inputs if one.is_read_once}
-        return {q: NO_TICKS if q in once else distinct_times(b.time) for q, b in arrivals.items()}
+        if any(one.name == name and one.is_read_once for one in self.plan.program.inputs):
+            return {name: NO_TICKS}
+        return {name: distinct_times(np.concatenate([batch.time for batch in came]))}
 
     def round(
         self, arrivals: dict[str, Batch], mark: int, ticks: dict[str, Array]

@@ -121,6 +121,24 @@ def test_rules_in_python_run_and_name_their_lines() -> None:
     assert str(rule.span.source.line_and_column(rule.span.start)[0]) == row["failed"]
 
 
+def test_rules_that_a_loop_makes_on_one_line_are_told_apart() -> None:
+    """What fails is another rule now, though it stands on the same line: the reason has changed."""
+    port = rules.domain("port")
+    bounds = {"draught": 10, "beam": 30}
+    made = [
+        rules.require(getattr(port.vessel, n) <= b * rules.unit("m")) for n, b in bounds.items()
+    ]
+    given = [(12.0, 20.0), (9.0, 40.0), (7.0, 10.0)]
+    vessels: list[Given] = [
+        {"_time": time, "mmsi": 7, "name": "A", "draught": draught, "beam": beam, "departed": False}
+        for time, (draught, beam) in enumerate(given)
+    ]
+    finished = port.rules(*made).compile().run({"vessels": vessels}, engine="reference")
+    told = finished.rows("warnings")
+    assert ["restricted", "reason changed", "lifted"] == [row["warning"] for row in told]
+    assert f"{told[0]['failed']} (2)" == told[1]["failed"]
+
+
 def test_python_errors_point_at_the_line() -> None:
     port = rules.domain("port")
     book = port.rules(rules.require(port.vessel.draught <= port.wind.velocity))

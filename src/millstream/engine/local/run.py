@@ -17,7 +17,7 @@ from millstream.engine.settings import BATCH_BYTES, SNAPSHOT_EVERY, Settings
 from millstream.kernels.build import why_not
 from millstream.kernels.rounds import StepRunner
 from millstream.kernels.runtime.consolidate import consolidate
-from millstream.plan.batch import Batch
+from millstream.plan.batch import Array, Batch
 from millstream.plan.net import consolidated_queues
 from millstream.plan.steps import Plan, make_plan
 
@@ -85,11 +85,12 @@ class Run:
         if self.report.mark is not None and mark <= self.report.mark:
             return
         arrivals: dict[str, Batch] = {}
+        ticks: dict[str, Array] = {}
         for source in self.sources:
             name = source.input.name
             arrivals[name], unsound = source.release(mark)
             self.report.take_rejected(name, rejected_changes(name, unsound), self.job)
-        ticks = self.engine.ticks_of(arrivals)
+            ticks |= self.engine.ticks_of(name, arrivals[name], unsound)
         for queues in self.engine.round(arrivals, mark, ticks):
             for name in self.job.program.outputs:
                 batch = queues[name]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from millstream.calculus.graph import Program
 from millstream.calculus.types import Row
@@ -14,7 +14,7 @@ from millstream.plan.batch import Batch, batch_of
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A row of an input as its source has it."""
+    """A row of an input as its source has it; one of weight 0 only makes an instant."""
 
     time: int
     row: Row
@@ -68,7 +68,10 @@ def read_events(job: Job, report: Report) -> dict[str, list[Event]]:
 
 
 def _sound(events: list[Event]) -> tuple[list[Event], list[Event]]:
-    """Changes that find the row they delete, and others; insertions of an instant first."""
+    """All events, those that do not find the row they delete with no weight, and those alone.
+
+    Insertions of an instant come first.
+    """
     present: Counter[Row] = Counter()
     unsound: set[int] = set()
     by_time = sorted(range(len(events)), key=lambda n: (events[n].time, events[n].weight < 0))
@@ -79,7 +82,7 @@ def _sound(events: list[Event]) -> tuple[list[Event], list[Event]]:
         else:
             present[event.row] += event.weight
     return (
-        [e for n, e in enumerate(events) if n not in unsound],
+        [replace(e, weight=0) if n in unsound else e for n, e in enumerate(events)],
         [e for n, e in enumerate(events) if n in unsound],
     )
 
@@ -118,29 +121,29 @@ def entries_of(
         items = [
             Item(e.time, e.row, e.weight, (e.time, 0, declaration, position))
             for position, e in enumerate(events[name])
+            if e.weight
         ]
+        ticks = () if one.is_read_once else tuple(sorted({e.time for e in events[name]}))
         if not needs_marks(program) or not instants:
             fed[name] = list(items)
         elif is_dense:
-            fed[name] = _with_marks(items, instants, declaration, has_ticks=not one.is_read_once)
+            fed[name] = _with_marks(items, instants, declaration, frozenset(ticks))
         else:
-            ticks = () if one.is_read_once else tuple(sorted({i.time for i in items}))
             last = Mark(instants[-1], ticks, (instants[-1], 1, declaration, 0))
             fed[name] = [*items, last]
     return fed
 
 
 def _with_marks(
-    items: list[Item], instants: list[int], declaration: int, *, has_ticks: bool
+    items: list[Item], instants: list[int], declaration: int, ticks: frozenset[int]
 ) -> list[Entry]:
     entries: list[Entry] = []
     position = 0
     for instant in instants:
         entries.append(Mark(instant - 1, (), (instant - 1, 1, declaration, 0)))
-        before = position
         while position < len(items) and items[position].time == instant:
             entries.append(items[position])
             position += 1
-        ticks = (instant,) if position > before and has_ticks else ()
-        entries.append(Mark(instant, ticks, (instant, 1, declaration, 0)))
+        spoken = (instant,) if instant in ticks else ()
+        entries.append(Mark(instant, spoken, (instant, 1, declaration, 0)))
     return entries
