@@ -7,13 +7,23 @@ The seed of the day is its date. What it found is found again, on any day, with
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, seed, settings
 
 TODAY = int(os.environ.get("MILLSTREAM_SEED") or datetime.now(UTC).strftime("%Y%m%d"))
+
+
+def in_turn(cases: Sequence[Any], day: int = TODAY) -> list[Any]:
+    """Long cases, for `parametrize`: one of them each day, all of them in the campaigns."""
+    chosen = day % len(cases)
+    return [
+        case if number == chosen else pytest.param(case, marks=pytest.mark.proof)
+        for number, case in enumerate(cases)
+    ]
 
 
 def seeded(number: int, examples: int, **more: Any) -> Callable[[Any], Any]:

@@ -38,6 +38,11 @@ POINTS = [
     "mid-task@7", "after-state@7", "before-tasks@7",  # the same batch again and again
     "after-manifest@8", "before-commit@9",
 ]  # fmt: skip
+#: Each once, where a start takes long; all of them in the campaigns.
+FEW = [
+    "before-tasks@0", "mid-task@1", "after-state@2", "after-manifest@3", "before-sink@3",
+    "after-sink@4", "before-commit@5",
+]  # fmt: skip
 BATCHES = 12
 ROWS = 40
 #: So long that rows travel in files.
@@ -67,13 +72,24 @@ def is_killed(running: Running) -> bool:
     return running.finish() == -signal.SIGKILL
 
 
-@pytest.mark.parametrize("sinks", ["folder", pytest.param("file", marks=pytest.mark.proof)])
+def points(engine: str, *, is_all: bool) -> list[str]:
+    return POINTS if is_all or engine == "local" else FEW
+
+
+@pytest.mark.parametrize(
+    ("sinks", "is_all"),
+    [
+        pytest.param("folder", False, id="folder"),
+        pytest.param("folder", True, marks=pytest.mark.proof, id="folder-again"),
+        pytest.param("file", True, marks=pytest.mark.proof, id="file"),
+    ],
+)
 def test_killed_at_every_point_a_run_loses_and_repeats_nothing(
-    sinks: str, engine: str, tmp_path: Path, request: pytest.FixtureRequest
+    sinks: str, is_all: bool, engine: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     job = small_job(tmp_path, sinks, engine)
     request.addfinalizer(job.close)
-    for point in POINTS:
+    for point in points(engine, is_all=is_all):
         running = job.start(point)
         assert is_killed(running), f"{point}: {running.errors()}"
         assert not job.armed.exists()
@@ -130,8 +146,8 @@ def long_job(folder: Path, sinks: str, seed: int, engine: str) -> Job:
 def test_killed_many_times_at_random_a_run_loses_and_repeats_nothing(
     engine: str, tmp_path: Path
 ) -> None:
-    """Spark takes its time to start: there it is killed more often in the campaigns."""
-    kills = 20 if engine == "local" else 6
+    """To start takes its time, above all on Spark: it is killed more often in the campaigns."""
+    kills = 8 if engine == "local" else 3
     killed_many_times(long_job(tmp_path, "folder", 7, engine), kills, 7)
 
 

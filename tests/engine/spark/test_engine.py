@@ -8,14 +8,27 @@ from typing import Any
 import pytest
 
 import millstream
-from tests.examples.folders import example_folders, program_of
+from tests.examples.folders import example_folders, name_of, program_of
 from tests.examples.test_examples import table
+from tests.seeds import TODAY
 
 pytestmark = pytest.mark.spark
 
 
-@pytest.mark.parametrize("partitions", [1, 4, 16])
-@pytest.mark.parametrize("folder", example_folders(), ids=lambda p: f"{p.parent.name}/{p.name}")
+#: Each example in another number of partitions every day; without a JVM all are tried, see
+#: tests/engine/test_partitions.py.
+PARTITIONS = (1, 4, 16)
+PLACED = [
+    pytest.param(
+        folder, partitions, id=f"{name_of(folder)}-{partitions}",
+        marks=() if place == (number + TODAY) % len(PARTITIONS) else pytest.mark.proof,
+    )
+    for number, folder in enumerate(example_folders())
+    for place, partitions in enumerate(PARTITIONS)
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("folder", "partitions"), PLACED)
 def test_example_gives_the_expected_output(
     folder: Path, partitions: int, spark: Any, tmp_path: Path
 ) -> None:

@@ -1,6 +1,8 @@
 """Random sheets through the compiled kernel, its loop run by Python itself.
 
-    python -m tests.languages.sheets.as_python COUNT SEED [large | alone | windows | walked]
+    python -m tests.languages.sheets.as_python COUNT SEED [MANNER]
+
+MANNER is large, alone, walked, windows, digits or comparing.
 
 To compile a sheet takes seconds and its tuples microseconds; without the compiler hundreds of
 sheets are tried in a minute. It needs a process of its own, in which numba compiles nothing.
@@ -31,7 +33,16 @@ from millstream.kernels.windows import product as loops_product
 from millstream.kernels.windows import sums as loops_sums
 from tests.languages.sheets.generate import sheets, sheets_alone, tuples
 from tests.languages.sheets.laws import CUTS, agree
-from tests.languages.sheets.long_windows import KEPT, SCANNED, events, rows, sheet
+from tests.languages.sheets.long_windows import (
+    COMPARING,
+    KEPT,
+    SCANNED,
+    digits,
+    events,
+    neighbours,
+    rows,
+    sheet,
+)
 
 _PHASES = [Phase.generate, Phase.shrink]
 walked: dict[str, int] = {}
@@ -112,6 +123,23 @@ def not_compiled(*_: object) -> None:
     raise NotCompiled("all are walked")
 
 
+def _windows(number: int) -> None:
+    agree(sheet(KEPT + SCANNED), events(rows(number, 400)), [30])
+
+
+def _digits(number: int) -> None:
+    agree(sheet(KEPT + SCANNED), events(digits()), [3, 50])
+
+
+def _comparing(number: int) -> None:
+    for window in ("WINDOW({},0.1)", "WINDOWROWS({},7)"):
+        agree(sheet(COMPARING, window), events(neighbours()), [40, 100])
+
+
+#: Sheets of long windows, which are not random.
+LONG = {"windows": _windows, "digits": _digits, "comparing": _comparing}
+
+
 def main(count: int, number: int, manner: str) -> None:
     run_by_python()
     if manner == "large":  # every sheet as if it were large: cells in memory, loops over rows
@@ -119,9 +147,9 @@ def main(count: int, number: int, manner: str) -> None:
     if manner == "walked":  # none is compiled
         made: Any = sheet_build
         made.CompiledSheetKernel = not_compiled
-    if manner == "windows":
+    if manner in LONG:
         for n in range(count):
-            agree(sheet(KEPT + SCANNED), events(rows(number + n, 400)), [30])
+            LONG[manner](number + n)
         print(f"{kernels[0]} rounds of compiled loops")  # noqa: T201
         return
 

@@ -36,6 +36,15 @@ SCANNED = [
     '=SUMIF(X,">"&B1)', '=AVERAGEIFS(X,Y,"<="&A1,S,"a")', '=MAXIFS(Y,X,"<>"&B1)',
     "=MINIFS(X,Y,B1,X,A1)", '=COUNTIFS(X,">"&B1/3,Y,"<"&A1)',
 ]  # fmt: skip
+#: Sheets of a dozen: to compile one of all takes several times as long.
+PARTS = [formulas[n : n + 11] for formulas in (KEPT, SCANNED) for n in range(0, len(formulas), 11)]
+#: What compares numbers that may be next to each other.
+COMPARING = [
+    "=A1=B1", "=A1<>B1", "=A1<B1", "=A1>B1", "=A1<=B1", "=A1>=B1", "=A1>0.3", "=INT(A1)",
+    "=0.3>=A1", "=IF(A1*3>B1*3,INT(B1),A1-B1)", "=COUNTIF(X,B1)", '=COUNTIF(X,">"&B1)',
+    '=COUNTIF(X,"<=0.3")', '=SUMIF(X,"<>"&B1)', "=MATCH(B1,X,0)", "=MATCH(B1,X,1)",
+    "=MATCH(B1,X,-1)", "=RANK(A1,X)",
+]  # fmt: skip
 #: Numbers that meet each other, that vanish beside each other, and that products trip over.
 _TAME = (0.0, 1.0, 2.0, 3.0, -1.0, 0.5, 1.5, 100.25, 3.0, 1.0)
 _WILD = (0.1, 0.1 + 0.2, 0.3, 1e200, -1e-200, 1e150, 5e-324, 3e8, 1 + 2.0**-52, 1 - 2.0**-53)
@@ -82,3 +91,28 @@ def rows(number: int, count: int, *, is_tame: bool = False) -> list[Row]:
             y = x if generator.random() < 0.2 else generator.choice((*_TAME, None))
             found.append((x, y, generator.choice(("a", "B", "c", None, ""))))
     return found[:count]
+
+
+def digits() -> list[Row]:
+    """Random numbers, percentages (a case that was found), and where nearly all cancels."""
+    found: list[Row] = [(v, None, None) for v in (-0.02, -0.01, None, -0.02)]
+    generator = random.Random(5)
+    for mean, spread in ((0.0, 1.0), (1e9, 1e-3), (3.25, 0.0), (1e-200, 1e-201), (1e8, 1.0)):
+        values = [mean + generator.gauss(0, spread) for _ in range(60)]
+        values[30] = generator.choice([1e-300, 1e100, 1e150, 2.0**449, -(2.0**450)])
+        found += [(v, None, None) for v in values]
+    found += [(generator.choice([0.1, 0.2, 100.3, 1e16, 1e-20]), None, None) for _ in range(60)]
+    return found + rows(7, 200)
+
+
+def neighbours() -> list[Row]:
+    """Numbers next to each other."""
+    generator = random.Random(3)
+    near = [0.3, 100.0, 2.0, 123456789.0, -7.0, 1e300, 1e-300, 5e-324, 0.0]
+    found: list[Row] = []
+    for _ in range(300):
+        x, y = (
+            generator.choice(near) * (1 + generator.randrange(-50, 50) * 2.0**-53) for _ in "xy"
+        )
+        found.append((x, y if generator.random() < 0.3 else x * (1 + 2.0**-51), "a"))
+    return found

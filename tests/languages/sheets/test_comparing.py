@@ -13,7 +13,9 @@ from millstream.values.excel import rounding
 from millstream.values.excel.values import general
 from tests.languages.sheets.books import value
 from tests.languages.sheets.laws import agree
-from tests.languages.sheets.long_windows import Row, events, sheet
+from tests.languages.sheets.long_windows import COMPARING, Row, events, neighbours, sheet
+from tests.languages.sheets.test_laws import by_python
+from tests.seeds import in_turn
 
 _DIGITS = Context(prec=15, rounding=ROUND_HALF_UP, Emin=-999, Emax=999)
 
@@ -109,25 +111,14 @@ def test_the_last_number_with_the_same_digits_is_the_last() -> None:
                 assert not rounding.same_number(math.nextafter(last, way * math.inf), signed)
 
 
-FORMULAS = [
-    "=A1=B1", "=A1<>B1", "=A1<B1", "=A1>B1", "=A1<=B1", "=A1>=B1", "=A1>0.3", "=INT(A1)",
-    "=0.3>=A1", "=IF(A1*3>B1*3,INT(B1),A1-B1)", "=COUNTIF(X,B1)", '=COUNTIF(X,">"&B1)',
-    '=COUNTIF(X,"<=0.3")', '=SUMIF(X,"<>"&B1)', "=MATCH(B1,X,0)", "=MATCH(B1,X,1)",
-    "=MATCH(B1,X,-1)", "=RANK(A1,X)",
-]  # fmt: skip
+def test_loops_compare_alike_what_is_next_to_each_other() -> None:
+    by_python(1, 1, "comparing")
 
 
-@pytest.mark.parametrize("window", ["WINDOW({},0.1)", "WINDOWROWS({},7)"])
+@pytest.mark.slow
+@pytest.mark.parametrize("window", in_turn(["WINDOW({},0.1)", "WINDOWROWS({},7)"]))
 def test_the_engines_compare_alike_what_is_next_to_each_other(window: str) -> None:
-    generator = random.Random(3)
-    near = [0.3, 100.0, 2.0, 123456789.0, -7.0, 1e300, 1e-300, 5e-324, 0.0]
-    found: list[Row] = []
-    for _ in range(300):
-        x, y = (
-            generator.choice(near) * (1 + generator.randrange(-50, 50) * 2.0**-53) for _ in "xy"
-        )
-        found.append((x, y if generator.random() < 0.3 else x * (1 + 2.0**-51), "a"))
-    agree(sheet(FORMULAS, window), events(found), [40, 100])
+    agree(sheet(COMPARING, window), events(neighbours()), [40, 100])
 
 
 def test_a_search_by_halving_goes_on_to_the_last_equal_number_in_a_window_too() -> None:

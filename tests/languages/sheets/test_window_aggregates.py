@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import random
 import subprocess
 import sys
 import time
@@ -16,9 +15,10 @@ from millstream.kernels.runtime.kernel import Round
 from millstream.kernels.sheets.build import sheet_kernel
 from millstream.plan.batch import batch_of
 from tests.languages.sheets.laws import agree
-from tests.languages.sheets.long_windows import KEPT, SCANNED, Row, events, rows, sheet
+from tests.languages.sheets.long_windows import KEPT, PARTS, SCANNED, digits, events, rows, sheet
 from tests.languages.sheets.test_kernels import NO_TICKS
-from tests.languages.sheets.test_laws import ROOT
+from tests.languages.sheets.test_laws import ROOT, by_python
+from tests.seeds import in_turn
 
 
 def is_compiled(program: Program) -> bool:
@@ -32,22 +32,15 @@ def test_an_aggregate_of_windows_is_compiled(formula: str) -> None:
     assert is_compiled(sheet([formula]))
 
 
-#: Sheets of a dozen: to compile one of all takes several times as long.
-PARTS = [formulas[n : n + 11] for formulas in (KEPT, SCANNED) for n in range(0, len(formulas), 11)]
+def test_aggregates_agree_to_the_last_digit_by_python() -> None:
+    """All of them, by their loops as Python runs them: to compile them takes minutes."""
+    by_python(1, 1, "digits")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("formulas", PARTS, ids=lambda part: part[0])
+@pytest.mark.parametrize("formulas", in_turn(PARTS), ids=lambda part: part[0])
 def test_aggregates_agree_to_the_last_digit(formulas: list[str]) -> None:
-    """Of random numbers, of percentages (a case that was found), and where nearly all cancels."""
-    found: list[Row] = [(v, None, None) for v in (-0.02, -0.01, None, -0.02)]
-    generator = random.Random(5)
-    for mean, spread in ((0.0, 1.0), (1e9, 1e-3), (3.25, 0.0), (1e-200, 1e-201), (1e8, 1.0)):
-        values = [mean + generator.gauss(0, spread) for _ in range(60)]
-        values[30] = generator.choice([1e-300, 1e100, 1e150, 2.0**449, -(2.0**450)])
-        found += [(v, None, None) for v in values]
-    found += [(generator.choice([0.1, 0.2, 100.3, 1e16, 1e-20]), None, None) for _ in range(60)]
-    agree(sheet(formulas), events(found + rows(7, 200)), [3, 50])
+    agree(sheet(formulas), events(digits()), [3, 50])
 
 
 def test_statements_for_a_tuple_hardly_depend_on_the_length_of_windows() -> None:
