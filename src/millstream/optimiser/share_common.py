@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import replace
 
-from millstream.calculus.functions import Duplicate, Fold, Opaque, OpaqueFold
+from millstream.calculus.functions import Duplicate, Fold, Function, Opaque, OpaqueFold
 from millstream.calculus.graph import (
     Operator,
     Program,
@@ -23,6 +23,7 @@ from millstream.calculus.graph import (
     rewritten,
     without_copies,
 )
+from millstream.calculus.text import render_function
 
 #: Functions whose meaning is not all in the function: shared variables, foreign code.
 _NOT_ALONE = (Fold, Opaque, OpaqueFold, Duplicate)
@@ -51,7 +52,7 @@ def _twins(program: Program) -> dict[int, list[Operator]]:
     """By the identity of an operator those that give the same as it does."""
     #: For what is a copy of another queue, that queue.
     same: dict[str, str] = {}
-    known: dict[object, Operator] = {}
+    known: defaultdict[object, list[Operator]] = defaultdict(list)
     twins: defaultdict[int, list[Operator]] = defaultdict(list)
     for op in in_dependency_order(program):
         sources = tuple(same.get(q, q) for q in op.inputs)
@@ -59,11 +60,19 @@ def _twins(program: Program) -> dict[int, list[Operator]]:
             same.update(dict.fromkeys(op.outputs, sources[0]))
         if isinstance(op.function, _NOT_ALONE) or op.function.shared_count:
             continue
-        first = known.setdefault((op.function, sources, len(op.outputs)), op)
-        if first is not op:
-            twins[id(first)].append(op)
-            same.update(zip(op.outputs, first.outputs, strict=True))
+        alike = known[op.function, sources, len(op.outputs)]
+        first = next((one for one in alike if _is_same(one.function, op.function)), None)
+        if first is None:
+            alike.append(op)
+            continue
+        twins[id(first)].append(op)
+        same.update(zip(op.outputs, first.outputs, strict=True))
     return twins
+
+
+def _is_same(one: Function, other: Function) -> bool:
+    """Whether functions that are equal are the same: to Python 0.0 and -0.0 are equal."""
+    return one is other or render_function(one) == render_function(other)
 
 
 def _working_for(first: Operator, others: list[Operator], unread: set[str]) -> list[Operator]:

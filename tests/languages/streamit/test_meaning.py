@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 
 from millstream.calculus.graph import Program
+from millstream.calculus.work import Work
 from millstream.engine.reference.feed import Event
 from millstream.errors import CheckError, RunError
 from millstream.languages.streamit.load import load
+from millstream.optimiser.share_common import share_common
 from millstream.source import Source
 from tests.laws.runs import Rows, on_local, on_reference
 
@@ -68,6 +70,27 @@ def test_a_filter_peeks_pops_and_pushes() -> None:
     }
     float->float pipeline P { add Average(4); }"""
     assert [sum(NUMBERS[i : i + 4]) / 4 for i in range(5)] == out(text, NUMBERS)
+
+
+def test_a_zero_may_have_a_sign() -> None:
+    """As C has it: a literal keeps the sign that is written before it."""
+    work = "float->float filter F { work push 2 pop 1 { push(1.0 / -0.0); push(1.0 / -pop()); } }"
+    assert [-math.inf, -math.inf, -math.inf, -0.5] == out(work, [0.0, 2.0])
+
+
+def test_filters_that_differ_in_the_sign_of_a_zero_are_not_made_one() -> None:
+    text = """
+        float->float filter By(float z) { work push 1 pop 1 { pop(); push(1.0 / z); } }
+        float->float splitjoin Main {
+            split duplicate; add By(0.0); add By(-0.0); add By(0.0); join roundrobin;
+        }
+    """
+    program = load(Source("test.str", text)).program
+    shared = share_common(program)
+    assert 2 == sum(isinstance(op.function, Work) for op in shared.operators)
+    (name,) = shared.input_names
+    sent = agreed(shared, {name: [Event(0, (1.0,))]})["out"]
+    assert [math.inf, -math.inf, math.inf] == [row[0] for _, _, row in sent]
 
 
 def test_fields_are_kept_and_rates_may_be_of_fields() -> None:

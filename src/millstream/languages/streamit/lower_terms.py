@@ -306,7 +306,12 @@ class TermLowering(ABC):
             if shape == BIT:
                 return self.call("bit_not", (operand,), unary.span)
             return self.call("int32_not", (self.converted(operand, INT32, unary.span),), unary.span)
-        if isinstance(operand.operand, Literal) and shape in (INT32, SINGLE):
+        # A literal has one zero only; the machine has two, and tells 1 / -0.0 from 1 / 0.0.
+        if (
+            isinstance(operand.operand, Literal)
+            and shape in (INT32, SINGLE)
+            and (shape == INT32 or operand.operand.value != 0)
+        ):
             assert isinstance(shape, Type)
             negative = -operand.operand.value  # type: ignore[operator]
             if isinstance(negative, int):
