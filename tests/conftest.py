@@ -5,6 +5,7 @@ Some are new each day, as `tests/seeds.py` says; `make proof` looks for many new
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Iterator
 
@@ -13,6 +14,9 @@ from hypothesis import HealthCheck, settings
 
 from tests.laws.witness import Witness, watching
 from tests.seeds import TODAY
+
+# Tests of the local engine are about compiled code, however few rows they have.
+os.environ["MILLSTREAM_SMALL"] = "0"
 
 # What is started in the background ignores Ctrl-C, and so would all runs that tests interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)

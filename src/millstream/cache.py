@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import os
 from pathlib import Path
+
+_ROOT = Path(__file__).parent
+#: The folders and modules whose code is compiled, and belongs to what is kept.
+COMPILED = tuple(
+    _ROOT / place for place in ("compiled.py", "kernels", "connectors", "values/excel/rounding.py")
+)
 
 
 def cache_directory() -> Path:
@@ -13,3 +21,13 @@ def cache_directory() -> Path:
         return Path(own)
     shared = os.environ.get("XDG_CACHE_HOME")
     return (Path(shared) if shared else Path("~/.cache").expanduser()) / "millstream"
+
+
+@functools.cache
+def sources_digest() -> bytes:
+    """The contents of everything that compiled code may be made of."""
+    digest = hashlib.sha256()
+    for place in COMPILED:
+        for path in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
+            digest.update(path.read_bytes())
+    return digest.digest()

@@ -13,34 +13,15 @@ by the contents of all of that. A function from elsewhere cannot be lent to a lo
 from __future__ import annotations
 
 import ctypes
-import functools
-import hashlib
 import os
 from collections.abc import Callable
 from pathlib import Path
 from types import FunctionType
 from typing import Any, TypeVar
 
-from millstream.cache import cache_directory
+from millstream.cache import COMPILED, cache_directory, sources_digest
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-_ROOT = Path(__file__).parent
-#: The folders and modules whose code is compiled, and belongs to what is kept.
-COMPILED = tuple(
-    _ROOT / place for place in ("compiled.py", "kernels", "connectors", "values/excel/rounding.py")
-)
-
-
-@functools.cache
-def sources_digest() -> bytes:
-    """The contents of everything that compiled code may be made of."""
-    digest = hashlib.sha256()
-    for place in COMPILED:
-        for path in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
-            digest.update(path.read_bytes())
-    return digest.digest()
 
 
 def cache_folder() -> Path:

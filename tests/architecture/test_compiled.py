@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from millstream.compiled import COMPILED, lent
+from millstream.cache import COMPILED
+from millstream.compiled import lent
 
 ROOT = Path(__file__).parents[2] / "src" / "millstream"
 

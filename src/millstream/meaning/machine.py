@@ -7,8 +7,9 @@ pushes what it returns and updates the variables.
 
 from __future__ import annotations
 
+import heapq
 from collections import Counter, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -96,7 +97,26 @@ class Machine:
     def schedule_key(self, queue: str) -> tuple[Origin, tuple[int, int]]:
         return self.queues[queue][0].origin, self.queue_order[queue]
 
-    def run(self) -> None:
-        """Fire by the default schedule until no queue can fire."""
-        while enabled := self.enabled():
-            self.step(min(enabled, key=self.schedule_key))
+    def run(self, gives_up: Callable[[], bool] | None = None) -> bool:
+        """Fire by the default schedule until no queue can fire; tells whether it came so far.
+
+        Whoever counts the cost is asked now and then whether to give up.
+        """
+        # The heads of all queues that may fire, the next one first.
+        heads = [(*self.schedule_key(queue), queue) for queue in self.enabled()]
+        heapq.heapify(heads)
+        firings = 0
+        while heads:
+            *_, queue = heapq.heappop(heads)
+            op, _ = self.consumers[queue]
+            were_empty = [q for q in op.outputs if q in self.consumers and not self.queues[q]]
+            self.step(queue)
+            if self.queues[queue]:
+                heapq.heappush(heads, (*self.schedule_key(queue), queue))
+            for made in were_empty:
+                if self.queues[made]:
+                    heapq.heappush(heads, (*self.schedule_key(made), made))
+            firings += 1
+            if gives_up is not None and firings % 64 == 0 and gives_up():
+                return False
+        return True

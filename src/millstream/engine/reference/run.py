@@ -47,6 +47,8 @@ def run(
     events = read_events(job, report)
     for queue, entries in entries_of(job.program, events, end=report.mark).items():
         machine.push(queue, entries)
+    if schedule is default_schedule:
+        machine.run()
     while enabled := machine.enabled():
         machine.step(schedule(machine, enabled))
     write_outputs(job, report, {name: list(machine.queues[name]) for name in job.program.outputs})

@@ -25,7 +25,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from millstream.cache import cache_directory
+from millstream.cache import cache_directory, sources_digest
 
 #: One compilation at a time: numba's lock is not held while modules are made.
 _lock = threading.Lock()
@@ -39,7 +39,6 @@ def _toolchain() -> bytes:
     import numpy as np
 
     import millstream
-    from millstream.compiled import sources_digest
 
     versions = (millstream.__version__, numba.__version__, llvmlite.__version__,
                 np.__version__, sys.version)  # fmt: skip

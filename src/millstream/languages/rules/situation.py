@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from millstream.api import Compiled, InputGiven
 from millstream.calculus.judging import ALLOWED, RESTRICTED, UNDECIDED
 from millstream.calculus.types import TIME_COLUMN, WEIGHT_COLUMN, Value
-from millstream.connectors.location import Location, files_now, parse_location
+from millstream.connectors.location import parse_location
 from millstream.errors import UsageError, listing, suggest
 from millstream.languages.language import read_source
 from millstream.languages.rules.load import Checked, check_text
@@ -19,8 +19,6 @@ from millstream.languages.rules.resolve import Node, rules_in
 from millstream.languages.rules.translate import facts_program, sources_of
 from millstream.meaning.judging import shown_value
 from millstream.meaning.scalars import evaluate
-
-_FEW_BYTES = 32_000
 
 NOT_APPLICABLE = "not applicable"
 _WORDS: dict[Value, str] = {True: "true", False: "false", None: UNDECIDED}
@@ -120,9 +118,7 @@ def _facts(
     compiled = Compiled(program, "facts", folder, located)
     for unit in units:
         compiled = compiled.with_units(unit)
-    places = compiled.locations(located | dict(inputs))
-    are_few = len(places) == len(program.inputs) and _are_few(places.values())
-    rows = compiled.run(inputs, engine="reference" if are_few else "local").rows("facts")
+    rows = compiled.run(inputs).rows("facts")
     counted: Counter[tuple[tuple[str, Value], ...]] = Counter()
     for row in rows:
         weight = row[WEIGHT_COLUMN]
@@ -132,19 +128,6 @@ def _facts(
     subject = checked.domain.entities[checked.domain.subject]
     facts = [dict(row) for row, count in counted.items() if count > 0]
     return {str(row[f"{subject.name}.{subject.key}"]): row for row in facts}
-
-
-def _are_few(locations: Iterable[Location]) -> bool:
-    """Are there so few rows that they are dealt with before a kernel would be compiled?"""
-    size = 0
-    for one in locations:
-        if not one.is_at_hand:
-            return False
-        for path in files_now(one):
-            if path.suffix not in (".csv", ".jsonl"):
-                return False  # in other files many rows take little room
-            size += path.stat().st_size
-    return size <= _FEW_BYTES
 
 
 def _said(
