@@ -41,6 +41,7 @@ from millstream.connectors.location import Location, lines_at, parse_location
 from millstream.connectors.values import time_of
 from millstream.engine.job import Job, Progress, Report, never, no_progress
 from millstream.errors import AllRejected, Fault, Stopped, UsageError, listing, suggest
+from millstream.interrupts import undisturbed
 from millstream.languages import DEFAULT, translate, translate_file
 from millstream.languages.language import (
     NO_NAMES,
@@ -245,6 +246,8 @@ class Compiled:
                 report = _engine(engine)(job, progress=progress, **options)
             if not follow:
                 _refuse_what_is_no_result(report, job)
+            with undisturbed():
+                stack.close()
         return Finished(report, writers)
 
     def _run_locally(self, job: Job, inputs: Mapping[str, Any], progress: Progress) -> Report:

@@ -5,19 +5,16 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
-import signal
 import sys
-import threading
 from collections.abc import Callable, Sequence
 from typing import NoReturn, TypeAlias
 
 import millstream
 from millstream.cli.views import add_language_options
 from millstream.errors import MillstreamError, ProgramError, Stopped, UsageError
+from millstream.interrupts import STOPPED, interruptible, say_stopped, was_interrupted
 
 DONE, FAILED, WRONG = 0, 1, 2
-#: As shells have it for what was ended by Ctrl-C.
-STOPPED = 130
 
 #: What is run for each command: a function from parsed arguments to an exit status.
 COMMANDS: dict[str, str] = {
@@ -289,7 +286,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     130 says that it was stopped by Ctrl-C, or asked to end, before it had come to its end.
     """
     parsed = make_parser().parse_args(arguments)
-    _take_termination_for_an_interrupt()
     module, _, function = COMMANDS[parsed.command].partition(":")
     try:
         command: Callable[[argparse.Namespace], int] = getattr(
@@ -297,41 +293,34 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         return command(parsed)
     except (KeyboardInterrupt, Stopped):
-        print("\nstopped" if sys.stderr.isatty() else "stopped", file=sys.stderr)
+        say_stopped()
         return STOPPED
-    except MillstreamError as error:
-        if parsed.debug:
-            raise
-        return _report(error)
     except BrokenPipeError:
         # Whoever read our output has gone; give Python something to flush into.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
-    except OSError as error:
+    except Exception as error:  # no traceback reaches a user without --debug
+        if was_interrupted():
+            say_stopped()
+            return STOPPED
         if parsed.debug:
             raise
+        return _failed(error)
+
+
+def _failed(error: Exception) -> int:
+    if isinstance(error, MillstreamError):
+        return _report(error)
+    if isinstance(error, OSError):
         what = f"{error.filename}: " if error.filename else ""
         print(f"error: {what}{error.strerror or error}", file=sys.stderr)
-        return FAILED
-    except Exception as error:  # no traceback reaches a user without --debug
-        if parsed.debug:
-            raise
+    else:
         print(
             f"internal error: {type(error).__name__}: {error}\n"
             "    this is a fault of Millstream, not yours; --debug shows where",
             file=sys.stderr,
         )
-        return FAILED
-
-
-def _take_termination_for_an_interrupt() -> None:
-    """A run that is asked to end leaves no half-written files behind."""
-
-    def interrupt(_signal: int, _frame: object) -> None:
-        raise KeyboardInterrupt
-
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, interrupt)
+    return FAILED
 
 
 def _report(error: MillstreamError) -> int:
@@ -343,4 +332,4 @@ def _report(error: MillstreamError) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(interruptible(main))
