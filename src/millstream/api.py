@@ -23,22 +23,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from millstream.calculus.graph import Input, Program
-from millstream.calculus.terms import fitted
 from millstream.calculus.types import (
-    INTEGER,
-    START_OF_TIME,
-    TIME,
     TIME_COLUMN,
     WEIGHT_COLUMN,
-    Field,
-    Row,
-    Type,
     Value,
 )
 from millstream.connectors.chunks import Reader, Rejected, Writer
-from millstream.connectors.layout import refuse_weights
 from millstream.connectors.location import Location, lines_at, parse_location
-from millstream.connectors.values import time_of
+from millstream.engine.given import items_given
 from millstream.engine.job import Job, Progress, Report, never, no_progress
 from millstream.errors import AllRejected, Fault, Stopped, UsageError, listing, suggest
 from millstream.interrupts import undisturbed
@@ -502,7 +494,7 @@ def _plain_reader(one: Input, given: Any, *, is_following: bool = False) -> Read
     from millstream.connectors.units import QuestionedReader, question_files
 
     if not isinstance(given, (str, Path, Location)):
-        reader = MemoryReader(one, _items_given(one, given))
+        reader = MemoryReader(one, items_given(one, given))
         return QuestionedReader(reader, one, f'rows of "{one.name}"')
     location = _location(given)
     if location.is_state:
@@ -514,49 +506,6 @@ def _plain_reader(one: Input, given: Any, *, is_following: bool = False) -> Read
     if is_following and location.path is not None and not one.is_read_once:
         return MemoryReader(one, ())  # engines look for files themselves, as they come
     return open_reader(location, one)
-
-
-def _items_given(one: Input, rows: Iterable[Mapping[str, Value]]) -> Iterator[tuple[int, Row, int]]:
-    """Dictionaries as items; integers become numbers where a number is wanted."""
-    known = {TIME_COLUMN, WEIGHT_COLUMN, one.time, *one.type.schema.names}
-    for number, row in enumerate(rows, 1):
-        strange = next((key for key in row if key not in known), None)
-        if strange is not None and any(name not in row for name in one.type.schema.names):
-            raise UsageError(
-                f'row {number} of "{one.name}": unknown column "{strange}"',
-                hint=suggest(strange, one.type.schema.names),
-            )
-        if one.is_log:
-            refuse_weights(one, tuple(row), f"row {number}")
-        time = START_OF_TIME if one.is_read_once else row.get(one.time or TIME_COLUMN)
-        time = number if one.is_numbered else time
-        weight = row.get(WEIGHT_COLUMN, 1)
-        if not _is_of(time, TIME) or not _is_of(weight, INTEGER):
-            raise UsageError(
-                f'row {number} of "{one.name}" has no time in microseconds',
-                hint=f'give it as an integer: {{"{one.time or TIME_COLUMN}": 1735689600000000}}',
-            )
-        assert isinstance(time, int) and isinstance(weight, int)
-        if one.unit is not None and not one.is_read_once:
-            time = time_of(str(time), one.unit)
-        yield time, tuple(_value(one, f, row.get(f.name), number) for f in one.type.schema), weight
-
-
-def _value(one: Input, field_: Field, value: Value, number: int) -> Value:
-    try:
-        return fitted(value, field_.type)
-    except TypeError as error:
-        raise UsageError(
-            f'row {number} of "{one.name}": expected {field_.name} to be a {field_.type}, '
-            f"got {value!r}"
-        ) from error
-
-
-def _is_of(value: object, type_: Type) -> bool:
-    try:
-        return fitted(value, type_) is not None
-    except TypeError:
-        return False
 
 
 def _writer(name: str, given: OutputGiven | None, shape: Shape, *, is_following: bool) -> Writer:
