@@ -17,6 +17,8 @@ from tests.seeds import TODAY
 
 # Tests of the local engine are about compiled code, however few rows they have.
 os.environ["MILLSTREAM_SMALL"] = "0"
+# How long something takes says nothing about what it prints.
+os.environ["MILLSTREAM_PROGRESS_SECONDS"] = "inf"
 
 # What is started in the background ignores Ctrl-C, and so would all runs that tests interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -11,7 +11,7 @@ import pytest
 import millstream
 from millstream.calculus.graph import Input
 from millstream.calculus.types import INTEGER, TEXT, TIME, QueueType, Schema
-from millstream.cli.run import remarks
+from millstream.cli.progress import remarks
 from millstream.connectors.folder import FolderWriter
 from millstream.connectors.location import parse_location
 from millstream.connectors.read import open_reader

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from millstream.api import Compiled, Finished
-from millstream.cli.run import summary
+from millstream.cli.progress import summary
 from millstream.engine.job import Report
 from tests.engine.running import wait_for
 from tests.laws.runs import Collector, Rows

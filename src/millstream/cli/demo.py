@@ -15,7 +15,8 @@ from pathlib import Path
 import numpy as np
 
 from millstream import api
-from millstream.cli.run import Progress, has_spark
+from millstream.cli.progress import Progress
+from millstream.cli.run import has_spark
 from millstream.cli.shipped import STARTERS
 from millstream.cli.show import TableWriter, in_words
 from millstream.connectors.location import Location, parse_location
@@ -65,9 +66,10 @@ def run(arguments: argparse.Namespace) -> int:
     result = Bargains(name, compiled.program.queue_types()[name], SHOWN, is_json=not is_text)
     progress = Progress("auto", engine)
     start = time.perf_counter()
-    finished = compiled.run(
-        _inputs(arguments.rows), {name: result}, engine=engine, progress=progress
-    )
+    with progress:
+        finished = compiled.run(
+            _inputs(arguments.rows), {name: result}, engine=engine, progress=progress
+        )
     seconds = time.perf_counter() - start
     progress.finish(finished.report)
     rows = sum(c.processed for c in finished.report.inputs.values())

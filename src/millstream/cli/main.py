@@ -30,6 +30,7 @@ COMMANDS: dict[str, str] = {
     "cube": "millstream.cli.cube:run",
     "init": "millstream.cli.shipped:init",
     "examples": "millstream.cli.shipped:examples",
+    "completion": "millstream.cli.completion:run",
 }
 
 
@@ -146,6 +147,10 @@ def _add_shipped(commands: Commands, common: _Parser) -> None:
     )
     examples.add_argument("name", metavar="NAME", nargs="?", help="such as cql/auction_site")
     examples.add_argument("folder", metavar="FOLDER", nargs="?", help="default: its name")
+    completion = commands.add_parser(
+        "completion", parents=[common], help="a script that completes commands in a shell"
+    )
+    completion.add_argument("shell", choices=("bash", "zsh", "fish"))
 
 
 def _add_read(commands: Commands, common: _Parser) -> None:

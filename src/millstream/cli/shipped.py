@@ -26,7 +26,7 @@ _DATA = frozenset({".csv", ".jsonl", ".parquet", ".xlsx", ".in", ".conf"})
 
 def init(arguments: argparse.Namespace) -> int:
     """A small project that runs."""
-    kinds = sorted(p.name for p in STARTERS.iterdir() if p.is_dir())
+    kinds = starters()
     kind = arguments.kind
     if kind not in kinds:
         raise UsageError(
@@ -61,6 +61,11 @@ def examples(arguments: argparse.Namespace) -> int:
     print(f"{folder}: {listing(sorted(p.name for p in folder.iterdir()))}")
     print(f"run it with: {_command(names[arguments.name], folder)}")
     return 0
+
+
+def starters() -> list[str]:
+    """What one can begin with."""
+    return sorted(p.name for p in STARTERS.iterdir() if p.is_dir())
 
 
 def shipped_examples() -> dict[str, Path]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from collections.abc import Sequence
 from typing import Any, TextIO
@@ -16,19 +17,66 @@ SHOWN_ROWS = 20
 
 
 def print_table(records: Sequence[dict[str, Any]], file: TextIO | None = None) -> None:
-    """Records as aligned columns: numbers to the right, all else to the left."""
+    """Records as aligned columns: numbers to the right, all else to the left.
+
+    On a terminal they fit its width; what is cut ends in an ellipsis.
+    """
+    out = file or sys.stdout
+    for line in table_lines(records, shutil.get_terminal_size().columns if out.isatty() else None):
+        print(line, file=out)
+
+
+def table_lines(records: Sequence[dict[str, Any]], width: int | None = None) -> list[str]:
     if not records:
-        return
+        return []
     names = list(records[0])
     cells = [[_cell(record[name]) for name in names] for record in records]
     widths = [max(len(n), *(len(row[i]) for row in cells)) for i, n in enumerate(names)]
     right = [all(_is_number(record[name]) for record in records) for name in names]
+    if width is not None:
+        is_text = [not r and n != TIME_COLUMN for n, r in zip(names, right, strict=True)]
+        widths = _fitted(widths, [_LEAST_TEXT if t else _LEAST for t in is_text], width)
+    lines = []
     for row in [names, *cells]:
-        line = "  ".join(
-            cell.rjust(w) if r else cell.ljust(w)
-            for cell, w, r in zip(row, widths, right, strict=True)
-        )
-        print(line.rstrip(), file=file or sys.stdout)
+        shown = [
+            cut(cell, w).rjust(w) if r else cut(cell, w).ljust(w)
+            for cell, w, r in zip(row, widths, right, strict=False)
+        ]
+        more = [] if len(widths) == len(names) else [_CUT]
+        lines.append(_GAP.join(shown + more).rstrip())
+    return lines
+
+
+_GAP = "  "
+_CUT = "…"
+#: Columns are not made narrower than that; what has no room then is left out.
+_LEAST_TEXT = 8
+_LEAST = 27
+
+
+def _fitted(widths: list[int], least: list[int], width: int) -> list[int]:
+    """The widths of the columns that a line has room for: the widest give way first."""
+    widths = list(widths)
+    while widths:
+        over = sum(widths) + len(_GAP) * (len(widths) - 1) - width
+        if len(widths) < len(least):
+            over += len(_GAP) + len(_CUT)
+        if over <= 0:
+            break
+        spare = [max(0, w - small) for w, small in zip(widths, least, strict=False)]
+        widest = max(range(len(widths)), key=spare.__getitem__)
+        if spare[widest]:
+            widths[widest] -= 1
+        elif len(widths) > 1:
+            widths.pop()
+        else:
+            break
+    return widths
+
+
+def cut(text: str, width: int) -> str:
+    """A text with room for so many characters, and a sign that some are missing."""
+    return text if len(text) <= width else text[: max(0, width - 1)] + _CUT
 
 
 def print_json(records: Sequence[dict[str, Any]]) -> None:
@@ -51,12 +99,12 @@ def _cell(value: Any) -> str:
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, int):
-        return f"{value:,}"
     if isinstance(value, float):
-        return f"{value:,.6g}"
-    text = str(value)
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)[:60]
+        is_large = 1e6 <= abs(value) < 1e15
+        return f"{value:.1f}".removesuffix(".0") if is_large else f"{value:.6g}"
+    # Numbers may be identifiers, which nobody writes in groups of thousands.
+    text = "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(value))
+    return cut(text, 60)
 
 
 def clear_line() -> None:
