@@ -1,17 +1,51 @@
-"""A small picture of a graph: boxes in layers from left to right, as SVG."""
+"""A picture of a graph as SVG: boxes in layers from top to bottom, arrows with names.
+
+Layers are the longest ways from an input. Arrows that pass layers bend around their boxes, which
+are ordered so that few arrows cross, and each lies near those it is tied to. In a browser the
+picture is moved by dragging and made larger by the wheel.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import textwrap
+from dataclasses import dataclass, field
 from html import escape
+from itertools import pairwise
 
-_WIDTH, _HEIGHT, _GAP_X, _GAP_Y, _MARGIN = 260, 46, 60, 22, 20
-_FONT = 'font-family="sans-serif" font-size="12"'
-_ARROW_HEAD = (
+_WIDTH, _GAP_X, _GAP_Y, _MARGIN, _BEND = 250, 30, 56, 24, 26
+_LINE, _PADDING = 15, 9
+_TITLE_CHARACTERS, _DETAIL_CHARACTERS = 30, 38
+_MOST_LINES = 4
+_SWEEPS = 12
+_FILL = {"input": "#e3effb", "output": "#e2f4e5", "step": "#ffffff", "state": "#fff6e0"}
+_EDGE = {"input": "#4a7fb5", "output": "#4c9a5b", "step": "#777777", "state": "#c08a1e"}
+_HEAD = (
+    '<style>text{font:12px "Segoe UI",Helvetica,Arial,sans-serif;fill:#222}'
+    ".detail{fill:#555;font-size:11px}.queue{fill:#777;font-size:10px}.title{font-weight:bold}"
+    ".arrow{fill:none;stroke:#888;stroke-width:1.2}</style>"
     '<defs><marker id="tip" markerWidth="8" markerHeight="8" refX="7" refY="4" '
-    'orient="auto"><path d="M0,0 L8,4 L0,8 z" fill="#555"/></marker></defs>'
+    'orient="auto"><path d="M0,0 L8,4 L0,8 z" fill="#888"/></marker></defs>'
 )
-_FILL = {"input": "#e7f0fa", "output": "#e9f6ea", "step": "#ffffff"}
+_MOVED = """<script><![CDATA[
+const svg = document.documentElement, box = svg.viewBox && svg.viewBox.baseVal;
+if (box) {
+  let held = null;
+  const scale = () => box.width / svg.clientWidth;
+  svg.addEventListener("wheel", e => {
+    if (!e.ctrlKey) return;
+    e.preventDefault();
+    const by = e.deltaY > 0 ? 1.15 : 1 / 1.15, x = box.x + e.clientX * scale(), y = box.y + e.clientY * scale();
+    box.x = x - (x - box.x) * by; box.y = y - (y - box.y) * by; box.width *= by; box.height *= by;
+  }, {passive: false});
+  svg.addEventListener("mousedown", e => { held = [e.clientX, e.clientY]; });
+  svg.addEventListener("mouseup", () => { held = null; });
+  svg.addEventListener("mousemove", e => {
+    if (!held) return;
+    box.x -= (e.clientX - held[0]) * scale(); box.y -= (e.clientY - held[1]) * scale();
+    held = [e.clientX, e.clientY];
+  });
+}
+]]></script>"""  # noqa: E501
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,72 +56,219 @@ class Box:
     title: str
     detail: str
     after: tuple[str, ...]
+    #: `input`, `output`, `step`, or `state` for a step that remembers something.
     kind: str = "step"
     #: Boxes that this one hears from other than by a queue: through a shared variable.
     beside: tuple[str, ...] = ()
+    #: What the arrows from `after` are called, if anything.
+    queues: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class _Node:
+    """Mutable: a box, or a place where an arrow passes a layer, and where it lies."""
+
+    layer: int
+    width: int
+    box: Box | None = None
+    above: list[_Node] = field(default_factory=list)
+    below: list[_Node] = field(default_factory=list)
+    x: float = 0.0
+    y: float = 0.0
+    height: int = 0
 
 
 def draw(boxes: list[Box]) -> str:
     """The boxes and the arrows between them."""
+    nodes, ways = _nodes(boxes)
+    layers = _ordered(nodes, ways)
+    _place(layers)
+    everything = [node for layer in layers for node in layer]
+    width = max((n.x + n.width / 2 for n in everything), default=0.0) + _MARGIN
+    height = max((n.y + n.height for n in everything), default=0.0) + _MARGIN
+    size = f'width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}"'
+    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" {size}>', _HEAD]
+    parts += [_arrow(way, queue) for way, queue in ways]
+    for box in boxes:
+        end = nodes[box.name]
+        parts += [_link(nodes[a], end, "#b55") for a in box.beside if a in nodes]
+        # An arrow back to an earlier layer closes a cycle.
+        back = [a for a in box.after if a in nodes and nodes[a].layer >= end.layer]
+        parts += [_link(nodes[a], end, "#888") for a in back]
+    parts += [_rectangle(nodes[box.name], box) for box in boxes]
+    return "\n".join([*parts, _MOVED, "</svg>"]) + "\n"
+
+
+# --- the layout ---
+
+
+def _nodes(boxes: list[Box]) -> tuple[dict[str, _Node], list[tuple[list[_Node], str]]]:
+    """A node for each box, and each arrow as the nodes that it passes, with its name."""
     layers = _layers(boxes)
-    rows: dict[int, int] = {}
-    place: dict[str, tuple[int, int]] = {}
+    nodes = {box.name: _Node(layers[box.name], _WIDTH, box, height=_height(box)) for box in boxes}
+    ways: list[tuple[list[_Node], str]] = []
     for box in boxes:
-        layer = layers[box.name]
-        row = rows.get(layer, 0)
-        rows[layer] = row + 1
-        place[box.name] = (
-            _MARGIN + layer * (_WIDTH + _GAP_X),
-            _MARGIN + row * (_HEIGHT + _GAP_Y),
-        )
-    width = max((x for x, _ in place.values()), default=0) + _WIDTH + _MARGIN
-    height = max((y for _, y in place.values()), default=0) + _HEIGHT + _MARGIN
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" {_FONT}>',
-        _ARROW_HEAD,
-    ]
-    for box in boxes:
-        parts += [_arrow(place[a], place[box.name]) for a in box.after if a in place]
-        parts += [_link(place[a], place[box.name]) for a in box.beside if a in place]
-    parts += [_rectangle(box, *place[box.name]) for box in boxes]
-    return "\n".join([*parts, "</svg>"]) + "\n"
+        end = nodes[box.name]
+        queues = box.queues or ("",) * len(box.after)
+        for name, queue in zip(box.after, queues, strict=True):
+            if name not in nodes or nodes[name].layer >= end.layer:
+                continue
+            passed = [_Node(n, _GAP_X) for n in range(nodes[name].layer + 1, end.layer)]
+            way = [nodes[name], *passed, end]
+            for one, other in pairwise(way):
+                one.below.append(other)
+                other.above.append(one)
+            ways.append((way, queue))
+    return nodes, ways
 
 
 def _layers(boxes: list[Box]) -> dict[str, int]:
-    """The longest way from an input; an arrow back to an earlier box does not count."""
+    """The longest way from an input; an arrow back to an earlier box does not count.
+
+    An input lies just above what reads it first.
+    """
     layers: dict[str, int] = {}
     for box in boxes:
         layers[box.name] = max((layers[a] + 1 for a in box.after if a in layers), default=0)
+    readers: dict[str, int] = {}
+    for box in boxes:
+        for name in box.after:
+            readers[name] = min(readers.get(name, layers[box.name]), layers[box.name])
+    for box in boxes:
+        if not box.after and readers.get(box.name, 0) > 0:
+            layers[box.name] = readers[box.name] - 1
     return layers
 
 
-def _arrow(start: tuple[int, int], end: tuple[int, int]) -> str:
-    x1, y1 = start[0] + _WIDTH, start[1] + _HEIGHT // 2
-    x2, y2 = end[0], end[1] + _HEIGHT // 2
-    bend = max(30, (x2 - x1) // 2)
+def _ordered(nodes: dict[str, _Node], ways: list[tuple[list[_Node], str]]) -> list[list[_Node]]:
+    """The nodes of each layer, ordered by where their neighbours are, to and fro."""
+    count = max((n.layer for n in nodes.values()), default=-1) + 1
+    layers: list[list[_Node]] = [[] for _ in range(count)]
+    for node in [*nodes.values(), *(n for way, _ in ways for n in way[1:-1])]:
+        layers[node.layer].append(node)
+    for layer in layers:
+        _number(layer)
+    for sweep in range(_SWEEPS):
+        down = sweep % 2 == 0
+        for layer in layers if down else layers[::-1]:
+            wanted = {id(n): _mean(n.above if down else n.below, n.x) for n in layer}
+            layer.sort(key=lambda node: wanted[id(node)])
+            _number(layer)
+    return layers
+
+
+def _number(layer: list[_Node]) -> None:
+    for number, node in enumerate(layer):
+        node.x = number / max(1, len(layer) - 1) if len(layer) > 1 else 0.5
+
+
+def _mean(nodes: list[_Node], default: float) -> float:
+    return sum(n.x for n in nodes) / len(nodes) if nodes else default
+
+
+def _place(layers: list[list[_Node]]) -> None:
+    """Where everything lies: beside each other without touching, near its neighbours."""
+    y = float(_MARGIN)
+    for layer in layers:
+        x = 0.0
+        for node in layer:
+            node.x, node.y = x + node.width / 2, y
+            x += node.width + _GAP_X
+        y += max(node.height for node in layer) + _GAP_Y
+    for sweep in range(_SWEEPS):
+        down = sweep % 2 == 0
+        for layer in layers if down else layers[::-1]:
+            _pull(layer, [_mean(n.above if down else n.below, n.x) for n in layer])
+    left = min((n.x - n.width / 2 for layer in layers for n in layer), default=0.0)
+    for layer in layers:
+        for node in layer:
+            node.x += _MARGIN - left
+
+
+def _pull(layer: list[_Node], wanted: list[float]) -> None:
+    """Nodes as near as possible to where they are wanted, in their order."""
+    places: list[float] = []
+    for number, (node, want) in enumerate(zip(layer, wanted, strict=True)):
+        room = (layer[number - 1].width + node.width) / 2 + _GAP_X
+        places.append(max(want, places[-1] + room) if places else want)
+    # Pushing to the right alone would lean that way.
+    lean = sum(p - w for p, w in zip(places, wanted, strict=True)) / max(1, len(places))
+    for node, place in zip(layer, places, strict=True):
+        node.x = place - lean
+
+
+# --- what is drawn ---
+
+
+def _arrow(way: list[_Node], queue: str) -> str:
+    start, *passed, end = way
+    x, y = start.x, start.y + start.height
+    path = [f"M{x:.0f},{y:.0f}"]
+    for node in (*passed, end):
+        path.append(f"C{x:.0f},{y + _BEND:.0f} {node.x:.0f},{node.y - _BEND:.0f} "
+                    f"{node.x:.0f},{node.y:.0f}")  # fmt: skip
+        x, y = node.x, node.y
+    line = f'<path class="arrow" d="{" ".join(path)}" marker-end="url(#tip)"/>'
+    if not queue or (start.box is not None and start.box.title == queue):
+        return line
+    # Where arrows part they would lie on each other.
+    x, y = start.x, start.y + start.height + 16
+    if len(start.below) > 1:
+        x, y = way[1].x, way[1].y - 12
+    name = escape(_cut(queue, 36))
+    return f'{line}<text class="queue" x="{x + 6:.0f}" y="{y:.0f}">{name}</text>'
+
+
+def _link(start: _Node, end: _Node, colour: str) -> str:
+    """A dashed line between the sides of two boxes that face each other, or the right ones."""
+    y1, y2 = start.y + start.height / 2, end.y + end.height / 2
+    aside = 1 if end.x - start.x > start.width else -1 if start.x - end.x > start.width else 0
+    x1 = start.x + start.width / 2 * (aside or 1)
+    x2 = end.x + end.width / 2 * (-aside or 1)
+    bend1, bend2 = (x1 + aside * _BEND, x2 - aside * _BEND) if aside else (max(x1, x2) + _BEND,) * 2
     return (
-        f'<path d="M{x1},{y1} C{x1 + bend},{y1} {x2 - bend},{y2} {x2},{y2}" fill="none" '
-        'stroke="#555" marker-end="url(#tip)"/>'
+        f'<path d="M{x1:.0f},{y1:.0f} C{bend1:.0f},{y1:.0f} {bend2:.0f},{y2:.0f} '
+        f'{x2:.0f},{y2:.0f}" fill="none" stroke="{colour}" stroke-dasharray="4 3" '
+        'marker-end="url(#tip)"/>'
     )
 
 
-def _link(start: tuple[int, int], end: tuple[int, int]) -> str:
-    """A dashed line from the bottom of one box to the top, or bottom, of another."""
-    x1, y1 = start[0] + _WIDTH // 2, start[1] + (_HEIGHT if end[1] >= start[1] else 0)
-    x2, y2 = end[0] + _WIDTH // 2, end[1] + (0 if end[1] > start[1] else _HEIGHT)
+def _rectangle(node: _Node, box: Box) -> str:
+    x, y = node.x - node.width / 2, node.y
+    titles, details = _lines(box)
+    texts = []
+    for number, line in enumerate((*titles, *details)):
+        kind = "title" if number < len(titles) else "detail"
+        height = y + _PADDING + _LINE * number + 11
+        texts.append(
+            f'<text x="{x + 10:.0f}" y="{height:.0f}" class="{kind}">{escape(line)}</text>'
+        )
     return (
-        f'<path d="M{x1},{y1} L{x2},{y2}" fill="none" stroke="#b55" '
-        'stroke-dasharray="4 3" marker-end="url(#tip)"/>'
+        f"<g><title>{escape(f'{box.title}: {box.detail}')}</title>"
+        f'<rect x="{x:.0f}" y="{y:.0f}" width="{node.width}" height="{node.height}" rx="7" '
+        f'fill="{_FILL[box.kind]}" stroke="{_EDGE[box.kind]}"/>{"".join(texts)}</g>'
     )
 
 
-def _rectangle(box: Box, x: int, y: int) -> str:
-    def cut(text: str, length: int) -> str:
-        return escape(text if len(text) <= length else text[: length - 1] + "…")
+def _height(box: Box) -> int:
+    return 2 * _PADDING + _LINE * sum(map(len, _lines(box)))
 
+
+def _lines(box: Box) -> tuple[list[str], list[str]]:
+    """What is written in a box; the rest shows when the mouse rests on it."""
+    titles = _wrapped(box.title, _TITLE_CHARACTERS, 2)
+    details = [] if box.detail == box.title else _wrapped(box.detail, _DETAIL_CHARACTERS)
+    return titles, details
+
+
+def _wrapped(text: str, characters: int, most: int = _MOST_LINES) -> list[str]:
+    lines = textwrap.wrap(text, characters)
     return (
-        f'<g><title>{escape(box.detail)}</title><rect x="{x}" y="{y}" width="{_WIDTH}" '
-        f'height="{_HEIGHT}" rx="6" fill="{_FILL[box.kind]}" stroke="#555"/>'
-        f'<text x="{x + 10}" y="{y + 18}" font-weight="bold">{cut(box.title, 30)}</text>'
-        f'<text x="{x + 10}" y="{y + 35}" fill="#555">{cut(box.detail, 34)}</text></g>'
+        lines
+        if len(lines) <= most
+        else [*lines[: most - 1], _cut(lines[most - 1] + " …", characters)]
     )
+
+
+def _cut(text: str, length: int) -> str:
+    return text if len(text) <= length else text[: length - 1] + "…"

@@ -187,10 +187,17 @@ def _program_boxes(program: Program) -> list[Box]:
         detail = render_function(op.function)
         after = tuple(home.get(q, q) for q in op.inputs)
         others = tuple(u.id for v in op.reads for u in writers.get(v, ()) if u is not op)
-        boxes.append(Box(op.id, op.function.title, detail, after, beside=others))
+        kind = "state" if op.reads or op.writes else "step"
+        box = Box(op.id, op.function.title, detail, after, kind, others, _named(op.inputs))
+        boxes.append(box)
     boxes += [Box(f"output {q}", q, "output", (home.get(q, q),), "output")
               for q in program.outputs]  # fmt: skip
     return boxes
+
+
+def _named(queues: tuple[str, ...]) -> tuple[str, ...]:
+    """The names of queues that somebody has chosen; others say nothing."""
+    return tuple("" if "." in q else q for q in queues)
 
 
 def _inner_boxes(

@@ -149,7 +149,8 @@ def _boxes(shown: _Shown) -> list[Box]:
             home[queue] = name
         for step in laid.stage.steps:
             after = tuple(home.get(q) or made[q] for q in step.inputs)
-            boxes.append(Box(_step_name(step), _label(step), detail, after))
+            kind = "state" if any(op.reads or op.writes for op in step.operators) else "step"
+            boxes.append(Box(_step_name(step), _label(step), detail, after, kind))
             home.update(dict.fromkeys(step.outputs, _step_name(step)))
     return boxes + [Box(f"output {q}", q, "output", (home[q],), "output") for q in program.outputs]
 
