@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from itertools import combinations, pairwise
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -16,7 +16,7 @@ FOLDERS = [f for f in example_folders() if f.parent.name in ("cql", "brook", "st
 
 
 def rectangles(picture: str) -> list[tuple[float, float, float, float]]:
-    rects = ElementTree.fromstring(picture).iter(f"{SVG}rect")  # noqa: S314 - our own
+    rects = ET.fromstring(picture).iter(f"{SVG}rect")  # noqa: S314 - our own
     return [
         (x, y, x + width, y + height)
         for x, y, width, height in (
