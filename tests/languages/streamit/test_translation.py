@@ -8,6 +8,10 @@ import pytest
 
 import millstream
 from millstream.errors import RunError
+from millstream.languages.streamit.build import _Builder
+from millstream.languages.streamit.read import read
+from millstream.languages.streamit.scope import Program
+from millstream.source import Source
 from tests.examples.folders import ROOT
 from tests.languages.streamit.test_meaning import out
 
@@ -58,3 +62,12 @@ def test_a_broken_rate_is_told_with_the_place_of_the_filter() -> None:
     text = "int->int filter F { work push 2 pop 1 { push(pop()); } }"
     with pytest.raises(RunError, match=r"test.str:1:1: F: it pushes 1 items, but declares 2"):
         out(text, [5])
+
+
+def test_streams_that_are_made_meanwhile_are_kept_for_as_long_as_their_numbers_count() -> None:
+    """A stream that is gone gives its number to another, which was then taken for it."""
+    file = ROOT / "streamit" / "fibonacci" / "fibonacci.str"
+    source = Source(str(file), file.read_text())
+    builder = _Builder(source, Program(read(source)), file.parent)
+    builder.built()
+    assert {number for number, *_ in builder.made} == {id(stream) for stream in builder.alive}

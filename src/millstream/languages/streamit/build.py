@@ -115,6 +115,8 @@ class _Builder(Composing):
         self.program = program
         self.values: dict[str, Any] = {}
         self.made: dict[tuple[int, Shape | None, Shape | None], Lowering | None] = {}
+        #: What has been made is known by numbers of objects, which others get when these are gone.
+        self.alive: list[ast.Stream] = []
         #: Filters whose `init` has been done, and whether their rates depend on it.
         self.begun_once: dict[int, bool] = {}
         self.size_pairs: dict[int, tuple[Pair, ...]] = {}
@@ -262,6 +264,7 @@ class _Builder(Composing):
     ) -> Lowering:
         key = (id(stream), None if stream.input else taken, None if stream.output else wanted)
         if key not in self.made:
+            self.alive.append(stream)
             self.made[key] = lowered(self.program, stream, captured, taken, wanted)
         made = self.made[key]
         if made is None:
