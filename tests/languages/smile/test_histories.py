@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+from collections.abc import Callable
 
 import pytest
 
@@ -63,6 +64,41 @@ def pairs(rows: Rows) -> Answer:
     }
 
 
+def extremes(rows: Rows) -> Answer:
+    return {
+        (b,): {"least": min(all_), "most": max(all_), "mean": sum(all_) / len(all_)}
+        for b, all_ in sold(rows).items()
+    }
+
+
+def unsold(rows: Rows) -> Answer:
+    groups = sold(rows)
+    return {(b,): {"bid": bid} for b, (_, bid) in rows["B"].items() if b not in groups}
+
+
+def without_rest(rows: Rows) -> Answer:
+    """Sales of bids of which nothing is left."""
+    left = rest(rows)
+    return {(t,): {"sold": one} for t, (b, one) in rows["M"].items() if (b,) not in left}
+
+
+def left_joined(rows: Rows) -> Answer:
+    found: Answer = {}
+    for b, (_, bid) in rows["B"].items():
+        partners = [(t, one) for t, (c, one) in rows["M"].items() if c == b]
+        for t, one in partners or [(None, None)]:
+            found[(b, t)] = {"bid": bid, "sold": one}
+    return found
+
+
+def first(count: int, *, is_last: bool) -> Callable[[Rows], Answer]:
+    def answer(rows: Rows) -> Answer:
+        ticks = sorted(rows["B"], reverse=is_last)[:count]
+        return {(b,): {"bid": rows["B"][b][1]} for b in ticks}
+
+    return answer
+
+
 def case(view: str, key: tuple[str, ...], answer: object, *more: str, low: int = 0) -> Case:
     values = range(low, 3) if low == 0 else (low, 2)
     text = STREAMS.format(low=low) + SALES + "".join(more)
@@ -88,6 +124,34 @@ CASES = {
         "Pairs", ("a", "c"), pairs, LEFT,
         """CREATE VIEW Pairs (SELECT x.b AS a, y.b AS c, x.rest + y.rest AS both
            FROM Remaining AS x JOIN Remaining AS y ON x.k = y.k WHERE x.b <> y.b);""",
+    ),
+    "extremes": case(
+        "E", ("b",), extremes,
+        """CREATE VIEW E (SELECT b, MIN(sold) AS least, MAX(sold) AS most, AVG(sold) AS mean
+           FROM M GROUP BY b);""",
+        low=-1,
+    ),
+    "not exists": case(
+        "U", ("b",), unsold,
+        "CREATE VIEW U (SELECT b, bid FROM B WHERE NOT EXISTS (SELECT * FROM M WHERE M.b = B.b));",
+    ),
+    "not exists in a view that wavers": case(
+        "U", ("t",), without_rest, LEFT,
+        """CREATE VIEW U (SELECT t, sold FROM M WHERE NOT EXISTS
+           (SELECT * FROM Remaining AS r WHERE r.b = M.b));""",
+        low=-1,
+    ),
+    "left join": case(
+        "J", ("b", "t"), left_joined,
+        "CREATE VIEW J (SELECT B.b, t, bid, sold FROM B LEFT JOIN M ON B.b = M.b);",
+    ),
+    "the first": case(
+        "F", ("b",), first(2, is_last=False),
+        "CREATE VIEW F (SELECT b, bid FROM B ORDER BY b LIMIT 2);",
+    ),
+    "the last": case(
+        "F", ("b",), first(1, is_last=True),
+        "CREATE VIEW F (SELECT b, bid FROM B ORDER BY b DESC LIMIT 1);",
     ),
 }  # fmt: skip
 

@@ -85,7 +85,7 @@ def added(*terms: Term) -> Term:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A column; `tick_of` if it is the tick of a stream, `window_of` if it is a window of it."""
+    """A column; `tick_of` a stream, if it is its tick."""
 
     name: str
     value: Term
@@ -96,6 +96,7 @@ class Cell:
     is_exact: bool = False
     domain: str = ""
     tick_of: str | None = None
+    can_be_null: bool = False
 
     @property
     def type(self) -> Type:

@@ -144,11 +144,13 @@ class Groups:
             stop(self.faults, message, wanted.total.span)
         if function == "sum":
             return self._sum(wanted, wanted.term, is_open)
-        raise NoRule(function.upper())
+        if function == "avg":
+            return self._average(wanted, wanted.term, is_open)
+        return self._extreme(wanted, wanted.term, is_open, is_least=function == "min")
 
     def _count(self, wanted: Wanted, is_open: Term) -> Cell:
         """Rows without nulls are all counted: of streams no column is ever null."""
-        if wanted.term is not None and not _is_never_null(wanted.term):
+        if wanted.term is not None and not self._has_values(wanted.term):
             raise NoRule("COUNT of what may be null")
         value = self._keep(wanted.name, "count", _counted(self.mask.is_in))
         low = self._keep(f"{wanted.name}.low", "count", _counted(self.is_sure_in))
@@ -174,6 +176,39 @@ class Groups:
         low, high = (_closed(is_open, bound, value) for bound in (low, high))
         return Cell(wanted.name, value, low, high, cell.extent.times(_TICKS), self._steps())
 
+    def _extreme(self, wanted: Wanted, term: Term, is_open: Term, *, is_least: bool) -> Cell:
+        """The least or the largest: a sure row is a bound on one side, the type on the other."""
+        function = "min" if is_least else "max"
+        cell = self.ranges.cell(wanted.name, term)
+        nothing = null(term.type)
+        value = self._keep(wanted.name, function, choose(self.mask.is_in, term, nothing))
+        inner = cell.high if is_least else cell.low
+        sure: Term | None = None
+        if inner is not None:
+            given = choose(self.is_sure_in, inner, nothing)
+            sure = self._keep(f"{wanted.name}.sure", function, given)
+        far = self._limit(cell.extent.least if is_least else cell.extent.most, term.type)
+        outer = _closed(is_open, None, value) if far is None else choose(is_open, far, value)
+        low, high = (outer, sure) if is_least else (sure, outer)
+        return Cell(wanted.name, value, low, high, cell.extent, self._steps(), can_be_null=True)
+
+    def _average(self, wanted: Wanted, term: Term, is_open: Term) -> Cell:
+        """Between the bounds of the type, until nothing is open any more."""
+        extent = self.ranges.extent(term)
+        value = self._keep(wanted.name, "avg", choose(self.mask.is_in, term, null(term.type)))
+        ends = (self._limit(end, NUMBER) for end in (extent.least, extent.most))
+        low, high = (
+            _closed(is_open, None, value) if end is None else choose(is_open, end, value)
+            for end in ends
+        )
+        return Cell(wanted.name, value, low, high, extent, self._steps(), can_be_null=True)
+
+    @staticmethod
+    def _limit(end: float | None, type_: Type) -> Term | None:
+        if end is None or type_ not in (INTEGER, NUMBER):
+            return None
+        return Literal(end, type_)
+
     def _bound(self, name: str, bound: Term | None, end: str, zero: Term) -> Term | None:
         """The sum of what every row gives at the least, or at the most; null if one has no end."""
         if bound is None:
@@ -193,8 +228,14 @@ class Groups:
         """Columns that are exact are never null: they are there with their rows."""
         cells = self.ranges.cells
         return all(c in cells and cells[c].is_exact for c in columns_read(bound)) and (
-            _is_never_null(bound)
+            self._has_values(bound)
         )
+
+    def _has_values(self, term: Term) -> bool:
+        """Whether a column is never null."""
+        cells = self.ranges.cells
+        is_there = all(not cells[c].can_be_null for c in columns_read(term) if c in cells)
+        return _is_never_null(term) and is_there
 
     def _summed(self, name: str, term: Term) -> Term:
         return self._keep(name, "sum", term)

@@ -15,6 +15,7 @@ from millstream.calculus.terms import Call, Column, Term, columns_read
 from millstream.calculus.types import Schema
 from millstream.calculus.wiring import Queue
 from millstream.errors import Fault, listing
+from millstream.languages.smile.absence import Absence
 from millstream.languages.smile.build import Build, NoRule
 from millstream.languages.smile.cells import Cell, Mask, View, added, either
 from millstream.queries import ast
@@ -78,13 +79,20 @@ class Joining:
             rest: list[ast.Expression] = []
         else:
             pairs, rest = self._equations(left.view, right, names, how)
-        if how.kind is not ast.JoinKind.INNER:
+        if how.kind not in (ast.JoinKind.INNER, ast.JoinKind.LEFT):
             raise NoRule(f"{how.kind.value.upper()} JOIN")
+        is_left = how.kind is ast.JoinKind.LEFT
+        if is_left and rest:
+            raise NoRule("LEFT JOIN by more than equations")
         exact = {c.value.name for v in (left.view, right) for c in v.cells
                  if c.is_exact and isinstance(c.value, Column)}  # fmt: skip
         if any(c not in exact for pair in pairs for c in pair):
             raise NoRule("a join by columns that can still change")
+        how = replace(how, is_said=how.is_said or is_left)
         view = self._pairs(left.view, right, pairs, how, span)
+        if is_left:
+            absence = Absence(self.build, self.faults, self.name)
+            view = absence.left_join(view, left.view, right, pairs)
         self.where += rest
         return Sources(view, names)
 
@@ -123,7 +131,9 @@ class Joining:
         whole = replace(left.queue.schema, fields=schema)
         pairs: list[tuple[str, str]] = []
         rest: list[ast.Expression] = []
-        for is_where, pool in ((False, conjuncts(how.on)), (True, list(self.where))):
+        is_inner = how.kind is ast.JoinKind.INNER
+        where = list(self.where) if is_inner else []
+        for is_where, pool in ((False, conjuncts(how.on)), (True, where)):
             for one in pool:
                 pair = self._pair(one, left, right, names, whole, is_tried=is_where)
                 if pair is not None:

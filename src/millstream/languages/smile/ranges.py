@@ -50,15 +50,16 @@ class Ranges:
         known = self.cells.get(term.name) if isinstance(term, Column) else None
         if known is not None:
             return Cell(name, term, known.low, known.high, known.extent, known.steps,
-                        known.is_exact, known.domain, known.tick_of)  # fmt: skip
+                        known.is_exact, known.domain, known.tick_of,
+                        known.can_be_null)  # fmt: skip
         extent = self.extent(term)
         if self.is_exact(term):
-            return Cell(name, term, term, term, extent, ONE, is_exact=True)
+            return Cell(name, term, term, term, extent, ONE, is_exact=True, can_be_null=True)
         steps = Size()
         for column in sorted(columns_read(term)):
             steps += self.cells[column].steps
         low, high = (self._closed(term, b) for b in self.bounds(term))
-        return Cell(name, term, low, high, extent, steps)
+        return Cell(name, term, low, high, extent, steps, can_be_null=True)
 
     def _closed(self, term: Term, bound: Bound) -> Bound:
         """The bound, which is the value itself when nothing is open any more."""

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from millstream.calculus import syntax
+from millstream.calculus.functions import Top
 from millstream.calculus.terms import Column, Term
 from millstream.calculus.types import BOOLEAN
 from millstream.errors import Fault
+from millstream.languages.smile.absence import Absence, Find
 from millstream.languages.smile.build import Build, NoRule
-from millstream.languages.smile.cells import Cell, View
+from millstream.languages.smile.cells import FALSE, TRUE, Cell, Mask, View, negated
+from millstream.languages.smile.extent import Size
 from millstream.languages.smile.group import Groups, Wanted
 from millstream.languages.smile.joins import Joining, Sources
 from millstream.languages.smile.ranges import Ranges
@@ -28,6 +31,7 @@ class Selecting:
     faults: list[Fault]
     query: ast.Select
     name: str
+    find: Find
     #: Whether rows that are out for ever are left out, as everywhere but where steps are counted.
     drops: bool = True
 
@@ -36,8 +40,6 @@ class Selecting:
         query = self.query
         if query.is_distinct:
             raise NoRule("DISTINCT")
-        if query.limit is not None:
-            raise NoRule("ORDER BY and LIMIT")
         if not self.is_grouped and query.having is not None:
             raise NoRule("HAVING without groups")
         joining = Joining(self.build, self.faults, self.name, conjuncts(query.where))
@@ -51,7 +53,36 @@ class Selecting:
                 live = self.build.without_dropped(live, query.span)
             cells = self._items(Sources(live, sources.names), nothing)
             made = self.build.made(live, cells, self.name, query.span)
-        return made
+        return made if query.limit is None else self._first(made, query.limit)
+
+    def _first(self, view: View, limit: ast.Limit) -> View:
+        """The first rows: those that are not among them never will be, for rows only come."""
+        if not view.mask.is_certain or not all(c.is_exact for c in view.cells):
+            raise NoRule("ORDER BY and LIMIT of rows that can still change")
+        cells = {c.name.lower(): c for c in view.cells}
+        order: list[Cell] = []
+        for one in limit.order:
+            value = one.value
+            named = isinstance(value, ast.Reference) and value.owner is None
+            if not named or one.nulls_first == one.is_descending:
+                raise NoRule("ORDER BY what is not a column of the list")
+            assert isinstance(value, ast.Reference)
+            cell = cells.get(value.name.name.lower())
+            if cell is None:
+                raise NoRule("ORDER BY what is not a column of the list")
+            order.append(cell)
+        by = tuple(c.name for c in order)
+        down = tuple(c.name for c, o in zip(order, limit.order, strict=True) if o.is_descending)
+        queue = self.build.wiring.add(
+            Top(limit.count, by, down), view.queue, name=self.name, origin=limit.span
+        )
+        # Nothing that still comes has an earlier tick.
+        is_settled = order[0].tick_of is not None and not down
+        is_settled &= view.streams == {order[0].tick_of}
+        is_open = self.build.open_ticks(view.streams)
+        sure = TRUE if is_settled else negated(is_open)
+        mask = Mask(TRUE, sure, Size.number(2), can_be_true=sure != FALSE)
+        return replace(view, queue=queue, mask=mask)
 
     @property
     def is_grouped(self) -> bool:
@@ -69,7 +100,9 @@ class Selecting:
         for condition in conditions:
             asked = mapped(condition, lambda e: self._unaliased(e, sources.names))
             if asks(asked):
-                raise NoRule("a subquery in a condition")
+                absence = Absence(self.build, self.faults, self.name)
+                view = absence.selected(view, sources.names, asked, self.find)
+                continue
             schema = view.queue.schema
             term = term_of(
                 asked, sources.names, schema, self.faults, wanted=BOOLEAN, replacing=replacing

@@ -217,7 +217,7 @@ class Translator:
             parts.append((source.alias.name if source.alias else alias, view, joined))
         if reason is not None:
             raise NoRule(reason)
-        selecting = Selecting(self.build, self.faults, query, name)
+        selecting = Selecting(self.build, self.faults, query, name, self.view)
         whole = [(alias, view.whole or view, how) for alias, view, how in parts]
         if selecting.is_grouped:
             return selecting.view(whole)
@@ -225,7 +225,7 @@ class Translator:
         if made.mask.is_certain:
             return made
         # Steps never become fewer: what counts them counts those of rows that are gone too.
-        all_rows = Selecting(self.build, self.faults, query, name, drops=False)
+        all_rows = Selecting(self.build, self.faults, query, name, self.view, drops=False)
         return replace(made, whole=all_rows.view(whole))
 
     def _name_all(self, query: ast.Query) -> None:
