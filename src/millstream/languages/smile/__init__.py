@@ -5,6 +5,7 @@ extent      what is known of a column before anything runs: its range and its st
 cells       a view: rows whose columns have a value and bounds, steps and a mask
 ranges      interval arithmetic and interval logic on terms
 translate   declarations and views, one after another, to one program
-select      the rules: selection, projection, joins; grouping in `group`, joins in `joins`
+select      the rules: selection, projection, the first rows; more in `joins`, `group`,
+            `absence` (EXISTS and LEFT JOIN), `latest` and `sources` (MERGE and QUIET)
 types       what `explain --stage types` prints
 """

@@ -16,7 +16,9 @@ from millstream.languages.smile.cells import FALSE, TRUE, Cell, Mask, View, nega
 from millstream.languages.smile.extent import Size
 from millstream.languages.smile.group import Groups, Wanted
 from millstream.languages.smile.joins import Joining, Sources
+from millstream.languages.smile.latest import LatestRows
 from millstream.languages.smile.ranges import Ranges
+from millstream.languages.smile.statements import LATEST
 from millstream.queries import ast
 from millstream.queries.scope import Names
 from millstream.queries.terms import Replacing, asks, conjuncts, mapped, nothing, term_of, walk
@@ -42,6 +44,8 @@ class Selecting:
             raise NoRule("DISTINCT")
         if not self.is_grouped and query.having is not None:
             raise NoRule("HAVING without groups")
+        if any(t.function.name == LATEST for t in self.totals()):
+            return self._latest(parts)
         joining = Joining(self.build, self.faults, self.name, conjuncts(query.where))
         sources = joining.joined(parts, query.span)
         sources = self._where(sources, joining.where, nothing)
@@ -84,12 +88,54 @@ class Selecting:
         mask = Mask(TRUE, sure, Size.number(2), can_be_true=sure != FALSE)
         return replace(view, queue=queue, mask=mask)
 
-    @property
-    def is_grouped(self) -> bool:
+    def totals(self) -> list[ast.Total]:
+        """The aggregates of the list and of HAVING."""
         shown = [i.value for i in self.query.items if isinstance(i, ast.Item)]
         having = [self.query.having] if self.query.having is not None else []
-        totals = any(isinstance(e, ast.Total) for one in (*shown, *having) for e in walk(one))
-        return totals or bool(self.query.group_by)
+        parts = (part for one in (*shown, *having) for part in walk(one))
+        return [part for part in parts if isinstance(part, ast.Total)]
+
+    @property
+    def is_grouped(self) -> bool:
+        return bool(self.totals()) or bool(self.query.group_by)
+
+    def _latest(self, parts: Sequence[tuple[str, View, ast.Joined]]) -> View:
+        """LATEST is of a stream, whose rows come in the order of their ticks."""
+        query = self.query
+        view = parts[0][1]
+        items = [i for i in query.items if isinstance(i, ast.Item)]
+        is_alone = all(
+            isinstance(i.value, ast.Reference)
+            or (isinstance(i.value, ast.Total) and i.value.function.name == LATEST)
+            for i in items
+        )
+        if view.stream is None or len(parts) > 1:
+            stop(self.faults, "LATEST is of the rows of one stream", query.span)
+        if len(items) < len(query.items) or not is_alone or query.having or query.limit:
+            hint = "make another view of the rest, and join the two by their keys"
+            message = "beside LATEST(x) there can be keys, and nothing else"
+            stop(self.faults, message, query.span, hint)
+        names = Joining(self.build, self.faults, self.name, []).joined(parts, query.span).names
+        latest = LatestRows(self.build, self.name, view, view.stream)
+        for condition in conjuncts(query.where):
+            if asks(condition):
+                stop(self.faults, "LATEST of a selection by a subquery is not there yet",
+                     condition.span)  # fmt: skip
+            latest.select(term_of(condition, names, view.stream.schema, self.faults,
+                                  wanted=BOOLEAN))  # fmt: skip
+        keys = [term_of(k, names, view.stream.schema, self.faults) for k in query.group_by]
+        wanted: list[tuple[str, Term, bool]] = []
+        for item in items:
+            value = item.value
+            is_total = isinstance(value, ast.Total)
+            asked = value.arg if isinstance(value, ast.Total) else value
+            assert asked is not None
+            term = term_of(asked, names, view.stream.schema, self.faults)
+            if not is_total and term not in keys:
+                message = f'"{item.span.text}" is neither grouped by nor inside an aggregate'
+                stop(self.faults, message, item.span)
+            wanted.append((self._name(item), term, is_total))
+        return latest.view(keys, wanted)
 
     # --- conditions ---
 

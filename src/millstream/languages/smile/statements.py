@@ -69,6 +69,18 @@ class Stream:
 
 
 @dataclass(frozen=True, slots=True)
+class Called:
+    """`MERGE(A, B)`, or `QUIET(S BY k, 3 MINUTES)`; its name is how it is written."""
+
+    name: str
+    is_merge: bool
+    sources: tuple[ast.Word, ...]
+    span: Span
+    by: tuple[ast.Word, ...] = ()
+    length: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Subscription:
     view: ast.Word
     has_ranges: bool
@@ -81,6 +93,7 @@ class ReadText:
     streams: tuple[Stream, ...]
     views: tuple[ast.View, ...]
     subscriptions: tuple[Subscription, ...]
+    calls: tuple[Called, ...]
     faults: list[Fault]
     has_lost_names: bool
 
@@ -98,7 +111,8 @@ def read_statements(source: Source) -> ReadText:
         except Stop:  # its fault is among those collected; the next statement is read too
             reader.has_lost_names |= part[0].text.lower() != "subscriptions"
     return ReadText(
-        tuple(reader.streams), tuple(reader.views), tuple(reader.subscriptions), reader.faults,
+        tuple(reader.streams), tuple(reader.views), tuple(reader.subscriptions),
+        tuple(reader.calls), reader.faults,
         reader.has_lost_names,
     )  # fmt: skip
 
@@ -124,6 +138,7 @@ class _Reader:
         self.streams: list[Stream] = []
         self.views: list[ast.View] = []
         self.subscriptions: list[Subscription] = []
+        self.calls: list[Called] = []
         self.has_lost_names = False
 
     def statement(self, cursor: Cursor) -> None:
@@ -270,7 +285,7 @@ class _Reader:
             cursor.fail(message, opening, 'put a ")" before the semicolon')
         elif cursor.tokens[cursor.at - 1].text == "(":
             cursor.tokens = cursor.tokens[:-1]
-        self.views.append(ast.View(name, (), SmileReader(cursor).whole()))
+        self.views.append(ast.View(name, (), SmileReader(cursor, self.calls).whole()))
 
 
 def _is_closed(cursor: Cursor) -> bool:
@@ -287,14 +302,19 @@ def _is_closed(cursor: Cursor) -> bool:
 class SmileReader(QueryReader):
     """Mutable: queries, with windows as keys, the latest of a group, and sources as calls."""
 
-    def __init__(self, cursor: Cursor) -> None:
+    def __init__(self, cursor: Cursor, calls: list[Called]) -> None:
         super().__init__(cursor)
+        self.calls = calls
         self.terms.grammar[WINDOW] = self.window
         self.terms.grammar[LATEST] = self.latest
 
     def latest(self, start: Span) -> ast.Expression:
         """`LATEST(x)`."""
-        self.cursor.fail("LATEST is not there yet", start, _AGGREGATES)
+        self.cursor.require("(")
+        arg = self.terms.term()
+        self.cursor.require(")")
+        word = ast.Word(LATEST, start)
+        return ast.Total(word, arg, is_distinct=False, span=self.cursor.since(start))
 
     def window(self, start: Span) -> ast.Expression:
         """`WINDOW(t, 1 HOUR)`, or `WINDOW(t, 1 HOUR, 1 MINUTE)` for one that begins each minute."""
@@ -320,11 +340,36 @@ class SmileReader(QueryReader):
         return length
 
     def called(self) -> ast.Query | None:
-        word = self.cursor.text()
-        if word not in (MERGE, QUIET) or self.cursor.text(1) != "(":
+        """`MERGE(A, B)` and `QUIET(S BY k, 3 MINUTES)` are views that have no other name."""
+        cursor, word = self.cursor, self.cursor.text()
+        if word not in (MERGE, QUIET) or cursor.text(1) != "(":
             return None
-        self.cursor.fail(f"{word.upper()} is not there yet", hint=_NOT_YET)
+        start = cursor.next().span
+        cursor.require("(")
+        by: tuple[ast.Word, ...] = ()
+        length = 0
+        if word == MERGE:
+            sources = cursor.words("a stream")
+        else:
+            sources = (cursor.word("a stream"),)
+            if cursor.take("by"):
+                by = self._keys()
+            cursor.require(",", "a comma and a length, such as 3 MINUTES")
+            length = self.length(cursor)
+        cursor.require(")", 'a comma or ")"')
+        span = cursor.since(start)
+        if word == MERGE and len(sources) < 2:
+            cursor.fail("MERGE takes two streams or more", span)
+        call = Called(" ".join(span.text.split()), word == MERGE, sources, span, by, length)
+        if all(call.name != one.name for one in self.calls):
+            self.calls.append(call)
+        named = ast.Named(ast.Word(call.name, span, is_quoted=True), None, None, span)
+        return ast.Select((ast.Star(None, span),), (ast.Joined(named),), span)
 
-
-_AGGREGATES = "with rules there are SUM and COUNT, as of the horizon AVG, MIN and MAX"
-_NOT_YET = "of the sources of SMILE, streams, views and queries in parentheses are there"
+    def _keys(self) -> tuple[ast.Word, ...]:
+        """Columns up to the comma that a number follows."""
+        keys = [self.cursor.word("a column")]
+        while self.cursor.text() == "," and self.cursor.kind(1) in ("word", "quoted"):
+            self.cursor.next()
+            keys.append(self.cursor.word("a column"))
+        return tuple(keys)

@@ -26,7 +26,14 @@ from millstream.languages.smile.cells import FALSE, TRUE, Cell, Mask, View, nega
 from millstream.languages.smile.extent import MAXTIME, ONE, Extent, Size
 from millstream.languages.smile.ranges import can_be_bounded
 from millstream.languages.smile.select import Selecting
-from millstream.languages.smile.statements import Domain, ReadText, Stream, Subscription
+from millstream.languages.smile.sources import Calls
+from millstream.languages.smile.statements import (
+    Called,
+    Domain,
+    ReadText,
+    Stream,
+    Subscription,
+)
 from millstream.languages.smile.types import types_text
 from millstream.queries import ast
 from millstream.queries import translate as queries
@@ -67,6 +74,7 @@ class Translator:
         #: None if it is at fault, or not known yet.
         self.views: dict[str, View | None] = {}
         self.written = {v.name.name: v for v in read.views}
+        self.calls = {call.name: call for call in read.calls}
         self.within: list[str] = []
         #: Outputs of rows whose tick was taken, by stream.
         self.taken: dict[str, str] = {}
@@ -158,8 +166,8 @@ class Translator:
 
     def view(self, word: ast.Word) -> View:
         """The view of a name, or `Stop` with the fault noted."""
-        known = {n.lower(): n for n in (*self.written, *self.views)}
-        name = known.get(word.name.lower())
+        known = {n.lower(): n for n in (*self.written, *self.views) if n not in self.calls}
+        name = word.name if word.name in self.calls else known.get(word.name.lower())
         if name is None:
             if self.read.has_lost_names:
                 raise Stop
@@ -173,7 +181,10 @@ class Translator:
             self.views[name] = None
             self.within.append(name)
             try:
-                self.views[name] = self.translated(self.written[name])
+                if name in self.calls:
+                    self.views[name] = self.called(self.calls[name])
+                else:
+                    self.views[name] = self.translated(self.written[name])
             except Stop:
                 self.views[name] = None  # its fault is noted, and what hangs on it is left out
             finally:
@@ -181,6 +192,12 @@ class Translator:
         view = self.views[name]
         if view is None:
             raise Stop
+        return view
+
+    def called(self, call: Called) -> View:
+        view = Calls(self.build, self.faults, self.view).view(call)
+        word = ast.Word(call.name, call.span, is_quoted=True)
+        self.queries.known[call.name] = queries.Known(word, self._seen(view), is_declared=False)
         return view
 
     def translated(self, written: ast.View) -> View:
@@ -209,7 +226,7 @@ class Translator:
                 view, alias = self.view(source.name), source.name.name
                 reason = reason or (view.as_of and f"{alias} is as of")
             else:
-                view, alias = self.by_rules(source.query, f"{name}_from{number}"), f"from{number}"
+                view, alias = self.nested(source.query, f"{name}_from{number}"), f"from{number}"
             if source.window is not None:
                 reason = "a window in FROM"
             if source.columns:
@@ -228,10 +245,18 @@ class Translator:
         all_rows = Selecting(self.build, self.faults, query, name, self.view, drops=False)
         return replace(made, whole=all_rows.view(whole))
 
+    def nested(self, query: ast.Query, name: str) -> View:
+        """The view of a source that has no name; a call is one that only its text names."""
+        words = sources_of(query)
+        if len(words) == 1 and words[0].name in self.calls and query.span == words[0].span:
+            return self.view(words[0])
+        return self.by_rules(query, name)
+
     def _name_all(self, query: ast.Query) -> None:
         """Have all views translated that a query without a rule names."""
         for word in sources_of(query):
-            if word.name.lower() in {n.lower() for n in (*self.written, *self.views)}:
+            known = {n.lower() for n in (*self.written, *self.views, *self.calls)}
+            if word.name.lower() in known:
                 self.view(word)
 
     def as_of(self, written: ast.View, reason: str) -> View:

@@ -1,0 +1,93 @@
+"""LATEST: of each group the value at the largest known tick, and that tick.
+
+It is final when no later tick is open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from millstream.calculus.functions import (
+    Assign,
+    Filter,
+    Fold,
+    Function,
+    Latest,
+    Map,
+    Rows,
+    Update,
+)
+from millstream.calculus.graph import Variable
+from millstream.calculus.terms import Call, Column, Literal, Term, VariableField
+from millstream.calculus.types import INTEGER, Field
+from millstream.calculus.wiring import Queue
+from millstream.languages.smile.build import STEPS, Build
+from millstream.languages.smile.cells import TRUE, Cell, View, choose, null
+from millstream.languages.smile.extent import ANY, MAXTIME, ONE, Size
+
+
+@dataclass
+class LatestRows:
+    """Mutable: the rows of a stream on their way to the latest of each group."""
+
+    build: Build
+    name: str
+    source: View
+    stream: Queue
+
+    def select(self, condition: Term) -> None:
+        self.stream = self.build.wiring.add(
+            Filter(condition), self.stream, name=f"{self.name}_where", origin=condition.span
+        )
+
+    def view(self, keys: Sequence[Term], wanted: Sequence[tuple[str, Term, bool]]) -> View:
+        """`wanted` has names, terms, and whether the latest is meant or a key."""
+        wiring = self.build.wiring
+        shown = {term: name for name, term, is_total in wanted if not is_total}
+        named = {shown.get(term, f"key.{n}"): term for n, term in enumerate(keys)}
+        tick = self.stream.column(self.source.keys[0])
+        columns = [Assign(name, term) for name, term in named.items()]
+        for name, term, is_total in wanted:
+            if is_total:
+                columns += [Assign(name, term), Assign(f"{name}_at", tick)]
+        rows = wiring.add(Map(tuple(columns)), self.stream, name=f"{self.name}_rows")
+        by = tuple(named)
+        counted = self._counted(rows, by)
+        window: Function = Latest(by) if by else Rows(1)
+        queue = wiring.add(window, counted, name=f"{self.name}_latest")
+        is_open = self.build.open_ticks(self.source.streams)
+        cells: list[Cell] = []
+        for name, _, is_total in wanted:
+            value = queue.column(name)
+            if not is_total:
+                cells.append(Cell(name, value, value, value, ANY, ONE, is_exact=True))
+                continue
+            bound = None if is_open == TRUE else choose(is_open, null(value.type), value)
+            ticks = Size.named(MAXTIME)
+            cells.append(Cell(name, value, bound, bound, ANY, ticks, can_be_null=True))
+            at = queue.column(f"{name}_at")
+            high = None if is_open == TRUE else choose(is_open, null(at.type), at)
+            cells.append(Cell(at.name, at, at, high, ANY, ticks, can_be_null=True))
+        groups = View(
+            self.name, queue, tuple(cells), self.source.streams, steps=Column(STEPS, INTEGER),
+            is_open=is_open, keys=by, defaults=self._of_nothing(queue, by) if by else None,
+        )  # fmt: skip
+        return self.build.made(groups, groups.cells, self.name)
+
+    @staticmethod
+    def _of_nothing(queue: Queue, by: tuple[str, ...]) -> dict[str, Term]:
+        """What an empty group has: nothing is known of it."""
+        empty = {f.name: null(f.type) for f in queue.schema if f.name not in by}
+        return {**empty, STEPS: Literal(0, INTEGER)}
+
+    def _counted(self, rows: Queue, by: tuple[str, ...]) -> Queue:
+        """The rows, each with how many of its group have come."""
+        wiring = self.build.wiring
+        variable = wiring.fresh_variable(f"{self.name}_count")
+        count = VariableField(variable, "n", INTEGER)
+        one = Update(variable, "n", Call("+", (count, Literal(1, INTEGER)), INTEGER))
+        kept = tuple(Assign(f.name, rows.column(f.name)) for f in rows.schema)
+        fold = Fold(by, None, (one,), (*kept, Assign(STEPS, count)))
+        state = Variable(variable, (Field("n", INTEGER),), (0,))
+        return wiring.fold(fold, rows, state, f"{self.name}_counted")

@@ -1,0 +1,157 @@
+"""Sources that are written as calls: MERGE(A, B), and QUIET(S BY k, 3 MINUTES).
+
+MERGE   the rows of several streams, by tick and number of input
+QUIET   stretches in which a stream, or a key of it, was silent for so long:
+ended   an event, and the one before it more than so long ago
+open    the latest event of a key, once it is no longer within the window
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from millstream.calculus.functions import (
+    Assign,
+    Except,
+    Filter,
+    Fold,
+    Latest,
+    Map,
+    Merge,
+    Range,
+    Rows,
+    Update,
+)
+from millstream.calculus.graph import Variable
+from millstream.calculus.terms import Call, Column, Literal, Term, VariableField, is_known
+from millstream.calculus.types import BOOLEAN, DURATION, INTEGER, TIME, Field
+from millstream.calculus.wiring import Queue
+from millstream.errors import Fault, listing
+from millstream.languages.smile.build import OPEN, STEPS, Build
+from millstream.languages.smile.cells import FALSE, Cell, View, both, null
+from millstream.languages.smile.extent import ANY, ONE, Size
+from millstream.languages.smile.statements import Called
+from millstream.queries import ast
+from millstream.queries.scope import Seen, find
+from millstream.queries.tokens import stop
+
+#: The column of a merge that says which of its streams a row is of, from 1.
+NUMBER = "_input"
+SINCE, UNTIL = "since", "until"
+
+
+@dataclass
+class Calls:
+    """Mutable: the views of calls."""
+
+    build: Build
+    faults: list[Fault]
+    find: Callable[[ast.Word], View]
+
+    def view(self, call: Called) -> View:
+        found = [self._stream(word, call) for word in call.sources]
+        return self._merged(call, found) if call.is_merge else self._quiet(call, found[0])
+
+    def _stream(self, word: ast.Word, call: Called) -> tuple[View, Queue]:
+        view = self.find(word)
+        if view.stream is None:
+            what = "MERGE" if call.is_merge else "QUIET"
+            hint = "its rows are those of views, which may still change"
+            stop(self.faults, f"{what} takes streams, and {word.name} is a view", word.span, hint)
+        return view, view.stream
+
+    # --- MERGE ---
+
+    def _merged(self, call: Called, found: Sequence[tuple[View, Queue]]) -> View:
+        first = found[0][0]
+        wanted = [(c.name, c.type) for c in first.cells[1:]]
+        for word, (view, _) in zip(call.sources, found, strict=True):
+            if [(c.name, c.type) for c in view.cells[1:]] != wanted:
+                has = listing(f"{c.name} {c.type}" for c in first.cells[1:])
+                message = f"the columns of {word.name} are not those of {call.sources[0].name}"
+                stop(self.faults, message, word.span, f"they should be: {has}")
+        wiring, name = self.build.wiring, call.name
+        flows: list[Queue] = []
+        for number, (view, stream) in enumerate(found, 1):
+            columns = [
+                Assign(new.name, Column(old.name, old.type))
+                for new, old in zip(first.cells, view.cells, strict=True)
+            ]
+            columns.append(Assign(NUMBER, Literal(number, INTEGER)))
+            flows.append(wiring.add(Map(tuple(columns)), stream, name=f"merge_{number}"))
+        merged = wiring.add(Merge(), *flows, name="merge", origin=call.span)
+        queue = wiring.add(Range(None), merged, name="merge_rows")
+        streams = frozenset().union(*(view.streams for view, _ in found))
+        cells = tuple(_exact(c.name, queue) for c in first.cells)
+        return View(name, queue, (*cells, _exact(NUMBER, queue)), streams, stream=merged,
+                    keys=(first.cells[0].name, NUMBER))  # fmt: skip
+
+    # --- QUIET ---
+
+    def _quiet(self, call: Called, found: tuple[View, Queue]) -> View:
+        view, stream = found
+        seen = tuple(Seen(c.name, c.name, c.type) for c in view.cells)
+        by: list[str] = []
+        for word in call.by:
+            column = find(seen, word)
+            if column is None:
+                has = listing(c.name for c in view.cells)
+                message = f'{view.name} has no column "{word.name}"'
+                stop(self.faults, message, word.span, f"it has: {has}")
+            by.append(column.name)
+        tick = view.keys[0]
+        columns = (*(Assign(n, stream.column(n)) for n in by), Assign(SINCE, stream.column(tick)))
+        events = self.build.wiring.add(Map(columns), stream, name="quiet_events", origin=call.span)
+        ended = self._ended(events, tuple(by), call.length)
+        silent = self._open(events, tuple(by), call.length)
+        queue = self.build.wiring.add(Merge(), ended, silent, name="quiet", origin=call.span)
+        cells = [_exact(n, queue) for n in (*by, SINCE)]
+        value, low, high = (queue.column(n) for n in (UNTIL, f"{UNTIL}.low", f"{UNTIL}.high"))
+        cells.append(Cell(UNTIL, value, low, high, ANY, Size.number(2), can_be_null=True))
+        is_open = both(queue.column(OPEN), self.build.open_ticks(view.streams))
+        return View(call.name, queue, tuple(cells), view.streams, steps=queue.column(STEPS),
+                    is_open=is_open, keys=(*by, SINCE))  # fmt: skip
+
+    def _ended(self, events: Queue, by: tuple[str, ...], length: int) -> Queue:
+        """Silences that an event has ended."""
+        wiring = self.build.wiring
+        variable = wiring.fresh_variable("quiet")
+        last, before = (VariableField(variable, n, TIME) for n in ("last", "before"))
+        updates = (Update(variable, "before", last), Update(variable, "last", events.column(SINCE)))
+        fields = (Field("last", TIME), Field("before", TIME))
+        state = Variable(variable, fields, (None, None))
+        emit = (*(Assign(n, events.column(n)) for n in by),
+                Assign(SINCE, before), Assign(UNTIL, last))  # fmt: skip
+        pairs = wiring.fold(Fold(by, None, updates, emit), events, state, "quiet_pairs")
+        while_ = Call("-", (pairs.column(UNTIL), pairs.column(SINCE)), DURATION)
+        is_long = Call(">", (while_, Literal(length, DURATION)), BOOLEAN)
+        condition = both(is_known(pairs.column(SINCE)), is_long)
+        kept = wiring.add(Filter(condition), pairs, name="quiet_long")
+        until = kept.column(UNTIL)
+        rows = self._told(kept, by, until, until, until, 2, FALSE)
+        return wiring.add(Range(None), rows, name="quiet_ended")
+
+    def _open(self, events: Queue, by: tuple[str, ...], length: int) -> Queue:
+        """The latest event of each key, from when it lies further back than so long."""
+        wiring = self.build.wiring
+        window = Latest(by) if by else Rows(1)
+        latest = wiring.add(window, events, name="quiet_latest")
+        recent = wiring.add(Range(length), events, name="quiet_recent")
+        silent = wiring.add(Except(), latest, recent, name="quiet_silent")
+        low = Call("+", (silent.column(SINCE), Literal(length + 1, DURATION)), TIME)
+        return self._told(silent, by, null(TIME), low, null(TIME), 1, Literal(True, BOOLEAN))
+
+    def _told(
+        self, rows: Queue, by: tuple[str, ...], until: Term, low: Term, high: Term, steps: int,
+        is_open: Term,
+    ) -> Queue:  # fmt: skip
+        made = [Assign(n, rows.column(n)) for n in (*by, SINCE)]
+        made += [Assign(UNTIL, until), Assign(f"{UNTIL}.low", low), Assign(f"{UNTIL}.high", high)]
+        made += [Assign(STEPS, Literal(steps, INTEGER)), Assign(OPEN, is_open)]
+        return self.build.wiring.add(Map(tuple(made)), rows, name="quiet_told")
+
+
+def _exact(name: str, queue: Queue) -> Cell:
+    value = queue.column(name)
+    return Cell(name, value, value, value, ANY, ONE, is_exact=True)

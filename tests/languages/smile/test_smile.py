@@ -1,0 +1,139 @@
+"""SMILE: silences, rows that are refused, what is as of, and all at once beside DuckDB."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import duckdb
+import pytest
+
+import millstream
+from tests.examples.folders import ROOT
+
+TRADE_FLOOR = (ROOT / "smile" / "trade_floor" / "trade_floor.smile").read_text()
+
+
+def rows(text: str, given: dict[str, list[dict[str, Any]]], output: str, engine: str) -> Any:
+    compiled = millstream.compile(text=text, language="smile")
+    return compiled.run(given, engine=engine).rows(output)
+
+
+QUIET = """
+    CREATE STREAM A (t: time -> k: integer) UNTIL 100;
+    CREATE VIEW Q (SELECT * FROM QUIET(A BY k, 3 MICROSECONDS));
+    CREATE VIEW S (SELECT * FROM QUIET(A, 3 MICROSECONDS));
+    subscriptions Q WITH RANGES, S;
+"""
+EVENTS = [{"t": t, "k": k} for t, k in ((1, 1), (2, 2), (5, 1), (9, 1))]
+
+
+@pytest.mark.parametrize("engine", ["reference", "local"])
+def test_silence_is_told_when_it_is_known_and_ends_with_the_next_event(engine: str) -> None:
+    told = [
+        (r["_time"], r["_weight"], r["k"], r["since"], r["until"], r["until_low"], r["_final"])
+        for r in rows(QUIET, {"A": EVENTS}, "Q", engine)
+    ]
+    assert told == [
+        (5, 1, 1, 1, 5, 5, True),
+        (6, 1, 2, 2, None, 6, False),
+        (9, 1, 1, 5, 9, 9, True),
+        (13, 1, 1, 9, None, 13, False),
+        (101, -1, 1, 9, None, 13, False),
+        (101, -1, 2, 2, None, 6, False),
+        (101, 1, 1, 9, None, 13, True),
+        (101, 1, 2, 2, None, 6, True),
+    ]
+
+
+@pytest.mark.parametrize("engine", ["reference", "local"])
+def test_silence_of_a_whole_stream(engine: str) -> None:
+    told = [(r["_time"], r["_weight"], r["since"], r["until"])
+            for r in rows(QUIET, {"A": EVENTS}, "S", engine)]  # fmt: skip
+    assert told == [(9, 1, 5, 9), (13, 1, 9, None), (101, -1, 9, None), (101, 1, 9, None)]
+
+
+TIES = """
+    CREATE STREAM A (t: time -> x: integer) {ties};
+    CREATE VIEW V (SELECT t, x FROM A);
+    subscriptions V;
+"""
+TIED = [{"t": 1, "x": 1}, {"t": 1, "x": 2}, {"t": 1, "x": 3}, {"t": 3, "x": 4}]
+
+
+@pytest.mark.parametrize("engine", ["reference", "local"])
+def test_a_tick_has_one_row(engine: str) -> None:
+    compiled = millstream.compile(text=TIES.format(ties=""), language="smile")
+    finished = compiled.run({"A": TIED}, engine=engine)
+    assert [r["x"] for r in finished.rows("V")] == [1, 4]
+    assert [r["x"] for r in finished.rows("A_taken")] == [2, 3]
+
+
+@pytest.mark.parametrize("engine", ["reference", "local"])
+def test_a_row_whose_tick_is_taken_takes_the_next_free_one(engine: str) -> None:
+    told = rows(TIES.format(ties="TIES SHIFT"), {"A": TIED}, "V", engine)
+    assert [(r["t"], r["x"]) for r in told] == [(1, 1), (2, 2), (3, 3), (4, 4)]
+
+
+def test_values_outside_their_type_are_rejected() -> None:
+    text = """CREATE TYPE few AS INTEGER BETWEEN 1 AND 2;
+              CREATE STREAM A (t: time -> x: few) UNTIL 5;
+              CREATE VIEW V (SELECT x FROM A); subscriptions V;"""
+    given = [{"t": t, "x": x} for t, x in ((1, 1), (2, 0), (3, 3), (4, None), (6, 1))]
+    finished = millstream.compile(text=text, language="smile").run({"A": given}, engine="local")
+    assert [r["x"] for r in finished.rows("V")] == [1]
+    assert finished.report.inputs["A"].rejected == 4
+
+
+@pytest.mark.parametrize("engine", ["reference", "local"])
+def test_what_has_no_rule_is_as_of(engine: str) -> None:
+    text = """CREATE STREAM D (t: time -> x: shares, y: text);
+              CREATE VIEW S (SELECT y, SUM(x) AS s FROM D GROUP BY y);
+              CREATE VIEW T (SELECT s, COUNT(*) AS n FROM S GROUP BY s);
+              subscriptions T;"""
+    given = [{"t": 1, "x": 3, "y": "a"}, {"t": 2, "x": 3, "y": "b"}, {"t": 5, "x": 1, "y": "b"}]
+    told = rows(text, {"D": given}, "T", engine)
+    assert [(r["_time"], r["_weight"], r["s"], r["n"], r["_asof"]) for r in told] == [
+        (1, 1, 3, 1, True), (2, -1, 3, 1, True), (2, 1, 3, 2, True), (5, -1, 3, 2, True),
+        (5, 1, 3, 1, True), (5, 1, 4, 1, True),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_trade_floor_comes_to_what_sql_says(seed: int) -> None:
+    chance = random.Random(seed)
+    buys = [{"buyid": t, "issue": chance.choice("ab"), "price": chance.randrange(2),
+             "#bid": chance.randrange(5)} for t in range(1, 40)]  # fmt: skip
+    sells = [{"sellid": b["buyid"], "issue": chance.choice("ab"), "price": chance.randrange(2),
+              "#bid": chance.randrange(5)} for b in buys]  # fmt: skip
+    matches = [{"t": t, "buyid": chance.randrange(1, 40), "sellid": chance.randrange(1, 40),
+                "#traded": chance.randrange(3)} for t in range(2, 60)]  # fmt: skip
+    given: dict[str, list[dict[str, Any]]] = {
+        "BuyBids": buys,
+        "SellBids": sells,
+        "Matches": matches,
+    }
+    compiled = millstream.compile(text=TRADE_FLOOR, language="smile")
+    ran = {engine: compiled.run(given, engine=engine) for engine in ("reference", "local")}
+    for output in ("RemainingBuy", "RemainingSell", "Matchable"):
+        assert ran["reference"].rows(output) == ran["local"].rows(output)
+    columns = ("issue", "price", "buyid", "buyremaining", "sellid", "sellremaining")
+    stands = [tuple(r[c] for c in columns) for r in ran["local"].state("Matchable")]
+    assert sorted(stands) == sorted(_by_sql(given))
+
+
+def _by_sql(given: dict[str, list[dict[str, Any]]]) -> list[tuple[Any, ...]]:
+    base = duckdb.connect()
+    for name, key in (("BuyBids", "buyid"), ("SellBids", "sellid")):
+        base.execute(f"CREATE TABLE {name} ({key} INT, issue TEXT, price INT, bid INT)")
+    base.execute("CREATE TABLE Matches (t INT, buyid INT, sellid INT, traded INT)")
+    for name, table in given.items():
+        marks = ", ".join("?" * 4)
+        base.executemany(f"INSERT INTO {name} VALUES ({marks})", [list(r.values()) for r in table])
+    return base.execute("""
+        WITH b AS (SELECT buyid, issue, price, bid - coalesce((SELECT sum(traded) FROM Matches m
+                   WHERE m.buyid = x.buyid), 0) AS rest FROM BuyBids x),
+             s AS (SELECT sellid, issue, price, bid - coalesce((SELECT sum(traded) FROM Matches m
+                   WHERE m.sellid = x.sellid), 0) AS rest FROM SellBids x)
+        SELECT issue, price, buyid, b.rest, sellid, s.rest FROM b JOIN s USING (issue, price)
+        WHERE b.rest > 0 AND s.rest > 0""").fetchall()
