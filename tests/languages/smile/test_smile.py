@@ -11,6 +11,7 @@ import pytest
 import millstream
 from tests.examples.folders import ROOT
 
+Given = dict[str, list[dict[str, Any]]]
 TRADE_FLOOR = (ROOT / "smile" / "trade_floor" / "trade_floor.smile").read_text()
 
 
