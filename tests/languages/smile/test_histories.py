@@ -118,6 +118,19 @@ def merged(rows: Rows) -> Answer:
     return found
 
 
+def windows(length: int, step: int) -> Callable[[Rows], Answer]:
+    def answer(rows: Rows) -> Answer:
+        found: Answer = {}
+        for t, (_, amount) in rows["M"].items():
+            for begin in range(t // step * step, t - length, -step):
+                cell = found.setdefault((begin,), {"total": 0, "n": 0})
+                cell["total"] += amount
+                cell["n"] += 1
+        return found
+
+    return answer
+
+
 def first(count: int, *, is_last: bool) -> Callable[[Rows], Answer]:
     def answer(rows: Rows) -> Answer:
         ticks = sorted(rows["B"], reverse=is_last)[:count]
@@ -190,6 +203,17 @@ CASES = {
            CREATE VIEW V (SELECT bid, n, integer(number_at) * 10 + number AS last FROM A);
            subscriptions V;""",
         {"B": [(0, 1), (0, 2)], "C": [(0, 1), (0, 2)]}, 3, "V", ("bid",), merged,
+    ),
+    "windows": case(
+        "W", ("w",), windows(2, 2),
+        """CREATE VIEW W (SELECT WINDOW(t, 2 MICROSECONDS) AS w, SUM(sold) AS total, COUNT(*) AS n
+           FROM M GROUP BY w);""",
+        low=-1,
+    ),
+    "windows that overlap": case(
+        "W", ("w",), windows(3, 1),
+        """CREATE VIEW W (SELECT WINDOW(t, 3 MICROSECONDS, 1 MICROSECOND) AS w,
+           SUM(sold) AS total, COUNT(*) AS n FROM M GROUP BY w);""",
     ),
     "the first": case(
         "F", ("b",), first(2, is_last=False),

@@ -54,6 +54,21 @@ def test_silence_of_a_whole_stream(engine: str) -> None:
     assert told == [(9, 1, 5, 9), (13, 1, 9, None), (101, -1, 9, None), (101, 1, 9, None)]
 
 
+WINDOWS = """
+    CREATE STREAM A (t: time -> k: integer);
+    CREATE VIEW W (SELECT WINDOW(t, 4 MICROSECONDS, 2 MICROSECONDS) AS w, COUNT(*) AS n
+                   FROM A GROUP BY w);
+    subscriptions W;
+"""
+
+
+@pytest.mark.parametrize("engine", ["reference", "local"])
+def test_windows_are_final_when_they_are_over(engine: str) -> None:
+    told = [(r["_time"], r["w"], r["n"]) for r in rows(WINDOWS, {"A": EVENTS}, "W", engine)
+            if r["_final"] and r["_weight"] > 0]  # fmt: skip
+    assert told == [(2, -2, 1), (4, 0, 2), (6, 2, 2), (8, 4, 1)]
+
+
 TIES = """
     CREATE STREAM A (t: time -> x: integer) {ties};
     CREATE VIEW V (SELECT t, x FROM A);

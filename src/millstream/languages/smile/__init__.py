@@ -6,6 +6,6 @@ cells       a view: rows whose columns have a value and bounds, steps and a mask
 ranges      interval arithmetic and interval logic on terms
 translate   declarations and views, one after another, to one program
 select      the rules: selection, projection, the first rows; more in `joins`, `group`,
-            `absence` (EXISTS and LEFT JOIN), `latest` and `sources` (MERGE and QUIET)
+            `absence` (EXISTS and LEFT JOIN), `latest`, `windows`, `sources` (MERGE, QUIET)
 types       what `explain --stage types` prints
 """

@@ -30,6 +30,8 @@ class Build:
     wiring: Wiring
     until: dict[str, int] = field(default_factory=dict)
     clocks: dict[str, Queue] = field(default_factory=dict)
+    #: The rows of streams as they come, and the columns of their ticks.
+    streams: dict[str, tuple[Queue, str]] = field(default_factory=dict)
 
     # --- clocks ---
 

@@ -85,7 +85,7 @@ def added(*terms: Term) -> Term:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A column; `tick_of` a stream, if it is its tick."""
+    """A column; `tick_of` a stream, if it is its tick, and `window_of` it, if it is its window."""
 
     name: str
     value: Term
@@ -97,6 +97,7 @@ class Cell:
     domain: str = ""
     tick_of: str | None = None
     can_be_null: bool = False
+    window_of: str | None = None
 
     @property
     def type(self) -> Type:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from millstream.calculus.functions import Aggregate, Aggregation, Assign, Map
+from millstream.calculus.functions import Aggregate, Aggregation, Assign, Lookup, Map
 from millstream.calculus.terms import Call, Column, Literal, Term, columns_read
 from millstream.calculus.types import BOOLEAN, INTEGER, NUMBER, Kind, Type
 from millstream.calculus.wiring import Queue
@@ -29,10 +29,13 @@ from millstream.languages.smile.cells import (
 )
 from millstream.languages.smile.extent import MAXTIME, ONE, ZERO, Extent, Size
 from millstream.languages.smile.ranges import Ranges
+from millstream.languages.smile.windows import COLUMN
 from millstream.queries import ast
 from millstream.queries.tokens import stop
 
 _RULES = ("sum", "count", "avg", "min", "max")
+#: Whether the window of a group is over.
+OVER = ".over"
 _TICKS = Size.named(MAXTIME)
 
 
@@ -54,6 +57,8 @@ class Groups:
     view: View
     ranges: Ranges
     name: str
+    #: The windows that are over, if a key is a window.
+    over: Queue | None = None
 
     def __post_init__(self) -> None:
         self.kept: list[Aggregation] = []
@@ -74,6 +79,10 @@ class Groups:
         queue = self.build.wiring.add(
             Aggregate(by, tuple(self.kept)), flow, name=f"{self.name}_groups"
         )
+        window = next((c.name for c in cells if c.window_of is not None), None)
+        if self.over is not None and window is not None:
+            asked = Lookup(OVER, ((window, COLUMN),))
+            queue = self.build.wiring.add(asked, queue, self.over, name=f"{self.name}_over")
         groups = View(
             self.name, queue, tuple(_on(c, queue.schema[c.name]) for c in cells),
             self.view.streams, steps=Column(STEPS, INTEGER), mask=group_mask, is_open=is_open,
@@ -105,6 +114,9 @@ class Groups:
         closed = {c.tick_of for c in keys if c.tick_of is not None}
         coming = self.view.streams - closed
         rows = self.view.is_open
+        windows = {c.window_of for c in keys if c.window_of is not None}
+        if windows == coming and coming:
+            return both(self.build.open_ticks(coming), negated(Column(OVER, BOOLEAN)))
         return self.build.open_ticks(coming) if coming else _alone(rows)
 
     def _mask(self, is_open: Term, *, is_global: bool) -> Mask:
@@ -296,5 +308,4 @@ def _is_never_null(term: Term) -> bool:
 
 def _on(cell: Cell, type_: Type) -> Cell:
     value = Column(cell.name, type_)
-    return Cell(cell.name, value, value, value, cell.extent, cell.steps, True, cell.domain,
-                cell.tick_of)  # fmt: skip
+    return replace(cell, value=value, low=value, high=value)

@@ -51,7 +51,7 @@ class Ranges:
         if known is not None:
             return Cell(name, term, known.low, known.high, known.extent, known.steps,
                         known.is_exact, known.domain, known.tick_of,
-                        known.can_be_null)  # fmt: skip
+                        known.can_be_null, known.window_of)  # fmt: skip
         extent = self.extent(term)
         if self.is_exact(term):
             return Cell(name, term, term, term, extent, ONE, is_exact=True, can_be_null=True)

@@ -9,6 +9,7 @@ from millstream.calculus import syntax
 from millstream.calculus.functions import Top
 from millstream.calculus.terms import Column, Term
 from millstream.calculus.types import BOOLEAN
+from millstream.calculus.wiring import Queue
 from millstream.errors import Fault
 from millstream.languages.smile.absence import Absence, Find
 from millstream.languages.smile.build import Build, NoRule
@@ -18,11 +19,19 @@ from millstream.languages.smile.group import Groups, Wanted
 from millstream.languages.smile.joins import Joining, Sources
 from millstream.languages.smile.latest import LatestRows
 from millstream.languages.smile.ranges import Ranges
-from millstream.languages.smile.statements import LATEST
+from millstream.languages.smile.statements import LATEST, WINDOW
+from millstream.languages.smile.windows import COLUMN, over, windowed
 from millstream.queries import ast
 from millstream.queries.scope import Names
 from millstream.queries.terms import Replacing, asks, conjuncts, mapped, nothing, term_of, walk
 from millstream.queries.tokens import Stop, stop
+
+
+def _window(expression: ast.Expression) -> syntax.Expression | None:
+    """A window is a column of its rows."""
+    if isinstance(expression, ast.Apply) and expression.function.name == WINDOW:
+        return syntax.Name(COLUMN, expression.span)
+    return None
 
 
 @dataclass
@@ -42,6 +51,10 @@ class Selecting:
         query = self.query
         if query.is_distinct:
             raise NoRule("DISTINCT")
+        for item in query.items if not query.group_by else ():
+            for part in walk(item.value) if isinstance(item, ast.Item) else ():
+                if isinstance(part, ast.Apply) and part.function.name == WINDOW:
+                    stop(self.faults, "WINDOW is a key", part.span, "put it into GROUP BY")
         if not self.is_grouped and query.having is not None:
             raise NoRule("HAVING without groups")
         if any(t.function.name == LATEST for t in self.totals()):
@@ -225,16 +238,20 @@ class Selecting:
     # --- groups ---
 
     def _grouped(self, sources: Sources) -> View:
-        view, names = sources.view, sources.names
+        names = sources.names
+        asked_keys = [
+            mapped(one, lambda e: self._unaliased(e, names)) for one in self.query.group_by
+        ]
+        view, ended = self._windowed(sources, asked_keys)
+        sources = Sources(view, names)
         schema = view.queue.schema
         ranges = Ranges(sources.cells(), view.is_open)
         keys: list[tuple[str, Term]] = []
-        for one in self.query.group_by:
-            asked = mapped(one, lambda e: self._unaliased(e, names))
-            term = term_of(asked, names, schema, self.faults)
-            keys.append((self._key_name(one, term, len(keys), names), term))
+        for asked in asked_keys:
+            term = term_of(asked, names, schema, self.faults, replacing=_window)
+            keys.append((self._key_name(asked, term, len(keys)), term))
         wanted = self._wanted(names, sources)
-        groups = Groups(self.build, self.faults, view, ranges, self.name)
+        groups = Groups(self.build, self.faults, view, ranges, self.name, ended)
         made = groups.grouped(keys, wanted)
         by_name = {c.name: c.value.name for c in made.cells if isinstance(c.value, Column)}
         by_total = {one.total: by_name[one.name] for one in wanted}
@@ -247,7 +264,7 @@ class Selecting:
                 return None
             try:
                 asked = mapped(expression, lambda e: self._unaliased(e, names))
-                term = term_of(asked, names, schema, [])
+                term = term_of(asked, names, schema, [], replacing=_window)
             except Stop:
                 term = None
             key = next((n for n, t in keys if t == term), None)
@@ -268,7 +285,36 @@ class Selecting:
         cells = self._items(Sources(live, names), replacing)
         return self.build.made(live, cells, self.name, self.query.span)
 
-    def _key_name(self, expression: ast.Expression, term: Term, number: int, names: Names) -> str:
+    def _windowed(
+        self, sources: Sources, keys: Sequence[ast.Expression]
+    ) -> tuple[View, Queue | None]:
+        """The rows once for each window they are in, and the windows that are over."""
+        found = [k for k in keys if isinstance(k, ast.Apply) and k.function.name == WINDOW]
+        if not found:
+            return sources.view, None
+        view, window = sources.view, found[0]
+        if len(found) > 1:
+            stop(self.faults, "a query has one WINDOW", found[1].span)
+        term = term_of(window.args[0], sources.names, view.queue.schema, self.faults)
+        cell = sources.cells().get(term.name) if isinstance(term, Column) else None
+        if cell is None or view.streams != {cell.tick_of}:
+            hint = "group the rows of the stream first, and then join"
+            stop(self.faults, "WINDOW is of the tick of one stream", window.span, hint)
+        if not view.mask.is_certain or view.is_open != FALSE:
+            message = "WINDOW of rows that can still change is not there yet"
+            stop(self.faults, message, window.span)
+        (name,) = view.streams
+        if name not in self.build.streams:
+            message = "WINDOW of a stream with TIES SHIFT is not there yet"
+            stop(self.faults, message, window.span)
+        length, step = (a.value for a in window.args[1:] if isinstance(a, ast.Constant))
+        assert isinstance(term, Column)
+        assert isinstance(length, int)
+        assert isinstance(step, int)
+        made = windowed(self.build, view, term.name, length, step)
+        return made, over(self.build, *self.build.streams[name], length, step)
+
+    def _key_name(self, expression: ast.Expression, term: Term, number: int) -> str:
         """A key is called as the list calls it, so that it needs no other column."""
         for item in self.query.items:
             if isinstance(item, ast.Item) and item.value == expression and item.alias is not None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from millstream.calculus.types import INTEGER, NUMBER, TIME, Type
+from millstream.calculus.types import DURATION, INTEGER, NUMBER, TIME, Type
 from millstream.errors import Fault, listing, suggest
 from millstream.languages.smile.extent import Extent, Size
 from millstream.queries import ast
@@ -320,7 +320,7 @@ class SmileReader(QueryReader):
         """`WINDOW(t, 1 HOUR)`, or `WINDOW(t, 1 HOUR, 1 MINUTE)` for one that begins each minute."""
         cursor = self.cursor
         cursor.require("(")
-        self.terms.term()
+        arg = self.terms.term()
         cursor.require(",", "a comma and a length, such as 1 HOUR")
         lengths = cursor.separated(lambda: self.length(cursor))
         cursor.require(")")
@@ -329,7 +329,10 @@ class SmileReader(QueryReader):
             cursor.fail("WINDOW takes a tick, a length and a step", span)
         if len(lengths) == 2 and lengths[0] % lengths[1]:
             cursor.fail("the length of a window is a multiple of its step", span)
-        cursor.fail("WINDOW is not there yet", span)
+        if lengths[0] // lengths[-1] > 64:
+            cursor.fail("a row can be in 64 windows, not in more", span)
+        micros = tuple(ast.Constant(n, DURATION, span) for n in (lengths[0], lengths[-1]))
+        return ast.Apply(ast.Word(WINDOW, start), (arg, *micros), span)
 
     @staticmethod
     def length(cursor: Cursor) -> int:

@@ -116,6 +116,8 @@ class Translator:
             keys=schema.names, within=tuple(bounds), ends=ends,
         ))  # fmt: skip
         rows = self.alone_at_ticks(given, stream)
+        if not stream.shifts_ties:  # else a row may come before its tick
+            self.build.streams[name] = (rows, key)
         queue = self.build.wiring.add(Range(None), rows, name=f"{name}_rows")
         cells = tuple(
             self._cell(n, domain, tick_of=name if n == key else None) for n, domain in columns
