@@ -22,7 +22,8 @@ def run_text(
     compiled = millstream.compile(program, names=names or {})
     given = {}
     if lines is not None:
-        file = tmp_path / "lines.txt"
+        is_json = bool(lines) and all(line.startswith("{") for line in lines)
+        file = tmp_path / ("lines.jsonl" if is_json else "lines.txt")
         file.write_text("".join(f"{line}\n" for line in lines))
         given = {"input": str(file)}
     outputs = {name: Kept() for name in compiled.program.outputs}

@@ -51,6 +51,7 @@ def statements(draw: st.DrawFn, depth: int = 2) -> str:
     value = draw(integers())
     plain = [
         f"x = {value};", "y++;", f"emit out <- {value};", f"a[x] = {value};", "a = a + {y};",
+        "a[x:y] = {7, x};", "a[1:$] = a[0:y];",
         f'm["c"] = {value};', f"t.p = {value};", f"z := {value}; if (def(z)) emit out <- z;",
         f"assert({draw(conditions())});", "t.q[0] = 97 + y; emit out <- len(t.q);",
         f"emit out <- ?{{ if ({draw(conditions())}) result {value}; result y; }};",

@@ -149,3 +149,29 @@ def test_rows_of_tables_can_be_had_by_name(tmp_path: Path) -> None:
     text = "t: table sum[k: string] of {n: int, f: float}; emit t[string(input)] <- {1, 0.5};"
     rows = run_text(tmp_path, text, ["a", "b", "a"]).rows("t")
     assert [("a", "{ 2, 1 }"), ("b", "{ 1, 0.5 }")] == sorted((r["k"], r["value"]) for r in rows)
+
+
+@both
+def test_weights_that_cannot_be_are_those_of_a_rejected_record(tmp_path: Path, engine: str) -> None:
+    text = """
+        heavy: table top(2) of s: string weight w: float;
+        drawn: table weightedsample(9) of s: string weight w: float;
+        s: string = input;
+        w: float = s;
+        emit drawn <- s weight w;
+        if (w < inf || s == "x") emit heavy <- s weight w - 1.0;
+    """
+    finished = run_text(tmp_path, text, ["2.5", "-1", "nan", "inf", "0.5", "1"], engine=engine)
+    assert "heavy[] = 2.5, 1.5, 0\nheavy[] = 1, 0, 0\ndrawn[] = 1, 1\ndrawn[] = 2.5, 2.5\n" in (
+        printed(finished)
+    )
+    assert "drawn[] = inf, inf\n" in printed(finished)
+    assert 3 == finished.report.inputs["input"].rejected
+    assert any("a weight must not be -0.5" in r for r in finished.report.first_rejections)
+
+
+@both
+def test_program_that_emits_nothing_still_asserts(tmp_path: Path, engine: str) -> None:
+    finished = run_text(tmp_path, "assert(len(input) < 3);", ["a", "long"], engine=engine)
+    assert "" == printed(finished)
+    assert 1 == finished.report.inputs["input"].rejected

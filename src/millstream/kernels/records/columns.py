@@ -35,6 +35,7 @@ from millstream.kernels.records.pattern_search import FOUND, search
 from millstream.kernels.records.pattern_search import UNKNOWN as NOT_SEARCHED
 from millstream.kernels.records.slices import Slices
 from millstream.plan.batch import Array
+from millstream.values.records.numbers import FINITE_WEIGHT, WEIGHT
 from millstream.values.records.running import pattern
 from millstream.values.records.types import (
     BOOL,
@@ -394,6 +395,11 @@ class Columns:
         (part, bad_part), (text, bad_text) = (self.texts(a) for a in node.arguments)
         return Column(slices.places_of(part, text), either(bad_part, bad_text))
 
+    def weight(self, node: Intrinsic) -> Column:
+        values, bad = self.numbers(node.arguments[0])
+        most = np.inf if node.name == WEIGHT else np.finfo(np.float64).max
+        return Column(values, either(bad, ~((values >= 0) & (values <= most))))
+
     def number(self, node: Intrinsic) -> Column:
         if any(resolved(a.type) not in (INT, FLOAT, TIME) for a in node.arguments):
             raise NotOnColumns(f"{node.name} of texts")
@@ -475,5 +481,6 @@ _READ: dict[type, Callable[[Columns, Any], Column]] = {
 _FUNCTIONS: dict[str, Callable[[Columns, Any], Column]] = {
     "match": Columns.match, "matchstrs": Columns.matchstrs, "len": Columns.length,
     "lowercase": Columns.recased, "uppercase": Columns.recased, "strfind": Columns.place,
-    "bytesfind": Columns.place, **dict.fromkeys(_NUMBERS, Columns.number),
+    "bytesfind": Columns.place, WEIGHT: Columns.weight, FINITE_WEIGHT: Columns.weight,
+    **dict.fromkeys(_NUMBERS, Columns.number),
 }  # fmt: skip

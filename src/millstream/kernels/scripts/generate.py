@@ -192,7 +192,8 @@ class _Writer(ExpressionWriter):
                 at = index if is_map else f"{index} if {index} >= 0 else OUT"
                 self.line(f"{name}[{at}] = {new}")
                 return
-            made = self.changed(step, base, index, new)
+            is_list = base == name and place.var.number in self.held
+            made = self.changed(step, f"tuple({base})" if is_list else base, index, new)
             self.line(f"{new} = {made}")
         self.line(f"{name} = {self.kept(place.var, new)}")
 

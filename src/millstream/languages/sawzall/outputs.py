@@ -223,10 +223,19 @@ class TableReader(CallReader):
             return []
         heavy = None
         if weight is not None and table.weight is not None:
-            heavy = self.wanted(weight, table.weight, "the weight")
+            heavy = weighed(self.wanted(weight, table.weight, "the weight"), table)
         if form is not None:
             given = substituted(form[1], form[0], given)
         return [Emit(number, keys, given, heavy, span)]
+
+
+def weighed(weight: Expression, table: Table) -> Expression:
+    """A weight that has no value if the table could do nothing with it."""
+    name = TABLES[table.kind].weighed
+    is_plain = isinstance(weight, Const) and weight.type == INT and weight.value >= 0
+    if name is None or is_plain or UNKNOWN in (weight.type, table.weight):
+        return weight
+    return Intrinsic(name, (weight,), weight.type, weight.span)
 
 
 def substituted(template: Any, var: Var, value: Expression) -> Any:

@@ -300,10 +300,6 @@ class Reader(TableReader):
         self.tokens[self.position : self.position] = tokens
         return []
 
-    def proto_statement(self) -> list[Statement]:
-        hint = "write the types with tags: type T = { a: int @ 1 };"
-        self.fail("files of messages cannot be included", hint=hint)
-
     # --- control ---
 
     def condition(self, what: str) -> Expression:

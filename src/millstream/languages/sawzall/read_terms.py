@@ -289,6 +289,8 @@ class TermReader(TypeReader):
             member = inner
         if isinstance(member, Var):
             return self.variable(member, name)
+        if isinstance(member, Constant):
+            return Const(member.value, member.type, self.since(name.span))
         assert isinstance(member, TypeName)
         if self.at("{") and isinstance(resolved(member.type), FunctionOf):
             return self.function_of_type(member, name, None)

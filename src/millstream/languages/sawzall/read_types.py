@@ -13,6 +13,7 @@ from typing import Any, NoReturn, TypeVar
 from millstream.calculus.cursor import Stop
 from millstream.calculus.scripts import Const, Expression, Statement, Table, Var
 from millstream.errors import Fault, suggest
+from millstream.languages.sawzall.messages import MessageReader, declared_in
 from millstream.languages.sawzall.scope import (
     UNKNOWN,
     Entry,
@@ -23,6 +24,7 @@ from millstream.languages.sawzall.scope import (
 )
 from millstream.languages.sawzall.tokens import RESERVED, Token
 from millstream.source import Source, Span
+from millstream.values.records.proto import TRAVELS, WIRES
 from millstream.values.records.types import (
     ArrayOf,
     Field,
@@ -259,10 +261,37 @@ class TypeReader:
             if name is None:
                 self.note("a field with a tag needs a name", self.since(start))
             if self.accept(":"):
-                wire = self.expect_name("how the field travels").text
+                wire = self.wire(type_)
         elif default is not None:
             self.note("only a field with a tag has a default", self.since(start))
         return Field(name, type_, tag, default, wire)
+
+    def wire(self, type_: RecordType) -> str | None:
+        """How a field travels, if not as its type usually does."""
+        name = self.expect_name("how the field travels")
+        if name.text not in WIRES:
+            hint = suggest(name.text, WIRES) or f"there are: {', '.join(WIRES)}"
+            self.note(f'unknown encoding "{name.text}"', name.span, hint)
+            return None
+        wire = WIRES[name.text]
+        inner = resolved(type_)
+        inner = resolved(inner.element) if isinstance(inner, ArrayOf) else inner
+        fits = inner in TRAVELS.get(wire, ()) or wire is None or inner == UNKNOWN
+        if not fits:
+            self.note(f"{an(inner)} does not travel as {name.text}", name.span)
+        return wire if fits else None
+
+    def proto_statement(self) -> list[Statement]:
+        """The messages of a file are types from here on."""
+        start = self.advance().span
+        token = self.advance()
+        if not isinstance(token.value, str):
+            self.fail("expected the name of a file in quotes", token.span)
+        source = self.included(token.value, start.to(token.span))
+        for name, entry in declared_in(MessageReader(source, self.faults, self.included)).items():
+            self.names.declare(name, entry)
+        self.accept(";")
+        return []
 
     def type_named(self, name: Token) -> RecordType:
         entry = self.names.find(name.text)

@@ -90,7 +90,7 @@ def _token(kind: str, lexeme: re.Match[str], span: Span, faults: list[Fault]) ->
     if kind == "float":
         return Token("literal", text, span, float(text), FLOAT)
     if kind == "char":
-        return Token("literal", text, span, ord(_unescaped(text[1:-1], span, faults)[:1]), INT)
+        return Token("literal", text, span, ord(unescaped(text[1:-1], span, faults)[:1]), INT)
     if kind == "literal":
         return _quoted(text, span, faults)
     return Token(kind, "<-" if text == "←" else text, span)
@@ -118,7 +118,7 @@ def _quoted(text: str, span: Span, faults: list[Fault]) -> Token:
     prefix = "" if text[0] in '"`' else text[0]
     body = text[len(prefix) + 1 : -1]
     raw = text[len(prefix)] == "`"
-    value = body if raw else _unescaped(body, span, faults)
+    value = body if raw else unescaped(body, span, faults)
     if prefix == "X":
         try:
             return Token("literal", text, span, bytes.fromhex(value), BYTES)
@@ -137,7 +137,7 @@ def _quoted(text: str, span: Span, faults: list[Fault]) -> Token:
     return Token("literal", text, span, value, STRING)
 
 
-def _unescaped(text: str, span: Span, faults: list[Fault]) -> str:
+def unescaped(text: str, span: Span, faults: list[Fault]) -> str:
     def character(escape: re.Match[str]) -> str:
         octal, hexadecimal, short, long, letter = escape.groups()
         if letter is not None:

@@ -6,6 +6,7 @@ Outside of its domain a function gives NaN and beyond its range infinity, as in 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -114,6 +115,25 @@ def _nrand(settings: Settings, signature: Signature) -> Callable[[int], int]:
     return nrand
 
 
+def _weight(most: float) -> Callable[[Any], Any]:
+    """A weight of something that is drawn or ranked: it is not negative."""
+
+    def weight(value: Any) -> Any:
+        if not 0 <= value <= most:
+            raise Undefined(f"a weight must not be {value}")
+        return value
+
+    return weight
+
+
+def _number(args: tuple[RecordType, ...]) -> Signature | str:
+    if len(args) == 1 and args[0] in (INT, UINT, FLOAT):
+        return Signature(args, args[0])
+    return f"expected a number, got ({spoken(args)})"
+
+
+#: What weights of tables go through before they are emitted.
+WEIGHT, FINITE_WEIGHT = "_weight", "_finite_weight"
 _FUNCTIONS: dict[str, Callable[..., float]] = {
     "sqrt": _as_in_c(math.sqrt), "cbrt": math.cbrt, "exp": _as_in_c(math.exp),
     "ln": _log_of(math.log), "log": _log_of(math.log), "log10": _log_of(math.log10),
@@ -150,6 +170,8 @@ NUMBERS: tuple[Intrinsic, ...] = (
     plain("hypot", "hypot(x, y)", _PAIR, math.hypot),
     plain("highbit", "highbit(n)",
           one_of(fixed(INT, result=INT), fixed(UINT, result=INT)), highbit),
+    plain(WEIGHT, "_weight(number)", _number, _weight(math.inf)),
+    plain(FINITE_WEIGHT, "_finite_weight(number)", _number, _weight(sys.float_info.max)),
     Intrinsic("rand", "rand()", fixed(result=FLOAT), _rand, pure=False),
     Intrinsic("nrand", "nrand(below)", fixed(INT, result=INT), _nrand, pure=False),
 )  # fmt: skip

@@ -33,8 +33,22 @@ from millstream.values.records.types import (
 )
 from millstream.values.undefined import Undefined
 
+#: What the ways of travelling are called in files of messages; None is the usual way of a type.
+WIRES: dict[str, str | None] = {
+    **dict.fromkeys(("int32", "int64", "uint32", "uint64", "bool", "double", "string", "bytes")),
+    **dict.fromkeys(("sint32", "sint64", "zigzag"), "zigzag"),
+    **dict.fromkeys(("fixed32", "sfixed32"), "fixed32"),
+    **dict.fromkeys(("fixed64", "sfixed64"), "fixed64"),
+    **dict.fromkeys(("float", "float32"), "float32"),
+    "enum": None,
+    "message": None,
+}
 _VARINT, _FIXED64, _COUNTED, _START, _END, _FIXED32 = range(6)
 _INTEGERS = (INT, UINT, BOOL, TIME, FINGERPRINT)
+#: Which types travel in a way that is not the usual one.
+TRAVELS: dict[str | None, tuple[RecordType, ...]] = {
+    "zigzag": _INTEGERS, "fixed32": _INTEGERS, "fixed64": _INTEGERS, "float32": (FLOAT,),
+}  # fmt: skip
 
 
 class ProtoTuple(tuple[Any, ...]):  # noqa: SLOT001 (slots cannot hold more)

@@ -88,6 +88,8 @@ class TableKind:
     weight: Callable[[Declared], RecordType | None] = lambda _declared: None
     has_error: bool = False
     uses_keys: bool = False
+    #: The function that a weight must have a value of, if not every weight will do.
+    weighed: str | None = None
     bound: str = "exact"
 
     def complaint(self, declared: Declared) -> str | None:

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from millstream.values.records.keys import Keys, hash64, keys_of
+from millstream.values.records.numbers import WEIGHT
 from millstream.values.records.types import FLOAT, INT, UINT, RecordType
 from millstream.values.tables.amounts import Amounts, amounts_of
 from millstream.values.tables.exact import anything
 from millstream.values.tables.kind import Declared, Result, Table, TableKind
-from millstream.values.undefined import Undefined
 
 #: What decides, the hash that resolves ties, the value and its weight; smallest first.
 _Drawn = list[tuple[float, int, Any, Any]]
@@ -35,8 +35,6 @@ class Sample(Table):
         return []
 
     def add(self, acc: _Drawn, value: Any, weight: Any = None, key: int = 0) -> _Drawn:
-        if self.weight is not None and (weight != weight or weight < 0 or weight == math.inf):
-            raise Undefined(f"a weight of a sample is {weight}")
         if weight == 0:
             return acc
         kept = self.keys.key(value)
@@ -149,7 +147,7 @@ SAMPLES: tuple[TableKind, ...] = (
     TableKind("sample", "table sample(100) of v: string", True, False, _weighted, _sample,
               uses_keys=True, bound="a fair sample of the emits"),
     TableKind("weightedsample", "table weightedsample(100) of v: string weight w: float", True,
-              True, _weighted, _sample, weight=lambda d: d.weight, uses_keys=True,
+              True, _weighted, _sample, weight=lambda d: d.weight, uses_keys=True, weighed=WEIGHT,
               bound="a sample in which emits are as likely as their weights"),
     TableKind("bootstrapsum", "table bootstrapsum(100) of v: int weight id: string", True, True,
               _resampled, _bootstrap, bound="the exact sum, then sums of resamples"),

@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from millstream.values.records.keys import Keys, hash64, keys_of
+from millstream.values.records.numbers import FINITE_WEIGHT
 from millstream.values.records.types import FLOAT, INT, UINT, RecordType
 from millstream.values.tables.amounts import exact, rounded
 from millstream.values.tables.exact import anything
 from millstream.values.tables.kind import Declared, Result, Table, TableKind
-from millstream.values.undefined import Undefined
 
 EXACT = 100_000
 NAMED = 20_000
@@ -68,8 +68,6 @@ class Top(Table):
     def _amount(self, weight: Any) -> int:
         if self.weight is None:
             return 1
-        if weight != weight or weight < 0 or weight == float("inf"):
-            raise Undefined(f"a weight of top is {weight}")
         return exact(weight)[0] if self.weight == FLOAT else int(weight)
 
     def _sketched(self, sums: dict[Any, Any]) -> _Sums:
@@ -141,7 +139,7 @@ def _check(declared: Declared) -> str | None:
 TOP = TableKind(
     "top", "table top(10) of v: string weight w: int", True, None, _check,
     lambda d: Top(d.parameter or 0, keys_of(d.value), d.weight),
-    weight=lambda d: d.weight or INT, has_error=True,
+    weight=lambda d: d.weight or INT, has_error=True, weighed=FINITE_WEIGHT,
     bound=f"exact up to {EXACT:,} distinct values of an index; beyond, values with at least "
     f"1/{NAMED // 2:,} of all weight, each at most 1/{_WIDTH // 2:,} of all weight too heavy with "
     "a probability of 97 % or more",
