@@ -166,10 +166,14 @@ def open_piece(
     chunk_rows: int | None = None,
     *,
     longest: int = LONGEST_ROW,
+    number: int = 1,
 ) -> Reader:
-    """A reader of exactly these rows; those it rejects are told as by the whole file's."""
+    """A reader of exactly these rows; those it rejects are told as by the whole file's.
+
+    `number` is that of its first row among all of the input, if these have no times.
+    """
     reader = _open_piece(location, input_, path, piece, chunk_rows, longest)
-    return numbered(reader, input_, piece.line)
+    return numbered(reader, input_, number)
 
 
 def _open_piece(

@@ -78,8 +78,8 @@ class Report:
     first_rejections: list[str] = field(default_factory=list)
     mark: int | None = None
     batch: BatchFigures | None = None
-    #: How many records the program itself has rejected, by input and reason.
-    by_program: dict[tuple[str, str], int] = field(default_factory=dict)
+    #: How many records the program itself has rejected, by input, reason and text.
+    by_program: dict[tuple[str, str, str], int] = field(default_factory=dict)
     #: The size of the state when it was last written as a whole.
     state_bytes: int | None = None
 
@@ -100,16 +100,17 @@ class Report:
             else:
                 self._take_by_program(*rejected, count, job)
 
-    def _take_by_program(self, name: str, reason: str, count: int, job: Job) -> None:
-        known = self.by_program.get((name, reason), 0)
+    def _take_by_program(self, name: str, reason: str, text: str, count: int, job: Job) -> None:
+        known = self.by_program.get((name, reason, text), 0)
         more = count - known
-        self.by_program[name, reason] = count
+        self.by_program[name, reason, text] = count
         self.inputs[name].processed -= count
         self.inputs[name].rejected += count
-        if not known and len(self.first_rejections) < SHOWN_REJECTIONS:
+        is_new = not known and reason not in self.first_rejections
+        if is_new and len(self.first_rejections) < SHOWN_REJECTIONS:
             self.first_rejections.append(reason)
         if job.on_rejected is not None and more > 0:
-            job.on_rejected([Rejected(name, 0, reason, "")] * more)
+            job.on_rejected([Rejected(name, 0, reason, text)] * more)
 
     def take_rejected(self, name: str, rejected: Sequence[Rejected], job: Job) -> None:
         """Count rejected rows, keep the first reasons, and hand them to the job."""

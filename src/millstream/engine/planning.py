@@ -164,7 +164,7 @@ class Planner:
                     break
                 pieces.append([path, piece.first, piece.last, piece.line, piece.next_line,
                                piece.size, position])  # fmt: skip
-                position += _most_rows(path, piece)
+                position += _most_rows(one, path, piece)
                 size += piece.size
             since[path] = place
         plan["pieces"][one.name] = pieces
@@ -309,10 +309,15 @@ def _since(plan: Plan | None) -> dict[str, dict[str, Place]]:
     return since
 
 
-def _most_rows(path: str, piece: Piece) -> int:
-    """How many rows a piece has at most: positions need an order, not a count."""
+def _most_rows(one: InputSpec, path: str, piece: Piece) -> int:
+    """How many rows a piece has at most: positions need an order, not a count.
+
+    Where they are the times of rows, they should be those of a run that reads everything at once.
+    """
     span = piece.last - piece.first
-    return span * _MOST_COMPRESSED if path.endswith(".gz") else span
+    if path.endswith(".gz"):
+        return span * _MOST_COMPRESSED
+    return piece.next_line - piece.line if one.input.is_numbered else span
 
 
 def _names(one: InputSpec) -> Iterator[str]:

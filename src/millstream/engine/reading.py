@@ -169,7 +169,8 @@ class ShareTask:
         one = writer.one
         file = file_of(self.spec, one, path)
         location = one.location if file is None else one.location.of_file(file)
-        with closing(open_piece(location, one.input, file, piece)) as reader:
+        opened = open_piece(location, one.input, file, piece, number=position + 1)
+        with closing(opened) as reader:
             for turn, chunk in enumerate(reader.chunks()):
                 writer.take(chunk, position, self.task.seq + self.task.number + turn)
                 position += chunk.read

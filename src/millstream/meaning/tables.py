@@ -19,7 +19,7 @@ from millstream.meaning.items import Bag, Entry, Mark, changes
 from millstream.meaning.scripts import Machine
 from millstream.meaning.waiting import Side, heard, known_until, marks_due
 from millstream.values.records.running import Rejected
-from millstream.values.rejection import rejection
+from millstream.values.rejection import count_rejected
 
 
 @lru_cache(16)
@@ -41,7 +41,7 @@ def _run(function: RunScript, entry: Entry, index: int, state: State, context: C
         for output, made in emits.rows(machine.run(record, row, seed), seed):
             sent[output].append(replace(entry, row=made))
     except Rejected as rejected:
-        context.faults[rejection(function.input_name, str(rejected))] += 1
+        count_rejected(context.faults, function.input_name, str(rejected), record)
         return Result(((),) * len(function.sent))
     return Result(tuple(map(tuple, sent)))
 

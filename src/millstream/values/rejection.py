@@ -1,18 +1,37 @@
-"""Records that a program itself rejects, told with faults: they are counted by input and reason."""
+"""Records that a program itself rejects, told with faults: counted by input, reason and text."""
 
 from __future__ import annotations
 
+from collections import Counter
+
 _START = "\0rejected\0"
+#: So many different rejected records are kept with their texts, and so much of a text;
+#: further ones are counted by their reasons, of which so many are told apart.
+MOST_TEXTS, LONGEST_TEXT, MOST_REASONS = 1000, 1000, 200
+_OTHER_REASONS = "for other reasons"
 
 
-def rejection(input_: str, reason: str) -> str:
+def rejection(input_: str, reason: str, text: str = "") -> str:
     """The fault that stands for a rejected record."""
-    return f"{_START}{input_}\0{reason}"
+    return f"{_START}{input_}\0{reason}\0{text}"
 
 
-def rejected_in(fault: str) -> tuple[str, str] | None:
-    """The input and the reason of a rejected record; None if a fault is none."""
+def rejected_in(fault: str) -> tuple[str, str, str] | None:
+    """The input, the reason and the text of a rejected record; None if a fault is none."""
     if not fault.startswith(_START):
         return None
-    _, _, input_, reason = fault.split("\0", 3)
-    return input_, reason
+    _, _, input_, reason, text = fault.split("\0", 4)
+    return input_, reason, text
+
+
+def count_rejected(faults: Counter[str], input_: str, reason: str, record: bytes) -> None:
+    """One rejected record more; what is kept of them stays small."""
+    text = record.decode("utf-8", "replace")[:LONGEST_TEXT]
+    for fault, most in (
+        (rejection(input_, reason, text), MOST_TEXTS),
+        (rejection(input_, reason), MOST_TEXTS + MOST_REASONS),
+        (rejection(input_, _OTHER_REASONS), len(faults) + 1),
+    ):
+        if fault in faults or len(faults) < most:
+            faults[fault] += 1
+            return

@@ -18,11 +18,8 @@ from millstream.kernels.scripts.runtime import Running
 from millstream.meaning.scripts import Machine
 from millstream.plan.batch import Batch, batch_of
 from millstream.values.records.running import Emitted, Rejected, deep_calls
-from millstream.values.rejection import rejection
+from millstream.values.rejection import count_rejected
 
-#: So many reasons are told apart; further ones are counted together.
-_MOST_REASONS = 200
-_OTHER_REASONS = "for other reasons"
 #: What a record emits: of the record as bytes, its row, and what chance begins with.
 Run = Callable[[bytes, Any, int], list[Emitted]]
 
@@ -102,7 +99,8 @@ class RunScriptKernel(Termless):
             try:
                 made = run(record, row, seed)
             except Rejected as rejected:
-                self.reject(str(rejected))
+                whole = record if record or not has_columns else emits.record(row)[0]
+                count_rejected(self.rejected, self.function.input_name, str(rejected), whole)
                 continue
             for number, (table, indexes, value, weight) in enumerate(made):
                 at, rows, order, maker = ways[table]
@@ -122,11 +120,5 @@ class RunScriptKernel(Termless):
         made = batch_of(type_, times, rows)
         return replace(made, rank=np.array(ranks, np.int64)) if is_ranked else made
 
-    def reject(self, reason: str) -> None:
-        if reason not in self.rejected and len(self.rejected) >= _MOST_REASONS:
-            reason = _OTHER_REASONS
-        self.rejected[reason] += 1
-
     def faults(self) -> dict[str, int]:
-        name = self.function.input_name
-        return {rejection(name, reason): n for reason, n in self.rejected.items()}
+        return dict(self.rejected)
