@@ -306,6 +306,38 @@ class Contents:
         chance = 0 if self.chance is None else row[self.chance]
         return self.table.add_times(acc, self.value(row[self.at]), weight, chance, times)
 
+    def add_all(self, acc: Any, columns: list[list[Any]], times: list[int]) -> Any:
+        """An accumulator with many different rows more, each so many times; given as columns."""
+        values, at = columns[self.at], self.at
+        values = values if self.value is _same else list(map(self.value, values))
+        weights = None if self.weight is None else list(map(self.weight, columns[at + 1]))
+        chances = [0] * len(values) if self.chance is None else columns[self.chance]
+        return self.table.add_all(acc, values, weights, chances, times)
+
+    def is_plain(self) -> bool:
+        """Whether indexes and results are held in the relation as they travel."""
+        types = (*self.types, *(t for _, t in self.function.result_types()))
+        return all(resolved(t) in _QUEUED for t in types)
+
+    def lines(self, keys: list[list[Any]], values: list[Any], window: int | None) -> list[str]:
+        """The lines of many indexes with one plain value each; keys are as they were emitted."""
+        columns = [
+            list(map(text, map(of, column)))
+            for text, of, column in zip(self.key_texts, self.keys, keys, strict=True)
+        ]
+        start, end = self._start(window), "] = "
+        texts = map(self.result_texts[0], values)
+        if not columns:
+            return [f"{start}[{end}{text}\n" for text in texts]
+        where = map("][".join, zip(*columns, strict=True))
+        return [f"{start}[{w}{end}{text}\n" for w, text in zip(where, texts, strict=True)]
+
+    def _start(self, window: int | None) -> str:
+        when = ""
+        if window is not None:
+            when = f"{shown(window, records.TIME, self.function.timezone)}: "
+        return f"{when}{self.function.table.name}"
+
     def rows(self, key: tuple[Any, ...], acc: Any, window: int | None) -> list[tuple[Any, ...]]:
         """What a table holds under indexes, in order; `key` is as it was emitted."""
         indexes = [of(k) for of, k in zip(self.keys, key, strict=True)]
@@ -326,12 +358,9 @@ class Contents:
         """As people see it: `t[i][j] = value, weight`."""
         texts = zip(self.key_texts, indexes, strict=True)
         where = "".join([f"[{text(index)}]" for text, index in texts]) or "[]"
-        when = ""
-        if window is not None:
-            when = f"{shown(window, records.TIME, self.function.timezone)}: "
         results = zip(self.result_texts, parts, strict=True)
         what = ", ".join([text(part) for text, part in results])
-        return f"{when}{self.function.table.name}{where} = {what}\n"
+        return f"{self._start(window)}{where} = {what}\n"
 
 
 def chances(function: RunScript) -> bool:

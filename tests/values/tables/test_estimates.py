@@ -25,7 +25,6 @@ from millstream.values.tables.kind import Declared, Result, Table
 from millstream.values.tables.quantiles import Quantiles, _scale
 from millstream.values.tables.table import TABLES
 from millstream.values.tables.top import Top
-from millstream.values.undefined import Undefined
 
 NUMBERS = st.lists(st.integers(-20, 20), max_size=30)
 
@@ -88,13 +87,6 @@ def test_top_finds_what_is_large_among_many() -> None:
 def test_top_does_not_show_what_may_depend_on_the_order() -> None:
     top = Top(5, keys_of(INT), None, exact_up_to=100, named=50)
     assert cut_differently(top, emits(list(range(3000)))) == []
-
-
-def test_negative_weights_are_refused() -> None:
-    top = table("top", STRING, 3, FLOAT)
-    for weight in (-1.0, math.nan, math.inf):
-        with pytest.raises(Undefined):
-            top.add(top.empty(), "a", weight)
 
 
 @given(NUMBERS, st.integers(2, 9), st.data())

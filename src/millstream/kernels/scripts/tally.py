@@ -16,13 +16,14 @@ from millstream.calculus.types import QueueType
 from millstream.kernels.runtime.hashing import padded
 from millstream.kernels.runtime.interning import Interner
 from millstream.kernels.runtime.kernel import Round, State, Termless
-from millstream.plan.batch import Array, Batch, batch_of, empty_batch
+from millstream.plan.batch import Array, Batch, Vector, batch_of, concat_batches, vector_of
 from millstream.values.records.types import INT
 
 #: The beginning of the window, if there are windows, and the indexes.
 _Key = tuple[int | None, tuple[Any, ...]]
-#: So many different emits are counted on columns before accumulators are asked.
-_MOST = 1 << 18
+#: So many different emits are counted on columns before accumulators are asked, and so many
+#: indexes have their sums there.
+_MOST, _MOST_SUMS = 1 << 18, 1 << 21
 
 
 class _Counted:
@@ -61,6 +62,13 @@ class _Counted:
         columns = [vector.to_list() for vector in vectors]
         return zip(zip(*columns, strict=True), self.amounts.tolist(), strict=False)
 
+    def sums(self) -> tuple[tuple[Vector, ...], Array]:
+        """The indexes as columns, and what was added under each."""
+        if not self.width:
+            return (), self.amounts[:1]
+        ids = np.arange(self.interner.bound)
+        return self.interner.vectors(ids), self.amounts[: len(ids)]
+
 
 def _at_least(amounts: Array, count: int) -> Array:
     return amounts if len(amounts) >= count else padded(amounts, 2 * count)
@@ -77,6 +85,8 @@ class TallyKernel(Termless):
         self.keeps = function.every is not None
         table = function.table
         self.adds = table.kind in ("sum", "mrcounter") and table.value == INT
+        #: Whether sums are told from the columns they were added on.
+        self.is_direct = self.adds and not self.keeps and self.contents.is_plain()
         self.counted: dict[tuple[int, int | None], _Counted] = {}
         self.waiting: dict[int, dict[_Key, Any]] = {}
         self.held: dict[_Key, Any] = {}
@@ -85,8 +95,12 @@ class TallyKernel(Termless):
     def process(self, inputs: tuple[Batch, ...], round_: Round) -> tuple[Batch, ...]:
         for instant, window, part in self._by_instant(inputs[0]):
             self._count(instant, window, part)
+        direct: list[Batch] = []
         for place in [place for place in self.counted if place[0] <= round_.mark]:
-            self._settle(place)
+            if self.is_direct and place[0] not in self.waiting:
+                direct.append(self._summed(place))
+            else:
+                self._settle(place)
         times: list[int] = []
         rows: list[tuple[Any, ...]] = []
         weights: list[int] = []
@@ -95,9 +109,27 @@ class TallyKernel(Termless):
                 times.append(instant)
                 rows.append(row)
                 weights.append(weight)
-        if not rows:
-            return (empty_batch(self.type),)
-        return (batch_of(self.type, times, rows, weights),)
+        if rows:
+            direct.append(batch_of(self.type, times, rows, weights))
+        return (concat_batches(direct, self.type),)
+
+    def _summed(self, place: tuple[int, int | None]) -> Batch:
+        """The rows of sums that no accumulator has seen."""
+        instant, window = place
+        vectors, amounts = self.counted.pop(place).sums()
+        count = len(amounts)
+        fields = list(self.type.schema)
+        columns = [] if window is None else [Vector(fields[0].type, np.full(count, window))]
+        columns += vectors
+        ones = np.ones(count, np.int64)
+        if self.function.lines:
+            columns.append(Vector(fields[len(columns)].type, ones))
+        columns.append(Vector(fields[len(columns)].type, amounts))
+        if self.function.lines:
+            keys = [vector.to_list() for vector in vectors]
+            lines = self.contents.lines(keys, amounts.tolist(), window)
+            columns.append(vector_of(fields[-1].type, lines))
+        return Batch(self.type, np.full(count, instant), tuple(columns), ones)
 
     def _tell(self, gathered: dict[_Key, Any]) -> list[tuple[tuple[Any, ...], int]]:
         changes: list[tuple[tuple[Any, ...], int]] = []
@@ -143,7 +175,7 @@ class TallyKernel(Termless):
             self.counted[place] = _Counted(self.schema, width, adds=self.adds)
         counted = self.counted[place]
         counted.add(batch)
-        if counted.size > _MOST:
+        if counted.size > (_MOST_SUMS if self.is_direct else _MOST):
             self._into_accumulators(place)
 
     def _settle(self, place: tuple[int, int | None]) -> None:
@@ -154,6 +186,13 @@ class TallyKernel(Termless):
         instant, window = place
         accs = self.waiting.setdefault(instant, {})
         contents, at = self.contents, self.contents.at
+        if not at and not self.adds:
+            key: _Key = (window, ())
+            acc = accs[key] if key in accs else contents.table.empty()
+            vectors, counts = self.counted[place].sums()
+            accs[key] = contents.add_all(acc, [v.to_list() for v in vectors], counts.tolist())
+            self.counted[place].clear()
+            return
         for row, amount in self.counted[place].rows():
             key = (window, row[:at])
             acc = accs[key] if key in accs else contents.table.empty()

@@ -12,6 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from millstream.values.records.packing import packed
 from millstream.values.records.types import (
     FLOAT,
@@ -123,6 +125,27 @@ def _keys_of_maps(key: RecordType, value: RecordType) -> Keys:
         return tuple((k.order(a), v.order(b)) for a, b in pairs)
 
     return Keys(key_, value_, order)
+
+
+_MASK = 2**64 - 1
+
+
+def mix64(number: int, seed: int = 0) -> int:
+    """A hash of a plain integer: the bits of SplitMix64, which gives no two of them the same."""
+    mixed = number + (seed + 1) * 0x9E3779B97F4A7C15 & _MASK
+    mixed = (mixed ^ mixed >> 30) * 0xBF58476D1CE4E5B9 & _MASK
+    mixed = (mixed ^ mixed >> 27) * 0x94D049BB133111EB & _MASK
+    return mixed ^ mixed >> 31
+
+
+def mixes64(numbers: list[int], seed: int = 0) -> list[int]:
+    """The hashes of many plain integers."""
+    mixed = np.array([n & _MASK for n in numbers], np.uint64)
+    mixed += np.uint64((seed + 1) * 0x9E3779B97F4A7C15 & _MASK)
+    mixed = (mixed ^ mixed >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ mixed >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
+    hashes: list[int] = (mixed ^ mixed >> np.uint64(31)).tolist()
+    return hashes
 
 
 def hash64(key: Any, seed: int = 0) -> int:

@@ -7,21 +7,32 @@ ones: the n-th smallest hash tells how many there are.
 
 from __future__ import annotations
 
-import bisect
 from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from millstream.values.records.keys import Keys, hash64, keys_of
-from millstream.values.records.types import FLOAT, INT, UINT, RecordType, unsigned, wrapped
+from millstream.values.records.keys import Keys, hash64, keys_of, mix64, mixes64
+from millstream.values.records.packing import packed
+from millstream.values.records.types import (
+    FINGERPRINT,
+    FLOAT,
+    INT,
+    TIME,
+    UINT,
+    RecordType,
+    resolved,
+    unsigned,
+    wrapped,
+)
 from millstream.values.tables.amounts import exact, rounded, together
 from millstream.values.tables.exact import anything
 from millstream.values.tables.kind import Declared, Result, Table, TableKind
 
 _ALL = 2**64
 
-#: By hash: the value and its sum of weights; the hashes in order; whether there were more.
-_Kept = tuple[dict[int, Any], list[int], bool]
+#: By hash: the value and its sum of weights; what all hashes are below; whether there were more.
+_Kept = tuple[dict[int, Any], int, bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +43,11 @@ class Smallest(Table):
     keys: Keys
     weight: RecordType | None
     seed: int
+    #: What a value is known by.
+    hashed: Callable[[Any, int], int]
 
     def empty(self) -> _Kept:
-        return ({}, [], False)
+        return ({}, _ALL, False)
 
     def add(self, acc: _Kept, value: Any, weight: Any = None, key: int = 0) -> _Kept:
         return self.add_times(acc, value, weight, key, 1)
@@ -43,7 +56,17 @@ class Smallest(Table):
         if not times:
             return acc
         kept = self.keys.key(value)
-        return self._put(acc, hash64(kept, self.seed), (kept, self._amount(weight, times)))
+        return self._put(acc, self.hashed(kept, self.seed), (kept, self._amount(weight, times)))
+
+    def add_all(
+        self, acc: _Kept, values: Sequence[Any], weights: Sequence[Any] | None,
+        keys: Sequence[int], times: Sequence[int],
+    ) -> _Kept:  # fmt: skip
+        if acc[0] or weights is not None or self.hashed is not mix64:
+            return Table.add_all(self, acc, values, weights, keys, times)  # type: ignore[no-any-return]
+        hashes = mixes64(list(values), self.seed)
+        kept = dict(zip(hashes, zip(values, times, strict=True), strict=True))
+        return self._fewest((kept, _ALL, False))
 
     def _amount(self, weight: Any, times: int) -> Any:
         if self.weight is None:
@@ -58,35 +81,48 @@ class Smallest(Table):
         return unsigned(a + b) if self.weight == UINT else wrapped(a + b)
 
     def _put(self, acc: _Kept, hashed: int, pair: tuple[Any, Any]) -> _Kept:
-        kept, order, more = acc
+        kept, bound, _ = acc
+        if hashed >= bound:
+            return acc
         if hashed in kept:
-            kept[hashed] = (kept[hashed][0], self._plus(kept[hashed][1], pair[1]))
+            pair = (kept[hashed][0], self._plus(kept[hashed][1], pair[1]))
+        kept[hashed] = pair
+        # More are held than are wanted, so that the largest are seldom looked for.
+        return acc if len(kept) < 2 * self.most else self._fewest(acc)
+
+    def _fewest(self, acc: _Kept) -> _Kept:
+        """What the smallest hashes alone come to."""
+        kept, _, _ = acc
+        if len(kept) <= self.most:
             return acc
-        if len(order) < self.most:
-            kept[hashed] = pair
-            bisect.insort(order, hashed)
-            return acc
-        if hashed < order[-1]:
-            del kept[order.pop()]
-            kept[hashed] = pair
-            bisect.insort(order, hashed)
-        return acc if more else (kept, order, True)
+        order = sorted(kept)[: self.most]
+        return ({hashed: kept[hashed] for hashed in order}, order[-1] + 1, True)
 
     def merge(self, acc: _Kept, other: _Kept) -> _Kept:
+        kept, bound, more = acc
+        least = min(bound, other[1])
+        if least < bound:
+            kept = {hashed: pair for hashed, pair in kept.items() if hashed < least}
+        acc = (kept, least, more or other[2])
         for hashed, pair in other[0].items():
             acc = self._put(acc, hashed, tuple(pair))
-        return (acc[0], acc[1], acc[2] or other[2])
+        return acc
+
+    def encode(self, acc: _Kept) -> bytes:
+        kept, bound, more = self._fewest(acc)
+        return packed((dict(sorted(kept.items())), bound, more))
 
     def distinct(self, acc: _Kept) -> float:
         """How many distinct values there are, or an estimate of it."""
-        _, order, more = acc
-        return max(len(order) - 1, 1) * _ALL / order[-1] if more else len(order)
+        kept, _, more = self._fewest(acc)
+        return max(len(kept) - 1, 1) * _ALL / max(kept) if more else len(kept)
 
     def shown_weight(self, amount: Any) -> Any:
         return rounded(tuple(amount)) if self.weight == FLOAT else amount
 
     def results(self, acc: _Kept) -> list[Result]:
-        pairs = sorted(acc[0].values(), key=lambda pair: self.keys.order(pair[0]))
+        kept = self._fewest(acc)[0]
+        pairs = sorted(kept.values(), key=lambda pair: self.keys.order(pair[0]))
         return [Result(self.keys.value(v), self.shown_weight(w)) for v, w in pairs]
 
 
@@ -105,7 +141,7 @@ class InverseHistogram(Smallest):
     __slots__ = ()
 
     def results(self, acc: _Kept) -> list[Result]:
-        kept = acc[0]
+        kept = self._fewest(acc)[0]
         counts = Counter(self.shown_weight(w) for _, w in kept.values())
         each = self.distinct(acc) / len(kept) if kept else 0.0
         return [Result(weight, count * each) for weight, count in sorted(counts.items())]
@@ -118,7 +154,11 @@ def _check(declared: Declared) -> str | None:
 
 
 def _table(kind: type[Smallest]) -> Any:
-    return lambda d: kind(d.parameter or 0, keys_of(d.value), d.weight, d.seed)
+    def made(d: Declared) -> Smallest:
+        hashed = mix64 if resolved(d.value) in (INT, UINT, TIME, FINGERPRINT) else hash64
+        return kind(d.parameter or 0, keys_of(d.value), d.weight, d.seed, hashed)
+
+    return made
 
 
 _BOUND = (

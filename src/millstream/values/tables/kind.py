@@ -8,7 +8,7 @@ or in which order it came.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -52,6 +52,16 @@ class Table(ABC):
         """The accumulator with the same emit so many times more."""
         for _ in range(times):
             acc = self.add(acc, value, weight, key)
+        return acc
+
+    def add_all(
+        self, acc: Any, values: Sequence[Any], weights: Sequence[Any] | None, keys: Sequence[int],
+        times: Sequence[int],
+    ) -> Any:  # fmt: skip
+        """The accumulator with many emits more; no two of them agree in everything."""
+        heavy = [None] * len(values) if weights is None else weights
+        for value, weight, key, count in zip(values, heavy, keys, times, strict=True):
+            acc = self.add_times(acc, value, weight, key, count)
         return acc
 
     @abstractmethod

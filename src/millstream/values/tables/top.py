@@ -13,10 +13,13 @@ W / `NAMED` in all of its rows at once; then, and only then, results might depen
 
 from __future__ import annotations
 
+import heapq
+from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import mul
 from typing import Any
 
-from millstream.values.records.keys import Keys, hash64, keys_of
+from millstream.values.records.keys import Keys, hash64, keys_of, same
 from millstream.values.records.numbers import FINITE_WEIGHT
 from millstream.values.records.types import FLOAT, INT, UINT, RecordType
 from millstream.values.tables.amounts import exact, rounded
@@ -65,6 +68,19 @@ class Top(Table):
                 return (self._large(sums, cells), cells)
         return acc
 
+    def add_all(
+        self, acc: _Sums, values: Sequence[Any], weights: Sequence[Any] | None,
+        keys: Sequence[int], times: Sequence[int],
+    ) -> _Sums:  # fmt: skip
+        sums, cells = acc
+        is_plain = cells is None and self.weight != FLOAT and self.keys.key is same
+        if not is_plain or len(sums) + len(values) > self.exact_up_to:
+            return Table.add_all(self, acc, values, weights, keys, times)  # type: ignore[no-any-return]
+        heavy = times if weights is None else map(mul, weights, times)
+        for value, amount in zip(values, heavy, strict=True):
+            sums[value] = sums.get(value, 0) + amount
+        return acc
+
     def _amount(self, weight: Any) -> int:
         if self.weight is None:
             return 1
@@ -102,7 +118,11 @@ class Top(Table):
             estimates = {named: _estimate(named, cells) for named in sums}
             least = 2 * cells[_TOTAL]
             sums = {named: e for named, e in estimates.items() if e * self.named >= least}
-        best = sorted(sums, key=lambda named: (-sums[named], self.keys.order(named)))[: self.most]
+        order = self.keys.order
+        # Only those that weigh enough to be among the first are put in order.
+        weights = heapq.nlargest(self.most, sums.values())
+        heavy = [named for named, weight in sums.items() if weight >= weights[-1]]
+        best = sorted(heavy, key=lambda named: (-sums[named], order(named)))[: self.most]
         # What a cell has too much is on average the W of all over the cells of a row.
         error = self._shown(0 if cells is None else 2 * cells[_TOTAL] // _WIDTH)
         return [Result(self.keys.value(n), self._shown(sums[n]), error) for n in best]
