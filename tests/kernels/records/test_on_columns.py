@@ -56,6 +56,41 @@ PROGRAMS = {
         if (strfind("b", k) >= 0) v = v + 1;
         emit counts[k] <- v;
     """,
+    "words": """
+        count: table sum[word: string][place: int] of int;
+        first: table collection of string;
+        line := string(input);
+        words := sawzall(line, `[a-zA-Z]+`);
+        for (i := 0; i < len(words); i++) {
+          if (words[i] == "x") continue;
+          if (words[i] == "PUT") break;
+          emit count[lowercase(words[i])][i] <- len(words[i]);
+        }
+        when (i: some int; words[i] != "GET") emit first <- words[i];
+        when (i: each int; words[i + 1] == words[i]) emit first <- words[i];
+        n := 0;
+        while (n * n < len(line)) { n++; if (n == 3) return; }
+        emit first <- line[0:n];
+    """,
+    "sawn": """
+        out: table collection of string;
+        sums: table sum[n: int] of int;
+        a := sawzall(string(input), `[a-zA-Z]*`, skip `[= ]`, submatch `([0-9])([0-9.]*)`);
+        when (i: each int; def(a[i])) emit out <- a[i];
+        b := sawn(2, string(input), `x*`);
+        for (i := len(b) - 1; i >= 0; i--) emit sums[i] <- len(b[i]);
+        c := sawzall(string(input), `[ab]*`);
+        f := function(t: string): int { j := 0; do { j++; } while (j < len(t)); return j; };
+        for (i := 0; i < len(c); i++) { emit sums[-1] <- f(c[i]); emit out <- c[i]; }
+        d := sawzall(string(input), `^.`);
+        emit sums[100 + len(d)] <- 1;
+    """,
+    "long": """
+        sums: table sum[n: int] of int;
+        n := len(input);
+        if (n == 7) n = 3000;
+        for (i := 0; i < n; i++) { if (i % 2 == 0) continue; emit sums[n] <- i; }
+    """,
 }
 LINES = st.lists(
     st.sampled_from(["GET 200 1.5", "get 404", "PUT 500 3", "POST 12 1e3", "xxy", "GET 007 -2.25"])

@@ -31,8 +31,7 @@ from millstream.calculus.scripts import (
 )
 from millstream.kernels.records import slices
 from millstream.kernels.records.pattern_code import PatternCode, pattern_code
-from millstream.kernels.records.pattern_search import FOUND, search
-from millstream.kernels.records.pattern_search import UNKNOWN as NOT_SEARCHED
+from millstream.kernels.records.sawing import MOST_SAWN, Sawing, searched, span
 from millstream.kernels.records.slices import Slices
 from millstream.plan.batch import Array
 from millstream.values.records.numbers import FINITE_WEIGHT, WEIGHT
@@ -110,6 +109,8 @@ class Columns:
     #: What calls a function of the script.
     call: Callable[[Apply], Column]
     variables: dict[int, Column] = field(default_factory=dict)
+    #: Bytes of texts in capitals or small letters, by what they were made of.
+    recased_data: dict[tuple[int, bool], tuple[Array, Array]] = field(default_factory=dict)
 
     def value(self, node: Expression) -> Column:
         read = _READ.get(type(node))
@@ -244,8 +245,11 @@ class Columns:
 
     def _piece(self, pieces: Pieces, places: Array, bad: Array | None) -> Column:
         outside = (places < 0) | (places >= pieces.count)
-        if not pieces.most:
+        asked = places[self.active & ~outside]
+        if not pieces.most or not len(asked):
             return Column(slices.one_text("", self.count), np.ones(self.count, np.bool_))
+        if (asked == asked[0]).all():  # as it is in loops
+            return Column(pieces.cut(int(asked[0])), either(bad, outside))
         first = pieces.cut(0)
         starts, ends = first.starts, first.ends
         for number in range(1, pieces.most):
@@ -317,13 +321,6 @@ class Columns:
         found: Column = call(self, node)
         return found
 
-    def searched(
-        self, pattern: PatternCode, texts: Slices, chosen: Array
-    ) -> tuple[Array, Array, Array]:
-        """Where a pattern is found, the spans of its groups, and where that is not known."""
-        found, spans = search(pattern, texts.data, texts.starts, texts.ends, chosen)
-        return found == FOUND, spans, found == NOT_SEARCHED
-
     def pattern_code(self, node: Expression) -> PatternCode:
         """What is searched for: it must be known before the first record is."""
         text = None
@@ -346,7 +343,7 @@ class Columns:
         self, node: Intrinsic, texts: Slices, bad: Array | None
     ) -> tuple[Array, Array, Array | None]:
         chosen = self.active if bad is None else self.active & ~bad
-        found, spans, unsure = self.searched(self.pattern_code(node.arguments[0]), texts, chosen)
+        found, spans, unsure = searched(self.pattern_code(node.arguments[0]), texts, chosen)
         self.look_closer(unsure)
         return found, spans, bad
 
@@ -354,42 +351,47 @@ class Columns:
         texts, bad = self.texts(node.arguments[1])
         found, spans, bad = self._spans(node, texts, bad)
         most = spans.shape[1] // 2
-        pieces = Pieces(most, lambda n: _span(texts, spans, n), np.where(found, most, 0))
+        pieces = Pieces(most, lambda n: span(texts, spans, n), np.where(found, most, 0))
         return Column(pieces, bad)
 
     def saw(self, node: Saw) -> Column:
-        is_once = isinstance(node.count, Const) and node.count.value == 1
-        if not is_once or node.rest is not None:
-            raise NotOnColumns("sawing more than once")
+        if node.rest is not None:
+            raise NotOnColumns("the rest of what is sawn")
+        times = MOST_SAWN if node.count is None else _constant(node.count)
         texts, bad = self.texts(node.text)
-        left, going = texts, self.active if bad is None else self.active & ~bad
-        parts: list[Slices] = []
-        count = np.zeros(self.count, np.int64)
-        for cut in node.cuts:
-            found, spans, unsure = self.searched(self.pattern_code(cut.pattern), left, going)
-            self.look_closer(unsure)
-            going = going & found
-            groups = range(1, spans.shape[1] // 2) if cut.is_submatch else range(1)
-            if not cut.is_skipped:
-                new = [_span(left, spans, n) for n in (groups or range(1))]
-                parts += new
-                count += np.where(going, len(new), 0)
-            ends = np.where(going, left.starts + spans[:, 1], left.ends)
-            left = Slices(left.data, np.where(going, ends, left.starts), left.ends)
-        return Column(Pieces(len(parts), parts.__getitem__, count), bad)
+        codes = [self.pattern_code(cut.pattern) for cut in node.cuts]
+        sawing = Sawing(self.look_closer, texts, self.active if bad is None else self.active & ~bad)
+        for _ in range(times):
+            if self.count and not sawing.going.any():
+                break
+            sawing.once(node, codes)
+            if not self.count:
+                break
+        if node.count is None:
+            self.look_closer(sawing.going)  # those that are not through yet
+        parts = sawing.parts
+        return Column(Pieces(len(parts), parts.__getitem__, sawing.count), bad)
 
     def length(self, node: Intrinsic) -> Column:
         column = self.value(node.arguments[0])
+        return Column(self.length_of(column), column.bad)
+
+    def length_of(self, column: Column) -> Array:
         match column.values:
             case Slices():
-                return Column(column.values.lengths(), column.bad)
+                return column.values.lengths()
             case Pieces(_, _, count):
-                return Column(count, column.bad)
+                return count
         raise NotOnColumns("this length")
 
     def recased(self, node: Intrinsic) -> Column:
         texts, bad = self.texts(node.arguments[0])
-        return Column(slices.recased(texts, upper=node.name == "uppercase"), bad)
+        upper = node.name == "uppercase"
+        known = self.recased_data.get((id(texts.data), upper))
+        if known is None or known[0] is not texts.data:
+            known = (texts.data, slices.recased(texts, upper=upper).data)
+            self.recased_data[id(texts.data), upper] = known
+        return Column(Slices(known[1], texts.starts, texts.ends), bad)
 
     def place(self, node: Intrinsic) -> Column:
         (part, bad_part), (text, bad_text) = (self.texts(a) for a in node.arguments)
@@ -422,13 +424,6 @@ def _constant(node: Expression) -> Any:
 
 def _no_piece(number: int) -> Slices:
     raise AssertionError(f"there is no piece {number}")
-
-
-def _span(texts: Slices, spans: Array, number: int) -> Slices:
-    starts, ends = spans[:, 2 * number], spans[:, 2 * number + 1]
-    took_part = starts >= 0
-    first = np.where(took_part, texts.starts + starts, texts.starts)
-    return Slices(texts.data, first, np.where(took_part, texts.starts + ends, first))
 
 
 def _towards_zero(a: Array, b: Array) -> Array:

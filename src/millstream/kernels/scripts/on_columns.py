@@ -8,7 +8,7 @@ something that columns cannot be asked; `explain` says what.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,10 +27,14 @@ from millstream.calculus.scripts import (
     Get,
     If,
     Lambda,
+    Leave,
+    Loop,
+    Quantifier,
     Return,
     Scope,
     Script,
     Statement,
+    When,
     nodes_in,
 )
 from millstream.calculus.tables import (
@@ -50,10 +54,21 @@ from millstream.kernels.scripts.run import RunScriptKernel, why_walked
 from millstream.meaning.scripts import Machine
 from millstream.plan.batch import Array, Batch, Vector, concat_batches, empty_batch
 from millstream.values.records import types as records
-from millstream.values.records.types import RecordType, TupleOf, resolved
+from millstream.values.records.types import MapOf, RecordType, TupleOf, resolved
 
 #: The rows that emit to a table, and the columns of what they emit.
 _Emitted = tuple[Array, tuple[Column, ...]]
+#: After so many rounds of a loop the rows that are still in it are run one by one; after fewer
+#: already, if they are less than one in so many.
+_MOST_ROUNDS, _FEW_ROUNDS, _FEW = 512, 32, 32
+
+
+@dataclass(slots=True)
+class _Around:
+    """Mutable: a loop that is under way, and the rows that have left it or this round of it."""
+
+    ended: Array
+    skipped: Array
 
 
 class _Run:
@@ -65,6 +80,7 @@ class _Run:
         self.emits: dict[int, list[_Emitted]] = {}
         #: Of each call that is under way: the function, and what was returned in which rows.
         self.calls: list[tuple[int, list[tuple[Array, Column]]]] = []
+        self.around: list[_Around] = []
 
     def body(self, block: Block) -> None:
         for statement in block:
@@ -94,6 +110,17 @@ class _Run:
                 self.choose(columns.value(value), cases, otherwise)
             case Emit():
                 self.emit(statement)
+            case Loop():
+                self.loop(statement)
+            case When((Quantifier(word) as quantifier,)) if word != "all":
+                self.when(statement, quantifier)
+            case Leave(word):
+                if not self.around:
+                    raise NotOnColumns(f"`{word}` here")
+                around = self.around[-1]
+                left = around.ended if word == "break" else around.skipped
+                left |= columns.active
+                columns.active = np.zeros(columns.count, np.bool_)
             case Scope(inner):
                 self.body(inner)
             case Return(value):
@@ -117,7 +144,9 @@ class _Run:
         for parameter, column in zip(function.parameters, given, strict=True):
             columns.variables[parameter.number] = column
         self.calls.append((target, []))
+        around, self.around = self.around, []
         self.body(function.body)
+        self.around = around
         _, returned = self.calls.pop()
         # Rows that come to the end without a return have no value.
         bad = either(bad, columns.active if columns.active.any() else None)
@@ -154,9 +183,95 @@ class _Run:
         left = np.zeros(columns.count, np.bool_)
         for block, chosen in ((then, holds), (otherwise, ~holds)):
             columns.active = before & chosen & ~columns.careful
-            if block and columns.active.any():
+            if block and self.is_worth_it():
                 self.body(block)
             left |= columns.active
+        columns.active = left
+
+    def is_worth_it(self) -> bool:
+        """Whether any rows are left; on none at all everything is tried."""
+        return not self.columns.count or bool(self.columns.active.any())
+
+    def loop(self, loop: Loop) -> None:
+        """Round by round, each for all rows that are still in the loop."""
+        columns = self.columns
+        nothing = np.zeros(columns.count, np.bool_)
+        around = _Around(nothing.copy(), nothing)
+        self.around.append(around)
+        rounds = 0
+        while True:
+            around.skipped = nothing.copy()
+            if loop.tests_first:
+                self.test(loop, around)
+            columns.active = columns.active & ~columns.careful
+            if not self.is_worth_it() or self.is_endless(rounds):
+                break
+            self.body(loop.body)
+            columns.active = columns.active | around.skipped
+            self.body(loop.after)
+            if not loop.tests_first:
+                self.test(loop, around)
+            rounds += 1
+            if not columns.count:
+                break
+        self.around.pop()
+        columns.active = around.ended
+
+    def test(self, loop: Loop, around: _Around) -> None:
+        columns = self.columns
+        if loop.condition is None or not self.is_worth_it():
+            return
+        holds = self.certain(columns.value(loop.condition)).values
+        assert isinstance(holds, np.ndarray)
+        around.ended |= columns.active & ~holds
+        columns.active = columns.active & holds
+
+    def is_endless(self, rounds: int) -> bool:
+        """Whether the rows that are left are too few, or have gone round too often."""
+        columns = self.columns
+        if rounds < _FEW_ROUNDS:
+            return False
+        few = np.count_nonzero(columns.active) * _FEW < columns.count
+        if few or rounds >= _MOST_ROUNDS:
+            columns.look_closer(columns.active)
+            return True
+        return False
+
+    def when(self, when: When, quantifier: Quantifier) -> None:
+        """For each index in turn, in all rows that have so many."""
+        columns = self.columns
+        most = np.zeros(columns.count, np.int64)
+        for node in quantifier.ranges:
+            if isinstance(resolved(node.type), MapOf):
+                raise NotOnColumns("the keys of a map")
+            base = columns.value(node)
+            lengths = columns.length_of(base)
+            most = np.maximum(most, lengths if base.bad is None else lengths * ~base.bad)
+        going, left = columns.active, np.zeros(columns.count, np.bool_)
+        rounds = 0
+        while True:
+            left |= going & (most <= rounds)
+            going = going & (most > rounds) & ~columns.careful
+            columns.active = going
+            if not self.is_worth_it() or self.is_endless(rounds):
+                break
+            place = Column(np.full(columns.count, rounds))
+            columns.variables[quantifier.var.number] = place
+            condition = columns.value(when.condition)
+            assert isinstance(condition.values, np.ndarray)
+            holds = condition.values if condition.bad is None else condition.values & ~condition.bad
+            columns.active = going & holds
+            if self.is_worth_it():
+                self.body(when.body)
+            if quantifier.word == "some":
+                left |= columns.active
+                going = going & ~holds
+            else:
+                going = columns.active | (going & ~holds)
+            rounds += 1
+            if not columns.count:
+                break
+        columns.variables.pop(quantifier.var.number, None)
         columns.active = left
 
     def choose(self, tag: Column, cases: Any, otherwise: Block) -> None:

@@ -1,0 +1,90 @@
+"""Cutting the texts of columns by patterns, round by round."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from millstream.calculus.scripts import Saw
+from millstream.kernels.records.pattern_code import PatternCode
+from millstream.kernels.records.pattern_search import FOUND, UNKNOWN, search
+from millstream.kernels.records.slices import Slices
+from millstream.plan.batch import Array
+
+#: Texts with more matches than this are sawn one by one.
+MOST_SAWN = 256
+
+
+def searched(pattern: PatternCode, texts: Slices, chosen: Array) -> tuple[Array, Array, Array]:
+    """Where a pattern is found, the spans of its groups, and where that is not known."""
+    found, spans = search(pattern, texts.data, texts.starts, texts.ends, chosen)
+    return found == FOUND, spans, found == UNKNOWN
+
+
+def span(texts: Slices, spans: Array, number: int) -> Slices:
+    starts, ends = spans[:, 2 * number], spans[:, 2 * number + 1]
+    took_part = starts >= 0
+    first = np.where(took_part, texts.starts + starts, texts.starts)
+    return Slices(texts.data, first, np.where(took_part, texts.starts + ends, first))
+
+
+class Sawing:
+    """Mutable: how far the texts of a column are sawn, and the pieces so far."""
+
+    def __init__(self, look_closer: Callable[[Array], None], texts: Slices, going: Array) -> None:
+        self.look_closer = look_closer
+        self.left = texts
+        self.going = going
+        self.parts: list[Slices] = []
+        self.count = np.zeros(len(texts), np.int64)
+        self.last_end = np.full(len(texts), -1, np.int64)
+
+    def once(self, node: Saw, codes: list[PatternCode]) -> None:
+        """All patterns once, each from the end of the last match on, in the rows still going."""
+        before, known = self.left.starts, self.count.copy()
+        for cut, code in zip(node.cuts, codes, strict=True):
+            spans = self.found(code, alone=len(codes) == 1)
+            groups = range(1, spans.shape[1] // 2) if cut.is_submatch else range(1)
+            if not cut.is_skipped:
+                for n in groups or range(1):
+                    self.put(span(self.left, spans, n))
+            ends = self.left.starts + spans[:, 1]
+            starts = np.where(self.going, ends, self.left.starts)
+            self.last_end = np.where(self.going, ends, self.last_end)
+            self.left = Slices(self.left.data, starts, self.left.ends)
+        if len(codes) > 1:
+            stuck = self.going & (self.left.starts == before)
+            self.count = np.where(stuck, known, self.count)
+            self.going = self.going & ~stuck
+
+    def found(self, code: PatternCode, *, alone: bool) -> Array:
+        """The spans of the next match; rows without one go on no more."""
+        found, spans, unsure = searched(code, self.left, self.going)
+        self.look_closer(unsure)
+        self.going = self.going & found & ~unsure
+        while alone:
+            # One pattern alone must get on: no second empty match at the same place.
+            again = self.going & (self.left.starts + spans[:, 1] == self.last_end)
+            if not again.any():
+                break
+            at_end = again & (self.left.starts >= self.left.ends)
+            self.going = self.going & ~at_end
+            again = again & ~at_end
+            starts = self.left.starts + again
+            self.left = Slices(self.left.data, starts, self.left.ends)
+            found, new, unsure = searched(code, self.left, again)
+            self.look_closer(unsure)
+            self.going = self.going & ~(again & (~found | unsure))
+            spans = np.where(again[:, None], new, spans)
+        return spans
+
+    def put(self, piece: Slices) -> None:
+        """One piece more in the rows that are going, behind those they have."""
+        if not self.going.any() and len(self.going):
+            return
+        places = self.count[self.going]
+        if len(places) and (places != len(self.parts)).any():
+            raise AssertionError("rows that are sawn have the same number of pieces")
+        self.parts.append(piece)
+        self.count = self.count + self.going
