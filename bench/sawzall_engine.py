@@ -72,7 +72,7 @@ if (len(host) == 1 && len(status) == 1) emit errors[host[0]][int(status[0])] <- 
 
 
 def query_log(scale: float) -> list[dict[str, Any]]:
-    """2 M queries in Parquet: origins and targets by whole degree, top 10 queries, distinct users."""
+    """2 M queries in Parquet: origins and targets by whole degree, top 10 queries, all users."""
     rows = int(2_000_000 * scale)
     with tempfile.TemporaryDirectory() as folder:
         log, program = Path(folder, "log.parquet"), Path(folder, "log.szl")
@@ -218,8 +218,8 @@ def write_access(path: Path, count: int) -> None:
 
 def write_text(path: Path, count: int) -> None:
     chance = random.Random(8)
-    known = [f"{chance.choice('abcDEFgh')}{n:x}".translate(str.maketrans("0123456789", "klmnopqrst"))
-             for n in range(5000)]  # fmt: skip
+    letters = str.maketrans("0123456789", "klmnopqrst")
+    known = [f"{chance.choice('abcDEFgh')}{n:x}".translate(letters) for n in range(5000)]
     with path.open("w") as file:
         for _ in range(count):
             file.write(" ".join(chance.choices(known, k=8)) + ".\n")
@@ -231,8 +231,9 @@ def write_errors(path: Path, count: int) -> None:
         for _ in range(count):
             word = chance.choice(["error", "info", "debug"])
             file.write(
-                f"web{chance.randrange(200)} 2026-02-10T12:00:00 {word}: took {chance.random():.6f} "
-                f"status={chance.choice([200, 404, 500, 503])} path=/a/b/c/{chance.randrange(9999)}\n"
+                f"web{chance.randrange(200)} 2026-02-10T12:00:00 {word}: took "
+                f"{chance.random():.6f} status={chance.choice([200, 404, 500, 503])} "
+                f"path=/a/b/c/{chance.randrange(9999)}\n"
             )
 
 

@@ -206,7 +206,5 @@ def places_of(parts: Slices, texts: Slices) -> Array:
 def recased(texts: Slices, *, upper: bool) -> Slices:
     """In capitals or in small letters."""
     low, high = (97, 122) if upper else (65, 90)
-    data = texts.data.copy()
-    is_letter = (data >= low) & (data <= high)
-    data[is_letter] ^= 32
-    return Slices(data, texts.starts, texts.ends)
+    is_letter = (texts.data - np.uint8(low)) <= np.uint8(high - low)
+    return Slices(texts.data ^ (is_letter.view(np.uint8) << 5), texts.starts, texts.ends)
