@@ -402,7 +402,8 @@ def _compile_project(folder: Path, shown: str, names: Mapping[str, str]) -> Comp
     linked = load_project(folder, shown, names)
     return Compiled(
         linked.program, folder.resolve().name, folder, linked.sources, linked.sinks, linked.notes,
-        linked.warnings, linked.expected, linked.rounds, linked.leftovers, types=linked.types,
+        linked.warnings, linked.expected, linked.rounds, linked.leftovers, aside=linked.aside,
+        types=linked.types,
     )  # fmt: skip
 
 

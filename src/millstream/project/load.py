@@ -44,6 +44,7 @@ class Project:
     rounds: Rounds | None
     leftovers: Leftovers
     types: tuple[str, ...] = ()
+    aside: tuple[str, ...] = ()
 
 
 def load_project(folder: Path, shown: str, names: Mapping[str, str] = NO_NAMES) -> Project:
@@ -73,6 +74,7 @@ def load_project(folder: Path, shown: str, names: Mapping[str, str] = NO_NAMES) 
         _rounds(translations, {s.name: s.source for s in project.streams}),
         _leftovers(said),
         tuple(line for _, translation in said for line in translation.types),
+        tuple(node.outputs.get(n, n) for node, translation in said for n in translation.aside),
     )
 
 

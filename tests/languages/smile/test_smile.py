@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 from typing import Any
 
 import duckdb
 import pytest
 
 import millstream
+from millstream.cli.main import main
 from tests.examples.folders import ROOT
 
 Given = dict[str, list[dict[str, Any]]]
@@ -136,6 +138,17 @@ def test_trade_floor_comes_to_what_sql_says(seed: int) -> None:
     columns = ("issue", "price", "buyid", "buyremaining", "sellid", "sellremaining")
     stands = [tuple(r[c] for c in columns) for r in ran["local"].state("Matchable")]
     assert sorted(stands) == sorted(_by_sql(given))
+
+
+def test_a_project_has_views(tmp_path: Path) -> None:
+    """Rows whose tick was taken go nowhere there too, unless somebody asks."""
+    (tmp_path / "v.smile").write_text(TIES.format(ties="FROM 'a.csv'"))
+    (tmp_path / "a.csv").write_text("t,x\n1,1\n1,2\n3,4\n")
+    project = '[node.v]\nsmile = "v.smile"\n[sink.V]\nto = "v.csv"\n'
+    (tmp_path / "millstream.toml").write_text(project)
+    assert main(["run", str(tmp_path), "--engine", "reference"]) == 0
+    told = (tmp_path / "v.csv").read_text().splitlines()
+    assert told == ["_time,_weight,t,x,_steps,_final", "1,1,1,1,1,true", "3,1,3,4,1,true"]
 
 
 def _by_sql(given: dict[str, list[dict[str, Any]]]) -> list[tuple[Any, ...]]:
