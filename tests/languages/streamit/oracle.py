@@ -464,9 +464,21 @@ class _Scope:
                 new = operate(operator[0], old, _INT(1))
                 self.put(where, new)
                 return new if is_before else old
+            case ast.Set():
+                return self.assigned(expression)
             case ast.Invoke(function, arguments):
                 return self.call(function, arguments)
         raise AssertionError(expression)
+
+    def assigned(self, assign: ast.Set) -> Value:
+        where = self.holder(assign.target)
+        if assign.operator:
+            before = copy.deepcopy(self.get(assign.target))
+            self.put(where, operate(assign.operator, before, self.value(assign.value)))
+        else:
+            self.put(where, self.value(assign.value))
+        held, at = where
+        return copy.deepcopy(getattr(held, at) if isinstance(held, Complex) else held[at])
 
     def unary(self, operator: str, value: Value) -> Value:
         match operator, value:
@@ -524,13 +536,8 @@ class _Scope:
                 zero = self.zero(type_)
                 held = zero if value is None else fitted(self.value(value), zero)
                 self.levels[-1][name] = held
-            case ast.Set(target, operator, value):
-                where = self.holder(target)
-                if operator:
-                    before = copy.deepcopy(self.get(target))
-                    self.put(where, operate(operator, before, self.value(value)))
-                else:
-                    self.put(where, self.value(value))
+            case ast.Set():
+                self.assigned(statement)
             case ast.Do(expression):
                 self.value(expression)
             case ast.Push(value):

@@ -201,6 +201,45 @@ def test_oddities_are_told_and_the_program_runs(
     }""")
     assert 0 == main(["run", "odd.str", "--engine", "reference", "--iterations", "2"])
     told = capfd.readouterr()
-    assert "0.0\n0.5\n" == told.out
-    assert 2 == told.err.count("said while the program is built, and not shown")
+    assert "building\nbegins0.0\n0.5\n" == told.out
     assert "odd.str:6:5: Halves is said to take int, but takes void" in told.err
+
+
+SAYS = """static { int N = 2; init { println("constants: " + N); } }
+helper numbers { int twice(int x) { println("twice " + x); return 2 * x; } }
+int->int filter Add(int k) {
+    int w;
+    init { println("Add " + k); w = doubled(k); }
+    int doubled(int x) { println("doubled " + x); return 2 * x; }
+    work pop 1 push 1 { push(pop() + w); }
+}
+void->void pipeline Main {
+    println("begin");
+    int z = numbers.twice(N);
+    add void->int filter { int n; work push 1 { push(n++); } };
+    for (int i = 0; i < N; i++) { print(i + " "); add Add(i); }
+    println("z " + z);
+    add int->void filter { work pop 1 { println(pop()); } };
+}"""
+
+
+@pytest.mark.parametrize("rate", ["pop 1", "pop [1, 1]"])
+def test_what_is_printed_while_a_program_is_built_comes_first(
+    folder: Path, capfd: pytest.CaptureFixture[str], rate: str
+) -> None:
+    (folder / "says.str").write_text(SAYS.replace("work pop 1 {", f"work {rate} {{"))
+    first = ["constants: 2", "begin", "twice 2", "0 1 z 4", "Add 0", "doubled 0", "Add 1"]
+    for engine in ("reference", "local"):
+        assert 0 == main(["run", "says.str", "--engine", engine, "--iterations", "3"])
+        assert [*first, "doubled 1", "2", "3", "4"] == capfd.readouterr().out.splitlines()
+
+
+def test_a_node_warns_of_what_it_prints_while_it_is_built(
+    folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "node.str").write_text("""int->int filter Node {
+        init { println("begins"); }
+        work pop 1 push 1 { push(pop()); }
+    }""")
+    assert 0 == main(["check", "node.str"])
+    assert "what is printed while this is built is not shown" in capfd.readouterr().err

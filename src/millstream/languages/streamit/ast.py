@@ -134,9 +134,22 @@ class Step:
     span: Span = field(compare=False)
 
 
+@dataclass(frozen=True, slots=True)
+class Set:
+    """`operator` is empty for `=`, else what is done before: `+` for `+=`.
+
+    A statement, or an expression that has the value that was assigned.
+    """
+
+    target: Expression
+    operator: str
+    value: Expression
+    span: Span = field(compare=False)
+
+
 Expression = (
     Number | Truth | Quoted | Name | Unary | Binary | Choice | Cast | Member | Item | Invoke
-    | Listed | Step
+    | Listed | Step | Set
 )  # fmt: skip
 
 
@@ -150,16 +163,6 @@ class Declare:
     type: TypeName
     name: str
     value: Expression | None
-    span: Span = field(compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Set:
-    """`operator` is empty for `=`, else what is done before: `+` for `+=`."""
-
-    target: Expression
-    operator: str
-    value: Expression
     span: Span = field(compare=False)
 
 

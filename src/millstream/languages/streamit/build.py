@@ -27,12 +27,15 @@ from millstream.languages.streamit.compose import (
     Composing,
     Nothing,
     Parts,
+    Told,
     alike,
     identity,
 )
 from millstream.languages.streamit.graph import Filter, Message, Weights
 from millstream.languages.streamit.lower import (
+    FIRST_SITE,
     PORTAL,
+    PRINTED,
     Calculated,
     Captured,
     Lowering,
@@ -70,8 +73,8 @@ class Hopeless(Exception):
     """Nothing more can be found out by going on."""
 
 
-def build(source: Source, text: ast.Text, folder: Path) -> tuple[Built, tuple[Fault, ...]]:
-    """The graph of the program in a text, with what is odd about it.
+def build(source: Source, text: ast.Text, folder: Path) -> tuple[Built, tuple[Fault, ...], str]:
+    """The graph of the program in a text, what is odd about it, and what it prints meanwhile.
 
     If something is wrong, then a `CheckError` has all that is.
     """
@@ -85,13 +88,14 @@ def build(source: Source, text: ast.Text, folder: Path) -> tuple[Built, tuple[Fa
         builder.look_at_the_rest()
     if program.faults or built is None:
         raise CheckError(sorted(program.faults, key=lambda f: f.span.start if f.span else 0))
-    return built, tuple(program.warnings)
+    return built, tuple(program.warnings), "".join(builder.told.texts)
 
 
 @dataclass
 class _Added:
     """Mutable: what a composite has added, by the numbers of its places."""
 
+    told: Told
     calls: list[tuple[int, list[Any]]] = field(default_factory=list)
 
     def pop(self) -> Any:
@@ -101,9 +105,12 @@ class _Added:
         raise AssertionError("composites have no items")
 
     def push(self, output: int, value: Any) -> None:
+        if output == PRINTED:
+            self.told.push(output, value)
+            return
         if len(self.calls) == MOST_FILTERS:
             raise Trap(f"more than {MOST_FILTERS:,} streams are added here", None)
-        self.calls.append((output, list(value.values())))
+        self.calls.append((output - FIRST_SITE, list(value.values())))
 
 
 class _Builder(Composing):
@@ -121,6 +128,7 @@ class _Builder(Composing):
         self.begun_once: dict[int, bool] = {}
         self.size_pairs: dict[int, tuple[Pair, ...]] = {}
         self.mentions: dict[tuple[int, int], Captured] = {}
+        self.told = Told([])
         self.filters = 0
         self.depth = 0
 
@@ -163,7 +171,7 @@ class _Builder(Composing):
         made = lowered(self.program, stream, statics, None)
         if made is None:
             raise Stop
-        machine = self.started(made.code, [self.values[name] for name, _ in statics], static.span)
+        machine = self.machine(made, [self.values[name] for name, _ in statics], static.span)
         for slot in made.code.fields:
             value = machine.variables[slot.name]
             if isinstance(slot.shape, Type):
@@ -273,13 +281,15 @@ class _Builder(Composing):
 
     def started(self, code: Code, arguments: list[Any], span: Span) -> Machine:
         try:
-            return Machine.started(code, arguments, Nothing(), MOST_ROUNDS)
+            return Machine.started(code, arguments, self.told, MOST_ROUNDS)
         except Trap as trap:
             self.fail(trap.message, trap.span or span)
 
     def machine(self, made: Lowering, arguments: list[Any], span: Span) -> Machine:
         """What rates are worked out with; `init` is only done again if they may need it."""
         key = id(made)
+        if made.spoken_init is not None:
+            return self.started(replace(made.code, init=made.spoken_init), arguments, span)
         if key not in self.begun_once:
             self.begun_once[key] = _needs_fields(made)
             return self.started(made.code, arguments, span)
@@ -303,7 +313,8 @@ class _Builder(Composing):
         if self.filters > MOST_FILTERS:
             self.give_up(f"this program has more than {MOST_FILTERS:,} filters", stream.span)
         code = made.code
-        machine = (self.started(code, arguments, stream.span) if made.sent
+        machine = (self.started(code, arguments, stream.span)
+                   if made.sent and made.spoken_init is None
                    else self.machine(made, arguments, stream.span))  # fmt: skip
         self.check_sizes(made, machine, stream.span)
         rates = self.rates(made.rates, machine, stream)
@@ -363,7 +374,7 @@ class _Builder(Composing):
         self, stream: ast.Stream, body: ast.Composite, made: Lowering, arguments: list[Any],
         taken: Shape | None, path: str, wanted: Shape | None,
     ) -> Built:  # fmt: skip
-        added = _Added()
+        added = _Added(self.told)
         machine = self.started(made.code, arguments, stream.span)
         said = tuple(
             None if shape is None else fixed(shape, machine)

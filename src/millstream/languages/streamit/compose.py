@@ -8,16 +8,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
 from millstream.calculus.procedures import (
-    Body,
-    Choose,
     Code,
     Invoke,
     Push,
-    Repeat,
-    Scope,
     Shape,
     Slot,
-    Statement,
     statements_in,
 )
 from millstream.calculus.terms import Place
@@ -34,6 +29,7 @@ from millstream.languages.streamit.graph import (
 from millstream.languages.streamit.lower import Captured
 from millstream.languages.streamit.lower_calls import CallLowering
 from millstream.languages.streamit.lower_terms import Stop
+from millstream.languages.streamit.pushes import without_pushes
 from millstream.languages.streamit.read import stream_in
 from millstream.languages.streamit.scope import IDENTITY, Names, Program
 from millstream.languages.streamit.shapes import spoken
@@ -63,7 +59,17 @@ class Nothing:
         raise AssertionError("nothing is peeked while a graph is built")
 
     def push(self, output: int, value: Any) -> None:
-        """What `init` prints is not kept: it would be printed once per instance."""
+        """What is printed here has been, or will be, told elsewhere."""
+
+
+@dataclass
+class Told(Nothing):
+    """Mutable: what is printed while a graph is built."""
+
+    texts: list[str]
+
+    def push(self, output: int, value: Any) -> None:
+        self.texts.append(value)
 
 
 @dataclass
@@ -321,24 +327,3 @@ def identity(span: Span) -> ast.Stream:
 def alike(shape: Shape | None, other: Shape | None) -> bool:
     """Whether items of two streams are the same, sizes included."""
     return shape == other
-
-
-def without_pushes(body: Body) -> Body:
-    """Statements that give nothing; what they would give has no effects."""
-
-    def kept(statement: Statement) -> Body:
-        match statement:
-            case Push():
-                return ()
-            case Choose(_, then, otherwise):
-                inner = without_pushes(then), without_pushes(otherwise)
-                return (replace(statement, then=inner[0], otherwise=inner[1]),)
-            case Repeat(_, body, after):
-                made = replace(statement, body=without_pushes(body), after=without_pushes(after))
-                return (made,)
-            case Scope(body):
-                return (Scope(without_pushes(body)),)
-            case _:
-                return (statement,)
-
-    return tuple(s for statement in body for s in kept(statement))

@@ -1,7 +1,8 @@
 """Statements and streams: from the tree to codes of the calculus.
 
 The body of a composite is code as well. What it adds is pushed: number n is the n-th place in
-its text where a stream, a split, a join or an enqueued value stands, with the arguments.
+its text where a stream, a split, a join or an enqueued value stands, with the arguments, behind
+what is printed.
 """
 
 from __future__ import annotations
@@ -28,12 +29,13 @@ from millstream.calculus.procedures import (
     Slot,
     statements_in,
 )
-from millstream.calculus.terms import Call, Literal, Place, Read, Term, walk
+from millstream.calculus.terms import Call, Literal, Place, Read, Term
 from millstream.calculus.work import FIRST_MESSAGE
 from millstream.errors import suggest
 from millstream.languages.streamit import ast
 from millstream.languages.streamit.lower_calls import CallLowering
 from millstream.languages.streamit.lower_terms import Lowered, Stop
+from millstream.languages.streamit.pushes import without_pushes
 from millstream.languages.streamit.scope import (
     IDENTITY,
     READER,
@@ -54,8 +56,8 @@ from millstream.languages.streamit.shapes import (
 from millstream.source import Source, Span
 from millstream.values.types import BOOLEAN, INT32, TEXT
 
-#: The number of the output that prints.
-PRINTED = 1
+#: The number of the output that prints, and in composites that of the first place.
+PRINTED, FIRST_SITE = 1, 2
 #: Without a latency a message comes with what is pushed by the firing that sends it.
 _NOW = ast.Number(0, False, Span(Source("", ""), 0, 0))
 _LEVEL = "only the body of a pipeline, a splitjoin or a feedbackloop can"
@@ -123,6 +125,8 @@ class Lowering:
     first_rates: Said | None = None
     sites: tuple[Site, ...] = ()
     sent: tuple[Sent, ...] = ()
+    #: `init` as it is written, if it prints: that is done while the graph is built.
+    spoken_init: Body | None = None
 
 
 def lowered(
@@ -225,6 +229,8 @@ class _StreamLowering(CallLowering):
         before = tuple(self.made)
         self.made.clear()
         init = before + (() if body.init is None else self.body(body.init))
+        silent = without_pushes(init)
+        spoken = init if silent != init or self.prints_in(init) else None
         rates = self.rates(body.work)
         first_rates = None if body.prework is None else self.rates(body.prework)
         self.in_work = True
@@ -238,9 +244,15 @@ class _StreamLowering(CallLowering):
             count = Call("int32_add", (Read(Place("iter$"), INT32), Literal(1, INT32)), INT32)
             step = (Assign(Place("iter$"), count),)
             work, first = work + step, None if first is None else first + step
-        code = Code(self.name, parameters, tuple(fields), self.taken, self.given, init, first, work,
-                    tuple(self.routines.values()))  # fmt: skip
-        return Lowering(code, rates, first_rates, sent=tuple(self.sent))
+        code = Code(self.name, parameters, tuple(fields), self.taken, self.given, silent, first,
+                    work, tuple(self.routines.values()))  # fmt: skip
+        return Lowering(code, rates, first_rates, (), tuple(self.sent), spoken)
+
+    def prints_in(self, body: Body) -> bool:
+        """Whether some function prints that is called there, or by those that are."""
+        called = {s.routine for s in statements_in(body) if isinstance(s, Invoke)}
+        bodies = [r.body for r in self.routines.values() if r.name in called]
+        return any(without_pushes(b) != b or self.prints_in(b) for b in bodies)
 
     def field(self, declare: ast.Declare) -> Slot:
         """A field; its first value is given before `init`.
@@ -396,45 +408,6 @@ class _StreamLowering(CallLowering):
         if value is not None:
             self.made.append(Assign(Place(variable.name), value.operand, declare.span))
 
-    def assign(self, statement: ast.Set) -> None:
-        place, shape = self.place(statement.target)
-        if not statement.operator:
-            mark = len(self.made)
-            value = self.fitting(statement.value, shape)
-            place = self.held_place(place, mark)
-        else:
-            whole = self.changed(statement, place, shape)
-            value = self.converted(whole, shape, statement.span)
-        self.made.append(Assign(place, value.operand, statement.span))
-
-    def held_place(self, place: Place, mark: int) -> Place:
-        """A place as it was before the statements from a mark on, which may change its indexes."""
-        effects = self.made[mark:]
-        inside = list(statements_in(tuple(effects)))
-        read = {node.place.variable for step in place.path if not isinstance(step, str)
-                for node in walk(step) if isinstance(node, Read)}  # fmt: skip
-        changed = {s.target.variable for s in inside if isinstance(s, Assign)}
-        calls = any(isinstance(s, Invoke) for s in inside)
-        if not read or not (calls or read & changed):
-            return place
-        del self.made[mark:]
-        steps = [step if isinstance(step, str) else self.keep(Lowered(step, INT32)).term
-                 for step in place.path]  # fmt: skip
-        self.made += effects
-        return replace(place, path=tuple(steps))
-
-    def changed(self, statement: ast.Set, place: Place, shape: Shape) -> Lowered:
-        """The value of `x op= y`: what was there before `y` was worked out, and `y`."""
-        before = self.at(place, shape)
-        mark = len(self.made)
-        after = self.value(statement.value)
-        effects = self.made[mark:]
-        if effects:
-            del self.made[mark:]
-            before = self.keep(before)
-            self.made += effects
-        return self.binary(statement.operator, before, after, statement.span)
-
     def push(self, expression: ast.Expression, span: Span) -> None:
         if not self.in_work:
             self.fail("only work and what it calls can push", span)
@@ -451,10 +424,6 @@ class _StreamLowering(CallLowering):
         empty = Lowered(Literal("", TEXT), TEXT)
         value = empty if statement.value is None else self.value(statement.value)
         text = self.text(value, statement.span)
-        if not self.in_work and not self.lowering:
-            self.program.warn("this is said while the program is built, and not shown",
-                              statement.span)  # fmt: skip
-            return
         if statement.ends_line:
             text = self.call("||", (text, Lowered(Literal("\n", TEXT), TEXT)), statement.span)
         self.made.append(Push(text.operand, PRINTED, statement.span))
@@ -529,7 +498,8 @@ class _StreamLowering(CallLowering):
                 values = [self.value(value)]
         if isinstance(statement, ast.Place):
             values += self.operands(statement.portals)
-        self.made.append(Push(self.together(values), len(self.sites), statement.span))
+        number = FIRST_SITE + len(self.sites)
+        self.made.append(Push(self.together(values), number, statement.span))
         self.sites.append(Site(statement, captured))
 
     def seen_by(self, stream: ast.Instance | ast.Stream) -> Captured:

@@ -1,11 +1,20 @@
-"""Calls: items, functions of the program, and mathematics."""
+"""Assignments, and calls: items, functions of the program, and mathematics."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from millstream.calculus.procedures import Invoke, Peek, Pop, RecordOf, Routine, Shape
-from millstream.calculus.terms import Literal, Place, Read
+from millstream.calculus.procedures import (
+    Assign,
+    Invoke,
+    Peek,
+    Pop,
+    RecordOf,
+    Routine,
+    Shape,
+    statements_in,
+)
+from millstream.calculus.terms import Literal, Place, Read, walk
 from millstream.errors import suggest
 from millstream.languages.streamit import ast
 from millstream.languages.streamit.lower_terms import NOTHING, Lowered, TermLowering
@@ -52,6 +61,46 @@ class CallLowering(TermLowering):
             maker = CallLowering(self.program, Names(), None, inside=self.inside)
             known[name] = RecordOf(tuple((p.name, maker.shape(p.type)) for p in struct.fields))
         return known.get(name)
+
+    def assign(self, statement: ast.Set) -> Lowered:
+        place, shape = self.place(statement.target)
+        if not statement.operator:
+            mark = len(self.made)
+            value = self.fitting(statement.value, shape)
+            place = self.held_place(place, mark)
+        else:
+            whole = self.changed(statement, place, shape)
+            value = self.converted(whole, shape, statement.span)
+        self.made.append(Assign(place, value.operand, statement.span))
+        return self.at(place, shape)
+
+    def held_place(self, place: Place, mark: int) -> Place:
+        """A place as it was before the statements from a mark on, which may change its indexes."""
+        effects = self.made[mark:]
+        inside = list(statements_in(tuple(effects)))
+        read = {node.place.variable for step in place.path if not isinstance(step, str)
+                for node in walk(step) if isinstance(node, Read)}  # fmt: skip
+        changed = {s.target.variable for s in inside if isinstance(s, Assign)}
+        calls = any(isinstance(s, Invoke) for s in inside)
+        if not read or not (calls or read & changed):
+            return place
+        del self.made[mark:]
+        steps = [step if isinstance(step, str) else self.keep(Lowered(step, INT32)).term
+                 for step in place.path]  # fmt: skip
+        self.made += effects
+        return replace(place, path=tuple(steps))
+
+    def changed(self, statement: ast.Set, place: Place, shape: Shape) -> Lowered:
+        """The value of `x op= y`: what was there before `y` was worked out, and `y`."""
+        before = self.at(place, shape)
+        mark = len(self.made)
+        after = self.value(statement.value)
+        effects = self.made[mark:]
+        if effects:
+            del self.made[mark:]
+            before = self.keep(before)
+            self.made += effects
+        return self.binary(statement.operator, before, after, statement.span)
 
     def invoked(self, invoke: ast.Invoke) -> Lowered:
         match invoke.function:

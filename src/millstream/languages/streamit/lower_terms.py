@@ -201,6 +201,8 @@ class TermLowering(ABC):
                 return self.listed(expression)
             case ast.Step():
                 return self.step(expression)
+            case ast.Set():
+                return self.assign(expression)
 
     def number(self, number: ast.Number) -> Lowered:
         if number.is_imaginary:
@@ -493,6 +495,10 @@ class TermLowering(ABC):
         if isinstance(expression, ast.Listed) and isinstance(wanted, ArrayOf):
             return self.listed(expression, wanted)
         return self.converted(self.value(expression), wanted, expression.span)
+
+    @abstractmethod
+    def assign(self, statement: ast.Set) -> Lowered:
+        """Assign; what a place holds then is the value."""
 
     @abstractmethod
     def invoked(self, invoke: ast.Invoke) -> Lowered:

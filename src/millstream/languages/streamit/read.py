@@ -50,7 +50,6 @@ from millstream.languages.streamit.tokens import PATTERN
 from millstream.source import Source, Span
 
 _KINDS = ("filter", "pipeline", "splitjoin", "feedbackloop")
-_ASSIGNMENTS = ("=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=")
 _STREAM = "a stream, such as `float->float filter Name { ... }`"
 _RATES = ("push", "pop", "peek")
 
@@ -108,7 +107,7 @@ class _Reader(TermReader):
             try:
                 if self.at("struct"):
                     structs.append(self.struct())
-                elif self.at("static"):
+                elif self.at("static") or self.at_global():
                     statics.append(self.static())
                 elif self.at("helper"):
                     helpers.append(self.helper())
@@ -144,6 +143,10 @@ class _Reader(TermReader):
         fields = self.separated(lambda: self.parameter_of(type_), ";")
         self.expect(";", "after a field")
         return fields
+
+    def at_global(self) -> bool:
+        """`global {...}`: older programs call their constants so."""
+        return self.at("global") and self.tokens[self.position + 1].value == "{"
 
     def static(self) -> Static:
         start = self.advance().span
@@ -376,8 +379,8 @@ class _Reader(TermReader):
         if self.at_type():
             return list(self.declared(self.type_name()))
         target = self.expression()
-        if self.at(*_ASSIGNMENTS):
-            return self.assigned(target, start)
+        if isinstance(target, Set):
+            return [target]
         if isinstance(target, Invoke) and self.at("["):
             return [self.sent(target, start)]
         return [Do(target, self.since(start))]
@@ -395,13 +398,6 @@ class _Reader(TermReader):
             latency = (least, None if self.at("]") else self.expression())
         self.expect("]", "after the latency")
         return Send(portal, handler, call.arguments, latency, self.since(start))
-
-    def assigned(self, target: Expression, start: Span) -> list[Statement]:
-        """`a = b = c` is done from the right."""
-        operator = self.advance().value.removesuffix("=")
-        value = self.expression()
-        before = self.assigned(value, start) if self.at(*_ASSIGNMENTS) else []
-        return [*before, Set(target, operator, value, self.since(start))]
 
     def declared(self, type_: TypeName) -> list[Declare]:
         declarations = [self.declaration(type_)]

@@ -22,6 +22,7 @@ from millstream.languages.streamit.ast import (
     Name,
     Number,
     Quoted,
+    Set,
     Step,
     Truth,
     TypeName,
@@ -40,6 +41,7 @@ _LEVELS: tuple[frozenset[str], ...] = (
     frozenset({"+", "-"}),
     frozenset({"*", "/", "%", "<<", ">>"}),
 )
+_ASSIGNMENTS = ("=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=")
 #: Functions that are named by words of the language.
 _CALLED_WORDS = ("pop", "peek")
 #: Deep enough for written programs, shallow enough for every recursive walk.
@@ -125,6 +127,9 @@ class TermReader(Cursor):
             self.expect(":", "and what it is otherwise")
             otherwise = self.expression()
             expression = Choice(expression, then, otherwise, self.since(start))
+        elif self.at(*_ASSIGNMENTS):
+            operator = self.advance().value.removesuffix("=")
+            expression = Set(expression, operator, self.expression(), self.since(start))
         self.depth -= 1
         return expression
 

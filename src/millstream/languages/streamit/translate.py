@@ -9,7 +9,7 @@ from typing import Any
 from millstream.calculus.functions import Duplicate, Merge, RoundRobinJoin, RoundRobinSplit
 from millstream.calculus.functions import Filter as Selection
 from millstream.calculus.graph import Input, Operator, Program
-from millstream.calculus.procedures import ArrayOf, Push, RecordOf, Shape, statements_in
+from millstream.calculus.procedures import ArrayOf, Code, Push, RecordOf, Shape, statements_in
 from millstream.calculus.terms import Call, Column, Literal
 from millstream.calculus.types import BOOLEAN, INTEGER, TEXT, QueueType, Schema
 from millstream.calculus.wiring import Queue, Wiring
@@ -18,6 +18,7 @@ from millstream.calculus.work import (
     TURN,
     Interleave,
     Pace,
+    Rates,
     Work,
     row_of_item,
     schema_of_items,
@@ -53,7 +54,7 @@ def translated(source: Source, folder: Path) -> Translation:
 
 
 def translation_of(text: ast.Text, source: Source, folder: Path) -> Translation:
-    built, odd = build(source, text, folder)
+    built, odd, told = build(source, text, folder)
     flat = flattened(built.node)
     try:
         balance = balanced(flat)
@@ -65,7 +66,11 @@ def translation_of(text: ast.Text, source: Source, folder: Path) -> Translation:
         raise CheckError(faults)
     balance = ahead(balance, links)
     files = files_of(flat, balance, folder)
-    program = _Made(built, flat, balance, files, links).program()
+    if told and flat.entry is not None:
+        odd += (Fault("what is printed while this is built is not shown: it takes items, and "
+                      "prints when they come", built.node.span),)  # fmt: skip
+        told = ""
+    program = _Made(built, flat, balance, files, links, told).program()
     ticks = TICKS if TICKS in program.input_names else None
     sources = [n for n, actor in enumerate(flat.actors) if actor.is_source]
     paces = [min((counts[n] for n in sources), default=0)
@@ -87,8 +92,11 @@ class _Made:
     """Mutable: queues for channels, and operators between them."""
 
     def __init__(
-        self, built: Built, flat: Flat, balance: Balance, files: Files, links: list[Link]
-    ) -> None:
+        self, built: Built, flat: Flat, balance: Balance, files: Files, links: list[Link],
+        told: str,
+    ) -> None:  # fmt: skip
+        #: What has been printed while the graph was built.
+        self.told = told
         self.files = files
         self.built = built
         self.flat = flat
@@ -128,7 +136,7 @@ class _Made:
             queue = self.queues[file.channel.number]
             passes = self.wiring.add(Selection(Literal(True, BOOLEAN)), queue, name="kept")
             outputs[file.name] = passes
-        if self.printed:
+        if self.printed or self.told:
             outputs[TEXTS] = self.texts()
         if not outputs:
             span = self.built.node.span
@@ -194,8 +202,9 @@ class _Made:
         self.wiring.connect(work, (taken, *turns), given, actor.span, state, boxes)
 
     def taken(self, actor: Actor) -> Queue:
-        if not actor.is_source:
-            return self.queues[actor.inputs[0].number]
+        return self.tick_queue() if actor.is_source else self.queues[actor.inputs[0].number]
+
+    def tick_queue(self) -> Queue:
         if self.ticks is None:
             type_ = QueueType(Schema.of(number=INTEGER))
             self.ticks = self.wiring.input(Input(TICKS, type_))
@@ -220,16 +229,34 @@ class _Made:
 
     def texts(self) -> Queue:
         """What is printed, without the firings that print nothing."""
-        queue = self.printed[0]
-        if len(self.printed) > 1 and self.flat.changes:
+        begun = (self.begun(),) if self.told else ()
+        queue = (*begun, *self.printed)[0]
+        if len(begun) + len(self.printed) > 1 and self.flat.changes:
             # How often they fire is not known: who is further downstream is first at each time.
-            queue = self.wiring.add(Merge(), *reversed(self.printed), name="printed_by_all")
-        elif len(self.printed) > 1:
+            queue = self.wiring.add(Merge(), *begun, *reversed(self.printed), name="printed_by_all")
+        elif len(begun) + len(self.printed) > 1:
             order = order_of(self.flat, self.balance, self.printing, self.links)
-            interleave = Interleave(order.begins, order.repeats)
-            queue = self.wiring.add(interleave, *self.printed, name="printed_by_all")
+            first = len(self.printed)  # the number of what is printed before anything is done
+            begins = (first,) * len(begun) + order.begins
+            interleave = Interleave(begins, order.repeats)
+            queue = self.wiring.add(interleave, *self.printed, *begun, name="printed_by_all")
         says = Call("!=", (Column("text", TEXT), Literal("", TEXT)), BOOLEAN)
         return self.wiring.add(Selection(says), queue, name="said")
+
+    def begun(self) -> Queue:
+        """What is printed while the graph is built, by a source that fires once.
+
+        Where time tells the order of what is printed, it goes on with the fastest.
+        """
+        says = Push(Literal(self.told, TEXT), PRINTED_OUTPUT)
+        code = Code("Begin", (), (), None, None, (), (says,), ())
+        pace = Pace(1, 0)
+        if self.flat.changes:
+            pace = Pace(max(1, *self.balance.initially), max(self.balance.repeats))
+        work = Work(code, (), None, None, Rates(), Rates(), pace, True, path="Begin")
+        queue = Queue(self.wiring.fresh("printed_first"), PRINTED)
+        self.wiring.connect(work, (self.tick_queue(),), (queue,), None, ())
+        return queue
 
 
 def noted(program: Program) -> tuple[str, ...]:
