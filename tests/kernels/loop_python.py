@@ -184,7 +184,8 @@ def _names(function: Function, *, is_sound: bool) -> dict[str, Any]:
                         if value.place is None
                         else faulty(name, rep, is_sound=is_sound)
                     )
-    return names | {f"pointer_{rep.value}": lambda cells: cells for rep in Rep}
+    pointers = [f"{word}_{rep.value}" for rep in Rep for word in ("pointer", "apart")]
+    return names | {pointer: lambda cells, *_: cells for pointer in pointers}
 
 
 def _plain(function: Any) -> Any:

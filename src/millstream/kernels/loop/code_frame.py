@@ -53,4 +53,5 @@ FIRED = Entry(
     signature="int64(int64, int64, types.CPointer(int64))",
     parameters=(MODE.name, FIRINGS.name, FRAME.name),
     places={param: place for place, param in enumerate(_ORDER) if param is not None},
+    are_apart=True,
 )

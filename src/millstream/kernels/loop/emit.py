@@ -59,6 +59,9 @@ class Entry:
     signature: str
     parameters: tuple[str, ...]
     places: Mapping[Param, int] | None = None
+    #: Whether no two memories lie in one place, so that nothing has to be read again because
+    #: something else was written.
+    are_apart: bool = False
 
 
 #: A loop over rows is given all that it asks for, and answers nothing.
@@ -97,7 +100,9 @@ def _taken(params: tuple[Param, ...], entry: Entry) -> Iterator[str]:
             continue
         cell = f"{entry.parameters[-1]}[{places[param]}]"
         if isinstance(param, Memory):
-            cell = f"pointer_{param.rep.value}({cell})"
+            rep = param.rep.value
+            cell = f"apart_{rep}({cell}, '{param.kind}')" if entry.are_apart \
+                else f"pointer_{rep}({cell})"  # fmt: skip
         yield f"{param.name} = {cell}"
 
 

@@ -25,9 +25,12 @@ def widen(cells: Array, begin: int, step: int, values: Array) -> None:
 
 
 @tight
-def stamp(begins: Array, repeats: Array, step: int, first: int, came: int, times: Array,
+def stamp(begins: Array, repeats: Array, run: int, step: int, first: int, came: int, times: Array,
           stamps: Array) -> None:  # fmt: skip
-    """The times of items from a number on, by the moments of their queue."""
+    """The times of items from a number on, by the moments of their queue.
+
+    So many of those that repeat are always the same one after the other.
+    """
     count, early, size = stamps.shape[0], begins.shape[0], repeats.shape[0]
     done = 0
     while done < count and first + done < early:
@@ -36,7 +39,11 @@ def stamp(begins: Array, repeats: Array, step: int, first: int, came: int, times
     while done < count:
         place = first + done - early
         begin, base = place % size, place // size * step - came
-        rest = min(size - begin, count - done)
-        for n in range(rest):
-            stamps[done + n] = times[repeats[begin + n] + base]
+        if run >= 16:
+            rest = min(run - begin % run, count - done)
+            stamps[done : done + rest] = times[repeats[begin] + base]
+        else:
+            rest = min(size - begin, count - done)
+            for n in range(rest):
+                stamps[done + n] = times[repeats[begin + n] + base]
         done += rest

@@ -73,6 +73,7 @@ class NetKernel:
         self.types = types
         net = net_of(operators, {q for q, _ in inputs}, set(outputs))
         self.moments = net.moments
+        self.runs: dict[str, int] = {}
         #: Items of the one entry that came in earlier rounds, and the times of those of this one.
         self.came = 0
         self.times = np.zeros(0, np.int64)
@@ -238,7 +239,9 @@ class NetKernel:
             return moments.at(np.arange(first, first + count)) + 1
         # All that could leave earlier has: it must have waited for something of this round.
         stamps = np.empty(count, np.int64)
-        sequence = frozen(moments.begins), frozen(moments.repeats), moments.step
+        if queue not in self.runs:
+            self.runs[queue] = moments.run()
+        sequence = frozen(moments.begins), frozen(moments.repeats), self.runs[queue], moments.step
         stamp(*sequence, first, self.came, frozen(self.times), stamps)
         return stamps
 

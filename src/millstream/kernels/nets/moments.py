@@ -56,6 +56,11 @@ class Moments:
     def first(self, count: int) -> Array:
         return self.at(np.arange(count))
 
+    def run(self) -> int:
+        """How many of those that repeat are the same one after the other, wherever one begins."""
+        changes = np.flatnonzero(np.diff(self.repeats)) + 1
+        return math.gcd(len(self.repeats), *changes.tolist())
+
 
 def moments_of(operators: tuple[Operator, ...], entry: str | None) -> dict[str, Moments]:
     """The moments of all queues of a net that is entered by one queue, or by one source.
