@@ -41,6 +41,7 @@ from millstream.kernels.loop.code_prints import Template
 from millstream.kernels.loop.code_ranges import Region, assigned_in
 from millstream.kernels.loop.code_statements import StatementWriter
 from millstream.kernels.loop.code_terms import got, put
+from millstream.kernels.loop.code_wholes import pushed_whole
 from millstream.kernels.loop.emit import emit
 from millstream.kernels.loop.ir import (
     ZERO,
@@ -165,8 +166,11 @@ def _write_mode(writer: StatementWriter, mode: int, body: Body) -> None:
         changed = assigned_in(body, writer.code)
         region = Region({v for name in changed for v in writer.layout.locals(name)})
         writer.regions, writer.moves = [region], Moves()
+        writer.sent = pushed_whole(writer.code)
+        if writer.sent is not None:
+            region.require(equal(writer.layout.stretches[writer.sent, ()].size(0), PUSH))
         plain = _firings(writer, body)
-        writer.regions, writer.moves = [], None
+        writer.regions, writer.moves, writer.sent = [], None, None
         done = [When(region.condition, (plain,), tuple(done))]
     writer.add(When(equal(MODE, integer(mode)), tuple(done)))
 

@@ -56,6 +56,7 @@ from millstream.kernels.loop.code_ranges import (
     routine_of,
 )
 from millstream.kernels.loop.code_terms import TermWriter, Where, got, put
+from millstream.kernels.loop.code_wholes import covers, writer_of
 from millstream.kernels.loop.ir import (
     NO,
     TRUTH,
@@ -122,9 +123,11 @@ class StatementWriter(TermWriter):
 
     def body(self, body: Body) -> None:
         before: Statement | None = None
-        for statement in body:
+        for number, statement in enumerate(body):
             if isinstance(statement, Repeat):
                 self.repeated(statement, before)
+            elif isinstance(statement, Let):
+                self.let(statement.slot, self.written(statement.slot, body[number + 1 :]))
             else:
                 self.statement(statement)
             before = statement
@@ -136,8 +139,6 @@ class StatementWriter(TermWriter):
 
     def statement(self, statement: Statement) -> None:
         match statement:
-            case Let(slot):
-                self.let(slot)
             case Assign(target, value):
                 self.assign(target, value)
             case Choose():
@@ -159,12 +160,31 @@ class StatementWriter(TermWriter):
                 self.invoke(statement)
             case Return(value):
                 self.give_back(value)
-            case Repeat():
-                raise AssertionError("a loop is written with what stands before it")
+            case Repeat() | Let():
+                raise AssertionError("what stands before and behind these is to be known")
 
     # --- variables ---
 
-    def let(self, slot: Slot) -> None:
+    def written(self, slot: Slot, rest: Body) -> Value:
+        """When an array is written as a whole by what follows, before anybody reads it."""
+        stretch = self.layout.stretches.get((slot.name, ()))
+        if not self.regions or stretch is None or len(stretch.leaf.sizes) != 1 or self.calling:
+            return NO
+        found = writer_of(slot.name, rest)
+        rounds = None if found is None else self.rounds(found.loop, found.before)
+        if found is None or rounds is None or self.changes(found.counter.bound, found.loop.body):
+            return NO
+        changed = {v for name in assigned_in((found.loop,), self.code)
+                   for v in self.layout.locals(self.own(name))}  # fmt: skip
+        counts = self.named(found.counter.place)
+
+        def fixed(place: Place) -> Local | None:
+            local = self.named(place)
+            return None if local in changed and local != counts else local
+
+        return covers(found, fixed, rounds, stretch.size(0)) or NO
+
+    def let(self, slot: Slot, written: Value = NO) -> None:
         name = self.own(slot.name)
         if name not in self.layout.shapes:
             self.hold_inside(Slot(name, slot.shape))
@@ -174,10 +194,10 @@ class StatementWriter(TermWriter):
                 local = self.layout.local(name, leaf.path)
                 self.add(Set(local, zero_of(local.form.rep)))
                 continue
-            memory = MEMORIES[memory_of(leaf.type)]
-            cell = self.fresh("z")
-            zero = Store(memory, plus(stretch.begin, cell), zero_of(memory.rep))
-            self.add(Count(cell, stretch.count(), (zero,)))
+            begin, cell = self.begin_of(stretch), self.fresh("z")
+            zero = Store(begin.memory, plus(begin.index, cell), zero_of(begin.memory.rep))
+            cleared = Count(cell, stretch.count(), (zero,))
+            self.add(cleared if written == NO else When(not_(written), (cleared,)))
 
     def assign(self, target: Place, value: Operand) -> None:
         if isinstance(value, Place):
@@ -404,7 +424,10 @@ class StatementWriter(TermWriter):
             self.stop_if(at_least(OUT, ROOM), message, span, PUSH)
         else:
             self.moves = self.moves.plus(Moves(pushed=ONCE))
-        if isinstance(value, Place):
+        is_there = isinstance(value, Read) and value.place.variable == self.sent is not None
+        if is_there:
+            pass  # its elements are pushed in their order
+        elif isinstance(value, Place):
             self.carry(value, "o", OUT, self.code.given, is_in=False)
         else:
             self.add(put(Load(MEMORIES[f"o{memory_of(value.type)}"], OUT), self.term(value)))

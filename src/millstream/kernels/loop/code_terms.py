@@ -14,10 +14,12 @@ from millstream.kernels.loop.code_frame import (
     FIRST_NUMBER,
     FRAME,
     MEMORIES,
+    PUSH,
+    ROOM,
     SECOND_NUMBER,
     SITE,
 )
-from millstream.kernels.loop.code_layout import Layout, Leaf, NotCompiled, memory_of
+from millstream.kernels.loop.code_layout import Layout, Leaf, NotCompiled, Stretch, memory_of
 from millstream.kernels.loop.code_ranges import Region
 from millstream.kernels.loop.ir import (
     INTEGER,
@@ -91,6 +93,8 @@ class TermWriter:
     regions: list[Region] = field(default_factory=list)
     #: Locals that count, and what they are in 64 bits.
     widened: dict[Value, Value] = field(default_factory=dict)
+    #: The array that lies in the output.
+    sent: str | None = None
     temporaries: int = 0
 
     def add(self, *statements: Statement) -> None:
@@ -168,8 +172,16 @@ class TermWriter:
             index = plus(times(index, stretch.size(number)), step)
         for number in range(len(indexes), len(stretch.leaf.sizes)):
             index = times(index, stretch.size(number))
-        memory = MEMORIES[memory_of(leaf.type)]
-        return Load(memory, plus(stretch.begin, index)), stretch.count(len(indexes))
+        begin = self.begin_of(stretch)
+        cell = Load(begin.memory, plus(begin.index, index))
+        return cell, stretch.count(len(indexes))
+
+    def begin_of(self, stretch: Stretch) -> Load:
+        """Where the first value of an array lies."""
+        letter = memory_of(stretch.leaf.type)
+        if stretch.name == self.sent:
+            return Load(MEMORIES[f"o{letter}"], minus(ROOM, PUSH))
+        return Load(MEMORIES[letter], stretch.begin)
 
     def checked(self, term: Term, size: Value, span: Span | None) -> Value:
         """An index that has been looked at, or needs not be."""

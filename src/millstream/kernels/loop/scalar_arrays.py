@@ -12,13 +12,15 @@ from typing import Any
 
 import numba
 import numpy as np
-from numba.core.typing.templates import AbstractTemplate, infer_global, signature
-from numba.extending import intrinsic, lower_builtin, models, register_model
+from numba.core.typing import templates
+from numba.extending import intrinsic
 
 from millstream.calculus.types import INT64_MIN
 
 # What numba declares about its own types does not say how to call them.
 types: Any = numba.types
+typing: Any = templates
+extending: Any = numba.extending
 
 INF = math.inf
 NAN = math.nan
@@ -59,22 +61,22 @@ class Cells(types.Type):  # type: ignore[misc]
         super().__init__(name=f"Cells({dtype}, {kind})")
 
 
-register_model(Cells)(models.PointerModel)
+extending.register_model(Cells)(extending.models.PointerModel)
 
 
-@infer_global(operator.getitem)
-class _GetCell(AbstractTemplate):  # type: ignore[misc]
+@typing.infer_global(operator.getitem)
+class _GetCell(typing.AbstractTemplate):  # type: ignore[misc]
     def generic(self, args: Any, kws: Any) -> Any:
         if isinstance(args[0], Cells):
-            return signature(args[0].dtype, args[0], types.intp)
+            return typing.signature(args[0].dtype, args[0], types.intp)
         return None
 
 
-@infer_global(operator.setitem)
-class _SetCell(AbstractTemplate):  # type: ignore[misc]
+@typing.infer_global(operator.setitem)
+class _SetCell(typing.AbstractTemplate):  # type: ignore[misc]
     def generic(self, args: Any, kws: Any) -> Any:
         if isinstance(args[0], Cells):
-            return signature(types.none, args[0], types.intp, args[0].dtype)
+            return typing.signature(types.none, args[0], types.intp, args[0].dtype)
         return None
 
 
@@ -88,14 +90,14 @@ def _told_apart(builder: Any, instruction: Any, kind: str) -> None:
     instruction.set_metadata("noalias", module.add_metadata(others))
 
 
-@lower_builtin(operator.getitem, Cells, types.intp)
+@extending.lower_builtin(operator.getitem, Cells, types.intp)
 def _get_cell(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     value = builder.load(builder.gep(args[0], [args[1]]))
     _told_apart(builder, value, sig.args[0].kind)
     return value
 
 
-@lower_builtin(operator.setitem, Cells, types.intp, types.Any)
+@extending.lower_builtin(operator.setitem, Cells, types.intp, types.Any)
 def _set_cell(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     stored = builder.store(args[2], builder.gep(args[0], [args[1]]))
     _told_apart(builder, stored, sig.args[0].kind)
