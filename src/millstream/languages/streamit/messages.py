@@ -48,11 +48,12 @@ class Link:
 def links_of(flat: Flat, balance: Balance, faults: list[Fault]) -> list[Link]:
     """The links of a program, by sender and receiver."""
     links: list[Link] = []
-    for sender, actor in enumerate(flat.actors):
-        sent = actor.work.messages if isinstance(actor.work, Filter) else ()
-        for receiver, other in enumerate(flat.actors):
-            heard = other.work.portals if isinstance(other.work, Filter) else ()
-            messages = [message for message in sent if message.portal in heard]
+    filters = [(n, actor.work) for n, actor in enumerate(flat.actors)
+               if isinstance(actor.work, Filter)]  # fmt: skip
+    listeners = [(n, work.portals) for n, work in filters if work.portals]
+    for sender, work in filters:
+        for receiver, heard in listeners:
+            messages = [message for message in work.messages if message.portal in heard]
             try:
                 links += [_link(flat, balance, sender, receiver, messages)] if messages else []
             except Unheard as error:
