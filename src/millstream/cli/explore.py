@@ -7,6 +7,7 @@ import argparse
 from millstream.calculus.graph import Program
 from millstream.cli.run import compiled_from, named
 from millstream.cli.show import print_json
+from millstream.cli.views import language_options, rounds_asked
 from millstream.engine.reference.explore import (
     Exploration,
     explore,
@@ -14,11 +15,17 @@ from millstream.engine.reference.explore import (
     replay,
 )
 from millstream.engine.reference.feed import Event
+from millstream.errors import UsageError
 
 
 def run(arguments: argparse.Namespace) -> int:
     compiled = compiled_from(arguments)
-    events = compiled.read_inputs(named(arguments.in_, "--in"))
+    inputs = named(arguments.in_, "--in")
+    if compiled.rounds is not None and rounds_asked(arguments) is None and not inputs:
+        flags = [o.flags[0] for o in language_options("explore") if o.sets == "rounds"]
+        raise UsageError("this program goes round by itself: say how often",
+                         hint=f"a small number, such as {flags[0]} 2")  # fmt: skip
+    events = compiled.read_inputs(inputs)
     result = explore(compiled.program, events, limit=arguments.limit)
     if arguments.format == "json":
         print_json(_records(result))

@@ -210,6 +210,7 @@ def _add_explore(commands: Commands, common: _Parser) -> None:
         help="try every interleaving of a small program; are its results unique?",
     )
     explore.add_argument("file", metavar="FILE")
+    add_language_options(explore, "explore")
     _add_inputs(explore)
     explore.add_argument(
         "--limit", type=int, default=1_000_000, metavar="N", help="give up after N configurations"

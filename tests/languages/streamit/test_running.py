@@ -243,3 +243,29 @@ def test_a_node_warns_of_what_it_prints_while_it_is_built(
     }""")
     assert 0 == main(["check", "node.str"])
     assert "what is printed while this is built is not shown" in capfd.readouterr().err
+
+
+HEARD = """void->void pipeline Main {
+    portal<Out> p;
+    add void->int filter { int n; work push 1 { n++; if (n == 2) p.shift(10); push(n); } };
+    add Out to p;
+}
+int->void filter Out { int by; handler shift(int b) { by += b; } work pop 1 { print(pop() + by); } }
+"""
+CHANGING = """void->void pipeline Main {
+    add void->int filter { int n; work push 1 { n++; push(n % 3); } };
+    add int->int filter { work pop [1, 3] push 1 {
+        int k = pop(); int s = k; for (int i = 0; i < k; i++) s += pop(); push(s); } };
+    add int->void filter { work pop 1 { println(pop()); } };
+}"""
+
+
+@pytest.mark.parametrize("text", [COUNT, HEARD, CHANGING])
+def test_every_interleaving_of_a_few_steady_states_gives_the_same(
+    folder: Path, capfd: pytest.CaptureFixture[str], text: str
+) -> None:
+    (folder / "few.str").write_text(text)
+    assert 0 == main(["explore", "few.str", "--iterations", "3"])
+    assert "the result is unique" in capfd.readouterr().out
+    assert 2 == main(["explore", "few.str"])
+    assert "say how often\n    a small number, such as --iterations 2" in capfd.readouterr().err

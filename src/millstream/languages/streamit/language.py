@@ -2,6 +2,17 @@
 
 from millstream.languages.language import Language, Option
 
+
+def _iterations(command: str, otherwise: str) -> Option:
+    return Option(
+        command,
+        ("--iterations",),
+        f"of StreamIt: so many steady states ({otherwise})",
+        metavar="N",
+        sets="rounds",
+    )
+
+
 LANGUAGE = Language(
     "streamit",
     (".str",),
@@ -12,12 +23,7 @@ LANGUAGE = Language(
     node_keys=("partition",),
     sees_own_folder=True,
     options=(
-        Option(
-            "run",
-            ("--iterations",),
-            "of StreamIt: so many steady states (default: as many as the input allows)",
-            metavar="N",
-            sets="rounds",
-        ),
+        _iterations("run", "default: as many as the input allows"),
+        _iterations("explore", "a few are enough"),
     ),
 )
