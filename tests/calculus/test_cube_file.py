@@ -123,3 +123,13 @@ def test_no_attribute_is_named_as_the_time_of_a_cell() -> None:
     schema = Schema((Field("time", TIME),))
     (fault,) = faults_of("Dimensions = time\nTimeGrain = Second\nCWindow = 5\n", schema)
     assert '"time" cannot be an attribute' in fault
+
+
+def test_memory_is_for_a_server_to_choose_with() -> None:
+    made = cube(f"{APPENDIX_A}MaxMemory = 64 MB\n")
+    assert made.memory == 64 << 20
+    assert made == cube("\n".join(cube_lines(made)))
+    measured = cube(f"{APPENDIX_A}MMode = Optimized\nOptMethod = Measured\nMaxMemory = 1 KB\n")
+    assert measured.memory == 1 << 10
+    counted = f"{APPENDIX_A}MMode = SmallestVertices\nMVerticesNum = 2\nMaxMemory = 1 KB\n"
+    assert cube(counted).memory == 0

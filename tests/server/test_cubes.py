@@ -274,11 +274,11 @@ def test_equal_questions_are_worked_out_once_and_counted_each(
 
     monkeypatch.setattr("millstream.server.cubes.answer", counted)
     client, serving = asked
-    before = serving.asked("Sales_cube")
+    before = serving.stores["Sales_cube"].asked.all()
     question = {"rows": ["kind", "shop"], "measures": ["most"], "limit": 77}
     answers = [ask(client, question) for _ in range(5)]
     assert len(worked_out) == 1 and answers == [answers[0]] * 5
-    assert sum((serving.asked("Sales_cube") - before).values()) == 5
+    assert sum((serving.stores["Sales_cube"].asked.all() - before).values()) == 5
     csv = client.post(f"{CUBE}/query", json=question, headers={"Accept": "text/csv"})
     assert csv.text.startswith("kind,shop,most\n") and len(worked_out) == 2
 

@@ -57,6 +57,8 @@ class Cubify(Function):
     is_live: bool = False
     #: For how many partitions before the window a server can still say what was.
     history: int = 0
+    #: The bytes that a server may spend on vertices which it chooses by what is asked for.
+    memory: int = 0
     #: What whoever asks knows it by.
     called: str = field(default="", compare=False)
     #: Whether parts of cells leave, made of the rows of one place: see `cube_parts`.

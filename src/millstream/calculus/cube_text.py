@@ -26,6 +26,8 @@ def cube_lines(function: Cubify) -> list[str]:
         lines.append(f"MVertices = {_vertices(function.kept[1:])}")
     if function.history:
         lines.append(f"History = {function.history}")
+    if function.memory:
+        lines.append(f"MaxMemory = {function.memory}")
     output = "live" if function.is_live else "parts" if function.is_in_parts else None
     return lines if output is None else [*lines, f"Output = {output}"]
 

@@ -23,6 +23,7 @@ from millstream.engine.storage.records import read_record, write_record
 from millstream.kernels.cube.cube import CubeKernel
 from millstream.kernels.cube.versions import Version, Versions
 from millstream.kernels.runtime.kernel import Round
+from millstream.olap.choosing import Asked, choose_again
 from millstream.olap.program import ServedCube
 from millstream.plan.batch import Batch, concat_batches
 
@@ -32,6 +33,8 @@ KEPT_VERSIONS, KEPT_SECONDS, KEPT_BYTES = 256, 120.0, 1 << 29
 #: members and active cells. Partitions that are over are written once.
 _SNAPSHOT_EVERY = 20
 _FORMAT = 2
+#: Vertices are chosen again so often while a window passes.
+_CHOICES = 4
 
 _NO_TICKS = np.zeros(0, np.int64)
 
@@ -66,6 +69,8 @@ class CubeStore:
         #: Partitions that are on the disk; those of the program's vertices.
         self._written: set[int] = set()
         self._program_kept = len(self._kernel.kept)
+        self.asked = Asked()
+        self._chosen_at: int | None = None
         #: When each version was made, and the bytes that it did not share with the one before.
         self._last: deque[tuple[float, int, Version]] = deque()
         self._news = threading.Condition()
@@ -135,6 +140,8 @@ class CubeStore:
             self._mark = mark
             self._kernel.process((batch,), Round(mark, _NO_TICKS))
             self._rows += len(batch)
+            if self.cube.function.memory:
+                self._choose_again(mark)
         self._publish(number)
         self._since += 1
         if self._files is not None and self._since >= _SNAPSHOT_EVERY:
@@ -142,6 +149,17 @@ class CubeStore:
             members = sum(h.members[0].bound for h in self._kernel.scene.hierarchies)
             if active + members <= 2 * self._rows:
                 self._keep(self._files, number)
+
+    def _choose_again(self, mark: int) -> None:
+        """Now and then vertices are chosen by what was asked for since the last time."""
+        now = int(self.cube.function.grain.index(mark))
+        if self._chosen_at is None or now < self._chosen_at:
+            self._chosen_at = now
+        passed = now - self._chosen_at
+        if passed >= max(1, self.cube.function.window // _CHOICES):
+            asked = self.asked.taken_lately()
+            choose_again(self._kernel, self._program_kept, asked, passed)
+            self._chosen_at = now
 
     def _keep(self, files: Files, number: int) -> None:
         """Write down what is not there yet; what no longer counts goes when that has been done."""

@@ -86,7 +86,7 @@ def _number(call: Call, name: str, usual: int, most: int) -> int:
 def _lattice(call: Call) -> Reply:
     store = _store(call)
     version, cube = store.version, store.cube.function
-    lattice, asked = lattice_of(cube), call.serving.asked(store.cube.name)
+    lattice, asked = lattice_of(cube), store.asked.all()
     first = _number(call, "from", 0, len(lattice))
     count = _number(call, "limit", 100, MOST_VERTICES)
     kept = {levels_of(cube, k.vertex.attributes): k for k in version.kept}
@@ -116,7 +116,7 @@ def _members(call: Call) -> Reply:
     names = [row[attribute] for row in made.cells.records()]
     most = _number(call, "limit", MOST_MEMBERS, MOST_MEMBERS)
     record = {"attribute": attribute, "members": names[:most], "in_all": len(names)}
-    again = _counting(call, store, question)
+    again = _counting(store, question)
     return Reply(record | made.about(), made.cells, again=again)
 
 
@@ -132,13 +132,13 @@ def _answered(
     call: Call, store: CubeStore, question: Question, version: Version | None = None
 ) -> Answer:
     made = answer(version or store.version, question, Limits(seconds=call.seconds))
-    _counting(call, store, question)()
+    _counting(store, question)()
     return made
 
 
-def _counting(call: Call, store: CubeStore, question: Question) -> Callable[[], None]:
+def _counting(store: CubeStore, question: Question) -> Callable[[], None]:
     levels = levels_of(store.cube.function, question.attributes)
-    return partial(call.serving.count, store.cube.name, levels)
+    return partial(store.asked.count, levels)
 
 
 def _reply(
@@ -153,7 +153,7 @@ def _reply(
     record = made.record() if call.form is Form.JSON else None
     return Reply(
         record if more is None else more | {"answer": record}, made.cells, headers,
-        again=_counting(call, store, question),
+        again=_counting(store, question),
     )  # fmt: skip
 
 

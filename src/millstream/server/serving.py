@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from millstream.api import Compiled
-from millstream.calculus.lattice import Levels
 from millstream.engine.job import Report
 from millstream.engine.storage.files import LocalFiles
 from millstream.errors import MillstreamError, UsageError, listing, suggest
@@ -66,8 +64,6 @@ class Serving:
         self.status = RECOVERING
         self.fault: BaseException | None = None
         self.report: Report | None = None
-        self._asked: dict[str, Counter[Levels]] = {name: Counter() for name in self.stores}
-        self._lock = threading.Lock()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -130,15 +126,6 @@ class Serving:
             hint = f"cubes are: {listing(self.stores)}. {near}".strip()
             raise Refusal(404, f'there is no cube "{name[:80]}"', hint)
         return self.stores[name]
-
-    def count(self, name: str, levels: Levels) -> None:
-        """A vertex was asked for."""
-        with self._lock:
-            self._asked[name][levels] += 1
-
-    def asked(self, name: str) -> Counter[Levels]:
-        with self._lock:
-            return Counter(self._asked[name])
 
 
 def cubes_of(compiled: Compiled) -> tuple[ServedCube, ...]:

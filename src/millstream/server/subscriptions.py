@@ -44,7 +44,7 @@ async def subscribe(socket: WebSocket, serving: Serving) -> None:
         serving.check_ready()
         store = serving.store(socket.path_params["cube"])
         question, after = await _asked(socket, store)
-        serving.count(store.cube.name, levels_of(store.cube.function, question.attributes))
+        store.asked.count(levels_of(store.cube.function, question.attributes))
         await _Subscription(socket, store, question).run(after)
     except Refusal as refusal:
         code = AGAIN if refusal.status == 503 else NOT_UNDERSTOOD

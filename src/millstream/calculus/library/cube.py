@@ -174,8 +174,14 @@ class _Making:
             return None
         return Cubify(
             dimensions, measures, grain, self.file.window, kept, outputs, self.file.is_live,
-            self.file.history,
+            self.file.history, self.memory(),
         )  # fmt: skip
+
+    def memory(self) -> int:
+        """What a server may go on choosing with: not where others have chosen by a rule."""
+        choosing = self.file.choosing
+        is_measured = choosing.mode == "Optimized" and choosing.method == "Measured"
+        return choosing.memory or 0 if is_measured or choosing.mode == "Custom" else 0
 
     def fail(self, message: str, span: Span | None, hint: str | None = None) -> None:
         self.file.fail(message, span, hint)

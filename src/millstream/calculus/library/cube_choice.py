@@ -132,14 +132,16 @@ class Measured:
     asked: float
 
 
-def by_measure(vertices: Sequence[Levels], known: Sequence[Measured], memory: int) -> list[int]:
+def by_measure(
+    vertices: Sequence[Levels], known: Sequence[Measured], memory: int, kept: Sequence[int] = ()
+) -> list[int]:
     """Vertices that are worth it, one by one, the one first that saves most for its bytes.
 
     To answer costs as many cells as are read. To keep a vertex costs those of the smallest that has
     them whenever a partition is over, and that may be more than is ever saved. The first vertex
-    is the finest, and always kept.
+    is the finest, and always kept; so are those that are kept already, whatever they cost.
     """
-    chosen = [0]
+    chosen = [0, *kept]
     left = memory
     while True:
         nearest = [
@@ -162,7 +164,7 @@ def by_measure(vertices: Sequence[Levels], known: Sequence[Measured], memory: in
             if worth > most:
                 best, most = number, worth
         if best is None:
-            return chosen[1:]
+            return chosen[1 + len(kept) :]
         chosen.append(best)
         left -= known[best].cells * known[best].bytes
 

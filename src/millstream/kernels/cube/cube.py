@@ -74,8 +74,6 @@ class CubeKernel(Composed):
         ]  # fmt: skip
         stores = zip(*(layer.partitions for layer in self.layers), strict=True)
         self.kept = [_Kept(v, list(of_it)) for v, of_it in zip(vertices, stores, strict=True)]
-        for number, one in enumerate(self.kept):
-            one.routes = self._routes(one.vertex, number, is_plain=False)
         self.active_index: int | None = None
         self.coarse = [
             Output(self.scene, self.measures, vertex, None)
@@ -86,9 +84,7 @@ class CubeKernel(Composed):
             Output(self.scene, self.measures, vertex, type_, self.tallies)
             for vertex, type_ in zip(function.outputs, types, strict=True)
         ]
-        for output in (*self.outputs, *self.coarse):
-            is_plain = output.type is not None
-            output.routes = self._routes(output.vertex, len(self.kept), is_plain=is_plain)
+        self._find_routes()
         self.parts = self._parts()
 
     def _parts(self) -> dict[str, Part]:
@@ -154,6 +150,20 @@ class CubeKernel(Composed):
             if layer.runs:
                 layer.run_along(len(vertex.attributes), place, route)
         self.kept.append(one)
+        self._find_routes()
+
+    def forget(self, vertex: Vertex) -> None:
+        """Keep a vertex no longer, of a kernel that is asked; the finest one always stays."""
+        place = next(n for n, one in enumerate(self.kept) if one.vertex == vertex)
+        assert place > 0
+        del self.kept[place]
+        for layer in self.layers:
+            layer.forget(place)
+        self._find_routes()
+
+    def _find_routes(self) -> None:
+        for number, one in enumerate(self.kept):
+            one.routes = self._routes(one.vertex, number, is_plain=False)
         for output in (*self.outputs, *self.coarse):
             is_plain = output.type is not None
             output.routes = self._routes(output.vertex, len(self.kept), is_plain=is_plain)

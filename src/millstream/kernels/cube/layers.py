@@ -80,6 +80,12 @@ class Layer(Composed):
             made.add(self.grouping.of_cells(route.codes(given.codes), block).cells)
         self.runs.append(made)
 
+    def forget(self, place: int) -> None:
+        """Keep a vertex no longer."""
+        partitions = self.partitions.pop(place)
+        partitions.drop_until(max(partitions.parts, default=0))
+        self.runs.pop(place).clear()
+
     def run_anew(self, widths: Sequence[int], routes: Routes) -> None:
         """The active cells of all vertices, from those of the finest one."""
         if self.runs:

@@ -216,6 +216,8 @@ class Versions:
             _members(h, before)
             for h, before in zip(kernel.scene.hierarchies, self._members, strict=True)
         ]
+        there = {one.vertex for one in kernel.kept}
+        self._stretches = {v: known for v, known in self._stretches.items() if v in there}
         kept = tuple(self._kept(place) for place in range(len(kernel.kept)))
         return Version(
             number, mark, function, tuple(m for m in self._members if m is not None), kept,
