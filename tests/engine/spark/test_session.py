@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,9 @@ from typing import Any
 import pytest
 
 import millstream
+from millstream.engine.spark.java import find_java
 from millstream.engine.spark.run import STARTS, SparkRun
+from millstream.engine.spark.session import _launch
 from millstream.errors import RunError
 
 pytestmark = pytest.mark.spark
@@ -85,3 +88,27 @@ def test_a_query_that_never_starts_is_given_up(
     compiled = millstream.compile(text=PASSING, language="brook")
     with pytest.raises(RunError, match="not there within ten seconds"):
         compiled.run({"in": tmp_path / "in.csv"}, engine="spark", session=spark)
+
+
+def test_a_launch_that_is_interrupted_leaves_no_java(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pyspark import SparkContext
+
+    launched: list[subprocess.Popen[bytes]] = []
+    popen = subprocess.Popen
+
+    def noted(*arguments: Any, **options: Any) -> subprocess.Popen[bytes]:
+        launched.append(popen(*arguments, **options))
+        return launched[-1]
+
+    def interrupt(_seconds: float) -> None:
+        raise KeyboardInterrupt
+
+    java = find_java()
+    monkeypatch.setattr(SparkContext, "_gateway", None)
+    monkeypatch.setattr("millstream.engine.spark.session.subprocess.Popen", noted)
+    monkeypatch.setattr("time.sleep", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        _launch(java, {"spark.master": "local[1]"}, tmp_path / "log")
+    assert [-signal.SIGKILL] == [process.returncode for process in launched]

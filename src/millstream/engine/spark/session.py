@@ -15,7 +15,8 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -183,7 +184,7 @@ def _launch(java: Java, settings: Mapping[str, str], log: Path) -> None:
     if SparkContext._gateway is not None:  # noqa: SLF001 - nobody else knows it
         return
     conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
-    with log.open("ab") as file:
+    with log.open("ab") as file, _ended_if_interrupted():
         try:
             gateway: Any = launch_gateway(  # type: ignore[no-untyped-call]
                 conf, {"stdout": file, "stderr": file}
@@ -191,6 +192,33 @@ def _launch(java: Java, settings: Mapping[str, str], log: Path) -> None:
         except PySparkRuntimeError:
             raise _not_launched(java, settings["spark.master"], log) from None
     SparkContext._ensure_initialized(gateway=gateway)  # noqa: SLF001 - there is no other way
+
+
+@contextmanager
+def _ended_if_interrupted() -> Iterator[None]:
+    """End the Java that is being launched if that is interrupted: nobody else knows it yet.
+
+    It ends when its standard input does, but not where it has lost the folder it is to answer in.
+    """
+    from pyspark import java_gateway
+
+    module: Any = java_gateway
+    launched: list[subprocess.Popen[bytes]] = []
+
+    def remembered(*arguments: Any, **options: Any) -> subprocess.Popen[bytes]:
+        launched.append(subprocess.Popen(*arguments, **options))  # noqa: S603 - it is Spark's
+        return launched[-1]
+
+    popen, module.Popen = module.Popen, remembered
+    try:
+        yield
+    except BaseException:
+        for process in launched:
+            process.kill()
+            process.wait()
+        raise
+    finally:
+        module.Popen = popen
 
 
 def _not_launched(java: Java, master: str, log: Path) -> MillstreamError:
