@@ -215,7 +215,7 @@ def _ended_if_interrupted() -> Iterator[None]:
     except BaseException:
         for process in launched:
             process.kill()
-            process.wait()
+            process.communicate()
         raise
     finally:
         module.Popen = popen
