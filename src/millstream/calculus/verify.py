@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 
-from millstream.calculus.functions import Fold, RoundRobinJoin
+from millstream.calculus.functions import Filter, FlatMap, Fold, Map, RoundRobinJoin
 from millstream.calculus.graph import Operator, Program, in_dependency_order, infer_types
-from millstream.calculus.terms import columns_read
+from millstream.calculus.terms import Column, columns_read, walk
 from millstream.calculus.types import TIME_COLUMN, WEIGHT_COLUMN
 from millstream.errors import CheckError, Fault, suggest
 
@@ -172,6 +172,22 @@ def functions_fit_queues(program: Program) -> Iterator[Fault]:
     yield from infer_types(program)[1]
 
 
+def columns_known(program: Program) -> Iterator[Fault]:
+    """What works row by row reads columns that its rows have, of the types that these have."""
+    types = program.queue_types()
+    for op in program.operators:
+        if not isinstance(op.function, (Map, Filter, FlatMap, Fold)):
+            continue
+        known = {field.name: field.type for field in types[op.inputs[0]].schema}
+        for one in (t for term in op.function.terms() for t in walk(term)):
+            if not isinstance(one, Column) or one.name == TIME_COLUMN:
+                continue
+            if one.name not in known:
+                yield _at(op, f'no column "{one.name}" here', suggest(one.name, known))
+            elif known[one.name] != one.type:
+                yield _at(op, f'"{one.name}" is {known[one.name]} here, not {one.type}')
+
+
 def keys_agree(program: Program) -> Iterator[Fault]:
     """Folds that share a variable use keys of the same types."""
     types = program.queue_types()
@@ -258,6 +274,7 @@ RULES: tuple[dict[str, Rule], ...] = (
         "unread-fields-are-all-set": unread_fields_are_all_set,
     },
     {
+        "columns-known": columns_known,
         "keys-agree": keys_agree,
         "time-is-not-read-from-changes": time_is_not_read_from_changes,
     },

@@ -149,6 +149,13 @@ def test_others_are_run_compiled(rows: Any, started: list[str]) -> None:
 
 
 @pytest.mark.usefixtures("is_tried")
+@pytest.mark.usefixtures("is_tried")
+def test_a_large_program_is_not_tried(monkeypatch: pytest.MonkeyPatch, started: list[str]) -> None:
+    monkeypatch.setattr(small, "MOST_OPERATORS", 1)
+    run(millstream.compile(text=VOLUMES, language="brook"), trades(3))
+    assert ["local"] == started
+
+
 def test_a_small_file_may_hold_many_rows(tmp_path: Path, started: list[str]) -> None:
     path = tmp_path / "trades.csv.gz"
     text = "_time,symbol,volume\n" + "5,a,1\n" * (small.MOST_ROWS + 1)

@@ -27,6 +27,8 @@ SETTING = "MILLSTREAM_SMALL"
 SECONDS = 1.5
 MOST_BYTES = 64 << 10
 MOST_ROWS = 2_000
+#: A large program takes long for each row; trying it would only make its start longer.
+MOST_OPERATORS = 500
 
 
 class _TooLarge(Exception):
@@ -56,7 +58,8 @@ def answered(job: Job, progress: Progress) -> Report | None:
     Then nothing has been written, and its readers are used up.
     """
     seconds = float(os.environ.get(SETTING, SECONDS))
-    if seconds <= 0 or is_warm(job.program):
+    is_large = len(job.program.operators) > MOST_OPERATORS
+    if seconds <= 0 or is_large or is_warm(job.program):
         return None
     until = time.thread_time() + seconds
     report = Report.for_program(job.program)
