@@ -17,6 +17,7 @@ from millstream.calculus.graph import Program
 from millstream.calculus.text import render, render_term
 from millstream.calculus.types import Value
 from millstream.cli.main import main
+from millstream.engine.reference.small import SETTING
 from millstream.errors import CheckError, UnitError, UsageError
 from millstream.languages.brook.load import load as load_brook
 from millstream.languages.rules import ast
@@ -346,7 +347,7 @@ def test_all_faults_come_at_once_with_their_class() -> None:
 
 def test_a_question_about_few_rows_is_answered_without_compiling(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "millstream", "explain", str(PORT), "--vessel", "244660000"]
-    environment = os.environ | {"MILLSTREAM_CACHE": str(tmp_path / "cache")}
+    environment = os.environ | {"MILLSTREAM_CACHE": str(tmp_path / "cache"), SETTING: "inf"}
     said = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert said.stdout.startswith("vessel 244660000: allowed")
     assert [] == list((tmp_path / "cache").rglob("*"))

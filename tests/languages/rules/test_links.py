@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import millstream
-from millstream.api import Compiled
+from millstream import api
 from millstream.calculus.types import Value
 from millstream.cli.main import main
+from millstream.engine import warm
+from millstream.engine.reference import small
 from millstream.languages.rules.situation import explain_situation
 
 ENGINES = pytest.mark.parametrize("engine", ["reference", "local"])
@@ -83,20 +86,24 @@ def test_files_beside_the_rules_count_when_an_engine_is_chosen_to_explain(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engines: list[str] = []
-    run = Compiled.run
+    engine = api._engine
 
-    def noted(self: Compiled, *args: object, **options: object) -> object:
-        engines.append(str(options["engine"]))
-        return run(self, *args, **options)  # type: ignore[arg-type]
+    def noted(name: str) -> Any:
+        engines.append(name)
+        return engine(name)
 
-    monkeypatch.setattr(Compiled, "run", noted)
+    monkeypatch.setattr(api, "_engine", noted)
+    monkeypatch.setattr(warm, "cache_directory", lambda: tmp_path / "cache")
+    monkeypatch.setenv(small.SETTING, "inf")
     (tmp_path / "port.rules").write_text("require vessel.draught < 9 m\n")
     rows = [f"{n},{n % 50},N,{n % 12},false\n" for n in range(4000)]
     head = "_time,mmsi,name,draught,departed\n"
+    started = []
     for count in (50, 4000):
         (tmp_path / "vessels.csv").write_text(head + "".join(rows[:count]))
         assert "allowed" == explain_situation(tmp_path / "port.rules", "1").status
-    assert ["reference", "local"] == engines
+        started.append(list(engines))
+    assert [[], ["local"]] == started
 
 
 def test_explaining_a_vessel_heeds_the_unit_of_times(
