@@ -23,11 +23,25 @@ def cache_directory() -> Path:
     return (Path(shared) if shared else Path("~/.cache").expanduser()) / "millstream"
 
 
+def _sources() -> list[Path]:
+    return [
+        path
+        for place in COMPILED
+        for path in (sorted(place.rglob("*.py")) if place.is_dir() else [place])
+    ]
+
+
 @functools.cache
 def sources_digest() -> bytes:
     """The contents of everything that compiled code may be made of."""
     digest = hashlib.sha256()
-    for place in COMPILED:
-        for path in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
-            digest.update(path.read_bytes())
+    for path in _sources():
+        digest.update(path.read_bytes())
     return digest.digest()
+
+
+@functools.cache
+def sources_stamp() -> bytes:
+    """Where all that lies and when it was last written: Numba finds what it keeps by both."""
+    newest = max(path.stat().st_mtime_ns for path in _sources())
+    return f"{_ROOT} {newest}".encode()
