@@ -53,6 +53,20 @@ def test_programs_print_what_their_text_says(path: Path) -> None:
     assert expected(path, len(text)).startswith(text)
 
 
+def test_constants_of_a_long_text_do_not_take_each_other_s_places() -> None:
+    """What was known of one by its number in memory was once taken for the next, which got it."""
+    constants = "".join(f"final float C{n} = {n}.5;\n" for n in range(300))
+    text = (
+        constants
+        + """void->void pipeline Main {
+        add void->float filter { work push 1 { push(C7 + C299); } };
+        add float->void filter { work pop 1 { println(pop()); } };
+    }"""
+    )
+    program = load(Source("constants.str", text)).program
+    assert set(printed(program).split()) == {"307.0"}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
 def test_the_local_engine_prints_what_the_reference_does(path: Path) -> None:

@@ -117,7 +117,7 @@ class StatementWriter(TermWriter):
     afters: list[Body] = field(default_factory=list)
     #: What was taken and given so far; None where that must be looked at.
     moves: Moves | None = None
-    calls: dict[tuple[int, str], str] = field(default_factory=dict)
+    calls: dict[tuple[int, str], tuple[Invoke, str]] = field(default_factory=dict)
     #: The routines that are being written, so that none is written inside of itself.
     calling: tuple[str, ...] = ()
 
@@ -477,8 +477,9 @@ class StatementWriter(TermWriter):
         routine = routine_of(self.code, statement.routine)
         if routine.name in self.calling:
             raise NotCompiled("a function that calls itself")
-        suffix = self.calls.setdefault(
-            (id(statement), ",".join(self.calling)), f"@{len(self.calls)}"
+        # The statement is kept with its name: another would get its number if it were gone.
+        _, suffix = self.calls.setdefault(
+            (id(statement), ",".join(self.calling)), (statement, f"@{len(self.calls)}")
         )
         names = {name: name + suffix for name in _names_of(routine)}
         for slot, argument in zip(routine.parameters, statement.arguments, strict=True):

@@ -122,8 +122,8 @@ class _Builder(Composing):
         self.program = program
         self.values: dict[str, Any] = {}
         self.made: dict[tuple[int, Shape | None, Shape | None], Lowering | None] = {}
-        #: What has been made is known by numbers of objects, which others get when these are gone.
-        self.alive: list[ast.Stream] = []
+        #: What is known by its number in memory: others would get that number if it were gone.
+        self.alive: list[ast.Stream | Lowering] = []
         #: Filters whose `init` has been done, and whether their rates depend on it.
         self.begun_once: dict[int, bool] = {}
         self.size_pairs: dict[int, tuple[Pair, ...]] = {}
@@ -259,6 +259,7 @@ class _Builder(Composing):
             return ()
         key = id(stream), len(self.program.statics)
         if key not in self.mentions:
+            self.alive.append(stream)
             self.mentions[key] = self.found_statics(stream)
         return self.mentions[key]
 
@@ -291,6 +292,7 @@ class _Builder(Composing):
         if made.spoken_init is not None:
             return self.started(replace(made.code, init=made.spoken_init), arguments, span)
         if key not in self.begun_once:
+            self.alive.append(made)
             self.begun_once[key] = _needs_fields(made)
             return self.started(made.code, arguments, span)
         if self.begun_once[key]:
@@ -300,6 +302,7 @@ class _Builder(Composing):
 
     def check_sizes(self, made: Lowering, machine: Machine, span: Span) -> None:
         if id(made) not in self.size_pairs:
+            self.alive.append(made)
             self.size_pairs[id(made)] = pairs_in(made.code)
         frame = Frame(machine, None, {})
         for left, right, place in self.size_pairs[id(made)]:
