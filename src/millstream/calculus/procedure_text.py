@@ -9,6 +9,7 @@ holds, where else its value is meant.
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import re
@@ -52,7 +53,7 @@ _PLAIN = re.compile(r"[^\W\d]\w*")
 
 def work_lines(work: Work) -> Iterator[str]:
     """A function, line by line."""
-    yield from _code_lines(work.code)
+    yield from code_lines(work.code)
     if work.arguments:
         pairs = zip(work.code.parameters, work.arguments, strict=True)
         yield f"with {', '.join(_value(slot.shape, value) for slot, value in pairs)}"
@@ -74,6 +75,12 @@ def work_lines(work: Work) -> Iterator[str]:
         yield f"hears {begins} then {hearing.period} to {hearing.step} with {hearing.least}"
     if work.turns_taken or work.turns_given:
         yield f"turns {work.turns_taken} to {work.turns_given}"
+
+
+@functools.lru_cache(maxsize=1024)
+def code_lines(code: Code) -> tuple[str, ...]:
+    """What a code does; a program may have thousands of operators of one code."""
+    return tuple(_code_lines(code))
 
 
 def _code_lines(code: Code) -> Iterator[str]:

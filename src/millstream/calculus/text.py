@@ -27,6 +27,8 @@ from millstream.values.core.table import PRECEDENCE
 from millstream.values.instants import render_time
 
 _PLAIN_NAME = re.compile(r"[^\W\d]\w*")
+#: `json.dumps` would make an encoder for every text.
+_quoted = json.JSONEncoder(ensure_ascii=False).encode
 _PRINTED_UNITS = ("d", "h", "min", "s", "ms", "us")
 
 
@@ -172,7 +174,7 @@ def _branch(one: functions.Branch) -> str:
 
 
 def _texts(lines: Iterable[str]) -> str:
-    return ",\n    ".join(json.dumps(line, ensure_ascii=False) for line in lines)
+    return ",\n    ".join(map(_quoted, lines))
 
 
 def _fold_clauses(fold: functions.Fold) -> list[str]:

@@ -274,6 +274,7 @@ def _parts(shape: Shape, name: str) -> Iterator[tuple[str, Type]]:
             raise AssertionError(f"a size is not known: {shape}")
 
 
+@functools.lru_cache(maxsize=4096)
 def schema_of_items(shape: Shape) -> Schema:
     """The columns of items: `value`, or the parts of a struct or an array."""
     return Schema(tuple(Field(name, _CARRIED[type_]) for name, type_ in _parts(shape, "")))

@@ -33,7 +33,6 @@ from millstream.kernels.relational.table_join import TableJoinKernel
 from millstream.kernels.relational.tostream import DifferenceKernel
 from millstream.kernels.relational.window_aggregate import WindowAggregateKernel
 from millstream.kernels.runtime.kernel import Kernel
-from millstream.kernels.sheets.build import sheet_kernel
 from millstream.kernels.table import KERNELS
 from millstream.plan.net import consolidated_queues
 from millstream.plan.steps import ROW_FUNCTIONS, Plan, Step
@@ -102,6 +101,9 @@ def build_kernel(plan: Plan, step: Step) -> Kernel:
         return _windowed_kernel(plan, step, window)
     (op,) = step.operators
     if isinstance(op.function, Sheet):
+        # Their compiler is large, and what has no sheets need not wait for it.
+        from millstream.kernels.sheets.build import sheet_kernel
+
         return sheet_kernel(op.function, tuple(t for _, t in inputs), len(step.outputs))
     if isinstance(op.function, Join):
         keys = unique_keys(plan.program)
