@@ -26,6 +26,7 @@ from millstream.calculus.functions import (
     FlatMap,
     Fold,
     Function,
+    Held,
     Interleave,
     Istream,
     Join,
@@ -52,7 +53,19 @@ from millstream.calculus.judging import VERDICT, Requirement, Shown
 from millstream.calculus.matching import ORDERS
 from millstream.calculus.sheets import Sheet
 from millstream.calculus.terms import Call, Column, Literal, Term
-from millstream.calculus.types import BOOLEAN, INTEGER, TEXT, Field, QueueType, Row, Schema, Type
+from millstream.calculus.types import (
+    BOOLEAN,
+    DURATION,
+    INTEGER,
+    TEXT,
+    TIME,
+    TIME_COLUMN,
+    Field,
+    QueueType,
+    Row,
+    Schema,
+    Type,
+)
 from millstream.calculus.work import schema_of_items
 from tests.generate_codes import SHAPES, works
 from tests.generate_opaque import COUNTERS, COUNTS, TIMELESS, TIMELY
@@ -273,6 +286,21 @@ def _latest(draft: Draft, queue: str) -> None:
         _join_table(draft, table, draft.pick(others))
 
 
+def _held(draft: Draft, queue: str) -> None:
+    """Rows that wait for a little while, or for a time of their own."""
+    schema = draft.schema(queue)
+    (until,) = fresh_names(schema, 1)
+    when: Term = draft.term(schema, TIME, 1)
+    if not draft.chance(3):
+        later = Literal(draft.pick([0, 1, 3]), DURATION)
+        when = Call("+", (Column(TIME_COLUMN, TIME), later), TIME)
+    kept = tuple(Assign(f.name, Column(f.name, f.type)) for f in schema)
+    (stamped,) = draft.add(Map((*kept, Assign(until, when))), (queue,))
+    is_alone = draft.chance(3)
+    by = () if is_alone else draft.some_names(schema, 1)
+    draft.add(Held(until, by, is_alone), (stamped,))
+
+
 def _join_table(draft: Draft, table: str, queue: str) -> None:
     """Join a table with the latest rows of a stream, on the whole key of these."""
     types = {f.type for f in draft.schema(table)}
@@ -467,6 +495,7 @@ ANYWHERE: dict[type[Function], tuple[int, Add]] = {
 }  # fmt: skip
 STREAMS: dict[type[Function], tuple[int, Add]] = {
     Now: (2, _now), Range: (4, _range), Rows: (2, _rows), Latest: (3, _latest),
+    Held: (3, _held),
     Fold: (4, _fold), RoundRobinSplit: (2, _split), OpaqueFold: (1, _opaque_fold),
     Sheet: (1, _sheet), Work: (1, _work), Cubify: (2, _cubify),
 }  # fmt: skip

@@ -14,7 +14,7 @@ from millstream.calculus.graph import Operator
 from millstream.calculus.judging import Requirement, Shown
 from millstream.calculus.tables import RunScript, Tally
 from millstream.calculus.terms import Call, Column, Literal
-from millstream.calculus.types import BOOLEAN, INTEGER, NUMBER, TEXT, QueueType, Schema
+from millstream.calculus.types import BOOLEAN, INTEGER, NUMBER, TEXT, TIME, QueueType, Schema
 from millstream.kernels.fallback import FallbackKernel
 from millstream.kernels.runtime.kernel import Kernel
 from millstream.kernels.table import KERNELS
@@ -24,6 +24,7 @@ SCHEMA = Schema.of(k=TEXT, x=NUMBER, n=INTEGER)
 STREAM = QueueType(SCHEMA)
 RELATION = QueueType(SCHEMA, is_relation=True)
 OTHER = QueueType(Schema.of(k=TEXT, y=NUMBER), is_relation=True)
+WAITING = QueueType(Schema.of(k=TEXT, n=INTEGER, t=TIME))
 END = 45
 
 AGGREGATIONS = tuple(
@@ -63,6 +64,9 @@ CASES: list[tuple[Function, tuple[QueueType, ...]]] = [
     (fn.Rows(2, ("k",), 3), (STREAM,)),
     (fn.Rows(3, (), 1), (STREAM,)),
     (fn.Latest(("k",)), (STREAM,)),
+    (fn.Held("t", ("k",)), (WAITING,)),
+    (fn.Held("t"), (WAITING,)),
+    (fn.Held("t", is_alone=True), (WAITING,)),
     (fn.Join((("k", "k"),)), (RELATION, OTHER)),
     (fn.Join((("k", "k"),), None, nulls_match=True), (RELATION, OTHER)),
     (fn.Lookup("found", (("k", "k"),)), (RELATION, OTHER)),

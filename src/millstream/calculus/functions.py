@@ -45,7 +45,7 @@ from millstream.calculus.types import (
     Row,
     Schema,
 )
-from millstream.calculus.windows import Latest, Now, Range, Rows, Window
+from millstream.calculus.windows import Held, Latest, Now, Range, Rows, Window
 from millstream.calculus.work import Interleave, Work
 
 # --- row functions ---------------------------------------------------------------------
@@ -481,7 +481,7 @@ class RoundRobinJoin(Function):
 FUNCTIONS: dict[str, type[Function]] = {
     f.__name__: f
     for f in (
-        Map, Filter, FlatMap, Fold, Merge, Now, Range, Rows, Latest, Join, Lookup, Aggregate,
+        Map, Filter, FlatMap, Fold, Merge, Now, Range, Rows, Latest, Held, Join, Lookup, Aggregate,
         Distinct, Except, Top, Istream, Dstream, Changes, Rstream, Duplicate, RoundRobinSplit,
         RoundRobinJoin, Judge, Cubify, Opaque, OpaqueFold, Work, Interleave, RunScript, Tally,
     )
@@ -490,8 +490,8 @@ FUNCTIONS: dict[str, type[Function]] = {
 __all__ = [
     "AGGREGATIONS", "FUNCTIONS", "SQUARABLE", "Aggregate", "Aggregation", "Assign", "Branch",
     "Changes", "Columns", "Comparison", "Cubify", "Distinct", "Dstream", "Duplicate", "Except",
-    "Facts", "Filter", "FlatMap", "Fold", "Function", "FunctionFault", "Interleave", "Istream",
-    "Join", "Judge", "Latest", "Lookup", "Map", "Merge", "Now", "Opaque", "OpaqueFold", "Range",
+    "Facts", "Filter", "FlatMap", "Fold", "Function", "FunctionFault", "Held", "Interleave",
+    "Istream", "Join", "Judge", "Latest", "Lookup", "Map", "Merge", "Now", "Opaque", "OpaqueFold", "Range",
     "RoundRobinJoin", "RoundRobinSplit", "Rows", "Rstream", "RunScript", "Tally", "ToStream", "Top",
     "Update", "Window", "Work", "schema_of",
 ]  # fmt: skip

@@ -124,6 +124,8 @@ def _body(function: functions.Function) -> str:
             return f"{first}; descending {_names(descending)}" if descending else first
         case functions.Latest(by, unless):
             return "; ".join([*_by(by), *([f"unless {_name(unless)}"] if unless else [])])
+        case functions.Held(until, by, is_alone):
+            return "; ".join([_name(until), *_by(by), *(["alone"] if is_alone else [])])
         case functions.Join(on, where, nulls_match):
             clauses = [*_on(on), *(["nulls"] if nulls_match else [])]
             return "; ".join(clauses + ([f"where {render_term(where)}"] if where else []))

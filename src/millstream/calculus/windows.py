@@ -12,7 +12,7 @@ from millstream.calculus.base import (
     require_columns,
     require_kind,
 )
-from millstream.calculus.types import BOOLEAN, QueueType
+from millstream.calculus.types import BOOLEAN, TIME, QueueType
 
 
 class Window(Function):
@@ -110,4 +110,41 @@ class Latest(Window):
     def facts(self, inputs: tuple[QueueType, ...], index: int) -> Facts:
         return facts_of_keeping(
             inputs, index, reads=frozenset(self.looked_at), is_stateless=False, key=self.by
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Held(Window):
+    """Rows that are held back until the time that they say, and are there at that instant only.
+
+    The column `until` says when; before its own time, or at null, no row can leave. The rows of
+    one key leave together, with the latest of their times: a row that comes while others of its
+    key are held, or at the very instant at which they would leave, joins them. If `is_alone`
+    every row leaves by itself. In what leaves the column is the time at which it does.
+    """
+
+    until: str
+    by: tuple[str, ...] = ()
+    is_alone: bool = False
+
+    def output_types(self, inputs: tuple[QueueType, ...], outputs: int) -> tuple[QueueType, ...]:
+        schema = inputs[0].schema
+        require_columns((self.until, *self.by), schema, "Held")
+        if schema[self.until] != TIME:
+            raise FunctionFault(f'Held: "{self.until}" must be a time, got {schema[self.until]}')
+        if self.until in self.by:
+            raise FunctionFault(f'Held: "{self.until}" cannot be part of the key')
+        if self.is_alone and self.by:
+            raise FunctionFault("Held: rows that leave alone have no key")
+        return Window.output_types(self, inputs, outputs)
+
+    def facts(self, inputs: tuple[QueueType, ...], index: int) -> Facts:
+        names = frozenset(inputs[0].schema.names)
+        return Facts(
+            reads=frozenset((self.until, *self.by)),
+            forwards=names - {self.until},
+            writes=frozenset((self.until,)),
+            is_stateless=False,
+            key=None if self.is_alone else self.by,
+            is_commutative=True,
         )

@@ -16,6 +16,7 @@ from millstream.kernels.judge.judge import JudgeKernel
 from millstream.kernels.relational.aggregate import AggregateKernel
 from millstream.kernels.relational.changes import ChangesKernel
 from millstream.kernels.relational.distinct import DistinctKernel, ExceptKernel
+from millstream.kernels.relational.held import HeldKernel
 from millstream.kernels.relational.join import JoinKernel
 from millstream.kernels.relational.lookup import lookup_kernel
 from millstream.kernels.relational.merge import MergeKernel
@@ -37,6 +38,7 @@ KERNELS: dict[type[Function], Callable[..., Any]] = {
     functions.Range: range_kernel,
     functions.Rows: rows_kernel,
     functions.Latest: rows_kernel,
+    functions.Held: HeldKernel,
     functions.Join: JoinKernel,
     functions.Lookup: lookup_kernel,
     functions.Judge: JudgeKernel,

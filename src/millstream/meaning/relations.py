@@ -20,6 +20,7 @@ from millstream.calculus.functions import (
     Distinct,
     Dstream,
     Except,
+    Held,
     Istream,
     Latest,
     Merge,
@@ -119,6 +120,43 @@ def _last(history: tuple[Item, ...], count: int, by: tuple[str, ...], schema: Sc
         key = tuple(item.row[schema.index(name)] for name in by)
         partitions.setdefault(key, []).append(item)
     return [item for items in partitions.values() for item in items[-count:]]
+
+
+@fire.register
+def _held(function: Held, entry: Entry, index: int, state: State, context: Context) -> Result:
+    schema = context.input_types[0].schema
+
+    def instants(sides: Sides, now: int) -> set[int]:
+        items = (*sides[0].history, *sides[0].pending)
+        ends = {time for i in items for time in (i.time, i.row[schema.index(function.until)])}
+        moved = {e + later for e in ends if e is not None for later in (0, 1)}
+        return times_of_changes(sides, now) | {e for e in moved if _is_new(e, now, state)}
+
+    def speak(instant: int, before: Sides, after: Sides) -> list[Item]:
+        old = _released(function, before[0].history, instant - 1, schema)
+        return changes(instant, old, _released(function, after[0].history, instant, schema))
+
+    return waited(entry, index, state, instants, speak)
+
+
+def _released(function: Held, history: tuple[Item, ...], instant: int, schema: Schema) -> Bag:
+    """The rows that leave at an instant, from the whole history of their stream."""
+    place = schema.index(function.until)
+    together: dict[Row, list[tuple[int, list[Row]]]] = {}
+    for number, item in enumerate(history):
+        said = item.row[place]
+        end = max(item.time, item.time if said is None else int(said))
+        key = tuple(item.row[schema.index(name)] for name in function.by)
+        held = together.setdefault((number,) if function.is_alone else key, [])
+        if held and held[-1][0] >= item.time:
+            held[-1] = (max(held[-1][0], end), [*held[-1][1], item.row])
+        else:
+            held.append((end, [item.row]))
+    bag: Counter[Row] = Counter()
+    for end, rows in (one for held in together.values() for one in held):
+        if end == instant:
+            bag.update((*row[:place], end, *row[place + 1 :]) for row in rows)
+    return dict(bag)
 
 
 # --- from relations to relations --------------------------------------------------------

@@ -133,6 +133,11 @@ def _of_latest(function: fn.Latest, inputs: Sizes, queue: str) -> Size:
 
 
 @size_of.register
+def _of_held(function: fn.Held, inputs: Sizes, queue: str) -> Size:
+    return Size(f"the rows of {inputs[0].words} that leave at one instant")
+
+
+@size_of.register
 def _of_join(function: fn.Join, inputs: Sizes, queue: str) -> Size:
     return Size(f"pairs of {inputs[0].words} with {inputs[1].words}", worst(inputs))
 

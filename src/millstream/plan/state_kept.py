@@ -94,6 +94,11 @@ def _in_range(function: fn.Range, inputs: Sizes) -> Size | None:
     return Size(f"the rows of {inputs[0].words} that wait for the next multiple of {step}")
 
 
+@kept_by.register
+def _held_back(function: fn.Held, inputs: Sizes) -> Size:
+    return Size(f"the rows of {inputs[0].words} until their {function.until}")
+
+
 @kept_by.register(fn.Join | fn.Lookup)
 def _both_sides(function: Function, inputs: Sizes) -> Size:
     return Size("; ".join(i.words for i in inputs), worst(inputs))

@@ -262,6 +262,13 @@ class Body:
             return None
         return functions.Latest(self.column_names("by"), unless[0] if unless else None)
 
+    def held(self) -> functions.Function | None:
+        names = [i.value for i in self.items(None)]
+        if len(names) != 1 or not isinstance(names[0], Name):
+            self.fail("Held needs a column of times", hint=f"usage: {SHAPES['Held'].usage}")
+            return None
+        return functions.Held(names[0].name, self.column_names("by"), self.has("alone"))
+
     def pairs(self) -> tuple[tuple[str, str], ...]:
         pairs: list[tuple[str, str]] = []
         for item in self.items("on"):
@@ -466,6 +473,7 @@ SHAPES: dict[str, Shape] = {
                   "Rows[10], Rows[10 by key] or Rows[10 by key; within 5 min]", Body.rows),
     "Latest": Shape(("by", "unless"), "Latest[by key] or Latest[by key; unless deleted]",
                     Body.latest),
+    "Held": Shape((None, "by", "alone"), "Held[until by key] or Held[until; alone]", Body.held),
     "Join": Shape(("on", "where", "nulls"), "Join[on key, left = right; where condition]",
                   Body.join),
     "Lookup": Shape((None, "on", "nulls", "where"),

@@ -216,7 +216,7 @@ def _guess_types(
 #: Functions whose output has the columns of the input, and whether it is a relation.
 KEEPS_COLUMNS: dict[str, bool | None] = {
     "Filter": None, "Merge": None, "Duplicate": None, "Now": True, "Range": True, "Rows": True,
-    "Latest": True, "Distinct": True, "Except": True, "Top": True, "Istream": False,
+    "Latest": True, "Held": True, "Distinct": True, "Except": True, "Top": True, "Istream": False,
     "Dstream": False, "Rstream": False, "RoundRobinSplit": False, "RoundRobinJoin": False,
 }  # fmt: skip
 
