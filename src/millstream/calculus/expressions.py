@@ -41,7 +41,7 @@ UNITS: dict[str, int] = {
 }  # fmt: skip
 
 #: Clauses that are said by their word alone.
-FLAG_WORDS = frozenset({"unbounded", "nulls"})
+FLAG_WORDS = frozenset({"unbounded", "nulls", "alone"})
 CLAUSE_WORDS = FLAG_WORDS | {
     "by", "when", "set", "emit", "on", "where", "slide", "within", "every", "descending",
     "unless",

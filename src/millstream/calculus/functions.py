@@ -491,7 +491,7 @@ __all__ = [
     "AGGREGATIONS", "FUNCTIONS", "SQUARABLE", "Aggregate", "Aggregation", "Assign", "Branch",
     "Changes", "Columns", "Comparison", "Cubify", "Distinct", "Dstream", "Duplicate", "Except",
     "Facts", "Filter", "FlatMap", "Fold", "Function", "FunctionFault", "Held", "Interleave",
-    "Istream", "Join", "Judge", "Latest", "Lookup", "Map", "Merge", "Now", "Opaque", "OpaqueFold", "Range",
-    "RoundRobinJoin", "RoundRobinSplit", "Rows", "Rstream", "RunScript", "Tally", "ToStream", "Top",
-    "Update", "Window", "Work", "schema_of",
+    "Istream", "Join", "Judge", "Latest", "Lookup", "Map", "Merge", "Now", "Opaque", "OpaqueFold",
+    "Range", "RoundRobinJoin", "RoundRobinSplit", "Rows", "Rstream", "RunScript", "Tally",
+    "ToStream", "Top", "Update", "Window", "Work", "schema_of",
 ]  # fmt: skip

@@ -128,8 +128,9 @@ def _held(function: Held, entry: Entry, index: int, state: State, context: Conte
 
     def instants(sides: Sides, now: int) -> set[int]:
         items = (*sides[0].history, *sides[0].pending)
-        ends = {time for i in items for time in (i.time, i.row[schema.index(function.until)])}
-        moved = {e + later for e in ends if e is not None for later in (0, 1)}
+        said = [i.row[schema.index(function.until)] for i in items]
+        ends = {i.time for i in items} | {int(s) for s in said if s is not None}
+        moved = {e + later for e in ends for later in (0, 1)}
         return times_of_changes(sides, now) | {e for e in moved if _is_new(e, now, state)}
 
     def speak(instant: int, before: Sides, after: Sides) -> list[Item]:

@@ -251,7 +251,33 @@ class With:
     span: Span = dataclasses.field(compare=False)
 
 
-Query = Select | Combined | Streamed | With
+@dataclass(frozen=True, slots=True)
+class Framed:
+    """`TUMBLE(TABLE source, DESCRIPTOR(time), size)` and its like: rows with their windows.
+
+    `kind` is tumble, hop or session, of which the `size` is the gap; `by` partitions sessions.
+    All lengths are microseconds.
+    """
+
+    kind: str
+    source: Named | Nested
+    time: Reference
+    size: int
+    slide: int
+    offset: int
+    by: tuple[Reference, ...]
+    span: Span = dataclasses.field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Final:
+    """`query EMIT FINAL`: the answer for each window of time inside it, when that has ended."""
+
+    query: Query
+    span: Span = dataclasses.field(compare=False)
+
+
+Query = Select | Combined | Streamed | With | Framed | Final
 
 
 # --- statements -------------------------------------------------------------------------

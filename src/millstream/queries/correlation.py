@@ -57,7 +57,7 @@ class Correlation:
     def tied(self, others: Iterable[ast.Expression], *, is_grouped: bool = False) -> Tied:
         """`others` are expressions that are worked out on the rows of the subquery, or groups."""
         inside, query = self.inside, self.inside.query
-        given = inside.translator.parts(query.sources, inside.prefix)
+        given = inside.translator.parts(query, inside.prefix)
         seen = Names(tuple(p.visible for p in given))
         parts, where = as_where(given, conjuncts(query.where), lambda c: bool(self.read(c, seen)))
         tying = [c for c in where if self.read(c, seen)]
@@ -158,7 +158,7 @@ def _parts(asked: ast.Expression | ast.Query) -> Iterator[ast.Expression | ast.Q
             yield from (query,) if operand is None else (operand, query)
         case ast.Quantified(operand, query=query):
             yield from (operand, query)
-        case ast.Scalar(query) | ast.Streamed(_, query):
+        case ast.Scalar(query) | ast.Streamed(_, query) | ast.Final(query):
             yield query
         case ast.Combined(_, _, left, right):
             yield from (left, right)

@@ -23,11 +23,11 @@ from millstream.calculus.functions import (
 )
 from millstream.calculus.library.outer_joins import padded, without_partner
 from millstream.calculus.terms import Call, Column, Term, all_of, columns_read
-from millstream.calculus.types import BOOLEAN, Field, Schema
+from millstream.calculus.types import BOOLEAN, TIME_COLUMN, Field, Schema
 from millstream.errors import Fault, suggest
 from millstream.queries.ast import Apply, Expression, Joined, JoinKind, Reference, Word
 from millstream.queries.build import Builder, Flow
-from millstream.queries.scope import Names, Seen, Visible, find
+from millstream.queries.scope import ROW_TIME, Names, Seen, Visible, find
 from millstream.queries.terms import asks, conjuncts, term_of, tied_by_and
 from millstream.queries.tokens import Stop, stop
 from millstream.source import Span
@@ -327,7 +327,13 @@ class Assembly:
 def _visible(part: Part, new: dict[str, str]) -> Visible:
     schema, untyped = part.flow.schema, part.flow.untyped
     columns = (
-        Seen(f.name, new.get(f.name, f.name), f.type, is_null=f.name in untyped) for f in schema
+        Seen(
+            TIME_COLUMN if f.name == ROW_TIME else f.name,
+            new.get(f.name, f.name),
+            f.type,
+            is_null=f.name in untyped,
+        )
+        for f in schema
     )
     return Visible(part.name, tuple(columns))
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from millstream.queries import ast
 from millstream.queries.names import ABSENT, RESERVED
+from millstream.queries.read_frames import FrameReader, Grouped, with_window
 from millstream.queries.read_terms import TermReader
 from millstream.queries.tokens import Cursor
 from millstream.queries.windows import read_window
@@ -14,6 +15,7 @@ from millstream.source import Span
 
 _STREAM_OPERATORS = {one.value.lower(): one for one in ast.StreamOperator}
 _SIDES = {"left": ast.JoinKind.LEFT, "right": ast.JoinKind.RIGHT, "full": ast.JoinKind.FULL}
+_EMIT = "EMIT FINAL tells each window once, when it has ended; EMIT CHANGES all along"
 _WINDOW = "write: FROM stream [Range 5 Minutes]"
 
 
@@ -32,6 +34,7 @@ class QueryReader:
         self.cursor = cursor
         self.is_script = is_script
         self.terms = TermReader(cursor, self.query, is_script=is_script)
+        self.frames = FrameReader(cursor, self.terms.term, self.framed_source)
 
     # --- queries ---
 
@@ -49,12 +52,23 @@ class QueryReader:
         cursor = self.cursor
         start = cursor.span()
         if not cursor.take("with"):
-            return self.ordered()
+            return self.emitted(self.ordered(), start)
         if cursor.take("recursive"):
             cursor.fail("WITH RECURSIVE is not part of CQL", cursor.since(start))
         views = cursor.separated(self.view)
         query = self.ordered()
-        return ast.With(views, query, cursor.since(start))
+        return self.emitted(ast.With(views, query, cursor.since(start)), start)
+
+    def emitted(self, query: ast.Query, start: Span) -> ast.Query:
+        """A query, perhaps with EMIT FINAL or EMIT CHANGES behind it."""
+        cursor = self.cursor
+        if not cursor.take("emit"):
+            return query
+        if cursor.take("changes"):
+            return query  # as every relation is told
+        if not (cursor.take("final") or cursor.take("on", "window", "close")):
+            cursor.expected("FINAL or CHANGES after EMIT", _EMIT)
+        return ast.Final(query, cursor.since(start))
 
     def view(self) -> ast.View:
         """`name (columns) AS (query)` of a WITH clause."""
@@ -162,16 +176,19 @@ class QueryReader:
         if cursor.text() in ("", ")", ";"):
             cursor.fail("a query needs a FROM clause", cursor.since(start))
         cursor.require("from", "a comma or FROM")
+        sources = self.sources()
+        where = self.terms.term() if cursor.take("where") else None
+        keys = self.group()
+        plain = tuple(k for k in keys if not isinstance(k, Grouped))
+        having = self.terms.term() if cursor.take("having") else None
         query = ast.Select(
-            items,
-            self.sources(),
-            start,
-            is_distinct,
-            self.terms.term() if cursor.take("where") else None,
-            self.group(),
-            self.terms.term() if cursor.take("having") else None,
-        )
-        query = replace(query, span=cursor.since(start))
+            items, sources, cursor.since(start), is_distinct, where, plain, having
+        )  # fmt: skip
+        windows = [k for k in keys if isinstance(k, Grouped)]
+        if len(windows) > 1:
+            cursor.fail("a query has one window of time in GROUP BY", windows[1].span)
+        if windows:
+            query = with_window(query, windows[0], cursor)
         return query if operator is None else ast.Streamed(operator, query, query.span)
 
     def is_distinct(self) -> bool:
@@ -202,16 +219,21 @@ class QueryReader:
         if cursor.take("as"):
             return cursor.word("a name")
         is_other = cursor.text() in RESERVED or cursor.text() in ABSENT
+        is_other |= cursor.text() == "emit" and cursor.kind(1) == "word"
+        is_other |= cursor.text() == "partition" and cursor.text(1) == "by"
         is_name = cursor.kind() in ("word", "quoted") and not is_other
         if cursor.kind() == "string":
             cursor.expected("a comma or FROM", "texts are joined with ||, names stand after AS")
         return cursor.word("a name") if is_name else None
 
-    def group(self) -> tuple[ast.Expression, ...]:
+    def group(self) -> tuple[ast.Expression | Grouped, ...]:
         if not self.cursor.take("group"):
             return ()
         self.cursor.require("by", "BY")
-        return self.cursor.separated(self.terms.term)
+        return self.cursor.separated(self.group_key)
+
+    def group_key(self) -> ast.Expression | Grouped:
+        return self.frames.grouped() if self.frames.comes() else self.terms.term()
 
     def limit(self) -> ast.Limit | None:
         """`ORDER BY ... LIMIT count`: neither means anything without the other."""
@@ -321,8 +343,17 @@ class QueryReader:
         return ast.Nested(query, alias, window, span, columns)
 
     def called(self) -> ast.Query | None:
-        """A source that a language writes as a call; here there is none."""
-        return None
+        """A source that is written as a call; a language may have others."""
+        return self.frames.framed()
+
+    def framed_source(self) -> ast.Named | ast.Nested:
+        """What a window of time is of: a name, or a query in parentheses."""
+        start = self.cursor.span()
+        if self.cursor.text() == "(":
+            query = self.terms.parenthesised()
+            return ast.Nested(query, None, None, self.cursor.since(start))
+        name = self.cursor.name("a stream, or a query in parentheses")
+        return ast.Named(name, None, None, name.span)
 
     def named(self) -> ast.Named:
         """A stream, relation or view with its window."""

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from millstream.calculus.types import Type
+from millstream.calculus.types import TIME_COLUMN, Type
 from millstream.errors import Fault, listing, suggest
 from millstream.queries.ast import Reference, Word
+
+#: What the time of a row, which queries see as `_time`, is called on queues.
+ROW_TIME = "_time.row"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +116,10 @@ class Names:
             near = suggest(owner.name, names)
             hint = f"the FROM clause has: {listing(names)}. {near or ''}".strip()
             return Fault(f'unknown source "{owner.name}"', owner.span, hint)
+        if reference.name.name == TIME_COLUMN:
+            message = "only the rows of a stream have a time"
+            hint = "take it along where the stream is read: SELECT _time AS at, ... FROM stream"
+            return Fault(message, reference.span, hint)
         known = self.source(owner) if owner is not None else None
         asked = (known,) if known is not None else self.sources
         has = "; ".join(f"{s.name} has: {listing(c.name for c in s.columns)}" for s in asked)

@@ -8,14 +8,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from millstream.calculus.functions import Assign, Distinct, Filter, Map, Top
+from millstream.calculus.library.event_windows import END, START
 from millstream.calculus.terms import Call, Column, Term, all_of, columns_read
-from millstream.calculus.types import BOOLEAN, Schema
+from millstream.calculus.types import BOOLEAN, TIME_COLUMN, Schema
 from millstream.queries import ast
 from millstream.queries.build import Flow
 from millstream.queries.group import Grouped, Grouping
 from millstream.queries.joins import Assembled, Assembly, Part, as_where
 from millstream.queries.questions import Questions, is_grouped, totals_in
-from millstream.queries.scope import Names, Seen
+from millstream.queries.scope import ROW_TIME, Names, Seen
 from millstream.queries.terms import (
     Replacing,
     asks,
@@ -58,7 +59,7 @@ class SelectTranslator:
     def flow(self) -> Flow:
         """The relation that the query describes."""
         query = self.query
-        parts = self.translator.parts(query.sources, self.prefix)
+        parts = self.translator.parts(query, self.prefix)
         flow, names = self.selected(parts, conjuncts(query.where))
         flow, wanted, replacing = self.listed(flow, names)
         return self.finished(flow, names, wanted, replacing)
@@ -154,10 +155,23 @@ class SelectTranslator:
             return None
         grouping = Grouping(self.builder, self.prefix, self.faults, names, query.span)
         keys = [self.group_key(k, names) for k in query.group_by]
+        self.check_windows(keys)
         wanted = self.totals()
         inside = [part for t in wanted for part in (t.arg, t.where) if part is not None]
         flow, replacing = self.questions.answered(flow, names, [*inside, *keys], nothing)
         return grouping.group(flow, keys, wanted, replacing, also)
+
+    def check_windows(self, keys: Sequence[ast.Expression]) -> None:
+        """Of windows that are told at their end, each has groups of its own."""
+        names = {k.name.name.lower() for k in keys if isinstance(k, ast.Reference)}
+        sources = [j.source for j in self.query.sources]
+        is_framed = any(
+            isinstance(s, ast.Nested) and isinstance(s.query, ast.Framed) for s in sources
+        )
+        if self.translator.is_final and is_framed and not names & {START, END}:
+            message = "with EMIT FINAL groups are of one window: grouped by their windows"
+            hint = "write GROUP BY window_start, window_end"
+            stop(self.faults, message, self.query.span, hint)
 
     def group_key(self, key: ast.Expression, names: Names) -> ast.Expression:
         """GROUP BY may name a column of the select list, or number it."""
@@ -251,6 +265,8 @@ class SelectTranslator:
         if item.alias is not None:
             return item.alias.name
         match item.value:
+            case ast.Reference(_, name) if name.name == TIME_COLUMN:
+                return ROW_TIME
             case ast.Reference(_, name):
                 return name.name
             case ast.Total(function, ast.Reference(_, name)):
@@ -277,6 +293,8 @@ class SelectTranslator:
         shown: dict[object, tuple[str, Seen]] = {}
         for source in sources:
             for seen in source.columns:
+                if seen.name == TIME_COLUMN:
+                    continue  # only who asks for it by name is shown it
                 # What is equal by the join is one column.
                 merged = next((m for m in names.merged if seen.column in m.covers), seen)
                 if star.has_all or star.owner is not None:

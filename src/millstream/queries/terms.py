@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from millstream.calculus import syntax
 from millstream.calculus.check import Scope, check_into
 from millstream.calculus.terms import Term
-from millstream.calculus.types import INTEGER, TEXT, Schema, Type
+from millstream.calculus.types import INTEGER, TEXT, TIME_COLUMN, Schema, Type
 from millstream.errors import Fault, listing, suggest
 from millstream.queries import ast
 from millstream.queries.names import AGGREGATES, FUNCTIONS, GRAMMATICAL, QUOTIENT
@@ -40,6 +41,19 @@ def walk(expression: ast.Expression) -> Iterator[ast.Expression]:
             yield from walk(operand)
         case ast.Quantified(operand):
             yield from walk(operand)
+
+
+def names_time(part: object) -> bool:
+    """Is the time of rows asked for, in a query or anywhere inside it?"""
+    match part:
+        case ast.Reference(name=name):
+            return name.name == TIME_COLUMN
+        case tuple():
+            return any(names_time(one) for one in part)
+        case _ if dataclasses.is_dataclass(part) and type(part).__module__ == ast.__name__:
+            return any(names_time(getattr(part, f.name)) for f in dataclasses.fields(part))
+        case _:
+            return False
 
 
 def asks(expression: ast.Expression) -> bool:

@@ -13,18 +13,22 @@ from typing import NoReturn
 
 from millstream.calculus import functions
 from millstream.calculus.graph import Input, Program
+from millstream.calculus.library.columns import kept
 from millstream.calculus.library.cube import add_cube, cube_warnings, written_cube
 from millstream.calculus.library.cube_changing import overlapping
+from millstream.calculus.library.event_windows import EVENT_TIME
 from millstream.calculus.terms import Call, Column, Literal, Term
 from millstream.calculus.types import INTEGER, NUMBER, Field, QueueType, Schema
 from millstream.calculus.wiring import Queue
 from millstream.errors import CheckError, Fault, MillstreamError, ParseError, listing, suggest
 from millstream.queries import ast
 from millstream.queries.build import Builder, Flow
+from millstream.queries.frames import Framing
 from millstream.queries.joins import Part
-from millstream.queries.scope import Names, Seen, Visible
+from millstream.queries.scope import ROW_TIME, Names, Seen, Visible
 from millstream.queries.select import SelectTranslator
 from millstream.queries.sets import SetOperation
+from millstream.queries.terms import names_time
 from millstream.queries.tokens import Stop, stop
 from millstream.source import Source, Span
 
@@ -104,6 +108,9 @@ class Translator:
         self.known: dict[str, Known] = {}
         #: What the query sees around the subquery that is translated.
         self.around: Names | None = None
+        #: Whether windows of time are told when they have ended, and how many there are.
+        self.is_final = False
+        self.framed_count = 0
         self.has_faulty_views = False
         self.inputs: list[Input] = []
         self.outputs: dict[str, Flow] = {}
@@ -229,7 +236,7 @@ class Translator:
 
     def output(self, output: ast.Output) -> None:
         name = output.name.name
-        flow = self.query(output.query, name)
+        flow = self.timeless(self.query(output.query, name), name, output.query.span)
         if flow.type.is_relation and flow.is_monotone:
             # What only ever grows is a stream of what comes, by the language's default.
             span = output.query.span
@@ -239,10 +246,22 @@ class Translator:
         if output.to is not None:
             self.sinks[name] = output.to
 
+    def timeless(self, flow: Flow, prefix: str, span: Span) -> Flow:
+        """What leaves has a `_time` of its own: that of its rows is called `time` there."""
+        if ROW_TIME not in flow.schema:
+            return flow
+        if "time" in flow.schema:
+            hint = "write _time AS another name"
+            self.fail(
+                '_time is called "time" in what leaves, and there is such a column', span, hint
+            )
+        names = {"time" if n == ROW_TIME else n: n for n in flow.schema.names}
+        return self.builder.columns(flow, names, f"{prefix}_columns", span)
+
     def cube(self, cube: ast.Cube) -> None:
         """The vertices that leave a cube; other queries can read them by their names."""
         name, span = cube.name.name, cube.query.span
-        flow = self.query(cube.query, name)
+        flow = self.timeless(self.query(cube.query, name), name, span)
         if flow.type.is_relation and flow.is_monotone:
             flow = self.builder.add(functions.Istream(), flow, name=f"{name}_istream", span=span)
         if flow.type.is_relation:
@@ -289,6 +308,26 @@ class Translator:
             case ast.With():
                 with self.local(query.views, prefix):
                     return self.query(query.query, prefix)
+            case ast.Framed():
+                self.framed_count += 1
+                return Framing(self, query, prefix).flow()
+            case ast.Final():
+                return self.final(query, prefix)
+
+    def final(self, query: ast.Final, prefix: str) -> Flow:
+        """The stream of the answers for windows that have ended."""
+        outside, before = self.is_final, self.framed_count
+        self.is_final = True
+        try:
+            flow = self.query(query.query, prefix)
+        finally:
+            self.is_final = outside
+        if self.framed_count == before:
+            hint = "it has none of TUMBLE, HOP and SESSION; leave EMIT FINAL out"
+            self.fail("EMIT FINAL is of a query with windows of time", query.span, hint)
+        if not flow.type.is_relation:
+            return flow
+        return self.to_stream(ast.StreamOperator.ISTREAM, flow, prefix, query.span)
 
     @contextmanager
     def local(self, views: Sequence[ast.View], prefix: str) -> Iterator[None]:
@@ -348,31 +387,39 @@ class Translator:
 
     # --- sources ---
 
-    def parts(self, sources: Sequence[ast.Joined], prefix: str) -> list[Part]:
+    def parts(self, query: ast.Select, prefix: str) -> list[Part]:
         """The sources of a FROM clause; the faults of all of them are noted."""
         parts: list[Part] = []
+        sources, shows_time = query.sources, names_time(query)
         for number, joined in enumerate(sources, 1):
             try:
-                parts.append(self.part(joined, f"{prefix}_from{number}", f"subquery{number}"))
+                name = f"subquery{number}"
+                part = self.part(joined, f"{prefix}_from{number}", name, shows_time=shows_time)
+                parts.append(part)
             except Stop:
                 continue  # its fault is noted; the other sources are looked at too
         if len(parts) < len(sources):
             raise Stop
         return parts
 
-    def part(self, joined: ast.Joined, prefix: str, name: str) -> Part:
+    def part(self, joined: ast.Joined, prefix: str, name: str, *, shows_time: bool) -> Part:
         """A source under its alias, or the name it is given."""
         source = joined.source
         if isinstance(source, ast.Named):
-            known = self.find(source.name)
-            if known.flow is None:
-                raise Stop  # what it hangs on is at fault, and that has been said
-            name, flow, is_declared = known.word.name, known.flow, known.is_declared
+            flow, is_declared = self.named(source.name)
+            name = self.find(source.name).word.name
         else:
             flow, is_declared = self.query(source.query, prefix), False
-        flow = self.windowed(flow, source, is_declared=is_declared)
+        flow = self.windowed(flow, source, is_declared=is_declared, shows_time=shows_time)
         name = source.alias.name if source.alias else name
         return Part(self.renamed(flow, source.columns, prefix), name, joined)
+
+    def named(self, word: ast.Word) -> tuple[Flow, bool]:
+        """What has that name, and whether it comes from outside."""
+        known = self.find(word)
+        if known.flow is None:
+            raise Stop  # what it hangs on is at fault, and that has been said
+        return known.flow, known.is_declared
 
     def look_up(self, word: ast.Word) -> Known | None:
         """What has that name, by letter or else in any case."""
@@ -398,13 +445,22 @@ class Translator:
             stop(self.faults, f'unknown stream or relation "{word.name}"', word.span, hint)
         return known
 
-    def windowed(self, flow: Flow, source: ast.Named | ast.Nested, *, is_declared: bool) -> Flow:
-        """The relation of a source: through its window, or the default one of a stream."""
+    def windowed(
+        self, flow: Flow, source: ast.Named | ast.Nested, *, is_declared: bool, shows_time: bool
+    ) -> Flow:
+        """The relation of a source: through its window, or the default one of a stream.
+
+        The query sees the time of each row of a stream, if it `shows_time`.
+        """
         window, span = source.window, source.span
         if flow.type.is_relation:
             if window is None:
                 return flow
             flow = self.as_stream(flow, window, is_declared=is_declared)
+        if shows_time and ROW_TIME not in flow.schema:
+            columns = (*kept(flow.schema), functions.Assign(ROW_TIME, EVENT_TIME))
+            name = f"{flow.queue}_times"
+            flow = self.builder.add(functions.Map(columns), flow, name=name, span=span)
         return self.window(flow, window or ast.Window(span=span), source)
 
     def as_stream(self, flow: Flow, window: ast.Window, *, is_declared: bool) -> Flow:

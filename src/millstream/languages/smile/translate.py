@@ -353,7 +353,9 @@ def sources_of(query: ast.Query) -> list[ast.Word]:
             return found
         case ast.Combined(left=left, right=right):
             return [*sources_of(left), *sources_of(right)]
-        case ast.Streamed(query=inner):
+        case ast.Streamed(query=inner) | ast.Final(inner):
             return sources_of(inner)
+        case ast.Framed(source=source):
+            return [source.name] if isinstance(source, ast.Named) else sources_of(source.query)
         case ast.With(views, inner):
             return [w for v in views for w in sources_of(v.query)] + sources_of(inner)
