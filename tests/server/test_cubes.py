@@ -232,14 +232,45 @@ def test_steps_lead_from_one_question_to_the_next(asked: tuple[Client, Serving])
     assert [v["attributes"] for v in vertices["down"]] == [["product"], ["kind", "shop"]]
 
 
-def test_the_cells_behind_a_cell_add_up_to_it(asked: tuple[Client, Serving]) -> None:
+def test_a_step_leaves_out_what_can_no_longer_be_asked(asked: tuple[Client, Serving]) -> None:
     client, _ = asked
-    question = {"rows": ["kind"], "grain": "2 Seconds", "where": {"shop": [1, 2]}}
+    query = {
+        "rows": ["kind", "shop"], "grain": "Second", "order": ["-shop", "time", "-n"], "limit": 2,
+        "others": True, "share": ["n"],
+    }  # fmt: skip
+
+    def step(kind: str, given: Any, **what: Any) -> Any:
+        return ask(client, {"query": given, "step": what}, kind)["query"]
+
+    sliced = step("slice", query, attribute="shop", member=2)
+    assert (sliced["order"], sliced["limit"]) == (["time", "-n"], 2)
+    whole = step("roll-up", sliced, attribute="kind")
+    assert whole["rows"] == [] and not {"limit", "others", "share"} & whole.keys()
+    assert step("roll-up", sliced, grain=True) == {
+        k: v for k, v in sliced.items() if k not in ("grain", "order")
+    } | {"grain": None, "order": ["-n"]}
+    assert step("pivot", query, attribute="kind")["order"] == ["-shop", "time"]
+
+
+@pytest.mark.parametrize("as_of", [None, (LAST - 3) * SECOND])
+def test_the_cells_behind_a_cell_add_up_to_it(
+    asked: tuple[Client, Serving], as_of: int | None
+) -> None:
+    client, _ = asked
+    question = {
+        "rows": ["kind"], "grain": "2 Seconds", "where": {"shop": [1, 2]}, "as_of": as_of,
+        "compare": {"earlier": 2}, "time": {"last": 3} if as_of is None else None, "share": True,
+    }  # fmt: skip
+    if as_of is not None:
+        del question["compare"]
     for cell in ask(client, question)["cells"]:
         made = ask(client, {"query": question, "cell": cell}, "cells")
-        assert sum(c["n"] for c in made["cells"]) == cell["n"]
-        assert min(c["least"] for c in made["cells"]) == cell["least"]
-        assert {c["kind"] for c in made["cells"]} == {cell["kind"]}
+        assert sum(c["n"] for c in made["cells"]) == (cell["n"] or 0)
+        assert min((c["least"] for c in made["cells"]), default=None) == cell["least"]
+        assert {c["kind"] for c in made["cells"]} <= {cell["kind"]}
+    first = ask(client, {"rows": ["kind"], "limit": 1, "others": True})["cells"][-1]
+    body = {"query": {"rows": ["kind"]}, "cell": first}
+    assert client.post(f"{CUBE}/cells", json=body).status_code == 400
 
 
 def test_answers_come_as_arrow_and_as_csv(asked: tuple[Client, Serving]) -> None:

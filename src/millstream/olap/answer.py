@@ -18,12 +18,10 @@ from millstream.kernels.runtime.interning import IdTable
 from millstream.olap.groups import Grouping, Groups, Held, Limits, Place, TooMuch, parts_as_times
 from millstream.olap.pivot import Header, pivoted
 from millstream.olap.planning import Plan, kept_vertex, plan, vertex_record
-from millstream.olap.question import Order, Question
+from millstream.olap.question import OTHERS, Order, Question
 from millstream.olap.tables import Table, ranks, stacked, taken
 from millstream.plan.batch import Array, Vector
 from millstream.values.instants import render_time
-
-OTHERS = "others"
 
 
 @dataclass(frozen=True)
@@ -107,8 +105,8 @@ class _Answering:
         totals = tuple(self._totals(groups, before)) if question.has_totals else ()
         headers: tuple[Header, ...] = ()
         if question.columns:
-            table, headers = pivoted(table, question, self.names)
-            totals = tuple(pivoted(t, question, self.names, headers)[0] for t in totals)
+            table, headers = pivoted(table, question)
+            totals = tuple(pivoted(t, question, headers)[0] for t in totals)
         if len(table) * max(1, len(table.names)) > 20 * self.limits.cells or (
             len(table) > self.limits.cells
         ):
@@ -195,17 +193,18 @@ class _Answering:
         return ordered(np.ascontiguousarray(key, np.int64))
 
     def _key(self, one: Order, groups: Groups, measures: dict[str, Vector]) -> Array:
+        """Equal values have equal keys; null comes last, falling or not."""
+        if one.name == TIME_OF_CELL and one.name not in self.grouping.by:
+            parts = groups.codes[:, -1]
+            return -parts if one.is_falling else parts
         if one.name in self.grouping.by:
-            key = self._rank(self.grouping.by.index(one.name), groups)
-        elif one.name == TIME_OF_CELL:
-            key = groups.codes[:, -1]
+            column = self.grouping.by.index(one.name)
+            key = self._rank(column, groups)
+            valid = self.places[column].values.mask()[groups.codes[:, column]]
         else:
             vector = measures.get(one.name) or self._told_of(one.name, groups)
-            key = ranks(vector)
-            if one.is_falling:  # null stays last
-                key = np.where(vector.mask(), -key, len(key))
-                return np.asarray(key)
-        return -key if one.is_falling else key
+            key, valid = ranks(vector), vector.mask()
+        return np.where(valid, -key, 1) if one.is_falling else key
 
     def _told_of(self, name: str, groups: Groups) -> Vector:
         names = [m.name for m in self.version.function.measures]

@@ -223,7 +223,9 @@ class Grouping:
         if len(chosen) < len(ids):
             given = Numbers(*(array[chosen] for array in given))
         self.measures.merge(given, np.ascontiguousarray(ids[chosen]), numbers)
-        counted = tuple(c._replace(ids=np.where(c.ids >= 0, ids[c.ids], -1)) for c in held.counted)
+        # Group -1 finds the last place, where there is always a -1, also if there are no groups.
+        after = np.append(ids, -1)
+        counted = tuple(c._replace(ids=after[c.ids]) for c in held.counted)
         return Held(numbers, counted)
 
     def told(self, held: Held) -> tuple[Vector, ...]:

@@ -26,21 +26,24 @@ class Header:
 
 
 def pivoted(
-    table: Table, question: Question, measures: list[str], headers: tuple[Header, ...] | None = None
+    table: Table, question: Question, headers: tuple[Header, ...] | None = None
 ) -> tuple[Table, tuple[Header, ...]]:
-    """A table whose columns are members; with headers that are given, of these alone."""
+    """A table whose columns are members; with headers that are given, of these alone.
+
+    Totals have no shares, so they have fewer columns.
+    """
     by_name = dict(zip(table.names, table.vectors, strict=True))
     row_names = [n for n in (*question.rows, TIME_OF_CELL) if n in by_name]
     values = [n for n in table.names if n not in (*row_names, *question.columns)]
     rows, first = _numbered([plain_values(by_name[n]) for n in row_names], len(table))
     members = list(zip(*(plain_values(by_name[n]) for n in question.columns), strict=True))
     if headers is None:
-        headers = _headers(question, members, values)
+        headers = _headers(question, members, values, row_names)
     by_members: dict[tuple[Any, ...], list[int]] = {}
     for place, one in enumerate(members):
         by_members.setdefault(one, []).append(place)
     made = [(n, by_name[n].take(first)) for n in row_names]
-    for header in headers:
+    for header in (h for h in headers if h.measure in by_name):
         places = np.array(by_members.get(tuple(v for _, v in header.members), []), np.int64)
         made.append((header.name, _spread(by_name[header.measure], places, rows, len(first))))
     names, vectors = tuple(n for n, _ in made), tuple(v for _, v in made)
@@ -48,11 +51,11 @@ def pivoted(
 
 
 def _headers(
-    question: Question, members: list[tuple[Any, ...]], values: list[str]
+    question: Question, members: list[tuple[Any, ...]], values: list[str], row_names: list[str]
 ) -> tuple[Header, ...]:
     """In the order of the first rows, each measure once for each combination of members."""
     distinct = sorted(set(members), key=lambda one: [(v is None, str(type(v)), v) for v in one])
-    taken: set[str] = set()
+    taken = set(row_names)
     made = []
     for one in distinct:
         for value in values:

@@ -15,6 +15,8 @@ from millstream.values.instants import parse_time
 
 #: Questions that are longer are refused before they are looked at.
 MOST_NAMES, MOST_VALUES, LONGEST_TEXT = 100, 10_000, 10_000
+#: The column that says how many members a row of others stands for.
+OTHERS = "others"
 
 
 class QuestionError(UsageError):
@@ -64,6 +66,14 @@ class Question:
         """All that the answering vertex must have."""
         asked = (*self.rows, *self.columns, *(c.attribute for c in self.where))
         return tuple(dict.fromkeys(asked))
+
+    @property
+    def derived(self) -> tuple[str, ...]:
+        """The columns of an answer beside attributes, time and measures."""
+        made = [f"{n}_{word}" for n in self.measures for word in ("before", "change")]
+        shares = [f"{n}_share" for n in self.share]
+        others = [OTHERS] if self.has_others else []
+        return (*(made if self.earlier is not None else ()), *shares, *others)
 
 
 def read_question(text: Any, cube: Cubify, schema: Schema) -> Question:
@@ -115,12 +125,17 @@ class _Reader:
         grain = self.grain(text.get("grain"))
         first, end, last = self.time(text.get("time"))
         limit = self.limit(text, rows, columns)
-        return Question(
+        made = Question(
             rows, columns, chosen if "measures" in text else tuple(measures), grain,
             self.where(text.get("where")), first, end, last, self.as_of(text.get("as_of")),
             self.order(text, rows, columns, grain), limit, self.flag(text, "others"),
             self.flag(text, "totals"), self.share(text, rows), self.compare(text, grain),
         )  # fmt: skip
+        for name in made.derived:
+            if name in (*rows, *columns, *made.measures):
+                hint = "ask for fewer of them at once"
+                self.fail(f'the answer would have two columns "{name}"', "question", hint)
+        return made
 
     # --- names ---
 

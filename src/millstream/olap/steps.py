@@ -11,7 +11,7 @@ from typing import Any
 from millstream.calculus.cube import Cubify
 from millstream.calculus.grains import GRAINS, Grain
 from millstream.errors import listing, suggest
-from millstream.olap.question import QuestionError, grain_named
+from millstream.olap.question import OTHERS, QuestionError, grain_named
 
 Query = dict[str, Any]
 
@@ -23,7 +23,23 @@ def next_question(kind: str, query: Query, step: Mapping[str, Any], cube: Cubify
     if strange is not None:
         hint = f"it can have: {listing(keys)}. {suggest(strange, keys) or ''}".strip()
         raise QuestionError(f'unknown key "{strange[:80]}"', place="step", hint=hint)
-    return taken(dict(query), step, cube)
+    return _without_strays(taken(dict(query), step, cube), cube)
+
+
+def _without_strays(query: Query, cube: Cubify) -> Query:
+    """A question without what it could not be asked with after a step."""
+    made = dict(query)
+    rows, columns = _names(query, "rows"), _names(query, "columns")
+    if not rows or columns:
+        made = {k: v for k, v in made.items() if k not in ("limit", "others")}
+    if not rows:
+        made.pop("share", None)
+    if "order" in query:
+        known = {*rows, *columns, *(["time"] if query.get("grain") is not None else [])}
+        known |= {m.name for m in cube.measures} if not columns else set()
+        order = [n for n in _names(query, "order") if n in known or str(n)[1:] in known]
+        made["order"] = order
+    return made
 
 
 def _roll_up(query: Query, step: Mapping[str, Any], cube: Cubify) -> Query:
@@ -105,12 +121,16 @@ def behind(query: Query, cell: Mapping[str, Any], cube: Cubify) -> Query:
     """The question for the finest cells behind a cell of an answer."""
     where = _where(query)
     time = dict(query.get("time") or {})
+    if cell.get(OTHERS) is not None and OTHERS not in cube.attributes:
+        hint = "ask for the members themselves, without a limit"
+        raise QuestionError("this row stands for several members", place="cell.others", hint=hint)
+    told = {m.name + s for m in cube.measures for s in ("", "_before", "_change", "_share")}
     for name, member in cell.items():
         if name == "time":
             time = _part(member, query, cube)
         elif name in cube.attributes:
             where[name] = member
-        elif name not in {m.name for m in cube.measures}:
+        elif name not in told | {OTHERS}:
             known = ["time", *cube.attributes]
             hint = f"there are: {listing(known)}. {suggest(name, known) or ''}".strip()
             raise QuestionError(f'unknown attribute "{name[:80]}"', place="cell", hint=hint)
@@ -174,13 +194,11 @@ def _shown(query: Query, step: Mapping[str, Any], cube: Cubify) -> tuple[str, tu
 
 
 def _replaced(query: Query, name: str, other: str | None) -> Query:
-    """Another attribute in the place of one; those that order by it go."""
+    """Another attribute in the place of one."""
     made = dict(query)
     for key in ("rows", "columns"):
         names = [other if n == name else n for n in _names(query, key)]
         made[key] = list(dict.fromkeys(n for n in names if n is not None))
-    if "order" in query:
-        made["order"] = [n for n in _names(query, "order") if str(n).removeprefix("-") != name]
     return made
 
 

@@ -17,6 +17,7 @@ from millstream.olap.planning import (
     is_kept,
     lattice_of,
     levels_of,
+    plan,
     steps_down,
     steps_up,
     vertex_record,
@@ -192,12 +193,16 @@ def _cells(call: Call) -> Reply:
     query, cell = body.get("query", {}), body.get("cell", {})
     if not isinstance(cell, dict):
         raise Refusal(400, "expected the cell to be an object")
-    _question(store, query)
-    question = _question(store, behind(query, cell, store.cube.function))
-    version = store.version
-    if question.first is not None and version.partition is not None:
-        first = version.partition - store.cube.function.window
-        question = replace(question, first=max(question.first, first))
+    version, cube = store.version, store.cube.function
+    # What the question leaves out is not behind its cells either.
+    span = plan(version, replace(_question(store, query), earlier=None)).span
+    question = _question(store, behind(query, cell, cube))
+    first, end = (span.first, span.last + 1)
+    if question.first is not None:
+        first = max(first, question.first)
+    if question.end is not None:
+        end = min(end, question.end)
+    question = replace(question, first=first, end=end, last=None)
     return _reply(call, store, question, version=version)
 
 
