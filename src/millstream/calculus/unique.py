@@ -2,12 +2,14 @@
 
 The latest row of each key and the sums of each group are identified by their keys, and what
 keeps the key keeps that. A join with such a relation on its key adds columns to rows, never
-rows.
+rows. Two relations with the same key have it together as well if no value of it is in both: the
+rows that are there and, for those who ask for others, rows of nulls.
 """
 
 from __future__ import annotations
 
 from millstream.calculus import functions
+from millstream.calculus.apart import Origins
 from millstream.calculus.cube import TIME_OF_CELL
 from millstream.calculus.graph import Operator, Program, in_dependency_order
 from millstream.calculus.terms import Column
@@ -19,9 +21,13 @@ Key = tuple[str, ...]
 def unique_keys(program: Program) -> dict[str, Key]:
     """For each queue that carries such a relation, the columns of its key; there may be none."""
     types = program.queue_types()
+    origins = Origins(program)
     keys: dict[str, Key] = {}
     for op in in_dependency_order(program):
-        key = _key(op, [keys.get(q) for q in op.inputs], types[op.inputs[0]])
+        inputs = [keys.get(q) for q in op.inputs]
+        key = _key(op, inputs, types[op.inputs[0]])
+        if isinstance(op.function, functions.Merge) and types[op.inputs[0]].is_relation:
+            key = _common_key(op, inputs, origins)
         if key is not None:
             keys.update(dict.fromkeys(op.outputs, key))
     return keys
@@ -49,8 +55,17 @@ def _key(op: Operator, inputs: list[Key | None], first: QueueType) -> Key | None
             return None
 
 
+def _common_key(op: Operator, inputs: list[Key | None], origins: Origins) -> Key | None:
+    """The key of two relations together."""
+    match inputs, op.inputs:
+        case [(tuple() as key), (tuple() as other)], (first, second) if set(key) == set(other):
+            return key if origins.are_apart(first, second, key) else None
+    return None
+
+
 def _renamed(key: Key, columns: functions.Columns) -> Key | None:
-    names = {c.term.name: c.name for c in columns if isinstance(c.term, Column)}
+    # Of several copies the first, which is what whoever looks up by it has put in front.
+    names = {c.term.name: c.name for c in reversed(columns) if isinstance(c.term, Column)}
     return tuple(names[n] for n in key) if all(n in names for n in key) else None
 
 

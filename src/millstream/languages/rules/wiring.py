@@ -30,7 +30,7 @@ class RulesWiring(Wiring):
         there = self.columns(right, theirs | wanted, f"{name}_there")
         nobody = padded(there.schema, asked.schema)
         same = tuple((key, key) for key in ours)
-        missing = without_partner(self, asked, there, same, nobody, name=name)
+        missing = without_partner(self, asked, there, same, nobody, name=name, nulls_match=True)
         total = self.add(Merge(), there, missing, name=f"{name}_total")
         # A row that asks for nothing finds the row that is there for those who do.
         pairs = Join(tuple((one, key) for key, one in ours.items()), nulls_match=True)
