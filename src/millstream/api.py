@@ -203,6 +203,7 @@ class Compiled:
         optimise: bool = True,
         only: Sequence[str] | None = None,
         without: Sequence[str] = (),
+        relaxed: bool = False,
         follow: bool = False,
         stopped: Callable[[], bool] = never,
         progress: Progress = no_progress,
@@ -213,12 +214,13 @@ class Compiled:
         `follow` makes the job watch for new files until `stopped` answers true. A run that
         does not follow and is stopped raises `Stopped`, and publishes nothing but what is in
         folders and tables that go on with its checkpoint. Of the optimiser's passes `only` some
-        are made, or all `without` some. Further options are the engine's own.
+        are made, or all `without` some; `relaxed`, also those after which numbers may be rounded
+        in another way. Further options are the engine's own.
         """
         from millstream.optimiser.optimise import optimise as optimised
         from millstream.optimiser.optimise import passes_named
 
-        passes = passes_named(only if optimise else (), without)
+        passes = passes_named(only if optimise else (), without, relaxed=relaxed)
         check_engine(engine)
         program = followed(self.program) if follow else self.program
         program = optimised(program, passes)
@@ -355,12 +357,14 @@ class Compiled:
         engine: str = "local",
         only: Sequence[str] | None = None,
         without: Sequence[str] = (),
+        *,
+        relaxed: bool = False,
     ) -> str:
         """What the program is at a stage: types, calculus, optimised, plan or kernels."""
         from millstream.explain import explain
         from millstream.optimiser.optimise import passes_named
 
-        passes = passes_named(only, without)
+        passes = passes_named(only, without, relaxed=relaxed)
         return explain(self.program, stage, format, engine, self.notes, passes, self.types)
 
 

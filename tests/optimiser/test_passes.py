@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from millstream.calculus.graph import Program
 from millstream.calculus.text import render
 from millstream.languages.brook.load import load
-from millstream.optimiser.optimise import ON_REQUEST, PASSES, REASONS, optimise
+from millstream.optimiser.optimise import ON_REQUEST, PASSES, REASONS, RELAXED, optimise
 from millstream.source import Source
 from tests.generate import inputs_for
 from tests.laws.runs import on_reference
 
 CASES = sorted((Path(__file__).parent / "cases").glob("*/*.brook"))
-BY_NAME = {one.__name__: one for one in (*PASSES, *ON_REQUEST)}
+BY_NAME = {one.__name__: one for one in (*PASSES, *ON_REQUEST, *RELAXED)}
 
 
 def halves(case: Path) -> tuple[Program, Program]:

@@ -201,6 +201,11 @@ def _add_passes(command: _Parser) -> None:
         "--only", metavar="PASSES", help="optimise by these passes alone, named with commas between"
     )
     command.add_argument("--without", metavar="PASSES", help="do not optimise by these passes")
+    command.add_argument(
+        "--relaxed",
+        action="store_true",
+        help="optimise where numbers may then be rounded in another way too (linear filters)",
+    )
 
 
 def _add_explore(commands: Commands, common: _Parser) -> None:

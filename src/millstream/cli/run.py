@@ -69,7 +69,7 @@ def passes_asked(arguments: argparse.Namespace) -> dict[str, Any]:
         None if text is None else [name.strip() for name in text.split(",") if name.strip()]
         for text in (arguments.only, arguments.without)
     )
-    return {"only": only, "without": without or ()}
+    return {"only": only, "without": without or (), "relaxed": arguments.relaxed}
 
 
 def default_engine(arguments: argparse.Namespace) -> str:

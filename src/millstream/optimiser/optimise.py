@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from millstream.calculus.graph import Operator, Program
 from millstream.calculus.verify import verify
 from millstream.errors import UsageError, listing, suggest
+from millstream.optimiser.combine_linear import combine_linear
 from millstream.optimiser.fuse import fuse
 from millstream.optimiser.fuse import refusals as of_neighbours
 from millstream.optimiser.hoist_select import hoist_select
@@ -40,6 +41,9 @@ PASSES: tuple[Pass, ...] = (
 #: loops are made and rows are laid out, but they can be seen here, alone and with others.
 ON_REQUEST: tuple[Pass, ...] = (fuse, split_stateless)
 
+#: Passes after which numbers may be rounded in another way: made where somebody allows it.
+RELAXED: tuple[Pass, ...] = (combine_linear,)
+
 #: What the paper calls its rules.
 RULES: dict[str, str] = {
     "hoist_select": "O-HoistSelect",
@@ -61,6 +65,7 @@ REASONS: dict[str, str] = {
     "fuse": "nothing has to be handed from one to the other",
     "split_stateless": "it has no variables and gives one item for each, so copies of it can "
     "take turns",
+    "combine_linear": "the product of their matrices takes fewer multiplications than both",
     "narrow_columns": "nothing behind reads the other columns, which would be kept in state",
 }
 
@@ -80,15 +85,18 @@ class Rewrite:
 
 
 def passes_named(
-    only: Sequence[str] | None = None, without: Sequence[str] = ()
+    only: Sequence[str] | None = None, without: Sequence[str] = (), *, relaxed: bool = False
 ) -> tuple[Pass, ...]:
-    """Those of some names, or all that are usually made, but for others."""
-    known = {one.__name__: one for one in (*PASSES, *ON_REQUEST)}
+    """Those of some names, or all that are usually made, but for others.
+
+    If it is `relaxed`, those too that may change how numbers are rounded.
+    """
+    known = {one.__name__: one for one in (*PASSES, *ON_REQUEST, *RELAXED)}
     for name in (*(only or ()), *without):
         if name not in known:
             hint = suggest(name, known) or f"passes are: {listing(known)}"
             raise UsageError(f'there is no pass "{name}"', hint=hint)
-    usual = [one.__name__ for one in PASSES]
+    usual = [one.__name__ for one in (*PASSES, *(RELAXED if relaxed else ()))]
     chosen = usual if only is None else [name for name in known if name in only]
     return tuple(known[name] for name in chosen if name not in without)
 

@@ -491,7 +491,7 @@ class _Scope:
             case "~", _:
                 return whole(~int(whole(value)))
             case "-", Complex(real, imag):
-                return Complex(_FLOAT(0) - real, _FLOAT(0) - imag)
+                return Complex(-real, -imag)
             case _ if isinstance(value, _FLOAT):
                 return -value
         return whole(-int(whole(value)))

@@ -320,8 +320,7 @@ class TermLowering(ABC):
                 negative = wrapped(negative)
             return Lowered(Literal(negative, shape, unary.span), shape)
         if shape == COMPLEX:
-            zero = Lowered(Literal(0.0, SINGLE), SINGLE)
-            return self.binary("-", self.converted(zero, COMPLEX, None), operand, unary.span)
+            return self.negative(self.keep(operand), unary.span)
         if shape in (BIT, BOOLEAN):
             operand = self.converted(operand, INT32, unary.span)
         if operand.shape not in (INT32, SINGLE):
@@ -398,6 +397,11 @@ class TermLowering(ABC):
             case _:
                 self.fail(f"complex numbers know no {operator}", span)
         return self.complex(real, imag)
+
+    def negative(self, value: Lowered, span: Span) -> Lowered:
+        """Both parts, each with its sign turned: 0 - 0.0 would lose that of a zero."""
+        parts = (self.part(value, name) for name in ("real", "imag"))
+        return self.complex(*(self.call("single_neg", (part,), span) for part in parts))
 
     def complex(self, real: Lowered, imag: Lowered) -> Lowered:
         variable = self.fresh(COMPLEX)
