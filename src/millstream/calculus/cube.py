@@ -45,6 +45,19 @@ class Vertex:
 
 
 @dataclass(frozen=True, slots=True)
+class Moving:
+    """Levels of a dimension that cells do not have: versions of its members have them, by key.
+
+    `names` are all levels of the dimension, as they are asked for.
+    """
+
+    dimension: int
+    key: str
+    levels: tuple[Field, ...]
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Cubify(Function):
     """The groups of some vertices; the levels of a dimension go from fine to coarse."""
 
@@ -61,6 +74,8 @@ class Cubify(Function):
     memory: int = 0
     #: What whoever asks knows it by.
     called: str = field(default="", compare=False)
+    #: What whoever asks can ask for beyond what the cells have.
+    moving: tuple[Moving, ...] = field(default=(), compare=False)
     #: Whether parts of cells leave, made of the rows of one place: see `cube_parts`.
     is_in_parts: bool = False
     output_count: ClassVar[int | None] = None

@@ -59,6 +59,7 @@ def answer(version: Version, question: Question, limits: Limits | None = None) -
     """The answer of a version to a question."""
     started = perf_counter()
     how = plan(version, question)
+    version = version.as_of(None if question.as_of is None else how.as_of)
     answering = _Answering(version, question, how, (limits or Limits()).begun())
     cells, totals, headers = answering.tables()
     cube = version.function

@@ -49,6 +49,12 @@ def levels_of(cube: Cubify, attributes: Iterable[str]) -> Levels:
     )
 
 
+def keyed(cube: Cubify, attributes: Iterable[str]) -> tuple[str, ...]:
+    """Attributes that cells have: of those that move, the keys."""
+    keys = {f.name: one.key for one in cube.moving for f in one.levels}
+    return tuple(keys.get(name, name) for name in attributes)
+
+
 def attributes_of(cube: Cubify, levels: Levels) -> tuple[str, ...]:
     pairs = zip(cube.dimensions, levels, strict=True)
     return tuple(d[level] for d, level in pairs if level is not None)
@@ -84,7 +90,7 @@ def plan(version: Version, question: Question) -> Plan:
                 hint=f"ask for less with time, or keep more with History = N ({cube.grain})",
             )
     told = version.mark if as_of is None else int(cube.grain.start(step))
-    answering = nearest(version, asked, span)
+    answering = nearest(version, levels_of(cube, keyed(cube, question.attributes)), span)
     return Plan(asked, question.grain, answering, span, as_of is None, told, before)
 
 

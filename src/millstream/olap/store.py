@@ -8,7 +8,7 @@ for as long as they are wanted.
 from __future__ import annotations
 
 import threading
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from time import monotonic
@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from millstream.calculus.lattice import Levels
 from millstream.calculus.types import QueueType
 from millstream.engine.storage.codec import DamagedState
 from millstream.engine.storage.files import Files
@@ -24,6 +25,8 @@ from millstream.kernels.cube.cube import CubeKernel
 from millstream.kernels.cube.versions import Version, Versions
 from millstream.kernels.runtime.kernel import Round
 from millstream.olap.choosing import Asked, choose_again
+from millstream.olap.moving import Movements, by_keys, facts_of
+from millstream.olap.planning import attributes_of, keyed, levels_of
 from millstream.olap.program import ServedCube
 from millstream.plan.batch import Batch, concat_batches
 
@@ -44,12 +47,16 @@ def kernel_of(cube: ServedCube) -> CubeKernel:
 
     Vertices are kept by the partitions of time, whatever grain they were named with.
     """
-    function = cube.function
+    function = by_keys(cube.function)
     kept = {replace(v, grain=function.grain): None for v in function.kept}
     whole = replace(
         function, kept=tuple(kept), outputs=(), window=function.window + function.history
     )
-    return CubeKernel(whole, (QueueType(cube.schema),), 0, is_asked=True)
+    return CubeKernel(whole, (QueueType(facts_of(cube)),), 0, is_asked=True)
+
+
+def _movements_of(cube: ServedCube) -> Movements | None:
+    return Movements(cube.function, facts_of(cube)) if cube.function.moving else None
 
 
 class CubeStore:
@@ -60,6 +67,7 @@ class CubeStore:
         self._files = files
         self._kernel = kernel_of(cube)
         self._versions = Versions(self._kernel)
+        self._movements = _movements_of(cube)
         self._job = ""
         self._coming: list[Batch] = []
         self._mark: int | None = None
@@ -108,9 +116,12 @@ class CubeStore:
             kernel.restore(state["kernel"])
             for index in state["partitions"]:
                 kernel.put_back(index, read_record(files, f"{self._folder}/{index}"))
+            movements = _movements_of(self.cube)
+            if movements is not None:
+                movements.restore(state["moved"])
         except DamagedState:
             return False  # the engine says whether it can be computed again
-        self._kernel, self._mark = kernel, state["mark"]
+        self._kernel, self._mark, self._movements = kernel, state["mark"], movements
         self._written = set(state["partitions"])
         self.wanted_from = state["version"] + 1
         return True
@@ -134,10 +145,13 @@ class CubeStore:
 
     def advance(self, number: int, mark: int | None) -> None:
         """A batch is over: all is known up to a mark."""
-        batch = concat_batches(self._coming, QueueType(self.cube.schema))
+        batch = concat_batches(self._coming, QueueType(self.cube.brought))
         self._coming = []
         if mark is not None and (self._mark is None or mark > self._mark):
             self._mark = mark
+            if self._movements is not None:
+                batch = self._movements.taken(batch)
+                self._movements.forget(mark)
             self._kernel.process((batch,), Round(mark, _NO_TICKS))
             self._rows += len(batch)
             if self.cube.function.memory:
@@ -147,6 +161,7 @@ class CubeStore:
         if self._files is not None and self._since >= _SNAPSHOT_EVERY:
             active = sum(len(layer.runs[0]) for layer in self._kernel.layers)
             members = sum(h.members[0].bound for h in self._kernel.scene.hierarchies)
+            members += 0 if self._movements is None else len(self._movements)
             if active + members <= 2 * self._rows:
                 self._keep(self._files, number)
 
@@ -157,9 +172,17 @@ class CubeStore:
             self._chosen_at = now
         passed = now - self._chosen_at
         if passed >= max(1, self.cube.function.window // _CHOICES):
-            asked = self.asked.taken_lately()
+            asked = self._by_keys(self.asked.taken_lately())
             choose_again(self._kernel, self._program_kept, asked, passed)
             self._chosen_at = now
+
+    def _by_keys(self, asked: Counter[Levels]) -> Counter[Levels]:
+        """How often vertices of what is kept were asked for: what moves is asked of keys."""
+        cube, made = self.cube.function, Counter[Levels]()
+        for levels, count in asked.items():
+            names = keyed(cube, attributes_of(cube, levels))
+            made[levels_of(self._kernel.function, names)] += count
+        return made
 
     def _keep(self, files: Files, number: int) -> None:
         """Write down what is not there yet; what no longer counts goes when that has been done."""
@@ -171,6 +194,7 @@ class CubeStore:
         state = {
             "format": _FORMAT, "job": self._job, "version": number, "mark": self._mark,
             "kernel": self._kernel.snapshot(), "partitions": there,
+            "moved": None if self._movements is None else self._movements.snapshot(),
         }  # fmt: skip
         write_record(files, self._name, state)
         for index in self._written - set(there):
@@ -189,6 +213,8 @@ class CubeStore:
 
     def _publish(self, number: int) -> Version:
         version = self._versions.make(number, self._mark, self.cube.function)
+        if self._movements is not None:
+            version = self._movements.with_levels(version)
         own = version.bytes_beyond(self._last[-1][2] if self._last else None)
         with self._news:
             self.version = version

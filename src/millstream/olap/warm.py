@@ -16,10 +16,10 @@ from millstream.plan.batch import Batch, vector_of
 def warm(cube: ServedCube) -> None:
     """Ask a cube of one row all that takes another way."""
     store = CubeStore(cube)
-    columns = tuple(vector_of(field.type, [None]) for field in cube.schema)
-    store.write_batch(0, Batch(QueueType(cube.schema), np.zeros(1, np.int64), columns))
+    columns = tuple(vector_of(field.type, [None]) for field in cube.brought)
+    store.write_batch(0, Batch(QueueType(cube.brought), np.zeros(1, np.int64), columns))
     store.advance(0, 0)
-    store.write_batch(1, Batch(QueueType(cube.schema), np.ones(1, np.int64), columns))
+    store.write_batch(1, Batch(QueueType(cube.brought), np.ones(1, np.int64), columns))
     store.advance(1, int(cube.function.grain.start(1)))
     rows = [levels[0] for levels in cube.function.dimensions]
     question = {"rows": rows, "totals": True, "grain": str(cube.function.grain)}

@@ -20,6 +20,7 @@ from millstream.calculus.library.cube_changing import (
     by_keys,
     facts_with_versions,
     moved,
+    with_versions_at_hand,
 )
 from millstream.calculus.library.cube_choice import (
     MOST_VERTICES,
@@ -72,7 +73,11 @@ def written_cube(
     if made is not None:
         making.check_moving(made)
     faults += sorted(own, key=lambda fault: fault.span.start if fault.span else 0)
-    return None if own or made is None else Cube(made, tuple(making.changing))
+    if own or made is None:
+        return None
+    levels = [name for one in making.changing for name in one.levels]
+    types = tuple(f for f in making.schema if f.name in levels)
+    return Cube(made, tuple(making.changing), types)
 
 
 def sources_of(source: Source) -> tuple[str, ...]:
@@ -104,6 +109,7 @@ def add_cube(
     names = outputs_of(cube.function, name)
     sources = versions or {}
     facts = facts_with_versions(wiring, given, sources, cube, origin)
+    facts = with_versions_at_hand(wiring, facts, sources, cube, origin)
     named = replace(by_keys(cube), called=name)
     made = wiring.add_several(named, facts, [f"{n}_cells" for n in names], origin)
     outputs = zip(names, made, cube.function.outputs, strict=True)

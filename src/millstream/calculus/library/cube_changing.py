@@ -16,10 +16,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from millstream.calculus.aggregation import Aggregation
-from millstream.calculus.cube import TIME_OF_CELL, Cubify, Vertex
+from millstream.calculus.cube import TIME_OF_CELL, Cubify, Moving, Vertex
 from millstream.calculus.functions import (
     Aggregate,
     Assign,
+    Dstream,
+    Filter,
     Istream,
     Join,
     Latest,
@@ -28,14 +30,17 @@ from millstream.calculus.functions import (
     Range,
     Rows,
 )
+from millstream.calculus.graph import Operator, Program
 from millstream.calculus.library.columns import kept, unlike
 from millstream.calculus.library.outer_joins import padded, without_partner
 from millstream.calculus.terms import Call, Column, Literal
-from millstream.calculus.types import INTEGER, TIME, TIME_COLUMN
+from millstream.calculus.types import BOOLEAN, INTEGER, TIME, TIME_COLUMN, Field
 from millstream.calculus.wiring import Queue, Wiring
 from millstream.errors import Fault
 from millstream.source import Span
 
+#: The column of what is told of versions that says whether one is there no longer.
+GONE = ".gone"
 #: How the measures of cells become those of cells of which they are parts.
 COMBINED = {"sum": "sum", "count": "sum", "min": "min", "max": "max"}
 
@@ -57,6 +62,8 @@ class Cube:
 
     function: Cubify
     changing: tuple[Changing, ...] = ()
+    #: The types of the levels that come from elsewhere.
+    types: tuple[Field, ...] = ()
 
     @property
     def moving(self) -> tuple[Changing, ...]:
@@ -100,10 +107,61 @@ def by_keys(cube: Cube) -> Cubify:
     made = cube.function
     return replace(
         made,
+        moving=tuple(_moving(made, one, cube.types) for one in cube.moving),
         dimensions=tuple(tuple(a for a in d if a not in keys) for d in made.dimensions),
         kept=tuple(dict.fromkeys(map(vertex, made.kept))),
         outputs=tuple(map(vertex, made.outputs)),
     )
+
+
+def _moving(cube: Cubify, one: Changing, types: tuple[Field, ...]) -> Moving:
+    place = next(n for n, levels in enumerate(cube.dimensions) if levels[0] == one.key)
+    levels = tuple(f for f in types if f.name in one.levels)
+    return Moving(place, one.key, levels, cube.dimensions[place])
+
+
+def with_versions_at_hand(
+    wiring: Wiring, facts: Queue, versions: Mapping[str, Queue], cube: Cube, origin: Span | None
+) -> Queue:
+    """The facts, and beside them what is told of versions, of which nothing comes through.
+
+    So a program has what whoever asks a cube needs, also if no output does: see `told_of`.
+    """
+    inputs = [facts]
+    for one in cube.moving:
+        name = f"{one.source}_told"
+        told = _told(wiring, versions[one.source], one, name, origin)
+        none = wiring.add(Filter(Literal(False, BOOLEAN)), told, name=name, origin=origin)
+        nulls = tuple(Assign(f.name, Literal(None, f.type)) for f in facts.schema)
+        inputs.append(wiring.add(Map(nulls), none, name=name, origin=origin))
+    return (
+        facts
+        if len(inputs) == 1
+        else wiring.add(Merge(), *inputs, name="facts_and_versions", origin=origin)
+    )
+
+
+def _told(wiring: Wiring, versions: Queue, one: Changing, name: str, origin: Span | None) -> Queue:
+    """A stream of keys with their levels as they come, and of a relation also as they go."""
+    ways = [(Istream(), False), (Dstream(), True)] if versions.type.is_relation else [(None, False)]
+    made = []
+    for function, is_gone in ways:
+        came = versions
+        if function is not None:
+            came = wiring.add(function, versions, name=name, origin=origin)
+        columns = (*(Assign(n, came.column(n)) for n in (one.key, *one.levels)),
+                   Assign(GONE, Literal(is_gone, BOOLEAN)))  # fmt: skip
+        made.append(wiring.add(Map(columns), came, name=name, origin=origin))
+    return made[0] if len(made) == 1 else wiring.add(Merge(), *made, name=name, origin=origin)
+
+
+def told_of(program: Program, cube: Operator) -> tuple[str, tuple[str, ...]]:
+    """The queue of the facts of a cube, and those of what is told of its versions."""
+    makers = program.producers()
+    (given,) = cube.inputs
+    facts, *others = makers[given].inputs
+    filters = [makers[makers[queue].inputs[0]] for queue in others]
+    return facts, tuple(one.inputs[0] for one in filters)
 
 
 def moved(

@@ -6,8 +6,8 @@ them. So a question is answered from one version, whatever comes meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from threading import Lock
 
 import numpy as np
@@ -179,6 +179,14 @@ class Version:
     measures: Measures
     wides: Wides
     tallies: tuple[Tally, ...]
+    #: The members as they were at a past time, if they change otherwise than by new ones.
+    members_at: Callable[[int | None], tuple[Members, ...]] | None = None
+
+    def as_of(self, time: int | None) -> Version:
+        """The version with the members of a time."""
+        if self.members_at is None or time is None:
+            return self
+        return replace(self, members=self.members_at(time))
 
     def reading(self) -> Measures:
         """What tells of cells of this version, and changes nothing that others see."""
@@ -207,7 +215,6 @@ class Versions:
     def __init__(self, kernel: CubeKernel) -> None:
         self.kernel = kernel
         self._members: list[Members | None] = [None] * len(kernel.scene.hierarchies)
-        self._lattice = Lattice(tuple(len(levels) for levels in kernel.function.dimensions))
         self._stretches: dict[Vertex, list[Stretches]] = {}
 
     def make(self, number: int, mark: int | None, function: Cubify) -> Version:
@@ -218,13 +225,13 @@ class Versions:
         ]
         there = {one.vertex for one in kernel.kept}
         self._stretches = {v: known for v, known in self._stretches.items() if v in there}
-        kept = tuple(self._kept(place) for place in range(len(kernel.kept)))
+        kept = tuple(self._kept(place, function) for place in range(len(kernel.kept)))
         return Version(
             number, mark, function, tuple(m for m in self._members if m is not None), kept,
             kernel.measures, kernel.measures.copied_wides(), tuple(kernel.tallies),
         )  # fmt: skip
 
-    def _kept(self, place: int) -> KeptCells:
+    def _kept(self, place: int, function: Cubify) -> KeptCells:
         kernel, vertex = self.kernel, self.kernel.kept[place].vertex
         if vertex not in self._stretches:
             width = len(vertex.attributes)
@@ -239,8 +246,9 @@ class Versions:
             )
             for layer, stretches in zip(kernel.layers, self._stretches[vertex], strict=True)
         )  # fmt: skip
-        levels = kernel.function.levels(vertex)
-        return KeptCells(vertex, levels, self._lattice.number(levels), layers)
+        levels = function.levels(vertex)
+        lattice = Lattice(tuple(len(own) for own in function.dimensions))
+        return KeptCells(vertex, levels, lattice.number(levels), layers)
 
 
 def _members(hierarchy: Hierarchy, before: Members | None) -> Members:
