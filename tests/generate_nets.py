@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import strategies as st
 
+from millstream.calculus.each import PerKey
 from millstream.calculus.functions import Duplicate, RoundRobinJoin, RoundRobinSplit
 from millstream.calculus.graph import Input, Program
 from millstream.calculus.procedures import Code, Let, Peek, Pop, Push, Shape, Slot
 from millstream.calculus.terms import Literal, Place, Read
-from millstream.calculus.types import INTEGER, QueueType, Row, Schema
+from millstream.calculus.types import BOOLEAN, INTEGER, TEXT, Field, QueueType, Row, Schema, Value
 from millstream.calculus.wiring import Queue, Wiring
 from millstream.calculus.work import (
     PRINTED,
@@ -150,3 +153,27 @@ def net_inputs(draw: st.DrawFn, program: Program, *, max_rows: int = 24) -> dict
     types = types_in(work.taken)
     rows = [tuple(draw(VALUES[t]) for t in types) for _ in times]
     return {one.name: [Event(t, row) for t, row in zip(times, rows, strict=True)]}
+
+
+@st.composite
+def nets_by_key(draw: st.DrawFn) -> Program:
+    """A net of items for every key."""
+    net = draw(nets().filter(lambda p: p.input_names == ("items",) and p.outputs == ("out",)))
+    key = Field("key", draw(st.sampled_from([TEXT, INTEGER, BOOLEAN])))
+    wiring = Wiring(reserved=("out",))
+    schema = Schema((key, *net.inputs[0].type.schema))
+    rows = wiring.input(Input("items", QueueType(schema)))
+    return wiring.program({"out": wiring.add(PerKey(("key",), net), rows, name="of_all")})
+
+
+@st.composite
+def inputs_by_key(draw: st.DrawFn, program: Program) -> dict[str, list[Event]]:
+    (operator,) = program.operators
+    assert isinstance(operator.function, PerKey)
+    items = draw(net_inputs(operator.function.program, max_rows=40))["items"]
+    key = program.inputs[0].type.schema.fields[0].type
+    values: dict[Type, list[Value]] = {
+        TEXT: ["a", "b", "", None], INTEGER: [1, -7], BOOLEAN: [True, None],
+    }  # fmt: skip
+    chosen = st.sampled_from(values[key])
+    return {"items": [replace(event, row=(draw(chosen), *event.row)) for event in items]}

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import Phase, given
 from hypothesis import strategies as st
 
 from millstream.calculus.graph import Program
+from millstream.calculus.text import render
 from millstream.engine.reference.feed import Event
-from tests.generate_nets import net_inputs, nets
+from millstream.errors import MillstreamError
+from millstream.languages.brook.load import load
+from millstream.source import Source
+from tests.generate_nets import inputs_by_key, net_inputs, nets, nets_by_key
 from tests.laws.runs import on_local, on_reference
 from tests.laws.test_snapshots import forgetting
 from tests.seeds import TODAY, seeded
@@ -44,3 +50,43 @@ def test_a_net_gives_what_the_reference_gives_however_it_is_cut_and_stopped(numb
 @pytest.mark.parametrize("number", [*range(100, 108), TODAY])
 def test_more_nets_give_what_the_reference_gives(number: int) -> None:
     agree_on(number, 12)
+
+
+def agree_by_key(number: int, count: int) -> None:
+    @seeded(number, count, phases=[Phase.generate])
+    @given(st.data(), CUTS)
+    def law(data: st.DataObject, cuts: list[int]) -> None:
+        program = data.draw(nets_by_key())
+        assert program == load(Source("printed.brook", render(program)))
+        check(program, data.draw(inputs_by_key(program)), cuts)
+
+    law()
+
+
+def test_a_net_for_every_key_gives_what_the_reference_gives() -> None:
+    agree_by_key(0, 5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [*range(200, 204), TODAY])
+def test_more_nets_for_every_key_give_what_the_reference_gives(number: int) -> None:
+    agree_by_key(number, 12)
+
+
+@pytest.mark.parametrize(
+    ("inner", "fault"),
+    [
+        (
+            '"output o;", "input i(x integer);", "(o, $v) <- Now(i, $v);"',
+            "Now waits for time to pass",
+        ),
+        ('"output o;", "input i relation (x integer);", "(o) <- Map[x](i);"', "streams only"),
+        ('"output o;", "input i(x integer);", "(o) <- Map[k = x](i);"', "as the key has"),
+        ('"output o, p;", "input i(x integer);", "(o, p) <- Duplicate(i);"', "one output"),
+        ('"output o;", "input i(x integer);", "(o) <- Map[y = z](i);"', 'unknown column "z", in'),
+    ],
+)
+def test_what_no_key_can_have_a_program_of_is_refused(inner: str, fault: str) -> None:
+    text = f"output out; input in(k text, x integer);\n(out, $s) <- PerKey[by k; {inner}](in, $s);"
+    with pytest.raises(MillstreamError, match=re.escape(fault)):
+        load(Source("test.brook", text))

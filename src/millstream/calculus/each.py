@@ -31,10 +31,19 @@ class PerKey(Function):
         if missing:
             raise FunctionFault(f"PerKey: there is no column {missing[0]}")
         (one,), (output,) = self.program.inputs, self.program.outputs
+        waiting = [op for op in self.program.operators if not op.function.acts_at_once]
+        if waiting:
+            name = waiting[0].function.name
+            raise FunctionFault(f"PerKey: {name} waits for time to pass, which no key hears of")
+        if any(type_.is_relation for type_ in self.program.queue_types().values()):
+            raise FunctionFault("PerKey: the program of a key has streams only")
         rest = Schema(tuple(field for field in schema if field.name not in self.by))
         if rest != one.type.schema:
             raise FunctionFault(f"PerKey: the program takes {one.type.schema}, got {rest}")
         given = self.program.queue_types()[output].schema
+        twice = [name for name in given.names if name in self.by]
+        if twice:
+            raise FunctionFault(f"PerKey: the program gives a column {twice[0]}, as the key has")
         keys = tuple(field for name in self.by for field in schema if field.name == name)
         return (QueueType(Schema((*keys, *given))),)
 

@@ -159,7 +159,7 @@ def _other_body(function: functions.Function) -> str:
         case Sheet():
             return _texts(sheet_lines(function))
         case PerKey(by, program):
-            return ", ".join([*_by(by), _texts(render(program).splitlines())])
+            return "; ".join([*_by(by), _texts(render(program).splitlines())])
         case functions.Opaque(label) | functions.OpaqueFold(label):
             return _texts([label])
         case _:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from millstream.calculus.each import PerKey
 from millstream.calculus.functions import (
     Aggregate,
     Cubify,
@@ -35,7 +36,7 @@ from millstream.kernels.relational.window_aggregate import WindowAggregateKernel
 from millstream.kernels.runtime.kernel import Kernel
 from millstream.kernels.table import KERNELS
 from millstream.plan.net import consolidated_queues
-from millstream.plan.steps import ROW_FUNCTIONS, Plan, Step
+from millstream.plan.steps import ROW_FUNCTIONS, Plan, Step, make_plan
 from millstream.plan.unique import is_table_join
 
 
@@ -51,6 +52,10 @@ def why_not(program: Program, operators: tuple[Operator, ...]) -> str | None:
         names = ", ".join(dict.fromkeys(op.function.name for op in operators))
         return f"a cycle or a shared variable ties {names} together"
     (op,) = operators
+    if isinstance(op.function, PerKey):
+        from millstream.kernels.each import why_not as why_not_each
+
+        return why_not_each(op.function, make_plan(op.function.program, why_not))
     if type(op.function) not in KERNELS and not isinstance(op.function, Sheet):
         return f"{op.function.name} has no kernel"
     if isinstance(op.function, Judge):
@@ -100,6 +105,11 @@ def build_kernel(plan: Plan, step: Step) -> Kernel:
     if window is not None:
         return _windowed_kernel(plan, step, window)
     (op,) = step.operators
+    if isinstance(op.function, PerKey):
+        from millstream.kernels.each import PerKeyKernel  # it runs kernels that are built here
+
+        inner = make_plan(op.function.program, why_not)
+        return PerKeyKernel(op.function, inner, inputs[0][1])
     if isinstance(op.function, Sheet):
         # Their compiler is large, and what has no sheets need not wait for it.
         from millstream.kernels.sheets.build import sheet_kernel

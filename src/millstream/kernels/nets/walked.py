@@ -150,3 +150,4 @@ class Walked:
         for slot in self.work.code.parameters + self.work.code.fields:
             self.machine.variables[slot.name] = thawed(slot.shape, state[slot.name])
         self.boxes.update({name: Box.of(state[f"box.{name}"]) for name in self.own})
+        self.too_few, self.idle = -1, 0

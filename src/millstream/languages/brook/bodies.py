@@ -9,10 +9,7 @@ from dataclasses import dataclass, field, replace
 from millstream.calculus import functions
 from millstream.calculus.check import Scope, check_into
 from millstream.calculus.judging import Requirement, Shown
-from millstream.calculus.library.cube import cube_of
 from millstream.calculus.matching import ORDERS
-from millstream.calculus.procedure_read import work_of_lines
-from millstream.calculus.sheet_text import SheetTextFault, sheet_of_lines
 from millstream.calculus.syntax import Apply, Constant, Expression, Name, VariableName
 from millstream.calculus.terms import Column, Term, canonical
 from millstream.calculus.types import (
@@ -27,13 +24,14 @@ from millstream.calculus.types import (
     Schema,
     Type,
 )
-from millstream.errors import Fault, ParseError, listing, suggest
+from millstream.errors import Fault, listing, suggest
+from millstream.languages.brook.described import cubify, per_key, sheet, work
 from millstream.languages.brook.written import (
     Clause,
     Item,
     WrittenOperator,
 )
-from millstream.source import Source, Span
+from millstream.source import Span
 
 
 def check_names(names: list[tuple[str, Span]], faults: list[Fault]) -> None:
@@ -396,24 +394,6 @@ class Body:
                 self.fail(f"expected {what}", item.span)
         return lines
 
-    def cubify(self) -> functions.Function | None:
-        lines = self.texts("a line of a configuration, as a text")
-        return cube_of(Source("Cubify", "\n".join(lines)), self.inputs[0].schema, self.faults)
-
-    def sheet(self) -> functions.Function | None:
-        try:
-            return sheet_of_lines(self.texts("a text that describes a cell"))
-        except (SheetTextFault, ParseError) as fault:
-            self.fail(str(fault).split("\n", maxsplit=1)[0])
-            return None
-
-    def work(self) -> functions.Function | None:
-        faults: list[Fault] = []
-        made = work_of_lines(self.texts("a line of code, as a text"), faults)
-        for fault in faults:
-            self.fail(f"{fault.message}{_line(fault.span)}", hint=fault.hint)
-        return made
-
     def join_in_turns(self) -> functions.Function | None:
         """Weights, and perhaps what is there from the beginning, as rows for each input."""
         items = self.items(None)
@@ -439,14 +419,6 @@ class Body:
 
     def weights(self) -> tuple[int, ...]:
         return self.whole(self.items(None), "a weight")
-
-
-def _line(span: Span | None) -> str:
-    """The line of a code in which something is wrong."""
-    if span is None:
-        return ""
-    line, _ = span.source.line_and_column(span.start)
-    return f", in `{span.source.line_text(line).strip()}`"
 
 
 @dataclass(frozen=True)
@@ -491,13 +463,15 @@ SHAPES: dict[str, Shape] = {
     "Rstream": Shape(("every",), "Rstream or Rstream[every 1 s]", Body.rstream),
     "Duplicate": Shape((), "Duplicate", lambda _: functions.Duplicate()),
     "Sheet": Shape((None,), 'Sheet["S!B3 <- 1.price", "S!G3 = S!B3*2", "output x number = S!G3"]',
-                   Body.sheet),
+                   sheet),
     "Cubify": Shape((None,), 'Cubify["Dimensions = a, b | c", "TimeGrain = Minute", '
-                    '"CWindow = 60", "OutputVertices = a"]', Body.cubify),
+                    '"CWindow = 60", "OutputVertices = a"]', cubify),
     "RoundRobinSplit": Shape((None,), "RoundRobinSplit[1, 1]",
                              lambda b: functions.RoundRobinSplit(b.weights())),
     "RoundRobinJoin": Shape((None,), "RoundRobinJoin[1, 1]", Body.join_in_turns),
     "Interleave": Shape((None, "every"), "Interleave[0, 1; every 0, 0, 1]", Body.interleave),
     "Work": Shape((None,), 'Work["code F()", "takes single", ..., "rates pop 1 peek 1 push 1"]',
-                  Body.work),
+                  work),
+    "PerKey": Shape(("by", None), 'PerKey[by key; "output out;", "input in(x integer);", ...]',
+                    per_key),
 }  # fmt: skip
