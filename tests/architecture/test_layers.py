@@ -22,7 +22,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("kernels", "connectors", "queries"),
     ("languages",),
     ("engine", "project"),
-    ("explain", "olap"),
+    ("explain", "olap", "broker"),
     ("api",),
     ("embeddings",),
     ("algebra", "rules", "sheets", "streamit"),

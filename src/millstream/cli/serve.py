@@ -5,12 +5,17 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from millstream import api
 from millstream.cli.run import named
 from millstream.cli.show import print_warnings
 from millstream.errors import SetupError, UsageError
+from millstream.languages import served_by
+from millstream.languages.language import function_named, read_source
+from millstream.source import Source
 
 _NEEDED = ("fastapi", "uvicorn", "orjson", "websockets")
 ENGINES = ("local", "spark")
@@ -24,6 +29,9 @@ def run(arguments: argparse.Namespace) -> int:
     from millstream.server.listen import Address, listen
     from millstream.server.serving import FAILED, Serving, Settings, cubes_of
 
+    language = served_by(Path(arguments.file))
+    if language is not None and language.served is not None:
+        return _serve_broker(arguments, function_named(language.served))
     if arguments.engine not in ENGINES:
         raise UsageError(f'"{arguments.engine}" cannot be served', hint="engines: local, spark")
     compiled = api.compile(arguments.file, names=named(arguments.set, "--set"))
@@ -43,6 +51,28 @@ def run(arguments: argparse.Namespace) -> int:
     listen(serving, address, Path(arguments.tokens) if arguments.tokens else None, _say)
     if serving.status == FAILED and serving.fault is not None:
         raise serving.fault
+    return 0
+
+
+def _serve_broker(arguments: argparse.Namespace, load: Callable[[Source], Any]) -> int:
+    """A file of streams and views has a broker of its own."""
+    from millstream.server.broker_run import BrokerRun
+    from millstream.server.brokers import BROKER_ROUTES
+    from millstream.server.listen import Address, listen
+    from millstream.server.serving import FAILED
+
+    if arguments.engine != "local":
+        raise UsageError("a broker runs on the local engine")
+    served = load(read_source(Path(arguments.file)))
+    folder = (
+        Path(arguments.checkpoint) if arguments.checkpoint else default_checkpoint(arguments.file)
+    )
+    run = BrokerRun(served, folder)
+    address = Address(arguments.port, tuple(arguments.host))
+    tokens = Path(arguments.tokens) if arguments.tokens else None
+    listen(run, address, tokens, _say, BROKER_ROUTES)
+    if run.status == FAILED and run.fault is not None:
+        raise run.fault
     return 0
 
 

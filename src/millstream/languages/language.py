@@ -144,6 +144,8 @@ class Language:
     names_itself: bool = False
     #: Whether what a program says about files is meant from its own folder, in projects too.
     sees_own_folder: bool = False
+    #: How a text is read that is served by a broker, if streams and views are what it has.
+    served: str | None = None
     options: tuple[Option, ...] = ()
 
     def written(

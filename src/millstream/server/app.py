@@ -14,6 +14,7 @@ from starlette.websockets import WebSocket
 
 import millstream
 from millstream.errors import MillstreamError
+from millstream.olap.store import CubeStore
 from millstream.server.cubes import CUBE_ROUTES
 from millstream.server.gate import SCOPES, Gate
 from millstream.server.recent import Recent
@@ -24,7 +25,7 @@ from millstream.server.replies import (
     refusal_record,
     written,
 )
-from millstream.server.routes import Call, Form, Refusal, Reply, Route, Scope
+from millstream.server.routes import Call, Form, Refusal, Reply, Route, Run, Scope
 from millstream.server.serving import Serving
 from millstream.server.tokens import Tokens
 
@@ -46,12 +47,12 @@ def _status(call: Call) -> Reply:
     return Reply({"status": serving.status, "inputs": inputs, "versions": versions})
 
 
-def _page(call: Call) -> Reply:
+def page_of(routes: tuple[Route, ...]) -> Reply:
     """All routes for people."""
     rows = "".join(
         f"<tr><td>{r.method}</td><td><code>{html.escape(r.path)}</code></td>"
         f"<td>{r.scope.value}</td><td>{html.escape(r.summary)}</td></tr>"
-        for r in ROUTES
+        for r in routes
     )
     text = (
         "<!doctype html><html lang=en><meta charset=utf-8><title>Millstream</title>"
@@ -65,7 +66,15 @@ def _page(call: Call) -> Reply:
 
 #: All routes. Those of one path that can be mistaken for another's stand before it.
 ROUTES: tuple[Route, ...] = (
-    Route("GET", "/", Scope.OPEN, "This page", _page, forms=(Form.HTML,), is_early=True),
+    Route(
+        "GET",
+        "/",
+        Scope.OPEN,
+        "This page",
+        lambda _: page_of(ROUTES),
+        forms=(Form.HTML,),
+        is_early=True,
+    ),
     Route("GET", "/status", Scope.READ, "How the run goes", _status, is_early=True),
     *CUBE_ROUTES,
 )
@@ -73,7 +82,7 @@ _OPENAPI = "/openapi.json"
 
 
 def make_app(
-    serving: Serving, tokens: Tokens, hosts: frozenset[str], routes: tuple[Route, ...] = ROUTES
+    serving: Run, tokens: Tokens, hosts: frozenset[str], routes: tuple[Route, ...] = ROUTES
 ) -> Gate:
     """The application with its gate; `hosts` are the names it may be asked by."""
     app = FastAPI(
@@ -113,7 +122,7 @@ def _described(route: Route) -> dict[str, Any]:
     return made
 
 
-def _talk(route: Route, serving: Serving) -> Callable[[WebSocket], Awaitable[None]]:
+def _talk(route: Route, serving: Run) -> Callable[[WebSocket], Awaitable[None]]:
     talk = route.talk
     assert talk is not None
 
@@ -127,7 +136,7 @@ def _talk(route: Route, serving: Serving) -> Callable[[WebSocket], Awaitable[Non
 
 
 def _endpoint(
-    route: Route, serving: Serving, workers: ThreadPoolExecutor, waiting: asyncio.Semaphore,
+    route: Route, serving: Run, workers: ThreadPoolExecutor, waiting: asyncio.Semaphore,
     recent: Recent,
 ) -> Callable[[Request], Awaitable[Response]]:  # fmt: skip
     """What every route does: scope, body, form, handler, and the answer or why there is none."""
@@ -153,14 +162,18 @@ def _endpoint(
 
 
 async def _answered(
-    route: Route, serving: Serving, workers: ThreadPoolExecutor, recent: Recent, request: Request
+    route: Route, serving: Run, workers: ThreadPoolExecutor, recent: Recent, request: Request
 ) -> Response:
     form = form_of(request.headers.get("accept"), route.forms)
     async with asyncio.timeout(route.bounds.seconds):
         body = await _body(route, request)
     if not route.is_early:
         serving.check_ready()
-    store = serving.stores.get(request.path_params.get("cube", "")) if route.is_kept else None
+    if route.acts is not None:
+        call = Call(serving, request.path_params, dict(request.query_params), body, form,
+                    route.bounds.seconds)  # fmt: skip
+        return await route.acts(call, request)
+    store = _store(serving, request) if route.is_kept else None
     key = request.url.path, request.url.query, form, body
     known = None if store is None else recent.get(store, key)
     if known is None:
@@ -177,6 +190,11 @@ async def _answered(
     async with asyncio.timeout(route.bounds.seconds + 1.0):
         content, reply = known.result() if known.done() else await asyncio.shield(known)
     return Response(content, 200, dict(reply.headers), form.value)
+
+
+def _store(serving: Run, request: Request) -> CubeStore | None:
+    assert isinstance(serving, Serving)
+    return serving.stores.get(request.path_params.get("cube", ""))
 
 
 def _worked_out(route: Route, call: Call) -> tuple[bytes, Reply]:

@@ -74,7 +74,8 @@ def _cube(call: Call) -> Reply:
 
 
 def _store(call: Call) -> CubeStore:
-    return call.serving.store(call.path["cube"])
+    store: CubeStore = call.serving.store(call.path["cube"])
+    return store
 
 
 def _number(call: Call, name: str, usual: int, most: int) -> int:

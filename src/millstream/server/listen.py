@@ -15,9 +15,9 @@ from typing import Any
 import uvicorn
 
 from millstream.errors import UsageError
-from millstream.server.app import make_app
-from millstream.server.routes import Scope
-from millstream.server.serving import Serving
+from millstream.server.app import ROUTES, make_app
+from millstream.server.gate import Gate
+from millstream.server.routes import Route, Run, Scope
 from millstream.server.tokens import GIVEN, Tokens, new_token, read_tokens
 
 #: Python changes threads this often, so that a question need not wait for the run.
@@ -33,8 +33,9 @@ class Address:
 
 
 def listen(
-    serving: Serving, address: Address, tokens_file: Path | None, say: Callable[[str], None]
-) -> None:
+    serving: Run, address: Address, tokens_file: Path | None, say: Callable[[str], None],
+    routes: tuple[Route, ...] = ROUTES,
+) -> None:  # fmt: skip
     """Answer until interrupted, or until the run fails."""
     own = bound(address.port)
     port = own.getsockname()[1]
@@ -44,7 +45,7 @@ def listen(
     if shown is not None:
         say(f"token: {shown}")
     sys.setswitchinterval(_SWITCH_SECONDS)
-    asyncio.run(_serve(serving, tokens, hosts, own))
+    asyncio.run(_serve(serving, make_app(serving, tokens, hosts, routes), own))
 
 
 def _tokens(path: Path | None) -> tuple[Tokens, str | None]:
@@ -90,10 +91,8 @@ class _Server(uvicorn.Server):
         self.should_exit = True
 
 
-async def _serve(
-    serving: Serving, tokens: Tokens, hosts: frozenset[str], own: socket.socket
-) -> None:
-    server = _Server(config_of(make_app(serving, tokens, hosts)))
+async def _serve(serving: Run, app: Gate, own: socket.socket) -> None:
+    server = _Server(config_of(app))
     loop = asyncio.get_running_loop()
     for one in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(one, server.end)

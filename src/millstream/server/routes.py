@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from millstream.olap.tables import Table
 
 if TYPE_CHECKING:
+    from fastapi import Request, Response
     from starlette.websockets import WebSocket
-
-    from millstream.server.serving import Serving
 
 
 class Scope(Enum):
@@ -35,6 +34,8 @@ class Form(Enum):
     ARROW = "application/vnd.apache.arrow.stream"
     CSV = "text/csv"
     HTML = "text/html"
+    EVENTS = "text/event-stream"
+    TEXT = "text/plain; version=0.0.4"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +46,27 @@ class Bounds:
     seconds: float = 10.0
 
 
+class Run(Protocol):
+    """Mutable: what is served, at work in threads of its own."""
+
+    status: str
+    fault: BaseException | None
+
+    def start(self, at_end: Callable[[], object]) -> None:
+        """Begin; `at_end` is called if it fails."""
+
+    def stop(self) -> None:
+        """End in an orderly way, and wait until that is so."""
+
+    def check_ready(self) -> None:
+        """Refuse if there is nothing to be asked yet."""
+
+
 @dataclass(frozen=True)
 class Call:
-    """What is asked of a route."""
+    """What is asked of a route; `serving` is the run that its table of routes is for."""
 
-    serving: Serving
+    serving: Any
     path: Mapping[str, str]
     query: Mapping[str, str]
     body: Any
@@ -84,7 +101,9 @@ class Refusal(Exception):
 
 
 Handler = Callable[[Call], Reply]
-Talk = Callable[["WebSocket", "Serving"], Coroutine[Any, Any, None]]
+Talk = Callable[["WebSocket", Any], Coroutine[Any, Any, None]]
+#: Answers on the event loop, with the body as it came.
+Acts = Callable[[Call, "Request"], Coroutine[Any, Any, "Response"]]
 
 
 @dataclass(frozen=True)
@@ -97,6 +116,7 @@ class Route:
     summary: str
     handler: Handler | None = None
     talk: Talk | None = None
+    acts: Acts | None = None
     bounds: Bounds = Bounds()
     forms: tuple[Form, ...] = (Form.JSON,)
     #: Whether it can be answered before the state of the last run is there again.

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from millstream.calculus.functions import Assign, Filter, Istream, Lookup, Map, Range
 from millstream.calculus.graph import Input
 from millstream.calculus.rename import substitute
-from millstream.calculus.terms import Column, Literal, Term, columns_read
-from millstream.calculus.types import BOOLEAN, START_OF_TIME, QueueType, Schema
+from millstream.calculus.terms import Call, Column, Literal, Term, columns_read
+from millstream.calculus.types import BOOLEAN, START_OF_TIME, TIME, QueueType, Schema
 from millstream.calculus.wiring import Queue, Wiring
 from millstream.languages.smile.cells import FALSE, TRUE, Cell, Mask, View, either, negated
 from millstream.source import Span
@@ -19,15 +19,25 @@ _OPEN = ".open "
 STEPS, IN, SURE, OPEN = ".steps", ".in", ".sure", ".open"
 
 
+def horizon_of(stream: str) -> str:
+    """What a live program calls the input that says how far a stream is known."""
+    return f"{stream} horizon"
+
+
 class NoRule(Exception):
     """A query for which there is no rule: it is answered as of the horizon. Says why."""
 
 
 @dataclass
 class Build:
-    """Mutable: the wiring, and the clocks of streams that end."""
+    """Mutable: the wiring, and the clocks of streams that end.
+
+    A program that is live is given rows when they arrive, whatever their ticks are, and how far
+    the ticks of each stream are known; else time is that of the ticks.
+    """
 
     wiring: Wiring
+    is_live: bool = False
     until: dict[str, int] = field(default_factory=dict)
     clocks: dict[str, Queue] = field(default_factory=dict)
     #: The rows of streams as they come, and the columns of their ticks.
@@ -53,6 +63,8 @@ class Build:
 
     def _clock(self, stream: str) -> Queue:
         """A relation with one row, for as long as the stream has open ticks."""
+        if stream not in self.clocks and self.is_live:
+            self.clocks[stream] = self._live_clock(stream)
         if stream not in self.clocks:
             row = QueueType(Schema.of(is_open=BOOLEAN), is_relation=True)
             name = self.wiring.fresh(f"{stream}_clock")
@@ -61,6 +73,17 @@ class Build:
             lasts = Range(self.until[stream] - START_OF_TIME)
             self.clocks[stream] = self.wiring.add(lasts, begun, name=f"{name}_lasts")
         return self.clocks[stream]
+
+    def horizon(self, stream: str) -> Queue:
+        """A relation with one row: the tick up to which a stream is known."""
+        type_ = QueueType(Schema.of(known=TIME), is_relation=True)
+        return self.wiring.input(Input(horizon_of(stream), type_))
+
+    def _live_clock(self, stream: str) -> Queue:
+        horizon, until = self.horizon(stream), Literal(self.until[stream], TIME)
+        is_open = Call("<", (horizon.column("known"), until), BOOLEAN)
+        lasts = self.wiring.add(Filter(is_open), horizon, name=f"{stream}_open")
+        return self.wiring.add(Map((Assign("is_open", TRUE),)), lasts, name=f"{stream}_clock")
 
     # --- rows ---
 

@@ -2,4 +2,7 @@
 
 from millstream.languages.language import Language
 
-LANGUAGE = Language("smile", (".smile",), "smile", load="millstream.languages.smile.load:load")
+LANGUAGE = Language(
+    "smile", (".smile",), "smile", load="millstream.languages.smile.load:load",
+    served="millstream.languages.smile.served:load_served",
+)  # fmt: skip

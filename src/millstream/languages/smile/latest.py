@@ -9,12 +9,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from millstream.calculus.functions import (
+    Aggregate,
+    Aggregation,
     Assign,
     Filter,
     Fold,
     Function,
+    Join,
     Latest,
     Map,
+    Range,
     Rows,
     Update,
 )
@@ -53,9 +57,12 @@ class LatestRows:
                 columns += [Assign(name, term), Assign(f"{name}_at", tick)]
         rows = wiring.add(Map(tuple(columns)), self.stream, name=f"{self.name}_rows")
         by = tuple(named)
-        counted = self._counted(rows, by)
-        window: Function = Latest(by) if by else Rows(1)
-        queue = wiring.add(window, counted, name=f"{self.name}_latest")
+        if self.build.is_live:
+            queue = self._largest(columns, by)
+        else:
+            counted = self._counted(rows, by)
+            window: Function = Latest(by) if by else Rows(1)
+            queue = wiring.add(window, counted, name=f"{self.name}_latest")
         is_open = self.build.open_ticks(self.source.streams)
         cells: list[Cell] = []
         for name, _, is_total in wanted:
@@ -80,6 +87,29 @@ class LatestRows:
         """What an empty group has: nothing is known of it."""
         empty = {f.name: null(f.type) for f in queue.schema if f.name not in by}
         return {**empty, STEPS: Literal(0, INTEGER)}
+
+    def _largest(self, columns: Sequence[Assign], by: tuple[str, ...]) -> Queue:
+        """The row of the largest tick of each group, in whatever order they have come."""
+        wiring = self.build.wiring
+        order = [f".order{n}" for n, _ in enumerate(self.source.keys)]
+        keys = [
+            Assign(n, self.stream.column(k)) for n, k in zip(order, self.source.keys, strict=True)
+        ]
+        rows = wiring.add(Map((*columns, *keys)), self.stream, name=f"{self.name}_ticks")
+        found = wiring.add(Range(None), rows, name=f"{self.name}_known")
+        steps = wiring.add(
+            Aggregate(by, (Aggregation(STEPS, "count", None),)), found, name=f"{self.name}_steps"
+        )
+        for name in order:
+            largest = Aggregation(".largest", "max", found.column(name))
+            tops = wiring.add(Aggregate(by, (largest,)), found, name=f"{self.name}_largest")
+            pairs = (*((n, n) for n in by), (name, ".largest"))
+            found = wiring.add(Join(pairs, nulls_match=True), found, tops, name=self.name)
+            found = wiring.columns(found, {n: n for n in rows.schema.names}, self.name)
+        shown = {n: n for n in rows.schema.names if n not in order}
+        found = wiring.columns(found, shown, self.name)
+        pairs = tuple((n, n) for n in by)
+        return wiring.add(Join(pairs, nulls_match=True), found, steps, name=self.name)
 
     def _counted(self, rows: Queue, by: tuple[str, ...]) -> Queue:
         """The rows, each with how many of its group have come."""

@@ -20,7 +20,7 @@ from millstream.languages.smile.joins import Joining, Sources
 from millstream.languages.smile.latest import LatestRows
 from millstream.languages.smile.ranges import Ranges
 from millstream.languages.smile.statements import LATEST, WINDOW
-from millstream.languages.smile.windows import COLUMN, over, windowed
+from millstream.languages.smile.windows import COLUMN, over, over_by_horizon, windowed
 from millstream.queries import ast
 from millstream.queries.scope import Names
 from millstream.queries.terms import Replacing, asks, conjuncts, mapped, nothing, term_of, walk
@@ -93,8 +93,8 @@ class Selecting:
         queue = self.build.wiring.add(
             Top(limit.count, by, down), view.queue, name=self.name, origin=limit.span
         )
-        # Nothing that still comes has an earlier tick.
-        is_settled = order[0].tick_of is not None and not down
+        # Nothing that still comes has an earlier tick, unless rows come as they arrive.
+        is_settled = order[0].tick_of is not None and not down and not self.build.is_live
         is_settled &= view.streams == {order[0].tick_of}
         is_open = self.build.open_ticks(view.streams)
         sure = TRUE if is_settled else negated(is_open)
@@ -312,6 +312,8 @@ class Selecting:
         assert isinstance(length, int)
         assert isinstance(step, int)
         made = windowed(self.build, view, term.name, length, step)
+        if self.build.is_live:
+            return made, over_by_horizon(self.build, made, name, length, step)
         return made, over(self.build, *self.build.streams[name], length, step)
 
     def _key_name(self, expression: ast.Expression, term: Term, number: int) -> str:

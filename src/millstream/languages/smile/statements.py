@@ -22,7 +22,9 @@ from millstream.queries.tokens import Cursor, Stop, Token, tokens_of
 from millstream.source import Source, Span
 from millstream.values.instants import parse_time
 
-_OPTIONS = "SLACK 2 SECONDS, FROM 'file', UNTIL '2026-12-31T17:00:00Z', TIES SHIFT"
+_OPTIONS = (
+    "SLACK 2 SECONDS, FROM 'file', UNTIL '2026-12-31T17:00:00Z', HEARTBEAT 5 SECONDS, TIES SHIFT"
+)
 _STARTS = ("create", "subscriptions")
 #: What a select list calls an aggregate that the calculus does not have, and a window.
 LATEST, WINDOW = "latest", "window"
@@ -66,6 +68,8 @@ class Stream:
     source: str | None = None
     until: int | None = None
     shifts_ties: bool = False
+    #: A broker declares ticks silent that lie so far behind its clock; of files it says nothing.
+    heartbeat: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,10 +260,17 @@ class _Reader:
         if cursor.take("ties"):
             cursor.require("shift", "SHIFT")
             return replace(stream, shifts_ties=True)
-        if cursor.text() == "heartbeat":
-            hint = "it says when a broker declares silence, and brokers are not there yet"
-            cursor.fail("HEARTBEAT is not there yet", hint=hint)
+        if cursor.take("heartbeat"):
+            return replace(stream, heartbeat=self.heartbeat(cursor))
         cursor.expected("an option or the end", f"options are: {_OPTIONS}")
+
+    @staticmethod
+    def heartbeat(cursor: Cursor) -> int:
+        span = cursor.span()
+        length = cursor.duration("a length of time")
+        if length < 1:
+            cursor.fail("a heartbeat takes longer than nothing", cursor.since(span))
+        return length
 
     def moment(self, cursor: Cursor) -> int:
         span = cursor.span()

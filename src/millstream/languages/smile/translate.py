@@ -21,6 +21,7 @@ from millstream.calculus.types import (
 from millstream.calculus.wiring import Queue
 from millstream.errors import CheckError, Fault, ParseError, listing, suggest
 from millstream.languages.language import Translation, beside
+from millstream.languages.served import MASK_COLUMN
 from millstream.languages.smile.build import Build, NoRule
 from millstream.languages.smile.cells import FALSE, TRUE, Cell, Mask, View, negated
 from millstream.languages.smile.extent import MAXTIME, ONE, Extent, Size
@@ -64,13 +65,17 @@ def translate(source: Source, read: ReadText) -> Translation:
 
 
 class Translator:
-    """Mutable: the streams and views so far; a view is translated when it is first named."""
+    """Mutable: the streams and views so far; a view is translated when it is first named.
 
-    def __init__(self, source: Source, read: ReadText) -> None:
+    One that is live leaves out, without a fault, what has an answer only as of the horizon.
+    """
+
+    def __init__(self, source: Source, read: ReadText, *, is_live: bool = False) -> None:
         self.read = read
+        self.is_live = is_live
         self.queries = queries.Translator(beside(source), knows_all=not read.has_lost_names)
         self.faults = self.queries.faults
-        self.build = Build(self.queries.builder.wiring)
+        self.build = Build(self.queries.builder.wiring, is_live)
         #: None if it is at fault, or not known yet.
         self.views: dict[str, View | None] = {}
         self.written = {v.name.name: v for v in read.views}
@@ -112,11 +117,11 @@ class Translator:
             bounds.append((key, None, stream.until))
             ends = stream.until + 1
         given = self.build.wiring.input(Input(
-            name, QueueType(schema), key, stream.slack, stream.name.span,
-            keys=schema.names, within=tuple(bounds), ends=ends,
+            name, QueueType(schema), None if self.is_live else key, stream.slack,
+            stream.name.span, keys=schema.names, within=tuple(bounds), ends=ends,
         ))  # fmt: skip
-        rows = self.alone_at_ticks(given, stream)
-        if not stream.shifts_ties:  # else a row may come before its tick
+        rows = given if self.is_live else self.alone_at_ticks(given, stream)
+        if self.is_live or not stream.shifts_ties:  # else a row may come before its tick
             self.build.streams[name] = (rows, key)
         queue = self.build.wiring.add(Range(None), rows, name=f"{name}_rows")
         cells = tuple(
@@ -197,6 +202,8 @@ class Translator:
         return view
 
     def called(self, call: Called) -> View:
+        if self.is_live and not call.is_merge:
+            raise Stop  # silence is known as of the horizon
         view = Calls(self.build, self.faults, self.view).view(call)
         word = ast.Word(call.name, call.span, is_quoted=True)
         self.queries.known[call.name] = queries.Known(word, self._seen(view), is_declared=False)
@@ -263,6 +270,8 @@ class Translator:
 
     def as_of(self, written: ast.View, reason: str) -> View:
         """A query without a rule: the answer of CQL to all that is known at the horizon."""
+        if self.is_live:
+            raise Stop
         name = written.name.name
         self._name_all(written.query)
         flow = self.queries.relation(written.query, name)
@@ -304,7 +313,8 @@ class Translator:
                 continue  # noted
         return outputs | self.asides
 
-    def output(self, one: Subscription) -> Queue:
+    def output(self, one: Subscription, *, is_served: bool = False) -> Queue:
+        """The changes of a view as they leave; a broker is told which rows are in for ever."""
         view = self.view(one.view)
         if view.name in {s.name.name for s in self.read.streams}:
             hint = f"make a view of it, with all columns of {view.name}"
@@ -320,6 +330,8 @@ class Translator:
         columns.append(Assign("_final", view.is_final))
         if view.as_of is not None:
             columns.append(Assign("_asof", TRUE))
+        if is_served:
+            columns.append(Assign(MASK_COLUMN, view.mask.is_sure))
         names = [c.name for c in columns]
         for name in names:
             if names.count(name) > 1:

@@ -18,13 +18,14 @@ from millstream.calculus.functions import (
     Distinct,
     Except,
     FlatMap,
+    Join,
     Map,
     Merge,
     Range,
 )
 from millstream.calculus.library.columns import kept
 from millstream.calculus.terms import Call, Literal, Term
-from millstream.calculus.types import DURATION, TIME
+from millstream.calculus.types import BOOLEAN, DURATION, TIME
 from millstream.calculus.wiring import Queue
 from millstream.languages.smile.build import Build
 from millstream.languages.smile.cells import Cell, View
@@ -60,6 +61,24 @@ def over(build: Build, stream: Queue, tick: str, length: int, step: int) -> Queu
         flows.append(wiring.add(Map((begin,)), gone, name="window_over"))
     merged = wiring.add(Merge(), *flows, name="window_over") if count > 1 else flows[0]
     return wiring.add(Distinct(), merged, name="window_over")
+
+
+def over_by_horizon(build: Build, view: View, stream: str, length: int, step: int) -> Queue:
+    """The same of a live program: those that end before the first tick that is not known.
+
+    Ends are multiples of a step, so that it is enough to know in which step that tick lies.
+    """
+    wiring = build.wiring
+    begins = wiring.columns(view.queue, {COLUMN: COLUMN}, "window_begins")
+    there = wiring.add(Distinct(), begins, name="window_there")
+    horizon = build.horizon(stream)
+    first_open = Call("+", (horizon.column("known"), Literal(1, DURATION)), TIME)
+    slot = Assign(".slot", Call("floor_time", (first_open, Literal(step, DURATION)), TIME))
+    known = wiring.add(Map((slot,)), horizon, name="window_slot")
+    end = Call("+", (there.column(COLUMN), Literal(length, DURATION)), TIME)
+    is_over = Call("<=", (end, known.column(".slot")), BOOLEAN)
+    met = wiring.add(Join((), is_over), there, known, name="window_met")
+    return wiring.columns(met, {COLUMN: COLUMN}, "window_over")
 
 
 def _begin(tick: Term, step: int, number: int) -> Term:

@@ -1,0 +1,1 @@
+"""A broker: streams that are published to, and views of them that are subscribed to."""

@@ -1,0 +1,38 @@
+"""Compiled views beside interpreted ones: made from the log, and then put in their place."""
+
+from __future__ import annotations
+
+import itertools
+
+from millstream.broker.compiled import Compiled
+from millstream.broker.env import Disk
+from millstream.broker.evaluate import Changes
+from millstream.broker.evaluations import Evaluations
+from millstream.broker.log import records_between
+from millstream.languages.served import Served
+
+#: So many records are taken in at once.
+_AT_ONCE = 5_000
+
+
+class CatchUp:
+    """Mutable: evaluations that come up to a position of the log."""
+
+    def __init__(self, served: Served, disk: Disk) -> None:
+        self.evaluations = Evaluations(served, Compiled)
+        self.disk = disk
+        self.rows: dict[str, Changes] = {name: {} for name in served.views}
+
+    def up_to(self, position: int) -> None:
+        records = records_between(self.disk, self.evaluations.position, position)
+        while some := list(itertools.islice(records, _AT_ONCE)):
+            for name, changes in self.evaluations.advance(some).items():
+                rows = self.rows[name]
+                for row, weight in changes.items():
+                    rows[row] = rows.get(row, 0) + weight
+                    if not rows[row]:
+                        del rows[row]
+
+    def differs(self, rows: dict[str, Changes]) -> list[str]:
+        """The views whose rows are not these."""
+        return [name for name, some in self.rows.items() if some != rows[name]]

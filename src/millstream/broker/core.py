@@ -1,0 +1,316 @@
+"""A broker: decides what becomes of rows, writes that to its log, and keeps views of it.
+
+One thread calls it, and all that it has of the world is its `Env`. Nothing is answered, and nothing
+is shown in a view, before it is durable.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import deque
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from millstream.broker.env import Env
+from millstream.broker.evaluate import Changes, Interpreted
+from millstream.broker.evaluations import Evaluations, Maker, schemas_of
+from millstream.broker.journal import Journal
+from millstream.broker.knowledge import NOBODY, Knowledge
+from millstream.broker.log import SEGMENT, Log, LogFailed, Record
+from millstream.broker.records import Begun, Content, RowsRecord, SilenceRecord, decoded, encoded
+from millstream.broker.ticks import Fate, Judged
+from millstream.broker.views import KEPT, ViewRows
+from millstream.calculus.types import START_OF_TIME, Row, Value
+from millstream.errors import PlanError, UsageError
+from millstream.languages.served import Served
+
+#: After a start, the last records are taken in one by one, so that those who come back go on.
+ONE_BY_ONE = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A row as it was published: its values, the first of which may be missing; or why not."""
+
+    values: Row | None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Publish:
+    """A batch, which is taken as a whole; without a publisher it is not known again."""
+
+    stream: str
+    rows: tuple[Given, ...]
+    digest: bytes
+    publisher: str = NOBODY
+    sequence: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """A publisher says that nothing comes up to a tick."""
+
+    stream: str
+    through: int
+    publisher: str = NOBODY
+
+
+Request = Publish | Silence
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """It is durable: under which number of the log, and what became of each row."""
+
+    position: int
+    judged: tuple[Judged, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Nothing of it is in the log."""
+
+    status: int
+    reason: str
+
+
+Answer = Accepted | Refused
+
+
+def digest_of(stream: str, body: bytes) -> bytes:
+    """What tells one batch from another."""
+    return hashlib.sha256(stream.encode() + b"\0" + body).digest()[:16]
+
+
+class Broker:
+    """Mutable: a log and what is known of it."""
+
+    def __init__(
+        self, env: Env, served: Served, make: Maker = Interpreted, *, kept: int = KEPT,
+        segment: int = SEGMENT,
+    ) -> None:  # fmt: skip
+        self.env = env
+        self.served = served
+        self.make = make
+        self.log = Log(env.disk, segment)
+        self.knowledge = Knowledge(served.streams)
+        self.journal = Journal()
+        self.identity = ""
+        #: Records that wait to become durable, and those that are and not yet in the views.
+        self.written: list[Record] = []
+        self.unseen: deque[Record] = deque()
+        #: Held while views change, by whoever has threads.
+        self.showing: AbstractContextManager[object] = nullcontext()
+        #: Up to where each stream is known in the views.
+        self.horizons: dict[str, int] = {}
+        self.views = {name: ViewRows(view, kept) for name, view in served.views.items()}
+        self.evaluations: Evaluations | None = None
+        #: A digest of the text: positions mean nothing to another program.
+        self.edition = hashlib.sha256(served.text.encode()).hexdigest()[:8]
+
+    # --- the beginning ---
+
+    def open(self, *, is_evaluating: bool = True) -> None:
+        """Take up a log, or begin one; views follow at once unless they are put in later."""
+        schemas = schemas_of(self.served)
+        shapes = {name: str(schema) for name, schema in schemas.items()}
+        for record in self.log.open():
+            content = decoded(record.data, schemas) if record.number > 1 else None
+            if content is None:
+                content = decoded(record.data, {})
+                self._take_up(content, shapes)
+            self.knowledge.take(record.number, content, self.journal)
+            self.journal.commit()
+            self.unseen.append(record)
+        for publisher in self.knowledge.publishers.values():
+            publisher.forget()
+        if not self.identity:
+            self.identity = self.env.new_identity()
+            self._write(Begun(self.identity, shapes))
+            try:
+                self._sync()
+            except LogFailed as failed:
+                raise PlanError(str(failed)) from None
+        if is_evaluating:
+            self.put_in(Evaluations(self.served, self.make))
+
+    def _take_up(self, content: Content, shapes: dict[str, str]) -> None:
+        if not isinstance(content, Begun):
+            raise PlanError("this log has no beginning", hint="put a copy in its place")
+        self.identity = content.identity
+        changed = [n for n, shape in content.streams.items() if shapes.get(n) != shape]
+        if changed:
+            raise UsageError(
+                f"the log has rows of {changed[0]}{content.streams[changed[0]]}",
+                hint="streams keep their columns; take another folder with --checkpoint",
+            )
+
+    def put_in(
+        self, evaluations: Evaluations, rows: Mapping[str, Changes] = MappingProxyType({})
+    ) -> None:
+        """Views are worked out by these from now on, and come up to now; `rows` are theirs."""
+        self.evaluations = evaluations
+        if rows:
+            self._show({name: dict(some) for name, some in rows.items()}, is_first=True)
+        records = [r for r in self._taken() if r.number > evaluations.position]
+        early, late = records[:-ONE_BY_ONE], records[-ONE_BY_ONE:]
+        if early:
+            self._show(evaluations.advance(early), is_first=True)
+        for record in late:
+            self._show(evaluations.advance([record]))
+
+    # --- publishing ---
+
+    def commit(self, requests: Sequence[Request]) -> list[Answer]:
+        """Decide all requests in turn, and make what was decided durable, or nothing of it."""
+        durable = self.log.number
+        answers = [self._decided(request) for request in requests]
+        try:
+            self._sync()
+        except LogFailed as failed:
+            refused = Refused(507 if failed.is_full else 503, str(failed))
+            return [
+                refused if isinstance(a, Accepted) and a.position > durable else a for a in answers
+            ]
+        for name in {r.publisher for r in requests if isinstance(r, Publish)} - {NOBODY}:
+            self.knowledge.publisher(name).forget()
+        return answers
+
+    def _decided(self, request: Request) -> Answer:
+        if request.stream not in self.knowledge.ticks:
+            return Refused(404, f'there is no stream "{request.stream[:80]}"')
+        try:
+            match request:
+                case Publish():
+                    return self._published(request)
+                case Silence(stream, through, publisher):
+                    return self._silenced(stream, through, publisher)
+        except LogFailed as failed:
+            return Refused(503, str(failed))
+
+    def _published(self, batch: Publish) -> Answer:
+        known = self._known(batch)
+        if known is not None:
+            return known
+        ticks = self.knowledge.ticks[batch.stream]
+        key = ticks.stream.input.type.schema.index(ticks.stream.key)
+        now = self.env.clock.now()
+        promised: set[int] = set()
+        judged: list[Judged] = []
+        rows: list[Row] = []
+        for given in batch.rows:
+            if given.values is None:
+                judged.append(Judged(Fate.REJECTED, None, given.reason))
+                continue
+            tick = given.values[key]
+            assert tick is None or isinstance(tick, int)
+            fate = ticks.judge(tick, now, promised)
+            judged.append(fate)
+            if fate.fate is Fate.ACCEPTED and fate.tick is not None:
+                promised.add(fate.tick)
+                rows.append(_with(given.values, key, fate.tick))
+        record = RowsRecord(
+            batch.stream, batch.publisher, batch.sequence, batch.digest, tuple(rows), tuple(judged)
+        )
+        return Accepted(self._write(record), tuple(judged))
+
+    def _known(self, batch: Publish) -> Answer | None:
+        """What is answered to a batch that has come before."""
+        if batch.publisher == NOBODY:
+            return None
+        publisher = self.knowledge.publisher(batch.publisher)
+        if batch.sequence not in publisher.seen:
+            return None
+        before = publisher.answered.get(batch.sequence)
+        self.knowledge.ticks[batch.stream].counts[Fate.DUPLICATE.value] += len(batch.rows)
+        if before is None:
+            return Accepted(0, (Judged(Fate.DUPLICATE),) * len(batch.rows))
+        if before.digest != batch.digest:
+            reason = f"batch {batch.sequence} of {batch.publisher} had other content"
+            return Refused(409, reason)
+        again = tuple(
+            Judged(Fate.DUPLICATE, j.tick) if j.fate is Fate.ACCEPTED else j for j in before.judged
+        )
+        return Accepted(before.position, again)
+
+    def _silenced(self, stream: str, through: int, publisher: str) -> Answer:
+        if through > self.env.clock.now():
+            return Refused(400, "silence can be declared up to now")
+        if through <= self.knowledge.ticks[stream].horizon:
+            return Accepted(self.log.number)
+        return Accepted(self._write(SilenceRecord(stream, through, publisher or None)))
+
+    def beat(self) -> None:
+        """Declare the silences that heartbeats ask for."""
+        now = self.env.clock.now()
+        for name, ticks in self.knowledge.ticks.items():
+            through = ticks.overdue(now)
+            if through is not None:
+                self._write(SilenceRecord(name, through, None))
+        self._sync()
+
+    # --- the log ---
+
+    def _write(self, content: Content) -> int:
+        data = encoded(content)
+        number = self.log.append(data)
+        self.knowledge.take(number, content, self.journal)
+        self.written.append(Record(number, data))
+        return number
+
+    def _sync(self) -> None:
+        try:
+            self.log.sync()
+        except LogFailed:
+            self.journal.roll_back()
+            self.written.clear()
+            raise
+        self.journal.commit()
+        self.unseen.extend(self.written)
+        self.written.clear()
+
+    # --- views ---
+
+    def evaluate(self) -> bool:
+        """Bring the views up to what is durable; tells whether there was anything to do."""
+        if self.evaluations is None or not self.unseen:
+            return False
+        self._show(self.evaluations.advance(self._taken()))
+        return True
+
+    def swap(self, evaluations: Evaluations, rows: Mapping[str, Changes]) -> None:
+        """The same views are worked out in another way from now on, and are further if that is."""
+        self.evaluations = evaluations
+        while self.unseen and self.unseen[0].number <= evaluations.position:
+            self.unseen.popleft()
+        self._show({n: difference(v.rows, rows[n]) for n, v in self.views.items()})
+
+    def _taken(self) -> list[Record]:
+        return [self.unseen.popleft() for _ in range(len(self.unseen))]
+
+    def _show(self, changes: dict[str, Changes], *, is_first: bool = False) -> None:
+        assert self.evaluations is not None
+        position = self.evaluations.position
+        ticks = self.evaluations.knowledge.ticks
+        with self.showing:
+            self.horizons = {
+                name: one.horizon for name, one in ticks.items() if one.horizon > START_OF_TIME
+            }
+            for name, view in self.views.items():
+                view.take(position, changes.get(name, {}))
+                if is_first:
+                    view.begin(position)
+
+
+def difference(before: Changes, after: Changes) -> Changes:
+    """What makes one bag of another."""
+    made = {row: after.get(row, 0) - count for row, count in before.items()}
+    made |= {row: count for row, count in after.items() if row not in before}
+    return {row: weight for row, weight in made.items() if weight}
+
+
+def _with(values: Row, at: int, value: Value) -> Row:
+    return (*values[:at], value, *values[at + 1 :])

@@ -1,0 +1,105 @@
+"""A subscriber's place in a view: what it has been told, as a token, and what comes next.
+
+A token names the log, the text of the program, the question and a position. What follows on it
+is the change since then, all of it taken together, so that nobody who is slow holds up anything:
+it gets fewer and larger changes. If that is no longer known, `reset` comes and the whole state.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from millstream.broker.asking import Asked
+from millstream.broker.core import Broker
+from millstream.broker.views import ViewRows
+
+#: So many rows of a state come in one message.
+PIECE = 2_000
+#: The place of one who has been told a part of the state.
+_PART = "part"
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What is told: a kind, the token that goes on behind it, and what there is to say."""
+
+    kind: str
+    token: str
+    data: dict[str, Any]
+
+
+class Subscriber:
+    """Mutable: how far one who listens has been told."""
+
+    def __init__(self, broker: Broker, asked: Asked, after: str | None = None) -> None:
+        self.broker = broker
+        self.asked = asked
+        self.position = position_in(broker, asked, after)
+        self.is_reset = after is not None and self.position is None
+        self.is_live = False
+        self.told_known: dict[str, int] = {}
+
+    @property
+    def view(self) -> ViewRows:
+        return self.broker.views[self.asked.view.name]
+
+    def next(self) -> list[Message]:
+        """All that there is to say now; nothing if nothing has changed."""
+        with self.broker.showing:
+            return self._next()
+
+    def _next(self) -> list[Message]:
+        since = None if self.position is None else self.view.since(self.position)
+        messages: list[Message] = []
+        if since is None:
+            if self.position is not None or self.is_reset:
+                messages.append(Message("reset", self._token(None), {}))
+            messages += self._state()
+            self.is_live = False
+        elif changes := self.asked.shown(since):
+            data = {"changes": self.asked.changes(changes)}
+            messages.append(Message("changes", self._token(self.view.position), data))
+        self.is_reset = False
+        self.position = self.view.position
+        if not self.is_live:
+            self.is_live = True
+            messages.append(Message("live", self._token(self.position), {}))
+        elif not messages:
+            messages += self._progress()
+        return messages
+
+    def _state(self) -> list[Message]:
+        records = self.asked.records(self.asked.shown(self.view.rows))
+        pieces = [records[n : n + PIECE] for n in range(0, len(records), PIECE)] or [[]]
+        last = len(pieces) - 1
+        return [
+            Message("state", self._token(self.view.position if n == last else None), {"rows": p})
+            for n, p in enumerate(pieces)
+        ]
+
+    def _progress(self) -> list[Message]:
+        """How far time is known, if that has moved on since it was last told."""
+        known = self.broker.horizons
+        if known == self.told_known:
+            return []
+        self.told_known = known
+        return [Message("progress", self._token(self.position), {"horizons": known})]
+
+    def _token(self, position: int | None) -> str:
+        return token_of(self.broker, self.asked, position)
+
+
+def token_of(broker: Broker, asked: Asked, position: int | None) -> str:
+    place = _PART if position is None else str(position)
+    return f"{broker.identity}.{broker.edition}.{asked.digest}.{place}"
+
+
+def position_in(broker: Broker, asked: Asked, token: str | None) -> int | None:
+    """The position that a token names; None if it is not one of this log, program and question."""
+    prefix = token_of(broker, asked, None).removesuffix(_PART)
+    if token is None or not token.startswith(prefix):
+        return None
+    place = token.removeprefix(prefix)
+    is_number = place.isascii() and place.isdecimal() and len(place) < 19
+    return int(place) if is_number else None

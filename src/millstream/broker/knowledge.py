@@ -1,0 +1,54 @@
+"""What a broker knows of its streams and publishers: a function of its log alone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from millstream.broker.journal import Journal
+from millstream.broker.publishers import Answered, Publisher
+from millstream.broker.records import Begun, Content, RowsRecord, SilenceRecord
+from millstream.broker.ticks import Ticks
+from millstream.languages.served import ServedStream
+
+#: The publisher of batches that have no number; they are never recognised again.
+NOBODY = ""
+
+
+class Knowledge:
+    """Mutable: all ticks of all streams, and which batches have come."""
+
+    def __init__(self, streams: Mapping[str, ServedStream]) -> None:
+        self.ticks = {name: Ticks(stream) for name, stream in streams.items()}
+        self.publishers: dict[str, Publisher] = {}
+        self.silences: Counter[str] = Counter()
+
+    def take(self, number: int, content: Content, journal: Journal) -> None:
+        """Take in a record of the log."""
+        match content:
+            case RowsRecord(stream, publisher, sequence, digest, rows, judged):
+                ticks = self.ticks[stream]
+                key = ticks.stream.input.type.schema.index(ticks.stream.key)
+                ticks.take([t for row in rows if isinstance(t := row[key], int)], journal)
+                ticks.count(Counter(j.fate.value for j in judged), journal)
+                if publisher != NOBODY:
+                    answer = Answered(digest, number, judged)
+                    self.publisher(publisher).add(sequence, answer, journal)
+            case SilenceRecord(stream, through, _):
+                self.ticks[stream].silence(through, journal)
+                self.silences[stream] += 1
+                journal.note(lambda: self.silences.subtract([stream]))
+            case Begun():
+                return
+
+    def publisher(self, name: str) -> Publisher:
+        return self.publishers.setdefault(name, Publisher())
+
+    def settled_through(self, names: tuple[str, ...]) -> int | None:
+        """Up to where no stream of these has a gap; None if that is not known of one."""
+        ticks = [self.ticks[name] for name in names]
+        still = [one.horizon for one in ticks if not one.is_over]
+        if still:
+            return min(still)
+        ends = [one.stream.until for one in ticks if one.stream.until is not None]
+        return max(ends) + 1 if ends else None

@@ -1,0 +1,199 @@
+"""The log of a broker: records one after the other, each with a number and a checksum.
+
+    magic 4 | length 4 | number 8 | checksum 4 | bytes
+
+A checksum covers length, number and bytes, and the checksum before it, so that a record that
+stands in another place than it was written at is none. What is appended is durable after
+`sync`, which is asked for once for many. A crash can leave the last records unfinished: they
+were never acknowledged, and are cut off. If whole records follow on what is damaged, it is no crash
+that did it: then nothing is served.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from millstream.broker.env import Disk
+from millstream.errors import PlanError
+
+_MAGIC = b"mLg1"
+_HEAD = struct.Struct("<4sIQI")
+#: A record is never longer; so a damaged length does not make all that follows look torn.
+LONGEST = 1 << 28
+#: A file is followed by the next when it has so many bytes.
+SEGMENT = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A number, counted from 1, and what was written under it."""
+
+    number: int
+    data: bytes
+
+
+class LogFailed(Exception):
+    """What was appended since the last `sync` is not in the log; says why."""
+
+    def __init__(self, reason: str, *, is_full: bool) -> None:
+        super().__init__(reason)
+        self.is_full = is_full
+
+
+class Log:
+    """Mutable: the files of a log, and where the next record goes."""
+
+    def __init__(self, disk: Disk, segment: int = SEGMENT) -> None:
+        self.disk = disk
+        self.segment = segment
+        self.number = 0
+        #: How many bytes of an unfinished record were cut off when it was opened.
+        self.cut = 0
+        self.size = 0
+        self._chain = 0
+        self._name = ""
+        self._length = 0
+        self._pending: list[bytes] = []
+        self._synced = (0, 0)
+        self._failed: str | None = None
+
+    # --- reading ---
+
+    def open(self) -> Iterator[Record]:
+        """All records from the first on; after the last, records can be appended."""
+        names = self.disk.names()
+        for name in names:
+            data = self.disk.read(name)
+            at = 0
+            while (found := self._record(data, at, name)) is not None:
+                record, self._chain, at = found
+                self.number = record.number
+                yield record
+            if at < len(data):
+                self._cut_off(name, data, at, is_last=name == names[-1])
+            self._name, self._length = name, at
+            self.size += at
+        if not names:
+            self._name = _named(1)
+        self._synced = (self.number, self._chain)
+
+    def _record(self, data: bytes, at: int, name: str) -> tuple[Record, int, int] | None:
+        """The record at a place, the checksum that the next one goes on from, and its end."""
+        found = _read(data, at)
+        if found is None:
+            return None
+        number, checksum, body = found
+        if number != self.number + 1 or checksum != _checksum(self._chain, number, body):
+            return None
+        return Record(number, body), checksum, at + _HEAD.size + len(body)
+
+    def _cut_off(self, name: str, data: bytes, at: int, *, is_last: bool) -> None:
+        follows = data.find(_MAGIC, at + 1)
+        while follows >= 0 and not _is_whole(data, follows):
+            follows = data.find(_MAGIC, follows + 1)
+        if not is_last or follows >= 0:
+            raise PlanError(
+                f"{name} is damaged at byte {at:,}, and there is more after it",
+                hint="put a copy of the log in its place; nothing is served that may be false",
+            )
+        self.disk.cut(name, at)
+        self.cut = len(data) - at
+
+    # --- writing ---
+
+    @property
+    def durable(self) -> int:
+        """The number of the last record that will outlast a crash."""
+        return self._synced[0]
+
+    def append(self, data: bytes) -> int:
+        """The number of one more record, which is in the log after the next `sync`."""
+        if self._failed is not None:
+            raise LogFailed(self._failed, is_full=False)
+        if len(data) > LONGEST:
+            raise LogFailed(f"a record has at most {LONGEST:,} bytes", is_full=False)
+        self.number += 1
+        self._chain = _checksum(self._chain, self.number, data)
+        self._pending.append(_HEAD.pack(_MAGIC, len(data), self.number, self._chain) + data)
+        return self.number
+
+    def sync(self) -> None:
+        """Make all records durable that were appended, or none of them."""
+        if not self._pending:
+            return
+        data = b"".join(self._pending)
+        self._pending = []
+        if self._length >= self.segment:
+            self._name, self._length = _named(self._synced[0] + 1), 0
+        try:
+            self.disk.append(self._name, data)
+        except OSError as error:
+            self._take_back(error)
+        try:
+            self.disk.sync(self._name)
+        except OSError as error:
+            # What the disk has of it now nobody knows: it must be read again from the start.
+            self._failed = f"the log could not be made durable: {error.strerror}"
+            raise LogFailed(self._failed, is_full=False) from None
+        self._length += len(data)
+        self.size += len(data)
+        self._synced = (self.number, self._chain)
+
+    def _take_back(self, error: OSError) -> None:
+        """After a part of a write."""
+        self.number, self._chain = self._synced
+        try:
+            self.disk.cut(self._name, self._length)
+        except OSError as worse:
+            self._failed = f"the log could not be mended: {worse.strerror}"
+        raise LogFailed(f"the log cannot be written: {error.strerror}", is_full=True) from None
+
+
+def records_between(disk: Disk, after: int, through: int) -> Iterator[Record]:
+    """Records of a log that is open, which have been found sound or were written by us."""
+    names = disk.names()
+    firsts = [int(name.removesuffix(".log")) for name in names]
+    for n, name in enumerate(names):
+        is_before = n + 1 < len(names) and firsts[n + 1] <= after + 1
+        if is_before or firsts[n] > through:
+            continue
+        data, at = disk.read(name), 0
+        while (found := _read(data, at)) is not None and found[0] <= through:
+            if found[0] > after:
+                yield Record(found[0], found[2])
+            at += _HEAD.size + len(found[2])
+
+
+def _named(first: int) -> str:
+    """The file that begins with a record."""
+    return f"{first:016}.log"
+
+
+def _checksum(chain: int, number: int, data: bytes) -> int:
+    return zlib.crc32(data, zlib.crc32(struct.pack("<IIQ", chain, len(data), number)))
+
+
+def _read(data: bytes, at: int) -> tuple[int, int, bytes] | None:
+    """What looks like a record: its number, its checksum and its bytes."""
+    if at + _HEAD.size > len(data):
+        return None
+    magic, length, number, checksum = _HEAD.unpack_from(data, at)
+    end = at + _HEAD.size + length
+    if magic != _MAGIC or length > LONGEST or end > len(data):
+        return None
+    return number, checksum, data[at + _HEAD.size : end]
+
+
+def _is_whole(data: bytes, at: int) -> bool:
+    """Whether what looks like a record is followed by the end or by another.
+
+    Its checksum says nothing if the one before it is damaged.
+    """
+    found = _read(data, at)
+    if found is None:
+        return False
+    end = at + _HEAD.size + len(found[2])
+    return end == len(data) or data[end : end + 4] == _MAGIC

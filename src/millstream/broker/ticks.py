@@ -1,0 +1,136 @@
+"""What is known of the ticks of a stream, and what becomes of a row that comes for one.
+
+All ticks up to the *horizon* are known, as rows or silent. Above it those are known that rows have
+taken. A row for a tick that is known to be silent is late: nothing that was said is taken back.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from dataclasses import dataclass
+from enum import Enum
+
+from millstream.broker.journal import Journal
+from millstream.calculus.types import INT64_MAX, START_OF_TIME
+from millstream.languages.served import ServedStream
+
+#: Ticks may lie so far ahead of the clock: one wrong row must not silence all others.
+FURTHEST = 24 * 3600 * 1_000_000
+
+
+class Fate(Enum):
+    """What became of a row."""
+
+    ACCEPTED = "accepted"
+    DUPLICATE = "duplicate"
+    LATE = "late"
+    REJECTED = "rejected"
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The fate of a row, its tick if it has one, and why it is not accepted."""
+
+    fate: Fate
+    tick: int | None = None
+    reason: str | None = None
+
+    def record(self) -> dict[str, object]:
+        made: dict[str, object] = {"fate": self.fate.value}
+        if self.tick is not None:
+            made["tick"] = self.tick
+        return made if self.reason is None else made | {"reason": self.reason}
+
+
+class Ticks:
+    """Mutable: the knowledge of one stream."""
+
+    def __init__(self, stream: ServedStream) -> None:
+        self.stream = stream
+        self.horizon = START_OF_TIME
+        self.largest: int | None = None
+        #: Ticks above the horizon that have rows, and the same as a heap.
+        self.taken: set[int] = set()
+        self._order: list[int] = []
+        self.counts: Counter[str] = Counter()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no tick of it is open any more."""
+        return self.stream.until is not None and self.horizon >= self.stream.until
+
+    # --- what is decided ---
+
+    def judge(self, tick: int | None, now: int, promised: set[int]) -> Judged:
+        """The fate of a row, when others of its batch have been promised their ticks."""
+        if tick is None:
+            tick = self._next(max(now, (self.largest or 0) + 1, self.horizon + 1), promised)
+        elif tick <= self.horizon:
+            reason = f"the ticks up to {self.horizon} are known"
+            return Judged(Fate.LATE, tick, reason)
+        elif tick > now + FURTHEST:
+            hours = FURTHEST // 3_600_000_000
+            reason = f"{self.stream.key}: {tick} is more than {hours} hours in the future"
+            return Judged(Fate.REJECTED, tick, reason)
+        elif tick in self.taken or tick in promised:
+            if not self.stream.shifts_ties:
+                return Judged(Fate.REJECTED, tick, f"{self.stream.key}: {tick} is taken")
+            tick = self._next(tick, promised)
+        until = self.stream.until
+        if tick > (INT64_MAX >> 1 if until is None else until):
+            return Judged(Fate.REJECTED, None, f"{self.stream.name} has no later tick")
+        return Judged(Fate.ACCEPTED, tick)
+
+    def _next(self, tick: int, promised: set[int]) -> int:
+        while tick in self.taken or tick in promised:
+            tick += 1
+        return tick
+
+    # --- what is known then ---
+
+    def take(self, ticks: list[int], journal: Journal) -> None:
+        """Rows at ticks; what lies a slack behind the largest is known with them."""
+        if not ticks:
+            return
+        before = self.largest
+        journal.note(lambda: setattr(self, "largest", before))
+        self.largest = max(ticks) if before is None else max(before, *ticks)
+        self._put(ticks)
+        journal.note(lambda: self.taken.difference_update(ticks))
+        self.silence(self.largest - self.stream.slack - 1, journal)
+
+    def silence(self, through: int, journal: Journal) -> None:
+        """No row comes any more for the ticks up to here."""
+        if self.stream.until is not None and through >= self.stream.until:
+            through = self.stream.until
+        while through + 1 in self.taken:
+            through += 1
+        if through <= self.horizon:
+            return
+        before = self.horizon
+        gone: list[int] = []
+        while self._order and self._order[0] <= through:
+            tick = heapq.heappop(self._order)
+            if tick in self.taken:  # else it was taken back
+                self.taken.discard(tick)
+                gone.append(tick)
+        journal.note(lambda: self._put(gone))
+        journal.note(lambda: setattr(self, "horizon", before))
+        self.horizon = through
+
+    def _put(self, ticks: list[int]) -> None:
+        self.taken.update(ticks)
+        for tick in ticks:
+            heapq.heappush(self._order, tick)
+
+    def count(self, fates: Counter[str], journal: Journal) -> None:
+        self.counts += fates
+        journal.note(lambda: self.counts.subtract(fates))
+
+    def overdue(self, now: int) -> int | None:
+        """Up to where a heartbeat declares silence now, if it says anything new."""
+        if self.stream.heartbeat is None or self.is_over:
+            return None
+        through = now - self.stream.heartbeat
+        return through if through > self.horizon else None

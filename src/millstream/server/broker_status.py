@@ -1,0 +1,82 @@
+"""How a broker goes: where all rows have gone, how far time is known, what is missing."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from millstream.broker.ticks import Fate
+from millstream.calculus.types import START_OF_TIME
+from millstream.server.routes import Call, Reply
+
+if TYPE_CHECKING:
+    from millstream.server.broker_run import BrokerRun
+
+#: So many gaps of a publisher are shown.
+_MOST_GAPS = 10
+
+
+def status(call: Call) -> Reply:
+    run: BrokerRun = call.serving
+    broker = run.broker
+    streams: dict[str, Any] = {}
+    for name, ticks in broker.knowledge.ticks.items():
+        fates = {fate.value: ticks.counts[fate.value] for fate in Fate}
+        streams[name] = {
+            **fates, "published": sum(fates.values()),
+            "horizon": None if ticks.horizon == START_OF_TIME else ticks.horizon,
+            "known_above_horizon": len(ticks.taken), "is_over": ticks.is_over,
+            "silences": broker.knowledge.silences[name],
+        }  # fmt: skip
+    record = {
+        "status": run.status, "log": broker.identity, "position": broker.log.durable,
+        "log_bytes": broker.log.size, "cut_bytes": broker.log.cut,
+        "views_at": min((v.position for v in broker.views.values()), default=0),
+        "views": _how(run), "streams": streams, "waiting_for": _gaps(run),
+        "seconds": round(time.monotonic() - run.started, 1),
+    }  # fmt: skip
+    return Reply(record)
+
+
+def _how(run: BrokerRun) -> str:
+    if run.broker.evaluations is None:
+        return "being made from the log"
+    return "compiled" if run.is_compiled else "interpreted"
+
+
+def _gaps(run: BrokerRun) -> list[dict[str, Any]]:
+    """Batches that have not come though later ones have."""
+    made: list[dict[str, Any]] = []
+    for name, publisher in list(run.broker.knowledge.publishers.items()):
+        for first, last in publisher.seen.gaps()[:_MOST_GAPS]:
+            made.append({"publisher": name, "first": first, "last": last})
+    return made[:1000]
+
+
+def metrics(call: Call) -> Reply:
+    """The same as lines of text, by the names of streams and views."""
+    run: BrokerRun = call.serving
+    broker = run.broker
+    lines = ["# TYPE millstream_rows_total counter"]
+    for name, ticks in broker.knowledge.ticks.items():
+        for fate in Fate:
+            labels = f'stream="{_label(name)}",fate="{fate.value}"'
+            lines.append(f"millstream_rows_total{{{labels}}} {ticks.counts[fate.value]}")
+    lines.append("# TYPE millstream_horizon_seconds gauge")
+    for name, ticks in broker.knowledge.ticks.items():
+        if ticks.horizon > START_OF_TIME:
+            seconds = ticks.horizon / 1e6
+            lines.append(f'millstream_horizon_seconds{{stream="{_label(name)}"}} {seconds}')
+    lines.append("# TYPE millstream_view_rows gauge")
+    for name, view in broker.views.items():
+        lines.append(f'millstream_view_rows{{view="{_label(name)}"}} {len(view.rows)}')
+    for name, value in (
+        ("log_position", broker.log.durable), ("log_bytes", broker.log.size),
+        ("unseen_records", len(broker.unseen)), ("subscribers", run.listening),
+    ):  # fmt: skip
+        lines += [f"# TYPE millstream_{name} gauge", f"millstream_{name} {value}"]
+    return Reply(None, text="\n".join(lines) + "\n")
+
+
+def _label(name: str) -> str:
+    return name.replace("\\", "\\\\").replace('"', '\\"')

@@ -1,0 +1,182 @@
+"""The routes of a broker: publish to streams, ask views, subscribe to them."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import orjson
+from fastapi import Response
+
+from millstream.broker.core import Accepted, Answer, Publish, Request, Silence, digest_of
+from millstream.broker.cursor import Subscriber, token_of
+from millstream.broker.knowledge import NOBODY
+from millstream.broker.parsing import rows_of_arrow, rows_of_lines
+from millstream.calculus.types import TIME
+from millstream.connectors.values import Numeral, Unfit, from_json
+from millstream.errors import listing, suggest
+from millstream.languages.served import ServedStream, ServedView
+from millstream.server.app import page_of
+from millstream.server.broker_run import BrokerRun
+from millstream.server.broker_status import metrics, status
+from millstream.server.events import EventStream
+from millstream.server.questions import question
+from millstream.server.routes import Bounds, Call, Form, Refusal, Reply, Route, Scope
+from millstream.server.talking import talk
+
+if TYPE_CHECKING:
+    from fastapi import Request as HttpRequest
+
+#: A batch has at most so many bytes, and a publisher's name so many characters.
+LARGEST_BATCH, _LONGEST_NAME = 16 << 20, 200
+_LARGEST_SEQUENCE = 1 << 62
+
+
+# --- publishing ---
+
+
+async def _publish(call: Call, request: HttpRequest) -> Response:
+    run: BrokerRun = call.serving
+    stream = _stream(call)
+    publisher, sequence = _numbered(call)
+    is_arrow = request.headers.get("content-type", "").startswith(Form.ARROW.value)
+    read = rows_of_arrow if is_arrow else rows_of_lines
+    try:
+        rows = await asyncio.to_thread(read, stream, call.body)
+    except Unfit as unfit:
+        raise Refusal(400, str(unfit)) from None
+    digest = digest_of(stream.name, call.body)
+    answer = await _durable(run, Publish(stream.name, rows, digest, publisher, sequence))
+    return _json({"position": answer.position, "rows": [j.record() for j in answer.judged]})
+
+
+async def _silence(call: Call, request: HttpRequest) -> Response:
+    stream = _stream(call)
+    try:
+        body = orjson.loads(call.body)
+        through = body["through"]
+        given = Numeral(through) if isinstance(through, int) else through
+        tick = from_json(TIME.kind, given)
+    except (orjson.JSONDecodeError, KeyError, TypeError, Unfit):
+        tick = None
+    if not isinstance(tick, int):
+        raise Refusal(400, "expected a tick", 'write {"through": "2026-12-31T17:00:00Z"}')
+    publisher = call.query.get("publisher", NOBODY)
+    answer = await _durable(call.serving, Silence(stream.name, tick, publisher))
+    return _json({"position": answer.position})
+
+
+async def _durable(run: BrokerRun, request: Request) -> Accepted:
+    answer: Answer = await asyncio.wrap_future(run.ask(request))
+    if not isinstance(answer, Accepted):
+        raise Refusal(answer.status, answer.reason)
+    return answer
+
+
+def _numbered(call: Call) -> tuple[str, int]:
+    """Who publishes, and the number of the batch; both or none."""
+    publisher, text = call.query.get("publisher"), call.query.get("sequence")
+    if publisher is None and text is None:
+        return NOBODY, 0
+    is_number = text is not None and text.isascii() and text.isdecimal() and len(text) < 20
+    if not publisher or not is_number or len(publisher) > _LONGEST_NAME:
+        hint = "write ?publisher=NAME&sequence=N, and count batches from 1"
+        raise Refusal(400, "a batch is numbered by its publisher and a sequence", hint)
+    sequence = int(text or "")
+    if sequence > _LARGEST_SEQUENCE:
+        raise Refusal(400, f"a sequence is at most {_LARGEST_SEQUENCE}")
+    return publisher, sequence
+
+
+def _stream(call: Call) -> ServedStream:
+    streams = call.serving.served.streams
+    name = call.path["stream"]
+    if name not in streams:
+        near = suggest(name, streams) or ""
+        hint = f"streams are: {listing(streams)}. {near}".strip()
+        raise Refusal(404, f'there is no stream "{name[:80]}"', hint)
+    stream: ServedStream = streams[name]
+    return stream
+
+
+# --- views ---
+
+
+def _state(call: Call) -> Reply:
+    run: BrokerRun = call.serving
+    run.check_views()
+    wanted = question(run, call.path["view"], call.query)
+    broker = run.broker
+    with broker.showing:
+        view = broker.views[wanted.view.name]
+        rows, position = dict(view.rows), view.position
+        horizons = broker.horizons
+    made = wanted.records(wanted.shown(rows))
+    token = token_of(broker, wanted, position)
+    record = {"view": wanted.view.name, "token": token, "horizons": horizons, "rows": made}
+    return Reply(record)
+
+
+async def _changes(call: Call, request: HttpRequest) -> Response:
+    run: BrokerRun = call.serving
+    run.check_views()
+    wanted = question(run, call.path["view"], call.query)
+    after = request.headers.get("last-event-id") or call.query.get("after")
+    return EventStream(run, Subscriber(run.broker, wanted, after))
+
+
+def _views(call: Call) -> Reply:
+    run: BrokerRun = call.serving
+    return Reply({"views": [_described(v) for v in run.served.views.values()]})
+
+
+def _described(view: ServedView) -> dict[str, Any]:
+    made: dict[str, Any] = {
+        "name": view.name, "can_be_final": view.can_be_final, "as_rows_arrive": view.is_live,
+        "columns": [{"name": f.name, "type": str(f.type)} for f in view.schema],
+    }  # fmt: skip
+    return made if view.as_of is None else made | {"as_of": view.as_of}
+
+
+def _streams(call: Call) -> Reply:
+    run: BrokerRun = call.serving
+    streams = [
+        {"name": s.name, "key": s.key, "slack": s.slack, "until": s.until,
+         "heartbeat": s.heartbeat,
+         "columns": [{"name": f.name, "type": str(f.type)} for f in s.input.type.schema]}
+        for s in run.served.streams.values()
+    ]  # fmt: skip
+    return Reply({"streams": streams})
+
+
+def _json(record: dict[str, Any]) -> Response:
+    return Response(orjson.dumps(record), media_type=Form.JSON.value)
+
+
+_ASKED = {
+    "where": "a condition, such as price > 10 AND issue = 'IBM'",
+    "final": "only: rows that never change any more",
+    "ranges": "1: with the bounds of columns that can still change",
+    "mask": "1: whether a row is in for ever (T) or for now (t)",
+}
+_BATCH = {"publisher": "who publishes", "sequence": "the number of the batch"}
+
+BROKER_ROUTES: tuple[Route, ...] = (
+    Route("GET", "/", Scope.OPEN, "This page", lambda _: page_of(BROKER_ROUTES),
+          forms=(Form.HTML,), is_early=True),
+    Route("GET", "/status", Scope.READ, "Conservation, horizons and gaps", status, is_early=True),
+    Route("GET", "/metrics", Scope.READ, "The same for Prometheus", metrics, forms=(Form.TEXT,),
+          is_early=True),
+    Route("GET", "/streams", Scope.READ, "The streams", _streams, is_early=True),
+    Route("POST", "/streams/{stream}", Scope.PUBLISH, "Publish a batch of rows", acts=_publish,
+          bounds=Bounds(LARGEST_BATCH, 30.0), parameters=_BATCH),
+    Route("POST", "/streams/{stream}/silence", Scope.PUBLISH, "Say that nothing comes up to a tick",
+          acts=_silence, example={"through": "2026-12-31T17:00:00Z"}),
+    Route("GET", "/views", Scope.READ, "The views", _views, is_early=True),
+    Route("GET", "/views/{view}", Scope.READ, "The rows of a view now", _state, parameters=_ASKED),
+    Route("GET", "/views/{view}/changes", Scope.READ, "The rows, and then what changes (SSE)",
+          acts=_changes, forms=(Form.EVENTS,),
+          parameters=_ASKED | {"after": "a token behind which to go on"}),
+    Route("GET", "/views/{view}/subscribe", Scope.READ, "The same over a WebSocket",
+          talk=talk, parameters=_ASKED | {"after": "a token behind which to go on"}),
+)  # fmt: skip

@@ -1,0 +1,92 @@
+"""Changes of a view as server-sent events, to one who is never waited for."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import orjson
+from fastapi import Response
+
+from millstream.broker.cursor import Message, Subscriber
+from millstream.server.routes import Form
+
+if TYPE_CHECKING:
+    from starlette.types import Receive, Scope, Send
+
+    from millstream.server.broker_run import BrokerRun
+
+#: How long a message may take to be taken, and how long silence lasts before a sign of life.
+TAKE_SECONDS, QUIET_SECONDS = 30.0, 10.0
+#: Changes that come so soon after each other are told together.
+PAUSE_SECONDS = 0.005
+
+
+async def messages(run: BrokerRun, subscriber: Subscriber) -> AsyncIterator[Message | None]:
+    """What there is to say, as it comes; None now and then if there is nothing."""
+    loop = asyncio.get_running_loop()
+    news = asyncio.Event()
+    news.set()
+
+    def told() -> None:
+        with suppress(RuntimeError):  # the loop may have ended
+            loop.call_soon_threadsafe(news.set)
+
+    end = run.listen(told)
+    try:
+        while True:
+            try:
+                async with asyncio.timeout(QUIET_SECONDS):
+                    await news.wait()
+            except TimeoutError:
+                yield None
+                continue
+            news.clear()
+            for message in await asyncio.to_thread(subscriber.next):
+                yield message
+            await asyncio.sleep(PAUSE_SECONDS)
+    finally:
+        end()
+
+
+class EventStream(Response):
+    """Mutable: an answer that goes on until the other side leaves or takes too long."""
+
+    media_type = Form.EVENTS.value
+
+    def __init__(self, run: BrokerRun, subscriber: Subscriber) -> None:
+        super().__init__()
+        self.run = run
+        self.subscriber = subscriber
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = [(b"content-type", f"{self.media_type}; charset=utf-8".encode())]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        telling = asyncio.ensure_future(self._tell(send))
+        leaving = asyncio.ensure_future(_until_they_leave(receive))
+        try:
+            await asyncio.wait({telling, leaving}, return_when=asyncio.FIRST_COMPLETED)
+            if telling.done():
+                with suppress(TimeoutError, OSError):  # they come back with their token
+                    telling.result()
+        finally:
+            telling.cancel()
+            leaving.cancel()
+
+    async def _tell(self, send: Send) -> None:
+        async for message in messages(self.run, self.subscriber):
+            body = b":\n\n" if message is None else _event(message)
+            async with asyncio.timeout(TAKE_SECONDS):
+                await send({"type": "http.response.body", "body": body, "more_body": True})
+
+
+async def _until_they_leave(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        continue
+
+
+def _event(message: Message) -> bytes:
+    head = f"event: {message.kind}\nid: {message.token}\ndata: "
+    return head.encode() + orjson.dumps(message.data) + b"\n\n"

@@ -1,0 +1,45 @@
+"""What the words behind a question mark ask of a view."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from millstream.broker.asking import Asked, asked
+from millstream.errors import MillstreamError, listing, suggest
+from millstream.languages.served import ServedView
+from millstream.server.routes import Refusal
+
+if TYPE_CHECKING:
+    from millstream.server.broker_run import BrokerRun
+
+_TRUTHS = {"": False, "0": False, "false": False, "1": True, "true": True}
+
+
+def _view(run: BrokerRun, name: str) -> ServedView:
+    views = run.served.views
+    if name not in views:
+        near = suggest(name, views) or ""
+        hint = f"views are: {listing(views)}. {near}".strip()
+        raise Refusal(404, f'there is no view "{name[:80]}"', hint)
+    return views[name]
+
+
+def question(run: BrokerRun, name: str, query: Mapping[str, str]) -> Asked:
+    """What the words behind the question mark ask of a view."""
+    view = _view(run, name)
+    try:
+        return asked(
+            view, query.get("where"), query.get("final"), has_ranges=_truth(query, "ranges"),
+            has_mask=_truth(query, "mask"),
+        )  # fmt: skip
+    except MillstreamError as error:
+        first = error.faults[0]
+        raise Refusal(400, first.message, first.hint) from None
+
+
+def _truth(query: Mapping[str, str], name: str) -> bool:
+    text = query.get(name, "")
+    if text not in _TRUTHS:
+        raise Refusal(400, f"{name} is 1 or 0")
+    return _TRUTHS[text]

@@ -1,0 +1,68 @@
+"""Changes of a view over a WebSocket; what is asked stands in the address."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import orjson
+from starlette.websockets import WebSocketDisconnect
+
+from millstream.broker.cursor import Subscriber
+from millstream.server.events import TAKE_SECONDS, messages
+from millstream.server.questions import question
+from millstream.server.routes import Refusal
+
+if TYPE_CHECKING:
+    from starlette.websockets import WebSocket
+
+    from millstream.server.broker_run import BrokerRun
+
+TOO_SLOW, NOT_UNDERSTOOD, AGAIN = 4408, 1008, 1013
+
+
+async def talk(socket: WebSocket, run: BrokerRun) -> None:
+    """Tell changes until one side ends it."""
+    protocols = socket.scope.get("subprotocols", [])
+    await socket.accept("millstream" if "millstream" in protocols else None)
+    query = socket.query_params
+    try:
+        run.check_views()
+        wanted = question(run, socket.path_params["view"], query)
+    except Refusal as refusal:
+        why = {"error": refusal.message, "hint": refusal.hint}
+        with suppress(WebSocketDisconnect, RuntimeError):
+            await socket.send_text(orjson.dumps(why).decode())
+            await socket.close(AGAIN if refusal.status == 503 else NOT_UNDERSTOOD)
+        return
+    telling = asyncio.ensure_future(
+        _tell(socket, run, Subscriber(run.broker, wanted, query.get("after")))
+    )
+    leaving = asyncio.ensure_future(_until_they_leave(socket))
+    try:
+        await asyncio.wait({telling, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        if telling.done():
+            telling.result()
+    except TimeoutError:
+        with suppress(WebSocketDisconnect, RuntimeError, TimeoutError):
+            await asyncio.wait_for(socket.close(TOO_SLOW), 1.0)
+    except (WebSocketDisconnect, RuntimeError):
+        return  # they have gone
+    finally:
+        telling.cancel()
+        leaving.cancel()
+
+
+async def _tell(socket: WebSocket, run: BrokerRun, subscriber: Subscriber) -> None:
+    async for message in messages(run, subscriber):
+        if message is None:
+            continue  # pings are a sign of life already
+        record = {"type": message.kind, "token": message.token, **message.data}
+        async with asyncio.timeout(TAKE_SECONDS):
+            await socket.send_text(orjson.dumps(record).decode())
+
+
+async def _until_they_leave(socket: WebSocket) -> None:
+    while (await socket.receive())["type"] != "websocket.disconnect":
+        continue

@@ -1,0 +1,128 @@
+"""Crashes, duplicates and disorder from seeds; and bugs that are planted, which must be found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import pytest
+
+from millstream.broker import core, log, publishers, views
+from millstream.broker.env import Disk
+from millstream.broker.evaluations import Evaluations
+from millstream.broker.journal import Journal
+from tests.broker.simulator import Simulation
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_nothing_is_lost_doubled_or_false(seed: int) -> None:
+    first = Simulation(seed)
+    assert first.run() == Simulation(seed).run(), "a seed tells one story"
+    assert first.crashes
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("start", range(0, 10_000, 100))
+def test_nothing_is_lost_doubled_or_false_at_length(start: int) -> None:
+    for seed in range(start, start + 100):
+        Simulation(seed).run()
+
+
+# --- planted bugs ---
+
+Plant = Callable[[pytest.MonkeyPatch], None]
+
+
+def acknowledged_before_durable(patch: pytest.MonkeyPatch) -> None:
+    right = log.Log.sync
+
+    def sync(self: log.Log) -> None:
+        disk, self.disk = self.disk, cast("Disk", _Lazy(self.disk))
+        right(self)
+        self.disk = disk
+
+    patch.setattr(log.Log, "sync", sync)
+
+
+class _Lazy:
+    """A disk that says that all is durable."""
+
+    def __init__(self, disk: Any) -> None:
+        self.append, self.cut = disk.append, disk.cut
+
+    def sync(self, name: str) -> None:
+        """It is not."""
+
+
+def batches_are_not_recognised(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(publishers.Seen, "__contains__", lambda *_: False)
+
+
+def shown_before_durable(patch: pytest.MonkeyPatch) -> None:
+    right = core.Broker._write
+
+    def write(self: core.Broker, content: Any) -> int:
+        number = right(self, content)
+        self.unseen.append(self.written.pop())
+        if self.evaluations is not None:
+            self.evaluate()
+        return number
+
+    patch.setattr(core.Broker, "_write", write)
+
+
+def a_full_disk_takes_nothing_back(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Journal, "roll_back", Journal.commit)
+
+
+def changes_of_one_position_too_few(patch: pytest.MonkeyPatch) -> None:
+    right = views.ViewRows.since
+    patch.setattr(views.ViewRows, "since", lambda self, position: right(self, position + 1))
+
+
+def forgotten_changes_are_not_missed(patch: pytest.MonkeyPatch) -> None:
+    right = views.ViewRows.since
+
+    def since(self: views.ViewRows, position: int) -> Any:
+        self.floor = 0
+        return right(self, position)
+
+    patch.setattr(views.ViewRows, "since", since)
+
+
+def a_torn_record_is_left_there(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(log.Log, "_cut_off", lambda *_, **__: None)
+
+
+def straggling_rows_are_settled(patch: pytest.MonkeyPatch) -> None:
+    right = Evaluations._released
+
+    def released(self: Evaluations, name: str) -> Any:
+        made = right(self, name)
+        self.waiting[name].clear()
+        return made
+
+    patch.setattr(Evaluations, "_released", released)
+
+
+PLANTED = [
+    acknowledged_before_durable,
+    batches_are_not_recognised,
+    shown_before_durable,
+    a_full_disk_takes_nothing_back,
+    changes_of_one_position_too_few,
+    forgotten_changes_are_not_missed,
+    a_torn_record_is_left_there,
+    straggling_rows_are_settled,
+]
+
+
+@pytest.mark.parametrize("plant", PLANTED, ids=lambda p: p.__name__)
+def test_planted_bugs_are_found(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch)
+    for seed in range(40):
+        try:
+            Simulation(seed).run()
+        except Exception:  # noqa: BLE001 - found, in whatever way it shows
+            return
+    pytest.fail("this bug is not found")
