@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import prod
 from time import perf_counter
 from typing import Any
 
@@ -95,14 +94,7 @@ class _Answering:
             assert question.earlier is not None
             earlier = self.grouping.groups(how.before, shifted=question.earlier)
             groups, before = self._beside(groups, earlier)
-        measures = self._measures(groups.held, before) + self._shares(groups)
-        order = self._order(groups, measures)
-        table = Table((), (), len(groups))
-        if question.limit is not None:
-            table = self._limited(groups, before, measures, order)
-        else:
-            columns = [*self._attributes(groups.codes), *measures]
-            table = _table(columns, len(groups)).take(order)
+        table = self._table(groups, before)
         totals = tuple(self._totals(groups, before)) if question.has_totals else ()
         headers: tuple[Header, ...] = ()
         if question.columns:
@@ -116,6 +108,22 @@ class _Answering:
                 hint="ask for coarser levels, for some members, or with a limit",
             )
         return table, totals, headers
+
+    def _table(self, groups: Groups, before: Held | None) -> Table:
+        """The cells in the order that is asked for."""
+        question = self.question
+        if before is None and not (question.order or question.limit or question.share):
+            # Most ask so: nothing is made before its place is known.
+            order = self._usual_order(groups)
+            codes = groups.codes.take(order, axis=0)
+            told = zip(self.names, self._told(groups.held, order), strict=True)
+            return _table([*self._attributes(codes), *told], len(groups))
+        measures = self._measures(groups.held, before) + self._shares(groups)
+        order = self._order(groups, measures)
+        if question.limit is not None:
+            return self._limited(groups, before, measures, order)
+        columns = [*self._attributes(groups.codes), *measures]
+        return _table(columns, len(groups)).take(order)
 
     # --- columns ---
 
@@ -138,9 +146,9 @@ class _Answering:
                 made += [(f"{name}_before", old), (f"{name}_change", _difference(vector, old))]
         return made
 
-    def _told(self, held: Held) -> list[Vector]:
+    def _told(self, held: Held, order: Array | None = None) -> list[Vector]:
         """The measures that are asked for."""
-        vectors = self.grouping.told(held)
+        vectors = self.grouping.told(held, order)
         return [vectors[n] for n in self.chosen]
 
     def _shares(self, groups: Groups) -> list[tuple[str, Vector]]:
@@ -169,9 +177,9 @@ class _Answering:
     def _order(self, groups: Groups, measures: list[tuple[str, Vector]]) -> Array:
         """Groups as they are asked for, then by their members."""
         asked = [self._key(one, groups, dict(measures)) for one in self.question.order]
-        usual = [self._rank(n, groups) for n in range(len(self.places))]
         if not asked and self.question.limit is None:
-            return self._usual_order(usual, groups.codes[:, -1])
+            return self._usual_order(groups)
+        usual = [self._rank(n, groups) for n in range(len(self.places))]
         keys = [*asked, *usual, groups.codes[:, -1]]
         if self.question.limit is not None:
             # The members of a parent stay together, in the order that is asked for.
@@ -180,18 +188,12 @@ class _Answering:
             keys = [*outer, groups.codes[:, -1], *asked, usual[inside]]
         return np.lexsort(keys[::-1])
 
-    def _usual_order(self, usual: list[Array], parts: Array) -> Array:
-        """By members, then by time: no two groups are equal, so one key will do if it fits."""
-        first = int(parts.min(initial=0))
-        product = int(parts.max(initial=0)) - first + 1
-        sizes = [max(1, len(place.values)) for place in self.places]
-        if product * prod(sizes) >= 1 << 62:
-            return np.lexsort([parts, *usual[::-1]])
-        key = parts - first
-        for ranked, size in zip(usual[::-1], sizes[::-1], strict=True):
-            key = key + ranked * product
-            product *= size
-        return ordered(np.ascontiguousarray(key, np.int64))
+    def _usual_order(self, groups: Groups) -> Array:
+        """By members, then by time."""
+        if groups.keys is not None:
+            return ordered(groups.keys)
+        usual = [self._rank(n, groups) for n in range(len(self.places))]
+        return np.lexsort([groups.codes[:, -1], *usual[::-1]])
 
     def _key(self, one: Order, groups: Groups, measures: dict[str, Vector]) -> Array:
         """Equal values have equal keys; null comes last, falling or not."""

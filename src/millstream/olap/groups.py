@@ -107,10 +107,14 @@ class Held:
 
 @dataclass(frozen=True)
 class Groups:
-    """Groups by codes, a column for each attribute and one for the part of time."""
+    """Groups by codes, a column for each attribute and one for the part of time.
+
+    `keys` are in the order of members, then of time, where they fit into words.
+    """
 
     codes: Array
     held: Held
+    keys: Array | None = None
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -175,12 +179,13 @@ class Grouping:
 
     def _merged(self, pieces: list[Piece], parts: Parts) -> Groups:
         """Groups of all pieces, by their codes."""
+        own_keys: Array | None = None
         if pieces[0].product is None:
             codes, ids = _hashed(pieces, parts)
         else:
             keys = np.concatenate([p.keys for p in pieces])
             firsts, ids = _numbered(keys, pieces[0].product)
-            codes = _codes(pieces, firsts, parts)
+            codes, own_keys = _codes(pieces, firsts, parts), keys.take(firsts)
         if len(codes) > self.limits.groups:
             raise TooMuch(f"this has more than {self.limits.groups:,} groups",
                           hint="ask for coarser levels, or for some members")  # fmt: skip
@@ -197,7 +202,7 @@ class Grouping:
             else:
                 self.measures.merge_packed(cells, own, numbers)
         together = (Counted(*map(np.concatenate, zip(*c, strict=True))) for c in counted.values())
-        return Groups(codes, Held(numbers, tuple(together)))
+        return Groups(codes, Held(numbers, tuple(together)), own_keys)
 
     def _parts(self, span: Span, shifted: int) -> Parts:
         """For each partition of a span its part of time at the grain."""
@@ -228,14 +233,15 @@ class Grouping:
         counted = tuple(c._replace(ids=after[c.ids]) for c in held.counted)
         return Held(numbers, counted)
 
-    def told(self, held: Held) -> tuple[Vector, ...]:
-        """All measures of groups; of groups without rows they are null."""
+    def told(self, held: Held, order: Array | None = None) -> tuple[Vector, ...]:
+        """All measures of groups, in some order; of groups without rows they are null."""
         numbers = held.numbers
         words, valid = self.measures.told(numbers, np.arange(len(numbers.rows)))
         for (_, tally), counted in zip(self.tallies, held.counted, strict=True):
             tally.tell_counted(counted, words, valid)
         valid &= (numbers.rows > 0)[:, None]
-        return self.measures.vectors(words, valid)
+        vectors = self.measures.vectors(words, valid)
+        return vectors if order is None else tuple(v.take(order) for v in vectors)
 
 
 def _keys(
@@ -243,16 +249,17 @@ def _keys(
 ) -> tuple[Keys, int | None]:
     """How keys are made of codes, and how many there can be; None if that is too many.
 
-    Time weighs least. Where there are too many the key is the part of time alone.
+    Time weighs least, and what comes first most, by the order of its members: so keys are in the
+    usual order of answers. Where there are too many the key is the part of time alone.
     """
     product = count
     weights: list[int] = []
-    for size in sizes:
-        weights.append(product)
+    for size in reversed(sizes):
+        weights.insert(0, product)
         product *= size
     fits = product < _MOST_KEYS
     shown = places if fits else []
-    steps = [p.numbers * w for p, w in zip(shown, weights, strict=False)]
+    steps = [p.members.ranks(p.wanted)[p.numbers] * w for p, w in zip(shown, weights, strict=False)]
     values = [t for _, t in tests]
     how = Keys(
         _columns(shown), _starts(steps), _flat(steps, np.int64),

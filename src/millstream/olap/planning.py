@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from millstream.calculus.cube import Cubify, Vertex
 from millstream.calculus.grains import Grain
@@ -43,10 +44,20 @@ def lattice_of(cube: Cubify) -> Lattice:
 
 def levels_of(cube: Cubify, attributes: Iterable[str]) -> Levels:
     """The finest level of each dimension that some attributes need."""
+    return _levels(cube.dimensions, tuple(attributes))
+
+
+@lru_cache(1 << 12)
+def _levels(dimensions: tuple[tuple[str, ...], ...], attributes: tuple[str, ...]) -> Levels:
     chosen = set(attributes)
     return tuple(
-        next((n for n, a in enumerate(levels) if a in chosen), None) for levels in cube.dimensions
+        next((n for n, a in enumerate(levels) if a in chosen), None) for levels in dimensions
     )
+
+
+@lru_cache(1 << 12)
+def _number(heights: tuple[int, ...], levels: Levels) -> int:
+    return Lattice(heights).number(levels)
 
 
 def keyed(cube: Cubify, attributes: Iterable[str]) -> tuple[str, ...]:
@@ -144,7 +155,7 @@ def steps_down(cube: Cubify, levels: Levels) -> Iterator[Levels]:
 def vertex_record(cube: Cubify, levels: Levels, grain: Grain | None) -> dict[str, object]:
     """A vertex for people and programs."""
     return {
-        "number": lattice_of(cube).number(levels),
+        "number": _number(tuple(map(len, cube.dimensions)), levels),
         "attributes": list(attributes_of(cube, levels)),
         "grain": None if grain is None else str(grain),
     }
