@@ -26,7 +26,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("api",),
     ("embeddings",),
     ("algebra", "rules", "sheets", "streamit"),
-    ("server",),
+    ("server", "client"),
     ("cli",),
     ("__main__",),
 )

@@ -27,6 +27,8 @@ COMMANDS: dict[str, str] = {
     "doctor": "millstream.cli.doctor:run",
     "demo": "millstream.cli.demo:run",
     "serve": "millstream.cli.serve:run",
+    "publish": "millstream.cli.broker:publish",
+    "subscribe": "millstream.cli.broker:subscribe",
     "cube": "millstream.cli.cube:run",
     "init": "millstream.cli.shipped:init",
     "examples": "millstream.cli.shipped:examples",
@@ -85,6 +87,7 @@ def make_parser() -> argparse.ArgumentParser:
     )
     demo.add_argument("--format", choices=("text", "json"), default="text")
     _add_serve(commands, common)
+    _add_broker(commands, common)
     _add_cube(commands, common)
     _add_shipped(commands, common)
     return parser
@@ -245,6 +248,28 @@ def _add_serve(commands: Commands, common: _Parser) -> None:
     serve.add_argument("--rebuild", action="store_true", help="compute all again from the input")
     serve.add_argument("--master", metavar="URL", help="of Spark (default: local[*,4])")
     _add_names(serve)
+
+
+def _add_broker(commands: Commands, common: _Parser) -> None:
+    """What speaks with a broker that is served elsewhere."""
+    publish = commands.add_parser("publish", parents=[common], help="send rows to a broker")
+    subscribe = commands.add_parser(
+        "subscribe", parents=[common], help="print the rows of a broker's view, and their changes"
+    )
+    for parser, what in ((publish, "STREAM"), (subscribe, "VIEW")):
+        parser.add_argument("url", metavar="URL", help="such as http://127.0.0.1:8000")
+        parser.add_argument(what.lower(), metavar=what)
+        parser.add_argument("--token-file", metavar="FILE", help="default: MILLSTREAM_TOKEN")
+    publish.add_argument("file", metavar="FILE", help="JSON Lines or CSV; - is standard input")
+    publish.add_argument("--publisher", metavar="NAME", help="default: one that nobody else has")
+    publish.add_argument("--sequence", type=int, default=1, metavar="N", help="of the first batch")
+    publish.add_argument("--batch", type=int, default=1000, metavar="N", help="rows in a batch")
+    subscribe.add_argument("--where", metavar="CONDITION", help='such as "price > 10"')
+    subscribe.add_argument("--final", action="store_true", help="only what never changes any more")
+    subscribe.add_argument("--ranges", action="store_true", help="with bounds")
+    subscribe.add_argument("--mask", action="store_true", help="whether rows are in for ever")
+    subscribe.add_argument("--after", metavar="TOKEN", help="go on behind this")
+    subscribe.add_argument("--once", action="store_true", help="the rows now, and end")
 
 
 def _add_cube(commands: Commands, common: _Parser) -> None:
