@@ -140,12 +140,93 @@ def streams(type_: str, depth: int) -> st.SearchStrategy[Written]:
     )
 
 
+# --- rates that change, and messages --------------------------------------------------------
+
+
+@st.composite
+def changing(draw: Draw, type_: str) -> str:
+    """A filter whose firings take and give as many items as others say."""
+    maker = _Maker(draw, type_, ["state", "x"], 0)
+    count = "x & 3" if type_ == "int" else "(int)(abs(x)) & 3"
+    taken = draw(st.sampled_from(["x = x + pop();", "x = peek(0) - pop();", "x = x - peek(i);"]))
+    more = draw(st.sampled_from([f"push({maker.expression(1)});", "push(x); push(state);"]))
+    kinds = {
+        "pop [1, *] push 1": f"for (int i = 0; i < n; i++) {{ {taken} }} push(x);",
+        "pop * push *": f"for (int i = 0; i < n; i++) {{ {taken} {more} }}",
+        "pop 1 push [0, 6]": f"for (int i = 0; i < n; i++) {{ {more} }}",
+        "pop 1 push [0, 2]": f"if (x > {maker.number()}) {{ {more} }}",
+    }
+    rates = draw(st.sampled_from(sorted(kinds)))
+    body = kinds[rates].replace("peek(i)", "peek(0)" if rates.startswith("pop 1") else "peek(i)")
+    keep = draw(st.sampled_from(["", f"state = {maker.expression(1)};"]))
+    return (f"{type_}->{type_} filter {{ {type_} state = {maker.number()}; "
+            f"work {rates} {{ {type_} x = pop(); int n = {count}; {body} {keep} }} }}")  # fmt: skip
+
+
+@st.composite
+def changing_programs(draw: Draw) -> tuple[str, list[float]]:
+    """A pipeline in which rates change, and items for it."""
+    type_ = draw(st.sampled_from(["int", "float"]))
+    parts = [draw(changing(type_))]
+    for _ in range(draw(st.integers(0, 2))):
+        plain = draw(st.booleans())
+        part = draw(streams(type_, 1)).text if plain else draw(changing(type_))
+        parts.insert(draw(st.integers(0, len(parts))), part)
+    added = " ".join(f"add {part};" for part in parts)
+    return f"{type_}->{type_} pipeline P {{ {added} }}", draw(_items(type_))
+
+
+@st.composite
+def messaging_programs(draw: Draw) -> tuple[str, list[float]]:
+    """A pipeline in which one filter tells another something, and items for it."""
+    type_ = draw(st.sampled_from(["int", "float"]))
+    listener, teller = (_Maker(draw, type_, names, 1) for names in (["kept"], ["kept", "by"]))
+    up, rates = draw(st.booleans()), [draw(st.integers(1, 3)) for _ in range(4)]
+    least = draw(st.integers(1 if up else 0, 4))
+    latency = draw(st.sampled_from(["", "[*]", f"[{least}:{least + 1}]"])) if not up else (
+        f"[{least}:{least}]")  # fmt: skip
+    named = f"""{type_}->{type_} filter Listener {{
+        {type_} kept = {listener.number()};
+        work pop {rates[0]} push {rates[1]} {{
+            for (int i = 0; i < {rates[1]}; i++) push({listener.expression(1)} + kept + i);
+            for (int i = 0; i < {rates[0]}; i++) pop();
+        }}
+        handler hear({type_} by) {{ kept = {teller.expression(1).replace("peek(0)", "by")}; }}
+    }}
+    {type_}->{type_} filter Teller(portal<Listener> p) {{
+        {type_} kept; int n;
+        work pop {rates[2]} push {rates[3]} {{
+            n++;
+            kept = {listener.expression(1)};
+            if (n % {draw(st.integers(1, 3))} == 0) p.hear(peek(0)) {latency};
+            for (int i = 0; i < {rates[3]}; i++) push(peek(0) - i);
+            for (int i = 0; i < {rates[2]}; i++) pop();
+        }}
+    }}"""
+    ends = ["add Listener to p;", "add Teller(p);"]
+    between = [f"add {part.text};" for part in draw(st.lists(filters(type_), max_size=2))]
+    first, last = ends if up else reversed(ends)
+    around = [f"add {draw(filters(type_)).text};" if draw(st.booleans()) else "" for _ in range(2)]
+    added = " ".join([around[0], first, *between, last, around[1]])
+    text = f"{named} {type_}->{type_} pipeline P {{ portal<Listener> p; {added} }}"
+    return text.replace("iter()", "3"), draw(_items(type_))
+
+
+# --- programs -------------------------------------------------------------------------------
+
+
+def _items(type_: str) -> st.SearchStrategy[list[float]]:
+    number: st.SearchStrategy[float] = (
+        st.integers(-100, 100)
+        if type_ == "int"
+        else st.floats(-100, 100, width=32, allow_subnormal=False)
+    )
+    return st.lists(number, min_size=5, max_size=30)
+
+
 @st.composite
 def programs(draw: Draw) -> tuple[str, list[float]]:
     """A text, and items for it."""
     type_ = draw(st.sampled_from(["int", "float"]))
     written = draw(streams(type_, 2))
-    number = (st.integers(-100, 100) if type_ == "int"
-              else st.floats(-100, 100, width=32, allow_subnormal=False))  # fmt: skip
-    items: list[float] = draw(st.lists(number, min_size=5, max_size=30))
-    return f"{type_}->{type_} pipeline P {{ add {written.text}; }}", items
+    return f"{type_}->{type_} pipeline P {{ add {written.text}; }}", draw(_items(type_))

@@ -48,6 +48,10 @@ class _Continue(Exception):
     pass
 
 
+class _Dry(Exception):
+    """A firing needs more items than will ever come."""
+
+
 class _Return(Exception):
     def __init__(self, value: Value) -> None:
         super().__init__()
@@ -258,22 +262,21 @@ class Oracle:
             scope.do(body.init)
         assert body.work is not None
         work = body.prework or body.work
-        seen: deque[Value] = deque()
+        seen = _Pulled(items)
         while True:
-            rates = {name: int(scope.value(rate.least)) for name, rate in work.rates.items()}
-            wanted = max(rates.get("peek", 0), rates.get("pop", 0))
-            while len(seen) < wanted:
-                try:
-                    seen.append(next(items))
-                except StopIteration:
-                    return
-            scope.seen, scope.sent = seen, []
-            before = len(seen)
-            with contextlib.suppress(_Return):
-                scope.do(work.body)
+            rates = {name: _ends(scope, rate) for name, rate in work.rates.items()}
+            try:
+                seen.want(max(rates.get(name, (0, 0))[0] for name in ("peek", "pop")))
+                scope.seen, scope.sent = seen, []
+                before = seen.popped
+                with contextlib.suppress(_Return):
+                    scope.do(work.body)
+            except _Dry:
+                return
             scope.firings += 1
-            assert rates.get("pop", 0) == before - len(seen)
-            assert rates.get("push", 0) == len(scope.sent)
+            for name, count in (("pop", seen.popped - before), ("push", len(scope.sent))):
+                least, most = rates.get(name, (0, 0))
+                assert least <= count <= most
             yield from scope.sent if stream.output is None or not _void(stream.output) else [None]
             work = body.work
 
@@ -281,6 +284,37 @@ class Oracle:
         if instance.name == "Identity":
             return items
         return self.stream(self.streams[instance.name], arguments, [], items)
+
+
+class _Pulled:
+    """Mutable: items that are asked for when a firing looks at them."""
+
+    def __init__(self, items: Items) -> None:
+        self.items = items
+        self.held: deque[Value] = deque()
+        self.popped = 0
+
+    def want(self, count: int) -> None:
+        while len(self.held) < count:
+            try:
+                self.held.append(next(self.items))
+            except StopIteration:
+                raise _Dry from None
+
+    def popleft(self) -> Value:
+        self.want(1)
+        self.popped += 1
+        return self.held.popleft()
+
+    def __getitem__(self, place: int) -> Value:
+        self.want(int(place) + 1)
+        return self.held[place]
+
+
+def _ends(scope: _Scope, rate: ast.Rate) -> tuple[int, float]:
+    """The fewest and the most items."""
+    least = 0 if rate.least is None else int(scope.value(rate.least))
+    return least, math.inf if rate.most is None else int(scope.value(rate.most))
 
 
 def _void(type_: ast.TypeName | None) -> bool:
@@ -373,7 +407,7 @@ class _Scope:
         self.base = len(levels)
         self.routines = routines
         self.given: ast.TypeName | None = None
-        self.seen: deque[Value] = deque()
+        self.seen = _Pulled(iter(()))
         self.sent: list[Value] = []
         self.firings = 0
         self.built: _Built | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections import defaultdict
+from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -59,11 +60,41 @@ def test_every_key_has_an_instance(folder: Path, engine: str) -> None:
     assert expected(folder) == (folder / "smooth.csv").read_text().splitlines()[1:]
 
 
-@pytest.mark.spark
-def test_every_key_has_an_instance_on_spark(folder: Path) -> None:
+#: How often a value stands in a row: how many items that takes, nobody knows beforehand.
+RUNS = """int->int filter Runs {
+    work pop [1, *] push 2 {
+        int value = pop(), count = 1;
+        while (peek(0) == value) { pop(); count++; }
+        push(value); push(count);
+    }
+}
+"""
+MORE = """[stream.Halves]
+source = "halves.csv"
+columns = { value = "integer" }
+[node.runs]
+streamit = "runs.str"
+inputs.items = "Halves"
+outputs.Runs = "out"
+[sink.Runs]
+to = "runs.csv"
+"""
+
+
+@pytest.mark.parametrize("engine", ["local", pytest.param("spark", marks=pytest.mark.spark)])
+def test_keys_and_changing_rates_in_one_project(folder: Path, engine: str) -> None:
     """In a process of its own: at its end it would stop the session of other tests."""
-    subprocess.run([sys.executable, "-m", "millstream", "run", "."], cwd=folder, check=True)
+    (folder / "runs.str").write_text(RUNS)
+    halves = [n * 7 % 10 // 5 for n in range(30)]
+    rows = [f"{n},{half}" for n, half in enumerate(halves)]
+    (folder / "halves.csv").write_text("\n".join(["_time,value", *rows, ""]))
+    (folder / "millstream.toml").write_text(PROJECT + MORE)
+    command = [sys.executable, "-m", "millstream", "run", ".", "--engine", engine]
+    subprocess.run(command, cwd=folder, check=True)
     assert expected(folder) == (folder / "smooth.csv").read_text().splitlines()[1:]
+    runs = [n for value, run in groupby(halves) for n in (value, len(list(run)))]
+    written = [int(row.split(",")[1]) for row in (folder / "runs.csv").read_text().splitlines()[1:]]
+    assert runs[:-2] == written  # whether the last run goes on is not known
 
 
 def test_what_has_no_key_is_told(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
