@@ -239,6 +239,19 @@ def test_what_breaks_its_word_ends_the_run_with_its_place() -> None:
             out(f"int->int filter F {{ work push 1 pop 1 {{ {work} }} }}", [5])
 
 
+def test_a_loop_that_looks_ahead_goes_on_with_just_enough() -> None:
+    text = """int->int feedbackloop L { join roundrobin; body filter { work push 1 pop 2 {
+        push(pop() + pop()); } };
+        loop filter { work push 1 pop 1 peek 3 { push(peek(2)); pop(); } };
+        split duplicate; enqueue 1; enqueue 2; enqueue 3; }"""
+    given, loop = [], [1, 2, 3]
+    for n in range(20):
+        given.append(n + loop[n])
+        if n >= 2:
+            loop.append(given[n])
+    assert given == out(text, list(range(20)))
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -250,10 +263,18 @@ def test_what_breaks_its_word_ends_the_run_with_its_place() -> None:
          "{ push(1); push(pop()); } }; join roundrobin; }" + IDENTITY, "the rates do not fit"),
         (("int->int feedbackloop L { join roundrobin(1, 1); body filter { work push 1 pop 2 "
          "{ push(pop() + pop()); } }; split duplicate; }"), "1 more item must be enqueued"),
+        (("int->int feedbackloop L { join roundrobin; body filter { work push 1 pop 2 peek 4 "
+         "{ push(peek(3)); pop(); pop(); } }; split duplicate; enqueue 1; }"),
+         "1 more item must be enqueued"),
+        (("int->int feedbackloop L { join roundrobin; body filter { work push 1 pop 2 "
+         "{ push(pop() + pop()); } }; loop filter { work push 1 pop 1 peek 3 { push(peek(2)); "
+         "pop(); } }; split duplicate; enqueue 1; }"), "2 more items must be enqueued"),
         (("int->int filter F(int n) { int[4] a; work pop 1 push 1 { int[n] b; a = b; "
          "push(pop()); } } int->int pipeline P { add F(6); }"), "an array of 6 does not fit"),
         ("int->int pipeline P { add P; }", "levels deep"),
         ("void->void pipeline A { add B; } void->void pipeline B { add A; }", "two programs"),
+        (("void->void filter A { work { println(1); } } void->void filter B { work { "
+         "println(x); } }"), r"two programs(.|\n)*unknown name"),
         ("int->int filter F { work push 1 pop 1 { push(pop() + y); z = 1; } }", "unknown name"),
     ],
 )  # fmt: skip

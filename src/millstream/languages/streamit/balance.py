@@ -221,10 +221,11 @@ def needed_firings(flat: Flat, target: int, count: int) -> list[int]:
 
 
 def _check_cycles(flat: Flat, repeats: list[int]) -> None:
-    """Whether a steady state can be gone through with what is enqueued.
+    """Whether steady states can be gone through with what is enqueued.
 
     Actors fire in any order until nobody can; those that have not fired often enough wait for
-    items that never come.
+    items that never come. Two steady states are enough to see that there are more. Who is asked
+    to look ahead needs others to be further, by as much as all look ahead.
     """
     if flat.changes or not any(map(_is_back, flat.channels)):
         return
@@ -232,13 +233,24 @@ def _check_cycles(flat: Flat, repeats: list[int]) -> None:
     # Outside of cycles there is always enough.
     plenty = {c.number for c in flat.channels if not _is_back(c) and c.source is None}
     fired = [0] * len(flat.actors)
+    goal = [2 * count for count in repeats]
+    limits, furthest = goal, 2 + _ahead(flat, repeats)
     missing: dict[int, int] = {}
+    rounds = 2
     while True:
-        _run_dry(flat, repeats, held, plenty, fired)
-        starved = _starved(flat, repeats, held, plenty, fired)
+        _run_dry(flat, limits, held, plenty, fired)
+        if all(count >= least for count, least in zip(fired, goal, strict=True)):
+            break
+        if rounds < furthest:
+            rounds = min(2 * rounds, furthest)
+            limits = [rounds * count for count in repeats]
+            continue
+        # What would come if it were enqueued; there may be more missing after that.
+        starved = _starved(flat, goal, held, plenty, fired) or _starved(
+            flat, limits, held, plenty, fired
+        )
         if starved is None:
             break
-        # What would come if it were enqueued; there may be more missing after that.
         channel, count = starved
         missing[channel.number] = missing.get(channel.number, 0) + count
         held[channel.number] += count
@@ -247,25 +259,39 @@ def _check_cycles(flat: Flat, repeats: list[int]) -> None:
         raise Unbalanced(faults)
 
 
+def _ahead(flat: Flat, repeats: list[int]) -> int:
+    """By how many steady states somebody may have to be ahead of those who look ahead."""
+    steps = 0
+    for number, actor in enumerate(flat.actors):
+        for channel in actor.inputs:
+            each = actor.pop(channel, is_first=False) * repeats[number]
+            first = actor.peek(channel, is_first=True)
+            more = max(first, actor.peek(channel, is_first=False)) - min(
+                actor.pop(channel, is_first=True), actor.pop(channel, is_first=False)
+            )
+            steps += -(-more // each) if each and more > 0 else 0
+    return steps
+
+
 def _run_dry(
-    flat: Flat, repeats: list[int], held: list[int], plenty: set[int], fired: list[int]
+    flat: Flat, limits: list[int], held: list[int], plenty: set[int], fired: list[int]
 ) -> None:
     moved = True
     while moved:
         moved = False
         for number, actor in enumerate(flat.actors):
-            while fired[number] < repeats[number] and _can_fire(actor, held, plenty, fired[number]):
+            while fired[number] < limits[number] and _can_fire(actor, held, plenty, fired[number]):
                 _move(actor, held, fired[number])
                 fired[number] += 1
                 moved = True
 
 
 def _starved(
-    flat: Flat, repeats: list[int], held: list[int], plenty: set[int], fired: list[int]
+    flat: Flat, limits: list[int], held: list[int], plenty: set[int], fired: list[int]
 ) -> tuple[Channel, int] | None:
     """A channel that closes a loop, and how many items it lacks for somebody to go on."""
     for number, actor in enumerate(flat.actors):
-        if fired[number] < repeats[number]:
+        if fired[number] < limits[number]:
             for channel in actor.inputs:
                 wanted = actor.peek(channel, is_first=fired[number] == 0)
                 lacks = wanted - held[channel.number]

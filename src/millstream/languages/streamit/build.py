@@ -189,7 +189,8 @@ class _Builder(Composing):
         whole = [s for s in whole if s.name not in added] or whole
         if len(whole) > 1:
             both = " and ".join(str(s.name) for s in whole[:2])
-            self.fail(f"there are two programs: {both} are void->void", whole[1].span)
+            # What else is wrong is told with it, as far as the first one goes.
+            self.program.fault(f"there are two programs: {both} are void->void", whole[1].span)
         if whole:
             return whole[0]
         alone = [s for s in streams if s.name not in added]
