@@ -16,6 +16,7 @@ from millstream.calculus.types import QueueType
 from millstream.engine.storage.files import LocalFiles
 from millstream.olap.answer import answer
 from millstream.olap.groups import Limits
+from millstream.olap.planning import levels_of
 from millstream.olap.program import ServedCube, served
 from millstream.olap.question import read_question
 from millstream.olap.store import CubeStore
@@ -32,6 +33,7 @@ TimeGrain = Second
 CWindow = 4
 History = 4
 MVertices = segment | shop
+MaxMemory = 1 MB
 OutputVertices = {outputs}
 Measures = total: sum(amount), n: count(), most: max(amount)
 """
@@ -150,12 +152,15 @@ def test_facts_have_the_levels_of_now_or_of_the_step_that_is_asked_for(
     store.open("job", fresh=True)
     given = list(batches(cube, facts, versions, rng))
     for number, batch in enumerate(given):
+        for _ in range(100):  # so that more vertices are kept, by keys
+            store.asked.count(levels_of(cube.function, ("area", "shop")))
         store.write_batch(number, batch)
         store.advance(number, int(batch.time[-1]))
         if number % 5 == 0:
             now = int(batch.time[-1])
             came = [[r for r in rows if r["_time"] <= now] for rows in (facts, versions)]
             check(store, cube, *came)
+    assert ("customer", "shop") in [kept.vertex.attributes for kept in store.version.kept]
     again = CubeStore(cube, files)
     first = again.open("job", fresh=False)
     assert first == store.wanted_from > 0

@@ -57,22 +57,38 @@ def shown(answer: Any) -> dict[tuple[Any, ...], tuple[int, int, int]]:
     return made
 
 
-def kill_often(folder: Path, kills: int, seed: int) -> None:
+def version_of(server: Process) -> int:
+    """What can be asked for; -2 while the state of the run before is taken up."""
+    status = server.client.get("/status").json()
+    return int(status["versions"]["Sales_cube"]) if status["status"] == "running" else -2
+
+
+def kill_often(folder: Path, kills: int, seed: int, *engine: str, patience: float = 60) -> None:
+    """Some servers are killed as they start, others when they have gone on for a while."""
     rng = random.Random(seed)
     files = [rows_of(0, rng)]
     project(folder, files[0], CONF)
-    server = Process(folder, "--follow")
+    server = Process(folder, "--follow", *engine)
     try:
         for _ in range(kills):
+            is_early = rng.random() < 0.2
+            before = -2
+            if not is_early:
+                wait_until(lambda of=server: version_of(of) > -2, patience)
+                before = version_of(server)
             for _ in range(rng.randrange(1, 6)):
                 files.append(rows_of(len(files), rng))
                 add_file(folder, f"{len(files):03}.csv", files[-1])
                 time.sleep(rng.random() * 0.15)
+            if not is_early:
+                wait_until(lambda of=server, was=before: version_of(of) > was, patience)
             time.sleep(rng.random() * 0.5)
             server.kill()
-            server = Process(folder, "--follow")
+            server = Process(folder, "--follow", *engine)
         want = expected(files)
-        wait_until(lambda: (made := server.ask("Sales_cube", ALL)) and shown(made) == want, 60)
+        wait_until(
+            lambda: (made := server.ask("Sales_cube", ALL)) and shown(made) == want, patience
+        )
         status = server.client.get("/status").json()
         counts = status["inputs"]["Sales"]
         assert counts["read"] == sum(map(len, files)) and counts["conserved"]
@@ -89,6 +105,12 @@ def test_a_few_kills_lose_and_double_nothing(tmp_path: Path) -> None:
 @pytest.mark.proof
 def test_twenty_kills_lose_and_double_nothing(tmp_path: Path) -> None:
     kill_often(tmp_path, 20, 2)
+
+
+@pytest.mark.proof
+@pytest.mark.spark
+def test_twenty_kills_of_the_driver_lose_and_double_nothing(tmp_path: Path) -> None:
+    kill_often(tmp_path, 20, 3, "--engine", "spark", patience=600)
 
 
 def test_a_second_server_on_the_same_checkpoint_says_who_has_it(tmp_path: Path) -> None:

@@ -117,6 +117,8 @@ class Batches:
         self.checkpoint.take_up(len(self.layout.stages), self.last)
         self.known = known_in(self.last)
         self.delivery.open(self.checkpoint.identity, self.last["version"])
+        if self.last["version"] >= 0:
+            self.progress(self.report)  # who watches knows how far it was before
         self._ended = time.perf_counter()
 
     def _spec(self) -> SourceSpec:

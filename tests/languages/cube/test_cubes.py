@@ -54,6 +54,18 @@ def test_a_cube_of_a_query(tmp_path: Path, engine: str, query: str) -> None:
     assert EXPECTED == rows_of(out)
 
 
+def test_variances_of_integers_are_those_of_numbers(tmp_path: Path) -> None:
+    text = f"{STREAM}CREATE CUBE c FROM sales WITH 'v.conf';"
+    measures = "Measures = variance(amount), var_pop(amount), n: count()"
+    conf = CONFIG.replace("OutputVertices = part", "OutputVertices = all")
+    conf = conf.replace("Measures = total: sum(amount), n: count()", measures)
+    job = millstream.compile(written(tmp_path, c_cql=text, v_conf=conf) / "c.cql")
+    out = tmp_path / "out.jsonl"
+    job.run(engine="reference", inputs={"sales": tmp_path / "sales.jsonl"}, outputs={"c": out})
+    first, *_ = (json.loads(line) for line in out.read_text().splitlines())
+    assert (0.5, 0.25, 2) == (first["variance_amount"], first["var_pop_amount"], first["n"])
+
+
 @pytest.mark.parametrize("engine", ["reference", "local"])
 def test_a_cube_over_the_output_of_a_node(tmp_path: Path, engine: str) -> None:
     project = """

@@ -13,11 +13,13 @@ from millstream.calculus.functions import Istream, Rows
 from millstream.calculus.grains import GRAINS, Grain
 from millstream.calculus.graph import Operator, Program
 from millstream.calculus.lattice import Lattice, Levels
+from millstream.calculus.library.columns import unlike
 from millstream.calculus.library.cube_changing import (
     COMBINED,
     Changing,
     Cube,
     by_keys,
+    facts_with_numbers,
     facts_with_versions,
     moved,
     with_versions_at_hand,
@@ -39,7 +41,7 @@ from millstream.calculus.library.cube_file import (
 )
 from millstream.calculus.sketches import WHOLE
 from millstream.calculus.terms import Column
-from millstream.calculus.types import TEXT, Field, Kind, Schema
+from millstream.calculus.types import INTEGER, NUMBER, TEXT, Field, Kind, Schema
 from millstream.calculus.wiring import Queue, Wiring
 from millstream.errors import Fault, listing, suggest
 from millstream.source import Source, Span
@@ -54,6 +56,8 @@ MEASURES = (*AGGREGATIONS, *SKETCHES, "median")
 #: What is measured of every number that is in no dimension, unless the file says otherwise.
 _USUAL = ("sum", "count", "min", "max")
 _NUMBERS = (Kind.NUMBER, Kind.INTEGER)
+#: Times are microseconds in a word, and some are added to others.
+_LONGEST = 1 << 60
 
 
 def cube_of(source: Source, schema: Schema, faults: list[Fault]) -> Cubify | None:
@@ -77,7 +81,7 @@ def written_cube(
         return None
     levels = [name for one in making.changing for name in one.levels]
     types = tuple(f for f in making.schema if f.name in levels)
-    return Cube(made, tuple(making.changing), types)
+    return Cube(made, tuple(making.changing), types, tuple(making.numbers.items()))
 
 
 def sources_of(source: Source) -> tuple[str, ...]:
@@ -108,7 +112,8 @@ def add_cube(
     """The outputs of a cube over a stream, by name."""
     names = outputs_of(cube.function, name)
     sources = versions or {}
-    facts = facts_with_versions(wiring, given, sources, cube, origin)
+    facts = facts_with_numbers(wiring, given, cube, origin)
+    facts = facts_with_versions(wiring, facts, sources, cube, origin)
     facts = with_versions_at_hand(wiring, facts, sources, cube, origin)
     named = replace(by_keys(cube), called=name)
     made = wiring.add_several(named, facts, [f"{n}_cells" for n in names], origin)
@@ -162,6 +167,8 @@ class _Making:
     changing: list[Changing] = field(default_factory=list)
     #: The dimension of each attribute, and its level.
     levels: dict[str, tuple[int, int]] = field(default_factory=dict)
+    #: Columns of numbers that are made of integers, since some measures are of numbers alone.
+    numbers: dict[str, str] = field(default_factory=dict)
 
     def cube(self) -> Cubify | None:
         self.attributes()
@@ -171,6 +178,7 @@ class _Making:
         measures = self.measures()
         if self.file.faults or self.file.grain is None or self.file.window is None:
             return None
+        self.check_lengths(grain, self.file.window)
         dimensions = tuple(tuple(w.text for w in levels) for levels in self.file.dimensions)
         finest = Vertex(tuple(levels[0] for levels in dimensions), grain)
         if self.file.choosing.mode != "Custom":
@@ -299,6 +307,13 @@ class _Making:
             Vertex(tuple(chosen[d] for d in sorted(chosen)), grain or finest) if is_known else None
         )
 
+    def check_lengths(self, grain: Grain, window: int) -> None:
+        """What is longer than times can be told apart would never end."""
+        for key, count in (("CWindow", window), ("History", self.file.history)):
+            if count * grain.longest >= _LONGEST:
+                hint = f"write at most {_LONGEST // grain.longest:,}"
+                self.fail(f"{key} is longer than times go", self.file.place(key), hint)
+
     def check_grain(self, grain: Grain, finest: Grain, span: Span) -> None:
         if self.file.grain is None or self.file.window is None:
             return
@@ -379,6 +394,8 @@ class _Making:
         at = self.quantile(written)
         term = Column(column.text, self.schema[column.text]) if column else None
         kind = "quantile" if function == "median" else function
+        if term is not None and kind in ("variance", "var_pop") and term.type == INTEGER:
+            term = Column(self.number_of(term.name), NUMBER)
         made = Aggregation(_name_of(written, at), kind, term, at)
         try:
             made.result_type()
@@ -389,6 +406,12 @@ class _Making:
         if function in ("min", "max") and term is not None and term.type == TEXT:
             self.fail(f"{function} cannot aggregate a text", written.span)
             return None
+        return made
+
+    def number_of(self, column: str) -> str:
+        """A column with the integers of another one as numbers."""
+        made = unlike(f"{column}_as_number", self.schema)
+        self.numbers[made] = column
         return made
 
     def quantile(self, written: WrittenMeasure) -> int | None:

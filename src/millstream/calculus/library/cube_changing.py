@@ -34,7 +34,7 @@ from millstream.calculus.graph import Operator, Program
 from millstream.calculus.library.columns import kept, unlike
 from millstream.calculus.library.outer_joins import padded, without_partner
 from millstream.calculus.terms import Call, Column, Literal
-from millstream.calculus.types import BOOLEAN, INTEGER, TIME, TIME_COLUMN, Field
+from millstream.calculus.types import BOOLEAN, INTEGER, NUMBER, TIME, TIME_COLUMN, Field
 from millstream.calculus.wiring import Queue, Wiring
 from millstream.errors import Fault
 from millstream.source import Span
@@ -64,6 +64,8 @@ class Cube:
     changing: tuple[Changing, ...] = ()
     #: The types of the levels that come from elsewhere.
     types: tuple[Field, ...] = ()
+    #: Columns of numbers, made of those of integers.
+    numbers: tuple[tuple[str, str], ...] = ()
 
     @property
     def moving(self) -> tuple[Changing, ...]:
@@ -94,6 +96,17 @@ def facts_with_versions(
         if one.keeps_versions:
             facts = _of_their_time(wiring, facts, versions[one.source], one, origin)
     return facts
+
+
+def facts_with_numbers(wiring: Wiring, facts: Queue, cube: Cube, origin: Span | None) -> Queue:
+    """Facts with what is measured of integers as if they were numbers."""
+    if not cube.numbers:
+        return facts
+    more = tuple(
+        Assign(new, Call("number", (facts.column(old),), NUMBER)) for new, old in cube.numbers
+    )
+    columns = (*kept(facts.schema), *more)
+    return wiring.add(Map(columns), facts, name="facts_with_numbers", origin=origin)
 
 
 def by_keys(cube: Cube) -> Cubify:
