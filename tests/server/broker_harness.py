@@ -48,7 +48,11 @@ def running(folder: Path, text: str = TEXT) -> Iterator[tuple[httpx.Client, Brok
     run.start(lambda: None)
     own = bound(0)
     host = f"127.0.0.1:{own.getsockname()[1]}"
-    scopes = {READER: {Scope.READ}, PUBLISHER: {Scope.PUBLISH}, BOTH: {Scope.READ, Scope.PUBLISH}}
+    scopes = {
+        READER: {Scope.READ},
+        PUBLISHER: {Scope.PUBLISH},
+        BOTH: {Scope.READ, Scope.PUBLISH, Scope.ADMIN},
+    }
     tokens = Tokens({token: frozenset(some) for token, some in scopes.items()})
     app = make_app(run, tokens, frozenset({host}), BROKER_ROUTES)
     server = uvicorn.Server(config_of(app))

@@ -1,13 +1,12 @@
-"""Compiled views beside interpreted ones: made from the log, and then put in their place."""
+"""Views that are made from the log beside those that are there, and then put in their place."""
 
 from __future__ import annotations
 
 import itertools
 
-from millstream.broker.compiled import Compiled
 from millstream.broker.env import Disk
 from millstream.broker.evaluate import Changes
-from millstream.broker.evaluations import Evaluations
+from millstream.broker.evaluations import Evaluations, Maker
 from millstream.broker.log import records_between
 from millstream.languages.served import Served
 
@@ -18,8 +17,9 @@ _AT_ONCE = 5_000
 class CatchUp:
     """Mutable: evaluations that come up to a position of the log."""
 
-    def __init__(self, served: Served, disk: Disk) -> None:
-        self.evaluations = Evaluations(served, Compiled)
+    def __init__(self, served: Served, disk: Disk, make: Maker) -> None:
+        self.served = served
+        self.evaluations = Evaluations(served, make)
         self.disk = disk
         self.rows: dict[str, Changes] = {name: {} for name in served.views}
 
@@ -34,5 +34,5 @@ class CatchUp:
                         del rows[row]
 
     def differs(self, rows: dict[str, Changes]) -> list[str]:
-        """The views whose rows are not these."""
-        return [name for name, some in self.rows.items() if some != rows[name]]
+        """The views whose rows are not these; of others nothing is said."""
+        return [n for n, some in self.rows.items() if n in rows and some != rows[n]]

@@ -19,12 +19,22 @@ from millstream.broker.evaluations import Evaluations, Maker, schemas_of
 from millstream.broker.journal import Journal
 from millstream.broker.knowledge import NOBODY, Knowledge
 from millstream.broker.log import SEGMENT, Log, LogFailed, Record
-from millstream.broker.records import Begun, Content, RowsRecord, SilenceRecord, decoded, encoded
+from millstream.broker.records import (
+    Begun,
+    Content,
+    RowsRecord,
+    SilenceRecord,
+    ViewsRecord,
+    decoded,
+    encoded,
+)
 from millstream.broker.ticks import Fate, Judged
 from millstream.broker.views import KEPT, ViewRows
 from millstream.calculus.types import START_OF_TIME, Row, Value
 from millstream.errors import PlanError, UsageError
+from millstream.languages.language import function_named
 from millstream.languages.served import Served
+from millstream.source import Source
 
 #: After a start, the last records are taken in one by one, so that those who come back go on.
 ONE_BY_ONE = 64
@@ -58,7 +68,14 @@ class Silence:
     publisher: str = NOBODY
 
 
-Request = Publish | Silence
+@dataclass(frozen=True, slots=True)
+class ChangeViews:
+    """From now on there are these views beside those of the file."""
+
+    added: dict[str, str]
+
+
+Request = Publish | Silence | ChangeViews
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +123,9 @@ class Broker:
         self.showing: AbstractContextManager[object] = nullcontext()
         #: Up to where each stream is known in the views.
         self.horizons: dict[str, int] = {}
+        self.kept = kept
         self.views = {name: ViewRows(view, kept) for name, view in served.views.items()}
         self.evaluations: Evaluations | None = None
-        #: A digest of the text: positions mean nothing to another program.
-        self.edition = hashlib.sha256(served.text.encode()).hexdigest()[:8]
 
     # --- the beginning ---
 
@@ -127,6 +143,8 @@ class Broker:
             self.unseen.append(record)
         for publisher in self.knowledge.publishers.values():
             publisher.forget()
+        if self.knowledge.added:
+            self._adopt(self.load(self.knowledge.added))
         if not self.identity:
             self.identity = self.env.new_identity()
             self._write(Begun(self.identity, shapes))
@@ -136,6 +154,28 @@ class Broker:
                 raise PlanError(str(failed)) from None
         if is_evaluating:
             self.put_in(Evaluations(self.served, self.make))
+
+    def load(self, added: Mapping[str, str]) -> Served:
+        """The file with some views added, or all that is wrong with it."""
+        made: Served = function_named(self.served.loader)(Source("view", self.served.text), added)
+        return made
+
+    def _adopt(self, served: Served) -> list[ViewRows]:
+        """Serve other views; those that stay as they are keep what they know. Returns the new."""
+        old, self.served = self.views, served
+        self.views = {}
+        for name, view in served.views.items():
+            is_same = name in old and old[name].view.edition == view.edition
+            self.views[name] = old[name] if is_same else ViewRows(view, self.kept)
+        return [view for name, view in self.views.items() if old.get(name) is not view]
+
+    def change(self, served: Served, evaluations: Evaluations, rows: Mapping[str, Changes]) -> None:
+        """Views have come or gone, and are worked out by these from now on."""
+        with self.showing:
+            new = self._adopt(served)
+            self.swap(evaluations, rows)
+            for view in new:
+                view.begin(evaluations.position)
 
     def _take_up(self, content: Content, shapes: dict[str, str]) -> None:
         if not isinstance(content, Begun):
@@ -180,6 +220,11 @@ class Broker:
         return answers
 
     def _decided(self, request: Request) -> Answer:
+        if isinstance(request, ChangeViews):
+            try:
+                return Accepted(self._write(ViewsRecord(request.added)))
+            except LogFailed as failed:
+                return Refused(503, str(failed))
         if request.stream not in self.knowledge.ticks:
             return Refused(404, f'there is no stream "{request.stream[:80]}"')
         try:

@@ -29,6 +29,10 @@ class Message:
     data: dict[str, Any]
 
 
+class ViewGone(Exception):
+    """The view is there no more, or is another one by now."""
+
+
 class Subscriber:
     """Mutable: how far one who listens has been told."""
 
@@ -47,6 +51,9 @@ class Subscriber:
     def next(self) -> list[Message]:
         """All that there is to say now; nothing if nothing has changed."""
         with self.broker.showing:
+            view = self.broker.views.get(self.asked.view.name)
+            if view is None or view.view.edition != self.asked.view.edition:
+                raise ViewGone
             return self._next()
 
     def _next(self) -> list[Message]:
@@ -92,7 +99,7 @@ class Subscriber:
 
 def token_of(broker: Broker, asked: Asked, position: int | None) -> str:
     place = _PART if position is None else str(position)
-    return f"{broker.identity}.{broker.edition}.{asked.digest}.{place}"
+    return f"{broker.identity}.{asked.view.edition}.{asked.digest}.{place}"
 
 
 def position_in(broker: Broker, asked: Asked, token: str | None) -> int | None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from millstream.broker.journal import Journal
 from millstream.broker.publishers import Answered, Publisher
-from millstream.broker.records import Begun, Content, RowsRecord, SilenceRecord
+from millstream.broker.records import Begun, Content, RowsRecord, SilenceRecord, ViewsRecord
 from millstream.broker.ticks import Ticks
 from millstream.languages.served import ServedStream
 
@@ -22,6 +22,8 @@ class Knowledge:
         self.ticks = {name: Ticks(stream) for name, stream in streams.items()}
         self.publishers: dict[str, Publisher] = {}
         self.silences: Counter[str] = Counter()
+        #: Views beside those of the file.
+        self.added: dict[str, str] = {}
 
     def take(self, number: int, content: Content, journal: Journal) -> None:
         """Take in a record of the log."""
@@ -38,6 +40,10 @@ class Knowledge:
                 self.ticks[stream].silence(through, journal)
                 self.silences[stream] += 1
                 journal.note(lambda: self.silences.subtract([stream]))
+            case ViewsRecord(added):
+                before = self.added
+                self.added = added
+                journal.note(lambda: setattr(self, "added", before))
             case Begun():
                 return
 

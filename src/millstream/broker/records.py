@@ -3,6 +3,7 @@
     {"kind": "log", "id": ..., "streams": {...}}                      the first record
     {"kind": "rows", "stream": ..., "rows": [...], "fates": [...]}     a batch, as it was decided
     {"kind": "silence", "stream": ..., "through": ...}
+    {"kind": "views", "added": {...}}                                 all views beside the file's
 
 Decisions are written and not made again, so that a log means the same whatever the clock says when
 it is read.
@@ -49,7 +50,14 @@ class SilenceRecord:
     publisher: str | None
 
 
-Content = Begun | RowsRecord | SilenceRecord
+@dataclass(frozen=True, slots=True)
+class ViewsRecord:
+    """The views that are there beside those of the file, by name, from now on."""
+
+    added: dict[str, str]
+
+
+Content = Begun | RowsRecord | SilenceRecord | ViewsRecord
 
 
 def encoded(content: Content) -> bytes:
@@ -60,6 +68,8 @@ def encoded(content: Content) -> bytes:
             return orjson.dumps(
                 {"kind": "silence", "stream": stream, "through": through, "by": publisher}
             )
+        case ViewsRecord(added):
+            return orjson.dumps({"kind": "views", "added": added})
         case RowsRecord():
             return orjson.dumps({
                 "kind": "rows", "stream": content.stream, "by": content.publisher,
@@ -74,6 +84,8 @@ def decoded(data: bytes, schemas: dict[str, Schema]) -> Content:
     match record["kind"]:
         case "log":
             return Begun(record["id"], record["streams"])
+        case "views":
+            return ViewsRecord(record["added"])
         case "silence":
             return SilenceRecord(record["stream"], record["through"], record["by"])
         case _:

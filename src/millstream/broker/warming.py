@@ -21,7 +21,9 @@ _ROUNDS, _ROWS = 12, 8
 def compiled_aside(served: Served, stop: threading.Event) -> bool:
     """Compile, and return when that is done; False if it was given up or has failed."""
     process = multiprocessing.get_context("spawn").Process(
-        target=compile_all, args=(served.loader, served.text, os.getpid()), daemon=True
+        target=compile_all,
+        args=(served.loader, served.text, dict(served.added), os.getpid()),
+        daemon=True,
     )
     process.start()
     while process.is_alive() and not stop.is_set():
@@ -32,11 +34,11 @@ def compiled_aside(served: Served, stop: threading.Event) -> bool:
     return process.exitcode == 0
 
 
-def compile_all(loader: str, text: str, parent: int) -> None:
+def compile_all(loader: str, text: str, added: dict[str, str], parent: int) -> None:
     """Run both programs on made-up rows, so that all their loops are compiled."""
     threading.Thread(target=_leave_with, args=(parent,), daemon=True).start()
     os.nice(5)
-    served: Served = function_named(loader)(Source("served", text))
+    served: Served = function_named(loader)(Source("served", text), added)
     for program in (served.live, served.settled):
         if program is not None:
             run_made_up(program)

@@ -9,7 +9,7 @@ every tick before them is known.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from millstream.calculus.graph import Input, Program
 from millstream.calculus.types import Schema
@@ -46,11 +46,16 @@ class ServedView:
     #: Columns that are told only to those who ask for bounds.
     bounds: frozenset[str]
     can_be_final: bool
+    #: A digest of the program that makes it: positions mean nothing to another.
+    edition: str
 
 
 @dataclass(frozen=True)
 class Served:
-    """All that a broker has to know of a file; `loader` reads its text, as `module:function`."""
+    """All that a broker has to know of a file, and of the views that were added to it.
+
+    `loader` reads a text together with added views, by name, as `module:function`.
+    """
 
     text: str
     loader: str
@@ -58,3 +63,4 @@ class Served:
     views: Mapping[str, ServedView]
     live: Program | None
     settled: Program | None
+    added: Mapping[str, str] = field(default_factory=dict)

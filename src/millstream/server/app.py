@@ -205,7 +205,7 @@ def _worked_out(route: Route, call: Call) -> tuple[bytes, Reply]:
 
 async def _body(route: Route, request: Request) -> bytes:
     """A body, which is never held if it is too long."""
-    if route.method != "POST":
+    if route.method not in ("POST", "PUT"):
         return b""
     most = route.bounds.body
     too_long = Refusal(413, f"a body has at most {most:,} bytes")

@@ -15,13 +15,21 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from millstream.broker.core import ONE_BY_ONE, Answer, Broker, Publish, Request
+from millstream.broker.catching_up import CatchUp
+from millstream.broker.core import (
+    ONE_BY_ONE,
+    Accepted,
+    Answer,
+    Broker,
+    ChangeViews,
+    Publish,
+    Request,
+)
 from millstream.broker.env import Env, FolderDisk, MachineClock
 from millstream.broker.evaluate import Interpreted
-from millstream.broker.evaluations import Evaluations
 from millstream.broker.log import LogFailed
+from millstream.broker.ticks import Fate
 from millstream.broker.warming import compiled_aside
 from millstream.calculus.graph import Program
 from millstream.engine.warm import is_warm, note_warm
@@ -30,12 +38,9 @@ from millstream.languages.served import Served
 from millstream.server.routes import Refusal
 from millstream.server.serving import FAILED, RECOVERING, RUNNING
 
-if TYPE_CHECKING:
-    from millstream.broker.catching_up import CatchUp
-
 #: So many rows may wait to be made durable; who brings more comes again.
 MOST_WAITING = 200_000
-#: So many records are interpreted at most before compiled views are there.
+#: So many rows are interpreted at most before compiled views are there.
 _MOST_INTERPRETED = 400
 #: How often heartbeats are looked after, in seconds.
 _BEAT = 0.1
@@ -55,7 +60,6 @@ class BrokerRun:
     """Mutable: a broker with its threads."""
 
     def __init__(self, served: Served, folder: Path, *, compiles: bool = True) -> None:
-        self.served = served
         self.status = RECOVERING
         self.fault: BaseException | None = None
         self.env = Env(FolderDisk(folder), MachineClock())
@@ -72,7 +76,13 @@ class BrokerRun:
         self._listeners: dict[int, Callable[[], None]] = {}
         self._threads: list[threading.Thread] = []
         self._at_end: Callable[[], object] = lambda: None
-        self._caught_up: CatchUp | None = None
+        #: Views that are to be made, those that are made, and whether these are in place.
+        self._wanted: queue.SimpleQueue[Served | None] = queue.SimpleQueue()
+        self._made: tuple[CatchUp, bool] | None = None
+        self._is_put_in = threading.Event()
+        self._changing = threading.Lock()
+        #: What will be served soon.
+        self.coming = served
 
     # --- threads ---
 
@@ -81,8 +91,9 @@ class BrokerRun:
         self._at_end = at_end
         self.broker.open(is_evaluating=False)
         self.status = RUNNING
-        work = [self._commit, self._evaluate] + ([self._compile] if self.compiles else [])
-        for one in work:
+        self.coming = self.broker.served
+        self._wanted.put(self.broker.served)
+        for one in (self._commit, self._evaluate, self._make):
             thread = threading.Thread(target=self._guarded, args=(one,), daemon=True)
             self._threads.append(thread)
             thread.start()
@@ -92,6 +103,7 @@ class BrokerRun:
         self._stop.set()
         self._asked.put(None)
         self._news.set()
+        self._wanted.put(None)
         for thread in self._threads[:2]:  # compiling need not come to its end
             thread.join()
         self.env.disk.close()
@@ -143,18 +155,13 @@ class BrokerRun:
     # --- views ---
 
     def _evaluate(self) -> None:
-        if (
-            not (self.compiles and self._are_warm())
-            and len(self.broker.unseen) <= _MOST_INTERPRETED
-        ):
-            self.broker.put_in(Evaluations(self.served, Interpreted))
-            self._tell()
         while not self._stop.is_set():
             self._news.wait()
             self._news.clear()
-            if self._caught_up is not None:
-                self._put_in(self._caught_up)
-                self._caught_up = None
+            if self._made is not None:
+                self._put_in(*self._made)
+                self._made = None
+                self._is_put_in.set()
             if self._may_evaluate() and self.broker.evaluate():
                 self._tell()
 
@@ -162,43 +169,77 @@ class BrokerRun:
         evaluations = self.broker.evaluations
         if evaluations is None:
             return False
-        is_few = evaluations.position + len(self.broker.unseen) <= _MOST_INTERPRETED
-        return self.is_compiled or is_few or not self.compiles
+        return self.is_compiled or self._has_few_rows() or not self.compiles
 
-    def _compile(self) -> None:
-        # Compiling leaves others no turn, so it is done by a process of its own.
-        if not self._are_warm() and not compiled_aside(self.served, self._stop):
-            return
-        from millstream.broker.catching_up import CatchUp
+    def _has_few_rows(self) -> bool:
+        ticks = list(self.broker.knowledge.ticks.values())
+        return sum(one.counts[Fate.ACCEPTED.value] for one in ticks) <= _MOST_INTERPRETED
 
-        catch_up = CatchUp(self.served, self.env.disk)
-        catch_up.up_to(max(self.broker.log.durable - ONE_BY_ONE, 1))
-        for program in self._programs():
-            note_warm(program)
-        self._caught_up = catch_up
+    def _make(self) -> None:
+        """Make views that are wanted: interpreted if that is quick, and then compiled."""
+        while (served := self._wanted.get()) is not None:
+            if not self.compiles or (self._has_few_rows() and not _is_warm(served)):
+                self._hand_over(CatchUp(served, self.env.disk, Interpreted), is_compiled=False)
+            if not self.compiles:
+                continue
+            # Compiling leaves others no turn, so it is done by a process of its own.
+            if not _is_warm(served) and not compiled_aside(served, self._stop):
+                if self._stop.is_set():
+                    return
+                self.compiles = False  # what is interpreted goes on, however long it takes
+                self._wanted.put(served)
+                continue
+            from millstream.broker.compiled import Compiled
+
+            self._hand_over(CatchUp(served, self.env.disk, Compiled), is_compiled=True)
+            for program in _programs(served):
+                note_warm(program)
+
+    def _hand_over(self, made: CatchUp, *, is_compiled: bool) -> None:
+        """Bring views up to the last records, and wait until they are in place."""
+        made.up_to(max(self.broker.log.durable - ONE_BY_ONE, 1))
+        self._is_put_in.clear()
+        self._made = made, is_compiled
         self._news.set()
+        while not self._is_put_in.wait(0.2) and not self._stop.is_set():
+            continue
 
-    def _put_in(self, catch_up: CatchUp) -> None:
-        """Compiled views take the place of interpreted ones, which must be the same."""
+    def _put_in(self, made: CatchUp, is_compiled: bool) -> None:  # noqa: FBT001
+        """Views take the place of others; those that stay must be the same."""
         broker = self.broker
         if broker.evaluations is None:
-            broker.put_in(catch_up.evaluations, catch_up.rows)
+            broker.put_in(made.evaluations, made.rows)
         else:
-            catch_up.up_to(broker.evaluations.position)
-            is_even = catch_up.evaluations.position == broker.evaluations.position
-            rows = {name: view.rows for name, view in broker.views.items()}
-            if is_even and (differing := catch_up.differs(rows)):
+            made.up_to(broker.evaluations.position)
+            is_even = made.evaluations.position == broker.evaluations.position
+            rows = {n: v.rows for n, v in broker.views.items() if self._stays(n, made.served)}
+            if is_even and (differing := made.differs(rows)):
                 names = ", ".join(differing)
                 raise MillstreamError(f"compiled views differ from interpreted ones: {names}")
-            broker.swap(catch_up.evaluations, catch_up.rows)
-        self.is_compiled = True
+            broker.change(made.served, made.evaluations, made.rows)
+        self.is_compiled = is_compiled
         self._tell()
 
-    def _are_warm(self) -> bool:
-        return all(is_warm(program) for program in self._programs())
+    def _stays(self, name: str, served: Served) -> bool:
+        view = served.views.get(name)
+        return view is not None and view.edition == self.broker.views[name].view.edition
 
-    def _programs(self) -> list[Program]:
-        return [p for p in (self.served.live, self.served.settled) if p is not None]
+    def change_views(self, change: Callable[[dict[str, str]], None]) -> Answer:
+        """Add or drop views; answered when that is durable, and then they are made."""
+        with self._changing:
+            added = dict(self.broker.knowledge.added)
+            change(added)
+            served = self.broker.load(added)
+            answer = self.ask(ChangeViews(added)).result()
+            if isinstance(answer, Accepted):
+                self.coming = served
+                self._wanted.put(served)
+            return answer
+
+    @property
+    def served(self) -> Served:
+        """What is served now."""
+        return self.broker.served
 
     # --- those who listen ---
 
@@ -233,3 +274,12 @@ class BrokerRun:
         if self.broker.evaluations is None:
             message = "the views are being made from the log"
             raise Refusal(503, message, "ask again in a moment", {"Retry-After": "1"})
+
+
+def _programs(served: Served) -> list[Program]:
+    return [p for p in (served.live, served.settled) if p is not None]
+
+
+def _is_warm(served: Served) -> bool:
+    """Whether its loops lie in the cache."""
+    return all(is_warm(program) for program in _programs(served))

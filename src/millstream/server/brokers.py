@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -14,13 +16,14 @@ from millstream.broker.knowledge import NOBODY
 from millstream.broker.parsing import rows_of_arrow, rows_of_lines
 from millstream.calculus.types import TIME
 from millstream.connectors.values import Numeral, Unfit, from_json
-from millstream.errors import listing, suggest
+from millstream.errors import MillstreamError, listing, suggest
 from millstream.languages.served import ServedStream, ServedView
 from millstream.server.app import page_of
 from millstream.server.broker_run import BrokerRun
 from millstream.server.broker_status import metrics, status
 from millstream.server.events import EventStream
 from millstream.server.questions import question
+from millstream.server.replies import faults_record
 from millstream.server.routes import Bounds, Call, Form, Refusal, Reply, Route, Scope
 from millstream.server.talking import talk
 
@@ -125,6 +128,53 @@ async def _changes(call: Call, request: HttpRequest) -> Response:
     return EventStream(run, Subscriber(run.broker, wanted, after))
 
 
+# --- views that come and go ---
+
+
+async def _add(call: Call, request: HttpRequest) -> Response:
+    name = call.path["view"]
+    if re.fullmatch(r"#?[^\W\d]\w{0,60}", name) is None:
+        raise Refusal(400, "a view has a name of letters and digits")
+    try:
+        query = call.body.decode().strip()
+    except UnicodeDecodeError:
+        raise Refusal(400, "expected a query in UTF-8") from None
+
+    def change(added: dict[str, str]) -> None:
+        if name in call.serving.coming.views or name in call.serving.served.streams:
+            raise Refusal(409, f'there is a "{name}" already')
+        added[name] = query
+
+    return await _changed(call.serving, change, 400)
+
+
+async def _drop(call: Call, request: HttpRequest) -> Response:
+    name = call.path["view"]
+
+    def change(added: dict[str, str]) -> None:
+        if name in added:
+            del added[name]
+        elif name in call.serving.served.views:
+            raise Refusal(409, f"{name} stands in the file", "only what was added can be dropped")
+        else:
+            raise Refusal(404, f'there is no view "{name[:80]}"')
+
+    return await _changed(call.serving, change, 409)
+
+
+async def _changed(
+    run: BrokerRun, change: Callable[[dict[str, str]], None], status: int
+) -> Response:
+    """All that is wrong is told at once; who drops what others need is told who needs it."""
+    try:
+        answer = await asyncio.to_thread(run.change_views, change)
+    except MillstreamError as error:
+        return Response(orjson.dumps(faults_record(error)), status, media_type=Form.JSON.value)
+    if not isinstance(answer, Accepted):
+        raise Refusal(answer.status, answer.reason)
+    return _json({"position": answer.position})
+
+
 def _views(call: Call) -> Reply:
     run: BrokerRun = call.serving
     return Reply({"views": [_described(v) for v in run.served.views.values()]})
@@ -174,6 +224,8 @@ BROKER_ROUTES: tuple[Route, ...] = (
           acts=_silence, example={"through": "2026-12-31T17:00:00Z"}),
     Route("GET", "/views", Scope.READ, "The views", _views, is_early=True),
     Route("GET", "/views/{view}", Scope.READ, "The rows of a view now", _state, parameters=_ASKED),
+    Route("PUT", "/views/{view}", Scope.ADMIN, "Add a view: SELECT ...", acts=_add),
+    Route("DELETE", "/views/{view}", Scope.ADMIN, "Drop a view that was added", acts=_drop),
     Route("GET", "/views/{view}/changes", Scope.READ, "The rows, and then what changes (SSE)",
           acts=_changes, forms=(Form.EVENTS,),
           parameters=_ASKED | {"after": "a token behind which to go on"}),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import orjson
 from fastapi import Response
 
-from millstream.broker.cursor import Message, Subscriber
+from millstream.broker.cursor import Message, Subscriber, ViewGone
 from millstream.server.routes import Form
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class EventStream(Response):
         try:
             await asyncio.wait({telling, leaving}, return_when=asyncio.FIRST_COMPLETED)
             if telling.done():
-                with suppress(TimeoutError, OSError):  # they come back with their token
+                with suppress(TimeoutError, OSError, ViewGone):  # they may come back
                     telling.result()
         finally:
             telling.cancel()

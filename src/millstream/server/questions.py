@@ -18,6 +18,9 @@ _TRUTHS = {"": False, "0": False, "false": False, "1": True, "true": True}
 
 def _view(run: BrokerRun, name: str) -> ServedView:
     views = run.served.views
+    if name not in views and name in run.coming.views:
+        message = f"{name} is being made"
+        raise Refusal(503, message, "ask again in a moment", {"Retry-After": "1"})
     if name not in views:
         near = suggest(name, views) or ""
         hint = f"views are: {listing(views)}. {near}".strip()

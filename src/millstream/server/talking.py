@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import orjson
 from starlette.websockets import WebSocketDisconnect
 
-from millstream.broker.cursor import Subscriber
+from millstream.broker.cursor import Subscriber, ViewGone
 from millstream.server.events import TAKE_SECONDS, messages
 from millstream.server.questions import question
 from millstream.server.routes import Refusal
@@ -44,9 +44,10 @@ async def talk(socket: WebSocket, run: BrokerRun) -> None:
         await asyncio.wait({telling, leaving}, return_when=asyncio.FIRST_COMPLETED)
         if telling.done():
             telling.result()
-    except TimeoutError:
+    except (TimeoutError, ViewGone) as end:
+        code = TOO_SLOW if isinstance(end, TimeoutError) else NOT_UNDERSTOOD
         with suppress(WebSocketDisconnect, RuntimeError, TimeoutError):
-            await asyncio.wait_for(socket.close(TOO_SLOW), 1.0)
+            await asyncio.wait_for(socket.close(code), 1.0)
     except (WebSocketDisconnect, RuntimeError):
         return  # they have gone
     finally:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 from millstream.calculus.graph import Program
+from millstream.calculus.text import render
 from millstream.calculus.types import Schema
 from millstream.calculus.wiring import Queue
 from millstream.errors import CheckError
@@ -20,15 +24,21 @@ from millstream.languages.served import (
 from millstream.languages.smile.build import horizon_of
 from millstream.languages.smile.cells import TRUE, View
 from millstream.languages.smile.language import LANGUAGE
-from millstream.languages.smile.statements import Stream, read_statements
+from millstream.languages.smile.statements import ReadText, Stream, read_statements
 from millstream.languages.smile.translate import Translator, translate
 from millstream.queries.tokens import Stop
-from millstream.source import Source
+from millstream.source import Source, Span
 
 
-def load_served(source: Source) -> Served:
-    """What a broker serves of a text, or an error with every fault in it."""
+def load_served(source: Source, added: Mapping[str, str] = MappingProxyType({})) -> Served:
+    """What a broker serves of a text, or an error with every fault in it.
+
+    Views that were added stand before it, so that their faults are found by their own lines.
+    """
+    base, source = source, _with_added(source, added)
     read = read_statements(source)
+    if added and not read.faults:
+        _check_added(source, base, read, added)
     translate(source, read)  # whoever cannot be run cannot be served
     subscribed = replace(
         read, subscriptions=tuple(replace(s, has_ranges=True) for s in read.subscriptions)
@@ -47,14 +57,35 @@ def load_served(source: Source) -> Served:
             except Stop:
                 continue  # as of the horizon, or a fault that is noted
             view = translator.view(one.view)
-            schema = outputs[one.view.name].schema
-            views[one.view.name] = _served(one.view.name, view, schema, is_live=is_live)
+            made = outputs[one.view.name]
+            text = render(translator.build.wiring.program({one.view.name: made}))
+            edition = hashlib.sha256(text.encode()).hexdigest()[:8]
+            views[one.view.name] = _served(view, one.view.name, made.schema, edition, is_live)
         if translator.faults:
             raise CheckError(translator.faults)
         programs[is_live] = translator.build.wiring.program(outputs) if outputs else None
     streams = {s.name.name: _stream(s, settled) for s in read.streams}
     assert LANGUAGE.served is not None
-    return Served(source.text, LANGUAGE.served, streams, views, programs[True], programs[False])
+    return Served(
+        base.text, LANGUAGE.served, streams, views, programs[True], programs[False], dict(added)
+    )
+
+
+def _with_added(source: Source, added: Mapping[str, str]) -> Source:
+    if not added:
+        return source
+    first = "".join(f"CREATE VIEW {name} (\n{query}\n);\n" for name, query in added.items())
+    return Source(source.name, f"{first}{source.text}\n;subscriptions {', '.join(added)};")
+
+
+def _check_added(source: Source, base: Source, read: ReadText, added: Mapping[str, str]) -> None:
+    """A query that is added is one query, and no further statements."""
+    own = read_statements(base)
+    names = [[w.name for w in (*(s.name for s in r.streams), *(v.name for v in r.views))]
+             for r in (own, read)]  # fmt: skip
+    if sorted((*names[0], *added)) != sorted(names[1]):
+        hint = "write SELECT ... without a semicolon"
+        raise CheckError("a view is added by one query", span=Span(source, 0, 1), hint=hint)
 
 
 def _stream(stream: Stream, translator: Translator) -> ServedStream:
@@ -65,9 +96,15 @@ def _stream(stream: Stream, translator: Translator) -> ServedStream:
     )  # fmt: skip
 
 
-def _served(name: str, view: View, schema: Schema, *, is_live: bool) -> ServedView:
+def _served(
+    view: View,
+    name: str,
+    schema: Schema,
+    edition: str,
+    is_live: bool,  # noqa: FBT001
+) -> ServedView:
     told = {STEPS_COLUMN, FINAL_COLUMN, ASOF_COLUMN, MASK_COLUMN}
     shown = {c.name for c in view.cells} | told
     bounds = frozenset(n for n in schema.names if n not in shown)
     can_be_final = view.is_open != TRUE and view.mask.can_be_true
-    return ServedView(name, schema, is_live, view.as_of, bounds, can_be_final)
+    return ServedView(name, schema, is_live, view.as_of, bounds, can_be_final, edition)
