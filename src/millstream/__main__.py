@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 
 from millstream.interrupts import interruptible
@@ -14,7 +15,10 @@ def _command() -> int:
 
 
 def main() -> int:
-    return interruptible(_command)
+    status = interruptible(_command)
+    # Python would look for cycles in all that is left, which takes longer the more there is.
+    gc.freeze()
+    return status
 
 
 if __name__ == "__main__":
