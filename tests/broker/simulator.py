@@ -21,7 +21,7 @@ from tests.broker.world import Crash, CrashingDisk, SetClock, batch, opened, ser
 
 TEXT = """
     CREATE STREAM B (b: time -> k: integer, bid: shares) SLACK 1 SECOND
-        HEARTBEAT 999990 MICROSECONDS;
+        HEARTBEAT 40 MICROSECONDS;
     CREATE STREAM M (t: time -> b: time, sold: shares) SLACK 1 SECOND;
     CREATE VIEW Sold (SELECT b, SUM(sold) AS total FROM M GROUP BY b);
     CREATE VIEW Left (SELECT b, k, bid - total AS rest FROM B JOIN Sold USING (b) WHERE rest > 0);
@@ -70,7 +70,7 @@ class Simulation:
     def __init__(self, seed: int, *, turns: int = 60) -> None:
         self.chance = random.Random(seed)
         self.disk = CrashingDisk(seed)
-        self.clock = SetClock()
+        self.clock = SetClock(50)
         self.turns = turns
         self.trace: list[object] = []
         self.unsent = self._batches()
@@ -130,6 +130,7 @@ class Simulation:
         """What was acknowledged is there, once, and as it was said."""
         for (publisher, sequence), (_, answer) in self.acknowledged.items():
             known = broker.knowledge.publishers[publisher].answered[sequence]
+            assert known.judged is not None
             assert known.position == answer.position
             assert [j.tick for j in known.judged] == [j.tick for j in answer.judged]
         for replica in self.replicas:
@@ -144,6 +145,7 @@ class Simulation:
             self._try(self.chance.choice((self._publish, self._publish, self._listen, self._beat)))
         while self.unsent:
             self._try(self._publish)
+        self.clock.time = 10_000
         for stream in "BM":
             self._try(lambda s=stream: self._silence(s, 900))
         for replica in self.replicas:

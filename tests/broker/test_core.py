@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from millstream.broker import publishers
 from millstream.broker.asking import asked
 from millstream.broker.core import Accepted, Broker, Refused, Silence
 from millstream.broker.cursor import Subscriber
@@ -71,6 +72,21 @@ def test_a_batch_that_comes_again_is_counted_once() -> None:
     publish(broker, (12, 1), by="p", number=9)
     assert broker.knowledge.publishers["p"].seen.gaps() == [(8, 8)]
     assert total(broker) == (2, 2, False)
+
+
+def test_what_was_answered_long_ago_is_still_counted_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(publishers, "REMEMBERED_ROWS", 3)
+    monkeypatch.setattr(publishers, "REMEMBERED", 3)
+    broker = broker_of("SLACK 1 SECOND")
+    for n in range(1, 7):
+        publish(broker, (2 * n, 1), (2 * n + 1, 1), by="p", number=n)
+    for n, expected in ((1, [None] * 2), (5, [None] * 2), (6, [12, 13])):
+        again = publish(broker, (2 * n, 1), (2 * n + 1, 1), by="p", number=n)
+        assert fates(again) == [("duplicate", tick) for tick in expected]
+    assert isinstance(publish(broker, (1, 1), by="p", number=5), Refused)
+    assert total(broker) == (12, 12, False)
 
 
 def test_silence_makes_what_ends_final_and_later_rows_late() -> None:

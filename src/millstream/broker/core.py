@@ -162,12 +162,12 @@ class Broker:
 
     def _adopt(self, served: Served) -> list[ViewRows]:
         """Serve other views; those that stay as they are keep what they know. Returns the new."""
-        old, self.served = self.views, served
-        self.views = {}
+        old, views = self.views, {}
         for name, view in served.views.items():
             is_same = name in old and old[name].view.edition == view.edition
-            self.views[name] = old[name] if is_same else ViewRows(view, self.kept)
-        return [view for name, view in self.views.items() if old.get(name) is not view]
+            views[name] = old[name] if is_same else ViewRows(view, self.kept)
+        self.served, self.views = served, views
+        return [view for name, view in views.items() if old.get(name) is not view]
 
     def change(self, served: Served, evaluations: Evaluations, rows: Mapping[str, Changes]) -> None:
         """Views have come or gone, and are worked out by these from now on."""
@@ -276,6 +276,8 @@ class Broker:
         if before.digest != batch.digest:
             reason = f"batch {batch.sequence} of {batch.publisher} had other content"
             return Refused(409, reason)
+        if before.judged is None:
+            return Accepted(before.position, (Judged(Fate.DUPLICATE),) * len(batch.rows))
         again = tuple(
             Judged(Fate.DUPLICATE, j.tick) if j.fate is Fate.ACCEPTED else j for j in before.judged
         )

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass, field
+from collections import deque
+from dataclasses import dataclass, field, replace
 
 from millstream.broker.journal import Journal
 from millstream.broker.ticks import Judged
 
-#: Of so many batches of a publisher, the last ones, it is known what was answered.
-REMEMBERED = 10_000
+#: Of so many batches of a publisher, the last ones, it is known what they held, and of those
+#: with the last so many rows what was answered.
+REMEMBERED, REMEMBERED_ROWS = 10_000, 100_000
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What a batch held, as a digest, and what was answered to it."""
+    """What a batch held, as a digest, and what was answered to it, if that is still known."""
 
     digest: bytes
     position: int
-    judged: tuple[Judged, ...]
+    judged: tuple[Judged, ...] | None
 
 
 class Seen:
@@ -67,14 +69,31 @@ class Publisher:
 
     seen: Seen = field(default_factory=Seen)
     answered: dict[int, Answered] = field(default_factory=dict)
+    #: Sequences whose fates of rows are known, the oldest first, and how many rows these are.
+    _told: deque[int] = field(default_factory=deque)
+    _rows: int = 0
 
     def add(self, sequence: int, answer: Answered, journal: Journal) -> None:
         self.seen.add(sequence)
         journal.note(lambda: self.seen.remove(sequence))
         self.answered[sequence] = answer
         journal.note(lambda: self.answered.pop(sequence))
+        self._told.append(sequence)
+        journal.note(self._told.pop)
+        rows = len(answer.judged or ())
+        self._rows += rows
+        journal.note(lambda: self._count(-rows))
+
+    def _count(self, rows: int) -> None:
+        self._rows += rows
 
     def forget(self) -> None:
         """Only the last answers are kept; that a batch has come is never forgotten."""
+        while self._rows > REMEMBERED_ROWS and len(self._told) > 1:
+            oldest = self._told.popleft()
+            known = self.answered.get(oldest)
+            if known is not None and known.judged is not None:
+                self._rows -= len(known.judged)
+                self.answered[oldest] = replace(known, judged=None)
         while len(self.answered) > REMEMBERED:
             self.answered.pop(next(iter(self.answered)))

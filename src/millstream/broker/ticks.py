@@ -129,8 +129,9 @@ class Ticks:
         journal.note(lambda: self.counts.subtract(fates))
 
     def overdue(self, now: int) -> int | None:
-        """Up to where a heartbeat declares silence now, if it says anything new."""
-        if self.stream.heartbeat is None or self.is_over:
+        """Up to where a heartbeat declares silence now, if it says enough that is new."""
+        length = self.stream.heartbeat
+        if length is None or self.is_over:
             return None
-        through = now - self.stream.heartbeat
-        return through if through > self.horizon else None
+        through = now - length
+        return through if through > self.horizon + length // 4 else None

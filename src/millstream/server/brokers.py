@@ -111,7 +111,9 @@ def _state(call: Call) -> Reply:
     wanted = question(run, call.path["view"], call.query)
     broker = run.broker
     with broker.showing:
-        view = broker.views[wanted.view.name]
+        view = broker.views.get(wanted.view.name)
+        if view is None:
+            raise Refusal(404, f"{wanted.view.name} has just been dropped")
         rows, position = dict(view.rows), view.position
         horizons = broker.horizons
     made = wanted.records(wanted.shown(rows))
