@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,31 @@ from tests.olap.plain_answers import Plain, is_near
 from tests.seeds import TODAY
 
 SECOND = 1_000_000
-MINUTE = Grain(60 * SECOND)
+DAY = 86_400 * SECOND
+
+
+@dataclass(frozen=True)
+class Calendar:
+    """A grain of cubes, coarser ones with what an earlier period can be away, steps of rows."""
+
+    grain: Grain
+    coarser: dict[str, list[Any]]
+    last: list[Any]
+    steps: list[int]
+
+    def start(self, index: int) -> int:
+        return int(self.grain.start(index))
+
+
+CALENDARS = [
+    Calendar(Grain(60 * SECOND), {"Minute": [1, "2 Minutes"], "2 Minutes": [2, "4 Minutes"],
+                                  "5 Minutes": [5]},
+             [2, "3 Minutes", 100], [0, 1, SECOND, 7 * SECOND, 20 * SECOND]),
+    Calendar(Grain(DAY), {"Day": [1, "2 Days"], "2 Days": [4]}, [3, "2 Days"],
+             [0, 1, 3600 * SECOND, 5 * 3600 * SECOND, DAY]),
+    Calendar(Grain(0, 1), {"Month": [2, "1 Month"]}, [1, "2 Months", 9],
+             [0, DAY, 3 * DAY, 11 * DAY, 40 * DAY]),
+]  # fmt: skip
 SCHEMA = Schema.of(
     street=TEXT, town=TEXT, shop=INTEGER, day=TIME, is_new=BOOLEAN, size=NUMBER, buyer=TEXT,
     amount=INTEGER, weight=NUMBER,
@@ -58,10 +82,10 @@ def members(rng: random.Random) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def rows_of(count: int, rng: random.Random) -> list[dict[str, Any]]:
+def rows_of(count: int, rng: random.Random, steps: list[int]) -> list[dict[str, Any]]:
     made, time = [], START
     for _ in range(count):
-        time += rng.choice([0, 1, SECOND, 7 * SECOND, 20 * SECOND])
+        time += rng.choice(steps)
         made.append(members(rng) | {
             "_time": time, "buyer": rng.choice(["p", "q", "r", None]),
             "amount": rng.choice([None, 0, 1, 1, -5, 7]),
@@ -85,7 +109,7 @@ def filled(cube: ServedCube, rows: list[dict[str, Any]], rng: random.Random) -> 
     return store
 
 
-def cube_of(rng: random.Random) -> ServedCube:
+def cube_of(rng: random.Random, grain: Grain) -> ServedCube:
     names = ["town", "street", "shop", "day", "is_new", "size"]
     kept = []
     for _ in range(rng.randrange(5)):
@@ -93,9 +117,9 @@ def cube_of(rng: random.Random) -> ServedCube:
         if {"town", "street"} <= chosen.keys():
             del chosen["town"]
         order = [a for levels in DIMENSIONS for a in levels if a in chosen]
-        kept.append(Vertex(tuple(order), MINUTE))
-    vertices = tuple(dict.fromkeys([Vertex(FINEST, MINUTE), *kept]))
-    function = Cubify(DIMENSIONS, MEASURES, MINUTE, WINDOW, vertices, (), history=HISTORY)
+        kept.append(Vertex(tuple(order), grain))
+    vertices = tuple(dict.fromkeys([Vertex(FINEST, grain), *kept]))
+    function = Cubify(DIMENSIONS, MEASURES, grain, WINDOW, vertices, (), history=HISTORY)
     return ServedCube("c", function, SCHEMA, "c.rows")
 
 
@@ -112,7 +136,7 @@ def where_of(rng: random.Random) -> dict[str, Any]:
     return {name: some[name] for name in rng.sample(list(some), rng.choice([0, 0, 1, 1, 2]))}
 
 
-def question_of(rng: random.Random, now: int) -> dict[str, Any]:
+def question_of(rng: random.Random, now: int, calendar: Calendar) -> dict[str, Any]:
     names = ["street", "town", "shop", "day", "is_new", "size"]
     chosen = rng.sample(names, rng.randrange(4))
     split = rng.choice([0, 0, 0, 1]) if chosen else 0
@@ -123,14 +147,13 @@ def question_of(rng: random.Random, now: int) -> dict[str, Any]:
     if rng.random() < 0.5:
         made["measures"] = rng.sample([m.name for m in MEASURES], rng.randrange(4))
     if rng.random() < 0.4:
-        made["grain"] = rng.choice(["Minute", "2 Minutes", "5 Minutes"])
+        made["grain"] = rng.choice(list(calendar.coarser))
     if rng.random() < 0.3:
-        made["time"] = rng.choice([
-            {"last": 2}, {"last": "3 Minutes"}, {"from": render_time((now - 3) * MINUTE.length)},
-            {"to": (now - 1) * MINUTE.length}, {"last": 100},
-        ])  # fmt: skip
+        first, end = render_time(calendar.start(now - 3)), calendar.start(now - 1)
+        lasts = [{"last": last} for last in calendar.last]
+        made["time"] = rng.choice([*lasts, {"from": first}, {"to": end}])
     if rng.random() < 0.2:
-        made["as_of"] = (now - rng.randrange(3)) * MINUTE.length + rng.choice([0, 17])
+        made["as_of"] = calendar.start(now - rng.randrange(3)) + rng.choice([0, 17])
     orders = [*rows, *columns, *(["time"] if "grain" in made else [])]
     orders += [] if columns else [m.name for m in MEASURES]
     if rng.random() < 0.6 and orders:
@@ -141,8 +164,8 @@ def question_of(rng: random.Random, now: int) -> dict[str, Any]:
     if rows and rng.random() < 0.3:
         made["share"] = rng.choice([True, ["n"], ["heavy"]])
     if rng.random() < 0.3:
-        fitting: dict[str, list[Any]] = {"2 Minutes": [2, "4 Minutes"], "5 Minutes": [5]}
-        earlier = fitting.get(made.get("grain", ""), [1, 2, "2 Minutes"])
+        first_grain = next(iter(calendar.coarser))
+        earlier = calendar.coarser[made.get("grain", first_grain)]
         made["compare"] = {"earlier": rng.choice(earlier)}
     return made
 
@@ -184,13 +207,15 @@ def unpivoted(made: Any, question: Any, plain: list[dict[str, Any]]) -> None:
 
 def check(seed: int, questions: int) -> None:
     rng = random.Random(seed)
-    cube, rows = cube_of(rng), rows_of(rng.choice([5, 60, 400]), rng)
+    calendar = rng.choice(CALENDARS)
+    cube = cube_of(rng, calendar.grain)
+    rows = rows_of(rng.choice([5, 60, 400]), rng, calendar.steps)
     store = filled(cube, rows, rng)
     mark = rows[-1]["_time"]
     plain = Plain(cube.function, rows, mark)
-    now = int(MINUTE.index(mark))
+    now = int(calendar.grain.index(mark))
     for _ in range(questions):
-        asked = question_of(rng, now)
+        asked = question_of(rng, now, calendar)
         question = read_question(asked, cube.function, SCHEMA)
         try:
             made = answer(store.version, question, PATIENT)
