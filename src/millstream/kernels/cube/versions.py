@@ -274,4 +274,7 @@ def _values(hierarchy: Hierarchy, level: int, before: Vector | None) -> Vector:
     if before is not None and not len(new):
         return before
     made = hierarchy.vector(level, new)
+    if made.is_text:
+        # As plain texts, so that no question need make them so.
+        made = Vector(made.type, made.to_arrow())
     return made if before is None or not known else concat_vectors([before, made])
