@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NoReturn, TypeVar
+from typing import Any
 
-from millstream.calculus.cursor import Stop
+from millstream.calculus.cursor import Reader, Stop
 from millstream.calculus.scripts import Const, Expression, Statement, Table, Var
 from millstream.errors import Fault, suggest
 from millstream.languages.sawzall.messages import MessageReader, declared_in
@@ -36,12 +36,11 @@ from millstream.values.records.types import (
     resolved,
 )
 
-T = TypeVar("T")
 #: Deeper nesting than this is refused, as it could not be worked with.
 MOST_NESTED = 150
 
 
-class TypeReader:
+class TypeReader(Reader[Token]):
     """Mutable: a place in the tokens, the names so far, and the faults so far."""
 
     def __init__(
@@ -64,38 +63,11 @@ class TypeReader:
 
     # --- tokens ---
 
-    @property
-    def token(self) -> Token:
-        return self.tokens[self.position]
-
-    @property
-    def previous(self) -> Token:
-        return self.tokens[max(0, self.position - 1)]
+    def word(self, token: Token) -> str:
+        return token.text
 
     def peek(self, ahead: int = 1) -> Token:
         return self.tokens[min(self.position + ahead, len(self.tokens) - 1)]
-
-    def at(self, *texts: str) -> bool:
-        return self.token.kind in ("symbol", "name") and self.token.text in texts
-
-    def advance(self) -> Token:
-        token = self.token
-        if token.kind != "end":
-            self.position += 1
-        return token
-
-    def accept(self, text: str) -> bool:
-        if self.at(text):
-            self.advance()
-            return True
-        return False
-
-    def fail(self, message: str, span: Span | None = None, hint: str | None = None) -> NoReturn:
-        self.note(message, span, hint)
-        raise Stop
-
-    def note(self, message: str, span: Span | None = None, hint: str | None = None) -> None:
-        self.faults.append(Fault(message, span or self.token.span, hint))
 
     def expect(self, text: str, where: str) -> Token:
         if self.at(text):
@@ -115,15 +87,6 @@ class TypeReader:
         if self.token.kind == "name":
             self.fail(f"expected {what}, got the word `{self.token.text}`", hint="choose another")
         self.fail(f"expected {what}, got {self.token}")
-
-    def separated(self, read: Callable[[], T], closing: str) -> list[T]:
-        """`one, one, ...` up to, not including, a closing symbol; a last comma may stand."""
-        items: list[T] = []
-        while not self.at(closing):
-            items.append(read())
-            if not self.accept(","):
-                break
-        return items
 
     def since(self, start: Span) -> Span:
         """From a place to what has been read last."""
