@@ -25,6 +25,7 @@ from millstream.calculus.functions import (
     Filter,
     FlatMap,
     Fold,
+    Frame,
     Function,
     Held,
     Interleave,
@@ -38,6 +39,8 @@ from millstream.calculus.functions import (
     Now,
     Opaque,
     OpaqueFold,
+    Ordered,
+    Placed,
     Range,
     RoundRobinJoin,
     RoundRobinSplit,
@@ -51,6 +54,7 @@ from millstream.calculus.grains import Grain
 from millstream.calculus.graph import Operator, Variable
 from millstream.calculus.judging import VERDICT, Requirement, Shown
 from millstream.calculus.matching import ORDERS
+from millstream.calculus.ordering import NEIGHBOURS, PLACED, PLACES
 from millstream.calculus.sheets import Sheet
 from millstream.calculus.terms import Call, Column, Literal, Term
 from millstream.calculus.types import (
@@ -61,6 +65,7 @@ from millstream.calculus.types import (
     TIME,
     TIME_COLUMN,
     Field,
+    Kind,
     QueueType,
     Row,
     Schema,
@@ -425,6 +430,37 @@ def _top(draft: Draft, queue: str) -> None:
     draft.add(Top(draft.pick([1, 2, 3]), by, down), (queue,))
 
 
+def _ordered(draft: Draft, queue: str) -> None:
+    schema = draft.schema(queue)
+    on = draft.some_names(schema, 2)
+    down = tuple(name for name in on if draft.draw(st.booleans()))
+    columns: list[Placed] = []
+    for name in fresh_names(schema, draft.pick([0, 1, 2])):
+        function = draft.pick(PLACED)
+        kinds = {TEXT.kind} if function == "join" else AGGREGATIONS.get(function, frozenset(Kind))
+        read = [f.name for f in schema if f.type.kind in kinds]
+        if function in PLACES or (function == "count" and draft.chance(2)):
+            columns.append(Placed(name, function))
+        elif read:
+            unit = draft.pick(["rows", "range"])
+            is_measured = unit == "rows" or (
+                len(on) == 1 and schema[on[0]].kind not in (Kind.TEXT, Kind.BOOLEAN)
+            )
+            start = draft.pick([None, -2, 0] if is_measured else [None, 0])
+            end = draft.pick([None, 0, 1] if is_measured else [None, 0])
+            framed = function not in (*PLACES, *NEIGHBOURS)
+            columns.append(
+                Placed(
+                    name, function, draft.pick(read),
+                    draft.pick([0, 1, 2]) if function in NEIGHBOURS else 1,
+                    draft.pick(["", ", "]) if function == "join" else "",
+                    Frame(unit, start, end) if framed else Frame(),
+                )
+            )  # fmt: skip
+    by = draft.some_names(schema, 1)
+    draft.add(Ordered(by, on, down, tuple(columns), draft.pick([None, None, 2])), (queue,))
+
+
 def _changes(draft: Draft, queue: str) -> None:
     schema = draft.schema(queue)
     names = draft.some_names(schema, 2)
@@ -503,6 +539,7 @@ RELATIONS: dict[type[Function], tuple[int, Add]] = {
     Aggregate: (5, _aggregate), Distinct: (2, _plainly(Distinct())),
     Istream: (2, _plainly(Istream())), Dstream: (2, _plainly(Dstream())),
     Changes: (2, _changes), Rstream: (2, _rstream), Top: (2, _top),
+    Ordered: (3, _ordered),
 }  # fmt: skip
 OF_TWO: dict[type[Function], tuple[int, Add]] = {Join: (8, _join), Lookup: (3, _lookup)}
 OF_ALIKE: dict[type[Function], tuple[int, Add]] = {Merge: (4, _alike(Merge()))}

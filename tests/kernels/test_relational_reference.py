@@ -46,6 +46,16 @@ def judge() -> fn.Judge:
     return fn.Judge(("k", "n"), (one, other))
 
 
+def ordered() -> fn.Ordered:
+    columns = (
+        fn.Placed("place", "row_number"),
+        fn.Placed("before", "lag", "x", 1),
+        fn.Placed("sum", "sum", "x", frame=fn.Frame("range", None, 0)),
+        fn.Placed("least", "min", "n", frame=fn.Frame("rows", -1, 1)),
+    )
+    return fn.Ordered(("k",), ("n", "x"), ("x",), columns)
+
+
 def cube() -> fn.Cubify:
     total = fn.Aggregation("total", "sum", Column("n", INTEGER))
     finest, all_of_it = Vertex(("k",), Grain(2)), Vertex((), Grain(4))
@@ -83,6 +93,8 @@ CASES: list[tuple[Function, tuple[QueueType, ...]]] = [
     (fn.Top(2, ("x", "k"), ("x",)), (RELATION,)),
     (fn.Top(3, ("n",)), (RELATION,)),
     (fn.Top(50, ("k",), ("k",)), (RELATION,)),
+    (ordered(), (RELATION,)),
+    (fn.Ordered((), ("x",), ("x",), (fn.Placed("p", "rank"),), 3), (RELATION,)),
     (fn.Istream(), (RELATION,)),
     (fn.Dstream(), (RELATION,)),
     (fn.Rstream(), (RELATION,)),

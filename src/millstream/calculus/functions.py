@@ -36,6 +36,7 @@ from millstream.calculus.base import (
 from millstream.calculus.cube import Cubify
 from millstream.calculus.judging import Judge
 from millstream.calculus.matching import Comparison, Join, Lookup, Top
+from millstream.calculus.ordering import Frame, Ordered, Placed
 from millstream.calculus.tables import RunScript, Tally
 from millstream.calculus.terms import Term, columns_read, variables_read
 from millstream.calculus.types import (
@@ -482,16 +483,17 @@ FUNCTIONS: dict[str, type[Function]] = {
     f.__name__: f
     for f in (
         Map, Filter, FlatMap, Fold, Merge, Now, Range, Rows, Latest, Held, Join, Lookup, Aggregate,
-        Distinct, Except, Top, Istream, Dstream, Changes, Rstream, Duplicate, RoundRobinSplit,
-        RoundRobinJoin, Judge, Cubify, Opaque, OpaqueFold, Work, Interleave, RunScript, Tally,
+        Distinct, Except, Top, Ordered, Istream, Dstream, Changes, Rstream, Duplicate,
+        RoundRobinSplit, RoundRobinJoin, Judge, Cubify, Opaque, OpaqueFold, Work, Interleave,
+        RunScript, Tally,
     )
 }  # fmt: skip
 
 __all__ = [
     "AGGREGATIONS", "FUNCTIONS", "SQUARABLE", "Aggregate", "Aggregation", "Assign", "Branch",
     "Changes", "Columns", "Comparison", "Cubify", "Distinct", "Dstream", "Duplicate", "Except",
-    "Facts", "Filter", "FlatMap", "Fold", "Function", "FunctionFault", "Held", "Interleave",
-    "Istream", "Join", "Judge", "Latest", "Lookup", "Map", "Merge", "Now", "Opaque", "OpaqueFold",
-    "Range", "RoundRobinJoin", "RoundRobinSplit", "Rows", "Rstream", "RunScript", "Tally",
-    "ToStream", "Top", "Update", "Window", "Work", "schema_of",
+    "Facts", "Filter", "FlatMap", "Fold", "Frame", "Function", "FunctionFault", "Held",
+    "Interleave", "Istream", "Join", "Judge", "Latest", "Lookup", "Map", "Merge", "Now", "Opaque",
+    "OpaqueFold", "Ordered", "Placed", "Range", "RoundRobinJoin", "RoundRobinSplit", "Rows",
+    "Rstream", "RunScript", "Tally", "ToStream", "Top", "Update", "Window", "Work", "schema_of",
 ]  # fmt: skip

@@ -17,6 +17,7 @@ from millstream.calculus.each import PerKey
 from millstream.calculus.expressions import RESERVED_WORDS, UNITS
 from millstream.calculus.graph import Input, Operator, Program, Variable
 from millstream.calculus.judging import Shown
+from millstream.calculus.ordering import JOINED, NEIGHBOURS, PLACES
 from millstream.calculus.procedure_text import work_lines
 from millstream.calculus.script_text import script_lines, table_lines
 from millstream.calculus.sheet_text import sheet_lines, sheet_parts
@@ -122,6 +123,8 @@ def _body(function: functions.Function) -> str:
         case functions.Top(count, by, descending):
             first = f"{count} by {_names(by)}" if by else str(count)
             return f"{first}; descending {_names(descending)}" if descending else first
+        case functions.Ordered():
+            return "; ".join(_ordered_clauses(function))
         case functions.Latest(by, unless):
             return "; ".join([*_by(by), *([f"unless {_name(unless)}"] if unless else [])])
         case functions.Held(until, by, is_alone):
@@ -164,6 +167,28 @@ def _other_body(function: functions.Function) -> str:
             return _texts([label])
         case _:
             return ""
+
+
+def _ordered_clauses(ordered: functions.Ordered) -> list[str]:
+    clauses = [] if ordered.count is None else [str(ordered.count)]
+    clauses += _by(ordered.by)
+    clauses += [f"on {_names(ordered.on)}"] if ordered.on else []
+    clauses += [f"descending {_names(ordered.descending)}"] if ordered.descending else []
+    if ordered.columns:
+        clauses.append("emit " + ", ".join(map(_placed, ordered.columns)))
+    return clauses
+
+
+def _placed(one: functions.Placed) -> str:
+    args = [_name(one.column)] if one.column is not None else []
+    if one.function in NEIGHBOURS:
+        args.append(str(one.offset))
+    if one.function == JOINED:
+        args.append(json.dumps(one.between, ensure_ascii=False))
+    if one.function not in (*PLACES, *NEIGHBOURS):
+        ends = ("*" if end is None else str(end) for end in one.frame.ends)
+        args.append(json.dumps(" ".join((one.frame.unit, *ends))))
+    return f"{_name(one.name)} = {one.function}({', '.join(args)})"
 
 
 def _by(names: tuple[str, ...]) -> list[str]:

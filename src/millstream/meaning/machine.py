@@ -17,6 +17,7 @@ import millstream.meaning.cube
 import millstream.meaning.each
 import millstream.meaning.judging
 import millstream.meaning.matching
+import millstream.meaning.ordered
 import millstream.meaning.relations  # the meanings register themselves on import
 import millstream.meaning.rows
 import millstream.meaning.sheets

@@ -224,13 +224,16 @@ def aggregated(
         if function.by and sum(bag.values()) <= 0:
             continue
         faults: Counter[str] = Counter()
-        values = tuple(_aggregate_of(a, bag, schema, faults) for a in function.aggregations)
+        values = tuple(aggregate_of(a, bag, schema, faults) for a in function.aggregations)
         result[key + values] = 1
         faulty[key + values] = faults
     return result
 
 
-def _aggregate_of(one: Aggregation, bag: Bag, schema: Schema, faults: Counter[str]) -> Value:
+def aggregate_of(
+    one: Aggregation, bag: Bag, schema: Schema, faults: Counter[str] | None = None
+) -> Value:
+    """An aggregate of the rows of a bag; `faults` counts what does not fit."""
     if one.term is None:
         return sum(bag.values())
     values: list[tuple[Any, int]] = []
@@ -262,7 +265,8 @@ def _aggregate_of(one: Aggregation, bag: Bag, schema: Schema, faults: Counter[st
         return canonical(float_of(total))
     if INT64_MIN <= total <= INT64_MAX:
         return int(total)
-    faults[f"{one.term.type} overflow in {one.name}"] += 1
+    if faults is not None:
+        faults[f"{one.term.type} overflow in {one.name}"] += 1
     return None
 
 

@@ -82,7 +82,7 @@ def size_of(function: Function, inputs: Sizes, queue: str) -> Size:
 
 @size_of.register(
     fn.Map | fn.Filter | fn.FlatMap | fn.Fold | fn.Opaque | fn.OpaqueFold | fn.Judge | fn.Lookup
-    | fn.Distinct | fn.Except | fn.Duplicate | fn.RoundRobinSplit
+    | fn.Distinct | fn.Except | fn.Duplicate | fn.RoundRobinSplit | fn.Ordered
 )  # fmt: skip
 def _as_it_came(function: Function, inputs: Sizes, queue: str) -> Size:
     return inputs[0]

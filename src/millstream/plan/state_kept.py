@@ -132,7 +132,7 @@ def _of_table(function: fn.Tally, inputs: Sizes) -> Size:
     return size_of(function, inputs, "")
 
 
-@kept_by.register(fn.Top | fn.Rstream)
+@kept_by.register(fn.Top | fn.Rstream | fn.Ordered)
 def _all_of_it(function: Function, inputs: Sizes) -> Size:
     return inputs[0]
 

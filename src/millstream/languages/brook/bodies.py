@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from millstream.calculus import functions
 from millstream.calculus.check import Scope, check_into
@@ -308,6 +310,37 @@ class Body:
             return None
         return functions.Top(counts[0], self.column_names("by"), self.column_names("descending"))
 
+    def ordered(self) -> functions.Function | None:
+        counts = self.whole(self.items(None), "a number of rows")
+        placed = [self.placed(item) for item in self.items("emit")]
+        return functions.Ordered(
+            self.column_names("by"), self.column_names("on"), self.column_names("descending"),
+            tuple(one for one in placed if one is not None), counts[0] if counts else None,
+        )  # fmt: skip
+
+    def placed(self, item: Item) -> functions.Placed | None:
+        call = item.value
+        if not isinstance(item.target, Name) or not isinstance(call, Apply):
+            self.fail("expected `name = row_number()` or the like", item.span)
+            return None
+        given: dict[str, Any] = {}
+        args = list(call.args)
+        if args and isinstance(args[0], Name):
+            given["column"] = args.pop(0).name  # type: ignore[union-attr]
+        for arg in args:
+            value = arg.value if isinstance(arg, Constant) else None
+            if isinstance(value, int) and not isinstance(value, bool):
+                given["offset"] = value
+            elif isinstance(value, str) and _FRAME.fullmatch(value):
+                unit, *ends = value.split()
+                start, end = (None if e == "*" else int(e) for e in ends)
+                given["frame"] = functions.Frame(unit, start, end)
+            elif isinstance(value, str):
+                given["between"] = value
+            else:
+                self.fail("expected a column, a number or a text", call.span)
+        return functions.Placed(item.target.name, call.function, **given)
+
     def aggregate(self) -> functions.Function | None:
         aggregations = [self.aggregation(i) for i in self.items(None)]
         if not aggregations:
@@ -421,6 +454,10 @@ class Body:
         return self.whole(self.items(None), "a weight")
 
 
+#: The frame of an aggregate: its unit and its ends, of which `*` is none.
+_FRAME = re.compile(r"(rows|range) (\*|-?\d+) (\*|-?\d+)")
+
+
 @dataclass(frozen=True)
 class Shape:
     """Which clauses the body of a function has, and how it is built from them."""
@@ -453,6 +490,9 @@ SHAPES: dict[str, Shape] = {
     "Judge": Shape(("by", "when", "where", "emit", "on"),
                    'Judge[by key; when condition; where "place", "text", condition]', Body.judge),
     "Top": Shape((None, "by", "descending"), "Top[10 by a, b; descending b]", Body.top),
+    "Ordered": Shape((None, "by", "on", "descending", "emit"),
+                     "Ordered[by k; on a; descending a; emit n = row_number(), p = lag(x, 1), "
+                     's = sum(x, "rows * 0")]', Body.ordered),
     "Aggregate": Shape(("by", None), "Aggregate[by key; total = sum(x), n = count()]",
                        Body.aggregate),
     "Distinct": Shape((), "Distinct", lambda _: functions.Distinct()),

@@ -1,0 +1,138 @@
+"""Ordered: groups in order, and what follows from the places of their rows.
+
+A group is put in order again when it changes, and what is different from before is told. So a
+change costs as much as its group is long; where only the first rows are wanted, a change behind
+them costs nothing more than finding its place.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from millstream.calculus.functions import Ordered
+from millstream.calculus.types import QueueType, Row, Schema
+from millstream.kernels.runtime.kernel import Round, State
+from millstream.kernels.runtime.rowstore import restored_batch, stored_batch
+from millstream.meaning.items import row_order, value_order
+from millstream.meaning.ordered import with_places
+from millstream.plan.batch import Batch, batch_of, empty_batch
+
+
+@dataclass(frozen=True, slots=True)
+class _Down:
+    """A value that stands in the opposite order."""
+
+    value: Any
+
+    def __lt__(self, other: _Down) -> bool:
+        return bool(other.value < self.value)
+
+
+def _ordered_by(function: Ordered, schema: Schema) -> Callable[[Row], Any]:
+    """What makes of a row something that is as much less as the row is earlier."""
+    places = [(schema.index(n), n in function.descending) for n in function.on]
+
+    def key(row: Row) -> tuple[Any, ...]:
+        orders = ((value_order(row[place]), is_down) for place, is_down in places)
+        return (*(_Down(o) if is_down else o for o, is_down in orders), row_order(row))
+
+    return key
+
+
+@dataclass(slots=True)
+class _Group:
+    """Mutable: the rows of a group in order, each as often as it is there, and what was told.
+
+    `keys` are what rows are ordered by.
+    """
+
+    keys: list[Any] = field(default_factory=list)
+    rows: list[Row] = field(default_factory=list)
+    told: Counter[Row] = field(default_factory=Counter)
+
+
+class OrderedKernel:
+    """Mutable: the groups that have rows."""
+
+    def __init__(
+        self, function: Ordered, input_types: tuple[QueueType, ...], output_count: int
+    ) -> None:
+        (self.given,) = input_types
+        (self.type,) = function.output_types(input_types, output_count)
+        self.function = function
+        schema = self.given.schema
+        self.key = [schema.index(n) for n in function.by]
+        self.order: Callable[[Row], Any] = _ordered_by(function, schema)
+        self.groups: dict[Row, _Group] = {}
+
+    def process(self, inputs: tuple[Batch, ...], round_: Round) -> tuple[Batch, ...]:
+        (batch,) = inputs
+        if not len(batch):
+            return (empty_batch(self.type),)
+        assert batch.weight is not None
+        times, weights, rows = batch.time.tolist(), batch.weight.tolist(), batch.rows()
+        told: tuple[list[int], list[Row], list[int]] = ([], [], [])
+        start = 0
+        while start < len(rows):
+            end = start
+            changed: dict[Row, Counter[Row]] = {}
+            while end < len(rows) and times[end] == times[start]:
+                key = tuple(rows[end][i] for i in self.key)
+                changed.setdefault(key, Counter())[rows[end]] += weights[end]
+                end += 1
+            for key, changes in changed.items():
+                for row, weight in self._changed(key, changes).items():
+                    told[0].append(times[start])
+                    told[1].append(row)
+                    told[2].append(weight)
+            start = end
+        return (batch_of(self.type, *told),)
+
+    def _changed(self, key: Row, changes: Counter[Row]) -> dict[Row, int]:
+        """Take in the changes of a group at an instant; how what is told of it changes."""
+        group = self.groups.setdefault(key, _Group())
+        first = len(group.rows)
+        for row, weight in changes.items():
+            if weight:
+                first = min(first, self._place(group, row, weight))
+        if self.function.count is not None and first >= self.function.count:
+            return {}  # behind the rows that are wanted
+        told = Counter(with_places(self.function, self.given.schema, group.rows))
+        different = Counter(told)
+        different.subtract(group.told)
+        group.told = told
+        if not group.rows:
+            del self.groups[key]
+        return {row: weight for row, weight in different.items() if weight}
+
+    def _place(self, group: _Group, row: Row, weight: int) -> int:
+        """Put a row where it belongs, or take it away; its place."""
+        order = self.order(row)
+        place = bisect_left(group.keys, order)
+        if weight > 0:
+            group.keys[place:place] = [order] * weight
+            group.rows[place:place] = [row] * weight
+        else:
+            del group.keys[place : place - weight]
+            del group.rows[place : place - weight]
+        return place
+
+    def snapshot(self) -> State:
+        rows = [row for group in self.groups.values() for row in group.rows]
+        rows.sort(key=row_order)
+        return stored_batch(batch_of(QueueType(self.given.schema), [0] * len(rows), rows))
+
+    def restore(self, state: State) -> None:
+        self.groups = {}
+        for row in restored_batch(QueueType(self.given.schema), state).rows():
+            key = tuple(row[i] for i in self.key)
+            self._place(self.groups.setdefault(key, _Group()), row, 1)
+        for group in self.groups.values():
+            group.told = Counter(with_places(self.function, self.given.schema, group.rows))
+
+    def faults(self) -> dict[str, int]:
+        return {}
