@@ -10,6 +10,7 @@ import dataclasses
 import enum
 from dataclasses import dataclass
 
+from millstream.calculus.functions import Frame
 from millstream.calculus.types import Type, Value
 from millstream.source import Span
 
@@ -54,7 +55,8 @@ class Apply:
 class Total:
     """An aggregate: `SUM(x)`, `COUNT(DISTINCT x)`; `COUNT(*)` has no argument.
 
-    With `where` it is of the rows for which that is true.
+    With `where` it is of the rows for which that is true. Some look at the `order` of rows, and
+    take a constant beside their argument.
     """
 
     function: Word
@@ -62,6 +64,8 @@ class Total:
     is_distinct: bool
     span: Span = dataclasses.field(compare=False)
     where: Expression | None = None
+    order: tuple[Ordering, ...] = ()
+    beside: Value = None
 
 
 #: What several values in parentheses are; nobody can write its name.
@@ -99,8 +103,24 @@ class Quantified:
     span: Span = dataclasses.field(compare=False)
 
 
+@dataclass(frozen=True, slots=True)
+class Over:
+    """`function(args) OVER (PARTITION BY by ORDER BY order frame)`.
+
+    With `where` an aggregate is of the rows for which that is true.
+    """
+
+    function: Word
+    args: tuple[Expression, ...]
+    by: tuple[Expression, ...]
+    order: tuple[Ordering, ...]
+    frame: Frame
+    span: Span = dataclasses.field(compare=False)
+    where: Expression | None = None
+
+
 Question = Membership | Scalar | Quantified
-Expression = Reference | Constant | Apply | Total | Question
+Expression = Reference | Constant | Apply | Total | Over | Question
 
 
 # --- windows ----------------------------------------------------------------------------
@@ -220,6 +240,7 @@ class Select:
     group_by: tuple[Expression, ...] = ()
     having: Expression | None = None
     limit: Limit | None = None
+    qualify: Expression | None = None
 
 
 @dataclass(frozen=True, slots=True)

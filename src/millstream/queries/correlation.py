@@ -152,8 +152,12 @@ def _parts(asked: ast.Expression | ast.Query) -> Iterator[ast.Expression | ast.Q
     match asked:
         case ast.Apply(_, args):
             yield from args
-        case ast.Total(_, arg, where=where):
+        case ast.Total(_, arg, where=where, order=order):
             yield from (part for part in (arg, where) if part is not None)
+            yield from (o.value for o in order)
+        case ast.Over(_, args, by, order, where=where):
+            yield from (*args, *by, *(o.value for o in order))
+            yield from () if where is None else (where,)
         case ast.Membership(operand, query):
             yield from (query,) if operand is None else (operand, query)
         case ast.Quantified(operand, query=query):
@@ -167,7 +171,7 @@ def _parts(asked: ast.Expression | ast.Query) -> Iterator[ast.Expression | ast.Q
         case ast.Select():
             yield from (i.value for i in asked.items if isinstance(i, ast.Item))
             yield from (j.on for j in asked.sources if j.on is not None)
-            yield from (c for c in (asked.where, asked.having) if c is not None)
+            yield from (c for c in (asked.where, asked.having, asked.qualify) if c is not None)
             yield from asked.group_by
             yield from (o.value for o in asked.limit.order) if asked.limit else ()
 

@@ -56,7 +56,7 @@ class Gathering:
             Join(tuple(zip(ours, keys, strict=True)), None, nulls_match=True), flow, groups,
             name=f"{self.prefix}_values", span=self.span, is_monotone=False,
         )  # fmt: skip
-        made = [a.name for plan in plans for a in plan.aggregations]
+        made = [name for plan in plans for name in plan.names]
         kept = {n: n for n in (*original, *made)}
         return self.builder.columns(joined, kept, f"{self.prefix}_answered", self.span)
 
@@ -95,7 +95,14 @@ class Gathering:
 
         planned: list[Planned] = []
         for plan in plans:
-            if plan.value is not None:
+            if plan.ordered is not None:
+                total = plan.ordered
+                order = tuple((column(term), is_down) for term, is_down in total.order)
+                made = replace(
+                    total, value=column(total.value), there=column(total.there), order=order
+                )
+                planned.append(replace(plan, ordered=made))
+            elif plan.value is not None:
                 value = replace(plan.value, term=column(plan.value.term))
                 planned.append(replace(plan, value=value))
             else:

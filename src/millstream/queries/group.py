@@ -15,17 +15,36 @@ from millstream.calculus.functions import (
     Join,
     Map,
 )
-from millstream.calculus.terms import Call, Column, Literal, Term
-from millstream.calculus.types import BOOLEAN, INTEGER, NUMBER, Schema
+from millstream.calculus.terms import Call, Column, Literal, Term, is_known
+from millstream.calculus.types import (
+    BOOLEAN,
+    INTEGER,
+    NUMBER,
+    TEXT,
+    TIME,
+    TIME_COLUMN,
+    Schema,
+    Type,
+)
 from millstream.errors import Fault, listing
-from millstream.queries.ast import Apply, Constant, Expression, Reference, Total
+from millstream.queries.ast import Apply, Constant, Expression, Reference, Total, Word
 from millstream.queries.build import Builder, Flow
 from millstream.queries.joins import with_columns
+from millstream.queries.names import ORDERED_TOTALS
+from millstream.queries.ordered_totals import FRACTIONS, WITH_NULLS, InOrder, OrderedTotal
 from millstream.queries.scope import Names
 from millstream.queries.spread import SPREADS, reading
 from millstream.queries.terms import NULL, Replacing, is_null, nothing, term_of
 from millstream.queries.tokens import Stop, stop
 from millstream.source import Span
+
+#: Aggregates that look at the order of rows.
+IN_ORDER = frozenset(ORDERED_TOTALS.values())
+
+
+def _shown(total: Total) -> str:
+    """An aggregate as it was written."""
+    return total.function.span.text.upper()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +95,19 @@ class Grouped:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """What must be kept for an aggregate; if it is of distinct values, they are `value`."""
+    """What must be kept for an aggregate; if it is of distinct values, they are `value`.
+
+    One that looks at the order of rows is `ordered` instead.
+    """
 
     aggregations: tuple[Aggregation, ...]
     value: Assign | None = None
+    ordered: OrderedTotal | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns that it makes."""
+        return tuple(a.name for a in (*self.aggregations, self.ordered) if a is not None)
 
 
 @dataclass
@@ -130,9 +158,8 @@ class Grouping:
             is_free = name is not None and name not in names
             used = name if name and is_free else self.builder.hidden(total.function.name)
             plans.append(self._plan(total, used, schema, replacing))
-            (made,) = plans[-1].aggregations
-            names.add(made.name)
-            totals[total] = reading(total, made.name)
+            names.add(used)
+            totals[total] = reading(total, used)
             if total.arg is not None and total.function.name in ("min", "max"):
                 if is_null(total.arg, self.names, replacing):
                     totals[total] = NULL
@@ -141,13 +168,19 @@ class Grouping:
     def aggregated(self, flow: Flow, by: Sequence[str], plans: Sequence[Planned]) -> Flow:
         """The groups of a flow with all that is kept for their aggregates."""
         plain = [a for plan in plans if plan.value is None for a in plan.aggregations]
-        apart = [plan for plan in plans if plan.value is not None]
+        apart = [plan for plan in plans if plan.value is not None or plan.ordered is not None]
         grouped = self._main(flow, list(by), plain, is_needed=not apart)
         for plan in apart:
-            grouped = self._joined(grouped, flow, list(by), plan)
+            if plan.ordered is not None:
+                in_order = InOrder(self.builder, self.prefix, self.span, plan.ordered)
+                grouped = self._beside(grouped, in_order.groups(flow, by), by)
+            else:
+                grouped = self._joined(grouped, flow, list(by), plan)
         return grouped
 
     def _plan(self, total: Total, name: str, schema: Schema, replacing: Replacing) -> Planned:
+        if total.function.name in IN_ORDER:
+            return Planned((), None, self._ordered(total, name, schema, replacing))
         term = self._argument(total, schema, replacing)
         if term is None:
             return Planned((Aggregation(name, "count"),))
@@ -162,6 +195,68 @@ class Grouping:
         except FunctionFault as fault:
             stop(self.faults, str(fault), total.span)
         return Planned((aggregate,), value)
+
+    def _ordered(
+        self, total: Total, name: str, schema: Schema, replacing: Replacing
+    ) -> OrderedTotal:
+        """An aggregate that looks at the order of rows."""
+        function = total.function.name
+        assert total.arg is not None
+
+        def term(expression: Expression, wanted: Type | None = None) -> Term:
+            return term_of(
+                expression, self.names, schema, self.faults, wanted=wanted, replacing=replacing
+            )
+
+        value = term(total.arg)
+        if function == "percentile_cont":
+            if not value.type.is_numeric:
+                message = f"{_shown(total)} is of numbers, not of a {value.type}"
+                stop(self.faults, message, total.span)
+            if value.type == INTEGER:
+                value = Call("number", (value,), NUMBER, value.span)
+        order = [(term(o.value), o.is_descending, o.nulls_first) for o in total.order]
+        if not order and function in FRACTIONS:
+            order = [(value, False, True)]
+        seen = self.names.candidates(Reference(None, Word(TIME_COLUMN, total.span), total.span))
+        if not order and len(seen) == 1:
+            order = [(Column(seen[0][1].column, TIME), False, True)]
+        if not order and function in ("first", "last"):
+            hint = f"write {function.upper()}(x ORDER BY y)"
+            stop(
+                self.faults,
+                f"{_shown(total)} of what has no times needs an order",
+                total.span,
+                hint,
+            )
+        there: Term = Literal(True, BOOLEAN)
+        if total.where is not None:
+            there = term(total.where, BOOLEAN)
+        if function not in WITH_NULLS:
+            there = Call("and", (there, is_known(value)), BOOLEAN)
+        if function == "array_agg":
+            written = Call("json", (value,), TEXT, value.span)
+            value = Call("coalesce", (written, Literal("null", TEXT)), TEXT, value.span)
+            function = "string_agg"
+        if function == "string_agg" and value.type != TEXT:
+            value = Call("text", (value,), TEXT, value.span)
+        null = Literal(None, BOOLEAN)
+        there = Call("if", (there, Literal(True, BOOLEAN), null), BOOLEAN)
+        value = Call("if", (there, value, Literal(None, value.type)), value.type, value.span)
+        keys = [
+            (Call("is_null", (one,), BOOLEAN), first) if first == down else None
+            for one, down, first in order
+        ]
+        ordered = [k for pair in zip(keys, ((o, d) for o, d, _ in order), strict=True)
+                   for k in pair if k is not None]  # fmt: skip
+        if function == "last":
+            ordered = [(one, not down) for one, down in ordered]
+        between = total.beside if isinstance(total.beside, str) else ", "
+        fraction = total.beside if isinstance(total.beside, (int, float)) else 0.5
+        return OrderedTotal(
+            name, function, value, there, tuple(ordered), float(fraction), between,
+            total.is_distinct,
+        )  # fmt: skip
 
     def _argument(self, total: Total, schema: Schema, replacing: Replacing) -> Term | None:
         """What is aggregated: null where FILTER is not true; None to count all rows."""
@@ -213,6 +308,10 @@ class Grouping:
             Aggregate(tuple(by), plan.aggregations), once,
             name=f"{self.prefix}_groups", span=self.span, is_monotone=False,
         )  # fmt: skip
+        return self._beside(grouped, apart, by)
+
+    def _beside(self, grouped: Flow, apart: Flow, by: Sequence[str]) -> Flow:
+        """Groups with what was made apart for them."""
         function = Join(tuple((n, n) for n in by), None, nulls_match=True)
         name = f"{self.prefix}_join"
         return self.builder.add(function, grouped, apart, name=name, span=self.span)

@@ -27,9 +27,15 @@ FUNCTIONS: dict[str, str] = {
             "greatest", "coalesce", "length", "upper", "lower", "trim", "substring",
             "starts_with", "ends_with", "contains", "replace", "year", "month", "day", "hour",
             "minute", "second", "weekday", "floor_time", "seconds", "number", "integer", "text",
-            "boolean", "time", "duration", "if",
+            "boolean", "time", "duration", "if", "regexp_like", "regexp_extract",
+            "regexp_replace", "split_part", "split", "json_value", "json_query", "local_time",
+            "zoned_time",
         )
     },
+    "regexp_matches": "regexp_like",
+    "to_json": "json",
+    "json_extract_string": "json_value",
+    "json_extract": "json_query",
     "ceiling": "ceil",
     "pow": "power",
     "mod": "%",
@@ -52,6 +58,22 @@ GRAMMATICAL = ("extract", "cast", "position", "trim", "substring", "if")
 #: `/` in scripts of the prototype's style: of integers an integer, else a number.
 QUOTIENT = "quotient"
 
+#: Aggregates that look at the order of their rows, and what they are called in
+#: `ordered_totals`.
+ORDERED_TOTALS: dict[str, str] = {
+    "median": "percentile_cont",
+    "percentile": "percentile_cont",
+    "percentile_cont": "percentile_cont",
+    "quantile_cont": "percentile_cont",
+    "percentile_disc": "percentile_disc",
+    "quantile_disc": "percentile_disc",
+    "string_agg": "string_agg",
+    "listagg": "string_agg",
+    "array_agg": "array_agg",
+    "first": "first",
+    "last": "last",
+}
+
 #: Aggregates, and what they are called in the calculus or, made of others, in `spread`.
 AGGREGATES: dict[str, str] = {
     "sum": "sum",
@@ -66,6 +88,7 @@ AGGREGATES: dict[str, str] = {
     "variance": "variance",
     "var_samp": "variance",
     "var_pop": "var_pop",
+    **ORDERED_TOTALS,
 }
 
 #: What may be extracted from a time.
@@ -82,31 +105,32 @@ RESERVED = frozenset(
     )
 )  # fmt: skip
 
-_PATTERNS = "use LIKE, contains, starts_with or ends_with"
+_PATTERNS = "use LIKE, REGEXP, contains, starts_with or ends_with"
 _ROWS = "use a window in the FROM clause, and GROUP BY"
 _SAMPLE = "use a condition on a column, such as WHERE id % 10 = 0"
 
 #: Words of SQL that are not part of CQL, and what to write instead.
 ABSENT: dict[str, str | None] = {
-    **dict.fromkeys(("over", "window", "within", "respect", "ignore"), _ROWS),
-    **dict.fromkeys(("similar", "rlike", "regexp", "glob"), _PATTERNS),
+    **dict.fromkeys(("window", "within", "respect", "ignore"), _ROWS),
+    **dict.fromkeys(("similar", "glob"), _PATTERNS),
     **dict.fromkeys(("sample", "tablesample"), _SAMPLE),
     **dict.fromkeys(("pivot", "unpivot"), "use GROUP BY and FILTER (WHERE ...)"),
     **dict.fromkeys(("lateral", "apply"), "put the subquery into the select list, or join it"),
     **dict.fromkeys(("semi", "anti"), "use EXISTS (SELECT ...) or NOT EXISTS (SELECT ...)"),
     **dict.fromkeys(("asof", "positional"), "use JOIN ... ON condition"),
-    **dict.fromkeys(("~", "~~", "!~", "!~~"), _PATTERNS),
+    **dict.fromkeys(("~~", "!~~"), _PATTERNS),
     **dict.fromkeys(("**", "^"), "write power(a, b)"),
-    **dict.fromkeys(("&", "|", "<<", ">>", "->", "->>", "@>", "<@", "&&", "!", ":=", "=>")),
+    **dict.fromkeys(("&", "|", "<<", ">>", "@>", "<@", "&&", "!", ":=", "=>")),
     "//": "write a DIV b",
     "<=>": "write a IS NOT DISTINCT FROM b",
-    "at": "times are in UTC",
+    "at": "write time AT TIME ZONE 'Europe/Amsterdam'",
     "collate": "texts are ordered by their characters",
     "escape": "it stands after LIKE and its pattern",
     "fetch": "write ORDER BY ... LIMIT 3",
     "for": None,
     "into": "write CREATE OUTPUT name AS SELECT ...",
     "offset": "ORDER BY ... LIMIT keeps the first rows",
-    "qualify": "use HAVING, or WHERE around a subquery",
+    "qualify": "it stands after WHERE, GROUP BY and HAVING",
+    "over": "it stands after a function, and parentheses after it",
     "sets": "group by one list of columns; tie several queries with UNION ALL",
 }

@@ -182,7 +182,8 @@ class QueryReader:
         plain = tuple(k for k in keys if not isinstance(k, Grouped))
         having = self.terms.term() if cursor.take("having") else None
         query = ast.Select(
-            items, sources, cursor.since(start), is_distinct, where, plain, having
+            items, sources, cursor.since(start), is_distinct, where, plain, having,
+            qualify=self.terms.term() if cursor.take("qualify") else None,
         )  # fmt: skip
         windows = [k for k in keys if isinstance(k, Grouped)]
         if len(windows) > 1:
@@ -242,7 +243,7 @@ class QueryReader:
         order: tuple[ast.Ordering, ...] = ()
         if cursor.take("order"):
             cursor.require("by", "BY")
-            order = cursor.separated(self.ordering)
+            order = cursor.separated(self.terms.ordering)
         if cursor.text() != "limit":
             if order and (cursor.is_done or cursor.text() == ")"):
                 cursor.fail("a relation has no order", cursor.since(start),
@@ -257,19 +258,6 @@ class QueryReader:
         if not order:
             cursor.fail("LIMIT needs ORDER BY: which rows are the first?", cursor.since(limit))
         return ast.Limit(order, int(count), cursor.since(start))
-
-    def ordering(self) -> ast.Ordering:
-        cursor = self.cursor
-        value = self.terms.term()
-        is_descending = cursor.take("desc")
-        if not is_descending:
-            cursor.take("asc")
-        nulls_first = not is_descending
-        if cursor.take("nulls"):
-            nulls_first = cursor.take("first")
-            if not nulls_first:
-                cursor.require("last", "FIRST or LAST")
-        return ast.Ordering(value, is_descending, nulls_first)
 
     # --- sources ---
 

@@ -15,6 +15,7 @@ from millstream.queries import ast
 from millstream.queries.build import Flow
 from millstream.queries.group import Grouped, Grouping
 from millstream.queries.joins import Assembled, Assembly, Part, as_where
+from millstream.queries.over import Placing, overs_in
 from millstream.queries.questions import Questions, is_grouped, totals_in
 from millstream.queries.scope import ROW_TIME, Names, Seen
 from millstream.queries.terms import (
@@ -74,7 +75,16 @@ class SelectTranslator:
             flow, replacing = grouped.flow, grouped.replacing
             having = [self.unaliased(c, names) for c in conjuncts(self.query.having)]
             flow = self.kept(flow, names, having, replacing)
-        flow, replacing = self.questions.answered(flow, names, self.shown(), replacing)
+        shown = self.shown()
+        flow, replacing = self.questions.answered(flow, names, shown, replacing)
+        overs = overs_in(shown)
+        if overs:
+            placing = Placing(
+                self.builder, self.prefix, self.faults, names, self.query.span, replacing
+            )
+            flow, replacing = placing.placed(flow, overs), placing.replaced
+        if self.query.qualify is not None:
+            flow = self.qualified(flow, names, self.query.qualify, replacing)
         wanted = self.wanted(flow, names, replacing, is_grouped=grouped is not None)
         return flow, wanted, replacing
 
@@ -82,7 +92,22 @@ class SelectTranslator:
         """The expressions of the select list and of ORDER BY."""
         order = self.query.limit.order if self.query.limit else ()
         items = [i.value for i in self.query.items if isinstance(i, ast.Item)]
-        return [*items, *(o.value for o in order)]
+        qualify = () if self.query.qualify is None else (self.unaliased(self.query.qualify),)
+        return [*items, *(o.value for o in order), *qualify]
+
+    def qualified(
+        self, flow: Flow, names: Names, condition: ast.Expression, replacing: Replacing
+    ) -> Flow:
+        """The rows for which QUALIFY holds, which may ask for their places."""
+        condition = self.unaliased(condition)
+        if not overs_in([condition]):
+            message = "QUALIFY is a condition on a function OVER (...)"
+            stop(self.faults, message, condition.span, "use WHERE or HAVING")
+        term = term_of(
+            condition, names, flow.schema, self.faults, wanted=BOOLEAN, replacing=replacing
+        )
+        name = f"{self.prefix}_qualify"
+        return self.builder.add(Filter(term), flow, name=name, span=condition.span)
 
     # --- conditions ---
 
@@ -185,7 +210,7 @@ class SelectTranslator:
             case _:
                 return self.unaliased(key, names)
 
-    def unaliased(self, expression: ast.Expression, names: Names) -> ast.Expression:
+    def unaliased(self, expression: ast.Expression, names: Names | None = None) -> ast.Expression:
         """The expression with names of the select list, where no source has such a column."""
         aliases = {
             item.alias.name: item.value
@@ -194,8 +219,9 @@ class SelectTranslator:
         }
 
         def replaced(part: ast.Expression) -> ast.Expression:
-            if isinstance(part, ast.Reference) and part.owner is None and not names.knows(part):
-                return aliases.get(part.name.name, part)
+            if isinstance(part, ast.Reference) and part.owner is None:
+                if names is None or not names.knows(part):
+                    return aliases.get(part.name.name, part)
             return part
 
         return mapped(expression, replaced)

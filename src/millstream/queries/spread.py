@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from millstream.calculus import syntax
+from millstream.calculus.types import TEXT
 from millstream.queries.ast import Total
 
 #: The aggregates that are read here: what each is called in the calculus, has it a root.
@@ -14,8 +15,15 @@ SPREADS: dict[str, tuple[str, bool]] = {
 }
 
 
+def _text(written: str) -> syntax.Expression:
+    return syntax.Constant(written, TEXT)
+
+
 def reading(total: Total, column: str) -> syntax.Expression:
     """How to read an aggregate from the column that was made for it."""
-    read = syntax.Name(column, total.span)
+    read: syntax.Expression = syntax.Name(column, total.span)
+    if total.function.name == "array_agg":
+        opened = syntax.Apply("||", (_text("["), read), total.span)
+        read = syntax.Apply("||", (opened, _text("]")), total.span)
     _, has_root = SPREADS.get(total.function.name, ("", False))
     return syntax.Apply("sqrt", (read,), total.span) if has_root else read

@@ -13,6 +13,7 @@ from millstream.calculus.types import INTEGER, TEXT, TIME_COLUMN, Schema, Type
 from millstream.errors import Fault, listing, suggest
 from millstream.queries import ast
 from millstream.queries.names import AGGREGATES, FUNCTIONS, GRAMMATICAL, QUOTIENT
+from millstream.queries.ordered_totals import IN_TIME
 from millstream.queries.scope import Names
 from millstream.queries.shorthands import SHORTHANDS
 from millstream.queries.tokens import Stop
@@ -33,10 +34,14 @@ def walk(expression: ast.Expression) -> Iterator[ast.Expression]:
         case ast.Apply(_, args):
             for arg in args:
                 yield from walk(arg)
-        case ast.Total(_, arg, where=where):
-            for part in (arg, where):
+        case ast.Total(_, arg, where=where, order=order):
+            for part in (arg, where, *(o.value for o in order)):
                 if part is not None:
                     yield from walk(part)
+        case ast.Over(_, args, by, order, where=where):
+            inside = (*args, *by, *(o.value for o in order))
+            for part in inside if where is None else (*inside, where):
+                yield from walk(part)
         case ast.Membership(operand) if operand is not None:
             yield from walk(operand)
         case ast.Quantified(operand):
@@ -48,6 +53,8 @@ def names_time(part: object) -> bool:
     match part:
         case ast.Reference(name=name):
             return name.name == TIME_COLUMN
+        case ast.Total(function=word, order=()) if word.name in IN_TIME:
+            return True
         case tuple():
             return any(names_time(one) for one in part)
         case _ if dataclasses.is_dataclass(part) and type(part).__module__ == ast.__name__:
@@ -186,6 +193,11 @@ def _written(
             hint = "it can stand in a select list, in HAVING and in ORDER BY"
             name = function.name.upper()
             faults.append(Fault(f"the aggregate {name} cannot stand here", span, hint))
+            return None
+        case ast.Over(function, span=span):
+            hint = "it can stand in a select list, in QUALIFY and in ORDER BY"
+            message = f"{function.name.upper()} OVER (...) cannot stand here"
+            faults.append(Fault(message, span, hint))
             return None
         case ast.Membership() | ast.Scalar() | ast.Quantified():
             hint = (

@@ -12,6 +12,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from millstream.calculus.types import INT64_MAX, INT64_MIN, Kind
+from millstream.kernels.loop.text_reading import AS_JSON, READING, CannotRead
+from millstream.values.core.reading import (
+    NO_CALENDAR,
+    NOT_A_PATH,
+    NOT_A_PATTERN,
+    NOT_A_ZONE,
+    NOT_JSON,
+)
 from millstream.values.instants import parse_time, render_time
 from millstream.wildcards import like_pattern
 
@@ -34,8 +42,13 @@ FAULTS: dict[tuple[str, Kind], tuple[str, ...]] = {
     ("integer", Kind.TEXT): ("not an integer", "integer overflow"),
     ("boolean", Kind.TEXT): ("not a boolean",),
     ("time", Kind.TEXT): ("not a time", "time overflow"),
-    ("text", Kind.TIME): ("no calendar has this time",),
-}
+    ("text", Kind.TIME): (NO_CALENDAR,),
+    ("json", Kind.TIME): (NO_CALENDAR,),
+    **{(name, Kind.TEXT): (NOT_A_PATTERN,)
+       for name in ("regexp_like", "regexp_extract", "regexp_replace")},
+    **{(name, Kind.TEXT): (NOT_JSON, NOT_A_PATH) for name in ("json_value", "json_query")},
+    **{(name, Kind.TIME): (NOT_A_ZONE, NO_CALENDAR) for name in ("local_time", "zoned_time")},
+}  # fmt: skip
 
 
 def _substring(text: str, start: int, length: int | None = None) -> str | TextFault:
@@ -123,6 +136,20 @@ _CASTS: dict[tuple[str, Kind], Callable[[Any], Any]] = {
     ("text", Kind.TIME): _text_of_time,
     ("text", Kind.DURATION): lambda duration: f"{duration}us",
 }
+
+
+def _caught(read: Callable[..., Any]) -> Callable[..., Any]:
+    def call(*args: Any) -> Any:
+        try:
+            return read(*args)
+        except CannotRead as fault:
+            return TextFault(fault.number)
+
+    return call
+
+
+_FUNCTIONS |= {name: _caught(read) for name, read in READING.items()}
+_CASTS |= {("json", kind): _caught(written) for kind, written in AS_JSON.items()}
 
 
 def text_function(function: str, first: Kind) -> Callable[..., Any]:

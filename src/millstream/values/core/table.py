@@ -6,13 +6,14 @@ from millstream.values.core.arithmetic import ARITHMETIC
 from millstream.values.core.casts import CASTS
 from millstream.values.core.logic import LOGIC
 from millstream.values.core.machine import MACHINE
+from millstream.values.core.reading import READING
 from millstream.values.core.scalar import Scalar
 from millstream.values.core.text import TEXTS
 from millstream.values.core.time import TIMES
 
 #: Those of rows; what calculates as machines do stands in procedures only.
 OF_ROWS: dict[str, Scalar] = {
-    scalar.name: scalar for scalar in (*ARITHMETIC, *LOGIC, *TEXTS, *CASTS, *TIMES)
+    scalar.name: scalar for scalar in (*ARITHMETIC, *LOGIC, *TEXTS, *CASTS, *TIMES, *READING)
 }
 SCALARS: dict[str, Scalar] = OF_ROWS | {scalar.name: scalar for scalar in MACHINE}
 
