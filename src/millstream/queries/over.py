@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from millstream.calculus import syntax
 from millstream.calculus.functions import Frame, FunctionFault, Ordered, Placed
+from millstream.calculus.library.places import is_known_in_time, placed_in_time
 from millstream.calculus.terms import Call, Literal, Term
 from millstream.calculus.types import BOOLEAN, INTEGER, Kind
 from millstream.errors import Fault
@@ -53,6 +54,8 @@ class Placing:
     names: Names
     span: Span
     replacing: Replacing
+    #: The columns that are the time at which rows come, if they come in that order.
+    times: frozenset[str] = frozenset()
     written: dict[ast.Over, syntax.Expression] = field(default_factory=dict)
 
     def placed(self, flow: Flow, overs: Sequence[ast.Over]) -> Flow:
@@ -62,11 +65,24 @@ class Placing:
             flow, window = self._window(flow, over)
             flow = self._written(flow, over, windows.setdefault(window, []))
         for window, columns in windows.items():
+            if self._is_in_time(window, columns):
+                wiring, name = self.builder.wiring, f"{self.prefix}_places"
+                made = placed_in_time(
+                    wiring, flow.wired, window.by, window.on[0], columns, name=name
+                )
+                flow = Flow(made.name, made.type, is_monotone=True, beats=flow.beats)
+                continue
+            self.times = frozenset()  # rows may leave from here on
             function = Ordered(window.by, window.on, window.descending, tuple(columns))
             flow = self.builder.add(
                 function, flow, name=f"{self.prefix}_ordered", span=self.span, is_monotone=False
             )
         return flow
+
+    def _is_in_time(self, window: Window, columns: Sequence[Placed]) -> bool:
+        """Is what is asked for known when a row comes?"""
+        is_order = len(window.on) == 1 and not window.descending and window.on[0] in self.times
+        return is_order and all(is_known_in_time(one) for one in columns)
 
     def replaced(self, expression: ast.Expression) -> syntax.Expression | None:
         """What to write for parts of expressions from now on."""

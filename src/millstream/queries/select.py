@@ -79,14 +79,30 @@ class SelectTranslator:
         flow, replacing = self.questions.answered(flow, names, shown, replacing)
         overs = overs_in(shown)
         if overs:
+            times = self.times(flow) if grouped is None else frozenset[str]()
             placing = Placing(
-                self.builder, self.prefix, self.faults, names, self.query.span, replacing
+                self.builder, self.prefix, self.faults, names, self.query.span, replacing, times
             )
             flow, replacing = placing.placed(flow, overs), placing.replaced
         if self.query.qualify is not None:
             flow = self.qualified(flow, names, self.query.qualify, replacing)
         wanted = self.wanted(flow, names, replacing, is_grouped=grouped is not None)
         return flow, wanted, replacing
+
+    def times(self, flow: Flow) -> frozenset[str]:
+        """The columns that are the time at which rows come, of a stream from which none leaves."""
+        (joined, *others), where = self.query.sources, self.query.where
+        source = joined.source
+        if others or not flow.is_monotone or (where is not None and asks(where)):
+            return frozenset()
+        if not isinstance(source, ast.Named) or source.columns:
+            return frozenset()
+        given, _ = self.translator.named(source.name)
+        if given.type.is_relation:
+            return frozenset()
+        declared = (i.time for i in self.translator.inputs if i.name == given.queue)
+        known = {ROW_TIME, *(time for time in declared if time is not None)}
+        return frozenset(known & set(flow.schema.names))
 
     def shown(self) -> list[ast.Expression]:
         """The expressions of the select list and of ORDER BY."""

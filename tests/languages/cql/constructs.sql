@@ -745,6 +745,18 @@ SELECT t FROM S EXCEPT ALL SELECT t FROM R
 SELECT t FROM R INTERSECT ALL SELECT t FROM S EXCEPT ALL SELECT 'a' FROM S
 SELECT k FROM S UNION ALL SELECT k FROM R EXCEPT ALL (SELECT k FROM S INTERSECT ALL SELECT k FROM R)
 
+-- places, orders, texts that are read
+SELECT k, row_number() OVER (PARTITION BY t ORDER BY k, v, w) FROM S JOIN R USING (k)
+SELECT t, MEDIAN(v), COUNT(*) FROM S GROUP BY t
+SELECT regexp_matches(t, '^a'), regexp_replace(t, '[ab]', 'x', 'g') FROM S
+SELECT regexp_matches(t, '^a.?$'), regexp_extract(t, '(a)(b)', 2) FROM S WHERE t LIKE '%b'
+SELECT split_part(t, 'a', 1), split_part(t, 'a', -1), split_part(t, 'b', 3), split_part(t, 'x', 0) FROM S
+SELECT json_extract_string('{"a": {"b": [1, "x", true, null]}}', '$.a.b[1]') FROM S
+SELECT '{"a": {"b": [1, "x", true]}}' -> 'a' -> 'b' ->> 2 FROM S
+SELECT t FROM S WHERE t REGEXP 'b'
+SELECT t FROM S WHERE t ~ '[a'
+SELECT m AT TIME ZONE 'Mars/Olympus' FROM S
+
 -- statements of other languages
 INSERT INTO S VALUES (1)
 DELETE FROM S

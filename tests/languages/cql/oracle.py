@@ -50,7 +50,8 @@ def connected(tables: Tables, contents: Contents) -> Any:
 
 def by_sql(text: str, connection: Any) -> Answer | None:
     """What DuckDB says, which calls some things otherwise; None if it refuses."""
-    text = re.sub(r"\bDIV\b", "//", text).replace("NUMBER", "DOUBLE").replace("IFF(", "IF(")
+    text = re.sub(r"\bDIV\b", "//", text).replace("IFF(", "IF(")
+    text = re.sub(r"\bNUMBER\b", "DOUBLE", text)
     try:
         rows = connection.execute(text).fetchall()
     except duckdb.Error:

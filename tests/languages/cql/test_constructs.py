@@ -47,6 +47,20 @@ OTHERWISE = {
     "SELECT (k, v) IN ((1, 10), (2, 20)) FROM S":
         "a null in a row is unknown, as in the standard and in PostgreSQL",
     "SELECT (k, v) NOT IN ((1, 10), (2, NULL)) FROM S": "so it is here",
+    **dict.fromkeys(
+        ("SELECT t -> 'a' FROM S", "SELECT t ->> 'a' FROM S",
+         "SELECT JSON_EXTRACT(t, '$.a') FROM S"),
+        "what is not JSON is null, where DuckDB stops",
+    ),
+    **dict.fromkeys(
+        ("SELECT t REGEXP 'a' FROM S", "SELECT t RLIKE 'a' FROM S",
+         "SELECT t FROM S WHERE t REGEXP 'b'"),
+        "as in MySQL, which DuckDB does not read",
+    ),
+    "SELECT STRING_AGG(t, ',') FROM S": "rows of one instant are in the order of their values",
+    "SELECT FIRST(v) FROM S": "so they are here",
+    "SELECT regexp_matches(t, '^a.?$'), regexp_extract(t, '(a)(b)', 2) FROM S WHERE t LIKE '%b'":
+        "what is not there is null, not empty",
     "SELECT k, w FROM S, R WHERE S.k = R.k": "what is equal by the join is one column",
 }  # fmt: skip
 
