@@ -153,3 +153,23 @@ def test_the_domain_of_the_documentation_is_read(tmp_path: Path) -> None:
     (tmp_path / "cold.rules").write_text(rule)
     inputs = compile_file(tmp_path / "cold.rules").program.input_names
     assert {"trucks", "depots", "weather", "stations"} == set(inputs)
+
+
+COOKBOOK = (ROOT / "docs" / "cookbook.md").read_text()
+RECIPES = [block.split("\n\n") for block in blocks(COOKBOOK) if ";\n\n_time," in block]
+
+
+@pytest.mark.parametrize(("query", "answer"), RECIPES, ids=range(len(RECIPES)))
+def test_the_recipes_of_the_cookbook_give_what_they_show(
+    query: str, answer: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, first in re.findall(r"[Ii]n `([\w.]+)`.*:\n\n    (.*)\n", COOKBOOK):
+        (tmp_path / name).write_text(block_with(COOKBOOK, first))
+    (tmp_path / "shop.cql").write_text(block_with(COOKBOOK, "CREATE STREAM trades") + query)
+    monkeypatch.chdir(tmp_path)
+    compile_file("shop.cql").run(outputs={"query1": "answer.csv"}, engine="reference")
+    assert answer == Path("answer.csv").read_text()
+
+
+def test_the_cookbook_has_recipes() -> None:
+    assert len(RECIPES) == COOKBOOK.count("\n    _time,") > 8

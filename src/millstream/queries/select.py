@@ -95,6 +95,8 @@ class SelectTranslator:
         source = joined.source
         if others or not flow.is_monotone or (where is not None and asks(where)):
             return frozenset()
+        if isinstance(source, ast.Nested) and isinstance(source.query, ast.Streamed | ast.Final):
+            return frozenset({ROW_TIME} & set(flow.schema.names))
         if not isinstance(source, ast.Named) or source.columns:
             return frozenset()
         given, _ = self.translator.named(source.name)
