@@ -93,6 +93,14 @@ class Placed:
         return type_
 
 
+def looks_back(one: Placed) -> bool:
+    """Does it follow from a row and those before it?"""
+    if one.function in PLACES or one.function == "lag":
+        return True
+    end = one.frame.end
+    return one.function != "lead" and one.frame.unit == "rows" and end is not None and end <= 0
+
+
 @dataclass(frozen=True, slots=True)
 class Ordered(Function):
     """Every row, with columns that follow from its place among the rows of its group.

@@ -10,6 +10,7 @@ from millstream.calculus.graph import Operator, Program
 from millstream.calculus.verify import verify
 from millstream.errors import UsageError, listing, suggest
 from millstream.optimiser.combine_linear import combine_linear
+from millstream.optimiser.first_in_groups import first_in_groups
 from millstream.optimiser.fuse import fuse
 from millstream.optimiser.fuse import refusals as of_neighbours
 from millstream.optimiser.hoist_select import hoist_select
@@ -30,6 +31,7 @@ Pass = Callable[[Program], Program]
 PASSES: tuple[Pass, ...] = (
     hoist_select,  # first: what never enters needs no work
     merge_selects,  # after: selections that have met at the same place
+    first_in_groups,  # after: all that is asked of the groups is in one place
     index_joins,  # a join that tries every pair is the worst there is
     look_up_joins,  # after indexing: keys ask less than comparisons
     share_common,  # after hoisting: what is equal then is equal to the inputs
@@ -56,6 +58,7 @@ REASONS: dict[str, str] = {
     "hoist_select": "the selection reads only what the operator before it leaves as it is, "
     "and what is dropped early costs nothing later",
     "merge_selects": "two selections in a row are one",
+    "first_in_groups": "what comes behind the first rows of a group is asked for by nobody",
     "index_joins": "pairs with equal keys are found, others need not be tried",
     "look_up_joins": "a join tells all pairs anew whenever the other side changes; a lookup "
     "touches only the rows whose answer turns",

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from millstream.calculus.functions import Istream
-from millstream.calculus.library.event_windows import complete, hopping, sessions, tumbling
+from millstream.calculus.functions import Assign, Istream, Map
+from millstream.calculus.library.columns import kept
+from millstream.calculus.library.event_windows import (
+    EVENT_TIME,
+    complete,
+    hopping,
+    sessions,
+    tumbling,
+)
 from millstream.calculus.terms import Column
 from millstream.calculus.types import TIME, TIME_COLUMN
 from millstream.errors import Fault
 from millstream.queries import ast
 from millstream.queries.build import Builder, Flow
+from millstream.queries.scope import ROW_TIME
 from millstream.queries.tokens import stop
 
 if TYPE_CHECKING:
@@ -72,6 +80,11 @@ class Framing:
                 stop(self.faults, message, source.span, "say which stream: Istream of the query")
             name = f"{flow.queue}_istream"
             flow = self.builder.add(Istream(), flow, name=name, span=source.span)
+        if needs_stream and ROW_TIME not in flow.schema:
+            # What comes out is a relation, in which nobody could tell any more.
+            columns = (*kept(flow.schema), Assign(ROW_TIME, EVENT_TIME))
+            name = f"{flow.queue}_times"
+            flow = self.builder.add(Map(columns), flow, name=name, span=source.span)
         return flow, event_time
 
     def _asks_for_time(self) -> bool:

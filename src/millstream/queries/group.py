@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from millstream.calculus import syntax
@@ -215,20 +215,7 @@ class Grouping:
                 stop(self.faults, message, total.span)
             if value.type == INTEGER:
                 value = Call("number", (value,), NUMBER, value.span)
-        order = [(term(o.value), o.is_descending, o.nulls_first) for o in total.order]
-        if not order and function in FRACTIONS:
-            order = [(value, False, True)]
-        seen = self.names.candidates(Reference(None, Word(TIME_COLUMN, total.span), total.span))
-        if not order and len(seen) == 1:
-            order = [(Column(seen[0][1].column, TIME), False, True)]
-        if not order and function in ("first", "last"):
-            hint = f"write {function.upper()}(x ORDER BY y)"
-            stop(
-                self.faults,
-                f"{_shown(total)} of what has no times needs an order",
-                total.span,
-                hint,
-            )
+        ordered = self._order(total, value, term)
         there: Term = Literal(True, BOOLEAN)
         if total.where is not None:
             there = term(total.where, BOOLEAN)
@@ -243,20 +230,35 @@ class Grouping:
         null = Literal(None, BOOLEAN)
         there = Call("if", (there, Literal(True, BOOLEAN), null), BOOLEAN)
         value = Call("if", (there, value, Literal(None, value.type)), value.type, value.span)
-        keys = [
-            (Call("is_null", (one,), BOOLEAN), first) if first == down else None
-            for one, down, first in order
-        ]
-        ordered = [k for pair in zip(keys, ((o, d) for o, d, _ in order), strict=True)
-                   for k in pair if k is not None]  # fmt: skip
-        if function == "last":
-            ordered = [(one, not down) for one, down in ordered]
         between = total.beside if isinstance(total.beside, str) else ", "
         fraction = total.beside if isinstance(total.beside, (int, float)) else 0.5
         return OrderedTotal(
             name, function, value, there, tuple(ordered), float(fraction), between,
             total.is_distinct,
         )  # fmt: skip
+
+    def _order(
+        self, total: Total, value: Term, term: Callable[[Expression], Term]
+    ) -> list[tuple[Term, bool]]:
+        """What its rows are ordered by, and whether downwards."""
+        function = total.function.name
+        seen = self.names.candidates(Reference(None, Word(TIME_COLUMN, total.span), total.span))
+        order: list[tuple[Term, bool]] = []
+        for one in total.order:
+            key = term(one.value)
+            if one.nulls_first == one.is_descending:
+                order.append((Call("is_null", (key,), BOOLEAN), one.nulls_first))
+            order.append((key, one.is_descending))
+        if not order and function in FRACTIONS:
+            order = [(value, False)]
+        if not order and len(seen) == 1:
+            order = [(Column(seen[0][1].column, TIME), False)]
+        if not order and function in ("first", "last"):
+            message = f"{_shown(total)} of what has no times needs an order"
+            stop(self.faults, message, total.span, f"write {function.upper()}(x ORDER BY y)")
+        if function == "last":
+            order = [(key, not is_down) for key, is_down in order]
+        return order
 
     def _argument(self, total: Total, schema: Schema, replacing: Replacing) -> Term | None:
         """What is aggregated: null where FILTER is not true; None to count all rows."""

@@ -243,7 +243,7 @@ class QueryReader:
         order: tuple[ast.Ordering, ...] = ()
         if cursor.take("order"):
             cursor.require("by", "BY")
-            order = cursor.separated(self.terms.ordering)
+            order = cursor.separated(self.terms.totals.ordering)
         if cursor.text() != "limit":
             if order and (cursor.is_done or cursor.text() == ")"):
                 cursor.fail("a relation has no order", cursor.since(start),

@@ -6,24 +6,23 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from decimal import Decimal
-from zoneinfo import available_timezones
 
-from millstream.calculus.types import BOOLEAN, DURATION, INTEGER, NUMBER, TEXT, TIME, Type, Value
+from millstream.calculus.types import BOOLEAN, DURATION, INTEGER, NUMBER, TEXT, TIME, Type
 from millstream.errors import listing, suggest
 from millstream.queries import ast
 from millstream.queries.names import (
     AGGREGATES,
     DECIMALS,
     FUNCTIONS,
-    ORDERED_TOTALS,
     QUOTIENT,
     RESERVED,
     SHOWN_TYPES,
     TIME_PARTS,
     TYPES,
 )
-from millstream.queries.ordered_totals import BETWEEN, FRACTIONS
-from millstream.queries.read_over import OF_PLACES, USAGE, OverReader
+from millstream.queries.read_over import OF_PLACES, USAGE
+from millstream.queries.read_totals import TotalReader
+from millstream.queries.readable import check_pattern, check_zone, path_of
 from millstream.queries.shorthands import SHORTHANDS, Call
 from millstream.queries.tokens import Cursor, Token
 from millstream.source import Span
@@ -68,7 +67,8 @@ class TermReader:
         self.query = query
         self.is_script = is_script
         self.depth = 0
-        self.overs = OverReader(cursor, self.term, self.ordering)
+        self.totals = TotalReader(cursor, self.term)
+        self.overs = self.totals.overs
         self.grammar: dict[str, Callable[[Span], ast.Expression]] = {
             "case": self.case,
             "cast": self.cast,
@@ -108,6 +108,8 @@ class TermReader:
         word = self.cursor.text()
         if word == "at" and self.cursor.text(1) == "time":
             return _CAST
+        if word in ("->", "->>") and self.cursor.kind(1) not in ("string", "number"):
+            return 0  # which ties pipes together
         if word == "not":
             word = self.cursor.text(1)
             return _AMONG if _OTHERS.get(word) == _AMONG else 0
@@ -125,9 +127,12 @@ class TermReader:
         if power == _IS:
             return self.is_(left, start, word)
         if word == "at":
-            return self.in_zone(left, start)
+            return self.apply("local_time", start, left, self.zone())
         if word in ("->", "->>"):
-            return self.inside_json(left, start, word)
+            key = self.term(_CAST)
+            path = ast.Constant(path_of(self.cursor, word, key), TEXT, key.span)
+            function = "json_query" if word == "->" else "json_value"
+            return self.apply(function, start, left, path)
         if power == _CAST:
             return self.converted(left, start)
         if word == "!~":
@@ -217,8 +222,7 @@ class TermReader:
         if word == "in":
             return self.membership(left, start)
         if word in ("regexp", "rlike", "~"):
-            pattern = self.term(_AMONG)
-            self.check_pattern(pattern)
+            check_pattern(self.cursor, pattern := self.term(_AMONG))
             return self.apply("regexp_like", start, left, pattern)
         if self.cursor.text() in _QUANTIFIERS:
             self.cursor.fail("ALL and ANY stand after a comparison", hint=_QUANTIFIED)
@@ -229,41 +233,13 @@ class TermReader:
             sides = [ast.Apply(ast.Word("lower", one.span), (one,), one.span) for one in sides]
         return self.apply("like", start, *sides)
 
-    def check_pattern(self, pattern: ast.Expression) -> None:
-        """A regular expression that is written down must be one."""
-        if isinstance(pattern, ast.Constant) and isinstance(pattern.value, str):
-            try:
-                re.compile(pattern.value)
-            except re.error as error:
-                self.cursor.fail(f"this is no regular expression: {error}", pattern.span)
-
-    def in_zone(self, left: ast.Expression, start: Span) -> ast.Expression:
-        """`time AT TIME ZONE 'Europe/Amsterdam'`: what clocks show there."""
-        self.cursor.require("time", "TIME ZONE")
-        self.cursor.require("zone", "ZONE")
+    def zone(self) -> ast.Expression:
+        """What stands behind AT."""
+        if not self.cursor.take("time", "zone"):
+            self.cursor.expected("TIME ZONE")
         zone = self.term(_CAST)
-        self.check_zone(zone)
-        return self.apply("local_time", start, left, zone)
-
-    def check_zone(self, zone: ast.Expression) -> None:
-        name = zone.value if isinstance(zone, ast.Constant) else None
-        if isinstance(name, str) and name not in available_timezones():
-            near = suggest(name, available_timezones())
-            self.cursor.fail(f'unknown time zone "{name}"', zone.span, near)
-
-    def inside_json(self, left: ast.Expression, start: Span, word: str) -> ast.Expression:
-        """`a -> 'b'` is JSON again, `a ->> 'b'` a text."""
-        key = self.term(_CAST)
-        match key:
-            case ast.Constant(str() as name) if '"' not in name:
-                path = f'$."{name}"'
-            case ast.Constant(int() as number) if not isinstance(number, bool) and number >= 0:
-                path = f"$[{number}]"
-            case _:
-                hint = "write json_value(text, '$.a.b[0]')"
-                self.cursor.fail(f"{word} takes a name in quotes or a number", key.span, hint)
-        function = "json_query" if word == "->" else "json_value"
-        return self.apply(function, start, left, ast.Constant(path, TEXT, key.span))
+        check_zone(self.cursor, zone)
+        return zone
 
     def escape(self, pattern: ast.Expression, *, is_caseless: bool) -> ast.Expression:
         """What takes the meaning from the `%` or `_` behind it."""
@@ -569,20 +545,6 @@ class TermReader:
             self.cursor.fail("TRIM takes one text")
         return self.apply("trim", start, text)
 
-    def ordering(self) -> ast.Ordering:
-        """An expression of ORDER BY, with how it is ordered."""
-        cursor = self.cursor
-        value = self.term()
-        is_descending = cursor.take("desc")
-        if not is_descending:
-            cursor.take("asc")
-        nulls_first = not is_descending
-        if cursor.take("nulls"):
-            nulls_first = cursor.take("first")
-            if not nulls_first:
-                cursor.require("last", "FIRST or LAST")
-        return ast.Ordering(value, is_descending, nulls_first)
-
     # --- calls ---
 
     def listed(self) -> tuple[ast.Expression, ...]:
@@ -597,7 +559,7 @@ class TermReader:
         name = word.name.lower()
         cursor.require("(")
         if name in AGGREGATES:
-            return self.total(word, start)
+            return self.totals.total(word, start)
         args = () if cursor.take(")") else self.listed()
         span = cursor.since(start)
         if name in OF_PLACES:
@@ -608,99 +570,12 @@ class TermReader:
         if cursor.text() == "filter" and cursor.text(1) == "(":
             cursor.fail("FILTER stands after an aggregate")
         if name.startswith("regexp_") and len(args) > 1:
-            self.check_pattern(args[1])
+            check_pattern(cursor, args[1])
         if name in ("local_time", "zoned_time") and len(args) > 1:
-            self.check_zone(args[1])
+            check_zone(cursor, args[1])
         if name in SHORTHANDS:
             return SHORTHANDS[name].read(cursor, word, args, span)
         return ast.Apply(ast.Word(FUNCTIONS.get(name, word.name), word.span), tuple(args), span)
-
-    def total(self, word: ast.Word, start: Span) -> ast.Expression:
-        """An aggregate, after its opening parenthesis."""
-        cursor = self.cursor
-        function = ast.Word(AGGREGATES[word.name.lower()], word.span)
-        is_distinct = cursor.take("distinct")
-        if not is_distinct:
-            cursor.take("all")
-        arg = None
-        if cursor.text() == "*":
-            if function.name != "count" or is_distinct:
-                cursor.fail(f"{word.name} needs a column; only COUNT(*) counts rows")
-            cursor.next()
-        elif cursor.text() == ")":
-            cursor.fail(f"{word.name} takes one argument, got none")
-        else:
-            arg = self.term()
-        if function.name in ORDERED_TOTALS.values() and arg is not None:
-            total = self.ordered_total(word, function, arg, start, is_distinct=is_distinct)
-        else:
-            if cursor.text() == ",":
-                cursor.fail(f"{word.name} takes one argument, got more")
-            cursor.require(")")
-            total = ast.Total(function, arg, is_distinct, cursor.since(start))
-        if cursor.text(1) == "(" and cursor.take("filter"):
-            cursor.require("(")
-            cursor.require("where", "WHERE and a condition")
-            where = self.term()
-            cursor.require(")")
-            total = replace(total, where=where, span=cursor.since(start))
-        return self.over(total, start) if self.overs.comes() else total
-
-    def ordered_total(
-        self, word: ast.Word, function: ast.Word, arg: ast.Expression, start: Span, *,
-        is_distinct: bool,
-    ) -> ast.Total:  # fmt: skip
-        """`STRING_AGG(x, ', ' ORDER BY y)`, `PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x)`."""
-        cursor = self.cursor
-        takes_part = function.name in FRACTIONS and word.name.lower() != "median"
-        beside: Value = None
-        if cursor.take(","):
-            value = self.term()
-            if takes_part or function.name in BETWEEN:
-                beside = self.beside(word, value)
-            else:
-                cursor.fail(f"{word.name} takes one argument, got more", value.span)
-        order: tuple[ast.Ordering, ...] = ()
-        if cursor.take("order", "by"):
-            order = cursor.separated(self.ordering)
-        cursor.require(")", 'ORDER BY or ")"')
-        if cursor.take("within", "group"):
-            cursor.require("(")
-            cursor.require("order", "ORDER BY")
-            cursor.require("by", "BY")
-            order = cursor.separated(self.ordering)
-            cursor.require(")", 'a comma or ")"')
-            if takes_part:
-                beside, arg = self.beside(word, arg), order[0].value
-        if takes_part and beside is None:
-            hint = f"write {word.name}(x, 0.9) or {word.name}(0.9) WITHIN GROUP (ORDER BY x)"
-            cursor.fail(f"{word.name} needs a part from 0 to 1", cursor.since(start), hint)
-        if function.name in FRACTIONS and (len(order) > 1 or any(o.value != arg for o in order)):
-            cursor.fail(f"{word.name} is in the order of its values", cursor.since(start))
-        if is_distinct and any(o.value != arg for o in order):
-            message = "what is aggregated with DISTINCT can only be ordered by itself"
-            cursor.fail(message, cursor.since(start))
-        return ast.Total(function, arg, is_distinct, cursor.since(start), None, order, beside)
-
-    def beside(self, word: ast.Word, value: ast.Expression) -> Value:
-        """What is written beside the argument of an aggregate: a text, or a part of 1."""
-        constant = value.value if isinstance(value, ast.Constant) else None
-        if AGGREGATES[word.name.lower()] in BETWEEN:
-            if isinstance(constant, str):
-                return constant
-            self.cursor.fail("expected the text that stands between, in quotes", value.span)
-        is_number = isinstance(constant, (int, float)) and not isinstance(constant, bool)
-        if is_number and 0 <= constant <= 1:  # type: ignore[operator]
-            return constant
-        self.cursor.fail("expected a part from 0 to 1, written as a number", value.span)
-
-    def over(self, total: ast.Total, start: Span) -> ast.Expression:
-        if total.is_distinct:
-            self.cursor.fail("DISTINCT cannot stand before OVER", total.span)
-        args = () if total.arg is None else (total.arg,)
-        if total.where is not None and not args:
-            args = (ast.Constant(True, BOOLEAN, total.span),)
-        return self.overs.over(total.function, args, start, total.where)
 
 
 def read_type(cursor: Cursor) -> Type:

@@ -152,7 +152,19 @@ def _position(call: Call) -> Expression:
     return call.apply("position", call.args[0], call.args[1])
 
 
+def _end_of_window(call: Call) -> NoReturn:
+    """The ends of windows are columns."""
+    written = call.span.text.partition("(")[0]
+    column = "window_start" if written.lower().endswith("start") else "window_end"
+    call.cursor.fail(f"{written} is not part of CQL", call.span, f"write {column}")
+
+
 SHORTHANDS: dict[str, Shorthand] = {
+    **{
+        f"{kind}_{end}": Shorthand(f"window_{end}", 0, None, _end_of_window)
+        for kind in ("tumble", "hop", "session")
+        for end in ("start", "end")
+    },
     "nullif": Shorthand("NULLIF(a, b): null if they are equal, otherwise a", 2, 2, _nullif),
     "concat": Shorthand("CONCAT(text, text, ...)", 1, None, _concat),
     "round": Shorthand("ROUND(x) or ROUND(x, digits)", 1, 2, _round),

@@ -135,6 +135,27 @@ def test_the_best_of_each_window() -> None:
     assert told == [(10, 10, "b", 5), (10, 10, "c", 3), (20, 20, "a", 2)]
 
 
+def test_first_and_last_of_windows_are_those_of_time() -> None:
+    rows: Rows = [("a", 4, 0), ("a", 9, 2), ("a", 1, 9), ("a", 3, 10), ("a", 7, 25)]
+    query = """SELECT window_start, FIRST(v) AS a, MAX(v) AS b, MIN(v) AS c, LAST(v) AS d,
+        MEDIAN(v) AS m FROM s GROUP BY TUMBLE(ts, 10 us), k EMIT FINAL"""
+    told = [tuple(row.values()) for row in ran(query, rows)]
+    assert told == [(10, 0, 4, 9, 1, 1, 4.0), (20, 10, 3, 3, 3, 3, 3.0)]
+    running = (
+        "SELECT window_start, FIRST(v) AS a, LAST(v) AS d FROM s GROUP BY SESSION(ts, 5 us), k"
+    )
+    assert in_the_end(running, rows) == Counter([(0, 4, 9), (9, 1, 3), (25, 7, 7)])
+
+
+def test_places_in_windows_that_have_ended() -> None:
+    rows: Rows = [("a", 4, 0), ("b", 9, 2), ("a", 1, 9), ("b", 3, 10), ("a", 7, 25)]
+    query = """SELECT * FROM (SELECT window_end, k, v,
+          ROW_NUMBER() OVER (PARTITION BY window_start, window_end ORDER BY v DESC) AS n
+        FROM TABLE(TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL 10 us))) WHERE n <= 2 EMIT FINAL"""
+    told = [tuple(row.values()) for row in ran(query, rows)]
+    assert told == [(10, 10, "a", 4, 2), (10, 10, "b", 9, 1), (20, 20, "b", 3, 1)]
+
+
 def test_the_time_of_a_row_can_be_read() -> None:
     rows: Rows = [("a", 1, 3), ("b", 5, 8), ("a", 2, 9)]
     text = "CREATE STREAM s (k TEXT, v INTEGER); CREATE OUTPUT o AS "
@@ -162,6 +183,7 @@ def test_the_time_of_a_row_can_be_read() -> None:
         ("SELECT k FROM TUMBLE(s PARTITION BY k, ts, 5 us)", "only SESSION has PARTITION BY"),
         ("SELECT k FROM HOP(s, ts, 1 us, 1 HOUR)", "every row would be in more than 1000 windows"),
         ("SELECT k FROM CUMULATE(s, ts, 1 us, 1 HOUR)", "CUMULATE is not part of CQL"),
+        ("SELECT HOP_END(ts) FROM s GROUP BY HOP(ts, 1 us, 2 us)", "write window_end"),
         ("SELECT k FROM s EMIT FINAL", "EMIT FINAL is of a query with windows of time"),
         ("SELECT k FROM s EMIT EARLY", "expected FINAL or CHANGES after EMIT"),
         ("SELECT COUNT(*) FROM s, s AS r GROUP BY TUMBLE(s.ts, 5 us)", "is of a single stream"),

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from millstream.calculus.functions import Ordered
+from millstream.calculus.ordering import looks_back
 from millstream.calculus.types import QueueType, Row, Schema
 from millstream.kernels.runtime.kernel import Round, State
 from millstream.kernels.runtime.rowstore import restored_batch, stored_batch
@@ -68,6 +69,7 @@ class OrderedKernel:
         self.key = [schema.index(n) for n in function.by]
         self.order: Callable[[Row], Any] = _ordered_by(function, schema)
         self.groups: dict[Row, _Group] = {}
+        self.looks_back = all(looks_back(one) for one in function.columns)
 
     def process(self, inputs: tuple[Batch, ...], round_: Round) -> tuple[Batch, ...]:
         (batch,) = inputs
@@ -99,15 +101,20 @@ class OrderedKernel:
         for row, weight in changes.items():
             if weight:
                 first = min(first, self._place(group, row, weight))
-        if self.function.count is not None and first >= self.function.count:
+        if self.looks_back and self.function.count is not None and first >= self.function.count:
             return {}  # behind the rows that are wanted
-        told = Counter(with_places(self.function, self.given.schema, group.rows))
+        told = self._told(group)
         different = Counter(told)
         different.subtract(group.told)
         group.told = told
         if not group.rows:
             del self.groups[key]
         return {row: weight for row, weight in different.items() if weight}
+
+    def _told(self, group: _Group) -> Counter[Row]:
+        """All that is to be told of a group."""
+        asked = group.rows[: self.function.count] if self.looks_back else group.rows
+        return Counter(with_places(self.function, self.given.schema, asked))
 
     def _place(self, group: _Group, row: Row, weight: int) -> int:
         """Put a row where it belongs, or take it away; its place."""
@@ -132,7 +139,7 @@ class OrderedKernel:
             key = tuple(row[i] for i in self.key)
             self._place(self.groups.setdefault(key, _Group()), row, 1)
         for group in self.groups.values():
-            group.told = Counter(with_places(self.function, self.given.schema, group.rows))
+            group.told = self._told(group)
 
     def faults(self) -> dict[str, int]:
         return {}
