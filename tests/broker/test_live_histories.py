@@ -98,3 +98,19 @@ def test_all_these_views_are_live() -> None:
     """Only silence and what has no rule waits for the horizon."""
     for case in CASES.values():
         assert served(case.text).views[case.view].is_live, case.view
+
+
+def test_the_first_rows_are_sure_below_the_horizon() -> None:
+    text = """CREATE STREAM S (t: time -> x: integer) SLACK 1 SECOND;
+        CREATE VIEW F (SELECT t, x FROM S ORDER BY t LIMIT 2); subscriptions F;"""
+    broker = opened(served(text), CrashingDisk(), SetClock())
+    wanted = asked(broker.views["F"].view)
+    finals: list[list[tuple[int, bool]]] = []
+    for request in (batch("S", [(5, 1), (9, 1)]), Silence("S", 6), batch("S", [(8, 1)])):
+        broker.commit([request])
+        broker.evaluate()
+        rows = wanted.records(wanted.shown(broker.views["F"].rows))
+        finals.append(sorted((row["t"], row["_final"]) for row in rows))
+    assert finals == [
+        [(5, False), (9, False)], [(5, True), (9, False)], [(5, True), (8, False)],
+    ]  # fmt: skip

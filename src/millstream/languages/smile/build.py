@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from millstream.calculus.functions import Assign, Filter, Istream, Lookup, Map, Range
+from millstream.calculus.functions import Assign, Filter, Istream, Join, Lookup, Map, Range
 from millstream.calculus.graph import Input
 from millstream.calculus.rename import substitute
 from millstream.calculus.terms import Call, Column, Literal, Term, columns_read
@@ -78,6 +78,15 @@ class Build:
         """A relation with one row: the tick up to which a stream is known."""
         type_ = QueueType(Schema.of(known=TIME), is_relation=True)
         return self.wiring.input(Input(horizon_of(stream), type_))
+
+    def below_horizon(self, rows: Queue, tick: str, stream: str) -> Queue:
+        """The rows, with a column that says whether all ticks up to theirs are known."""
+        known = self.wiring.columns(self.horizon(stream), {".known": "known"}, f"{stream}_known")
+        met = self.wiring.add(Join(()), rows, known, name=f"{stream}_met")
+        is_below = Call("<=", (met.column(tick), met.column(".known")), BOOLEAN)
+        kept = [Assign(f.name, met.column(f.name)) for f in rows.schema if f.name != SURE]
+        made = Map((*kept, Assign(SURE, is_below)))
+        return self.wiring.add(made, met, name=f"{stream}_below")
 
     def _live_clock(self, stream: str) -> Queue:
         horizon, until = self.horizon(stream), Literal(self.until[stream], TIME)

@@ -12,7 +12,7 @@ from millstream.calculus.types import BOOLEAN
 from millstream.calculus.wiring import Queue
 from millstream.errors import Fault
 from millstream.languages.smile.absence import Absence, Find
-from millstream.languages.smile.build import Build, NoRule
+from millstream.languages.smile.build import SURE, Build, NoRule
 from millstream.languages.smile.cells import FALSE, TRUE, Cell, Mask, View, negated
 from millstream.languages.smile.extent import Size
 from millstream.languages.smile.group import Groups, Wanted
@@ -93,11 +93,15 @@ class Selecting:
         queue = self.build.wiring.add(
             Top(limit.count, by, down), view.queue, name=self.name, origin=limit.span
         )
-        # Nothing that still comes has an earlier tick, unless rows come as they arrive.
-        is_settled = order[0].tick_of is not None and not down and not self.build.is_live
-        is_settled &= view.streams == {order[0].tick_of}
+        # Nothing that still comes has an earlier tick.
+        tick = order[0]
+        is_settled = tick.tick_of is not None and not down and view.streams == {tick.tick_of}
         is_open = self.build.open_ticks(view.streams)
         sure = TRUE if is_settled else negated(is_open)
+        if is_settled and tick.tick_of is not None and self.build.is_live:
+            # As rows arrive, that is so of what lies below the horizon.
+            queue = self.build.below_horizon(queue, tick.name, tick.tick_of)
+            sure = queue.column(SURE)
         mask = Mask(TRUE, sure, Size.number(2), can_be_true=sure != FALSE)
         return replace(view, queue=queue, mask=mask)
 
