@@ -2,7 +2,7 @@
 
     python -m tests.languages.sheets.as_python COUNT SEED [MANNER]
 
-MANNER is large, alone, walked, windows, digits or comparing.
+MANNER is large, alone, outside, walked, windows, digits or comparing.
 
 To compile a sheet takes seconds and its tuples microseconds; without the compiler hundreds of
 sheets are tried in a minute. It needs a process of its own, in which numba compiles nothing.
@@ -26,6 +26,7 @@ from millstream.kernels.sheets import arithmetic as scalar_sheet
 from millstream.kernels.sheets import blocks as sheet_blocks
 from millstream.kernels.sheets import build as sheet_build
 from millstream.kernels.sheets import compiled as sheet_compiled
+from millstream.kernels.sheets import outside as sheet_outside
 from millstream.kernels.sheets import paths as sheet_paths
 from millstream.kernels.sheets import texts as sheet_texts
 from millstream.kernels.sheets.operands import NotCompiled
@@ -48,6 +49,7 @@ _PHASES = [Phase.generate, Phase.shrink]
 walked: dict[str, int] = {}
 kernels = [0]
 blocks = [0]
+outside = [0]
 
 
 def interpreted(source: str) -> Any:
@@ -109,11 +111,15 @@ def run_by_python() -> None:
     loops_product.high_product = lambda a, b: np.uint64((int(a) * int(b)) >> 64)
     scalars: Any = scalar_sheet
     scalars.pick = lambda is_first, a, b: a if is_first else b
+    or_zero = scalars.or_zero  # a plain zero would be divided by as Python does
+    scalars.or_zero = lambda value, left: np.float64(or_zero(value, left))
     scalars.likely = lambda condition: condition
     scalars.nothing_of = lambda value, rest: value * 0.0 + rest
     kernels_of_sheets: Any = sheet_compiled
     kernels_of_sheets.compiled = interpreted
     kernels_of_sheets.Interner = Keys
+    cells_outside: Any = sheet_outside
+    cells_outside.Interner = Keys
     texts_of_sheets: Any = sheet_texts
     texts_of_sheets.TextPool = Pool
     warnings.simplefilter("ignore", RuntimeWarning)  # overflows, which compiled code does not tell
@@ -156,13 +162,15 @@ def main(count: int, number: int, manner: str) -> None:
     @seed(number)
     @settings(max_examples=count, deadline=None, database=None, phases=_PHASES,
               suppress_health_check=list(HealthCheck))  # fmt: skip
-    @given(sheets_alone() if manner == "alone" else sheets(), tuples(), CUTS)
+    @given(sheets_alone() if manner == "alone" else sheets(outside=manner == "outside"),
+           tuples(), CUTS)  # fmt: skip
     def check(program: Any, events: Any, cuts: list[int]) -> None:
         note_if_walked(program)
         agree(program, {name: events[name] for name in program.input_names}, cuts)
 
     check()
-    done = f"{kernels[0]} rounds of compiled loops, {blocks[0]} by blocks; walked: {walked}"
+    done = (f"{kernels[0]} rounds of compiled loops, {blocks[0]} by blocks; "
+            f"{outside[0]} sheets with cells outside; walked: {walked}")  # fmt: skip
     print(done)  # noqa: T201
 
 
@@ -176,6 +184,7 @@ def note_if_walked(program: Any) -> None:
         )
         source: str = kernel.source  # type: ignore[attr-defined]
         first = source.splitlines()[0]
+        outside[0] += "# outside of the loop" in source
         if "walked" in first:
             walked[first] = walked.get(first, 0) + 1
 

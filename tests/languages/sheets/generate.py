@@ -50,29 +50,52 @@ _AGGREGATE = (
     '=MAXIFS({w},{u},"<>"&{a},{t},"a")', '=COUNTIF({w},"="&{a})', "=AVERAGEIF({w},{a})",
     '=MINIFS({u},{w},">="&{a},{w},"<"&{b})', '=COUNTIF({w},"<>"&{a}/3)',
 )  # fmt: skip
+#: What no loop computes, of numbers and texts, where these are made of one stream or of more.
+_OUTSIDE = (
+    '={a}&"x"', '=TEXT({a},"0.0")&{s}', "=UPPER({s})", "=LEFT({s},1)&{a}", "=CHOOSE({a},{b},2,{a})",
+    '=XLOOKUP({s},I1:I3,J1:J3,"none")', "=INDEX(J1:J3,MATCH({s},I1:I3,0))*{b}", "=YEAR({a})+{b}",
+    '=IF({a}>1,"hi "&{s},"lo")', "=TRUNC({a}/2)", "=IFS({a}>1,1,{b}>0,{b})", "=VALUE({a}&{b})",
+    '=IF(LEN({s}&"q")>1,{a},{b})', '=SWITCH({s},"a",1,"b",2,9)*{a}', "=ISNUMBER({a})",
+    "=SUMPRODUCT(--(I1:I3={s}))", "=CONCATENATE({a},{s})", '=IF({s}>"a",1,2)', "={s}",
+    "=VLOOKUP({s},I1:J3,2,FALSE)", '=IF({a}={b},{s}&"y","")', "=MEDIAN({a},{b})", "=N({s})+{a}",
+    '=SUM({a}&"1",2)', '=IFERROR(INDEX(K1:K3,MATCH({s},I1:I3,0)),"no")', "=COUNTIF(I1:I3,{s})",
+    '=IF({s}="a",FIND("a",{s}),{b})', "=REPT({s},2)", '=IF(ISTEXT({a}),"t"&{a},{b})',
+    "=ROW()+LEN({s})",
+    '=SUBSTITUTE({s},"a",{a})', "=SUM(TRUNC({a}),{b})", '=TEXTJOIN("-",TRUE,{a},{s},B1:C1)',
+    "=MAX(LEN(I1:I3)*{a})", '=COUNT({s}&"1",{a})', '=AND({a}>0,EXACT({s},"a"))', "={a}&{b}&{s}",
+)  # fmt: skip
+_OUTSIDE_WINDOWS = (
+    '="n"&SUM({w})', '=ROUND(AVERAGE({w}),1)&"!"', '=IF(COUNT({w})>1,TEXT(MAX({w}),"0"),{s})',
+    '=INDEX({w},1)&"i"', "=TRUNC(SUM({w}))+{a}", '=IF({a}>0,"m"&MIN({w}),"")',
+)  # fmt: skip
 #: Windows of texts, which always are there; dead ones are left out.
 _TEXTS = {"F1": "=WINDOW(C2,2)", "F2": "=WINDOWROWS(C2,3)", "F3": "=WINDOW(C2,2,B1)"}
 
 
 @st.composite
-def sheets(draw: st.DrawFn) -> Program:
-    """A verified program of one sheet, partitioned or not."""
+def sheets(draw: st.DrawFn, *, outside: bool = False) -> Program:
+    """A verified program of one sheet, partitioned or not; with cells outside of its loop."""
     cells: dict[str, Any] = {**_TEXTS, "G1": 0, "H1": 10, "G2": 1, "H2": 20, "G3": 2, "H3": 30}
+    if outside:
+        cells |= {"I1": "a", "I2": "b", "I3": "c", "J1": 5, "J2": 6, "J3": 7, "K1": "x", "K3": "z"}
     scalars, windows = list(_INPUTS), list[str]()
     names = [f"D{n}" for n in range(1, draw(st.integers(2, 9)))]
     later = list(names)
     for name in names:
         later.remove(name)
-        kind = draw(st.sampled_from(("scalar", "scalar", "stream", "window", "aggregate")))
+        kinds = ("scalar", "scalar", "stream", "window", "aggregate")
+        kind = draw(st.sampled_from((*kinds, *(("outside",) * 4 if outside else ()))))
         templates = {"scalar": _SCALAR, "stream": _STREAM, "window": _WINDOW,
-                     "aggregate": _AGGREGATE if windows else _SCALAR}[kind]  # fmt: skip
+                     "aggregate": _AGGREGATE if windows else _SCALAR,
+                     "outside": _OUTSIDE + (_OUTSIDE_WINDOWS if windows else ())}[kind]  # fmt: skip
         a, b = (draw(st.sampled_from(scalars)) for _ in range(2))
         w = draw(st.sampled_from(windows)) if windows else ""
         u = draw(st.sampled_from(windows)) if windows else ""
         t = draw(st.sampled_from(sorted(_TEXTS)))
+        s = draw(st.sampled_from(["C2", "C2", "A1", *scalars])) if outside else ""
         formula = draw(st.sampled_from(templates))
         any_ = draw(st.sampled_from(scalars))
-        cells[name] = formula.format(a=a, b=b, w=w, u=u, t=t, any=any_)
+        cells[name] = formula.format(a=a, b=b, w=w, u=u, t=t, s=s, any=any_)
         (windows if kind == "window" else scalars).append(name)
     if draw(st.booleans()):
         cells["E1"] = f"=PRE(E1,B1,1)+{draw(st.sampled_from(scalars))}"

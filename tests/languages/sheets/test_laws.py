@@ -32,7 +32,7 @@ def by_python(count: int, number: int, *more: str) -> None:
     assert "rounds of compiled loops" in done.stdout
 
 
-@pytest.mark.parametrize("more", [[], ["large"], ["alone"], ["walked"]])
+@pytest.mark.parametrize("more", [[], ["large"], ["alone"], ["outside"], ["walked"]])
 def test_compiled_loops_give_what_figure_4_says(more: list[str]) -> None:
     by_python(30, 1, *more)
 
@@ -43,7 +43,7 @@ def test_aggregates_of_long_windows_give_what_the_reference_gives() -> None:
 
 @pytest.mark.proof
 @pytest.mark.parametrize("number", range(2, 8))
-@pytest.mark.parametrize("more", [[], ["large"], ["alone"], ["walked"]])
+@pytest.mark.parametrize("more", [[], ["large"], ["alone"], ["outside"], ["walked"]])
 def test_compiled_loops_give_what_figure_4_says_on_many_sheets(
     number: int, more: list[str]
 ) -> None:

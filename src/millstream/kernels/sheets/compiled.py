@@ -28,11 +28,13 @@ from millstream.kernels.sheets.columns import (
 from millstream.kernels.sheets.generated import generated
 from millstream.kernels.sheets.operands import (
     ABSENT,
+    ERROR_VALUES,
     FIRST_ERROR,
     OK,
     ZERO,
     constant,
 )
+from millstream.kernels.sheets.outside import ColumnBefore, columns_after
 from millstream.kernels.sheets.source import DONE, WANTS_KEYS, group_places, places
 from millstream.kernels.sheets.texts import TextNumbers
 from millstream.kernels.sheets.tuples import firings, mark_texts
@@ -40,7 +42,6 @@ from millstream.kernels.windows.ring import CAPACITY, compact
 from millstream.kernels.windows.sums import LIMBS
 from millstream.plan.batch import Array, Batch, Vector
 from millstream.values.excel.kinds import Kind
-from millstream.values.excel.values import ERRORS
 
 #: Texts are swept when there are so many more than twice what was left of them before.
 _SWEPT = 4096
@@ -57,9 +58,16 @@ class CompiledSheetKernel(Composed):
         self, function: Sheet, input_types: tuple[QueueType, ...], output_count: int
     ) -> None:
         self.function = function
-        self.input_types = input_types
         self.output_types = function.output_types(input_types, output_count)
         made = generated(function, input_types)
+        split = made.split
+        self.sent = split.sheet.outputs
+        self.before = [
+            [ColumnBefore(function, before, input_types[n]) for before in befores]
+            for n, befores in enumerate(split.before)
+        ]
+        self.after = columns_after(function, split)
+        self.input_types = split.input_types
         self.whole, self.kinds, self.columns = made.whole, made.kinds, made.columns
         self.loop, self.source, self.are_whole = made.loop, made.source, made.are_whole
         self.texts = TextNumbers(made.texts)
@@ -104,6 +112,8 @@ class CompiledSheetKernel(Composed):
     def process(self, inputs: tuple[Batch, ...], round_: Round) -> tuple[Batch, ...]:
         if len(inputs) > 1:
             inputs = tuple(rising(b) for b in inputs)
+        self.more_statuses: dict[tuple[int, int], Array] = {}
+        inputs = tuple(self._widened(n, b) for n, b in enumerate(inputs))
         is_ranked = all(b.rank is not None for b in inputs)
         columns, count = self._arriving(inputs, is_ranked=is_ranked)
         self._make_room(self.keys.bound if self.function.keys else 1)
@@ -136,6 +146,15 @@ class CompiledSheetKernel(Composed):
             for index in self.columns[number]:
                 columns += self._column((number, index), batch.columns[index])
         return columns, count
+
+    def _widened(self, number: int, batch: Batch) -> Batch:
+        """With the columns that are made of others, and what their statuses are."""
+        columns = list(batch.columns)
+        for before in self.before[number]:
+            vector, statuses = before.of(batch)
+            self.more_statuses[number, len(columns)] = statuses
+            columns.append(vector)
+        return replace(batch, type=self.input_types[number], columns=tuple(columns))
 
     def _encoded(self, number: int, batch: Batch) -> Batch:
         """With codes for texts that are read: a column may be both the key and a cell."""
@@ -203,11 +222,13 @@ class CompiledSheetKernel(Composed):
         ranks = ranks.take(first) if is_ranked else ranks
         return [places[: made * len(inputs)], keys.take(first), time.take(first), ranks]
 
-    def _column(self, place: object, vector: Vector) -> list[Array]:
+    def _column(self, place: tuple[int, int], vector: Vector) -> list[Array]:
         """A column as doubles and statuses, or as codes of texts."""
         if vector.is_text:
-            return self.texts.column(place, vector, self.zeros)
-        return number_column(vector, self.zeros, uses_1904=self.function.uses_1904)
+            arrays = self.texts.column(place, vector, self.zeros)
+        else:
+            arrays = number_column(vector, self.zeros, uses_1904=self.function.uses_1904)
+        return [*arrays[:-1], self.more_statuses.get(place, arrays[-1])]
 
     # --- room ---
 
@@ -273,6 +294,13 @@ class CompiledSheetKernel(Composed):
             mark_texts(self.K, self.pool, self.pool.view(np.float64), place, stride, column, live)
         self.texts.sweep(live)
         self.kept_texts = len(self.texts)
+        self._forget_after()
+
+    def _forget_after(self) -> None:
+        """Numbers of texts mean others from now on."""
+        for columns in self.after:
+            for column in columns:
+                column.forget()
 
     def _text_places(self) -> tuple[list[int], list[tuple[int, int, int]]]:
         """Where texts are kept: slots of cells, and columns of windows."""
@@ -298,17 +326,24 @@ class CompiledSheetKernel(Composed):
         else:
             time, rank = made[0][:count], made[1][:count] if made[1].size else None
             made = made[2:]
-        vectors = []
-        columns = zip(self.function.outputs[number], self.kinds[number], strict=True)
-        for n, (column, kind) in enumerate(columns):
-            values, statuses = (a[:count] for a in made[2 * n : 2 * n + 2])
-            worst = int(statuses.max(initial=OK)) if is_odd else OK
-            if worst >= ZERO:
-                self._count_faults(column, kind, statuses)
-            vectors.append(self._vector(column.type, values, statuses if worst else None))
+        values, statuses = ([a[:count] for a in some] for some in (made[::2], made[1::2]))
+        vectors = {
+            after.column.address: after.of(values, statuses, self.texts.pool, self.counted)
+            for after in self.after[number]
+        }
+        wanted = {c.address for c in self.function.outputs[number]}
+        for n, column in enumerate(self.sent[number]):
+            worst = int(statuses[n].max(initial=OK)) if is_odd else OK
+            if column.address in wanted:
+                if worst >= ZERO:
+                    self._count_faults(column, self.kinds[number][n], statuses[n])
+                vectors[column.address] = self._vector(
+                    column.type, values[n], statuses[n] if worst else None
+                )
             if worst:
-                statuses.fill(OK)
-        return Batch(self.output_types[number], time, tuple(vectors), None, rank)
+                statuses[n].fill(OK)
+        shown = tuple(vectors[c.address] for c in self.function.outputs[number])
+        return Batch(self.output_types[number], time, shown, None, rank)
 
     def _vector(self, type_: Type, values: Array, statuses: Array | None) -> Vector:
         """A column of what was written; all of it is there if there are no statuses."""
@@ -327,7 +362,7 @@ class CompiledSheetKernel(Composed):
         place = address_text(column.address)
         for status, count in enumerate(np.bincount(statuses, minlength=1).tolist()):
             if count and status >= FIRST_ERROR:
-                self.counted[f"{ERRORS[status - FIRST_ERROR]} in {place}"] += count
+                self.counted[f"{ERROR_VALUES[status - FIRST_ERROR]} in {place}"] += count
             elif count and status == ZERO and kind is Kind.BOOLEAN:
                 self.counted[f"no {column.type} in {place}"] += count
 
@@ -350,6 +385,7 @@ class CompiledSheetKernel(Composed):
         self.wides = tuple(np.array(state[n], np.int64) for n in ("limbs", "free", "counters"))  # type: ignore[assignment]
         self.pool, self.used = (np.array(state[n], np.int64) for n in ("pool", "used"))
         super().restore(state)
+        self._forget_after()
         self.kept_texts = len(self.texts)
         self.key_ids.forget()
         self.counted = Counter(state["counted"])

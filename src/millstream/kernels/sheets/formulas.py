@@ -490,3 +490,6 @@ _METHODS: dict[str, Callable[[Formulas, tuple[Node, ...]], Operand]] = {
     "SUMPRODUCT": Formulas.sum_of_products,
     "VLOOKUP": Formulas.vlookup,
 }
+
+#: All functions that have a compiled form, for some kinds of values at least.
+COMPILED = frozenset((*_METHODS, *_ONE_NUMBER, *_TWO_NUMBERS, *FOLDS))

@@ -12,6 +12,7 @@ from millstream.kernels.sheets.operands import NotCompiled, Texts
 from millstream.kernels.sheets.paths import Compilation
 from millstream.kernels.sheets.report import commented, phases, storage
 from millstream.kernels.sheets.source import fed_columns, is_whole, output_kinds, source_of
+from millstream.kernels.sheets.split import Parts, Split
 from millstream.values.excel.kinds import Kind
 
 _COLUMN_TYPES = {
@@ -23,6 +24,7 @@ _COLUMN_TYPES = {
 class Generated:
     """All of it is only read."""
 
+    split: Split
     whole: Compilation
     kinds: list[list[Kind]]
     loop: str
@@ -37,16 +39,31 @@ class Generated:
 
 @lru_cache(maxsize=64)
 def generated(function: Sheet, input_types: tuple[QueueType, ...]) -> Generated:
+    """The loop of a sheet, with as few of its cells outside as can be."""
+    parts = Parts(function, input_types)
+    first: NotCompiled | None = None
+    while True:
+        try:
+            return _generated(parts.split())
+        except NotCompiled as reason:
+            first = first or reason
+            if not parts.moved(reason):
+                raise first from None
+
+
+def _generated(split: Split) -> Generated:
     texts = Texts()
     texts.number("0")  # an empty cell is shown as
-    whole = Compilation(function, input_types, texts)
+    whole = Compilation(split.sheet, split.input_types, texts)
     kinds = output_kinds(whole)
     _check_outputs(whole, kinds)
     loop = source_of(whole)
-    source = commented(phases(function) + storage(whole)) + loop
-    columns = [fed_columns(whole, n) for n in range(len(input_types))]
+    told = [*phases(split.sheet), *storage(whole)]
+    told += [f"outside of the loop, for each combination of values: {r}" for r in split.reasons]
+    columns = [fed_columns(whole, n) for n in range(len(split.input_types))]
     are_whole = [is_whole(whole, n) for n in range(len(kinds))]
-    return Generated(whole, kinds, loop, source, columns, are_whole, tuple(texts.texts))
+    source = commented(told) + loop
+    return Generated(split, whole, kinds, loop, source, columns, are_whole, tuple(texts.texts))
 
 
 def _check_outputs(whole: Compilation, all_kinds: list[list[Kind]]) -> None:
@@ -55,4 +72,6 @@ def _check_outputs(whole: Compilation, all_kinds: list[list[Kind]]) -> None:
             fixed = column.address not in whole.by_address
             is_nothing = fixed and whole.fixed(column.address) is None
             if _COLUMN_TYPES[kind] is not column.type.kind and not is_nothing:
-                raise NotCompiled(f"{address_text(column.address)} holds several kinds")
+                reason = NotCompiled(f"{address_text(column.address)} holds several kinds")
+                reason.address = column.address
+                raise reason

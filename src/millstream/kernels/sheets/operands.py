@@ -6,14 +6,19 @@ from dataclasses import dataclass, field
 
 from millstream.values.excel.kinds import Kind
 from millstream.values.excel.syntax import Group, Literal, Node, Unary
-from millstream.values.excel.values import ERRORS, ErrorValue, Scalar
+from millstream.values.excel.values import CALC, ERRORS, ErrorValue, Scalar
 
 #: Statuses. ZERO is the number 0 in a cell of texts or booleans, shown for an empty one.
 OK, ABSENT, EMPTY, ZERO, FIRST_ERROR = 0, 1, 2, 3, 10
+#: The errors, in the order of their statuses. Loops never give the last one.
+ERROR_VALUES = (*ERRORS, CALC)
 
 
 class NotCompiled(Exception):
     """A sheet does something that has no compiled form; the message says what."""
+
+    #: The cell whose formula it is, if one alone is to blame: worksheet, row and column.
+    address: tuple[str, int, int] | None = None
 
 
 def refuse_if(is_so: object, what: str) -> None:

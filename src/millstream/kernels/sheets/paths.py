@@ -148,7 +148,11 @@ class Compilation:
                 self.kinds[cell.address] = self._kind_of_initial(rule)
         scratch = Path(self, -1)
         for cell in self.cells:
-            operand = scratch.typed(cell)
+            try:
+                operand = scratch.typed(cell)
+            except NotCompiled as reason:
+                reason.address = cell.address
+                raise
             if isinstance(cell.rule, Previous):
                 continue
             self.kinds[cell.address] = replace(

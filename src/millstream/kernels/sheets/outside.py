@@ -1,0 +1,314 @@
+"""Cells that are computed outside of the loop of a sheet, once for each combination of values.
+
+Streams repeat themselves: a symbol, a tariff, a state come with many tuples. So what formulas
+give is kept by the number of the combination that it was made of, and most tuples only look
+their number up.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from millstream.calculus.sheets import Address, Computed, Fed, OutputColumn, Sheet, SheetCell
+from millstream.calculus.types import BOOLEAN, INTEGER, NUMBER, TEXT, QueueType, Type, Value
+from millstream.calculus.types import Kind as ColumnKind
+from millstream.kernels.runtime.interning import Interner
+from millstream.kernels.sheets.machine import SheetMachine, SheetState
+from millstream.kernels.sheets.operands import ABSENT, EMPTY, ERROR_VALUES, FIRST_ERROR, OK, ZERO
+from millstream.kernels.sheets.split import Before, Split
+from millstream.meaning.sheet_values import from_cell, to_cell
+from millstream.plan.batch import Array, Batch, Vector, concat_vectors, vector_of
+from millstream.values.excel.constant_cells import ConstantCells
+from millstream.values.excel.syntax import Call, Cell, Node, Range, children
+from millstream.values.excel.values import ErrorValue, Scalar
+
+#: Where more combinations are known, all are forgotten before the next batch.
+_MOST = 1 << 17
+
+
+class Combinations:
+    """Mutable: the combinations of values seen so far, and what a cell made of them holds."""
+
+    def __init__(
+        self, sheet: Sheet, cells: Sequence[SheetCell], wanted: Address, types: Sequence[Type]
+    ) -> None:
+        constants = ConstantCells(dict(sheet.constants), [c.address for c in cells])
+        self.machine = SheetMachine(cells, constants, constants, uses_1904=sheet.uses_1904)
+        self.wanted = wanted
+        self.types = list(types)
+        self.forget()
+
+    def forget(self) -> None:
+        self.known = Interner(self.types)
+        self.results: list[Scalar] = []
+
+    def numbers(self, vectors: Sequence[Vector], count: int) -> tuple[Array, Array]:
+        """The number of the combination of each row, and a row of each that is new."""
+        ids = self.known.ids(list(vectors), count)
+        rows = np.empty(self.known.bound, np.int64)
+        rows[ids] = np.arange(count)
+        return ids, rows[len(self.results) :]
+
+    def learn(self, combinations: Iterable[Mapping[Address, Scalar]]) -> None:
+        """Compute the cell for combinations that are new, in the order of their numbers."""
+        for given in combinations:
+            state = SheetState()
+            self.machine.compute(state, 0, given)
+            self.results.append(state.values.get(self.wanted))
+
+
+class OutsideColumn:
+    """Mutable: what a cell holds, with a row for each combination."""
+
+    def __init__(self, column: OutputColumn, combinations: Combinations) -> None:
+        self.column = column
+        self.combinations = combinations
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget all combinations: they will be met again as new ones."""
+        self.combinations.forget()
+        self.vector = vector_of(self.column.type, [])
+
+    def forget_many(self) -> None:
+        if len(self.combinations.results) > _MOST:
+            self.forget()
+
+    def learn(self, combinations: Iterable[Mapping[Address, Scalar]]) -> None:
+        before = len(self.combinations.results)
+        self.combinations.learn(combinations)
+        results = self.combinations.results[before:]
+        new = [self.plain(number, value) for number, value in enumerate(results, before)]
+        if new:
+            self.vector = concat_vectors([self.vector, vector_of(self.column.type, new)])
+
+    def plain(self, number: int, value: Scalar) -> Value:
+        """A value as it stands in a column; null if it does not."""
+        raise NotImplementedError
+
+    def spread(self, ids: Array) -> Vector:
+        """A row for each number of a combination."""
+        if not self.vector.is_text:
+            return self.vector.take(ids)
+        indices = pa.array(ids.astype(np.int32))
+        words = pa.DictionaryArray.from_arrays(indices, self.vector.values)
+        return Vector(self.vector.type, words)
+
+
+class ColumnBefore(OutsideColumn):
+    """Mutable: a column that an input gets, made of those that it has."""
+
+    def __init__(self, sheet: Sheet, before: Before, type_: QueueType) -> None:
+        self.is_1904 = sheet.uses_1904
+        self.fed = [(c.address, c.rule.column) for c in before.cells if isinstance(c.rule, Fed)]
+        types = [type_.schema[column] for _, column in self.fed]
+        made = before.made
+        super().__init__(made, Combinations(sheet, before.cells, made.address, types))
+
+    def forget(self) -> None:
+        super().forget()
+        #: The status of each combination.
+        self.statuses = bytearray()
+
+    def of(self, batch: Batch) -> tuple[Vector, Array]:
+        """The column, and the statuses of its values."""
+        self.forget_many()
+        vectors = [batch.column(name) for _, name in self.fed]
+        ids, new = self.combinations.numbers(vectors, len(batch))
+        self.learn(self._given(vectors, new))
+        return self.spread(ids), np.array(self.statuses, np.int8).take(ids)
+
+    def _given(self, vectors: list[Vector], rows: Array) -> Iterable[Mapping[Address, Scalar]]:
+        columns = [
+            [to_cell(value, vector.type, uses_1904=self.is_1904) for value in values]
+            for vector in vectors
+            for values in [vector.take(rows).to_list()]
+        ]
+        addresses = [address for address, _ in self.fed]
+        return [dict(zip(addresses, values, strict=True)) for values in zip(*columns, strict=True)]
+
+    def plain(self, number: int, value: Scalar) -> Value:
+        status = _status(value)
+        self.statuses.append(status)
+        return _SHOWN[self.column.type.kind] if status else value
+
+
+class ColumnAfter(OutsideColumn):
+    """Mutable: a column of an output, made of what the loop has sent."""
+
+    def __init__(
+        self, sheet: Sheet, cells: Sequence[SheetCell], column: OutputColumn,
+        sent: Mapping[int, OutputColumn],
+    ) -> None:  # fmt: skip
+        #: The places of what it is made of, among all that is sent.
+        self.places = tuple(sent)
+        self.sent = tuple(sent.values())
+        self.guards = _guards(cells, column, self.sent)
+        leaves = tuple(SheetCell(c.address, Fed(0, c.name)) for c in self.sent)
+        types = [t for c in self.sent for t in (_KEPT_AS[c.type.kind], INTEGER)]
+        super().__init__(column, Combinations(sheet, (*leaves, *cells), column.address, types))
+
+    def forget(self) -> None:
+        super().forget()
+        #: What went wrong with each combination, if something did.
+        self.faults: dict[int, str] = {}
+
+    def of(
+        self, all_values: Sequence[Array], all_statuses: Sequence[Array], texts: Any,
+        counted: Counter[str],
+    ) -> Vector:  # fmt: skip
+        """The column for what was sent; texts are numbers of a pool."""
+        self.forget_many()
+        values = [all_values[n] for n in self.places]
+        statuses = self._looked_at(values, [all_statuses[n] for n in self.places])
+        vectors = []
+        for column, some, codes in zip(self.sent, values, statuses, strict=True):
+            kept = _KEPT_AS[column.type.kind]
+            # Under a status there may be anything.
+            plain = np.where(codes == OK, some, some.dtype.type(0)) if codes.any() else some
+            vectors += [
+                Vector(kept, plain.astype(np.int64) if kept is INTEGER else plain),
+                Vector(INTEGER, codes.astype(np.int64)),
+            ]
+        ids, new = self.combinations.numbers(vectors, len(values[0]))
+        self.learn(self._given(values, statuses, new, texts))
+        if self.faults:
+            counts = np.bincount(ids, minlength=len(self.combinations.results))
+            for number, fault in self.faults.items():
+                if counts[number]:
+                    counted[fault] += int(counts[number])
+        return self.spread(ids)
+
+    def _looked_at(self, values: Sequence[Array], statuses: Sequence[Array]) -> list[Array]:
+        """Statuses, which say that there is nothing where nothing is looked at.
+
+        So rows that differ only in what a condition makes them pass over are alike.
+        """
+        looked_at = list(statuses)
+        for number, conditions in self.guards.items():
+            for condition, wanted in conditions:
+                passed = (statuses[condition] == OK) & (values[condition] != wanted)
+                looked_at[number] = np.where(passed, np.int8(ABSENT), looked_at[number])
+        return looked_at
+
+    def _given(
+        self, values: Sequence[Array], statuses: Sequence[Array], rows: Array, texts: Any
+    ) -> Iterable[Mapping[Address, Scalar]]:
+        combinations: list[dict[Address, Scalar]] = [{} for _ in rows]
+        for column, some, codes in zip(self.sent, values, statuses, strict=True):
+            plain: list[Any] = some.take(rows).tolist()
+            if column.type == TEXT:
+                plain = texts.gathered(some.take(rows).astype(np.int64)).to_pylist()
+            of_rows = zip(combinations, plain, codes.take(rows).tolist(), strict=True)
+            for given, value, status in of_rows:
+                if status != ABSENT:
+                    given[column.address] = _scalar(value, status)
+        return combinations
+
+    def plain(self, number: int, value: Scalar) -> Value:
+        faults: Counter[str] = Counter()
+        shown = from_cell(value, self.column, faults)
+        for fault in faults:
+            self.faults[number] = fault
+        return shown
+
+
+#: A boolean by its place among what is sent, and what it must be.
+Condition = tuple[int, bool]
+
+
+def _guards(
+    cells: Sequence[SheetCell], column: OutputColumn, sent: Sequence[OutputColumn]
+) -> dict[int, frozenset[Condition]]:
+    """For what is sent, the conditions under which alone it is looked at, where it has some."""
+    formulas = {c.address: c.rule.formula for c in cells
+                if isinstance(c.rule, Computed) and not c.rule.is_array}  # fmt: skip
+    places = {c.address: n for n, c in enumerate(sent)}
+    guards: dict[int, frozenset[Condition]] = {}
+    seen: set[tuple[Address, frozenset[Condition]]] = set()
+
+    def see(address: Address, under: frozenset[Condition]) -> None:
+        if (address, under) in seen:
+            return
+        seen.add((address, under))
+        if address in places:
+            place = places[address]
+            guards[place] = guards.get(place, under) & under
+        elif address in formulas:
+            walk(formulas[address], under)
+
+    def walk(node: Node, under: frozenset[Condition]) -> None:
+        match node:
+            case Call("IF", (Cell(sheet, row, column), *branches)) if (
+                place := places.get((sheet, row, column))
+            ) is not None and sent[place].type == BOOLEAN:
+                see((sheet, row, column), under)
+                for branch, wanted in zip(branches, (True, False), strict=False):
+                    walk(branch, under | {(place, wanted)})
+                return
+            case Cell(sheet, row, column):
+                see((sheet, row, column), under)
+            case Range(first, last):
+                for address in (*places, *formulas):
+                    sheet, row, column = address
+                    if (sheet == first.sheet and first.row <= row <= last.row
+                            and first.column <= column <= last.column):  # fmt: skip
+                        see(address, under)
+        for child in children(node):
+            walk(child, under)
+
+    see(column.address, frozenset())
+    if len(formulas) < len(cells):
+        return {}
+    return {place: conditions for place, conditions in guards.items() if conditions}
+
+
+def columns_after(sheet: Sheet, split: Split) -> list[list[ColumnAfter]]:
+    """For each output, its columns that are made after the loop."""
+    after = {c.address: c for c in split.after}
+    return [
+        [_column_after(sheet, split, c, sent) for c in columns if c.address in after]
+        for columns, sent in zip(sheet.outputs, split.sheet.outputs, strict=True)
+    ]
+
+
+def _column_after(
+    sheet: Sheet, split: Split, column: OutputColumn, sent: tuple[OutputColumn, ...]
+) -> ColumnAfter:
+    wanted = {column.address}
+    for cell in reversed(split.after):
+        if cell.address in wanted:
+            wanted.update(cell.refers_to)
+    cells = [c for c in split.after if c.address in wanted]
+    leaves = {n: c for n, c in enumerate(sent) if c.address in wanted}
+    return ColumnAfter(sheet, cells, column, leaves)
+
+
+#: What stands in a column where a status says that there is something else.
+_SHOWN: dict[ColumnKind, Value] = {
+    ColumnKind.NUMBER: 0.0, ColumnKind.BOOLEAN: False, ColumnKind.TEXT: "",
+}  # fmt: skip
+_KEPT_AS = {
+    ColumnKind.NUMBER: NUMBER, ColumnKind.BOOLEAN: BOOLEAN, ColumnKind.TEXT: INTEGER,
+}  # fmt: skip
+
+
+def _status(value: Scalar) -> int:
+    if value is None:
+        return EMPTY
+    return FIRST_ERROR + ERROR_VALUES.index(value) if type(value) is ErrorValue else OK
+
+
+def _scalar(value: Any, status: int) -> Scalar:
+    """A value of the loop, as a cell holds it."""
+    if status >= FIRST_ERROR:
+        return ERROR_VALUES[status - FIRST_ERROR]
+    if status == EMPTY:
+        return None
+    held: Scalar = 0.0 if status == ZERO else value
+    return held

@@ -1,0 +1,82 @@
+"""Cells that no loop computes, beside a loop that is compiled."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from millstream.calculus.graph import Program
+from millstream.calculus.sheets import Sheet
+from millstream.calculus.types import NUMBER, TEXT, Schema
+from millstream.engine.reference.feed import Event
+from millstream.kernels.sheets.build import sheet_kernel
+from millstream.kernels.sheets.compiled import CompiledSheetKernel
+from millstream.languages.sheets.bindings import Binding, Bindings, InputBinding, OutputBinding
+from millstream.languages.sheets.translate import translate_workbook
+from tests.languages.sheets.books import workbook
+from tests.languages.sheets.laws import agree
+
+ORDERS = Schema.of(k=TEXT, part=TEXT, quantity=NUMBER)
+CELLS: dict[str, Any] = {
+    **{f"T{n}": f"P{n}" for n in range(1, 21)},
+    **{f"U{n}": n / 4 for n in range(1, 20)},
+    "B3": "=XLOOKUP(B1,T1:T20,U1:U20)", "C3": "=ROUND(B3*C1,2)", "D3": "=WINDOWROWS(C3,5)",
+    "E3": "=SUM(D3)", "F3": '=IF(B1<>PRE(B1,A1,""),UPPER(B1),"same")',
+    "G3": '=IF(E3>20,"big "&F3,IF(C1>3,"few","none"))', "H3": '=IFERROR(C3&"/"&E3,"no price")',
+    "I3": "=CHOOSE(C1,10,20,30)+E3", "J3": '=IF(ISNUMBER(C1),C1,"no number")',
+}  # fmt: skip
+
+
+def orders(shown: dict[str, str], cells: dict[str, Any] = CELLS) -> Program:
+    bindings = Bindings(
+        (InputBinding("L", (Binding("k", "A1"), Binding("part", "B1"), Binding("quantity", "C1")),
+                      "k", columns=ORDERS),),
+        (OutputBinding("Out", tuple(Binding(name, cell) for name, cell in shown.items())),),
+    )  # fmt: skip
+    return translate_workbook(workbook(cells), bindings)
+
+
+def kernel(program: Program) -> Any:
+    (operator,) = program.operators
+    assert isinstance(operator.function, Sheet)
+    types = program.queue_types()
+    return sheet_kernel(operator.function, tuple(types[q] for q in operator.inputs), 1)
+
+
+def reasons(program: Program) -> list[str]:
+    source: str = kernel(program).source
+    start = "# outside of the loop, for each combination of values: "
+    return [line.removeprefix(start) for line in source.splitlines() if line.startswith(start)]
+
+
+def test_only_what_has_no_compiled_form_is_outside() -> None:
+    shown = {"total": "E3", "text": "G3", "both": "H3", "chosen": "I3", "kind": "J3"}
+    program = orders(shown)
+    assert isinstance(kernel(program), CompiledSheetKernel)
+    outside = {line.split(":")[0] for line in reasons(program)}
+    assert outside >= {"S!B3", "S!F3", "S!H3", "S!I3", "S!J3"}
+    assert outside.isdisjoint({"S!C3", "S!D3", "S!E3"})
+
+
+def test_a_sheet_without_such_cells_has_none_outside() -> None:
+    assert reasons(orders({"total": "E3"}, {"E3": "=C1*2"})) == []
+
+
+def test_a_text_that_is_put_together_and_looked_back_to_is_walked() -> None:
+    cells = {"D1": '=PRE(E1,A1,"")', "E1": "=D1&B1"}
+    assert "walked, not compiled: the operator &" in kernel(orders({"e": "E1"}, cells)).source
+
+
+@pytest.mark.slow
+def test_cells_outside_of_a_compiled_loop_give_what_the_reference_gives() -> None:
+    """With so many texts that the loop forgets some of them in between."""
+    chance = random.Random(20)
+    rows = []
+    for n in range(9000):
+        part = f"new {n}" if chance.random() < 0.7 else chance.choice(["P1", "p7", "P20", None])
+        quantity = chance.choice([None, 0.0, 1.0, 2.0, 3.0, 7.5])
+        rows.append(Event(n, (chance.choice("xyz"), part, quantity)))
+    shown = {name: f"{name}3" for name in "BCEFGHIJ"}
+    agree(orders(shown), {"L": rows}, [10, 3000, 6000, 8999])
