@@ -59,6 +59,8 @@ class Progress:
         now = time.perf_counter()
         self.report = report
         if self.is_json:
+            if report.is_taken_up:
+                return  # no batch of this run
             print(json.dumps(summary(report, now - self.started)), file=sys.stderr, flush=True)
         elif self.is_live and now - self.last > 0.1:
             self._show(self._line(report))

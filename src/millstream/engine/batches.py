@@ -118,7 +118,10 @@ class Batches:
         self.known = known_in(self.last)
         self.delivery.open(self.checkpoint.identity, self.last["version"])
         if self.last["version"] >= 0:
-            self.progress(self.report)  # who watches knows how far it was before
+            # Who watches knows how far it was before.
+            self.report.is_taken_up = True
+            self.progress(self.report)
+            self.report.is_taken_up = False
         self._ended = time.perf_counter()
 
     def _spec(self) -> SourceSpec:

@@ -77,6 +77,8 @@ class Report:
     faults: Counter[str] = field(default_factory=Counter)
     first_rejections: list[str] = field(default_factory=list)
     mark: int | None = None
+    #: Whether it is what an earlier run has left, and this one has done nothing yet.
+    is_taken_up: bool = False
     batch: BatchFigures | None = None
     #: How many records the program itself has rejected, by input, reason and text.
     by_program: dict[tuple[str, str, str], int] = field(default_factory=dict)
