@@ -7,6 +7,7 @@ their number up.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -62,7 +63,7 @@ class Combinations:
             self.results.append(state.values.get(self.wanted))
 
 
-class OutsideColumn:
+class OutsideColumn(ABC):
     """Mutable: what a cell holds, with a row for each combination."""
 
     def __init__(self, column: OutputColumn, combinations: Combinations) -> None:
@@ -87,9 +88,9 @@ class OutsideColumn:
         if new:
             self.vector = concat_vectors([self.vector, vector_of(self.column.type, new)])
 
+    @abstractmethod
     def plain(self, number: int, value: Scalar) -> Value:
         """A value as it stands in a column; null if it does not."""
-        raise NotImplementedError
 
     def spread(self, ids: Array) -> Vector:
         """A row for each number of a combination."""
