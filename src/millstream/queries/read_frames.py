@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from millstream.calculus.library.event_windows import END, START, stretches
-from millstream.calculus.types import DURATION
+from millstream.calculus.types import DURATION, TIME_COLUMN
 from millstream.queries import ast
 from millstream.queries.tokens import Cursor
 from millstream.source import Span
@@ -94,7 +94,26 @@ class FrameReader:
         cursor.take("table")
         source = self.source()
         by = self._partition(kind)
-        cursor.require(",", f"a comma and the time; write {_SOURCE[kind]}")
+        if not (cursor.text() == "," and self._is_length(1)):
+            cursor.require(",", f"a comma and the time; write {_SOURCE[kind]}")
+            time = self._time()
+        else:  # the rows' own time
+            time = ast.Reference(None, ast.Word(TIME_COLUMN, cursor.span()), cursor.span())
+        lengths = self._lengths(kind, _SOURCE[kind])
+        return ast.Framed(
+            kind, source, time, lengths.size, lengths.slide, lengths.offset, by,
+            cursor.since(start),
+        )  # fmt: skip
+
+    def _is_length(self, ahead: int) -> bool:
+        """Whether a length comes rather than a column: a number, or INTERVAL and a text."""
+        cursor = self.cursor
+        return cursor.text(ahead)[:1].isdigit() or (
+            cursor.text(ahead) == "interval" and cursor.text(ahead + 1) not in (",", ".")
+        )
+
+    def _time(self) -> ast.Reference:
+        cursor = self.cursor
         self._named("timecol")
         is_described = cursor.text() == "descriptor" and cursor.text(1) == "("
         if is_described:
@@ -102,11 +121,7 @@ class FrameReader:
         time = self._column("the column of the time")
         if is_described:
             cursor.require(")")
-        lengths = self._lengths(kind, _SOURCE[kind])
-        return ast.Framed(
-            kind, source, time, lengths.size, lengths.slide, lengths.offset, by,
-            cursor.since(start),
-        )  # fmt: skip
+        return time
 
     def grouped(self) -> Grouped:
         """A window in GROUP BY."""

@@ -72,6 +72,8 @@ CASES = {
         f"SELECT {SHOWN} FROM TABLE(TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL 10 us)) {GROUPS}",
         TUMBLED,
     ),
+    "own time": (f"SELECT {SHOWN} FROM TUMBLE(s, INTERVAL 10 us) {GROUPS}", TUMBLED),
+    "own time, bare": (f"SELECT {SHOWN} FROM TUMBLE(s, 10 us) {GROUPS}", TUMBLED),
     "group by tumble": (f"SELECT {SHOWN} FROM s GROUP BY TUMBLE(_time, 10 us), k", TUMBLED),
     "offset": (f"SELECT {SHOWN} FROM TUMBLE(s, ts, 10 us, OFFSET => 3 us) {GROUPS}", MOVED),
     "hop": (
