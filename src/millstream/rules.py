@@ -22,16 +22,22 @@ from millstream.languages.rules.embedded import (
     Book,
     Value,
     Vocabulary,
+    before,
     domain,
+    lasting,
     location,
     named,
+    rate,
     require,
+    since,
     unit,
+    until,
     when,
+    within,
 )
 from millstream.languages.rules.situation import explain_situation
 
 __all__ = [
-    "Book", "Value", "Vocabulary", "domain", "explain_situation", "location", "named",
-    "require", "unit", "when",
+    "Book", "Value", "Vocabulary", "before", "domain", "explain_situation", "lasting", "location",
+    "named", "rate", "require", "since", "unit", "until", "when", "within",
 ]  # fmt: skip

@@ -110,9 +110,12 @@ def _of_range(function: fn.Range, inputs: Sizes, queue: str) -> Size:
     if function.length is None:
         return Size(f"all rows that ever came on {inputs[0].words}", Growth.UNBOUNDED)
     step = "" if function.slide is None else f", in steps of {render_duration(function.slide)}"
-    return Size(
-        f"the rows of the last {render_duration(function.length)} of {inputs[0].words}{step}"
-    )
+    length = function.length
+    # A window without its far end is a microsecond shorter than what was meant.
+    is_open = length % 1000 == 999
+    words = f"just under {render_duration(length + 1)}"
+    words = words if is_open else f"the last {render_duration(length)}"
+    return Size(f"the rows of {words} of {inputs[0].words}{step}")
 
 
 @size_of.register

@@ -59,7 +59,7 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Apply:
-    """An operator or `abs` on one or two arguments; `neg` is the unary minus."""
+    """An operator or a function on one or two arguments; `neg` is the unary minus."""
 
     operator: str
     args: tuple[Expression, ...]
@@ -113,8 +113,9 @@ def parts(expression: Expression) -> Iterator[Expression]:
                 yield from parts(arg)
 
 
-_BINDING = {"or": 1, "and": 2, "==": 4, "!=": 4, "<": 4, "<=": 4, ">": 4, ">=": 4,
-            "+": 5, "-": 5, "*": 6, "/": 6}  # fmt: skip
+_BINDING = {"or": 1, "and": 2, "for": 4, "within": 4, "since": 4, "until": 4,
+            "==": 5, "!=": 5, "<": 5, "<=": 5, ">": 5, ">=": 5,
+            "+": 6, "-": 6, "*": 7, "/": 7}  # fmt: skip
 
 
 def written(expression: Expression, floor: int = 0) -> str:
@@ -135,9 +136,9 @@ def written(expression: Expression, floor: int = 0) -> str:
             text = f"not {written(value, 3)}"
             return f"({text})" if floor > 3 else text
         case Apply("neg", (value,)):
-            return f"-{written(value, 7)}"
-        case Apply("abs", (value,)):
-            return f"abs({written(value)})"
+            return f"-{written(value, 8)}"
+        case Apply(("abs" | "before" | "rate") as function, args):
+            return f"{function}({', '.join(written(a) for a in args)})"
         case Apply(operator, (left, right)):
             level = _BINDING[operator]
             # Comparisons do not chain, so both their sides bind tighter.

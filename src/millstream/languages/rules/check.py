@@ -34,6 +34,8 @@ from millstream.languages.rules.ast import (
     written,
 )
 from millstream.languages.rules.domain import Domain
+from millstream.languages.rules.look_back import looked_back
+from millstream.languages.rules.over_time import BETWEEN, CALLS, LASTING, Memory
 from millstream.languages.rules.typed import (
     Moment,
     Quantity,
@@ -74,6 +76,8 @@ class Checker:
     only: str | None = None
     #: The lines on which names are defined, perhaps only after their use.
     later: Mapping[str, int] = field(default_factory=dict)
+    #: What rules look back at; where there is none, only this moment can be asked about.
+    memory: Memory | None = None
 
     def fail(self, message: str, span: Span | None, hint: str | None = None) -> None:
         fault = Fault(message, span, hint)
@@ -122,6 +126,8 @@ class Checker:
                 return self.typed(value)
             case Apply(operator, (value,)):
                 return self.unary(operator, value)
+            case Apply(operator) if operator in (*LASTING, *BETWEEN, *CALLS):
+                return looked_back(self, expression)
             case Apply(operator, (left, right)):
                 return self.binary(operator, left, right)
             case _:
@@ -342,7 +348,8 @@ class Checker:
         seen: set[str] = set()
         for part in parts(expression):
             is_named = isinstance(part, Named) and any(isinstance(p, Field) for p in parts(part))
-            if not (is_named or isinstance(part, Field)) or written(part) in seen:
+            is_before = isinstance(part, Apply) and part.operator in CALLS
+            if not (is_named or is_before or isinstance(part, Field)) or written(part) in seen:
                 continue
             seen.add(written(part))
             if isinstance(part, Named) and isinstance(part.value, Field):

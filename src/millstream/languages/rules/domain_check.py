@@ -10,6 +10,7 @@ from millstream.errors import Fault
 from millstream.languages.rules.ast import Expression
 from millstream.languages.rules.check import Checker
 from millstream.languages.rules.domain import Domain, Entity
+from millstream.languages.rules.over_time import Memory
 from millstream.source import Span
 
 #: Where some words stand one after the other in the file.
@@ -110,5 +111,5 @@ def _conditions(domain: Domain, place: Place) -> Iterator[Fault]:
             yield from (Fault(f.message, place(*words), f.hint) for f in faults)
     for name, named in domain.names.items():
         faults = []
-        Checker(domain, faults).typed(named.value)
+        Checker(domain, faults, memory=Memory()).typed(named.value)
         yield from (Fault(f.message, place("define", name), f.hint) for f in faults)

@@ -159,6 +159,36 @@ def named(name: str, value: Value) -> Value:
     return Value(ast.Named(name, value.node, _place()))
 
 
+def lasting(condition: Value, length: Value) -> Value:
+    """Whether a condition has held so long without a break: `C for 10 min`."""
+    return Value(ast.Apply("for", (_node(condition), _node(length)), _place()))
+
+
+def within(condition: Value, length: Value) -> Value:
+    """Whether a condition has held at some moment of the last so long: `C within 10 min`."""
+    return Value(ast.Apply("within", (_node(condition), _node(length)), _place()))
+
+
+def since(condition: Value, start: Value) -> Value:
+    """Whether a condition has held ever since another one held: `C since D`."""
+    return Value(ast.Apply("since", (_node(condition), _node(start)), _place()))
+
+
+def until(start: Value, end: Value) -> Value:
+    """True from when the one condition holds to when the other does: `C until D`."""
+    return Value(ast.Apply("until", (_node(start), _node(end)), _place()))
+
+
+def before(value: Value, length: Value) -> Value:
+    """What a value was so long ago."""
+    return Value(ast.Apply("before", (_node(value), _node(length)), _place()))
+
+
+def rate(value: Value, length: Value) -> Value:
+    """By how much a value has changed in so long, per time."""
+    return Value(ast.Apply("rate", (_node(value), _node(length)), _place()))
+
+
 def require(condition: Value) -> ast.Require:
     return ast.Require(_node(condition), _place())
 

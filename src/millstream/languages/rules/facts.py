@@ -44,6 +44,7 @@ from millstream.languages.rules.ast import Field as Mention
 from millstream.languages.rules.check import Checker
 from millstream.languages.rules.distances import distance, located
 from millstream.languages.rules.domain import ColumnPath, ColumnType, Domain, Entity
+from millstream.languages.rules.over_time import Remembered, add_column, columns_of, needed
 from millstream.languages.rules.typed import finite
 from millstream.languages.rules.wiring import RulesWiring
 
@@ -54,6 +55,8 @@ class Facts:
 
     domain: Domain
     wiring: RulesWiring
+    #: What may be looked back at.
+    remembered: tuple[Remembered, ...] = ()
     #: The columns that are needed of each entity.
     needed: dict[str, set[str]] = field(default_factory=dict)
     tables: dict[str, Queue] = field(default_factory=dict)
@@ -62,7 +65,10 @@ class Facts:
 
     def flow(self, wanted: Iterable[str]) -> Queue:
         """The facts, with the columns that are wanted."""
-        names = list(wanted)
+        asked = frozenset(wanted)
+        looked_back = needed(self.remembered, asked)
+        made = frozenset(n for one in looked_back for n in (one.column, one.perhaps))
+        names = sorted(asked.union(*map(columns_of, looked_back)) - made)
         self._need_all(names)
         self.kept = self._identity() | frozenset(names)
         flow = self._table(self.domain.entities[self.domain.subject])
@@ -71,6 +77,11 @@ class Facts:
             later = (self._used(*other) for other in steps[number + 1 :])
             keep = self.kept.union(*later)
             flow = step(flow, entity, keep)
+        subject = self.domain.entities[self.domain.subject]
+        for number, one in enumerate(looked_back):
+            later_on = (columns_of(other) for other in looked_back[number + 1 :])
+            keep = self._identity() | asked.union(*later_on)
+            flow = add_column(self.wiring, flow, one, f"{subject.name}.{subject.key}", keep)
         return flow
 
     def _identity(self) -> frozenset[str]:

@@ -11,10 +11,11 @@ from millstream.languages.rules.ast import Named, Rules, Text
 from millstream.languages.rules.check import Checker, UnitFault
 from millstream.languages.rules.domain import Domain
 from millstream.languages.rules.domain_file import load_domain
+from millstream.languages.rules.over_time import Memory, Remembered
 from millstream.languages.rules.read import domain_named, read_rules
 from millstream.languages.rules.reduce import Reduced, faults_of, idle, reduced
 from millstream.languages.rules.resolve import Node, Resolver, expected_places, rules_in
-from millstream.languages.rules.translate import sources_of, translate
+from millstream.languages.rules.translate import Asked, sources_of, translate
 from millstream.source import Source, Span
 
 
@@ -29,6 +30,7 @@ class Checked:
     span: Span | None = None
     warnings: tuple[Fault, ...] = ()
     places: tuple[Text, ...] = ()
+    remembered: tuple[Remembered, ...] = ()
 
 
 def load(source: Source) -> Translation:
@@ -37,7 +39,8 @@ def load(source: Source) -> Translation:
 
 
 def translated(checked: Checked) -> Translation:
-    program = translate(checked.domain, checked.reduced.requirements, checked.span)
+    asked = Asked(checked.reduced.requirements, checked.remembered)
+    program = translate(checked.domain, asked, checked.span)
     sources = sources_of(checked.domain, program, checked.folder)
     return Translation(
         program, sources, notes=checked.reduced.notes, warnings=checked.warnings,
@@ -80,7 +83,8 @@ def _checked(
 ) -> Checked | None:
     spans = {d.name: d.span for d in definitions if d.span is not None}
     later = {name: s.source.line_and_column(s.start)[0] for name, s in spans.items()}
-    resolver = Resolver(domain, Checker(domain, faults, lost, later=later))
+    memory = Memory()
+    resolver = Resolver(domain, Checker(domain, faults, lost, later=later, memory=memory))
     resolver.definitions(definitions)
     nodes = resolver.nodes(rules.statements)
     all_rules = list(rules_in(nodes))
@@ -90,7 +94,10 @@ def _checked(
     if faults:
         return None
     places = tuple(resolver.places)
-    return Checked(domain, nodes, reduced(all_rules), folder, span, tuple(idle(all_rules)), places)
+    return Checked(
+        domain, nodes, reduced(all_rules), folder, span, tuple(idle(all_rules)), places,
+        memory.all(),
+    )  # fmt: skip
 
 
 def _error(faults: list[Fault], *, is_syntax: bool) -> ParseError | CheckError:

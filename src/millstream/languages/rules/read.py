@@ -30,7 +30,16 @@ from millstream.languages.rules.ast import (
     Word,
     parts,
 )
-from millstream.languages.rules.tokens import FOREIGN, KEYWORDS, WORDS, Line, Token, split_lines
+from millstream.languages.rules.over_time import CALLS, LASTING
+from millstream.languages.rules.tokens import (
+    FOREIGN,
+    KEYWORDS,
+    LOOKING_BACK,
+    WORDS,
+    Line,
+    Token,
+    split_lines,
+)
 from millstream.languages.rules.units import is_unit
 from millstream.source import Source, Span
 
@@ -50,13 +59,15 @@ _ELSEWHERE = {
     "when": "a condition comes first: when CONDITION: require ...",
     "unless": "a condition comes first: when not CONDITION: require ...",
     "in": "write x == a or x == b",
-    "for": "rules are about this moment; how long something has been so cannot be asked",
+    **dict.fromkeys(("during", "after", "throughout"), "how long it has been so: x for 10 min"),
+    "last": "whether it was so lately: x within 10 min",
     "else": "write the opposite: when not CONDITION: require ...",
     "require": "begin another line for it",
     "location": "begin another line for it",
     "=": "write == to compare",
     ":": "only when and location open a block",
 }
+_NO_NAMES = KEYWORDS | LOOKING_BACK | {"and", "or", "not"}
 _COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 
 
@@ -333,7 +344,14 @@ class _Words:
         if token := self.accept("not"):
             value = self.negation()
             return Apply("not", (value,), token.span.to(value.span or token.span))
-        return self.comparison()
+        return self.looking_back()
+
+    def looking_back(self) -> Expression:
+        left = self.comparison()
+        while token := self.accept(*LOOKING_BACK):
+            right = self.sum() if token.value in LASTING else self.comparison()
+            left = Apply(token.value, (left, right), _joined(left, right))
+        return left
 
     def comparison(self) -> Expression:
         left = self.sum()
@@ -368,7 +386,11 @@ class _Words:
             return Text(token.value[1:-1], token.span)
         if token.value == "(":
             return self.parenthesis()
-        if token.kind == "name" and token.value not in KEYWORDS | {"and", "or", "not"}:
+        if token.kind == "name" and token.value not in KEYWORDS | LOOKING_BACK | {
+            "and",
+            "or",
+            "not",
+        }:
             return self.name()
         if token.value in FOREIGN:
             self.fail(f"unexpected {token}", token.span, f'write "{FOREIGN[token.value]}"')
@@ -399,11 +421,26 @@ class _Words:
             self.advance()
             return Field(token.value, field_.value, token.span.to(field_.span))
         if self.token is not None and self.token.value == "(":
-            hint = suggest(token.value, ("abs",)) or "the only function is abs"
+            if token.value in CALLS:
+                return self.call(token)
+            hint = suggest(token.value, ("abs", *CALLS)) or "there are: abs, before, rate"
             self.fail(f'unknown function "{token.value}"', token.span, hint)
         if token.value in self.names:
             return Named(token.value, self.names[token.value].value, token.span)
         return Word(token.value, token.span)
+
+    def call(self, function: Token) -> Expression:
+        """A value and how far to look back."""
+        self.advance()
+        value = self.expression()
+        if self.accept(",") is None:
+            self.fail("expected a comma and a length of time", self.here,
+                      f"write {function.value}(x, 10 min)")  # fmt: skip
+        length = self.sum()
+        if self.accept(")") is None:
+            self.fail("expected a closing parenthesis", self.here,
+                      f"write {function.value}(x, 10 min)")  # fmt: skip
+        return Apply(function.value, (value, length), function.span.to(self.previous))
 
     def number(self) -> Expression:
         """A number with its unit, which goes on over / and * as long as units follow."""

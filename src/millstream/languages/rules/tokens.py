@@ -24,13 +24,15 @@ _TOKEN = re.compile(
 _NEXT_WORD = re.compile(r"(?:\s|#[^\n]*(?:\n|$))*(\w+|[^\s#])")
 
 KEYWORDS = frozenset({"require", "when", "location", "domain"})
-WORDS = frozenset({"and", "or", "not", "abs", "true", "false"}) | KEYWORDS
+#: Words that look back stand between two parts of a line, as operators do.
+LOOKING_BACK = frozenset({"for", "within", "since", "until"})
+WORDS = frozenset({"and", "or", "not", "abs", "true", "false"}) | LOOKING_BACK | KEYWORDS
 
 #: Operators of other languages, and ours.
 FOREIGN = {"===": "==", "=<": "<=", "=>": ">=", "<>": "!=", "&&": "and", "||": "or", "!": "not",
            "≤": "<=", "≥": ">=", "≠": "!="}  # fmt: skip
 _GOES_ON = frozenset({"+", "-", "*", "/", "<", "<=", ">", ">=", "==", "!=", "=", "(", ","}
-                     | {"and", "or", "not"})  # fmt: skip
+                     | {"and", "or", "not"} | LOOKING_BACK)  # fmt: skip
 
 
 #: What word processors make of quotes.

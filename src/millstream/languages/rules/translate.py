@@ -7,7 +7,6 @@ warnings   a stream: what is worth hearing about
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +25,7 @@ from millstream.languages.rules.domain import (
     Domain,
 )
 from millstream.languages.rules.facts import Facts
+from millstream.languages.rules.over_time import Remembered
 from millstream.languages.rules.wiring import RulesWiring
 from millstream.source import Span
 
@@ -47,22 +47,36 @@ class Names:
         return Names(tuple(f"{domain.subject}.{c}" for c in outside), outside)
 
 
-def translate(domain: Domain, requirements: tuple[Requirement, ...], span: Span | None) -> Program:
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What must hold of the facts, and what of them is looked back at."""
+
+    requirements: tuple[Requirement, ...]
+    remembered: tuple[Remembered, ...] = ()
+
+    def columns(self) -> list[str]:
+        """The columns of facts that are read."""
+        read = (columns_read(term) for one in self.requirements for term in one.terms())
+        return sorted(frozenset[str]().union(*read))
+
+
+def translate(domain: Domain, asked: Asked, span: Span | None) -> Program:
     """The program whose outputs are `status` and `warnings`."""
     wiring = _wiring(domain, ("status", "warnings"), span)
-    facts = Facts(domain, wiring).flow(_wanted(requirements))
+    facts = Facts(domain, wiring, asked.remembered).flow(asked.columns())
     names = Names.of(domain)
-    judged = wiring.add(Judge(names.inside, requirements), facts, name="judged")
+    judged = wiring.add(Judge(names.inside, asked.requirements), facts, name="judged")
     renamed = dict(zip(names.outside, names.inside, strict=True)) | {n: n for n in VERDICT}
     status = wiring.columns(judged, renamed, "verdicts")
     warnings = _warnings(wiring, status, names, domain.warn)
     return wiring.program({"status": status, "warnings": warnings})
 
 
-def facts_program(domain: Domain, requirements: Iterable[Requirement]) -> Program:
+def facts_program(domain: Domain, asked: Asked) -> Program:
     """The program whose output `facts` has all that requirements read, for explanations."""
     wiring = _wiring(domain, ("facts",), None)
-    return wiring.program({"facts": Facts(domain, wiring).flow(_wanted(requirements))})
+    facts = Facts(domain, wiring, asked.remembered).flow(asked.columns())
+    return wiring.program({"facts": facts})
 
 
 def _wiring(domain: Domain, outputs: tuple[str, ...], span: Span | None) -> RulesWiring:
@@ -81,11 +95,6 @@ def sources_of(domain: Domain, program: Program, folder: Path) -> dict[str, str]
             home = domain.folder or folder
             sources[entity.input] = os.path.relpath(home / entity.source, folder)
     return sources
-
-
-def _wanted(requirements: Iterable[Requirement]) -> list[str]:
-    read = (columns_read(term) for one in requirements for term in one.terms())
-    return sorted(frozenset[str]().union(*read))
 
 
 def _warnings(wiring: RulesWiring, status: Queue, names: Names, warn: tuple[str, ...]) -> Queue:
