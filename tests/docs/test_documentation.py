@@ -173,3 +173,32 @@ def test_the_recipes_of_the_cookbook_give_what_they_show(
 
 def test_the_cookbook_has_recipes() -> None:
     assert len(RECIPES) == COOKBOOK.count("\n    _time,") > 8
+
+
+TUTORIAL = (ROOT / "docs" / "tutorial.md").read_text()
+
+
+def sessions_of(text: str) -> list[tuple[str, str]]:
+    """The commands that a page shows, each with what it answers."""
+    session = re.compile(r"^\$ millstream (.*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
+    return [found for block in blocks(text) for found in session.findall(block)]
+
+
+def test_the_tutorial_gives_what_it_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Without Spark; what is told on standard error comes after the rows."""
+    for name, first in re.findall(r"[Ii]n `([\w.]+)`:\n\n    (.*)\n", TUTORIAL):
+        (tmp_path / name).write_text(block_with(TUTORIAL, first))
+    project = (tmp_path / "millstream.toml").read_text()
+    (tmp_path / "millstream.toml").unlink()
+    monkeypatch.chdir(tmp_path)
+    commands = sessions_of(TUTORIAL)
+    assert 8 == len(commands)
+    for command, answer in commands:
+        if command.startswith("run . "):
+            (tmp_path / "millstream.toml").write_text(project)
+        capfd.readouterr()
+        assert 0 == main(shlex.split(command)), command
+        said = capfd.readouterr()
+        assert answer.strip() == (said.out + said.err).strip(), command

@@ -220,7 +220,8 @@ def remarks(report: Report, kept: frozenset[str] = frozenset()) -> list[str]:
             )
         if counts.rejected:
             hint = _keep("rejected", kept)
-            lines.append(f"{name}: {counts.rejected:,} rows were rejected{hint}")
+            rows = "row was" if counts.rejected == 1 else "rows were"
+            lines.append(f"{name}: {counts.rejected:,} {rows} rejected{hint}")
         if counts.waiting:
             lines.append(f"{name}: {counts.waiting:,} rows still wait for time to pass")
     lines += [f"    {reason}" for reason in report.first_rejections]

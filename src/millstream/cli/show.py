@@ -220,4 +220,5 @@ _DAY = 86_400_000_000
 def time_shown(micros: int) -> Any:
     if -_DAY < micros < _DAY:
         return micros
-    return render_time(micros) or micros
+    text = render_time(micros)
+    return micros if text is None else text.replace(".000000Z", "Z")
