@@ -82,7 +82,7 @@ def test_times_are_readable_in_a_table(capsys: pytest.CaptureFixture[str], forma
     write(f"{format_}:out/", 0)
     assert [
         "_time                        word    n",
-        "2026-01-05T09:30:00Z  job0  0.5",
+        "2026-01-05T09:30:00Z         job0  0.5",
         "2026-01-05T09:30:00.000001Z        nan",
     ] == shown(capsys, "out/", "--format", "table").splitlines()
 

@@ -148,7 +148,7 @@ def outcomes(
     """The line of each requirement, and whether it is met: table 2.2's implications."""
     for one in statements:
         match one:
-            case Require(condition, span):
+            case Require(condition, _, span):
                 assert span is not None
                 line = str(span.source.line_and_column(span.start)[0])
                 holds = value(condition, facts)

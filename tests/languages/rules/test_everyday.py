@@ -10,6 +10,7 @@ import pytest
 import millstream
 from millstream.calculus.types import Value
 from millstream.cli.main import main
+from millstream.errors import CheckError
 from millstream.languages.rules.units import UnknownUnitError, parse_unit
 
 ENGINES = pytest.mark.parametrize("engine", ["reference", "local"])
@@ -181,3 +182,43 @@ def test_nothing_is_kept_of_those_who_have_departed() -> None:
     job = millstream.compile(text="require vessel.draught < 9 m\n", language="rules")
     latest = [op.function for op in job.program.operators if isinstance(op.function, Latest)]
     assert [Latest(("vessel.mmsi",), "departed")] == latest
+
+
+OWN_WORDS = """subject = "pump"
+[words]
+restricted = "alarm"
+lifted = "clear"
+[entity.pump]
+input = "pumps"
+key = "id"
+columns = { id = "integer", pressure = "bar" }
+"""
+
+
+@ENGINES
+def test_a_domain_has_its_own_words_and_a_rule_its_own_message(engine: str, tmp_path: Path) -> None:
+    (tmp_path / "pumps.toml").write_text(OWN_WORDS)
+    (tmp_path / "pumps.rules").write_text(
+        'domain "pumps.toml"\nrequire pump.pressure <= 6 bar else "open the valve"\n'
+    )
+    given: Rows = [{"_time": t, "id": 1, "pressure": p} for t, p in ((1, 5.0), (2, 7.0), (3, 4.0))]
+    found = millstream.compile(str(tmp_path / "pumps.rules")).run({"pumps": given}, engine=engine)
+    reason = "line 2: open the valve: pump.pressure <= 6 bar, but pump.pressure = 7 bar"
+    assert [(2, "alarm", "alarm", reason), (3, "clear", "allowed", "")] == [
+        (r["_time"], r["warning"], r["status"], r["reasons"]) for r in found.rows("warnings")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ('restrict = "alarm"', 'unknown "restrict"'),
+        ("lifted = 3", "expected a word"),
+        ('lifted = "allowed"', "two things cannot be called the same"),
+    ],
+)
+def test_words_that_a_domain_cannot_have(tmp_path: Path, words: str, message: str) -> None:
+    (tmp_path / "pumps.toml").write_text(OWN_WORDS.replace('lifted = "clear"', words))
+    (tmp_path / "pumps.rules").write_text('domain "pumps.toml"\nrequire pump.pressure <= 6 bar\n')
+    with pytest.raises(CheckError, match=message):
+        millstream.compile(str(tmp_path / "pumps.rules"))

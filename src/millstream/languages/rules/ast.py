@@ -71,7 +71,10 @@ Expression = Number | Text | Truth | Field | Word | Named | Apply
 
 @dataclass(frozen=True, slots=True)
 class Require:
+    """`message` is what the author says if it does not hold."""
+
     condition: Expression
+    message: str = ""
     span: Span | None = dataclasses.field(default=None, compare=False)
 
 

@@ -121,6 +121,8 @@ class Domain:
     names: Mapping[str, Named] = field(default_factory=dict)
     warn: tuple[str, ...] = USUAL_WARNINGS
     folder: Path | None = None
+    #: What its users call verdicts and warnings, where it is not what they are called here.
+    own_words: Mapping[str, str] = field(default_factory=dict)
 
     def column(self, path: ColumnPath) -> ColumnType:
         return self.entities[path.entity].columns[path.column]

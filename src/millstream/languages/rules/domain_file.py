@@ -33,7 +33,7 @@ from millstream.source import Source, Span
 
 _SHIPPED = Path(__file__).parent / "domains"
 _TYPES = {"number": NUMBER, "integer": INTEGER, "text": TEXT, "boolean": BOOLEAN, "time": TIME}
-_TOP = ("extends", "subject", "locations", "warn", "define", "entity")
+_TOP = ("extends", "subject", "locations", "warn", "words", "define", "entity")
 _KEYS = ("input", "key", "columns", "of", "nearest", "forecast", "keep", "once", "table",
          "source", "time", "slack", "shown", "departed")  # fmt: skip
 
@@ -162,10 +162,21 @@ class _Reader:
         if self.entities[subject].key is None:
             self.fail(f'the subject "{subject}" needs a key', "entity", subject)
         located = tuple(p for p in paths if p is not None)
-        domain = Domain(subject, self.entities, located, shown, departed, names, warn, folder)
+        own = self.own_words(document)
+        domain = Domain(subject, self.entities, located, shown, departed, names, warn, folder, own)
         if not self.faults:
             self.faults += misfits(domain, self.place)
         return domain
+
+    def own_words(self, document: dict[str, Any]) -> dict[str, str]:
+        given = self.table(document, "words", WARNINGS) or {}
+        for word, own in given.items():
+            if not isinstance(own, str) or not own:
+                self.fail("expected a word, in quotes", "words", word)
+        said = [str(given.get(word, word)) for word in WARNINGS]
+        if len(set(said)) < len(said):
+            self.fail("two things cannot be called the same", "words")
+        return {word: str(own) for word, own in given.items()}
 
     # --- entities ---
 

@@ -189,8 +189,9 @@ def rate(value: Value, length: Value) -> Value:
     return Value(ast.Apply("rate", (_node(value), _node(length)), _place()))
 
 
-def require(condition: Value) -> ast.Require:
-    return ast.Require(_node(condition), _place())
+def require(condition: Value, otherwise: str = "") -> ast.Require:
+    """What must hold; `otherwise` is what reasons say where it does not."""
+    return ast.Require(_node(condition), otherwise, _place())
 
 
 def when(condition: Value, *body: ast.Statement) -> ast.When:

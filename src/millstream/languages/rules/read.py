@@ -61,7 +61,7 @@ _ELSEWHERE = {
     "in": "write x == a or x == b",
     **dict.fromkeys(("during", "after", "throughout"), "how long it has been so: x for 10 min"),
     "last": "whether it was so lately: x within 10 min",
-    "else": "write the opposite: when not CONDITION: require ...",
+    "else": 'only a requirement has it: require CONDITION else "what to say"',
     "require": "begin another line for it",
     "location": "begin another line for it",
     "=": "write == to compare",
@@ -174,7 +174,7 @@ class _Reader:
             match first.value:
                 case "require":
                     words.advance()
-                    return Require(words.whole(), line.span)
+                    return self.requirement(line, words)
                 case "domain":
                     words.advance()
                     self.domain = words.text("the name of a domain, in quotes")
@@ -191,6 +191,14 @@ class _Reader:
             if first.value in ("when", "location", *_BEGINNINGS):
                 self.block(line.indent)  # its errors count too
             return None
+
+    def requirement(self, line: Line, words: _Words) -> Statement:
+        condition = words.expression()
+        message = ""
+        if words.accept("else"):
+            message = words.text("what to say, in quotes")
+        words.end()
+        return Require(condition, message, line.span)
 
     def compound(self, line: Line, words: _Words) -> Statement:
         word = words.advance()

@@ -34,6 +34,8 @@ class Node:
     span: Span | None
     #: The line on which it stands, and more where several requirements stand on one.
     place: str
+    #: Of a requirement what its author says if it fails.
+    message: str = ""
 
     @property
     def spoken(self) -> str:
@@ -66,8 +68,9 @@ class Rule:
         shown = self.node.shown
         labels = {s.label for s in shown}
         asked = {s.label: s for n in above for s in n.shown if s.label not in labels}
+        said = f"{self.node.message}: " if self.node.message else ""
         return Requirement(
-            self.place, self.node.text, when, self.node.condition.term, shown,
+            self.place, said + self.node.text, when, self.node.condition.term, shown,
             tuple(asked.values()), self.node.span,
         )  # fmt: skip
 
@@ -129,13 +132,14 @@ class Resolver:
 
     def node(self, statement: Statement) -> Node | None:
         match statement:
-            case Require(condition, span):
+            case Require(condition, message, span):
                 checked = self.checker.condition(condition, "a requirement")
                 if checked is None:
                     return None
                 shown = tuple(self.checker.shown(condition))
                 place = self.place(span, is_requirement=True)
-                return Node("require", written(condition), checked, shown, (), span, place)
+                text = written(condition)
+                return Node("require", text, checked, shown, (), span, place, message)
             case When(condition, body, span):
                 checked = self.checker.condition(condition, "a condition")
                 children = self.nodes(body)

@@ -105,7 +105,7 @@ def situation_of(checked: Checked, key: str, facts: Mapping[str, Value]) -> Situ
     lines = tuple(_said(checked.nodes, facts, 0, True))
     outcomes = {s.outcome for s in lines if s.text.startswith("require")}
     status = RESTRICTED if "false" in outcomes else UNDECIDED if UNDECIDED in outcomes else ALLOWED
-    return Situation(subject, key, status, lines)
+    return Situation(subject, key, checked.domain.own_words.get(status, status), lines)
 
 
 def _facts(

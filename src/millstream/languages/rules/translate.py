@@ -7,6 +7,7 @@ warnings   a stream: what is worth hearing about
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -68,8 +69,9 @@ def translate(domain: Domain, asked: Asked, span: Span | None) -> Program:
     judged = wiring.add(Judge(names.inside, asked.requirements), facts, name="judged")
     renamed = dict(zip(names.outside, names.inside, strict=True)) | {n: n for n in VERDICT}
     status = wiring.columns(judged, renamed, "verdicts")
-    warnings = _warnings(wiring, status, names, domain.warn)
-    return wiring.program({"status": status, "warnings": warnings})
+    outputs = {"status": status, "warnings": _warnings(wiring, status, names, domain.warn)}
+    own = domain.own_words
+    return wiring.program({n: _in_own_words(wiring, q, own, n) for n, q in outputs.items()})
 
 
 def facts_program(domain: Domain, asked: Asked) -> Program:
@@ -109,6 +111,22 @@ def _warnings(wiring: RulesWiring, status: Queue, names: Names, warn: tuple[str,
     for kind in warn:
         wanted = Call("or", (wanted, _is(warnings.column(WARNING), kind)), BOOLEAN)
     return wiring.add(Filter(wanted), warnings, name="heard")
+
+
+def _in_own_words(
+    wiring: RulesWiring, rows: Queue, own_words: Mapping[str, str], name: str
+) -> Queue:
+    """The same rows, with the words of the domain for verdicts and warnings."""
+    if not own_words:
+        return rows
+    columns: list[Assign] = []
+    for column in rows.schema.names:
+        term: Term = rows.column(column)
+        if column in (STATUS, WARNING):
+            for word, own in own_words.items():
+                term = _if(_is(rows.column(column), word), own, term)
+        columns.append(Assign(column, term))
+    return wiring.add(Map(tuple(columns)), rows, name=f"{name}_in_words")
 
 
 def _is(term: Term, text: str) -> Term:
