@@ -185,6 +185,16 @@ def in_dependency_order(program: Program) -> tuple[Operator, ...]:
     return program._in_order  # noqa: SLF001 - the same
 
 
+def has_cycle(program: Program) -> bool:
+    """Whether something that an operator gives comes round to it again."""
+    made = {i.name for i in program.inputs}
+    for op in in_dependency_order(program):
+        if not made.issuperset(op.inputs):
+            return True
+        made.update(op.outputs)
+    return False
+
+
 def _typed(program: Program) -> tuple[dict[str, QueueType], list[Fault]]:
     """An operator is typed when all its inputs are.
 

@@ -30,21 +30,20 @@ from millstream.calculus.functions import (
     Join,
     Lookup,
     Map,
-    RoundRobinJoin,
 )
 from millstream.calculus.graph import Operator, Program
 from millstream.calculus.terms import Column, Term, all_of, columns_read, conjuncts, is_known
 from millstream.calculus.types import Schema
 from millstream.calculus.unique import is_within, unique_keys
 from millstream.optimiser.asking import Asking, Question
-from millstream.optimiser.narrow_columns import columns_needed
+from millstream.optimiser.narrow_columns import columns_needed, mixes_ways
 
 
 def look_up_joins(program: Program) -> Program:
     """Let the first join that can be a lookup be one; the same program if there is none."""
     joins = [op for op in program.operators if isinstance(op.function, Join)]
-    if not joins or any(isinstance(op.function, RoundRobinJoin) for op in program.operators):
-        return program  # in a cycle what is read behind is also what is read before
+    if not joins or mixes_ways(program):
+        return program
     known = _Known(program)
     for join in joins:
         for asked in (1, 0):

@@ -25,7 +25,7 @@ from millstream.calculus.functions import (
     RoundRobinJoin,
     Window,
 )
-from millstream.calculus.graph import Operator, Program, in_dependency_order, rewritten
+from millstream.calculus.graph import Operator, Program, has_cycle, in_dependency_order, rewritten
 from millstream.calculus.terms import Column
 from millstream.calculus.types import Kind, QueueType, Schema
 
@@ -35,8 +35,8 @@ _KEEPERS = (Window, Join, Lookup, Merge)
 
 def narrow_columns(program: Program) -> Program:
     """Narrow all queues that can be; the same program if there are none."""
-    if any(isinstance(op.function, RoundRobinJoin) for op in program.operators):
-        return program  # in a cycle what is read behind is also what is read before
+    if mixes_ways(program):
+        return program
     needed = columns_needed(program)
     types = dict(program.queue_types())
     instead: dict[int, list[Operator]] = {}
@@ -53,6 +53,15 @@ def narrow_columns(program: Program) -> Program:
             zip(op.outputs, op.function.output_types(inputs, len(op.outputs)), strict=True)
         )
     return rewritten(program, instead)
+
+
+def mixes_ways(program: Program) -> bool:
+    """Whether rows must look alike by several ways, or come round to where they were.
+
+    What is read behind a cycle is also what is read before it.
+    """
+    joins = any(isinstance(op.function, RoundRobinJoin) for op in program.operators)
+    return joins or has_cycle(program)
 
 
 def columns_needed(program: Program) -> dict[str, frozenset[str]]:

@@ -5,6 +5,7 @@ What can be known without any interpreter (checksums, sorted numbers) is compare
 
 from __future__ import annotations
 
+import cmath
 import zlib
 from pathlib import Path
 
@@ -96,6 +97,34 @@ def test_what_is_sorted_is_in_order() -> None:
         numbers.append(x)
     in_order = sorted(numbers[:16]) + sorted(numbers[16:])
     assert [str(n) for n in in_order] == lines("merge_sort", 2)
+
+
+def test_four_ways_to_sort_give_the_same() -> None:
+    keys, s = [], 3
+    for _ in range(16):
+        s = (s * 75 + 74) % 127
+        keys.append(s)
+    once = [" ".join(map(str, sorted(keys[i : i + 8]))) for i in (0, 8)]
+    assert [once[0]] * 4 + [once[1]] * 4 == lines("sorts_side_by_side", 2)
+
+
+def test_a_cipher_is_the_one_that_is_known_by_its_name() -> None:
+    known = bytes.fromhex("BBF316E8D940AF0AD3")  # of "Plaintext" by the key "Key"
+    assert list(known) == [int(line) for line in lines("rc4", 1)]
+
+
+def test_a_transform_that_adds_itself_is_a_sum_of_turns() -> None:
+    items = [complex((7 + i * i) % 11 - 5, ((1 + i) % 3) / 4) for i in range(8)]
+    turns = [sum(x * cmath.exp(-2j * cmath.pi * i * k / 8) for i, x in enumerate(items))
+             for k in range(8)]  # fmt: skip
+    measured = [float(line) for line in lines("fft_recursive", 1)]
+    assert [abs(turn) for turn in turns] == pytest.approx(measured, rel=1e-5)
+
+
+def test_statements_between_constants_are_done_in_their_order() -> None:
+    table = [0.0, 1.5, 3.0, 4.5]
+    expected = [0.0] * 3 + [table[n % 4] + 12.0 for n in range(5)]
+    assert expected == [float(line) for line in lines("globals_with_statements", 8)]
 
 
 def test_a_loop_that_takes_nothing_turns_once_for_each_item() -> None:

@@ -269,3 +269,49 @@ def test_every_interleaving_of_a_few_steady_states_gives_the_same(
     assert "the result is unique" in capfd.readouterr().out
     assert 2 == main(["explore", "few.str"])
     assert "say how often\n    a small number, such as --iterations 2" in capfd.readouterr().err
+
+
+def test_messages_to_a_filter_before_their_sender_come_when_they_should(
+    folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """They go round a cycle of queues, which no pass of the optimiser may trip over."""
+    (folder / "up.str").write_text("""void->void pipeline Main {
+        portal<Adder> p;
+        add void->int filter { int i; work push 1 { push(i++); if (i == 10) i = 0; } }
+        add Adder to p;
+        add int->int filter {
+            int i = 1, k = 0;
+            work pop 1 push 1 { if (i++ % 10 == 0) p.reset(k++) [1:1]; push(pop()); }
+        }
+        add int->void filter { work pop 1 { print(pop() + " "); } }
+    }
+    int->int filter Adder {
+        int s = 1;
+        work pop 1 push 1 { push(s + pop()); s++; }
+        handler reset(int i) { s = i & 0x1; }
+    }""")
+    expected = [2 * n + s for s in (1, 0, 1) for n in range(10)]
+    for engine in ("reference", "local"):
+        assert 0 == main(["run", "up.str", "--engine", engine, "--iterations", "30"])
+        assert expected == [int(number) for number in capfd.readouterr().out.split()]
+
+
+def test_faults_of_streams_without_names_are_told_with_those_around_them(
+    folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "bad.str").write_text("""float->float filter Low(int n) {
+        work pop 1 push 1 { push(pop() + x); } }
+    void->void pipeline Main {
+        add void->float filter { float3 v; work push 1 { push(1); } };
+        add float->float filter { work pop 1 push 1 { push(sqroot(pop())); } };
+        add Missing(3);
+        add Low();
+        add Low(1, 2);
+    }""")
+    assert 2 == main(["check", "bad.str"])
+    errors = [line for line in capfd.readouterr().err.splitlines() if line.startswith("error:")]
+    assert [
+        'bad.str:2:42: unknown name "x"', 'bad.str:4:34: unknown type "float3"',
+        'bad.str:5:60: unknown function "sqroot"', 'bad.str:6:13: unknown stream "Missing"',
+        "bad.str:7:13: Low takes 1 argument, got 0", "bad.str:8:13: Low takes 1 argument, got 2",
+    ] == [error.removeprefix("error: ") for error in errors]  # fmt: skip

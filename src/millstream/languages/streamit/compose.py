@@ -147,8 +147,10 @@ class Composing(ABC):
         self, stream: ast.Stream, parts: Parts, taken: Shape | None, path: str,
         wanted: Shape | None,
     ) -> Built:  # fmt: skip
-        if not parts.children:
+        if not parts.children and taken is None:
             self.fail("this pipeline adds nothing", stream.span)
+        if not parts.children:  # such as a delay by nothing: everything goes through
+            return self.stream(identity(stream.span), (), [], taken, None, path)
 
         def given_to(number: int, before: Built | None) -> Shape | None:
             if number == 0:

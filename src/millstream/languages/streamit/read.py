@@ -7,6 +7,7 @@ so that all syntax errors are told together.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from dataclasses import field as dataclass_field
 from typing import Literal, NoReturn, cast
 
 from millstream.calculus.cursor import Stop
@@ -91,6 +92,8 @@ class _Parts:
     routines: list[Routine]
     init: Block | None = None
     works: dict[str, Work] | None = None
+    #: Statements between the constants of `global`, which older programs have.
+    between: list[Statement] = dataclass_field(default_factory=list)
 
 
 class _Reader(TermReader):
@@ -151,6 +154,9 @@ class _Reader(TermReader):
     def static(self) -> Static:
         start = self.advance().span
         parts = self.parts("static")
+        if parts.between:
+            statements = (*parts.between, *(() if parts.init is None else parts.init.statements))
+            parts.init = Block(statements, self.since(start))
         return Static(tuple(parts.fields), parts.init, self.since(start))
 
     def helper(self) -> Helper:
@@ -266,6 +272,8 @@ class _Reader(TermReader):
             name = self.new_name("the name of a handler")
             routine = self.routine(None, name, start)
             parts.routines.append(_as_handler(routine))
+        elif of == "static" and not self.at_type():
+            parts.between += self.statement()
         else:
             self.member(parts, of, start)
 
@@ -318,7 +326,12 @@ class _Reader(TermReader):
             name = self.new_name("the name of a function")
             parts.routines.append(self.routine(type_, name, start))
             return
-        parts.fields += self.declared(type_)
+        fields = self.declared(type_)
+        if parts.between:  # what they are at first may depend on what was done before
+            sets = [Set(Name(f.name, f.span), "", f.value, f.span) for f in fields if f.value]
+            parts.between += sets
+            fields = [replace(field, value=None) for field in fields]
+        parts.fields += fields
         self.expect(";", "after a field")
 
     def routine(self, type_: TypeName | None, name: str, start: Span) -> Routine:
