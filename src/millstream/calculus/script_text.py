@@ -209,13 +209,13 @@ def _other(node: Expression) -> str:
             return f"def({text_of(value)})"
         case Present(base, position):
             return f"present({text_of(base)}, {position})"
-        case Saw(text, cuts, count, rest):
+        case Saw(text, cuts, count, rests):
             words = [
                 "skip " * c.is_skipped + "submatch " * c.is_submatch + text_of(c.pattern)
                 for c in cuts
             ]
             often = "until it ends" if count is None else text_of(count)
-            left = "" if rest is None else f", rest {_place(rest)}"
+            left = "".join(f", rest {_place(place)} after {before}" for place, before in rests)
             return f"saw({text_of(text)}, {', '.join(words)}; {often}{left})"
         case _:
             raise AssertionError(node)

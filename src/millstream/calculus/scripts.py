@@ -221,15 +221,13 @@ class Saw:
     """Pieces of a text: every pattern searches on from the last match.
 
     The patterns are gone through `count` times, or as often as they find something. What is
-    left goes to `rest`.
+    left goes to `rests`, each after so many of the cuts.
     """
 
     text: Expression
     cuts: tuple[Cut, ...]
     count: Expression | None
-    rest: Place | None = None
-    #: How many of the cuts come before the rest is taken.
-    before_rest: int = 0
+    rests: tuple[tuple[Place, int], ...] = ()
     span: Span | None = field(default=None, compare=False, repr=False)
 
     @property

@@ -39,7 +39,7 @@ from millstream.calculus.types import (
     Type,
 )
 from millstream.values.records import types as records
-from millstream.values.records.keys import hash64
+from millstream.values.records.keys import hash64, keys_of
 from millstream.values.records.packing import packed, unpacked
 from millstream.values.records.printing import printer, shown, source_text
 from millstream.values.records.running import Emitted
@@ -85,7 +85,12 @@ def to_queue(type_: RecordType) -> Callable[[Any], Any]:
         return wrapped
     if kind == records.BYTES:
         return _decoded
-    return _same if kind in _QUEUED else lambda value: packed(value).decode("latin-1")
+    if kind in _QUEUED and kind != records.FLOAT:
+        return _same
+    key = keys_of(type_).key
+    if kind == records.FLOAT:
+        return key  # every zero, and whatever is no number, is one index
+    return lambda value: packed(key(value)).decode("latin-1")
 
 
 def to_file(type_: RecordType) -> Callable[[Any], Any]:
@@ -101,7 +106,10 @@ def from_queue(type_: RecordType) -> Callable[[Any], Any]:
         return unsigned
     if kind == records.BYTES:
         return _encoded
-    return _same if kind in _QUEUED else lambda text: unpacked(text.encode("latin-1"))
+    if kind in _QUEUED:
+        return _same
+    value = keys_of(type_).value
+    return lambda text: value(unpacked(text.encode("latin-1")))
 
 
 # --- the columns of tables -------------------------------------------------------------

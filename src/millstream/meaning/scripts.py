@@ -295,28 +295,63 @@ class Machine:
     # --- when ---
 
     def when(self, when: When, frame: Frame) -> None:
-        self.bind(when, 0, frame)
+        self.bind(when, 0, frame, None)
 
-    def bind(self, when: When, at: int, frame: Frame) -> None:
-        """Bind quantifiers from one on, and do what is to be done for each way that holds."""
+    def bind(self, when: When, at: int, frame: Frame, done: set[tuple[Any, ...]] | None) -> None:
+        """Bind quantifiers from one on, and do what is to be done for each way that holds.
+
+        After an `all`, others are bound to whatever they can be with any of its values; `done`
+        has what was done with already.
+        """
         if at == len(when.quantifiers):
             if at or self.holds(when, at, frame):
-                self.body(when.body, frame)
+                self.act(when, frame, done)
             return
         quantifier = when.quantifiers[at]
         values = self.frame_of(quantifier.var, frame)
         number = quantifier.var.number
         if quantifier.word == "all":
-            if self.holds(when, at, frame):
-                self.bind(when, at + 1, frame)
+            self.bind_after_all(when, at, frame, done)
             return
         for value in self.range_of(when, at, frame):
             values[number] = value
             if self.holds(when, at + 1, frame):
-                self.bind(when, at + 1, frame)
+                self.bind(when, at + 1, frame, done)
                 if quantifier.word == "some":
                     break
         values.pop(number, None)
+
+    def bind_after_all(
+        self, when: When, at: int, frame: Frame, done: set[tuple[Any, ...]] | None
+    ) -> None:
+        later = [q.word for q in when.quantifiers[at:] if q.word != "all"]
+        if not self.holds(when, at, frame):
+            return
+        if not later:
+            self.act(when, frame, done)
+            return
+        var = when.quantifiers[at].var
+        values = self.frame_of(var, frame)
+        found: set[tuple[Any, ...]] = set() if done is None else done
+        for value in self.range_of(when, at, frame):
+            values[var.number] = value
+            self.bind(when, at + 1, frame, found)
+            if found and later[0] == "some":
+                break
+        values.pop(var.number, None)
+
+    def act(self, when: When, frame: Frame, done: set[tuple[Any, ...]] | None) -> None:
+        """What is to be done; an `all` has no value in it."""
+        held = [(q.word, self.frame_of(q.var, frame), q.var.number) for q in when.quantifiers]
+        if done is not None:
+            way = tuple(values[n] for word, values, n in held if word != "all")
+            if way in done:
+                return
+            done.add(way)
+        alls = [(values, n, values.pop(n)) for w, values, n in held if w == "all" and n in values]
+        self.body(when.body, frame)
+        for values, number, value in alls:
+            values[number] = value
 
     def holds(self, when: When, at: int, frame: Frame) -> bool:
         """Whether the quantifiers from one on can be bound."""
@@ -432,9 +467,10 @@ class Machine:
         text = self.value(node.text, frame)
         count = None if node.count is None else self.value(node.count, frame)
         cuts = tuple((self.value(c.pattern, frame), c.is_skipped, c.is_submatch) for c in node.cuts)
-        pieces, rest = self.runtime.cut(text, cuts, count, node.before_rest)
-        if node.rest is not None:
-            self.assign(node.rest, rest, frame)
+        befores = tuple(before for _, before in node.rests)
+        pieces, rests = self.runtime.cut(text, cuts, count, befores)
+        for (place, _), rest in zip(node.rests, rests, strict=True):
+            self.assign(place, rest, frame)
         return pieces
 
 

@@ -355,7 +355,7 @@ class Columns:
         return Column(pieces, bad)
 
     def saw(self, node: Saw) -> Column:
-        if node.rest is not None:
+        if node.rests:
             raise NotOnColumns("the rest of what is sawn")
         times = MOST_SAWN if node.count is None else _constant(node.count)
         texts, bad = self.texts(node.text)

@@ -164,7 +164,7 @@ class ExpressionWriter:
             t = self.temporary()
             made = f"{arguments[0]} {operator} {arguments[1]}"
             return f"({t} if {_LEAST} <= ({t} := {made}) <= {_MOST} else wrapped({t}))"
-        if operator in ("+", "-", "*") and kind in _UNSIGNED:
+        if operator in ("+", "-", "*") and kind == records.UINT:
             return f"(({arguments[0]} {operator} {arguments[1]}) & {_MASK})"
         function = operators.operation(operator, types)
         return f"{self.constant(function)}({', '.join(arguments)})"
@@ -290,18 +290,22 @@ class ExpressionWriter:
     def of_saw(self, node: Saw) -> str:
         text = self.value(node.text)
         count = "None" if node.count is None else self.value(node.count)
-        if node.rest is None and all(isinstance(c.pattern, Const) for c in node.cuts):
+        if not node.rests and all(isinstance(c.pattern, Const) for c in node.cuts):
             return f"{self.constant(self.library.saw(node))}({count}, {text})"
         cuts = "".join(
             f"({self.value(c.pattern)}, {c.is_skipped}, {c.is_submatch}), " for c in node.cuts
         )
-        made = f"cut({text}, ({cuts}), {count}, {node.before_rest})"
-        if node.rest is None:
+        befores = "".join(f"{before}, " for _, before in node.rests)
+        made = f"cut({text}, ({cuts}), {count}, ({befores}))"
+        if not node.rests:
             return f"{made}[0]"
-        if node.rest.path or node.rest.var.number in self.held or node.rest.var.level < 0:
-            raise NotGenerated("the rest of a text goes to a part of a variable")
         t = self.temporary()
-        return f"(({t} := {made}), ({self.var(node.rest.var)} := {t}[1]))[0][0]"
+        kept = []
+        for number, (place, _) in enumerate(node.rests):
+            if place.path or place.var.number in self.held or place.var.level < 0:
+                raise NotGenerated("the rest of a text goes to a part of a variable")
+            kept.append(f"({self.var(place.var)} := {t}[1][{number}])")
+        return f"(({t} := {made}), {', '.join(kept)})[0][0]"
 
     # --- parts of variables ---
 

@@ -456,8 +456,8 @@ class _Writer(ExpressionWriter):
                     declared.add(var.number)
                 case Assign(target) | Undefine(target):
                     assigned[target.var.number] = target.var
-                case Saw(rest=Place() as rest):
-                    assigned[rest.var.number] = rest.var
+                case Saw(rests=rests):
+                    assigned |= {rest.var.number: rest.var for rest, _ in rests}
                 case _:
                     continue
         outer = [v for n, v in assigned.items() if n not in declared]

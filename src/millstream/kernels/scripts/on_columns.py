@@ -237,7 +237,10 @@ def _vector(type_: RecordType, column: Column, rows: Array) -> Vector:
     if isinstance(values, Parts):
         return _tuples(type_, values, rows)
     assert isinstance(values, np.ndarray)
-    return Vector(queued_type(type_), values[rows])
+    chosen = values[rows]
+    if chosen.dtype == np.float64:  # every zero, and whatever is no number, is one index
+        chosen = np.where(np.isnan(chosen), np.nan, chosen + 0.0)
+    return Vector(queued_type(type_), chosen)
 
 
 def _tuples(type_: RecordType, parts: Parts, rows: Array) -> Vector:

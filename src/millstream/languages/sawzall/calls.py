@@ -184,21 +184,21 @@ class CallReader(TermReader):
             self.expect(",", "after the count")
         text = self.wanted(self.finished(self.expression()), STRING, "what is cut")
         cuts: list[Cut] = []
-        rest: Place | None = None
-        before_rest = 0
+        rests: list[tuple[Place, int]] = []
         while self.accept(","):
+            if rests and word != "saw":
+                self.note("`rest` comes last here", self.token.span)
             if self.at("rest") and self.peek().kind == "name":
                 span = self.advance().span
                 rest = self.place(self.factor(), span)
-                before_rest = len(cuts)
                 self.wanted_place(rest, STRING, span)
+                if rest is not None:
+                    rests.append((rest, len(cuts)))
                 continue
-            if rest is not None and word != "saw":
-                self.note("`rest` comes last here", self.token.span)
             cuts.append(self.cut())
         if not cuts:
             self.note("expected a pattern to cut by", self.since(name.span))
-        return Saw(text, tuple(cuts), count, rest, before_rest, self.since(name.span))
+        return Saw(text, tuple(cuts), count, tuple(rests), self.since(name.span))
 
     def cut(self) -> Cut:
         is_skipped = is_submatch = False

@@ -18,7 +18,6 @@ REFUSED = {
     "lockadditionalinput": "a record is all that a program gets",
     "getresourcestats": "what a program uses is in its report",
     "proc": "programs start no others",
-    "inprotocount": "ask for each field with inproto",
 }
 
 

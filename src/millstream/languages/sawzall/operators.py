@@ -24,7 +24,7 @@ MULTIPLICATIONS = ("*", "/", "%", "<<", ">>", "&")
 
 _NUMBERS = (INT, UINT, FLOAT)
 _TAKEN: dict[str, tuple[Basic, ...]] = {
-    "+": (*_NUMBERS, TIME, STRING, BYTES),
+    "+": (*_NUMBERS, TIME, STRING, BYTES, FINGERPRINT),
     "-": (*_NUMBERS, TIME),
     "*": _NUMBERS,
     "/": (*_NUMBERS, TIME),

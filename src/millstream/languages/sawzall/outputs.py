@@ -21,7 +21,7 @@ from millstream.calculus.scripts import (
 from millstream.errors import suggest
 from millstream.languages.sawzall.calls import CallReader
 from millstream.languages.sawzall.library import signature
-from millstream.languages.sawzall.scope import UNKNOWN, TableName, an, can_be_key
+from millstream.languages.sawzall.scope import UNKNOWN, TableName, TableType, an, can_be_index
 from millstream.languages.sawzall.tokens import Token
 from millstream.meaning.scripts import Frame, Machine
 from millstream.source import Span
@@ -41,8 +41,8 @@ class TableReader(CallReader):
         super().__init__(*given)
         #: Of each table with a format: the variable of the value, and what is sent instead.
         self.formats: dict[int, tuple[Var, Expression]] = {}
-        #: Of each table with a file: the variables of indexes, and the name of the file.
-        self.open: set[int] = set()
+        #: The tables of the core language of which nothing has said yet what they hold.
+        self.open: dict[int, None] = {}
 
     # --- declarations ---
 
@@ -80,6 +80,23 @@ class TableReader(CallReader):
         if number not in self.open:
             self.check_table(self.tables[number], kind.span)
 
+    def table_type(self, name: Token) -> None:
+        """`type T = table ...`: read here once for its faults, and again where it is used."""
+        start = self.position
+        self.table_declaration(name)
+        self.tables.pop()
+        for known in (self.formats, self.open):
+            known.pop(len(self.tables), None)
+        self.names.declare(name.text, TableType(tuple(self.tokens[start : self.position])))
+
+    def is_table(self) -> bool:
+        """Whether a table is declared here; the name of a type gives way to what it stands for."""
+        if self.token.kind == "name" and self.peek().text == ";":
+            entry = self.names.find(self.token.text)
+            if isinstance(entry, TableType):
+                self.tokens[self.position : self.position + 1] = entry.tokens
+        return self.at("table")
+
     def parameter(self) -> Any:
         start = self.token.span
         value = self.wanted(self.expression(), INT, "the parameter")
@@ -94,7 +111,7 @@ class TableReader(CallReader):
         while self.accept("["):
             token = self.token
             name, type_ = self.component()
-            if not can_be_key(type_):
+            if not can_be_index(type_):
                 self.note(f"{an(type_)} cannot be an index", token.span)
             self.expect("]", "after the type of an index")
             if name is not None:
@@ -106,7 +123,7 @@ class TableReader(CallReader):
         """What comes after `of`; a table of the core language leaves it out."""
         if not self.accept("of"):
             if self.at(";"):
-                self.open.add(len(self.tables))
+                self.open[len(self.tables)] = None
                 return None, UNKNOWN, None
             self.fail(f"expected `of` and the type of what is emitted, got {self.token}")
         value_name = self.token
@@ -199,7 +216,7 @@ class TableReader(CallReader):
 
     def close(self, number: int, indexes: list[Expression], value: Expression, span: Span) -> None:
         """A table of the core language: what is emitted first says what it holds."""
-        self.open.discard(number)
+        self.open.pop(number)
         types = tuple((None, self.finished(i).type) for i in indexes)
         table = replace(self.tables[number], indexes=types, value=self.finished(value).type)
         self.tables[number] = table

@@ -37,7 +37,6 @@ from millstream.languages.sawzall.tokens import Token, tokens_of
 from millstream.source import Source, Span
 from millstream.values.records.types import (
     BYTES,
-    FINGERPRINT,
     FLOAT,
     INT,
     TIME,
@@ -47,8 +46,9 @@ from millstream.values.records.types import (
     resolved,
 )
 
-_MOST_INCLUDED = 100
-_ONES: dict[RecordType, Any] = {INT: 1, UINT: 1, FLOAT: 1.0, TIME: 1, FINGERPRINT: 1}
+#: Assignments that work with what was there, as in `x += 1`.
+_CHANGES = ("+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=")
+_ONES: dict[RecordType, Any] = {INT: 1, UINT: 1, FLOAT: 1.0, TIME: 1}
 
 
 def read(source: Source, included: Callable[[str, Span], Source]) -> Script:
@@ -67,7 +67,8 @@ class Reader(TableReader):
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
-        self.files = 0
+        #: The names of files that are included; each is, once.
+        self.files: set[str] = set()
         self.quantified: set[int] = set()
         self.record = self.new_var("input", BYTES)
         self.record_names.add(self.record.number)
@@ -172,23 +173,35 @@ class Reader(TableReader):
             fitted = self.wanted(given, place.type, "what is assigned")
             return Assign(place, fitted, self.since(start))
         if self.at("++", "--"):
+            return self.counted(value, start)
+        if self.at(*_CHANGES):
             sign = self.advance()
             place = self.place(value, start)
-            one = _ONES.get(resolved(value.type))
+            changed = self.binary(replace(sign, text=sign.text[:-1]), value, self.expression())
             if place is None:
                 return Do(value, self.since(start))
-            if one is None and value.type != UNKNOWN:
-                self.note(f"{an(value.type)} cannot be counted up", self.since(start))
-            more = Operate(sign.text[0], (value, Const(one, value.type)), value.type, place.span)
-            return Assign(place, more, self.since(start))
+            fitted = self.wanted(changed, place.type, "what is assigned")
+            return Assign(place, fitted, self.since(start))
         return Do(self.finished(value), self.since(start))
+
+    def counted(self, value: Expression, start: Span) -> Statement:
+        """As in `i++`."""
+        sign = self.advance()
+        place = self.place(value, start)
+        one = _ONES.get(resolved(value.type))
+        if place is None:
+            return Do(value, self.since(start))
+        if one is None and value.type != UNKNOWN:
+            self.note(f"{an(value.type)} cannot be counted up", self.since(start))
+        more = Operate(sign.text[0], (value, Const(one, value.type)), value.type, place.span)
+        return Assign(place, more, self.since(start))
 
     # --- declarations ---
 
     def declaration(self, *, is_static: bool = False) -> list[Statement]:
         name = self.expect_name("a name")
         self.expect(":", "after the name")
-        if self.at("table"):
+        if self.is_table():
             self.table_declaration(name)
             self.expect(";", "after a declaration")
             return []
@@ -286,17 +299,17 @@ class Reader(TableReader):
         return []
 
     def include_statement(self) -> list[Statement]:
-        """What stands in another file comes here instead."""
+        """What stands in another file comes here instead, unless it is there already."""
         start = self.advance().span
         token = self.advance()
         if not isinstance(token.value, str):
             self.fail("expected the name of a file in quotes", token.span)
-        self.files += 1
-        if self.files > _MOST_INCLUDED:
-            self.fail("this includes files without an end", start)
         text = self.included(token.value, start.to(token.span))
-        tokens = tokens_of(text, self.faults)[:-1]
         self.accept(";")
+        if text.name in self.files:
+            return []
+        self.files.add(text.name)
+        tokens = tokens_of(text, self.faults)[:-1]
         self.tokens[self.position : self.position] = tokens
         return []
 

@@ -36,6 +36,7 @@ from millstream.languages.sawzall.scope import (
     Constant,
     Entry,
     TableName,
+    TableType,
     TypeName,
     an,
     can_be_key,
@@ -258,7 +259,7 @@ class TermReader(TypeReader):
                 return Const(value, type_, name.span)
             case TypeName():
                 return self.type_as_operand(entry, name)
-            case TableName():
+            case TableName() | TableType():
                 self.note(f'"{name.text}" is a table: it can only be emitted to', name.span)
                 return BAD
         if self.at("("):
@@ -492,6 +493,9 @@ class TermReader(TypeReader):
                 types = [key, inner] * (len(value.items) // 2)
             case TupleOf(fields) if not is_pairs and len(fields) == len(value.items):
                 types = [f.type for f in fields]
+            case TupleOf(_, True) if not is_pairs and not value.items:
+                # A message with nothing in it: all fields have their defaults.
+                return Convert(Const(b"", BYTES), (), type_, value.span)
             case _ if wanted in (STRING, BYTES) and not is_pairs:
                 types = [INT] * len(value.items)
             case _:

@@ -18,6 +18,7 @@ from millstream.languages.sawzall.scope import (
     UNKNOWN,
     Entry,
     Names,
+    TableType,
     TypeName,
     an,
     can_be_key,
@@ -266,7 +267,9 @@ class TypeReader(Reader[Token]):
             self.parameters = entry.parameters
             return entry.type
         types = [n for n in self.names.all() if isinstance(self.names.find(n), TypeName)]
-        if entry is None:
+        if isinstance(entry, TableType):
+            self.note("a table can only be declared, under a name of its own", name.span)
+        elif entry is None:
             hint = suggest(name.text, types)
             self.note(f'unknown type "{name.text}"', name.span, hint)
         else:
@@ -277,6 +280,9 @@ class TypeReader(Reader[Token]):
         self.advance()
         name = self.expect_name("the name of a type")
         self.expect("=", "after the name of a type")
+        if self.at("table"):
+            self.table_type(name)
+            return
         scope: dict[str, RecordType] = {}
         members: dict[str, Entry] = {}
         if self.names.is_taken(name.text):
@@ -302,6 +308,9 @@ class TypeReader(Reader[Token]):
         raise NotImplementedError
 
     def expression(self) -> Expression:
+        raise NotImplementedError
+
+    def table_type(self, name: Token) -> None:
         raise NotImplementedError
 
 

@@ -18,6 +18,7 @@ from millstream.values.records.types import (
     Basic,
     FunctionOf,
     MapOf,
+    Named,
     RecordType,
     TupleOf,
     resolved,
@@ -51,7 +52,14 @@ class TableName:
     number: int
 
 
-Entry = Var | TypeName | Constant | TableName
+@dataclass(frozen=True, slots=True)
+class TableType:
+    """A type of tables: what stands after the name of each, from `table` on."""
+
+    tokens: tuple[Token, ...]
+
+
+Entry = Var | TypeName | Constant | TableName | TableType
 
 _TIMES = {"SECOND": 1, "SEC": 1, "MINUTE": 60, "MIN": 60, "HOUR": 3600, "HR": 3600}
 PREDECLARED: dict[str, Entry] = {
@@ -112,13 +120,30 @@ def an(type_: RecordType) -> str:
 
 
 def can_be_key(type_: RecordType) -> bool:
-    """Whether values can be found again: no maps and no functions are inside."""
-    match resolved(type_):
+    """Whether values can be keys of a map: no maps and no functions are inside."""
+    return not any(isinstance(inner, (MapOf, FunctionOf)) for inner in _inside(type_, set()))
+
+
+def can_be_index(type_: RecordType) -> bool:
+    """Whether values can be indexes of a table: no functions are inside."""
+    return not any(isinstance(inner, FunctionOf) for inner in _inside(type_, set()))
+
+
+def _inside(type_: RecordType, seen: set[str]) -> Iterator[RecordType]:
+    """A type and all that it is made of; what contains itself is gone through once."""
+    if isinstance(type_, Named):
+        if type_.name in seen:
+            return
+        seen.add(type_.name)
+    whole = resolved(type_)
+    yield whole
+    parts: tuple[RecordType, ...] = ()
+    match whole:
         case ArrayOf(element):
-            return can_be_key(element)
+            parts = (element,)
+        case MapOf(key, value):
+            parts = (key, value)
         case TupleOf(fields):
-            return all(can_be_key(f.type) for f in fields)
-        case Basic():
-            return True
-        case _:
-            return False
+            parts = tuple(f.type for f in fields)
+    for part in parts:
+        yield from _inside(part, seen)

@@ -7,6 +7,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+from millstream.values.records.fingerprints import fingerprint_of_bytes
 from millstream.values.records.types import (
     BYTES,
     FINGERPRINT,
@@ -87,11 +88,18 @@ def operation(symbol: str, types: tuple[RecordType, ...]) -> Callable[..., Any]:
     kinds = tuple(resolved(t) for t in types)
     if kinds[0] == FLOAT:
         return _FLOATS[symbol]
+    if kinds[0] == FINGERPRINT and symbol == "+":
+        return mixed
     if isinstance(kinds[0], Basic) and kinds[0] not in (STRING, BYTES):
         fitted = unsigned if {UINT, FINGERPRINT}.intersection(kinds) else wrapped
         plain = _INTEGERS[symbol]
         return lambda *values: fitted(plain(*values))
     return joined
+
+
+def mixed(a: int, b: int) -> int:
+    """A fingerprint of two, the one before the other."""
+    return fingerprint_of_bytes(a.to_bytes(8, "big") + b.to_bytes(8, "big"))
 
 
 def joined(a: Any, b: Any) -> Any:

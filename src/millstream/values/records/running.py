@@ -103,20 +103,18 @@ class Runtime:
         return read(value, type_, f'column "{name}"')
 
     def cut(
-        self, text: str, cuts: Sequence[tuple[str, bool, bool]], count: int | None, before: int
-    ) -> tuple[tuple[str, ...], str]:
-        """Pieces of a text, and what is left where the rest is asked for."""
+        self, text: str, cuts: Sequence[tuple[str, bool, bool]], count: int | None,
+        befores: Sequence[int],
+    ) -> tuple[tuple[str, ...], tuple[str, ...]]:  # fmt: skip
+        """Pieces of a text, and what is left after so many cuts: all of it if it came to none."""
         steps: list[Take | Rest] = []
         for number, (pattern_, is_skipped, is_submatch) in enumerate(cuts):
-            if number == before and before < len(cuts):
-                steps.append(Rest())
+            steps += [Rest()] * befores.count(number)
             kept = "skip" if is_skipped else "submatch" if is_submatch else "match"
             steps.append(Take(pattern_, kept))
-        if before == len(cuts):
-            steps.append(Rest())
+        steps += [Rest()] * befores.count(len(cuts))
         pieces, rests = sawn(WITHOUT_END if count is None else count, text, steps)
-        rest = rests[0] if rests else None
-        return pieces, text if rest is None else rest
+        return pieces, tuple(text if rest is None else rest for rest in rests)
 
     @staticmethod
     def is_present(value: tuple[Any, ...], position: int) -> bool:

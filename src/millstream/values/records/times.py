@@ -49,7 +49,7 @@ _PARTS: dict[str, Callable[[Any], int]] = {
     "dayofweek": lambda c: c.isoweekday(), "dayofyear": lambda c: c.timetuple().tm_yday,
     "hourof": lambda c: c.hour, "minuteof": lambda c: c.minute, "secondof": lambda c: c.second,
 }  # fmt: skip
-_UNITS = ("second", "minute", "hour", "day", "month", "year")
+_UNITS = ("second", "minute", "hour", "day", "week", "month", "year")
 _STEPS = {
     "addday": {"days": 1}, "addweek": {"days": 7}, "addmonth": {"months": 1},
     "addyear": {"months": 12},

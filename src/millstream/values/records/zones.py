@@ -67,8 +67,10 @@ _UNITS = ("year", "month", "day", "hour", "minute", "second", "microsecond")
 
 
 def truncated(micros: int, unit: str, zone_name: str) -> int:
-    """The first moment of the year, month, day, hour, minute or second."""
+    """The first moment of the year, month, week, day, hour, minute or second."""
     clock = local(micros, zone_name)
+    if unit == "week":  # Monday is its first day
+        return shifted(truncated(micros, "day", zone_name), zone_name, days=-clock.weekday())
     lower = {name: int(name in ("month", "day")) for name in _UNITS[_UNITS.index(unit) + 1 :]}
     return moment(clock.replace(**lower))  # type: ignore[arg-type]
 

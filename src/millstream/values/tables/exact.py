@@ -252,7 +252,9 @@ def _collection(declared: Declared) -> Collection:
 EXACT: tuple[TableKind, ...] = (
     TableKind("collection", "table collection of v: string", False, False, anything, _collection),
     TableKind("text", "table text of v: string", False, False, _text, _collection),
-    TableKind("recordio", "table recordio of v: bytes", None, False, anything, _collection),
+    # Its number is the size of blocks to compress, which says nothing here.
+    TableKind("recordio", "table recordio(0) of v: bytes", None, False, anything, _collection,
+              least=0),
     TableKind("sum", "table sum of v: int", False, False, _can_add, _sum),
     TableKind("mrcounter", "table mrcounter of v: int", False, False,
               lambda d: None if d.value == INT else f"mrcounter counts int; got {d.value}", _sum),

@@ -96,6 +96,8 @@ class TableKind:
     table: Callable[[Declared], Table]
     value: Callable[[Declared], RecordType] = lambda declared: declared.value
     weight: Callable[[Declared], RecordType | None] = lambda _declared: None
+    #: The least that the parameter may be.
+    least: int = 1
     has_error: bool = False
     uses_keys: bool = False
     #: The function that a weight must have a value of, if not every weight will do.
@@ -108,8 +110,8 @@ class TableKind:
             return f"{self.name} needs a number, as in {self.usage}"
         if self.takes_parameter is False and declared.parameter is not None:
             return f"{self.name} takes no number"
-        if declared.parameter is not None and declared.parameter < 1:
-            return f"the number of a {self.name} table must be at least 1"
+        if declared.parameter is not None and declared.parameter < self.least:
+            return f"the number of a {self.name} table must be at least {self.least}"
         if self.takes_weight and declared.weight is None:
             return f"{self.name} needs a weight, as in {self.usage}"
         if self.takes_weight is False and declared.weight is not None:
