@@ -126,6 +126,13 @@ def test_a_configuration_chooses() -> None:
     assert [(), ("supplierID",)] == [v.attributes for v in few.kept[1:]]
 
 
+def test_a_budget_says_by_what_it_is_spent() -> None:
+    budget = "MMode = Optimized\nMaxStorageNumTuples = 500\n"
+    assert cube(CONFIG + budget + "OptMethod = MaxStorage\n") == cube(CONFIG + budget)
+    (fault,) = faults_of(CONFIG + "MMode = Optimized\n")
+    assert "MVerticesNum = ... or MaxStorageNumTuples = ... or MaxMemory = ..." in fault
+
+
 @pytest.mark.parametrize(
     ("lines", "told"),
     [

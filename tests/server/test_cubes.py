@@ -218,6 +218,7 @@ def test_steps_lead_from_one_question_to_the_next(asked: tuple[Client, Serving])
 
     assert step("roll-up", attribute="product")["rows"] == ["kind", "shop"]
     assert step("roll-up", attribute="shop")["rows"] == ["product"]
+    assert step("roll-up", dimension="kind")["rows"] == ["shop"]
     sliced = step("slice", attribute="shop", member=2)
     assert (sliced["rows"], sliced["where"]) == (["product"], {"shop": 2})
     diced = step("dice", where={"shop": [1, 2], "kind": "k"})

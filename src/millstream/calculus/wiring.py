@@ -184,10 +184,13 @@ def _fresh(wanted: str, taken: set[str], numbers: dict[str, int]) -> str:
 
 
 def _needed(operators: list[Operator], wanted: set[str]) -> list[Operator]:
-    """The operators that some queues depend on, in their order; there may be cycles."""
+    """The operators that some queues depend on, in their order; there may be cycles.
+
+    What gives out nothing is there for what it keeps.
+    """
     makers = {queue: op for op in operators for queue in op.outputs}
     needed: set[str] = set()
-    waiting = list(wanted)
+    waiting = [*wanted, *(queue for op in operators if not op.outputs for queue in op.inputs)]
     while waiting:
         queue = waiting.pop()
         if queue in needed:
@@ -195,4 +198,4 @@ def _needed(operators: list[Operator], wanted: set[str]) -> list[Operator]:
         needed.add(queue)
         if queue in makers:
             waiting += makers[queue].inputs
-    return [op for op in operators if needed.intersection(op.outputs)]
+    return [op for op in operators if not op.outputs or needed.intersection(op.outputs)]

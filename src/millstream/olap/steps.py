@@ -43,9 +43,17 @@ def _without_strays(query: Query, cube: Cubify) -> Query:
 
 
 def _roll_up(query: Query, step: Mapping[str, Any], cube: Cubify) -> Query:
-    """A level up, or without a dimension that has none above; or a coarser grain."""
+    """A level up, or without a dimension; or a coarser grain."""
     if "grain" in step:
         return query | {"grain": _other_grain(query, step["grain"], cube, is_finer=False)}
+    if "dimension" in step:
+        dimension = _dimension(step["dimension"], cube, "step.dimension")
+        shown = [n for n in (*_names(query, "rows"), *_names(query, "columns")) if n in dimension]
+        if not shown:
+            raise QuestionError("this dimension is not in the question", place="step.dimension")
+        for name in shown:
+            query = _replaced(query, name, None)
+        return query
     name, dimension = _shown(query, step, cube)
     level = dimension.index(name) + 1
     return _replaced(query, name, dimension[level] if level < len(dimension) else None)
@@ -109,7 +117,7 @@ def _pivot(query: Query, step: Mapping[str, Any], cube: Cubify) -> Query:
 
 #: What each step does, and what can be said of it.
 STEPS: dict[str, tuple[Callable[[Query, Mapping[str, Any], Cubify], Query], tuple[str, ...]]] = {
-    "roll-up": (_roll_up, ("attribute", "grain")),
+    "roll-up": (_roll_up, ("attribute", "dimension", "grain")),
     "drill-down": (_drill_down, ("attribute", "dimension", "grain")),
     "slice": (_slice, ("attribute", "member")),
     "dice": (_dice, ("where",)),

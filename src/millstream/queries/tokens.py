@@ -44,6 +44,8 @@ _HASHED = re.compile(
     _PATTERN.replace(r"|\#[^\n]*", "").replace(r"[^\W\d]\w*", r"\#?[^\W\d]\w*"),
     re.VERBOSE | re.DOTALL,
 )
+#: Where `//` begins a comment too, and does not divide.
+_SLASHED = re.compile(_PATTERN.replace(r"--[^\n]*", r"--[^\n]*|//[^\n]*"), re.VERBOSE | re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +57,14 @@ class Token:
     span: Span
 
 
-def tokens_of(source: Source, *, hashed: bool = False) -> list[Token]:
+def tokens_of(source: Source, *, hashed: bool = False, slashed: bool = False) -> list[Token]:
     """All tokens of a text, or a `ParseError` where a quote or comment is never closed.
 
-    Names may be `hashed`, as in `#bid`; else a hash begins a comment.
+    Names may be `hashed`, as in `#bid`; else a hash begins a comment. Comments may be `slashed`.
     """
     tokens: list[Token] = []
-    for match in (_HASHED if hashed else _TOKEN).finditer(source.text):
+    pattern = _HASHED if hashed else _SLASHED if slashed else _TOKEN
+    for match in pattern.finditer(source.text):
         kind, text = str(match.lastgroup), match[0]
         span = Span(source, match.start(), match.end())
         if kind == "open":

@@ -83,7 +83,7 @@ def translate(read: Read, read_file: ReadFile) -> Translated:
         translator.statement(statement)
         translator.later.remove(statement.name.name)
     faults = [*unread, *translator.faults]
-    if not translator.outputs and not faults:
+    if not (translator.outputs or translator.has_cubes or faults):
         last = statements[-1]
         faults.append(Fault("this file has no query", last.name.span, read.how_to_ask))
     if faults:
@@ -116,6 +116,7 @@ class Translator:
         self.outputs: dict[str, Flow] = {}
         self.sources: dict[str, str] = {}
         self.sinks: dict[str, str] = {}
+        self.has_cubes = False
 
     # --- statements ---
 
@@ -276,11 +277,10 @@ class Translator:
         made_of = written_cube(source, flow.schema, schemas, self.faults)
         if made_of is None:
             raise Stop
+        self.has_cubes = True
         if overlaps := overlapping(self.builder.wiring, versions, made_of):
             self.faults += overlaps
             raise Stop
-        if not made_of.function.outputs:
-            self.fail("nothing leaves this cube", cube.span, "add OutputVertices = all to the file")
         for output, queue in add_cube(
             self.builder.wiring, flow.wired, made_of, name, cube.name.span, versions
         ).items():

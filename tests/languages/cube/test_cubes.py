@@ -9,6 +9,7 @@ import pytest
 
 import millstream
 from millstream.errors import MillstreamError
+from millstream.olap.program import served
 
 CONFIG = """\
 Dimensions = part | customer
@@ -133,3 +134,36 @@ def test_a_cube_in_a_project_needs_a_stream_and_a_file(tmp_path: Path) -> None:
     assert 'a cube has no "inputs"' in complaint(tmp_path)
     alone = complaint(tmp_path / "c.conf")
     assert "a configuration is of a cube over a stream" in alone
+
+
+@pytest.mark.parametrize("outputs", ["OutputVertices = none", ""])
+def test_a_cube_that_nothing_leaves_is_there_to_be_asked(tmp_path: Path, outputs: str) -> None:
+    conf = CONFIG.replace("OutputVertices = part", outputs)
+    text = f"{STREAM}CREATE CUBE c FROM sales WITH 'n.conf';"
+    folder = written(tmp_path, c_cql=text, n_conf=conf)
+    project = """
+        [stream.sales]
+        source = "sales.jsonl"
+        columns = { part = "text", customer = "text", amount = "integer", at = "time" }
+        time = "at"
+        [cube.c]
+        over = "sales"
+        config = "n.conf"
+    """
+    (folder / "millstream.toml").write_text(project)
+    for path in (folder, folder / "c.cql"):
+        compiled = millstream.compile(path)
+        assert () == compiled.program.outputs
+        given = {"sales": folder / "sales.jsonl"}
+        for engine in ("reference", "local"):
+            counts = compiled.run(engine=engine, inputs=given).report.inputs["sales"]
+            assert (4, 4) == (counts.read, counts.processed)
+        _, (cube,) = served(compiled.program, ())
+        assert ("c", ()) == (cube.name, cube.function.outputs)
+
+
+def test_counts_of_all_rows_may_have_a_star(tmp_path: Path) -> None:
+    conf = CONFIG.replace("n: count()", "n: count( * ), sum(*)")
+    text = f"{STREAM}CREATE CUBE c FROM sales WITH 'n.conf';"
+    told = complaint(written(tmp_path, c_cql=text, n_conf=conf) / "c.cql")
+    assert "sum is of a column" in told and 1 == told.count("n.conf")

@@ -10,6 +10,7 @@ import pytest
 
 import millstream
 from millstream.errors import MillstreamError
+from millstream.olap.program import served
 
 PROJECT = """
     [stream.LINEORDER]
@@ -173,3 +174,36 @@ def test_a_name_that_nothing_is_made_of_is_told(tmp_path: Path) -> None:
     (warning,) = millstream.compile(written(tmp_path, both)).warnings()
     assert warning.message == 'nothing is made of "total"'
     assert not millstream.compile(written(tmp_path, f"{named} total;")).warnings()
+
+
+def test_what_is_joined_may_be_pipes_and_keys_stand_in_expressions(tmp_path: Path) -> None:
+    query = """
+        // a comment, isn't it
+        s = readFromWrapper("LINEORDER");
+        j = join f in s -> window[now] -> filter $.ExtendedPrice > least,
+                 c in read("CUSTOMER") -> filter $.CName == "ann"
+            where f.CustomerID == c.CustomerID into {c.*, f.PartID, f.ExtendedPrice} -> istream;
+        j -> window[unbounded] -> group by part = $.PartID % 10, who = $.CName
+          into {name: concat(who, text(part)), odd: part == 1, all: sum($[*].ExtendedPrice) * part}
+          -> istream;
+    """
+    rows = run(written(tmp_path, query), "query1", "reference", least="-2.5")
+    assert [
+        (1, "ann0", False, 0.0), (900_000, "ann1", True, 4.0), (1_200_000, "ann1", True, 12.0)
+    ] == [(r["_time"], r["name"], r["odd"], r["all"]) for r in rows]  # fmt: skip
+    kept = run(written(tmp_path, query), "query1", "reference", least="4.5")
+    assert [(1_200_000, "ann1"), (7_100_000, "ann0")] == [(r["_time"], r["name"]) for r in kept]
+
+
+def test_a_cube_inside_of_a_join_is_told_to_have_a_name(tmp_path: Path) -> None:
+    query = 'j = join a in readFromWrapper("LINEORDER") -> cubify(config.conf), b in read("PART");'
+    assert "a cube cannot be made inside of a join" in complaint(tmp_path, query)
+
+
+def test_a_cube_may_be_there_to_be_asked_alone(tmp_path: Path) -> None:
+    config = CONFIG.replace("OutputVertices = CName", "LatticeOutputVertices = none")
+    compiled = millstream.compile(written(tmp_path, QUERY_2, config), names={"n": "3"})
+    assert () == compiled.program.outputs
+    compiled.run(engine="reference")
+    _, (cube,) = served(compiled.program, ())
+    assert ("cube", ()) == (cube.name, cube.function.outputs)

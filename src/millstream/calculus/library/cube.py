@@ -25,6 +25,7 @@ from millstream.calculus.library.cube_changing import (
     with_versions_at_hand,
 )
 from millstream.calculus.library.cube_choice import (
+    BUDGETS,
     MOST_VERTICES,
     Choosing,
     choose,
@@ -46,11 +47,6 @@ from millstream.calculus.wiring import Queue, Wiring
 from millstream.errors import Fault, listing, suggest
 from millstream.source import Source, Span
 
-#: What an optimised choice must fit into.
-_BUDGETS = {
-    "NumVertices": ("MVerticesNum",), "MaxStorage": ("MaxStorageNumTuples",),
-    "Measured": ("MaxMemory",),
-}  # fmt: skip
 #: All that can be measured.
 MEASURES = (*AGGREGATIONS, *SKETCHES, "median")
 #: What is measured of every number that is in no dimension, unless the file says otherwise.
@@ -330,7 +326,8 @@ class _Making:
         lattice = Lattice(tuple(len(levels) for levels in dimensions))
         needs: tuple[str, ...] = ("MVerticesNum", "MaxStorageNumTuples")
         if choosing.mode == "Optimized":
-            needs = _BUDGETS[choosing.method]
+            is_said = "OptMethod" in self.file.places
+            needs = tuple(k for k, m in BUDGETS.items() if not is_said or m == choosing.method)
         if all(key not in self.file.places for key in needs):
             message = f"{choosing.mode} needs a budget"
             self.fail(message, place, f"write {' or '.join(f'{key} = ...' for key in needs)}")
@@ -347,7 +344,8 @@ class _Making:
             vertices = choose(lattice, sizes, self.limited(choosing))
             if not vertices and choosing.method != "Measured":
                 message = "no vertex fits this budget"
-                self.fail(message, self.file.place("MaxStorageNumTuples"))
+                hint = "it is for vertices beside the finest one, which is always kept"
+                self.fail(message, self.file.place("MaxStorageNumTuples"), hint)
             return tuple(_vertex(v, dimensions, grain) for v in vertices)
         return ()
 

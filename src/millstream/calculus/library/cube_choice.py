@@ -29,6 +29,10 @@ _USUAL_SIZE, _COARSER = 100, 10
 
 MODES = ("Custom", "Optimized", "Frequency", "Random", "SmallestVertices", "LargestVertices")
 METHODS = ("MaxStorage", "NumVertices", "Measured")
+#: By what each budget is spent.
+BUDGETS = {
+    "MVerticesNum": "NumVertices", "MaxStorageNumTuples": "MaxStorage", "MaxMemory": "Measured",
+}  # fmt: skip
 FREQUENCIES = ("Custom", "Rand", "AllHigh", "AllLow", "CoarseHigh", "FineHigh", "OneDimHigh")
 _HIGHEST = 1000
 

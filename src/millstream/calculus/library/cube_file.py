@@ -17,7 +17,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 from millstream.calculus.grains import GRAINS, UNITS, Grain
-from millstream.calculus.library.cube_choice import FREQUENCIES, METHODS, MODES, Choosing
+from millstream.calculus.library.cube_choice import (
+    BUDGETS,
+    FREQUENCIES,
+    METHODS,
+    MODES,
+    Choosing,
+)
 from millstream.errors import Fault, listing, suggest
 from millstream.source import Source, Span
 
@@ -25,7 +31,7 @@ _LINE = re.compile(r"[^\n]*")
 _WORD = re.compile(r"""\s*(?:"([^"]*)"|`([^`]*)`|([^\s"`,|():#=]+))""")
 _MEASURE = re.compile(
     r"(?:(?P<name>[^:()]*):)?\s*(?P<function>\w+)\s*"
-    r"\((?P<column>[^(),]*)(?:,(?P<at>[^(),]*))?\)\s*"
+    r"\(\s*(?:(?P<all>\*)\s*|(?P<column>[^(),]*)(?:,(?P<at>[^(),]*))?)\)\s*"
 )
 _CHANGE = re.compile(
     r"(?:(?P<name>\w+)\s*:\s*)?(?P<source>\w+)\s*\(\s*(?P<key>\w+)\s*\)\s*type\s*(?P<type>[12])",
@@ -123,6 +129,9 @@ def read_configuration(source: Source, faults: list[Fault]) -> Configuration:
         if needed not in written:
             made.fail(f'there is no "{needed}"', made.place(needed), f"write {needed} = {example}")
     _separate_by_names(made)
+    if "OptMethod" not in written and "MVerticesNum" not in written:
+        method = next((BUDGETS[key] for key in BUDGETS if key in written), "NumVertices")
+        made.choosing = replace(made.choosing, method=method)
     return made
 
 
@@ -270,6 +279,9 @@ def _measure(made: Configuration, piece: Span) -> WrittenMeasure | None:
 
     function = word("function")
     assert function is not None
+    if match["all"] and function.text.lower() != "count":
+        made.fail(f"{function.text} is of a column", piece, "count(*) counts rows")
+        return None
     return WrittenMeasure(function, word("column"), word("name"), word("at"), piece)
 
 

@@ -8,9 +8,10 @@ j -> istream -> cubify(config.conf);
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import NoReturn
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any, NoReturn
 
 from millstream.errors import Fault, listing, suggest
 from millstream.queries import ast
@@ -22,6 +23,9 @@ from millstream.source import Source, Span
 _STREAMS = {"istream": ast.StreamOperator.ISTREAM, "dstream": ast.StreamOperator.DSTREAM,
             "rstream": ast.StreamOperator.RSTREAM}  # fmt: skip
 _STEPS = ("window", "filter", "transform", "group", *_STREAMS, "cubify")
+_NUMBER = re.compile(
+    r"(?P<sign>[+-]?)(?P<number>(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)", re.ASCII
+)
 _BEGINNINGS = 'readFromWrapper("STREAM"), read("RELATION"), join a in x, b in y, or a name'
 
 
@@ -72,7 +76,7 @@ class PipeReader:
 
     def _tokens(self) -> list[Token]:
         """Texts in double quotes are texts, names that are set are what they are set to."""
-        tokens = tokens_of(self.source)
+        tokens = tokens_of(self.source, slashed=True)
         made: list[Token] = []
         for number, token in enumerate(tokens):
             after = tokens[number + 1].text if number + 1 < len(tokens) else ""
@@ -80,9 +84,7 @@ class PipeReader:
             if token.kind == "quoted":
                 made.append(replace(token, kind="string"))
             elif token.text in self.names and not is_part and after not in (".", ":", "="):
-                value = self.names[token.text]
-                kind = "number" if value.replace(".", "", 1).isdecimal() else "string"
-                made.append(Token(kind, value, token.span))
+                made += _value_of(self.names[token.text], token.span)
             else:
                 made.append(token)
         return _without_dollars(made)
@@ -202,7 +204,10 @@ class PipeReader:
     def joined(self, cursor: Cursor) -> ast.Joined:
         alias = cursor.word("a name for what is joined")
         cursor.require("in")
-        piped = self.beginning(cursor)
+        piped = self.pipe(cursor)
+        if piped.cube is not None:
+            hint = "give the cube a name, and join that"
+            cursor.fail("a cube cannot be made inside of a join", piped.cube.span, hint)
         return ast.Joined(replace(piped.source, alias=alias))
 
     # --- steps ---
@@ -295,23 +300,52 @@ class PipeReader:
         cursor.require("}", 'a comma or "}"')
         return items
 
-    def item(self, cursor: Cursor, keys: Mapping[str, ast.Expression]) -> ast.Item:
+    def item(self, cursor: Cursor, keys: Mapping[str, ast.Expression]) -> ast.Item | ast.Star:
         start = cursor.span()
         alias = None
+        if cursor.text(0) == "*" and cursor.text(1) in (",", "}"):
+            return ast.Star(None, cursor.next().span)
+        if cursor.kind() == "word" and cursor.text(1) == "." and cursor.text(2) == "*":
+            owner = cursor.word("a name")
+            cursor.at += 2
+            return ast.Star(owner, cursor.since(start))
         if cursor.kind() == "word" and cursor.text(1) == ":":
             alias = cursor.word("a name")
             cursor.require(":")
         value = self.term(cursor)
         if isinstance(value, ast.Reference) and value.owner is None and value.name.name in keys:
             alias = alias or value.name
-            value = keys[value.name.name]
-        return ast.Item(value, alias, cursor.since(start))
+        return ast.Item(_with_keys(value, keys), alias, cursor.since(start))
 
     def term(self, cursor: Cursor) -> ast.Expression:
         def no_query() -> NoReturn:
             cursor.fail("a pipe has no queries inside expressions")
 
         return TermReader(cursor, no_query, is_script=False).term()
+
+
+def _value_of(text: str, span: Span) -> list[Token]:
+    """What stands for a name that is set: a number with its sign, true, false, null or a text."""
+    if text in ("true", "false", "null"):
+        return [Token("word", text, span)]
+    match = _NUMBER.fullmatch(text)
+    if match is None:
+        return [Token("string", text, span)]
+    sign = [Token("symbol", "-", span)] if match["sign"] == "-" else []
+    return [*sign, Token("number", match["number"], span)]
+
+
+def _with_keys(value: Any, keys: Mapping[str, ast.Expression]) -> Any:
+    """An expression with what the keys of its group were set to."""
+    if isinstance(value, ast.Reference) and value.owner is None:
+        return keys.get(value.name.name, value)
+    if isinstance(value, tuple):
+        return tuple(_with_keys(one, keys) for one in value)
+    if not is_dataclass(value) or isinstance(value, type | Span | ast.Word):
+        return value
+    parts = {f.name: getattr(value, f.name) for f in fields(value) if f.init}
+    changed = {name: _with_keys(part, keys) for name, part in parts.items()}
+    return replace(value, **{n: v for n, v in changed.items() if v is not parts[n]})
 
 
 def _nested(query: ast.Query, *, is_stream: bool) -> Piped:
