@@ -30,6 +30,8 @@ def why_not(function: PerKey, inner: Plan) -> str | None:
 class PerKeyKernel:
     """Mutable: the keys, and what the program of each has kept."""
 
+    rests = False
+
     def __init__(self, function: PerKey, inner: Plan, input_type: QueueType) -> None:
         schema = input_type.schema
         self.keys = [schema.index(name) for name in function.by]

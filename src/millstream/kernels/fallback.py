@@ -60,6 +60,8 @@ def unplain(value: Any) -> Any:
 class FallbackKernel:
     """Mutable: a machine for a part of a program, fed a round at a time."""
 
+    rests = False
+
     def __init__(
         self,
         operators: tuple[Operator, ...],

@@ -15,7 +15,7 @@ from millstream.kernels.relational.pieces import Piecewise
 from millstream.kernels.runtime.gathered import Gathered, cut_queues, cut_ticks
 from millstream.kernels.runtime.kernel import Kernel, Round, State
 from millstream.kernels.runtime.memory import keep_freed_memory
-from millstream.plan.batch import Array, Batch, distinct_times
+from millstream.plan.batch import Array, Batch, distinct_times, empty_batch
 from millstream.plan.ranks import freed, rank_of_mark, with_positions
 from millstream.plan.steps import Plan, Step
 
@@ -33,6 +33,13 @@ class StepRunner:
         self.followed = _followed(self.steps, self.kernels)
         self.followers = frozenset(self.followed.values())
         self.behind = plan.inputs_behind()
+        types = plan.program.queue_types()
+        #: What comes of a step that is given nothing, of those for which that is sure.
+        self.nothing = {
+            number: {q: self._ranked(q, empty_batch(types[q])) for q in self._last(number).outputs}
+            for number, kernel in enumerate(self.kernels)
+            if kernel.rests
+        }
         self.has_ticks = any(isinstance(op.function, Rstream) for op in plan.program.operators)
 
     def ticks_of(self, name: str, *came: Batch) -> dict[str, Array]:
@@ -61,6 +68,11 @@ class StepRunner:
             if number in self.followers:
                 continue  # it has run with the step that it follows
             step = self.steps[number]
+            if number in self.nothing and not any(len(queues[q]) for q in step.inputs):
+                for queue in step.inputs:
+                    del queues[queue]
+                queues.update(self.nothing[number])
+                continue
             inputs = self._taken(step, [queues.pop(q) for q in step.inputs])
             round_ = Round(mark, self._ticks(step, ticks))
             for made, until in self._made(number, inputs, round_):
@@ -71,6 +83,10 @@ class StepRunner:
                 soon, ticks = cut_ticks(ticks, until)
                 yield from self._from(number + 1, early | made, until, soon)
         yield queues
+
+    def _last(self, number: int) -> Step:
+        """The step that gives what another makes: itself, or the one that follows it."""
+        return self.steps[self.followed.get(number, number)]
 
     def _made(
         self, number: int, inputs: tuple[Batch, ...], round_: Round

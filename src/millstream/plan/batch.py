@@ -72,9 +72,16 @@ class Vector:
 
     def mask(self) -> Array:
         """Which values are not null, always as an array."""
-        if self.is_text:
+        if self.is_text and self.may_have_nulls:
             return np.asarray(pc.is_valid(self.values).to_numpy(zero_copy_only=False))
         return np.ones(len(self), np.bool_) if self.valid is None else self.valid
+
+    @property
+    def may_have_nulls(self) -> bool:
+        """False if there surely are none; of encoded text their dictionary may have some."""
+        if self.is_text:
+            return bool(self.values.null_count) or pa.types.is_dictionary(self.values.type)
+        return self.valid is not None
 
     def to_arrow(self) -> Any:
         if self.is_text:

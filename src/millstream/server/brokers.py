@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 #: A batch has at most so many bytes, and a publisher's name so many characters.
 LARGEST_BATCH, _LONGEST_NAME = 16 << 20, 200
 _LARGEST_SEQUENCE = 1 << 62
+#: So many bytes are read in less time than another thread would need to begin.
+_AT_ONCE = 4096
 
 
 # --- publishing ---
@@ -45,7 +47,10 @@ async def _publish(call: Call, request: HttpRequest) -> Response:
     is_arrow = request.headers.get("content-type", "").startswith(Form.ARROW.value)
     read = rows_of_arrow if is_arrow else rows_of_lines
     try:
-        rows = await asyncio.to_thread(read, stream, call.body)
+        if len(call.body) <= _AT_ONCE:
+            rows = read(stream, call.body)
+        else:
+            rows = await asyncio.to_thread(read, stream, call.body)
     except Unfit as unfit:
         raise Refusal(400, str(unfit)) from None
     digest = digest_of(stream.name, call.body)

@@ -53,6 +53,8 @@ class RowKernel:
     hopes that none will.
     """  # noqa: D205
 
+    rests = True
+
     def __init__(
         self,
         operators: tuple[Operator, ...],

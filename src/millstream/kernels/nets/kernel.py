@@ -61,6 +61,8 @@ from millstream.plan.batch import Array, Batch
 class NetKernel:
     """Mutable: the buffers and actors of a net."""
 
+    rests = False
+
     def __init__(
         self,
         operators: tuple[Operator, ...],

@@ -26,6 +26,8 @@ from millstream.plan.batch import DTYPES, Array, Batch, Vector, empty_batch
 class AggregateKernel(Composed):
     """Mutable: the groups, what is kept of each, and the values of their extremes."""
 
+    rests = True
+
     def __init__(
         self, function: Aggregate, input_types: tuple[QueueType, ...], output_count: int
     ) -> None:

@@ -47,6 +47,8 @@ def _pair(
 class ChangesKernel(Termless):
     """`input_is_net` may be set where changes come as `consolidate` gives them."""
 
+    rests = True
+
     def __init__(
         self, function: Changes, input_types: tuple[QueueType, ...], output_count: int
     ) -> None:

@@ -71,6 +71,7 @@ class DistinctKernel(Termless):
     """Mutable: the rows that are present, and how often."""
 
     most = 1
+    rests = True
 
     def __init__(
         self, function: Function, input_types: tuple[QueueType, ...], output_count: int

@@ -137,7 +137,7 @@ def join_changes(left: Side, right: Side, keys: Keys, cursor: Array, pairs: Pair
 def null_keys(batch: Batch, names: Sequence[str]) -> Array | None:
     """Which rows have a null among their keys, which equals nothing; None if no row has."""
     keys = [batch.column(n) for n in names]
-    nulls = [~k.mask() for k in keys if k.is_text or k.valid is not None]
+    nulls = [~k.mask() for k in keys if k.may_have_nulls]
     if not nulls or not np.any(nulls):
         return None
     has_null: Array = np.logical_or.reduce(nulls)
@@ -210,6 +210,8 @@ class JoinSide:
 
 class JoinKernel(Piecewise):
     """Mutable: the rows of both sides, listed by key. Conditions are put behind it by the plan."""
+
+    rests = True
 
     def __init__(
         self, function: Join, input_types: tuple[QueueType, ...], output_count: int

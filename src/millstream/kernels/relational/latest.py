@@ -111,6 +111,8 @@ def take_latest(items: Items, records: Array, width: int, out: LatestChanges) ->
 class LatestKernel(Termless):
     """Mutable: the latest row of each key."""
 
+    rests = True
+
     def __init__(
         self, function: Rows | Latest, input_types: tuple[QueueType, ...], output_count: int
     ) -> None:

@@ -29,6 +29,7 @@ Tell = Callable[[Array, Answers], bool]
 class LookupKernel(Piecewise):
     """Mutable: the rows of the first input by key, and how many rows the second has of each."""
 
+    rests = True
     key_extra = loop.KEY_EXTRA
     row_extra = ROW_EXTRA
 

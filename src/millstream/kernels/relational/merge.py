@@ -30,6 +30,8 @@ def merged_by_time(batches: list[Batch], type_: QueueType) -> Batch:
 
 
 class MergeKernel(Termless):
+    rests = True
+
     def __init__(
         self, function: Merge, input_types: tuple[QueueType, ...], output_count: int
     ) -> None:

@@ -59,6 +59,8 @@ class _Group:
 class OrderedKernel:
     """Mutable: the groups that have rows."""
 
+    rests = False
+
     def __init__(
         self, function: Ordered, input_types: tuple[QueueType, ...], output_count: int
     ) -> None:

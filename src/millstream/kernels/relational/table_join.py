@@ -55,6 +55,8 @@ class TableSide(KeyedRows):
 class TableJoinKernel(Piecewise):
     """Mutable: both tables, and for each key of the second the rows that refer to it."""
 
+    rests = True
+
     def __init__(
         self, function: Join, input_types: tuple[QueueType, ...], key: tuple[str, ...]
     ) -> None:

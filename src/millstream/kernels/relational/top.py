@@ -260,6 +260,8 @@ def _top_changes(
 class TopKernel(Termless):
     """Mutable: all rows in order, and which of them are the first."""
 
+    rests = True
+
     def __init__(
         self, function: Top, input_types: tuple[QueueType, ...], output_count: int
     ) -> None:

@@ -31,6 +31,8 @@ class DifferenceKernel(Termless):
     then changes of the other sign need not be looked at.
     """
 
+    rests = True
+
     def __init__(
         self, function: Istream | Dstream, input_types: tuple[QueueType, ...], output_count: int
     ) -> None:

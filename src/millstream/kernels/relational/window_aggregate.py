@@ -120,6 +120,8 @@ def _weave(gone: Counted, ends: Array, come: Counted, out: Counted, weight: Arra
 class WindowAggregateKernel(AggregateKernel):
     """Mutable: groups as in an aggregate, and the rows that will leave them."""
 
+    rests = False
+
     def __init__(self, window: Range, function: Aggregate, stream: QueueType) -> None:
         assert window.length is not None and window.slide is None
         super().__init__(function, window.output_types((stream,), 1), 1)

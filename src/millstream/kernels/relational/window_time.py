@@ -34,6 +34,7 @@ class RangeKernel(Termless):
     ) -> None:
         (self.type,) = function.output_types(input_types, output_count)
         self.length = 0 if isinstance(function, Now) else function.length
+        self.rests = self.length is None  # else rows leave while time passes
         self.present = Fifo(input_types[0])
         self.parts = {"present": self.present}
 

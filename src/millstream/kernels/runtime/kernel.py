@@ -32,7 +32,11 @@ class Kernel(Protocol):
     The changes of a relation within one instant have no order and need not be
     consolidated; the items of a stream within one instant have one. Outputs obey the
     same rules.
+
+    A kernel that `rests` has nothing to give in a round that gives it nothing, however late it is.
     """
+
+    rests: bool
 
     def process(self, inputs: tuple[Batch, ...], round_: Round) -> tuple[Batch, ...]: ...
 
@@ -57,6 +61,7 @@ class Composed:
     """The base of what has parts: its state is theirs, each under the name of its part."""
 
     parts: Mapping[str, Part] = {}
+    rests: bool = False
 
     def snapshot(self) -> State:
         return {

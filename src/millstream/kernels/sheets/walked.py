@@ -31,6 +31,8 @@ def merged_order(inputs: tuple[Batch, ...]) -> tuple[Array, Array]:
 class SheetKernel:
     """Mutable: the sheets of all keys."""
 
+    rests = False
+
     def __init__(
         self, function: Sheet, input_types: tuple[QueueType, ...], output_count: int
     ) -> None:

@@ -1,0 +1,37 @@
+"""SMILE: Trade-Floor served by a broker, in processes of their own."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from smile_served import Served, seconds_to_subscriber
+
+RATE, SECONDS = 1_000, 10
+
+
+def latency(scale: float) -> list[dict[str, Any]]:
+    """Milliseconds from when a bid is to be published until a subscriber has it.
+
+    1,000 events a second, in batches as told, from eight connections; the broker, and those who
+    publish and listen, are two processes. Each batch is made durable before it is answered.
+    """
+    made = []
+    for batch in (1, 10):
+        with tempfile.TemporaryDirectory() as folder:
+            served = Served(Path(folder))
+            try:
+                served.wait_until_compiled()
+                seconds_to_subscriber(served, 200, RATE, batch)
+                taken = seconds_to_subscriber(served, int(RATE * SECONDS * scale), RATE, batch)
+            finally:
+                served.stop()
+        at = {name: taken[int(len(taken) * part)] for name, part in
+              (("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999))}  # fmt: skip
+        made.append({"batch": batch, "events": len(taken),
+                     **{name: round(1000 * one, 1) for name, one in at.items()}})  # fmt: skip
+    return made
+
+
+BENCHMARKS = {"smile_latency": latency}

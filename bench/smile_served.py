@@ -1,0 +1,139 @@
+"""A broker in a process of its own, those who publish to it and one who listens, for benchmarks."""
+
+from __future__ import annotations
+
+import http.client
+import itertools
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+ISSUES, PRICES = 50, 20
+TRADE_FLOOR = Path(__file__).parents[1] / "examples/smile/trade_floor/trade_floor.smile"
+
+
+class Served:
+    """Mutable: `millstream serve` on a port of its own, with a log in a folder."""
+
+    def __init__(self, folder: Path, *more: str) -> None:
+        command = [sys.executable, "-m", "millstream", "serve", str(TRADE_FLOOR), "--port", "0",
+                   "--checkpoint", str(folder), *more]  # fmt: skip
+        self.started = time.perf_counter()
+        self.process = subprocess.Popen(  # noqa: S603 - our own command
+            command, stderr=subprocess.PIPE, text=True, env=os.environ
+        )
+        assert self.process.stderr is not None
+        found = re.search(r":(\d+)$", self.process.stderr.readline().strip())
+        assert found is not None
+        self.port = int(found[1])
+        self.headers = {"Authorization": f"Bearer {self.process.stderr.readline().split()[1]}"}
+
+    def connection(self) -> http.client.HTTPConnection:
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
+
+    def ask(self, connection: http.client.HTTPConnection, method: str, path: str,
+            body: bytes | None = None) -> tuple[int, bytes]:  # fmt: skip
+        connection.request(method, path, body, self.headers)
+        reply = connection.getresponse()
+        return reply.status, reply.read()
+
+    def publish(
+        self, connection: http.client.HTTPConnection, stream: str, rows: list[Any]
+    ) -> list[dict[str, Any]]:
+        body = b"\n".join(json.dumps(row).encode() for row in rows)
+        status, said = self.ask(connection, "POST", f"/streams/{stream}", body)
+        assert status == 200, said
+        fates: list[dict[str, Any]] = json.loads(said)["rows"]
+        return fates
+
+    def status(self) -> dict[str, Any]:
+        made: dict[str, Any] = json.loads(self.ask(self.connection(), "GET", "/status")[1])
+        return made
+
+    def wait_until_compiled(self, seconds: float = 300) -> None:
+        end = time.perf_counter() + seconds
+        while self.status()["views"] != "compiled":
+            assert time.perf_counter() < end
+            time.sleep(0.1)
+
+    def events(self, view: str) -> Iterator[tuple[str, dict[str, Any]]]:
+        connection = self.connection()
+        connection.request("GET", f"/views/{view}/changes", headers=self.headers)
+        reply = connection.getresponse()
+        assert reply.status == 200, reply.read()
+        kind = ""
+        while line := reply.readline():
+            name, _, value = line.decode().rstrip("\n").partition(": ")
+            if name == "event":
+                kind = value
+            elif name == "data":
+                yield kind, json.loads(value)
+
+    def stop(self) -> None:
+        self.process.terminate()
+        self.process.wait(60)
+        assert self.process.stderr is not None
+        self.process.stderr.close()
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait(60)
+        assert self.process.stderr is not None
+        self.process.stderr.close()
+
+
+def bids(count: int, seed: int) -> list[dict[str, Any]]:
+    chance = random.Random(seed)
+    return [
+        {"issue": f"I{chance.randrange(ISSUES)}", "price": chance.randrange(PRICES),
+         "#bid": chance.randint(1, 1000)}
+        for _ in range(count)
+    ]  # fmt: skip
+
+
+def seconds_to_subscriber(served: Served, events: int, rate: int, batch: int) -> list[float]:
+    """For each bid how long it took from when it was to be sent until a subscriber had it."""
+    sent: dict[int, float] = {}
+    heard: dict[int, float] = {}
+    is_live, is_over = threading.Event(), threading.Event()
+
+    def listen() -> None:
+        for kind, data in served.events("RemainingBuy"):
+            now = time.perf_counter()
+            if kind == "live":
+                is_live.set()
+            for change in data.get("changes", ()):
+                if change["weight"] > 0:
+                    heard.setdefault(change["row"]["buyid"], now)
+            if len(heard) >= events:
+                break
+        is_over.set()
+
+    threading.Thread(target=listen, daemon=True).start()
+    assert is_live.wait(60)
+    numbers = itertools.count()
+    begin = time.perf_counter() + 0.2
+
+    def publish() -> None:
+        connection = served.connection()
+        while (number := next(numbers)) * batch < events:
+            due = begin + number * batch / rate
+            time.sleep(max(0.0, due - time.perf_counter()))
+            for fate in served.publish(connection, "BuyBids", bids(batch, number)):
+                sent[fate["tick"]] = due
+
+    publishers = [threading.Thread(target=publish) for _ in range(8)]
+    for one in publishers:
+        one.start()
+    for one in publishers:
+        one.join()
+    assert is_over.wait(60)
+    return sorted(heard[tick] - sent[tick] for tick in sent)
