@@ -172,6 +172,29 @@ class Compiled:
         )
         return replace(self, program=replace(self.program, inputs=inputs))
 
+    def with_times(
+        self,
+        given: str | None = None,
+        *,
+        zone: str | None = None,
+        format: str | None = None,  # noqa: A002
+    ) -> Compiled:
+        """How the times of an input, or of all, are written: the zone of local times, a format.
+
+        The format is that of Python's `strptime`, such as `%d/%m/%Y %H:%M`.
+        """
+        from millstream.connectors.time_style import TimeStyle, check_style
+
+        check_style(TimeStyle(None, zone, format))
+        if given is not None:
+            _checked({given: None}, self.program.input_names, "input")
+        inputs = tuple(
+            replace(one, zone=zone or one.zone, time_format=format or one.time_format)
+            if given in (None, one.name) else one
+            for one in self.program.inputs
+        )  # fmt: skip
+        return replace(self, program=replace(self.program, inputs=inputs))
+
     def warnings(self, inputs: Mapping[str, InputGiven] | None = None) -> list[Fault]:
         """What is odd, though it can be run; also in inputs, as far as they are there."""
         from millstream.project.expected import unmet
@@ -524,6 +547,9 @@ def _writer(name: str, given: OutputGiven | None, shape: Shape, *, is_following:
     if not isinstance(given, (str, Path, Location)):
         return given
     location = _location(given)
+    if location.dialect.is_told:
+        raise UsageError("dialects of CSV are for inputs", place=location.text,
+                         hint="outputs are written in UTF-8, with commas")  # fmt: skip
     if location.is_state:
         from millstream.connectors.state import StateWriter
 

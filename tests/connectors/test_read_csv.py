@@ -290,10 +290,10 @@ def test_all_missing_columns_are_told_at_once(tmp_path: Path) -> None:
 def test_a_near_miss_in_quotes_is_pointed_at(tmp_path: Path) -> None:
     assert (
         'trades.csv:2:9: no column "price", which input "Trades" declares\n'
-        '    "a""b",,"Price",ts,sym\n'
-        "            ^^^^^^^\n"
-        '    trades.csv has: a"b, , Price, ts, sym. Did you mean "Price"?'
-    ) == check_error('\n"a""b",,"Price",ts,sym\n', TRADES, tmp_path)
+        '    "a""b",,"Prices",ts,sym\n'
+        "            ^^^^^^^^\n"
+        '    trades.csv has: a"b, , Prices, ts, sym. Did you mean "Prices"?'
+    ) == check_error('\n"a""b",,"Prices",ts,sym\n', TRADES, tmp_path)
 
 
 def test_a_missing_event_time_is_told(tmp_path: Path) -> None:
@@ -321,7 +321,10 @@ def test_an_empty_file_is_told(text: str, tmp_path: Path) -> None:
     ) == check_error(text, TRADES, tmp_path)
 
 
-HINT = "    is this a CSV file, in UTF-8, with commas?"
+HINT = (
+    "    is this a CSV file, in UTF-8, with commas? If not, say what it is, such as "
+    "trades.csv?encoding=latin-1&separator=;"
+)
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,9 @@ class Input:
     A relation that is read once has no times: it is there from the beginning of time. In a
     log whose rows replace each other weights make no sense, so none must come. `values` are
     the rows of a relation that is read once and is not given from outside. `unit` is what
-    integers count in its columns of times, microseconds if nobody says. A row that has
+    integers count in its columns of times, microseconds if nobody says; `zone` is where the clock
+    hangs that texts without a zone were read from, UTC if nobody says; `time_format` is how texts
+    are written, ISO 8601 if nobody says. A row that has
     nothing in one of its `keys` is rejected, and so is one with a value that is not `within` the
     bounds of its column (None is no bound). The rows of one that is numbered have no times:
     the n-th line or row is at time n. When a finite input is over, time goes on to where it
@@ -47,6 +49,8 @@ class Input:
     is_log: bool = field(default=False, compare=False)
     values: tuple[Row, ...] | None = None
     unit: str | None = field(default=None, compare=False)
+    zone: str | None = field(default=None, compare=False)
+    time_format: str | None = field(default=None, compare=False)
     keys: tuple[str, ...] = field(default=(), compare=False)
     within: tuple[Bounds, ...] = field(default=(), compare=False)
     is_numbered: bool = False

@@ -10,7 +10,7 @@ from typing import Any
 
 from millstream import api
 from millstream.calculus.lattice import is_as_fine
-from millstream.cli.run import named
+from millstream.cli.run import named, with_times_asked
 from millstream.cli.show import print_table, print_warnings
 from millstream.errors import UsageError, listing, suggest
 from millstream.olap.answer import Answer, answer
@@ -35,6 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
     compiled = api.compile(arguments.file, names=named(arguments.set, "--set"))
     for unit in arguments.unit:
         compiled = compiled.with_units(unit)
+    compiled = with_times_asked(compiled, arguments)
     program, cubes = served(compiled.program, ())
     cube = _chosen(cubes, arguments.cube)
     question = read_question(_json(arguments.question), cube.function, cube.schema)

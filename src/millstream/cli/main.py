@@ -314,6 +314,20 @@ def _add_inputs(parser: argparse.ArgumentParser) -> None:
         metavar="[NAME=]UNIT",
         help="what numbers count in columns of times: s, ms, us or ns (default: us)",
     )
+    parser.add_argument(
+        "--zone",
+        action="append",
+        default=[],
+        metavar="[NAME=]ZONE",
+        help="the zone of times that name none, such as Europe/Amsterdam (default: UTC)",
+    )
+    parser.add_argument(
+        "--time-format",
+        action="append",
+        default=[],
+        metavar="[NAME=]FORMAT",
+        help="how times are written, such as %%d/%%m/%%Y %%H:%%M (default: ISO 8601)",
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -91,6 +91,20 @@ def compiled_from(arguments: argparse.Namespace) -> api.Compiled:
     compiled = api.compile(arguments.file, names=names)
     for unit in arguments.unit:
         compiled = compiled.with_units(unit)
+    return with_rounds_asked(with_times_asked(compiled, arguments), arguments)
+
+
+def with_times_asked(compiled: api.Compiled, arguments: argparse.Namespace) -> api.Compiled:
+    """How times are written: `--zone` and `--time-format`, for one input or for all."""
+    for option, word in (("zone", "zone"), ("time_format", "format")):
+        for one in getattr(arguments, option):
+            name, equals, value = one.partition("=")
+            given = (name, value) if equals else (None, one)
+            compiled = compiled.with_times(given[0], **{word: given[1]})
+    return compiled
+
+
+def with_rounds_asked(compiled: api.Compiled, arguments: argparse.Namespace) -> api.Compiled:
     rounds = rounds_asked(arguments)
     return compiled if rounds is None else compiled.with_rounds(rounds)
 

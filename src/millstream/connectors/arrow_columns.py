@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from millstream.calculus.types import INT64_MAX, INTEGER, NUMBER, Kind, Type
 from millstream.connectors.csv_rows import check_utf8
 from millstream.connectors.layout import scaled
+from millstream.connectors.time_style import PLAIN, TimeStyle
 from millstream.connectors.values import TIME_UNITS, Unfit, from_text
 from millstream.plan.batch import ARROW_TYPES, Array, Vector, vector_from_arrow, vector_of
 
@@ -58,7 +59,7 @@ def can_hold(kind: Kind, arrow: Any, unit: str | None = None) -> bool:
             return False  # a machine's numbers are held inside of procedures only
 
 
-def take_column(type_: Type, array: Any, unit: str | None = None) -> Taken:
+def take_column(type_: Type, array: Any, style: TimeStyle = PLAIN) -> Taken:
     """The vector of a column that can hold the type. Unfit rows hold anything."""
     if type_.kind is Kind.TEXT:
         return _text(type_, array)
@@ -67,9 +68,11 @@ def take_column(type_: Type, array: Any, unit: str | None = None) -> Taken:
     if pa.types.is_null(array.type):
         return vector_from_arrow(type_, array.cast(ARROW_TYPES[type_.kind])), None
     if array.type in _TEXTS:
-        return _written(type_, array, unit)
-    if type_.kind is Kind.TIME and unit is not None and not pa.types.is_temporal(array.type):
-        return _counted(type_, array, unit)
+        return _written(type_, array, style)
+    if type_.kind is Kind.TIME and style.unit and not pa.types.is_temporal(array.type):
+        return _counted(type_, array, style.unit)
+    if style.zone and pa.types.is_timestamp(array.type) and array.type.tz is None:
+        return _local(type_, array, style.zone)
     return _TAKERS[type_.kind](type_, array)
 
 
@@ -107,6 +110,14 @@ def _in_micros(type_: Type, plain: Vector, unit: str) -> Taken:
     micros, too_large = scaled(plain.values, *_SCALES[unit])
     unfit = None if too_large is None else too_large & plain.mask()
     return Vector(type_, micros, plain.valid), unfit
+
+
+def _local(type_: Type, array: Any, zone: str) -> Taken:
+    """Time stamps of a zone; those that its clock has never shown do not fit."""
+    ways = {"ambiguous": "earliest", "nonexistent": "earliest"}
+    placed = pc.assume_timezone(array, zone, **ways)
+    unfit = _true(pc.not_equal(pc.local_timestamp(placed), array))
+    return _moment(type_, placed)[0], unfit
 
 
 def _counted(type_: Type, array: Any, unit: str) -> Taken:
@@ -167,7 +178,7 @@ def _is_utf8(raw: bytes) -> bool:
     return True
 
 
-def _written(type_: Type, array: Any, unit: str | None) -> Taken:
+def _written(type_: Type, array: Any, style: TimeStyle) -> Taken:
     """Times and durations written as text."""
     values: list[int | None] = []
     unfit = np.zeros(len(array), np.bool_)
@@ -175,16 +186,16 @@ def _written(type_: Type, array: Any, unit: str | None) -> Taken:
         value = None
         if raw is not None:
             try:
-                value = _value_of(type_, raw, unit)
+                value = _value_of(type_, raw, style)
             except Unfit:
                 unfit[row] = True
         values.append(value)
     return vector_of(type_, values), unfit if unfit.any() else None
 
 
-def _value_of(type_: Type, raw: bytes, unit: str | None) -> int:
+def _value_of(type_: Type, raw: bytes, style: TimeStyle) -> int:
     check_utf8(raw)
-    value = from_text(type_.kind, raw.decode(), unit)
+    value = from_text(type_.kind, raw.decode(), style)
     assert isinstance(value, int)
     return value
 
@@ -195,7 +206,7 @@ def _true(array: Any) -> Array | None:
     return truths if truths.any() else None
 
 
-def why_unfit(type_: Type, cell: Any, unit: str | None = None) -> str:
+def why_unfit(type_: Type, cell: Any, style: TimeStyle = PLAIN) -> str:
     """The reason for an unfit row, given its cell as an array of one."""
     if pa.types.is_dictionary(cell.type):
         cell = cell.dictionary_decode()
@@ -203,12 +214,14 @@ def why_unfit(type_: Type, cell: Any, unit: str | None = None) -> str:
         raw: bytes = cell.cast(pa.binary())[0].as_py()
         try:
             check_utf8(raw)
-            _value_of(type_, raw, unit)
+            _value_of(type_, raw, style)
         except Unfit as unfit:
             return str(unfit)
         raise AssertionError(raw)
     if pa.types.is_integer(cell.type) or pa.types.is_floating(cell.type):
         return f"{cell[0].as_py()} does not fit a 64-bit integer"
+    if style.zone and pa.types.is_timestamp(cell.type) and cell.type.tz is None:
+        return f"there was no {cell[0]!s} in {style.zone}"
     return "does not fit 64-bit microseconds"
 
 

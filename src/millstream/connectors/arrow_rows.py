@@ -49,7 +49,7 @@ class ArrowRows:
         """A chunk of the columns of the layout; `first` is the number of its first row."""
         layout = self.layout
         taken = [
-            take_column(f.type, a, layout.unit) for f, a in zip(layout.fields, arrays, strict=True)
+            take_column(f.type, a, layout.times) for f, a in zip(layout.fields, arrays, strict=True)
         ]
         vectors = [vector for vector, _ in taken]
         good = check_vectors(layout, vectors)
@@ -77,7 +77,7 @@ class ArrowRows:
         fields = self.layout.fields
         for field, cell, (_, unfit) in zip(fields, cells, taken, strict=True):
             if unfit is not None and unfit[row]:
-                return f"{field.name}: {why_unfit(field.type, cell, self.layout.unit)}"
+                return f"{field.name}: {why_unfit(field.type, cell, self.layout.times)}"
         values = tuple(vector.slice(row, row + 1).to_list()[0] for vector, _ in taken)
         try:
             check_values(self.layout, values)

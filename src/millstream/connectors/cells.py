@@ -44,8 +44,12 @@ def parse_integers(data: Array, starts: Array, ends: Array, states: Array, quote
 
 @compiled
 def parse_numbers(data: Array, starts: Array, ends: Array, states: Array, quotes_too: bool,
-                  values: Array, valid: Array, good: Array, hard: Array) -> int:  # fmt: skip
-    """Numbers with too many digits for this are listed in `hard`; answers how many."""
+                  point: int, values: Array, valid: Array, good: Array,
+                  hard: Array) -> int:  # fmt: skip
+    """Numbers with too many digits for this are listed in `hard`; answers how many.
+
+    `point` is the decimal sign.
+    """
     count = 0
     for i in range(len(values)):
         if not good[i]:
@@ -53,7 +57,7 @@ def parse_numbers(data: Array, starts: Array, ends: Array, states: Array, quotes
         state = states[i]
         valid[i] = state != NULL
         if state == BARE or (quotes_too and state == QUOTED):
-            values[i], good[i], is_hard = _number(data, starts[i], ends[i])
+            values[i], good[i], is_hard = _number(data, starts[i], ends[i], point)
             if is_hard:
                 hard[count] = i
                 count += 1
@@ -103,7 +107,7 @@ def parse_times(data: Array, starts: Array, ends: Array, states: Array, quotes_t
 
 
 @compiled
-def gather_texts(data: Array, starts: Array, ends: Array, states: Array, is_csv: bool,
+def gather_texts(data: Array, starts: Array, ends: Array, states: Array, is_csv: bool, quote: int,
                  offsets: Array, out: Array, valid: Array, good: Array) -> int:  # fmt: skip
     """Copy texts one after another, escapes undone; answers how many bytes there are."""
     size = 0
@@ -118,7 +122,7 @@ def gather_texts(data: Array, starts: Array, ends: Array, states: Array, is_csv:
                 out[size] = data[at]
                 size += 1
         elif state == ESCAPED:
-            size = _unescape(data, starts[i], ends[i], is_csv, out, size)
+            size = _unescape(data, starts[i], ends[i], is_csv, quote, out, size)
         else:
             good[i] = False
             valid[i] = False
@@ -127,11 +131,12 @@ def gather_texts(data: Array, starts: Array, ends: Array, states: Array, is_csv:
 
 
 @inlined
-def _unescape(data: Array, at: int, end: int, is_csv: bool, out: Array, size: int) -> int:
+def _unescape(data: Array, at: int, end: int, is_csv: bool, quote: int, out: Array,
+              size: int) -> int:  # fmt: skip
     """Two bytes become one: `""` in CSV, a backslash and a letter in JSON."""
     while at < end:
         byte = data[at]
-        if byte == 34 and is_csv:
+        if byte == quote and is_csv:
             at += 1
         elif byte == 92 and not is_csv:
             at += 1
@@ -200,7 +205,7 @@ def _count(data: Array, at: int, end: int, micros: int, parts: int,
 
 
 @inlined
-def _number(data: Array, at: int, end: int) -> tuple[float, bool, bool]:
+def _number(data: Array, at: int, end: int, sign: int) -> tuple[float, bool, bool]:
     """Value, whether it is a number, whether the value must be found in another way.
 
     A mantissa and a power of ten that are both exact floats give the correctly rounded
@@ -209,7 +214,7 @@ def _number(data: Array, at: int, end: int) -> tuple[float, bool, bool]:
     negative = at < end and data[at] == 45
     if negative or (at < end and data[at] == 43):
         at += 1
-    mantissa, digits, point, at = _mantissa(data, at, end)
+    mantissa, digits, point, at = _mantissa(data, at, end, sign)
     if digits == 0:
         return 0.0, False, False
     exponent = 0
@@ -228,7 +233,7 @@ def _number(data: Array, at: int, end: int) -> tuple[float, bool, bool]:
 
 
 @inlined
-def _mantissa(data: Array, at: int, end: int) -> tuple[int, int, int, int]:
+def _mantissa(data: Array, at: int, end: int, sign: int) -> tuple[int, int, int, int]:
     """Digits without their point (if not over 18), how many, how many behind it; the end."""
     value = 0
     digits = 0
@@ -239,7 +244,7 @@ def _mantissa(data: Array, at: int, end: int) -> tuple[int, int, int, int]:
             digits += 1
             if digits <= 18:
                 value = value * 10 + digit
-        elif data[at] == 46 and point < 0:
+        elif data[at] == sign and point < 0:
             point = digits
         else:
             break

@@ -2,7 +2,8 @@
 
 RFC 4180, strictly: cells are parted by commas, rows by LF or CRLF; a quoted cell may hold
 commas, line breaks and doubled quotes. A quote inside an unquoted cell, anything between
-a closing quote and the comma, and a carriage return outside quotes are errors.
+a closing quote and the comma, and a carriage return outside quotes are errors. A dialect may have
+another character for the comma, and another one or none for the quote.
 
 A row that breaks these rules is rejected up to the end of its first line and reading goes
 on with the next line, so that one stray quote never swallows the rows after it.
@@ -11,16 +12,24 @@ Blank lines are passed over.
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import dataclass
 
-from millstream.calculus.types import Row, Value
+from millstream.calculus.types import Kind, Row, Value
+from millstream.connectors.dialect import STANDARD, Dialect
 from millstream.connectors.layout import InputColumns, check_values
-from millstream.connectors.values import Unfit, from_text
+from millstream.connectors.values import Unfit, from_text, quoted
 
 #: A longer row is rejected while it is being read, so that memory stays bounded.
 LONGEST_ROW = 1 << 20
-_SPECIAL = re.compile(rb'[",\r\n]')
+
+
+@functools.lru_cache
+def _special(dialect: Dialect) -> re.Pattern[bytes]:
+    """What ends a cell without quotes."""
+    signs = f"{dialect.separator}{dialect.quote}\r\n"
+    return re.compile(f"[{re.escape(signs)}]".encode())
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +62,12 @@ class _Unfinished(Exception):
     """The data end inside the row."""
 
 
-def read_row(data: bytes, start: int, *, final: bool, longest: int = LONGEST_ROW) -> RawRow | None:
+def read_row(
+    data: bytes, start: int, *, final: bool, longest: int = LONGEST_ROW, dialect: Dialect = STANDARD
+) -> RawRow | None:
     """The row at `start`, or None if more data are needed (none will come if `final`)."""
     try:
-        return _parted(data, start, final=final, longest=longest)
+        return _parted(data, start, dialect, final=final, longest=longest)
     except _Unfinished:
         if len(data) - start <= longest + 1:  # the last byte may be half a line break
             return None
@@ -72,31 +83,32 @@ def read_row(data: bytes, start: int, *, final: bool, longest: int = LONGEST_ROW
     return RawRow(start, min(end + 1, len(data)), (), fault)
 
 
-def _parted(data: bytes, start: int, *, final: bool, longest: int) -> RawRow:
+def _parted(data: bytes, start: int, dialect: Dialect, *, final: bool, longest: int) -> RawRow:
     cells: list[bytes | None] = []
+    quote, separator = dialect.quote.encode(), dialect.separator.encode()
     at = start
     while True:
-        if data.startswith(b'"', at):
-            close = _closing_quote(data, at, start + longest, final=final)
-            cells.append(data[at + 1 : close].replace(b'""', b'"'))
+        if quote and data.startswith(quote, at):
+            close = _closing_quote(data, at, start + longest, quote, final=final)
+            cells.append(data[at + 1 : close].replace(quote * 2, quote))
             at = close + 1
         else:
-            special = _SPECIAL.search(data, at)
+            special = _special(dialect).search(data, at)
             end = special.start() if special else len(data)
             cells.append(data[at:end] or None)
             at = end
         if at - start > longest:
             raise _Broken(too_long(longest))
-        delimiter = _delimiter(data, at, final=final)
+        delimiter = _delimiter(data, at, dialect, final=final)
         at += len(delimiter)
-        if delimiter != b",":
+        if delimiter != separator:
             return RawRow(start, at, tuple(cells))
 
 
-def _closing_quote(data: bytes, opening: int, limit: int, *, final: bool) -> int:
-    close = data.find(b'"', opening + 1, limit)
-    while close >= 0 and data.startswith(b'"', close + 1):
-        close = data.find(b'"', close + 2, limit)
+def _closing_quote(data: bytes, opening: int, limit: int, quote: bytes, *, final: bool) -> int:
+    close = data.find(quote, opening + 1, limit)
+    while close >= 0 and data.startswith(quote, close + 1):
+        close = data.find(quote, close + 2, limit)
     if close >= 0:
         return close
     if final or len(data) > limit:
@@ -104,20 +116,22 @@ def _closing_quote(data: bytes, opening: int, limit: int, *, final: bool) -> int
     raise _Unfinished
 
 
-def _delimiter(data: bytes, at: int, *, final: bool) -> bytes:
+def _delimiter(data: bytes, at: int, dialect: Dialect, *, final: bool) -> bytes:
     """What stands after a cell: a comma, a line break, or nothing at the end of all data."""
+    quote = dialect.quote.encode()
     if at == len(data):
         if final:
             return b""
         raise _Unfinished
-    for delimiter in (b",", b"\n", b"\r\n"):
+    for delimiter in (dialect.separator.encode(), b"\n", b"\r\n"):
         if data.startswith(delimiter, at):
             return delimiter
     if data[at:] == b"\r" and not final:
         raise _Unfinished
-    if data.endswith(b'"', 0, at):
-        raise _Broken("expected a comma or the end of the line after a closing quote")
-    what = "a quote" if data.startswith(b'"', at) else "a carriage return"
+    if quote and data.endswith(quote, 0, at):
+        comma = "a comma" if dialect.separator == "," else repr(dialect.separator)
+        raise _Broken(f"expected {comma} or the end of the line after a closing quote")
+    what = "a quote" if quote and data.startswith(quote, at) else "a carriage return"
     raise _Broken(f"{what} inside an unquoted cell")
 
 
@@ -127,22 +141,41 @@ def too_long(longest: int) -> str:
 
 
 def values_of_row(layout: InputColumns, columns: tuple[int, ...], width: int, raw: bytes,
-                  row: RawRow) -> Row:  # fmt: skip
+                  row: RawRow, dialect: Dialect = STANDARD) -> Row:  # fmt: skip
     """The values of a row; `columns` says where in the file each field stands."""
     if row.fault:
         raise Unfit(row.fault)
-    check_utf8(raw)
+    check_encoding(raw, dialect)
     if len(row.cells) != width:
         raise Unfit(f"expected {width} cells, got {len(row.cells)}")
     values: list[Value] = []
     for field, column in zip(layout.fields, columns, strict=True):
         cell = row.cells[column]
         try:
-            value = None if cell is None else from_text(field.type.kind, cell.decode(), layout.unit)
+            value = None if cell is None else _value(field.type.kind, cell, layout, dialect)
         except Unfit as unfit:
             raise Unfit(f"{field.name}: {unfit}") from None
         values.append(value)
     return check_values(layout, tuple(values))
+
+
+def _value(kind: Kind, cell: bytes, layout: InputColumns, dialect: Dialect) -> Value:
+    text = dialect.decoded(cell)
+    if kind is Kind.NUMBER and dialect.decimal != ".":
+        if "." in text:
+            raise Unfit(f"expected a number with a decimal comma, got {quoted(text)}")
+        text = text.replace(",", ".")
+    return from_text(kind, text, layout.times)
+
+
+def check_encoding(raw: bytes, dialect: Dialect) -> None:
+    if dialect.is_utf8:
+        check_utf8(raw)
+        return
+    try:
+        dialect.decoded(raw)
+    except UnicodeDecodeError as error:
+        raise Unfit(f"not {dialect.encoding} at byte {error.start + 1}") from None
 
 
 def check_utf8(raw: bytes) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from millstream.compiled import compiled, inlined
 from millstream.connectors.cells import BARE, ESCAPED, NULL, QUOTED
+from millstream.connectors.dialect import STANDARD, Dialect
 from millstream.connectors.scan import Scan
 from millstream.plan.batch import Array
 
@@ -19,7 +20,7 @@ _BROKEN = -2
 
 
 def scan_csv(data: Array, start: int, stop: int, slots: Array, scan: Scan, longest: int, *,
-             final: bool) -> tuple[int, int, int]:  # fmt: skip
+             final: bool, dialect: Dialect = STANDARD) -> tuple[int, int, int]:  # fmt: skip
     """Fill `scan`; answers the number of rows, where they end, and their lines.
 
     No row begins at `stop` or after it. `slots` says for each column of the file which of
@@ -27,15 +28,18 @@ def scan_csv(data: Array, start: int, stop: int, slots: Array, scan: Scan, longe
     """
     scanned: tuple[int, int, int] = _scan(
         data, start, stop, final, slots, longest, scan.bounds, scan.lines, scan.good,
-        scan.starts, scan.ends, scan.states,
+        scan.starts, scan.ends, scan.states, dialect.separator_byte, dialect.quote_byte,
     )  # fmt: skip
     return scanned
 
 
-def row_ends(data: Array, start: int, longest: int, *, final: bool,
-             just_one: bool) -> tuple[int, int]:  # fmt: skip
+def row_ends(data: Array, start: int, longest: int, *, final: bool, just_one: bool,
+             dialect: Dialect = STANDARD) -> tuple[int, int]:  # fmt: skip
     """Where the whole rows (or the first of them) end, and how many there are."""
-    ends: tuple[int, int] = _ends(data, start, final, longest, just_one, _NO_CELLS, _NO_CELLS)
+    ends: tuple[int, int] = _ends(
+        data, start, final, longest, just_one, _NO_CELLS, _NO_CELLS, dialect.separator_byte,
+        dialect.quote_byte,
+    )  # fmt: skip
     return ends
 
 
@@ -45,14 +49,14 @@ _NO_CELLS = np.empty(0, np.int64)
 
 @compiled
 def _ends(data: Array, start: int, final: bool, longest: int, just_one: bool, slots: Array,
-          cells: Array) -> tuple[int, int]:  # fmt: skip
+          cells: Array, comma: int, quote: int) -> tuple[int, int]:  # fmt: skip
     rows, at = 0, start
     while at < len(data) and not (just_one and rows):
         blank = _line_break(data, at)
         if blank > 0:
             at += blank
             continue
-        end, _ = _row(data, at, final, slots, longest, cells, cells, cells)
+        end, _ = _row(data, at, final, slots, longest, cells, cells, cells, comma, quote)
         if end < 0:
             end = _end_of_broken(data, at, final, longest, end)
             if end < 0:
@@ -64,8 +68,8 @@ def _ends(data: Array, start: int, final: bool, longest: int, just_one: bool, sl
 
 @compiled
 def _scan(data: Array, start: int, stop: int, final: bool, slots: Array, longest: int,
-          bounds: Array, lines: Array, good: Array, starts: Array, ends: Array,
-          states: Array) -> tuple[int, int, int]:  # fmt: skip
+          bounds: Array, lines: Array, good: Array, starts: Array, ends: Array, states: Array,
+          comma: int, quote: int) -> tuple[int, int, int]:  # fmt: skip
     row, at, line = 0, start, 0
     while at < stop and row < len(good):
         blank = _line_break(data, at)
@@ -74,7 +78,7 @@ def _scan(data: Array, start: int, stop: int, final: bool, slots: Array, longest
             line += 1
             continue
         end, height = _row(data, at, final, slots, longest, starts[:, row], ends[:, row],
-                           states[:, row])  # fmt: skip
+                           states[:, row], comma, quote)  # fmt: skip
         good[row] = end >= 0 and height > 0
         if end < 0:
             end = _end_of_broken(data, at, final, longest, end)
@@ -113,20 +117,21 @@ def _end_of_broken(data: Array, start: int, final: bool, longest: int, why: int)
 
 @inlined
 def _row(data: Array, start: int, final: bool, slots: Array, longest: int, starts: Array,
-         ends: Array, states: Array) -> tuple[int, int]:  # fmt: skip
+         ends: Array, states: Array, comma: int, quote: int) -> tuple[int, int]:  # fmt: skip
     """Where the row ends, or why it does not; its lines, negative if it does not fit."""
     at, column, height = start, 0, 1
+    largest = max(comma, 13 if quote > 255 else quote, 13)
     while True:
-        if at < len(data) and data[at] == 34:
+        if at < len(data) and data[at] == quote:
             first = at + 1
-            last, state, inside = _quoted(data, first, start + longest, final)
+            last, state, inside = _quoted(data, first, start + longest, final, quote)
             if last < 0:
                 return last, 0
             at = last + 1
             height += inside
         else:
             first = at
-            at = _plain(data, at)
+            at = _plain(data, at, comma, quote, largest)
             last = at
             state = BARE if last > first else NULL
         if at - start > longest:
@@ -139,7 +144,7 @@ def _row(data: Array, start: int, final: bool, slots: Array, longest: int, start
             if not final:
                 return _UNFINISHED, 0
             return at, height if column == len(slots) else -height
-        if data[at] == 44:
+        if data[at] == comma:
             at += 1
             continue
         ending = _line_break(data, at)
@@ -150,14 +155,14 @@ def _row(data: Array, start: int, final: bool, slots: Array, longest: int, start
 
 
 @inlined
-def _quoted(data: Array, at: int, limit: int, final: bool) -> tuple[int, int, int]:
+def _quoted(data: Array, at: int, limit: int, final: bool, quote: int) -> tuple[int, int, int]:
     """The closing quote (or why there is none), the state, and the line breaks inside."""
     state, inside = QUOTED, 0
     stop = min(limit, len(data))
     while at < stop:
         byte = data[at]
-        if byte == 34:
-            if at + 1 < len(data) and data[at + 1] == 34:
+        if byte == quote:
+            if at + 1 < len(data) and data[at + 1] == quote:
                 state = ESCAPED
                 at += 1
             else:
@@ -170,12 +175,12 @@ def _quoted(data: Array, at: int, limit: int, final: bool) -> tuple[int, int, in
 
 
 @inlined
-def _plain(data: Array, at: int) -> int:
+def _plain(data: Array, at: int, comma: int, quote: int, largest: int) -> int:
     """The next comma, line break or quote."""
     while at < len(data):
         byte = data[at]
-        # Letters and digits are larger than all of these, and are told by one comparison.
-        if byte <= 44 and byte in (44, 10, 13, 34):
+        # Letters and digits are mostly larger than all of these: one comparison tells them.
+        if byte <= largest and byte in (comma, 10, 13, quote):
             return at
         at += 1
     return at

@@ -78,7 +78,7 @@ def values_of_line(layout: InputColumns, raw: bytes, longest: int) -> Row:
     values: list[Value] = []
     for field in layout.fields:
         try:
-            values.append(from_json(field.type.kind, members.get(field.name), layout.unit))
+            values.append(from_json(field.type.kind, members.get(field.name), layout.times))
         except Unfit as unfit:
             raise Unfit(f"{field.name}: {unfit}") from None
     return check_values(layout, tuple(values))

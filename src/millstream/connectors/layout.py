@@ -20,6 +20,7 @@ from millstream.calculus.types import (
     Kind,
     Row,
 )
+from millstream.connectors.time_style import TimeStyle
 from millstream.connectors.values import TIME_UNITS, Unfit, time_of
 from millstream.errors import CheckError, Fault, listing, suggest
 from millstream.plan.batch import Array, Batch, Vector, vector_of
@@ -48,6 +49,11 @@ class InputColumns:
     def unit(self) -> str | None:
         """What integers in columns of times count."""
         return self.input.unit
+
+    @property
+    def times(self) -> TimeStyle:
+        """How times are written."""
+        return TimeStyle(self.input.unit, self.input.zone, self.input.time_format)
 
     def event_times(self, vector: Vector) -> tuple[Array, Array | None]:
         """The event times in microseconds, and which do not fit.
@@ -99,6 +105,25 @@ def _time_of(input_: Input, fields: list[Field]) -> int:
 def layout_of_objects(input_: Input) -> InputColumns:
     """The layout of a source without columns, where each row says what it has."""
     return replace(layout_of(input_, has_weight=True), null_weight_is_one=True)
+
+
+def folded(name: str) -> str:
+    """A name without its case and blanks: `Unit Price` is `unit_price`."""
+    return "_".join(name.split()).casefold()
+
+
+def as_declared(input_: Input, present: Sequence[str]) -> tuple[str, ...]:
+    """Names of columns, with those that differ in case or blanks as the input declares them.
+
+    A name that is there as it was declared wins; where two would be one, neither is.
+    """
+    wanted = layout_of(input_, has_weight=True).names
+    missing_ = {folded(name): name for name in wanted if name not in present}
+    alike = [folded(name) for name in present]
+    return tuple(
+        missing_[fold] if fold in missing_ and alike.count(fold) == 1 else name
+        for name, fold in zip(present, alike, strict=True)
+    )
 
 
 def layout_in(
@@ -158,7 +183,8 @@ def missing(
     there = f"{source} has: {listing(present)}."
     other = next((c for c in (";", "\t", "|") if len(present) == 1 and c in present[0]), None)
     if other is not None:
-        there += f" Are its columns separated by {other!r}? They must be separated by commas."
+        sign = "tab" if other == "\t" else other
+        there += f" Are its columns separated by {other!r}? Say so: {source}?separator={sign}"
     if name == TIME_COLUMN and input_.time is None:
         return Fault(
             f'no column "{name}" for the event time of input "{input_.name}"',
@@ -198,7 +224,9 @@ def check_values(layout: InputColumns, values: Row) -> Row:
         if value is None:
             raise Unfit(f"{name}: the event time is missing")
         if layout.fields[layout.time].type.kind is Kind.INTEGER:
-            time_of(str(value), layout.unit)  # too large a count of a large unit is no time
+            time_of(
+                str(value), TimeStyle(layout.unit)
+            )  # too large a count of a large unit is no time
     if layout.weight is None:
         return values
     weight = values[layout.weight]

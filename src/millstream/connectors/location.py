@@ -5,7 +5,8 @@ standard input or output, as CSV unless a prefix says otherwise. A folder stands
 files in it, which must be of one format; as an output it is filled with files of the format
 that its prefix or name tells, Parquet if they tell none. `.csv.gz` and `.jsonl.gz` are read
 and written compressed. `raw:samples.in` has 32 bits for every number and nothing else, of which
-`raw:samples.in?rows=100` reads the first hundred. `.txt` and `.log` are read as lines.
+`raw:samples.in?rows=100` reads the first hundred. `trades.csv?separator=;` is in another dialect
+of CSV. `.txt` and `.log` are read as lines.
 `postgresql://...` is a table of a database, which can be an output. `totals.csv?state` is an output
 that has what stands of a relation, not its changes.
 """
@@ -22,6 +23,7 @@ from pathlib import Path
 from typing import Literal
 
 from millstream.connectors.address import Database, is_database, masked, parse_database
+from millstream.connectors.dialect import SETTINGS, STANDARD, Dialect, split_dialect
 from millstream.connectors.native import NativeSettings, native_in
 from millstream.connectors.settings import GeneratorSettings, settings_in
 from millstream.errors import UsageError, listing, suggest
@@ -46,6 +48,8 @@ _FORMAT_OF_ENDING = {
     ".pq": Format.PARQUET,
     ".csv": Format.CSV,
     ".csv.gz": Format.CSV,
+    ".tsv": Format.CSV,
+    ".tsv.gz": Format.CSV,
     ".jsonl": Format.JSONL,
     ".ndjson": Format.JSONL,
     ".jsonl.gz": Format.JSONL,
@@ -62,6 +66,7 @@ _PREFIXES = (
 )  # fmt: skip
 #: After an output: what stands is wanted, not what changes.
 _STATE = "?state"
+_TABBED = re.compile(r"\.tsv(\.gz)?$", re.IGNORECASE)
 _PREFIX = re.compile(r"([a-z]+):(.*)", re.DOTALL)
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 
@@ -87,6 +92,8 @@ class Location:
     rows: int | None = None
     #: Whether an output is what stands, not what changes.
     is_state: bool = False
+    #: Of CSV files.
+    dialect: Dialect = STANDARD
 
     @property
     def is_at_hand(self) -> bool:
@@ -97,7 +104,7 @@ class Location:
     @property
     def is_standard(self) -> bool:
         """Whether this is standard input or output, perhaps kept in a file meanwhile."""
-        return _split_prefix(self.text)[1] == "-"
+        return _split_prefix(self.text)[1].partition("?")[0] == "-"
 
     @property
     def is_unsaid(self) -> bool:
@@ -143,7 +150,7 @@ class Location:
         if self.is_standard:
             return "standard input"
         _, written = _split_prefix(self.text)
-        written, _, _ = written.partition("?rows=")
+        written = split_dialect(written.partition("?rows=")[0])[0]
         if Path(written).is_absolute() or not path.is_relative_to(self.base):
             return str(path)
         return str(path.relative_to(self.base))
@@ -167,15 +174,14 @@ def parse_location(text: str, base: Path) -> Location:
         return Location(prefix, text=text, base=base, native=native_in(rest))
     if not rest:
         raise UsageError("expected a file, got an empty name", place=text or None)
-    if rest == "-":
-        if prefix is Format.PARQUET:
-            raise UsageError("Parquet needs a file", hint="csv:- and jsonl:- take none")
-        return Location(prefix or Format.CSV, None, text, base)
+    if rest.partition("?")[0] == "-":
+        return _standard(prefix, rest, text, base)
     if prefix is Format.RAW:
         rest, _, rows = rest.partition("?rows=")
         if rows and not rows.isdigit():
             raise UsageError(f'expected a number of rows, got "{rows}"', place=text)
         return Location(prefix, base / rest, text, base, rows=int(rows) if rows else None)
+    rest, dialect = split_dialect(rest)
     path = base / rest
     if prefix is None:
         prefix = _format_in(path, text) if path.is_dir() else format_of(rest.rstrip("/"))
@@ -183,7 +189,25 @@ def parse_location(text: str, base: Path) -> Location:
         prefix = Format.PARQUET
     if prefix is None:
         raise _unknown_format(rest)
-    return Location(prefix, path, text, base)
+    if dialect is None:
+        is_tabbed = prefix is Format.CSV and _TABBED.search(rest)
+        dialect = Dialect(separator="\t") if is_tabbed else STANDARD
+    return _in_dialect(Location(prefix, path, text, base), dialect)
+
+
+def _standard(prefix: Format | None, rest: str, text: str, base: Path) -> Location:
+    if prefix is Format.PARQUET:
+        raise UsageError("Parquet needs a file", hint="csv:- and jsonl:- take none")
+    _, dialect = split_dialect(rest)
+    return _in_dialect(Location(prefix or Format.CSV, None, text, base), dialect or STANDARD)
+
+
+def _in_dialect(location: Location, dialect: Dialect) -> Location:
+    if dialect.is_told and location.format is not Format.CSV:
+        what = f"{location.format.value} has no such settings"
+        hint = f"{listing(SETTINGS)} are settings of CSV"
+        raise UsageError(what, place=location.text, hint=hint)
+    return replace(location, dialect=dialect)
 
 
 def seen_from(text: str, folder: Path) -> str:

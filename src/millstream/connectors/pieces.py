@@ -6,6 +6,7 @@ All pieces of a file, however it is cut, give the rows and the rejected rows of 
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -16,12 +17,14 @@ from millstream.calculus.graph import Input
 from millstream.connectors.blocks import Blocks, BlocksReader, is_ours
 from millstream.connectors.chunks import Chunk, Reader
 from millstream.connectors.csv_rows import LONGEST_ROW
+from millstream.connectors.dialect import Dialect, is_read_whole
 from millstream.connectors.generate import GeneratorReader
 from millstream.connectors.layout import layout_of_objects
 from millstream.connectors.location import Format, Location
 from millstream.connectors.numbered import numbered
 from millstream.connectors.pieces_text import (
     NotYet,
+    RowFinder,
     all_lines_in,
     csv_rows_in,
     has_passed_rows,
@@ -66,16 +69,12 @@ class Piece:
 def is_growable(location: Location, path: Path) -> bool:
     """Whether bytes appended to the file later are rows of it."""
     is_text = location.format in (Format.CSV, Format.JSONL, Format.LINES) and not is_ours(path)
-    return is_text and not _is_compressed(path)
+    return is_text and not is_read_whole(path, location.dialect)
 
 
 def is_counted_in_rows(location: Location, path: Path) -> bool:
     """Whether pieces are runs of rows, which can be cut anywhere."""
     return location.format in (Format.PARQUET, Format.RAW, Format.GENERATOR) or is_ours(path)
-
-
-def _is_compressed(path: Path) -> bool:
-    return path.suffix == ".gz"
 
 
 def next_piece(
@@ -108,14 +107,14 @@ def next_piece(
     if location.format is Format.RAW:
         return _next_raw(location, input_, path, first, most)
     with open_file(path, name) as stream:
-        if _is_compressed(path):
+        if is_read_whole(path, location.dialect):
             return _whole(path, name, first)
         target = first + max(1, most)
-        find_rows = _FINDERS.get(location.format, json_rows_in)
+        find_rows = _finder(location)
         try:
             window = window_at(stream, name, first, line, target, final=final)
             if location.format is Format.CSV and first == 0:
-                skip_header(window, input_, longest)
+                skip_header(window, input_, longest, location.dialect)
         except NotYet:
             return None
         if not has_passed_rows(window, find_rows, target, longest):
@@ -195,14 +194,16 @@ def _open_piece(
         return ParquetReader(path, name, input_, chunk_rows or PARQUET_ROWS, rows)
     if location.format is Format.RAW:
         return RawReader(path, name, input_, chunk_rows or PARQUET_ROWS, location.rows, rows)
-    if _is_compressed(path):
+    if is_read_whole(path, location.dialect):
         return file_opener(location, input_, chunk_rows)(path)
     opened = _OPENERS.get(location.format, _open_jsonl)
     stream = open_file(path, name)
     try:
         if stream.seek(0, os.SEEK_END) < piece.last:
             raise shorter(name)
-        window, decoder = opened(stream, name, input_, piece, chunk_rows or TEXT_ROWS, longest)
+        window, decoder = opened(
+            stream, name, input_, piece, chunk_rows or TEXT_ROWS, longest, location.dialect
+        )
     except BaseException:
         stream.close()
         raise
@@ -215,13 +216,14 @@ def rest_of(location: Location, input_: Input, path: Path, place: Place) -> Piec
 
 
 def _open_csv(
-    stream: BinaryIO, name: str, input_: Input, piece: Piece, chunk_rows: int, longest: int
-) -> tuple[Window, Decoder]:
+    stream: BinaryIO, name: str, input_: Input, piece: Piece, chunk_rows: int, longest: int,
+    dialect: Dialect,
+) -> tuple[Window, Decoder]:  # fmt: skip
     """What a broken row is may depend on what comes after the piece.
 
     But a piece whose last line has no break was the end of the file, and stays as it was.
     """
-    decoder_of = csv_decoder(input_, chunk_rows, longest)
+    decoder_of = csv_decoder(input_, chunk_rows, longest, dialect)
     stream.seek(0)
     decoder = decoder_of(Window(stream.read, name, _HEADER_BYTES)) if piece.first else None
     read = _reading(stream, piece, _LOOKED_AHEAD_BYTES if _ends_line(stream, piece) else 0)
@@ -235,8 +237,9 @@ def _ends_line(stream: BinaryIO, piece: Piece) -> bool:
 
 
 def _open_jsonl(
-    stream: BinaryIO, name: str, input_: Input, piece: Piece, chunk_rows: int, longest: int
-) -> tuple[Window, Decoder]:
+    stream: BinaryIO, name: str, input_: Input, piece: Piece, chunk_rows: int, longest: int,
+    dialect: Dialect,
+) -> tuple[Window, Decoder]:  # fmt: skip
     """Whether a file has times at all is seen at its beginning, not in the middle."""
     stream.seek(0)
     if piece.first == 0:
@@ -246,14 +249,21 @@ def _open_jsonl(
 
 
 def _open_lines(
-    stream: BinaryIO, name: str, input_: Input, piece: Piece, chunk_rows: int, longest: int
-) -> tuple[Window, Decoder]:
+    stream: BinaryIO, name: str, input_: Input, piece: Piece, chunk_rows: int, longest: int,
+    dialect: Dialect,
+) -> tuple[Window, Decoder]:  # fmt: skip
     window = Window(_reading(stream, piece, 0), name, offset=piece.first, line=piece.line)
     return window, lines_decoder(input_, chunk_rows, longest)(window)
 
 
-#: What finds whole rows, and opens a piece, of texts that are no JSON Lines.
-_FINDERS = {Format.CSV: csv_rows_in, Format.LINES: all_lines_in}
+def _finder(location: Location) -> RowFinder:
+    """What finds whole rows."""
+    if location.format is Format.CSV:
+        return functools.partial(csv_rows_in, dialect=location.dialect)
+    return all_lines_in if location.format is Format.LINES else json_rows_in
+
+
+#: What opens a piece of texts that are no JSON Lines.
 _OPENERS = {Format.CSV: _open_csv, Format.LINES: _open_lines}
 
 

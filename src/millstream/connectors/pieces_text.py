@@ -7,6 +7,7 @@ import re
 from typing import BinaryIO, Protocol
 
 from millstream.connectors.csv_rows import read_row, skip_blank_lines
+from millstream.connectors.dialect import STANDARD, Dialect
 from millstream.connectors.window import Window, shorter
 
 #: Small enough to stay in the processor's cache while it is looked at several times.
@@ -101,12 +102,14 @@ def all_lines_in(window: Window, _: int, *, just_one: bool) -> tuple[int, bool]:
     return _lines_in(window, _NO_BLANKS, just_one=just_one)
 
 
-def csv_rows_in(window: Window, longest: int, *, just_one: bool) -> tuple[int, bool]:
+def csv_rows_in(
+    window: Window, longest: int, *, just_one: bool, dialect: Dialect = STANDARD
+) -> tuple[int, bool]:
     """Without quotes, good and broken rows are lines; else rows must be scanned."""
-    if window.data.find(b'"', window.start) < 0:
+    if not dialect.quote or window.data.find(dialect.quote.encode(), window.start) < 0:
         return _lines_in(window, _CSV_BLANKS, just_one=just_one)
     way = csv_rows_slowly if window.is_small else csv_rows_quickly
-    return way(window, longest, just_one=just_one)
+    return way(window, longest, just_one=just_one, dialect=dialect)
 
 
 def _lines_in(window: Window, blanks: re.Pattern[bytes], *, just_one: bool) -> tuple[int, bool]:
@@ -122,26 +125,32 @@ def _lines_in(window: Window, blanks: re.Pattern[bytes], *, just_one: bool) -> t
     return max(window.start, data.rfind(b"\n", window.start, first) + 1), False
 
 
-def csv_rows_slowly(window: Window, longest: int, *, just_one: bool) -> tuple[int, bool]:
+def csv_rows_slowly(
+    window: Window, longest: int, *, just_one: bool, dialect: Dialect = STANDARD
+) -> tuple[int, bool]:
     """One row after another: the definition."""
     data, at, has_row = window.data, window.start, False
     while not (just_one and has_row):
         at, _ = skip_blank_lines(data, at)
         if at == len(data):
             break
-        row = read_row(data, at, final=window.final, longest=longest)
+        row = read_row(data, at, final=window.final, longest=longest, dialect=dialect)
         if row is None:
             break
         at, has_row = row.end, True
     return at, has_row
 
 
-def csv_rows_quickly(window: Window, longest: int, *, just_one: bool) -> tuple[int, bool]:
+def csv_rows_quickly(
+    window: Window, longest: int, *, just_one: bool, dialect: Dialect = STANDARD
+) -> tuple[int, bool]:
     """The same by a compiled scanner."""
     import numpy as np
 
     from millstream.connectors.csv_scan import row_ends
 
     data = np.frombuffer(window.data, np.uint8)
-    end, rows = row_ends(data, window.start, longest, final=window.final, just_one=just_one)
+    end, rows = row_ends(
+        data, window.start, longest, final=window.final, just_one=just_one, dialect=dialect
+    )
     return end, rows > 0

@@ -9,6 +9,7 @@ from typing import BinaryIO
 
 from millstream.calculus.graph import Input
 from millstream.connectors.chunks import Chunk, Reader
+from millstream.connectors.dialect import recoded
 from millstream.connectors.generate import GeneratorReader
 from millstream.connectors.keys import check_keys
 from millstream.connectors.location import Format, Location, matching_files
@@ -82,8 +83,10 @@ def _open_text(
     if location.format is Format.LINES:
         return TextReader(stream, name, lines_decoder(input_, rows))
     is_csv = location.format is Format.CSV
-    decoder_of = csv_decoder(input_, rows) if is_csv else jsonl_decoder(input_, rows)
-    return TextReader(stream, name, decoder_of)
+    if is_csv:
+        stream = recoded(stream, location.dialect)
+        return TextReader(stream, name, csv_decoder(input_, rows, dialect=location.dialect))
+    return TextReader(stream, name, jsonl_decoder(input_, rows))
 
 
 class StandardInput:

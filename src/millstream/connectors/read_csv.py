@@ -13,12 +13,20 @@ from millstream.connectors.chunks import Rejected, shown
 from millstream.connectors.csv_rows import (
     LONGEST_ROW,
     RawRow,
+    check_encoding,
     read_row,
     skip_blank_lines,
     too_long,
     values_of_row,
 )
-from millstream.connectors.layout import InputColumns, batch_of_values, layout_in, layout_of
+from millstream.connectors.dialect import STANDARD, Dialect
+from millstream.connectors.layout import (
+    InputColumns,
+    as_declared,
+    batch_of_values,
+    layout_in,
+    layout_of,
+)
 from millstream.connectors.values import Unfit
 from millstream.connectors.window import Step, Window
 from millstream.errors import CheckError
@@ -39,8 +47,10 @@ class CsvDecoder:
         source: str,
         chunk_rows: int,
         longest: int = LONGEST_ROW,
+        dialect: Dialect = STANDARD,
     ) -> None:
         self.longest = longest
+        self._dialect = dialect
         self._layout = layout
         self._width = len(header)
         self._columns = tuple(header.index(name) for name in layout.names)
@@ -90,10 +100,12 @@ class CsvDecoder:
         array = np.frombuffer(data, np.uint8)
         scan = Scan.of(self._chunk_rows, len(self._columns))
         stop = len(data) if stop is None else stop
-        count, end, lines = scan_csv(array, start, stop, slots, scan, self.longest, final=final)
+        count, end, lines = scan_csv(
+            array, start, stop, slots, scan, self.longest, final=final, dialect=self._dialect
+        )
         scan = scan.first(count)
-        mark_foreign_bytes(data, scan)
-        vectors = columns_of(array, scan, self._layout, is_csv=True)
+        mark_foreign_bytes(data, scan, self._dialect)
+        vectors = columns_of(array, scan, self._layout, self._dialect)
 
         def examine(row: int) -> Row | Rejected:
             raw = self._row_at(data, int(scan.bounds[row, 0]), final=final)
@@ -105,93 +117,115 @@ class CsvDecoder:
         return Step(batch, rejected, end, lines)
 
     def _row_at(self, data: bytes, start: int, *, final: bool) -> RawRow | None:
-        return read_row(data, start, final=final, longest=self.longest)
+        return read_row(data, start, final=final, longest=self.longest, dialect=self._dialect)
 
     def _examine(self, data: bytes, row: RawRow, line: int) -> Row | Rejected:
         raw = data[row.start : row.end]
         try:
-            return values_of_row(self._layout, self._columns, self._width, raw, row)
+            return values_of_row(self._layout, self._columns, self._width, raw, row, self._dialect)
         except Unfit as unfit:
             return Rejected(self._source, line, str(unfit), shown(raw))
 
 
 def csv_decoder(
-    input_: Input, chunk_rows: int, longest: int = LONGEST_ROW
+    input_: Input, chunk_rows: int, longest: int = LONGEST_ROW, dialect: Dialect = STANDARD
 ) -> Callable[[Window], CsvDecoder]:
     """What reads the header at the start of a window and checks it against the input."""
 
     def decoder_of(window: Window) -> CsvDecoder:
-        header, text = _header(window, input_, longest)
+        written, text = _header(window, input_, longest, dialect)
         place = Source(window.name, "\n" * (window.line - 1) + text)
+        header = as_declared(input_, written)
         layout = layout_in(
-            input_, header, window.name, lambda name: _place(place, window.line, header, name)
-        )
+            input_, header, window.name,
+            lambda name: _place(place, window.line, written, header, name, dialect),
+        )  # fmt: skip
         window.advance(window.start, text.count("\n") + 1)
-        return CsvDecoder(layout, header, window.name, chunk_rows, longest)
+        return CsvDecoder(layout, header, window.name, chunk_rows, longest, dialect)
 
     return decoder_of
 
 
-def skip_header(window: Window, input_: Input, longest: int = LONGEST_ROW) -> None:
+def skip_header(
+    window: Window, input_: Input, longest: int = LONGEST_ROW, dialect: Dialect = STANDARD
+) -> None:
     """Move a window past the header, whatever columns it names."""
-    _, text = _header(window, input_, longest)
+    _, text = _header(window, input_, longest, dialect)
     window.advance(window.start, text.count("\n") + 1)
 
 
-def _header(window: Window, input_: Input, longest: int) -> tuple[tuple[str, ...], str]:
+def _header(
+    window: Window, input_: Input, longest: int, dialect: Dialect
+) -> tuple[tuple[str, ...], str]:
     """The names of the columns, and the text of the header; the window stands after it."""
-    row = _first_row(window, longest)
+    for _ in range(dialect.skip):
+        window.skip_line(b"")
+    row = _first_row(window, longest, dialect)
     while row is None:
         if window.final:
-            expected = ",".join(layout_of(input_, has_weight=False).names)
+            expected = dialect.separator.join(layout_of(input_, has_weight=False).names)
             raise CheckError(
                 "the file is empty, expected a header line",
                 hint=f"the first line names the columns, such as {expected}",
                 place=window.name,
             )
         if len(window) > longest + 1:
-            raise _no_header(window, too_long(longest))
+            raise _no_header(window, too_long(longest), dialect)
         window.more()
-        row = _first_row(window, longest)
+        row = _first_row(window, longest, dialect)
     if row.fault:
-        raise _no_header(window, row.fault)
+        raise _no_header(window, row.fault, dialect)
+    raw = window.data[row.start : row.end]
     try:
-        text = window.data[row.start : row.end].decode().rstrip("\r\n")
-    except UnicodeDecodeError as error:
-        raise _no_header(window, f"not UTF-8 at byte {error.start + 1}") from None
+        check_encoding(raw, dialect)
+    except Unfit as unfit:
+        raise _no_header(window, str(unfit), dialect) from None
     window.advance(row.end, 0)
-    return tuple((cell or b"").decode() for cell in row.cells), text
+    text = dialect.decoded(raw).rstrip("\r\n")
+    return tuple(dialect.decoded(cell or b"") for cell in row.cells), text
 
 
-def _first_row(window: Window, longest: int) -> RawRow | None:
+def _first_row(window: Window, longest: int, dialect: Dialect) -> RawRow | None:
     start, blank = skip_blank_lines(window.data, window.start)
     window.advance(start, blank)
     if not len(window):
         return None
     newline = window.data.find(b"\n", start)
     line_end = len(window.data) if newline < 0 else newline
-    if window.data.count(b",", start, line_end) >= MOST_COLUMNS:
-        raise _no_header(window, f"it has more than {MOST_COLUMNS:,} columns")
-    return read_row(window.data, start, final=window.final, longest=longest)
+    if window.data.count(dialect.separator.encode(), start, line_end) >= MOST_COLUMNS:
+        raise _no_header(window, f"it has more than {MOST_COLUMNS:,} columns", dialect)
+    return read_row(window.data, start, final=window.final, longest=longest, dialect=dialect)
 
 
-def _no_header(window: Window, reason: str) -> CheckError:
+def _no_header(window: Window, reason: str, dialect: Dialect) -> CheckError:
+    is_standard = dialect == STANDARD
     return CheckError(
         f"cannot read the header: {reason}",
-        hint="is this a CSV file, in UTF-8, with commas?",
+        hint="is this a CSV file, in UTF-8, with commas? If not, say what it is, such as "
+        f"{window.name}?encoding=latin-1&separator=;"
+        if is_standard
+        else f"is this a CSV file, in {dialect.encoding}, with {dialect.separator!r}?",
         place=f"{window.name}:{window.line}",
     )
 
 
-def _place(source: Source, line: int, header: tuple[str, ...], name: str | None) -> Span:
+def _place(
+    source: Source,
+    line: int,
+    written: tuple[str, ...],
+    header: tuple[str, ...],
+    name: str | None,
+    dialect: Dialect,
+) -> Span:
     """Where a column stands in the header, or the whole of it."""
     at = line - 1
     if name is None:
         return Span(source, at, len(source.text))
-    for cell in header:
-        quoted = source.text.startswith('"', at)
-        length = len(cell) + cell.count('"') + 2 if quoted else len(cell)
-        if cell == name:
+    quote = dialect.quote
+    for cell, taken_as in zip(written, header, strict=True):
+        quoted = bool(quote) and source.text.startswith(quote, at)
+        length = len(cell) + cell.count(quote) + 2 if quoted else len(cell)
+        if taken_as == name:
             return Span(source, at, at + length)
         at += length + 1
     raise AssertionError(name)

@@ -75,7 +75,7 @@ class JsonlDecoder:
         count, end, lines = scan_jsonl(array, start, names, scan, self.longest, final=final)
         scan = scan.first(count)
         mark_foreign_bytes(data, scan)
-        vectors = columns_of(array, scan, self._layout, is_csv=False)
+        vectors = columns_of(array, scan, self._layout, None)
 
         def examine(row: int) -> Row | Rejected:
             first, last = scan.bounds[row].tolist()

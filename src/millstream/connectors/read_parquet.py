@@ -16,9 +16,7 @@ from millstream.calculus.graph import Input
 from millstream.calculus.types import Kind
 from millstream.connectors.arrow_rows import ArrowRows, check_types
 from millstream.connectors.chunks import Chunk
-from millstream.connectors.layout import (
-    layout_in,
-)
+from millstream.connectors.layout import as_declared, layout_in
 from millstream.connectors.window import shorter, unreadable
 from millstream.errors import CheckError, RunError
 
@@ -47,7 +45,13 @@ class ParquetReader:
         self._metadata, self._schema = read_footer(path, name)
         if rows and self._metadata.num_rows < rows[1]:
             raise shorter(name)
-        self._layout = layout_in(input_, self._schema.names, name)
+        stored = as_declared(input_, self._schema.names)
+        #: Names of columns in the file by those that the input declares.
+        self._stored = dict(zip(stored, self._schema.names, strict=True))
+        self._schema = pa.schema(
+            field.with_name(n) for n, field in zip(stored, self._schema, strict=True)
+        )
+        self._layout = layout_in(input_, stored, name)
         check_types(self._layout, self._schema, name)
         self._rows_in = ArrowRows(self._layout, name)
 
@@ -55,7 +59,8 @@ class ParquetReader:
         with told(self._name):
             self._file = self._open(self._repeated_texts())
         for first, batch in self._wanted():
-            yield self._rows_in.chunk([batch.column(n) for n in self._layout.names], first + 1)
+            columns = [batch.column(self._stored[n]) for n in self._layout.names]
+            yield self._rows_in.chunk(columns, first + 1)
 
     def _wanted(self) -> Iterator[tuple[int, Any]]:
         """The wanted rows, as batches and the rows before each."""
@@ -63,7 +68,7 @@ class ParquetReader:
         first, last = self._rows or (0, self._metadata.num_rows)
         if self._rows:
             groups, at = _groups_with(first, last, group_rows(self._metadata, self._name))
-        names = list(dict.fromkeys(self._layout.names))
+        names = list(dict.fromkeys(self._stored[n] for n in self._layout.names))
         batches = self._file.iter_batches(self._chunk_rows, groups, columns=names)
         while self._rows is None or at < last:
             with told(self._name):
@@ -85,7 +90,7 @@ class ParquetReader:
             metadata=self._metadata,
             pre_buffer=False,
             buffer_size=_READ_AHEAD,
-            read_dictionary=list(encoded),
+            read_dictionary=[self._stored[n] for n in encoded],
             page_checksum_verification=True,
         )
 
@@ -102,10 +107,14 @@ class ParquetReader:
         if not asked or last - first <= _SAMPLED_ROWS:
             return known  # to look at so few takes as long as to read them
         with contextlib.closing(self._open(known)) as file:
-            batch = next(file.iter_batches(_SAMPLED_ROWS, columns=asked), None)
+            batch = next(
+                file.iter_batches(_SAMPLED_ROWS, columns=[self._stored[n] for n in asked]), None
+            )
         if batch is None:
             return known
-        return known + [n for n in asked if len(batch.column(n).unique()) * 4 <= len(batch)]
+        return known + [
+            n for n in asked if len(batch.column(self._stored[n]).unique()) * 4 <= len(batch)
+        ]
 
     def close(self) -> None:
         if self._file is not None:

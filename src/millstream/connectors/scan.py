@@ -13,13 +13,15 @@ import pyarrow.compute as pc
 from millstream.calculus.types import Field, Kind, Row
 from millstream.connectors import cells
 from millstream.connectors.chunks import Rejected
+from millstream.connectors.dialect import STANDARD, Dialect
 from millstream.connectors.layout import (
     InputColumns,
     batch_of_values,
     batch_of_vectors,
     check_vectors,
 )
-from millstream.connectors.values import TIME_UNITS
+from millstream.connectors.time_style import TimeStyle
+from millstream.connectors.values import TIME_UNITS, Unfit, time_of
 from millstream.plan.batch import DTYPES, Array, Batch, Vector, concat_batches
 
 
@@ -56,9 +58,15 @@ class Scan:
         )  # fmt: skip
 
 
-def mark_foreign_bytes(data: bytes, scan: Scan) -> None:
-    """Rows that are not UTF-8 are not good."""
+def mark_foreign_bytes(data: bytes, scan: Scan, dialect: Dialect = STANDARD) -> None:
+    """Rows that are not UTF-8 are not good; of another encoding, those that are not ASCII."""
     if not len(scan.good) or data.isascii():
+        return
+    if not dialect.is_utf8:
+        foreign = np.flatnonzero(np.frombuffer(data, np.uint8) > 127)
+        rows = np.searchsorted(scan.bounds[:, 0], foreign, "right") - 1
+        inside = (rows >= 0) & (foreign < scan.bounds[-1, 1])
+        scan.good[rows[inside]] = False
         return
     at, end = int(scan.bounds[0, 0]), int(scan.bounds[-1, 1])
     while at < end:
@@ -72,10 +80,15 @@ def mark_foreign_bytes(data: bytes, scan: Scan) -> None:
             return
 
 
-def columns_of(data: Array, scan: Scan, layout: InputColumns, *, is_csv: bool) -> list[Vector]:
-    """The columns; rows with a cell that is not of the common kind stop being good."""
+def columns_of(
+    data: Array, scan: Scan, layout: InputColumns, dialect: Dialect | None
+) -> list[Vector]:
+    """The columns; rows with a cell that is not of the common kind stop being good.
+
+    The dialect is that of CSV; without one the cells are those of JSON.
+    """
     vectors = [
-        _column(data, scan, slot, field, layout.unit, is_csv=is_csv)
+        _column(data, scan, slot, field, layout.times, dialect)
         for slot, field in enumerate(layout.fields)
     ]
     scan.good[:] &= check_vectors(layout, vectors)
@@ -83,23 +96,26 @@ def columns_of(data: Array, scan: Scan, layout: InputColumns, *, is_csv: bool) -
 
 
 def _column(
-    data: Array, scan: Scan, slot: int, field: Field, unit: str | None, *, is_csv: bool
+    data: Array, scan: Scan, slot: int, field: Field, style: TimeStyle, dialect: Dialect | None
 ) -> Vector:
+    is_csv, dialect = dialect is not None, dialect or STANDARD
     where = (data, scan.starts[slot], scan.ends[slot], scan.states[slot], is_csv)
     rows = len(scan.good)
     valid = np.empty(rows, np.bool_)
     kind = field.type.kind
     if kind is Kind.TEXT:
-        return Vector(field.type, _texts(where, scan.good))
+        return Vector(field.type, _texts(where, scan.good, dialect))
+    if kind is Kind.TIME and not style.is_plain:
+        return _styled_times(field, _texts(where, scan.good, dialect), scan.good, style)
     values = np.zeros(rows, DTYPES[kind])
     if kind is Kind.NUMBER:
         hard = np.empty(rows, np.int64)
-        count = cells.parse_numbers(*where, values, valid, scan.good, hard)
+        count = cells.parse_numbers(*where, ord(dialect.decimal), values, valid, scan.good, hard)
         if count:
-            values[hard[:count]] = _exact(where, hard[:count])
+            values[hard[:count]] = _exact(where, hard[:count], dialect)
     elif kind is Kind.TIME:
-        scale = TIME_UNITS[unit or "us"]
-        cells.parse_times(*where, *scale, unit is not None, values, valid, scan.good)
+        scale = TIME_UNITS[style.unit or "us"]
+        cells.parse_times(*where, *scale, style.unit is not None, values, valid, scan.good)
     else:
         _PARSERS[kind](*where, values, valid, scan.good)
     return Vector(field.type, values, None if valid.all() else valid)
@@ -112,23 +128,43 @@ _PARSERS: dict[Kind, Callable[..., None]] = {
 }
 
 
-def _texts(where: tuple[Any, ...], good: Array) -> Any:
+def _styled_times(field: Field, texts: Any, good: Array, style: TimeStyle) -> Vector:
+    """Times in a style of their own: each text once, by the definition of what it means."""
+    coded = texts.dictionary_encode()
+    meant: list[int | None] = []
+    for text in coded.dictionary.to_pylist():
+        try:
+            meant.append(time_of(text, style))
+        except Unfit:
+            meant.append(None)
+    micros = pa.array(meant, pa.int64()).take(coded.indices)
+    good &= ~np.asarray(pc.and_(pc.is_null(micros), pc.is_valid(texts)))
+    times = np.asarray(pc.fill_null(micros, 0))
+    valid = np.asarray(pc.is_valid(texts))
+    return Vector(field.type, times, None if valid.all() else valid)
+
+
+def _texts(where: tuple[Any, ...], good: Array, dialect: Dialect) -> Any:
     """An Arrow array of the texts of cells."""
     data, starts, ends, states, is_csv = where
     rows = len(states)
     used = good & (states != cells.NULL)
     out = np.empty(int(np.sum((ends - starts)[used])), np.uint8)
     offsets, valid = np.empty(rows + 1, np.int32), np.empty(rows, np.bool_)
-    size = cells.gather_texts(data, starts, ends, states, is_csv, offsets, out, valid, good)
+    quote = dialect.quote_byte
+    size = cells.gather_texts(data, starts, ends, states, is_csv, quote, offsets, out, valid, good)
     nulls = None if valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little"))
     return pa.StringArray.from_buffers(rows, pa.py_buffer(offsets), pa.py_buffer(out[:size]), nulls)
 
 
-def _exact(where: tuple[Any, ...], rows: Array) -> Array:
+def _exact(where: tuple[Any, ...], rows: Array, dialect: Dialect) -> Array:
     """Numbers with many digits; Arrow's parser rounds correctly, and all fit."""
     data, starts, ends, _, _ = where
     bare = np.full(len(rows), cells.BARE, np.uint8)
-    texts = _texts((data, starts[rows], ends[rows], bare, True), np.ones(len(rows), np.bool_))
+    all_ = np.ones(len(rows), np.bool_)
+    texts = _texts((data, starts[rows], ends[rows], bare, True), all_, dialect)
+    if dialect.decimal != ".":
+        texts = pc.replace_substring(texts, dialect.decimal, ".")
     return np.asarray(pc.cast(texts, pa.float64()).to_numpy(zero_copy_only=False))
 
 

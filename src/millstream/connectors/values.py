@@ -15,6 +15,7 @@ from fractions import Fraction
 
 from millstream.calculus.expressions import UNITS
 from millstream.calculus.types import INT64_MAX, INT64_MIN, Kind, Value
+from millstream.connectors.time_style import PLAIN, NoSuchTime, TimeStyle, instant_of
 from millstream.values.instants import parse_time
 
 _DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
@@ -84,14 +85,25 @@ def boolean_of(text: str) -> bool:
     raise Unfit(f"expected true or false, got {quoted(text)}")
 
 
-def time_of(text: str, unit: str | None = None) -> int:
-    """Microseconds of a text; where the unit of numbers is told, they may have fractions."""
-    value = _counted(text, unit)
-    if value is None:
+def time_of(text: str, style: TimeStyle = PLAIN) -> int:
+    """Microseconds of a text; where the unit of numbers is told, they may have fractions.
+
+    Where a format is told, a number counts time only if its unit is told too.
+    """
+    is_count = style.format is None or style.unit is not None
+    value = _counted(text, style.unit) if is_count else None
+    if value is None and style.is_plain:
         value = parse_time(text)
+    elif value is None:
+        try:
+            value = instant_of(text, style)
+        except NoSuchTime as why:
+            raise Unfit(str(why)) from None
     if value is None:
-        why = "; a number with a fraction needs a unit" if _COUNT.fullmatch(text) else ""
-        raise Unfit(f"expected a time, got {quoted(text)}{why}")
+        if style.format is not None:
+            raise Unfit(f"expected a time such as {style.format}, got {quoted(text)}")
+        hint = "; a number with a fraction needs a unit" if _COUNT.fullmatch(text) else ""
+        raise Unfit(f"expected a time, got {quoted(text)}{hint}")
     return _fitting(value, text)
 
 
@@ -128,12 +140,12 @@ _FROM_TEXT: dict[Kind, Callable[[str], Value]] = {
 }
 
 
-def from_text(kind: Kind, text: str, unit: str | None = None) -> Value:
-    """The value of a cell; `unit` is what numbers in it count if it is a time."""
-    return time_of(text, unit) if kind is Kind.TIME else _FROM_TEXT[kind](text)
+def from_text(kind: Kind, text: str, style: TimeStyle = PLAIN) -> Value:
+    """The value of a cell; `style` is how it is written if it is a time."""
+    return time_of(text, style) if kind is Kind.TIME else _FROM_TEXT[kind](text)
 
 
-def from_json(kind: Kind, value: object, unit: str | None = None) -> Value:
+def from_json(kind: Kind, value: object, style: TimeStyle = PLAIN) -> Value:
     """A value of a parsed JSON text, whose numbers are numerals."""
     if value is None:
         return None
@@ -142,30 +154,30 @@ def from_json(kind: Kind, value: object, unit: str | None = None) -> Value:
             return value
     elif isinstance(value, Numeral):
         if kind not in (Kind.TEXT, Kind.BOOLEAN):
-            return _from_numeral(kind, value, unit)
+            return _from_numeral(kind, value, style)
     elif isinstance(value, str) and kind not in (Kind.INTEGER, Kind.BOOLEAN):
-        return _from_json_text(kind, value, unit)
+        return _from_json_text(kind, value, style)
     raise Unfit(f"expected {EXPECTED[kind]}, got {_named(value)}")
 
 
-def _from_numeral(kind: Kind, numeral: Numeral, unit: str | None) -> Value:
+def _from_numeral(kind: Kind, numeral: Numeral, style: TimeStyle) -> Value:
     if kind is Kind.NUMBER:
         return number_of(numeral)
-    value = _counted(numeral, unit) if kind is Kind.TIME else _whole(numeral)
+    value = _counted(numeral, style.unit) if kind is Kind.TIME else _whole(numeral)
     if value is None:
         wanted = "an integer" if kind is Kind.INTEGER else f"{EXPECTED[kind]} in microseconds"
         raise Unfit(f"expected {wanted}, got {brief(numeral)}")
     return _fitting(value, numeral)
 
 
-def _from_json_text(kind: Kind, text: str, unit: str | None) -> Value:
+def _from_json_text(kind: Kind, text: str, style: TimeStyle) -> Value:
     if kind is Kind.TEXT:
         return _unicode(text)
     if kind is Kind.NUMBER and text in _NOT_FINITE_IN_JSON:
         return float(text)
     if kind is Kind.NUMBER:
         raise Unfit(f"expected a number, got the text {quoted(text)}")
-    return time_of(text, unit) if kind is Kind.TIME else duration_of(text)
+    return time_of(text, style) if kind is Kind.TIME else duration_of(text)
 
 
 def _unicode(text: str) -> str:

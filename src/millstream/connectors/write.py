@@ -184,7 +184,7 @@ class RejectedWriter:
 
 def open_writer(location: Location, shape: Shape, name: str | None = None) -> QueueWriter:
     """A writer for the items of a queue, in the shape of an output or of an input."""
-    if isinstance(shape, Input) and shape.unit is not None:
+    if isinstance(shape, Input) and (shape.unit, shape.zone, shape.time_format) != (None,) * 3:
         location = replace(location, times="iso")  # integers would count the unit
     return QueueWriter(open_table(location, fields_of(shape), name), shape)
 

@@ -18,6 +18,7 @@ from millstream.calculus.types import (
     Value,
 )
 from millstream.connectors.layout import refuse_weights
+from millstream.connectors.time_style import TimeStyle
 from millstream.connectors.values import time_of
 from millstream.errors import UsageError, suggest
 
@@ -44,7 +45,7 @@ def items_given(one: Input, rows: Iterable[Mapping[str, Value]]) -> Iterator[tup
             )
         assert isinstance(time, int) and isinstance(weight, int)
         if one.unit is not None and not one.is_read_once:
-            time = time_of(str(time), one.unit)
+            time = time_of(str(time), TimeStyle(one.unit))
         yield time, tuple(_value(one, f, row.get(f.name), number) for f in one.type.schema), weight
 
 

@@ -9,8 +9,10 @@ from typing import Any
 from millstream.calculus.expressions import parse_expression, type_hint
 from millstream.calculus.syntax import Constant
 from millstream.calculus.types import DURATION, TYPES_BY_NAME, Field, Schema
+from millstream.connectors.dialect import Dialect, dialect_of
+from millstream.connectors.time_style import PLAIN, TimeStyle, check_style
 from millstream.connectors.values import TIME_UNITS
-from millstream.errors import CheckError, ParseError, listing, suggest
+from millstream.errors import CheckError, ParseError, UsageError, listing, suggest
 from millstream.languages import DEFAULT, languages
 from millstream.languages.language import Language, function_named
 from millstream.source import Source, Span
@@ -37,8 +39,10 @@ class StreamTable:
     idle: int | None = None
     span: Span | None = field(default=None, compare=False)
     is_read_once: bool = False
-    #: What numbers count in columns of times.
-    unit: str | None = None
+    #: How times are written.
+    times: TimeStyle = PLAIN
+    #: How its CSV files depart from the standard, if that is said.
+    dialect: Dialect | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,12 +112,14 @@ class _Reader(Tables):
 
     def stream(self, section: str, name: str, table: dict[str, Any]) -> StreamTable:
         here = f"{section}.{name}"
-        plain: tuple[str, ...] = ("source", "columns", "time", "slack", "idle", "options")
+        plain: tuple[str, ...] = (
+            "source", "columns", "time", "slack", "idle", "options", "csv",
+        )  # fmt: skip
         if section == "relation":
             plain = (*plain, "once")
         options = ("rows", "seed", "start", "interval", "rate", "generate")
         self.keys(table, here, plain + options)
-        time, unit = self.time(table, here)
+        time, times = self.time(table, here)
         slack = self.duration(here, table, "slack") if "slack" in table else 0
         idle = self.duration(here, table, "idle") if "idle" in table else None
         given = {k: v for k, v in table.items() if k in options}
@@ -122,15 +128,29 @@ class _Reader(Tables):
         return StreamTable(
             name, section == "relation", self.text(table, here, "source"),
             self.columns(here, table), time, slack, given, self.texts(table, here, "options"),
-            idle, self.place(here), self.once(here, table), unit,
+            idle, self.place(here), self.once(here, table), times, self.dialect(table, here),
         )  # fmt: skip
 
-    def time(self, table: dict[str, Any], here: str) -> tuple[str | None, str | None]:
-        """The column of the event time, and what its numbers count: `"at"`, or a table."""
+    def dialect(self, table: dict[str, Any], here: str) -> Dialect | None:
+        """`csv = { separator = ";", decimal = "," }`."""
+        given = table.get("csv")
+        if given is None:
+            return None
+        try:
+            if not isinstance(given, dict):
+                raise UsageError('expected "csv" to be a table', hint='csv = { separator = ";" }')
+            return dialect_of(given, "")
+        except UsageError as error:
+            fault = error.faults[0]
+            self.fail(fault.message, self.place(here, "csv"), fault.hint)
+            return None
+
+    def time(self, table: dict[str, Any], here: str) -> tuple[str | None, TimeStyle]:
+        """The column of the event time, and how it is written: `"at"`, or a table."""
         given = table.get("time")
         if not isinstance(given, dict):
-            return (self.text(table, here, "time") if "time" in table else None), None
-        known = ("column", "unit")
+            return (self.text(table, here, "time") if "time" in table else None), PLAIN
+        known = ("column", "unit", "zone", "format")
         for key in given:
             if key not in known:
                 hint = f"it can have: {listing(known)}. {suggest(key, known) or ''}".strip()
@@ -139,7 +159,14 @@ class _Reader(Tables):
         if "unit" in given and unit not in TIME_UNITS:
             hint = f"units are: {listing(TIME_UNITS)}"
             self.fail(f"unknown unit of times {unit!r}", self.place(here, "time"), hint)
-        return (self.text(given, here, "column") if "column" in given else None), unit
+        texts = [self.text(given, here, k) if k in given else None for k in ("zone", "format")]
+        style = TimeStyle(unit, *texts)
+        try:
+            check_style(style)
+        except UsageError as error:
+            fault = error.faults[0]
+            self.fail(fault.message, self.place(here, "time"), fault.hint)
+        return (self.text(given, here, "column") if "column" in given else None), style
 
     def once(self, here: str, table: dict[str, Any]) -> bool:
         """Whether a relation is read once and has no times."""

@@ -149,8 +149,9 @@ class _Linker:
         is_numbered = is_numbered and all(one.is_numbered for one in readers)
         return Input(
             stream.name, type_, None if once else time, slack, stream.span, once, is_log,
-            unit=stream.unit, keys=keys if readers else (), within=within,
-            is_numbered=is_numbered, ends=self._end(),
+            unit=stream.times.unit, zone=stream.times.zone, time_format=stream.times.format,
+            keys=keys if readers else (), within=within, is_numbered=is_numbered,
+            ends=self._end(),
         )  # fmt: skip
 
     def _end(self) -> int | None:

@@ -248,6 +248,10 @@ def _with_places(project: ProjectFile, translations: dict[str, Translation]) -> 
 
 def _source(stream: StreamTable, folder: Path) -> Location:
     location = replace(parse_location(stream.source, folder), idle=stream.idle)
+    if stream.dialect is not None:
+        if location.format is not Format.CSV:
+            raise UsageError("only CSV files have such settings", span=stream.span)
+        location = replace(location, dialect=stream.dialect)
     if stream.native:
         if location.native is None:
             raise UsageError("only a source of Spark has options", span=stream.span,

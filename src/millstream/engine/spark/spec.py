@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from millstream.calculus.graph import Input
 from millstream.calculus.types import TYPES_BY_NAME, Field, QueueType, Schema
+from millstream.connectors.dialect import Dialect
 from millstream.connectors.location import Format, Location
 from millstream.connectors.settings import settings_of
 from millstream.engine.spec import InputSpec, SourceSpec
@@ -41,7 +42,8 @@ def input_to_json(one: InputSpec) -> dict[str, Any]:
         "columns": [[f.name, str(f.type)] for f in one.input.type.schema],
         "time": one.input.time, "slack": one.input.slack, "once": one.input.is_read_once,
         "numbered": one.input.is_numbered, "ends": one.input.ends,
-        "unit": one.input.unit, "keys": list(one.input.keys),
+        "unit": one.input.unit, "zone": one.input.zone, "time_format": one.input.time_format,
+        "dialect": asdict(one.location.dialect), "keys": list(one.input.keys),
         "within": [list(bounds) for bounds in one.input.within],
         "location": one.location.text, "base": str(one.location.base),
         "format": one.location.format.value,
@@ -65,6 +67,7 @@ def _input_spec(given: dict[str, Any]) -> InputSpec:
     location = Location(
         Format(given["format"]), None if given["path"] is None else Path(given["path"]),
         given["location"], Path(given["base"]), idle=given["idle"], rows=given["rows"],
+        dialect=Dialect(**given["dialect"]),
     )  # fmt: skip
     if given["generator"] is not None:
         options = given["generator"]
@@ -73,7 +76,8 @@ def _input_spec(given: dict[str, Any]) -> InputSpec:
     key = None if given["key"] is None else tuple(given["key"])
     return InputSpec(
         Input(given["name"], type_, given["time"], given["slack"], None, given["once"],
-              unit=given["unit"], keys=tuple(given["keys"]),
+              unit=given["unit"], zone=given["zone"], time_format=given["time_format"],
+              keys=tuple(given["keys"]),
               within=tuple((name, low, high) for name, low, high in given["within"]),
               is_numbered=given["numbered"], ends=given["ends"]), location,
         given["declaration"], given["queue"], given["target"], key,
