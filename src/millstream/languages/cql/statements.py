@@ -1,6 +1,7 @@
 """The statements of a file: declarations, views and queries, in two styles.
 
     register stream S (a integer) time at;       CREATE STREAM S (a INTEGER) TIME at;
+                                                 CREATE STREAM S FROM 'a.parquet';
     vquery v : select ...;                       CREATE VIEW v AS SELECT ...;
     query q : select ...;                        CREATE OUTPUT q AS SELECT ...;
 
@@ -9,7 +10,7 @@ Each statement is read on its own, so that the faults of all are found at once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from millstream.calculus.types import INTEGER, TIME
@@ -26,8 +27,12 @@ _STARTS = ("create", "register", "query", "vquery", "table", "vtable", "source",
            "select", "with", "istream", "dstream", "rstream", "(")  # fmt: skip
 
 
-def read_statements(source: Source) -> Read:
-    reader = _StatementReader(source)
+#: Gives a declaration without columns those of its source, or says why it cannot.
+Declare = Callable[[ast.Declaration], ast.Declaration | Fault]
+
+
+def read_statements(source: Source, declare: Declare) -> Read:
+    reader = _StatementReader(source, declare)
     for part in _split(source, tokens_of(source)):
         try:
             reader.statement(part)
@@ -62,8 +67,9 @@ def _split(source: Source, tokens: Sequence[Token]) -> list[list[Token]]:
 class _StatementReader:
     """Mutable: collects statements and faults."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, declare: Declare) -> None:
         self.source = source
+        self.declare = declare
         self.faults: list[Fault] = []
         self.statements: list[ast.Statement] = []
         #: A `vquery` whose name a `vtable` must give, and its place.
@@ -227,15 +233,10 @@ class _StatementReader:
         self, cursor: Cursor, *, is_relation: bool, has_options: bool = True
     ) -> ast.Declaration:
         name = cursor.word("a name")
-        cursor.require("(", "( and the columns")
         columns: list[ast.Declared] = []
         keys: list[ast.Word] = []
-        while True:
-            if not self.key(cursor, keys):
-                columns.append(self.column(cursor, keys))
-            if not cursor.take(","):
-                break
-        cursor.require(")", 'a comma or ")"')
+        if cursor.is_done or cursor.text() == "(" or not has_options:
+            self.columns(cursor, columns, keys)
         declared = ast.Declaration(name, is_relation, tuple(columns))
         given: set[str] = set()
         while not cursor.is_done and has_options:
@@ -246,7 +247,27 @@ class _StatementReader:
         if not cursor.is_done or (keys and not has_options):
             cursor.fail("a vtable only names the columns of the vquery before it")
         declared = replace(declared, key=tuple(keys))
+        if not columns:
+            declared = self.declared_by_source(cursor, declared)
         self.check(declared)
+        return declared
+
+    def columns(self, cursor: Cursor, columns: list[ast.Declared], keys: list[ast.Word]) -> None:
+        cursor.require("(", "( and the columns")
+        while True:
+            if not self.key(cursor, keys):
+                columns.append(self.column(cursor, keys))
+            if not cursor.take(","):
+                break
+        cursor.require(")", 'a comma or ")"')
+
+    def declared_by_source(self, cursor: Cursor, one: ast.Declaration) -> ast.Declaration:
+        if one.source is None:
+            hint = f"write {one.name.name} (column type, ...), or FROM 'file' to take its columns"
+            cursor.fail("this has no columns", one.name.span, hint)
+        declared = self.declare(one)
+        if isinstance(declared, Fault):
+            cursor.fail(declared.message, declared.span, declared.hint)
         return declared
 
     def column(self, cursor: Cursor, keys: list[ast.Word]) -> ast.Declared:
