@@ -10,7 +10,7 @@ NO_VENV := setup: cannot make a virtual environment here; run "apt install pytho
 OLD_PYTHON := setup: $(PYTHON) is not Python 3.11 or newer; run "make PYTHON=/path/to/a/newer/python3 setup"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast test-spark proof compare lint types format golden replay-plans bench clean
+.PHONY: help setup demo test test-fast test-spark proof compare lint types format golden replay-plans bench site clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -73,6 +73,11 @@ replay-plans: setup  ## compare what becomes of every example, stage by stage, w
 
 bench: setup  ## run the benchmarks
 	@$(BIN)/millstream bench
+
+site: setup  ## build the pages of docs/ as a site, in build/site
+	@$(BIN)/pip install -qq -c constraints.txt mkdocs-material
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build -q --strict
+	@echo 'site: build/site/index.html'
 
 clean:  ## delete everything that make creates
 	@rm -rf $(VENV) .cache .hypothesis build dist bench/output

@@ -175,6 +175,11 @@ def test_the_cookbook_has_recipes() -> None:
     assert len(RECIPES) == COOKBOOK.count("\n    _time,") > 8
 
 
+def test_every_page_has_its_place_in_the_site() -> None:
+    listed = re.findall(r": ([\w]+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
+    assert sorted(listed) == [page.name for page in DOCS]
+
+
 TUTORIAL = (ROOT / "docs" / "tutorial.md").read_text()
 
 
