@@ -44,7 +44,7 @@ from millstream.values.records.packing import packed, unpacked
 from millstream.values.records.printing import printer, shown, source_text
 from millstream.values.records.running import Emitted
 from millstream.values.records.types import RecordType, resolved, unsigned, wrapped
-from millstream.values.tables.kind import Declared, TableKind
+from millstream.values.tables.kind import Declared, Result, TableKind
 from millstream.values.tables.table import TABLES
 
 #: When what is told at the end of a finite run is told: the end of the year 9999.
@@ -318,7 +318,10 @@ class Contents:
         """An accumulator with many different rows more, each so many times; given as columns."""
         values, at = columns[self.at], self.at
         values = values if self.value is _same else list(map(self.value, values))
-        weights = None if self.weight is None else list(map(self.weight, columns[at + 1]))
+        weights = None
+        if self.weight is not None:
+            heavy = columns[at + 1]
+            weights = heavy if self.weight is _same else list(map(self.weight, heavy))
         chances = [0] * len(values) if self.chance is None else columns[self.chance]
         return self.table.add_all(acc, values, weights, chances, times)
 
@@ -348,11 +351,16 @@ class Contents:
 
     def rows(self, key: tuple[Any, ...], acc: Any, window: int | None) -> list[tuple[Any, ...]]:
         """What a table holds under indexes, in order; `key` is as it was emitted."""
+        return self.told(key, self.table.results(acc), window)
+
+    def told(
+        self, key: tuple[Any, ...], results: list[Result], window: int | None
+    ) -> list[tuple[Any, ...]]:
         indexes = [of(k) for of, k in zip(self.keys, key, strict=True)]
         start = () if window is None else (window,)
         first = (*start, *(to(i) for to, i in zip(self.shown_keys, indexes, strict=True)))
         rows = []
-        for place, result in enumerate(self.table.results(acc), 1):
+        for place, result in enumerate(results, 1):
             parts = result[: len(self.results)]
             values = tuple(to(v) for to, v in zip(self.results, parts, strict=True))
             if self.function.lines:

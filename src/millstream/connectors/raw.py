@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 
 from millstream.calculus.graph import Input
 from millstream.calculus.types import TIME_COLUMN, Kind
@@ -81,11 +82,23 @@ def rows_in(path: Path, name: str, columns: int, most: int | None) -> int:
     return count if most is None else min(count, most)
 
 
+def joined_texts(vector: Vector) -> memoryview:
+    """Texts end to end, as they lie in the memory of a column."""
+    array = vector.to_arrow()
+    _, offsets, data = array.buffers()
+    if array.null_count or array.type != pa.string():  # what is null may have bytes all the same
+        return memoryview("".join(str(text or "") for text in vector.to_list()).encode())
+    if not len(array) or data is None:
+        return memoryview(b"")
+    places = np.frombuffer(offsets, np.int32, len(array) + 1, 4 * array.offset)
+    return memoryview(data)[int(places[0]) : int(places[-1])]
+
+
 def raw_bytes(names: Sequence[str], vectors: Sequence[Vector]) -> memoryview:
     """Rows without their times. Text can only stand alone."""
     columns = [v for name, v in zip(names, vectors, strict=True) if name != TIME_COLUMN]
     if len(columns) == 1 and columns[0].is_text:
-        return memoryview("".join(str(text or "") for text in columns[0].to_list()).encode())
+        return joined_texts(columns[0])
     if any(v.type.kind not in _HELD for v in columns):
         raise UsageError("a raw file has numbers and booleans, or one text",
                          hint="choose csv, jsonl or parquet")  # fmt: skip

@@ -113,7 +113,7 @@ class ParquetReader:
         if batch is None:
             return known
         return known + [
-            n for n in asked if len(batch.column(self._stored[n]).unique()) * 4 <= len(batch)
+            n for n in asked if len(batch.column(self._stored[n]).unique()) * 2 <= len(batch)
         ]
 
     def close(self) -> None:

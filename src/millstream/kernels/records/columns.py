@@ -32,7 +32,7 @@ from millstream.calculus.scripts import (
 from millstream.kernels.records import slices
 from millstream.kernels.records.pattern_code import PatternCode, pattern_code
 from millstream.kernels.records.sawing import MOST_SAWN, Sawing, searched, span
-from millstream.kernels.records.slices import Slices
+from millstream.kernels.records.slices import Held, Slices
 from millstream.plan.batch import Array
 from millstream.values.records.numbers import FINITE_WEIGHT, WEIGHT
 from millstream.values.records.running import pattern
@@ -74,8 +74,12 @@ class Parts:
 class Column:
     """What an expression gives in each row; `bad` are the rows in which it has no value."""
 
-    values: Array | Slices | Pieces | Parts
+    values: Array | Slices | Pieces | Parts | Held
     bad: Array | None = None
+
+    def plain(self) -> Column:
+        """With texts that can be looked into."""
+        return Column(self.values.slices(), self.bad) if isinstance(self.values, Held) else self
 
 
 def either(*masks: Array | None) -> Array | None:
@@ -113,6 +117,10 @@ class Columns:
     recased_data: dict[tuple[int, bool], tuple[Array, Array]] = field(default_factory=dict)
 
     def value(self, node: Expression) -> Column:
+        return self.to_send(node).plain()
+
+    def to_send(self, node: Expression) -> Column:
+        """As `value`, but texts may be left as they came."""
         read = _READ.get(type(node))
         if read is None:
             raise NotOnColumns(type(node).__name__.lower())
@@ -433,7 +441,9 @@ def _towards_zero(a: Array, b: Array) -> Array:
     return np.where(b == -1, -a, quotient + wrong)
 
 
-def _whole(values: Array) -> tuple[Array, Array]:
+def _whole(values: Array) -> tuple[Array, Array | None]:
+    if len(values) and values.min() >= -(2.0**63) and values.max() < 2.0**63:  # no NaN either
+        return values.astype(np.int64), None
     with np.errstate(all="ignore"):
         whole = np.trunc(values)
         fits = (whole >= -(2.0**63)) & (whole < 2.0**63)

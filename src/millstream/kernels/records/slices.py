@@ -35,7 +35,7 @@ class Slices:
         last = np.maximum(np.clip(high, 0, lengths), first)
         return Slices(self.data, self.starts + first, self.starts + last)
 
-    def arrow(self, chosen: Array) -> Any:
+    def arrow(self, chosen: Array | slice) -> Any:
         """Some of them as an Arrow array."""
         starts, ends = self.starts[chosen], self.ends[chosen]
         offsets = np.zeros(len(starts) + 1, np.int32)
@@ -64,6 +64,24 @@ def slices_of(column: Any) -> tuple[Slices, Array]:
     if len(parts.valid):
         odd |= ~parts.valid
     return slices, odd
+
+
+@dataclass(slots=True)
+class Held:
+    """Mutable: a column of texts as it came, which is cut into slices when they are asked for.
+
+    Texts that are not plain are noted in `odd` then; to be sent on they need not be.
+    """
+
+    column: Any
+    odd: Array
+    _slices: Slices | None = None
+
+    def slices(self) -> Slices:
+        if self._slices is None:
+            self._slices, odd = slices_of(self.column.to_arrow())
+            self.odd |= odd
+        return self._slices
 
 
 def one_text(text: str, count: int) -> Slices:

@@ -262,7 +262,7 @@ class ColumnsRun:
     def emit(self, emit: Emit) -> None:
         columns = self.columns
         nodes = [*emit.indexes, emit.value, *([] if emit.weight is None else [emit.weight])]
-        sent = tuple(self.certain(columns.value(node)) for node in nodes)
+        sent = tuple(self.certain(columns.to_send(node)) for node in nodes)
         if any(isinstance(c.values, Pieces) for c in sent):
             raise NotOnColumns("an emit of an array")
         rows = np.flatnonzero(columns.active & ~columns.careful)
@@ -276,7 +276,7 @@ def _mixed(chosen: Array, new: Column, old: Column) -> Column:
         none = np.zeros(len(chosen), np.bool_)
         bad = np.where(chosen, none if new.bad is None else new.bad,
                        none if old.bad is None else old.bad)  # fmt: skip
-    match new.values, old.values:
+    match new.plain().values, old.plain().values:
         case np.ndarray() as a, np.ndarray() as b:
             return Column(np.where(chosen, a, b), bad)
         case Slices() as a, Slices() as b:

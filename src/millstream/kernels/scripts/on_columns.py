@@ -32,7 +32,7 @@ from millstream.calculus.tables import (
 )
 from millstream.calculus.types import QueueType
 from millstream.kernels.records.columns import Column, Columns, NotOnColumns, Parts
-from millstream.kernels.records.slices import Slices, slices_of
+from millstream.kernels.records.slices import Held, Slices, slices_of
 from millstream.kernels.runtime.interning import Interner
 from millstream.kernels.runtime.kernel import Round
 from millstream.kernels.scripts.column_run import ColumnsRun, Emitted
@@ -128,9 +128,9 @@ class _Rows:
         if vector.type != queued_type(kind) or kind == records.BYTES:
             raise NotOnColumns(f"the column {name} as {kind}")
         if vector.is_text:
-            texts, odd = slices_of(vector.to_arrow())
-            self.odd |= odd
-            return Column(texts)
+            if vector.values.null_count:
+                self.odd |= ~vector.mask()
+            return Column(Held(vector, self.odd))
         if vector.valid is not None:
             self.odd |= ~vector.valid
         return Column(vector.values)
@@ -182,11 +182,17 @@ class ColumnsKernel(RunScriptKernel):
         type_ = QueueType(emitted_schema(table))
         types = [*(t for _, t in table.indexes), table.value, table.weight or records.INT]
         sent = []
+        is_careful = bool(careful.any())
         for rows, places, columns in _together(run.emits.get(number, [])):
-            good = ~careful[rows]
-            kept, at = rows[good], places[good]
-            vectors = tuple(_vector(t, c, at) for t, c in zip(types, columns, strict=False))
-            made = Batch(type_, batch.time[kept], vectors)
+            kept, at = rows, places
+            if is_careful:
+                good = ~careful[rows]
+                kept, at = rows[good], places[good]
+            # Mostly all rows emit: then their columns are sent as they are.
+            is_all = len(kept) == len(batch) and places is rows
+            chosen = None if is_all else at
+            vectors = tuple(_vector(t, c, chosen) for t, c in zip(types, columns, strict=False))
+            made = Batch(type_, batch.time if is_all else batch.time[kept], vectors)
             sent.append((_ranked(made, batch, kept), kept))
         return sent
 
@@ -230,27 +236,31 @@ def _ranked(made: Batch, batch: Batch, rows: Array) -> Batch:
     return replace(made, rank=None if batch.rank is None else batch.rank[rows])
 
 
-def _vector(type_: RecordType, column: Column, rows: Array) -> Vector:
+def _vector(type_: RecordType, column: Column, rows: Array | None) -> Vector:
+    """What some rows send, or all of them."""
     values = column.values
+    if isinstance(values, Held):
+        vector: Vector = values.column
+        return vector if rows is None else vector.take(rows)
     if isinstance(values, Slices):
-        return Vector(queued_type(type_), values.arrow(rows))
+        return Vector(queued_type(type_), values.arrow(slice(None) if rows is None else rows))
     if isinstance(values, Parts):
         return _tuples(type_, values, rows)
     assert isinstance(values, np.ndarray)
-    chosen = values[rows]
+    chosen = values if rows is None else values[rows]
     if chosen.dtype == np.float64:  # every zero, and whatever is no number, is one index
         chosen = np.where(np.isnan(chosen), np.nan, chosen + 0.0)
     return Vector(queued_type(type_), chosen)
 
 
-def _tuples(type_: RecordType, parts: Parts, rows: Array) -> Vector:
+def _tuples(type_: RecordType, parts: Parts, rows: Array | None) -> Vector:
     """Tuples travel as texts; each different one is made into a text once."""
     kind = resolved(type_)
     assert isinstance(kind, TupleOf)
     pairs = zip(kind.fields, parts.columns, strict=True)
     vectors = [_vector(f.type, c, rows) for f, c in pairs]
     interner = Interner([v.type for v in vectors])
-    ids = interner.ids(vectors, len(rows))
+    ids = interner.ids(vectors, len(vectors[0]))
     distinct = interner.vectors(np.arange(interner.bound))
     back = [from_queue(f.type) for f in kind.fields]
     send = to_queue(type_)

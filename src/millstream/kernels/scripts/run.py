@@ -12,7 +12,7 @@ import numpy as np
 from millstream.calculus.scripts import Script, Var, nodes_in
 from millstream.calculus.tables import Emits, RunScript
 from millstream.calculus.types import QueueType
-from millstream.kernels.runtime.kernel import Round, Termless
+from millstream.kernels.runtime.kernel import Round, State, Termless
 from millstream.kernels.scripts.generate import NotGenerated, generated
 from millstream.kernels.scripts.runtime import Running
 from millstream.meaning.scripts import Machine
@@ -122,3 +122,10 @@ class RunScriptKernel(Termless):
 
     def faults(self) -> dict[str, int]:
         return dict(self.rejected)
+
+    def snapshot(self) -> State:
+        """The records it has rejected: a run that is taken up counts on."""
+        return {"rejected": tuple(sorted(self.rejected.items()))}
+
+    def restore(self, state: State) -> None:
+        self.rejected = Counter(dict(state["rejected"]))

@@ -6,72 +6,24 @@ of each goes to the accumulator of its index, with how often it was there, and l
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from millstream.calculus.tables import Contents, Tally
-from millstream.calculus.types import QueueType
-from millstream.kernels.runtime.hashing import padded
-from millstream.kernels.runtime.interning import Interner
+from millstream.calculus.types import QueueType, Type
 from millstream.kernels.runtime.kernel import Round, State, Termless
+from millstream.kernels.scripts.counting import Counted
 from millstream.plan.batch import Array, Batch, Vector, batch_of, concat_batches, vector_of
-from millstream.values.records.types import INT
+from millstream.values.records.types import INT, STRING, resolved
 
 #: The beginning of the window, if there are windows, and the indexes.
 _Key = tuple[int | None, tuple[Any, ...]]
 #: So many different emits are counted on columns before accumulators are asked, and so many
 #: indexes have their sums there.
 _MOST, _MOST_SUMS = 1 << 18, 1 << 21
-
-
-class _Counted:
-    """Mutable: emits that are told at one time, counted or added, before accumulators see them."""
-
-    def __init__(self, schema: Any, width: int, *, adds: bool) -> None:
-        self.types = [f.type for f in schema][:width]
-        self.width, self.adds = width, adds
-        self.clear()
-
-    def clear(self) -> None:
-        self.interner = Interner(self.types)
-        self.amounts = np.zeros(1, np.int64)
-
-    @property
-    def size(self) -> int:
-        return self.interner.bound if self.width else 1
-
-    def add(self, batch: Batch) -> None:
-        ids = np.zeros(len(batch), np.int64)
-        if self.width:
-            ids = self.interner.ids(batch.columns[: self.width], len(batch))
-            self.amounts = _at_least(self.amounts, self.interner.bound)
-        if self.adds:
-            # Integers wrap, so they can be added in any order.
-            np.add.at(self.amounts, ids, batch.columns[self.width].values)
-        else:
-            counts = np.bincount(ids)
-            self.amounts[: len(counts)] += counts
-
-    def rows(self) -> Iterator[tuple[tuple[Any, ...], int]]:
-        """Each emit once, with how often it was there; or indexes with a sum."""
-        if not self.width:
-            return iter([((), int(self.amounts[0]))])
-        vectors = self.interner.vectors(np.arange(self.interner.bound))
-        columns = [vector.to_list() for vector in vectors]
-        return zip(zip(*columns, strict=True), self.amounts.tolist(), strict=False)
-
-    def sums(self) -> tuple[tuple[Vector, ...], Array]:
-        """The indexes as columns, and what was added under each."""
-        if not self.width:
-            return (), self.amounts[:1]
-        ids = np.arange(self.interner.bound)
-        return self.interner.vectors(ids), self.amounts[: len(ids)]
-
-
-def _at_least(amounts: Array, count: int) -> Array:
-    return amounts if len(amounts) >= count else padded(amounts, 2 * count)
 
 
 class TallyKernel(Termless):
@@ -87,7 +39,7 @@ class TallyKernel(Termless):
         self.adds = table.kind in ("sum", "mrcounter") and table.value == INT
         #: Whether sums are told from the columns they were added on.
         self.is_direct = self.adds and not self.keeps and self.contents.is_plain()
-        self.counted: dict[tuple[int, int | None], _Counted] = {}
+        self.counted: dict[tuple[int, int | None], Counted] = {}
         self.waiting: dict[int, dict[_Key, Any]] = {}
         self.held: dict[_Key, Any] = {}
         self.told: dict[_Key, list[tuple[Any, ...]]] = {}
@@ -97,8 +49,14 @@ class TallyKernel(Termless):
             self._count(instant, window, part)
         direct: list[Batch] = []
         for place in [place for place in self.counted if place[0] <= round_.mark]:
-            if self.is_direct and place[0] not in self.waiting:
+            if place[0] in self.waiting or self.keeps:
+                self._settle(place)
+            elif self.is_direct:
                 direct.append(self._summed(place))
+            elif (told := self._at_once(place)) is not None:
+                del self.counted[place]
+                count = len(told)
+                direct.append(batch_of(self.type, [place[0]] * count, told, [1] * count))
             else:
                 self._settle(place)
         times: list[int] = []
@@ -126,10 +84,38 @@ class TallyKernel(Termless):
             columns.append(Vector(fields[len(columns)].type, ones))
         columns.append(Vector(fields[len(columns)].type, amounts))
         if self.function.lines:
-            keys = [vector.to_list() for vector in vectors]
-            lines = self.contents.lines(keys, amounts.tolist(), window)
-            columns.append(vector_of(fields[-1].type, lines))
+            columns.append(self._lines(vectors, amounts, window, fields[-1].type))
         return Batch(self.type, np.full(count, instant), tuple(columns), ones)
+
+    def _at_once(self, place: tuple[int, int | None]) -> list[tuple[Any, ...]] | None:
+        """The rows of a table without indexes, if its kind can tell them from columns."""
+        contents = self.contents
+        if contents.at or self.adds or contents.chance is not None:
+            return None
+        (vector, *heavy), times = self.counted[place].sums()
+        if contents.weight is not None and heavy[0].valid is not None:
+            return None
+
+        def values(numbers: Array) -> list[Any]:
+            return list(map(contents.value, vector.take(numbers).to_list()))
+
+        weights = heavy[0].values if heavy else None
+        results = contents.table.results_at_once(times, weights, values)
+        return None if results is None else contents.told((), results, place[1])
+
+    def _lines(
+        self, vectors: tuple[Vector, ...], amounts: Array, window: int | None, type_: Type
+    ) -> Vector:
+        """Sums as lines of text; integers and texts are put together on columns."""
+        kinds = {resolved(t) for _, t in self.function.table.indexes}
+        if window is not None or not kinds or kinds - {INT, STRING}:
+            keys = [vector.to_list() for vector in vectors]
+            return vector_of(type_, self.contents.lines(keys, amounts.tolist(), window))
+        parts: list[Any] = [f"{self.function.table.name}["]
+        for vector in vectors:
+            parts += [vector.to_arrow().cast(pa.string()), "]["]
+        parts[-1:] = ["] = ", pa.array(amounts).cast(pa.string()), "\n", ""]
+        return Vector(type_, pc.binary_join_element_wise(*parts))
 
     def _tell(self, gathered: dict[_Key, Any]) -> list[tuple[tuple[Any, ...], int]]:
         changes: list[tuple[tuple[Any, ...], int]] = []
@@ -170,11 +156,12 @@ class TallyKernel(Termless):
 
     def _count(self, instant: int, window: int | None, batch: Batch) -> None:
         place = (instant, window)
+        width = self.contents.at if self.adds else len(self.schema)
         if place not in self.counted:
-            width = self.contents.at if self.adds else len(self.schema)
-            self.counted[place] = _Counted(self.schema, width, adds=self.adds)
+            self.counted[place] = Counted([f.type for f in self.schema][:width])
         counted = self.counted[place]
-        counted.add(batch)
+        values = batch.columns[width].values if self.adds else None
+        counted.add(batch.columns[:width], len(batch), values)
         if counted.size > (_MOST_SUMS if self.is_direct else _MOST):
             self._into_accumulators(place)
 

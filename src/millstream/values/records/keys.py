@@ -140,7 +140,10 @@ def mix64(number: int, seed: int = 0) -> int:
 
 def mixes64(numbers: list[int], seed: int = 0) -> list[int]:
     """The hashes of many plain integers."""
-    mixed = np.array([n & _MASK for n in numbers], np.uint64)
+    try:
+        mixed = np.array(numbers, np.int64).view(np.uint64)
+    except OverflowError:
+        mixed = np.array([n & _MASK for n in numbers], np.uint64)
     mixed += np.uint64((seed + 1) * 0x9E3779B97F4A7C15 & _MASK)
     mixed = (mixed ^ mixed >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ mixed >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)

@@ -27,7 +27,7 @@ from millstream.values.records.types import (
 )
 from millstream.values.tables.amounts import exact, rounded, together
 from millstream.values.tables.exact import anything
-from millstream.values.tables.kind import Declared, Result, Table, TableKind
+from millstream.values.tables.kind import Array, Declared, Result, Table, TableKind
 
 _ALL = 2**64
 
@@ -133,6 +133,11 @@ class Unique(Smallest):
 
     def results(self, acc: _Kept) -> list[Result]:
         return [Result(round(self.distinct(acc)))] if acc[0] else []
+
+    def results_at_once(
+        self, times: Array, weights: Array | None, values: Callable[[Array], list[Any]]
+    ) -> list[Result] | None:
+        return [Result(len(times))] if 0 < len(times) <= self.most else None
 
 
 class InverseHistogram(Smallest):

@@ -12,8 +12,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 from millstream.values.records.packing import packed, unpacked
 from millstream.values.records.types import RecordType
+
+Array = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +68,15 @@ class Table(ABC):
         for value, weight, key, count in zip(values, heavy, keys, times, strict=True):
             acc = self.add_times(acc, value, weight, key, count)
         return acc
+
+    def results_at_once(
+        self, times: Array, weights: Array | None, values: Callable[[Array], list[Any]]
+    ) -> list[Result] | None:
+        """The rows, of emits that are all there is; None if an accumulator must be asked.
+
+        No two of them agree in everything; `values` gives those with some numbers.
+        """
+        return None
 
     @abstractmethod
     def merge(self, acc: Any, other: Any) -> Any:

@@ -14,17 +14,19 @@ W / `NAMED` in all of its rows at once; then, and only then, results might depen
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import mul
 from typing import Any
+
+import numpy as np
 
 from millstream.values.records.keys import Keys, hash64, keys_of, same
 from millstream.values.records.numbers import FINITE_WEIGHT
 from millstream.values.records.types import FLOAT, INT, UINT, RecordType
 from millstream.values.tables.amounts import exact, rounded
 from millstream.values.tables.exact import anything
-from millstream.values.tables.kind import Declared, Result, Table, TableKind
+from millstream.values.tables.kind import Array, Declared, Result, Table, TableKind
 
 EXACT = 100_000
 NAMED = 20_000
@@ -76,10 +78,30 @@ class Top(Table):
         is_plain = cells is None and self.weight != FLOAT and self.keys.key is same
         if not is_plain or len(sums) + len(values) > self.exact_up_to:
             return Table.add_all(self, acc, values, weights, keys, times)  # type: ignore[no-any-return]
-        heavy = times if weights is None else map(mul, weights, times)
+        heavy = list(times) if weights is None else list(map(mul, weights, times))
+        if not sums:
+            fresh = dict(zip(values, heavy, strict=True))
+            if len(fresh) == len(values):  # no value came with two weights
+                return (fresh, None)
         for value, amount in zip(values, heavy, strict=True):
             sums[value] = sums.get(value, 0) + amount
         return acc
+
+    def results_at_once(
+        self, times: Array, weights: Array | None, values: Callable[[Array], list[Any]]
+    ) -> list[Result] | None:
+        """The heaviest are found on columns, if values have one weight and sums stay small."""
+        heavy = 1 if weights is None else int(weights[0])
+        is_plain = self.weight != FLOAT and 0 < len(times) <= self.exact_up_to
+        if not is_plain or (weights is not None and bool((weights != heavy).any())):
+            return None
+        if heavy < 1 or heavy * int(times.sum()) >= 2**62:
+            return None
+        count = min(self.most, len(times))
+        least = np.partition(times, len(times) - count)[len(times) - count]
+        best = np.flatnonzero(times >= least)
+        named = {self.keys.key(v): int(times[n]) for v, n in zip(values(best), best, strict=True)}
+        return self.results(({key: heavy * often for key, often in named.items()}, None))
 
     def _amount(self, weight: Any) -> int:
         if self.weight is None:
