@@ -382,13 +382,32 @@ class Compiled:
         without: Sequence[str] = (),
         *,
         relaxed: bool = False,
+        inputs: Mapping[str, InputGiven] | None = None,
     ) -> str:
-        """What the program is at a stage: types, calculus, optimised, plan or kernels."""
+        """What the program is at a stage: types, calculus, optimised, plan or kernels.
+
+        How much there is of the inputs decides on the plan of Spark; those that are not there
+        yet are guessed.
+        """
         from millstream.explain import explain
         from millstream.optimiser.optimise import passes_named
 
         passes = passes_named(only, without, relaxed=relaxed)
-        return explain(self.program, stage, format, engine, self.notes, passes, self.types)
+        sizes = self._sizes(inputs or {})
+        return explain(self.program, stage, format, engine, self.notes, passes, self.types, sizes)
+
+    def _sizes(self, inputs: Mapping[str, InputGiven]) -> dict[str, float]:
+        """How much there is of each input, as far as that can be seen."""
+        from millstream.engine.sizes import measured
+
+        given = dict(self.sources) | _checked(inputs, self.program.input_names, "input")
+        locations: dict[str, Location] = {}
+        for one in self.program.inputs:
+            try:
+                locations |= _located({one.name: self._input(one, given)})
+            except UsageError:
+                continue  # not given yet
+        return measured(self.program.inputs, locations)
 
 
 def compile(  # noqa: A001 - the word of the command line

@@ -18,11 +18,6 @@ output out; input in(k text, l text, x number);
 """
 
 
-@pytest.fixture(autouse=True)
-def _has_cores(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("os.cpu_count", lambda: 4)
-
-
 def explained(text: str, format_: str = "text") -> str:
     return api.compile(text=text).explain("plan", format_, "spark")
 
@@ -38,13 +33,35 @@ def test_the_plan_of_spark_shows_stages_with_their_buckets_and_what_changes_plac
     ] == lines
 
 
-def test_a_chain_too_long_for_the_cores_is_shown_in_one_place(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("os.cpu_count", lambda: 1)
-    text = explained(TWO_STAGES)
-    assert text.startswith("# a chain of 2 stages is run in one place")
-    assert 1 == text.count("stage 1, on one bucket") and "stage 2" not in text
+def test_a_chain_that_is_too_long_is_shown_in_one_place() -> None:
+    text = ["output q12; input q0(a integer, b integer);"]
+    for n in range(12):
+        by, other = ("a", "b") if n % 2 else ("b", "a")
+        made = f"(w{n}, $w{n}) <- Range[1 s](q{n}, $w{n});" if n == 0 else ""
+        window = f"w{n}" if n == 0 else f"q{n}"
+        text.append(f"{made}(q{n + 1}, $g{n}) <- "
+                    f"Aggregate[by {by}; {other} = sum({other})]({window}, $g{n});")  # fmt: skip
+    shown = explained("\n".join(text))
+    assert shown.startswith("# run in one place")
+    assert 1 == shown.count("stage 1, on one bucket") and "stage 2" not in shown
+
+
+def test_a_small_table_is_shown_as_copied() -> None:
+    shown = explained(
+        "output out; input in(k text, x number), names relation (j number, name text) once;"
+        "(w, $w) <- Latest[by k](in, $w);"
+        "(out, $a, $b) <- Join[on x = j](w, names, $a, $b);"
+    )
+    assert [
+        "exchange: in, by k",
+        "exchange: names, copied to every bucket",
+        "stage 1, on buckets, one for each worker",
+    ] == [line for line in shown.splitlines() if not line.startswith("  ")][:3]
+
+
+def test_the_plan_of_the_local_engine_has_one_place() -> None:
+    shown = api.compile(text=TWO_STAGES).explain("plan")
+    assert shown.startswith("in one process, all rows in one place")
 
 
 def test_what_is_made_in_one_place_for_its_order_is_named() -> None:

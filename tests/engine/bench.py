@@ -12,7 +12,7 @@ from millstream.engine.checkpoint import Checkpoint
 from millstream.engine.clock import Known
 from millstream.engine.delivery import Delivery
 from millstream.engine.job import Job, Report
-from millstream.engine.layout import Description
+from millstream.engine.layout import Choice, Description
 from millstream.engine.manifest import (
     first_manifest,
     known_in,
@@ -82,6 +82,7 @@ class Bench:
         is_following: bool = True,
         forgets: bool = False,
         is_together: bool = False,
+        copied: frozenset[str] = frozenset(),
         clock: Callable[[], float] = lambda: 0.0,
     ) -> None:
         self.program = program
@@ -90,7 +91,7 @@ class Bench:
         self.snapshot_every = snapshot_every
         self.forgets = forgets
         self.description = Description(
-            program, str(checkpoint), buckets, partitions, "test", is_together
+            program, str(checkpoint), buckets, partitions, "test", Choice(is_together, copied)
         )
         self.layout = self.description.layout()
         self.memory = self._new_memory()

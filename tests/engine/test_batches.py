@@ -12,16 +12,17 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 
 from millstream.calculus.graph import Program
 from millstream.connectors.location import parse_location
-from millstream.engine.job import InputCounts
+from millstream.engine.job import InputCounts, Report
 from millstream.engine.parcels import Parcel, in_turns
 from millstream.engine.reference.feed import Event
 from millstream.languages.brook.load import load
 from millstream.languages.cql.load import load as load_query
+from millstream.languages.rules.load import translated
 from millstream.optimiser.optimise import optimise
 from millstream.source import Source
 from tests.engine.bench import Bench
@@ -30,6 +31,8 @@ from tests.generate import inputs_for, programs
 from tests.kernels.relational_cases import History
 from tests.kernels.test_pieces import PROGRAMS, events, small_rooms
 from tests.languages.cql.generate import Inputs, Query, inputs, queries
+from tests.languages.rules.generate import events_for, rule_texts
+from tests.languages.rules.test_laws import checked_or_none
 from tests.laws.runs import on_reference
 
 __all__ = ["small_rooms"]
@@ -62,8 +65,34 @@ def test_generated_queries_in_batches_give_what_the_reference_gives(
     check(program, events, tmp_path_factory.mktemp("case"), seed)
 
 
+@settings(
+    max_examples=8, deadline=None, derandomize=True, database=None, phases=[Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)  # fmt: skip
+@given(st.data(), st.integers(0, 1000))
+@pytest.mark.slow
+def test_generated_rules_in_batches_give_what_the_reference_gives(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, seed: int
+) -> None:
+    checked = checked_or_none(data.draw(rule_texts()))
+    assume(checked is not None)
+    assert checked is not None
+    program = optimise(translated(checked).program)
+    events = data.draw(events_for(program))
+    # Who reads files rejects rows without a key; their counts differ.
+    agreed(program, events, tmp_path_factory.mktemp("case"), seed)
+
+
 def check(program: Program, events: dict[str, list[Event]], folder: Path, seed: int) -> None:
     """Run a program in batches, cut as a seed says, and by the reference."""
+    job, report = agreed(program, events, folder, seed)
+    found = {name: InputCounts(**counts) for name, counts in job.last["counts"].items()}
+    assert report.inputs == found
+
+
+def agreed(
+    program: Program, events: dict[str, list[Event]], folder: Path, seed: int
+) -> tuple[Bench, Report]:
     expected, report = on_reference(program, events)
     chance = random.Random(seed)
     locations = written(program, events, folder, chance)
@@ -72,14 +101,14 @@ def check(program: Program, events: dict[str, list[Event]], folder: Path, seed: 
         batch_bytes=chance.choice((1, 100, 300, 10_000)), snapshot_every=chance.randint(1, 5),
         piece_bytes=chance.choice((1, 50, 4 << 20)),
         is_following=False, forgets=chance.random() < 0.5, is_together=chance.random() < 0.2,
+        copied=frozenset(name for name in program.input_names if chance.random() < 0.3),
     )  # fmt: skip
     job.planner.freeze()
     with held(0 if chance.random() < 0.5 else None):
         while job.batch():
             pass
     assert expected == {name: job.sinks[name].items() for name in program.outputs}
-    found = {name: InputCounts(**counts) for name, counts in job.last["counts"].items()}
-    assert report.inputs == found
+    return job, report
 
 
 @contextmanager

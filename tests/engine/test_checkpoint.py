@@ -171,13 +171,13 @@ def test_rows_survive_the_wire() -> None:
 
 def test_a_checkpoint_of_another_version_is_told(tmp_path: Path) -> None:
     first = Checkpoint(tmp_path)
-    first.open("output o;", "[]", 4, rebuild=False)
+    first.open("output o;", "[]", 4, {}, rebuild=False)
     first.close()
     write_record(first.files, "job", read_record(first.files, "job") | {"format": 1})
     with pytest.raises(PlanError, match="another version of Millstream"):
-        Checkpoint(tmp_path).open("output o;", "[]", 4, rebuild=False)
+        Checkpoint(tmp_path).open("output o;", "[]", 4, {}, rebuild=False)
     again = Checkpoint(tmp_path)
-    again.open("output o;", "[]", 4, rebuild=True)
+    again.open("output o;", "[]", 4, {}, rebuild=True)
     again.close()
 
 

@@ -302,19 +302,19 @@ def test_clearing_begins_with_what_makes_a_checkpoint_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     checkpoint = Checkpoint(tmp_path)
-    checkpoint.open("output x;\n", "[]", 4, rebuild=False)
+    checkpoint.open("output x;\n", "[]", 4, {}, rebuild=False)
     checkpoint.files.write("batches/000000000", b"")
     checkpoint.close()
     monkeypatch.setattr("shutil.rmtree", killed)
     with pytest.raises(KeyboardInterrupt):
-        checkpoint.open("output x;\n", "[]", 4, rebuild=True)
+        checkpoint.open("output x;\n", "[]", 4, {}, rebuild=True)
     checkpoint.close()
     assert not (tmp_path / "job").exists()
 
 
 def test_a_second_run_on_the_same_checkpoint_is_refused(tmp_path: Path) -> None:
     first = Checkpoint(tmp_path)
-    first.open("program", "[]", 4, rebuild=False)
+    first.open("program", "[]", 4, {}, rebuild=False)
     with pytest.raises(UsageError, match=f"in use by process {os.getpid()}"):
-        Checkpoint(tmp_path).open("program", "[]", 4, rebuild=False)
+        Checkpoint(tmp_path).open("program", "[]", 4, {}, rebuild=False)
     first.close()

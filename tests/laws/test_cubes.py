@@ -15,7 +15,7 @@ from millstream.calculus.graph import Input, Operator, Program
 from millstream.calculus.terms import Column
 from millstream.calculus.types import INTEGER, NUMBER, TEXT, QueueType, Schema
 from millstream.calculus.verify import verified
-from millstream.engine.layout import layout_of
+from millstream.engine.layout import Choice, layout_as
 from millstream.engine.reference.feed import Event
 from millstream.kernels.build import why_not
 from millstream.kernels.cube.cube import CubeKernel
@@ -174,7 +174,7 @@ def test_a_cube_without_a_place_is_made_by_parts() -> None:
     assert ["Cubify", "Aggregate", "Map"] == [
         o.function.name for o in cubes_in_parts(program).operators
     ]
-    first, second = layout_of(program).stages
+    first, second = layout_as(program, Choice()).stages
     assert [("sales", ("part", "shop"))] == list(first.keys)
     assert [("q0.parts", ("time",))] == list(second.keys)
 

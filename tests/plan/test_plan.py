@@ -120,12 +120,42 @@ def test_windows_are_cut_by_the_key_of_the_join_behind_them() -> None:
     assert {"a": ("k",), "b": ("k",)} == dict(stage.keys)
 
 
-def test_a_join_by_columns_with_other_names_has_a_stage_of_its_own() -> None:
+def test_a_join_by_columns_with_other_names_cuts_each_side_by_its_own() -> None:
     plan = planned(
         TWO + "(v, $v) <- Range[1 s](a, $v); (m) <- Map[l, y](b); (w, $w) <- Range[1 s](m, $w);"
         "(j, $i, $j) <- Join[on k = l](v, w, $i, $j); (out) <- Map[x, y](j);"
     )
-    assert {("k",), ("l",)} == {key for s in stages_of(plan)[2:] for _, key in s.keys}
+    (stage,) = stages_of(plan)
+    assert {"a": ("k",), "b": ("l",)} == dict(stage.keys)
+
+
+def test_a_key_is_known_under_its_new_name() -> None:
+    plan = planned(
+        "output out; input a(k text, x integer); (m) <- Map[who = k, x](a);"
+        "(t, $t) <- Latest[by who](m, $t); (n) <- Map[name = who, x](t);"
+        "(g, $g) <- Aggregate[by name; s = sum(x)](n, $g); (out) <- Map[s](g);"
+    )
+    (stage,) = stages_of(plan)
+    assert {"a": ("k",)} == dict(stage.keys)
+
+
+def test_a_key_in_another_order_is_another_key() -> None:
+    plan = planned(
+        "output out; input a(k text, l text, x integer), b(k text, l text, y integer);"
+        "(v, $v) <- Latest[by k, l](a, $v); (w, $w) <- Latest[by l, k](b, $w);"
+        "(j, $i, $j) <- Join[on k, l](v, w, $i, $j); (out) <- Map[x, y](j);"
+    )
+    assert [("k", "l")] * 2 == [key for s in stages_of(plan)[-1:] for _, key in s.keys]
+
+
+def test_columns_that_two_ways_have_exchanged_are_no_key() -> None:
+    plan = planned(
+        "output out; input a(k text, l text, x integer);"
+        "(v, $v) <- Latest[by k, l](a, $v); (one, other) <- Duplicate(v);"
+        "(turned) <- Map[k = l, l = k, x](other); (m, $m1, $m2) <- Merge(one, turned, $m1, $m2);"
+        "(out, $o) <- Aggregate[by k, l; s = sum(x)](m, $o);"
+    )
+    assert [("a",), ("m",)] == [s.inputs for s in stages_of(plan)]
 
 
 def test_two_windows_with_different_keys_are_not_cut_by_one_of_them() -> None:
@@ -166,7 +196,7 @@ def distributed(tail: str) -> list[object]:
     plan = planned(
         "output out;" + IN + "(t, $t) <- Latest[by k](in, $t); (c, $c) <- Istream(t, $c);" + tail
     )
-    return [next(iter(dict(s.keys).values())) for s in stages_of(plan, is_distributed=True)]
+    return [next(iter(dict(s.keys).values())) for s in stages_of(plan)]
 
 
 def test_what_is_made_of_the_rows_of_an_instant_comes_out_in_their_order() -> None:
@@ -186,7 +216,7 @@ def test_a_sheet_that_remembers_nothing_runs_anywhere_and_else_where_its_key_is(
         for by, key in (("", ()), ('"by k", ', ("k",))):
             plan = planned(text % f'{more}{by}"output c number = S!C1"')
             wanted = key if more else None
-            assert [wanted] == [dict(s.keys)["in"] for s in stages_of(plan, is_distributed=True)]
+            assert [wanted] == [dict(s.keys)["in"] for s in stages_of(plan)]
 
 
 def test_a_sheet_behind_items_in_turn_is_made_in_one_place() -> None:
@@ -195,4 +225,4 @@ def test_a_sheet_behind_items_in_turn_is_made_in_one_place() -> None:
         "(r, $j1, $j2, $j3) <- RoundRobinJoin(in, other, $j1, $j2, $j3);"
         '(out, $w) <- Sheet["S!B1 <- 1.x", "output c number = S!B1"](r, $w);'
     )
-    assert {()} == {k for s in stages_of(plan, is_distributed=True) for _, k in s.keys}
+    assert {()} == {k for s in stages_of(plan) for _, k in s.keys}

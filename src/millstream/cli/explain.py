@@ -15,12 +15,22 @@ def run(arguments: argparse.Namespace) -> int:
     if view is not None:
         inputs = named(arguments.in_, "--in")
         return show_view(view, arguments, inputs, lambda: compiled_from(arguments))
-    if arguments.in_:
+    is_sized = arguments.stage in ("plan", "kernels") and arguments.engine == "spark"
+    if arguments.in_ and not is_sized:
         views = [o.flags[0] for o in language_options("explain") if o.view]
-        raise UsageError("inputs are read for a view only", hint=f"add one of: {listing(views)}")
+        raise UsageError(
+            "inputs are looked at for a view, or for a plan of Spark",
+            hint=f"add one of: {listing([*views, '--stage plan --engine spark'])}",
+        )
     compiled = compiled_from(arguments)
     passes = passes_asked(arguments)
     sys.stdout.write(
-        compiled.explain(arguments.stage, arguments.format, arguments.engine, **passes)
+        compiled.explain(
+            arguments.stage,
+            arguments.format,
+            arguments.engine,
+            inputs=named(arguments.in_, "--in"),
+            **passes,
+        )
     )
     return 0

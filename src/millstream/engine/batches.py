@@ -25,7 +25,14 @@ from millstream.engine.clock import Known
 from millstream.engine.delivery import Delivery
 from millstream.engine.inputs import Inputs
 from millstream.engine.job import BatchFigures, Job, Progress, Report
-from millstream.engine.layout import Description, Layout, layout_for
+from millstream.engine.layout import (
+    DEFAULT_BUCKETS,
+    Choice,
+    Description,
+    Layout,
+    layout_as,
+    layout_for,
+)
 from millstream.engine.manifest import (
     Manifest,
     first_manifest,
@@ -37,6 +44,7 @@ from millstream.engine.manifest import (
 from millstream.engine.messages import Message
 from millstream.engine.points import reached
 from millstream.engine.settings import Settings
+from millstream.engine.sizes import measured
 from millstream.engine.spec import InputSpec, SourceSpec
 from millstream.engine.stage import Turn
 from millstream.engine.storage.codec import DamagedState
@@ -58,13 +66,12 @@ class Batches:
         self.settings = settings
         self.checkpoint = Checkpoint(folder, is_durable=not settings.is_scratch)
         made = None if settings.rebuild else self.checkpoint.made()
-        self.layout: Layout = layout_for(
-            job.program, settings.partitions, made["shape"] if made else None,
-            is_together=settings.is_together,
-        )  # fmt: skip
+        self.layout: Layout = (
+            layout_as(job.program, Choice.read(made["layout"])) if made else self._new_layout()
+        )
         self.description = Description(
-            job.program, str(folder), made["buckets"] if made else settings.buckets,
-            settings.partitions, uuid.uuid4().hex, self.layout.is_together,
+            job.program, str(folder), made["buckets"] if made else self._new_buckets(),
+            settings.partitions, uuid.uuid4().hex, self.layout.choice,
         )  # fmt: skip
         self.report = Report.for_program(job.program)
         self.inputs = Inputs(job, self.checkpoint.files, is_kept=not settings.is_scratch)
@@ -77,12 +84,23 @@ class Batches:
         self.handing_over = Aside()
         self._ended = time.perf_counter()
 
+    def _new_layout(self) -> Layout:
+        job = self.job
+        sizes = measured(job.program.inputs, job.locations, is_following=job.is_following)
+        return layout_for(job.program, sizes, is_together=self.settings.is_together)
+
+    def _new_buckets(self) -> int:
+        """As many as asked for; copies are kept once by each worker."""
+        if self.settings.buckets is not None:
+            return self.settings.buckets
+        return self.settings.partitions if self.layout.choice.copied else DEFAULT_BUCKETS
+
     @contextmanager
     def running(self) -> Iterator[SourceSpec]:
         """The job from where its checkpoint is; at the end all sinks have all batches."""
         self.checkpoint.open(
             render(self.job.program), self.layout.shape, self.description.buckets,
-            rebuild=self.settings.rebuild,
+            self.layout.choice.written(), rebuild=self.settings.rebuild,
         )  # fmt: skip
         try:
             self._take_up()

@@ -18,12 +18,14 @@ from millstream.calculus.types import Kind
 from millstream.kernels.runtime.interning_text import text_column
 from millstream.kernels.runtime.utf8 import hash_texts
 from millstream.plan.batch import Array, Batch, Vector
-from millstream.plan.stages import Key
+from millstream.plan.keys import Copies, Key
 
 _NULL = np.uint64(0x9E3779B97F4A7C15)
+#: Instead of the number of a bucket: all of them.
+EVERY = -1
 
 
-def buckets_of(batch: Batch, key: Key, buckets: int, turn: int) -> Array:
+def buckets_of(batch: Batch, key: tuple[str, ...] | None, buckets: int, turn: int) -> Array:
     """The bucket of each row; rows without a key go together to one bucket, in turn."""
     if key is None:
         return np.full(len(batch), turn % buckets, np.int64)
@@ -79,8 +81,11 @@ def _mixed(words: Array) -> Array:
 
 
 def parts(batch: Batch, key: Key, buckets: int, turn: int) -> Iterator[tuple[int, Batch]]:
-    """The batch cut by bucket; each part keeps the order of its rows."""
+    """The batch cut by bucket, or whole for every one; parts keep the order of their rows."""
     if not len(batch):
+        return
+    if isinstance(key, Copies):
+        yield EVERY, batch
         return
     if key is None or key == () or buckets == 1:
         yield (turn % buckets if key is None else 0), batch

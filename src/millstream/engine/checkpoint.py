@@ -26,7 +26,7 @@ REBUILD = "--rebuild computes everything again from the input"
 #: Spark may run the last batches again.
 KEPT_PLANS = 12
 #: What kernels keep and how; another number is another way, which this one cannot go on from.
-FORMAT = 5
+FORMAT = 6
 #: What a job keeps in its checkpoint; what else lies there is somebody else's.
 _OWN_FOLDERS = ("spark", "state", "batches", "sources", "exchange", "outputs", "claims", "inputs")
 
@@ -52,7 +52,9 @@ class Checkpoint:
             return None  # told when it is opened, unless it is to be rebuilt
         return record if record is not None and record.get("format") == FORMAT else None
 
-    def open(self, program: str, shape: str, buckets: int, *, rebuild: bool) -> None:
+    def open(
+        self, program: str, shape: str, buckets: int, layout: Record, *, rebuild: bool
+    ) -> None:
         """Lock the folder; refuse one that another run uses or another program made."""
         self.folder.mkdir(parents=True, exist_ok=True)
         self._take_lock()
@@ -61,7 +63,7 @@ class Checkpoint:
         record = self._job()
         if record is None:
             record = {"format": FORMAT, "program": program, "shape": shape, "buckets": buckets,
-                      "identity": uuid.uuid4().hex}  # fmt: skip
+                      "layout": layout, "identity": uuid.uuid4().hex}  # fmt: skip
             write_record(self.files, "job", record)
         self._check(record, program, shape)
         self.identity = record["identity"]

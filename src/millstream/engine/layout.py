@@ -6,20 +6,36 @@ travels.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
 from millstream.calculus.graph import Program
 from millstream.kernels.build import why_not
 from millstream.plan.cube_parts import cubes_in_parts
-from millstream.plan.stages import Key, Stage, all_together, side_by_side, spread
-from millstream.plan.steps import Plan, make_plan
+from millstream.plan.keys import EVERYWHERE, Key
+from millstream.plan.spreading import best_spread, chained
+from millstream.plan.stages import Spread, Stage, all_together, spread
+from millstream.plan.steps import Plan, Step, make_plan
 
-#: A stage costs each batch some 0.05 to 0.1 s, however few rows it has, and every row that goes
-#: on to the next one about what a kernel costs. What changes its key more often than this (rules
-#: about a port: thirty times), or more often than there are cores to share the work, is sooner
-#: done in one place.
-LONGEST_CHAIN = 8
 DEFAULT_BUCKETS = 16
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What is decided when a checkpoint is begun, and then is as it is."""
+
+    #: Whether what could be several stages is one, in one place.
+    is_together: bool = False
+    #: The inputs that every bucket has all of.
+    copied: frozenset[str] = frozenset()
+
+    def written(self) -> dict[str, Any]:
+        return {"together": self.is_together, "copied": sorted(self.copied)}
+
+    @staticmethod
+    def read(record: Mapping[str, Any]) -> Choice:
+        return Choice(record["together"], frozenset(record["copied"]))
 
 
 @dataclass(frozen=True)
@@ -32,10 +48,10 @@ class Description:
     partitions: int
     #: Tells one run from the next, so that no worker remembers what another run has done.
     run: str
-    is_together: bool = False
+    choice: Choice = Choice()
 
     def layout(self) -> Layout:
-        return together_of(self.program) if self.is_together else layout_of(self.program)
+        return layout_as(self.program, self.choice)
 
 
 @dataclass(frozen=True)
@@ -55,18 +71,18 @@ class Layout:
     queues: tuple[str, ...]
     #: Where each queue enters a stage.
     targets: dict[str, Target]
-    #: Whether what could be several stages is one, in one place.
-    is_together: bool = False
+    choice: Choice = Choice()
+    #: The queues that every bucket has all of: the first one speaks for all.
+    everywhere: frozenset[str] = frozenset()
+
+    @property
+    def is_together(self) -> bool:
+        return self.choice.is_together
 
     @property
     def shape(self) -> str:
         """What must not change, beside the program, if a checkpoint is to be continued."""
         return str([stage.keys for stage in self.stages])
-
-    def together(self) -> Layout:
-        """The same in one place."""
-        one = _laid_out(self.plan, (all_together(self.stages, self.plan),))
-        return replace(one, is_together=True)
 
     @property
     def driver(self) -> int:
@@ -74,8 +90,12 @@ class Layout:
         return len(self.stages)
 
     def has_one_bucket(self, stage: int) -> bool:
-        """Whether a stage must see all rows in one place."""
-        return all(key == () for _, key in self.stages[stage].keys)
+        """Whether a stage must see all rows in one place, or makes the same in all."""
+        return all(key in ((), EVERYWHERE) for _, key in self.stages[stage].keys)
+
+    def is_everywhere(self, step: Step) -> bool:
+        """Whether every bucket of its stage does the same."""
+        return bool(step.inputs) and self.everywhere.issuperset(step.inputs)
 
     def target(self, queue: str) -> Target:
         """Where what leaves a stage goes."""
@@ -87,26 +107,37 @@ class Layout:
         return self.queues.index(queue)
 
 
-def layout_of(program: Program) -> Layout:
-    """The program as a chain of stages."""
-    return _chain(cubes_in_parts(program))
+def layout_for(
+    program: Program, sizes: Mapping[str, float], *, is_together: bool = False
+) -> Layout:
+    """The layout that suits the sizes of the inputs."""
+    if is_together:
+        return layout_as(program, Choice(is_together=True))
+    parted = cubes_in_parts(program)
+    best = best_spread(make_plan(parted, why_not, ranks_all=True), sizes)
+    if best is None:
+        return layout_as(program, Choice(is_together=True))
+    return _laid_out(best, Choice(copied=best.copied))
 
 
-def together_of(program: Program) -> Layout:
-    """The program in one place, where nothing need be by parts."""
-    return _chain(program).together()
+def layout_as(program: Program, choice: Choice) -> Layout:
+    """The layout that has been chosen."""
+    if not choice.is_together:
+        plan = make_plan(cubes_in_parts(program), why_not, ranks_all=True)
+        return _laid_out(chained(spread(plan, copied=choice.copied)), choice)
+    # In one place nothing need be by parts.
+    one = spread(make_plan(program, why_not, ranks_all=True))
+    together = Spread(one.plan, (all_together(one.stages, one.plan),))
+    return _laid_out(together, choice)
 
 
-def _chain(program: Program) -> Layout:
-    plan, stages = spread(make_plan(program, why_not, ranks_all=True))
-    straight = tuple(q for q in program.outputs if q in program.input_names)
+def _laid_out(chain: Spread, choice: Choice) -> Layout:
+    plan, stages = chain.plan, chain.stages
+    straight = tuple(q for q in plan.program.outputs if q in plan.program.input_names)
     if straight:
         # An input that is itself an output still has to wait for its time.
-        stages = (*stages, Stage(tuple((q, None) for q in straight), ()))
-    return _laid_out(plan, side_by_side(stages, plan))
-
-
-def _laid_out(plan: Plan, stages: tuple[Stage, ...]) -> Layout:
+        key: Key = () if choice.is_together else None
+        stages = _with_straight(stages, tuple((q, key) for q in straight))
     targets: dict[str, Target] = {}
     for number, stage in enumerate(stages):
         for queue, key in stage.keys:
@@ -115,15 +146,14 @@ def _laid_out(plan: Plan, stages: tuple[Stage, ...]) -> Layout:
         if one.type.is_relation and targets[one.name].key is None:
             # Equal rows must meet, so that a deletion finds what it deletes.
             targets[one.name] = Target(targets[one.name].stage, one.type.schema.names)
-    return Layout(plan, stages, tuple(sorted(plan.program.queue_types())), targets)
+    queues = tuple(sorted(plan.program.queue_types()))
+    return Layout(plan, stages, queues, targets, choice, chain.everywhere)
 
 
-def layout_for(
-    program: Program, partitions: int, shape: str | None, *, is_together: bool = False
-) -> Layout:
-    """The layout that suits the number of cores, or the one that a checkpoint was made by."""
-    chain = layout_of(program)
-    together = together_of(program)
-    is_too_long = len(chain.stages) > min(LONGEST_CHAIN, partitions)
-    layouts = (together, chain) if is_together or is_too_long else (chain, together)
-    return next((one for one in layouts if one.shape == shape), layouts[0])
+def _with_straight(
+    stages: tuple[Stage, ...], keys: tuple[tuple[str, Key], ...]
+) -> tuple[Stage, ...]:
+    """Queues that nothing is done to enter the first stage."""
+    if not stages:
+        return (Stage(keys, ()),)
+    return (Stage((*stages[0].keys, *keys), stages[0].steps), *stages[1:])

@@ -14,7 +14,8 @@ class Settings:
     """How a job is run; none of it changes its results."""
 
     partitions: int
-    buckets: int
+    #: None is as many as suit the layout.
+    buckets: int | None
     batch_bytes: int
     snapshot_every: int = SNAPSHOT_EVERY
     rebuild: bool = False

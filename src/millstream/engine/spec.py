@@ -7,6 +7,7 @@ from pathlib import Path
 
 from millstream.calculus.graph import Input
 from millstream.connectors.location import Location
+from millstream.plan.keys import Key
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,7 @@ class InputSpec:
     declaration: int
     queue: int
     target: int
-    key: tuple[str, ...] | None
+    key: Key
 
     @property
     def name(self) -> str:

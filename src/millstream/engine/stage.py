@@ -16,7 +16,7 @@ import numpy as np
 
 from millstream.calculus.types import INT64_MIN
 from millstream.engine.aside import Aside
-from millstream.engine.buckets import parts
+from millstream.engine.buckets import EVERY, parts
 from millstream.engine.clock import Clock, Known, segment_of
 from millstream.engine.job import rejected_changes
 from millstream.engine.messages import Message, Sent
@@ -112,15 +112,20 @@ class StageTask:
     def _arrivals(self, messages: Sequence[Message], clock: Clock) -> dict[int, list[Arrival]]:
         """What came to each bucket, in an order that does not depend on who was first."""
         arrivals: dict[int, list[Arrival]] = {}
+        buckets = list(self.memory.of_group(self.stage, self.group))
+
+        def add(parcel: Parcel, bound: int | None) -> None:
+            for bucket in buckets if parcel.bucket == EVERY else (parcel.bucket,):
+                arrivals.setdefault(bucket, []).append((parcel, bound))
+
         for message in sorted(messages, key=lambda m: m["from"]):
             for parcel in parcels_in(message.get("parcels", ())):
-                arrivals.setdefault(parcel.bucket, []).append((parcel, None))
+                add(parcel, None)
             for segment in message.get("segments", ()):
                 bound = clock.bounds.get((segment["input"], segment["number"]))
                 for parcel in parcels_in(segment["parcels"]):
                     is_needed = bound is not None and parcel.oldest < bound
-                    arrival = (parcel, bound if is_needed else None)
-                    arrivals.setdefault(parcel.bucket, []).append(arrival)
+                    add(parcel, bound if is_needed else None)
         return arrivals
 
     # --- one bucket ---
@@ -147,10 +152,13 @@ class StageTask:
         for name in inputs.keys() & set(self.names):
             if name in state.presence:
                 inputs[name], unsound = state.presence[name].sound(inputs[name])
+                if not self._speaks(state.number, name):
+                    continue
                 told = rejected_changes(name, unsound)
                 self.done.rejected += [[name, 0, r.reason, r.text] for r in told]
                 self.done.count(self.done.unsound, name, len(unsound))
-            self.done.count(self.done.released, name, len(inputs[name]))
+            if self._speaks(state.number, name):
+                self.done.count(self.done.released, name, len(inputs[name]))
         return state.runner.round(inputs, mark, state.ticks_up_to(mark))
 
     def _take_in(self, state: Bucket, parcel: Parcel, bound: int | None) -> None:
@@ -160,6 +168,7 @@ class StageTask:
             is_late = batch.time < bound
             late = batch.take(np.flatnonzero(is_late))
             batch = batch.take(np.flatnonzero(~is_late))
+            late = late if self._speaks(state.number, name) else late.slice(0, 0)
             self.done.count(self.done.late, name, len(late))
             if len(late):
                 slack = self.layout.plan.program.inputs[self.names.index(name)].slack
@@ -167,7 +176,13 @@ class StageTask:
             self.results.add(0, LATE - self.names.index(name), late)
         state.waiting[name].add(batch)
 
+    def _speaks(self, bucket: int, queue: str) -> bool:
+        """Whether a bucket is to tell of a queue: of copies only the first one does."""
+        return bucket == 0 or queue not in self.layout.everywhere
+
     def _send(self, queue: str, batch: Batch, bucket: int) -> None:
+        if not self._speaks(bucket, queue):
+            return
         target = self.layout.target(queue)
         number = self.layout.number(queue)
         if target.stage == self.layout.driver:
@@ -201,8 +216,9 @@ class StageTask:
     def _faults(self) -> dict[str, int]:
         total: dict[str, int] = {}
         for bucket in self.memory.of_group(self.stage, self.group):
-            faults = self.memory.buckets[self.stage, bucket].runner.faults()
-            for what, count in faults.items():
+            runner = self.memory.buckets[self.stage, bucket].runner
+            counted = [bucket == 0 or not self.layout.is_everywhere(s) for s in runner.steps]
+            for what, count in runner.faults(counted).items():
                 total[what] = total.get(what, 0) + count
         return total
 
@@ -220,7 +236,7 @@ class StageTask:
         return hot
 
     def _from_snapshot(self, bucket: int) -> Bucket:
-        state = self.memory.new_bucket(self.stage)
+        state = self.memory.new_bucket(self.stage, bucket)
         for name in reversed(self.memory.files.names(self.folder)):
             version, partition, of, kind = parsed(name)
             if kind == "snapshot" and version <= self.turn.version and bucket % of == partition:

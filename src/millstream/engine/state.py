@@ -67,6 +67,8 @@ class Bucket:
     waiting: dict[str, Waiting]
     #: The rows of relations that enter here.
     presence: dict[str, Presence]
+    #: Its number in its stage: the first one speaks for all of what is in all of them.
+    number: int = 0
     version: int = 0
     mark: int | None = None
     #: Instants of the inputs that are not known to be complete yet.
@@ -103,7 +105,7 @@ class Memory:
     types: Mapping[str, QueueType]
     buckets: dict[tuple[int, int], Bucket] = field(default_factory=dict)
 
-    def new_bucket(self, stage: int) -> Bucket:
+    def new_bucket(self, stage: int, number: int) -> Bucket:
         entering = [q for q, _ in self.layout.stages[stage].keys]
         inputs = set(self.layout.plan.program.input_names)
         return Bucket(
@@ -111,6 +113,7 @@ class Memory:
             {q: Waiting(self.types[q]) for q in entering},
             {q: Presence(self.types[q]) for q in entering
              if q in inputs and self.types[q].is_relation},
+            number,
         )  # fmt: skip
 
     def has_at_hand(self, stage: int, group: int, version: int) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from millstream.calculus.base import Part
 from millstream.calculus.graph import Operator, Program, in_dependency_order
 from millstream.calculus.text import parts_of, render, render_function, render_operator
@@ -25,10 +27,12 @@ def explain(
     notes: tuple[str, ...] = (),
     passes: tuple[Pass, ...] = PASSES,
     types: tuple[str, ...] = (),
+    sizes: Mapping[str, float] | None = None,
 ) -> str:
     """The program at a stage in a format; as text, with notes on how it came about.
 
-    `types` is what its language knows of columns before it runs.
+    `types` is what its language knows of columns before it runs, `sizes` how much there is of
+    each input.
     """
     for what, asked, known in (
         ("stage", stage, (TYPES, *STAGES)),
@@ -42,10 +46,11 @@ def explain(
     elif stage in ("calculus", "optimised"):
         shown = _explain_program(program, stage, format_, passes)
     else:
+        from millstream.engine.sizes import measured
         from millstream.explain.plan import explain_kernels, explain_plan
 
         shown = (explain_plan if stage == "plan" else explain_kernels)(
-            optimise(program, passes), format_, engine
+            optimise(program, passes), format_, engine, sizes or measured(program.inputs, {})
         )
     return "".join(f"# {note}\n" for note in notes) + shown if format_ == "text" else shown
 

@@ -1,12 +1,12 @@
 """The plan that an engine runs, with its kernels: in words, as JSON or as a picture.
 
 The local engine has all rows in one place. On Spark a stage runs on buckets, and rows change
-places where they enter it.
+places where they enter it; which way is chosen by how much there is of each input.
 """
 
 from __future__ import annotations
 
-import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from millstream.calculus.graph import Program
@@ -14,7 +14,8 @@ from millstream.calculus.text import render_function
 from millstream.draw import Box, draw
 from millstream.errors import UsageError
 from millstream.explain.records import Record, records_text
-from millstream.plan.stages import Key, Stage, stages_of
+from millstream.plan.keys import Copies, Key
+from millstream.plan.stages import Stage
 from millstream.plan.steps import Plan, Step
 
 
@@ -25,7 +26,7 @@ class _Laid:
     number: int
     stage: Stage
     #: How many parts it has, and by what rows come to them; nothing where they do not move.
-    buckets: int | None = None
+    buckets: int | str | None = None
     exchanges: tuple[tuple[str, Key], ...] = ()
 
 
@@ -38,37 +39,39 @@ class _Shown:
     remarks: tuple[str, ...] = ()
 
 
-def _of_engine(program: Program, engine: str) -> _Shown:
-    return _on_spark(program) if engine == "spark" else _local(program)
+def _of_engine(program: Program, engine: str, sizes: Mapping[str, float]) -> _Shown:
+    return _on_spark(program, sizes) if engine == "spark" else _local(program)
 
 
 def _local(program: Program) -> _Shown:
     from millstream.engine.local.run import plan_for
 
     plan = plan_for(program)
-    return _Shown(plan, tuple(_Laid(n, one) for n, one in enumerate(stages_of(plan), 1)))
+    return _Shown(plan, (_Laid(1, Stage((), plan.steps)),))
 
 
-def _on_spark(program: Program) -> _Shown:
-    from millstream.engine.layout import DEFAULT_BUCKETS, layout_for, layout_of
+def _on_spark(program: Program, sizes: Mapping[str, float]) -> _Shown:
+    from millstream.engine.layout import DEFAULT_BUCKETS, layout_for
+    from millstream.plan.spreading import LONGEST_CHAIN
 
-    cores = os.cpu_count() or 2
-    layout = layout_for(program, cores, None)
+    layout = layout_for(program, sizes)
     remarks = []
     if layout.is_together:
-        chain = len(layout_of(program).stages)
-        remarks.append(f"a chain of {chain} stages is run in one place: it is too long for")
-        remarks.append(f"{cores} cores, each stage would cost more than is shared")
+        remarks.append("run in one place: cut by keys, and with small inputs copied, it would be")
+        remarks.append(
+            f"a chain of more than {LONGEST_CHAIN} stages, which cost more than is shared"
+        )
     if layout.plan.placed and not layout.is_together:
         remarks.append(
             "made in one place, so that the rows of an instant keep their order: "
             + ", ".join(sorted(layout.plan.placed))
         )
+    several = "one for each worker" if layout.choice.copied else DEFAULT_BUCKETS
     stages = tuple(
         _Laid(
             number + 1,
             stage,
-            1 if layout.has_one_bucket(number) else DEFAULT_BUCKETS,
+            1 if layout.has_one_bucket(number) else several,
             tuple((q, layout.targets[q].key) for q in stage.inputs),
         )
         for number, stage in enumerate(layout.stages)
@@ -76,18 +79,24 @@ def _on_spark(program: Program) -> _Shown:
     return _Shown(layout.plan, stages, tuple(remarks))
 
 
+def _buckets(count: int | str) -> str:
+    if isinstance(count, str):
+        return f"buckets, {count}"
+    return "one bucket" if count == 1 else f"{count} buckets"
+
+
 # --- the plan ---------------------------------------------------------------------------
 
 
-def explain_plan(program: Program, format_: str, engine: str) -> str:
-    shown = _of_engine(program, engine)
+def explain_plan(program: Program, format_: str, engine: str, sizes: Mapping[str, float]) -> str:
+    shown = _of_engine(program, engine, sizes)
     if format_ == "json":
         return records_text([r for laid in shown.stages for r in _records(laid)])
     return draw(_boxes(shown)) if format_ == "svg" else _text(shown)
 
 
 def _records(laid: _Laid) -> list[Record]:
-    stage: Record = {"stage": laid.number, "key": _stage_key(laid)}
+    stage: Record = {"stage": laid.number}
     if laid.buckets is not None:
         stage["buckets"] = laid.buckets
         stage["exchanges"] = {queue: _key_text(key) for queue, key in laid.exchanges}
@@ -118,10 +127,9 @@ def _text(shown: _Shown) -> str:
 
 def _heading(laid: _Laid) -> list[str]:
     if laid.buckets is None:
-        return [f"stage {laid.number}, partitioned by {_stage_key(laid)}"]
+        return ["in one process, all rows in one place"]
     moved = [f"exchange: {queue}, {_moved_by(key)}" for queue, key in laid.exchanges]
-    where = "one bucket" if laid.buckets == 1 else f"{laid.buckets} buckets"
-    return [*moved, f"stage {laid.number}, on {where}"]
+    return [*moved, f"stage {laid.number}, on {_buckets(laid.buckets)}"]
 
 
 def _step_lines(step: Step) -> list[str]:
@@ -140,9 +148,7 @@ def _boxes(shown: _Shown) -> list[Box]:
     home = {i.name: i.name for i in program.inputs}
     made = {q: _step_name(step) for step in shown.plan.steps for q in step.outputs}
     for laid in shown.stages:
-        detail = f"stage {laid.number}"
-        if laid.buckets is not None:
-            detail += ", one bucket" if laid.buckets == 1 else f", {laid.buckets} buckets"
+        detail = "" if laid.buckets is None else f"stage {laid.number}, {_buckets(laid.buckets)}"
         for queue, key in laid.exchanges:
             name = f"exchange {queue}"
             boxes.append(Box(name, "exchange", f"{queue}, {_moved_by(key)}", (home[queue],)))
@@ -163,17 +169,15 @@ def _step_name(step: Step) -> str:
     return f"step {step.operators[0].id}"
 
 
-def _stage_key(laid: _Laid) -> str:
-    """How the rows of a stage are partitioned, in words."""
-    keys = laid.exchanges or laid.stage.keys
-    return " = ".join(dict.fromkeys(_key_text(key) for _, key in keys))
-
-
 def _key_text(key: Key) -> str:
+    if isinstance(key, Copies):
+        return "copied to every bucket"
     return "any columns" if key is None else ", ".join(key) or "nothing: all rows together"
 
 
 def _moved_by(key: Key) -> str:
+    if isinstance(key, Copies):
+        return "copied to every bucket"
     if key is None:
         return "as it comes, to any bucket"
     return f"by {', '.join(key)}" if key else "all rows to one place"
@@ -182,12 +186,12 @@ def _moved_by(key: Key) -> str:
 # --- kernels ----------------------------------------------------------------------------
 
 
-def explain_kernels(program: Program, format_: str, engine: str) -> str:
+def explain_kernels(program: Program, format_: str, engine: str, sizes: Mapping[str, float]) -> str:
     from millstream.kernels.rounds import StepRunner
 
     if format_ == "svg":
         raise UsageError("kernels have no picture", hint="use --stage plan --format svg")
-    runner = StepRunner(_of_engine(program, engine).plan)
+    runner = StepRunner(_of_engine(program, engine, sizes).plan)
     records: list[Record] = [
         {
             "step": _label(step),

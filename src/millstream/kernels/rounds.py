@@ -150,10 +150,12 @@ class StepRunner:
         for kernel, state in zip(self.kernels, states, strict=True):
             kernel.restore(state)
 
-    def faults(self) -> Counter[str]:
+    def faults(self, counted: Sequence[bool] | None = None) -> Counter[str]:
+        """The faults of all steps, or of some of them."""
         total: Counter[str] = Counter()
-        for kernel in self.kernels:
-            total.update(kernel.faults())
+        for number, kernel in enumerate(self.kernels):
+            if counted is None or counted[number]:
+                total.update(kernel.faults())
         return total
 
 

@@ -1,40 +1,30 @@
-"""Stages: runs of steps that can be partitioned by one key.
+"""Stages: runs of steps that work on the same buckets.
 
-Partitions of a stage never talk to each other, so a stage can run on many workers; where
-the key changes, rows change places. A step asks for its rows to be together by some
-columns (a keyed fold), all together (a global one), or does not care. It may join the
-stage of its inputs if that stage keeps together, or can be made to keep together, what
-it asks for.
+Buckets of a stage never talk to each other, so a stage can run on many workers; where the key
+changes, rows change places. A step joins the stages of its inputs if it can run where they are,
+or where they can be made to be (see `placing`); otherwise its inputs enter a stage of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from graphlib import TopologicalSorter
 
-from millstream.calculus.functions import (
-    Duplicate,
-    Filter,
-    FlatMap,
-    Istream,
-    Join,
-    Lookup,
-    Map,
-    Merge,
-    Range,
-)
+from millstream.calculus.functions import Join, Lookup
 from millstream.calculus.graph import Operator
-from millstream.calculus.types import QueueType
+from millstream.plan.keys import EVERYWHERE, Key
 from millstream.plan.order import lost_by
+from millstream.plan.placing import How, Place, Rules, entered
 from millstream.plan.steps import Plan, Step
 
-#: The columns by which rows must be together; () is all rows, None is as they come.
-Key = tuple[str, ...] | None
+#: How much there is of some inputs of a program.
+SizeOf = Callable[[frozenset[str]], float]
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Steps that run on the same partitions, and the key of each queue that enters."""
+    """Steps that run on the same buckets, and the key of each queue that enters."""
 
     keys: tuple[tuple[str, Key], ...]
     steps: tuple[Step, ...]
@@ -44,42 +34,63 @@ class Stage:
         return tuple(queue for queue, _ in self.keys)
 
 
-@dataclass
-class _Draft:
-    """A stage in the making."""
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """A plan and its stages, in the order in which they can run."""
 
-    key: Key
-    keys: dict[str, Key]
-    #: By their numbers in the plan.
-    steps: dict[int, Step] = field(default_factory=dict)
+    plan: Plan
+    stages: tuple[Stage, ...]
+    #: The inputs of the program that every bucket has all of.
+    copied: frozenset[str] = frozenset()
+    #: The queues that every bucket has all of: one bucket speaks for all.
+    everywhere: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
-    """The stage a queue is in, and its columns that are as they were when they entered."""
+class Copying:
+    """What may be copied to every bucket: inputs of which there is little beside others.
 
-    stage: int
-    kept: frozenset[str]
+    `at_most` is how much, as a share of those whose rows stay where they are.
+    """
+
+    at_most: float = 0.0
+    size_of: SizeOf = len
+
+    def is_worth_it(self, some: frozenset[str], others: frozenset[str]) -> bool:
+        return self.at_most > 0 and self.size_of(some) <= self.at_most * self.size_of(others)
 
 
-def stages_of(plan: Plan, *, is_distributed: bool = False) -> tuple[Stage, ...]:
-    """The stages of a plan, in the order in which they can run."""
-    return spread(plan)[1] if is_distributed else _stages(plan, frozenset(), is_distributed=False)
+NOTHING = Copying()
 
 
-def spread(plan: Plan) -> tuple[Plan, tuple[Stage, ...]]:
-    """The stages of a plan whose partitions run in different places.
+def stages_of(plan: Plan) -> tuple[Stage, ...]:
+    """The stages of a plan in which nothing is copied."""
+    return spread(plan).stages
+
+
+def spread(plan: Plan, copying: Copying = NOTHING, copied: frozenset[str] = frozenset()) -> Spread:
+    """The stages of a plan, with some inputs copied, and those that had better be.
 
     Items of one instant can be put back into their order by rank, or by their values where they
     come from a relation. Whatever else leaves its place for one where its order is seen is made
     in one place, and ranked there: the plan says what that is.
     """
     placed: frozenset[str] = frozenset()
+    refused: frozenset[str] = frozenset()
     while True:
-        stages = _stages(plan, placed, is_distributed=True)
+        drafting = _Drafting(plan, placed, copied, refused, copying)
+        drafting.place_all()
+        if drafting.refused > refused:
+            refused, copied = drafting.refused, copied - drafting.refused
+            continue
+        if drafting.wanted:
+            copied |= drafting.wanted
+            continue
+        stages = drafting.stages()
         more = lost_by(plan.program, _leaving(plan, stages), placed) - placed
         if not more:
-            return replace(plan, placed=placed), stages
+            everywhere = drafting.everywhere()
+            return Spread(replace(plan, placed=placed), stages, copied, everywhere)
         placed |= more
 
 
@@ -91,54 +102,229 @@ def _leaving(plan: Plan, stages: tuple[Stage, ...]) -> set[str]:
     return leaving
 
 
-def _stages(plan: Plan, placed: frozenset[str], *, is_distributed: bool) -> tuple[Stage, ...]:
-    """The stages of a plan, if some queues must be made in one place."""
-    types = plan.program.queue_types()
-    growing = _growing(plan)
-    # The rows of a constant have an order, which they keep only if they stay together.
-    constant = {one.name for one in plan.program.inputs if one.values is not None}
-    places: dict[str, _Place] = {}
-    drafts: list[_Draft] = []
-    for number, step in enumerate(plan.steps):
-        wanted: dict[str, Key] = {
-            q: ()
-            if is_distributed and (q in constant or step.makes(placed))
-            else _wanted(step, q, types, growing, is_distributed=is_distributed)
-            for q in step.inputs
+@dataclass
+class _Draft:
+    """A stage in the making."""
+
+    entering: list[str]
+    #: By their numbers in the plan.
+    steps: dict[int, Step] = field(default_factory=dict)
+    #: The drafts whose rows enter this one.
+    needs: set[int] = field(default_factory=set)
+
+
+class _Drafting:
+    """Mutable: places of queues and drafts of stages, until all steps have found theirs."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        placed: frozenset[str],
+        copied: frozenset[str],
+        refused: frozenset[str],
+        copying: Copying,
+    ) -> None:
+        self.plan = plan
+        self.rules = Rules(plan, placed, copied)
+        self.copied = copied
+        self.copying = copying
+        self.inputs = frozenset(plan.program.input_names)
+        self.shared_variables = plan.program.shared_variables()
+        self.drafts: list[_Draft] = []
+        #: What a draft has become part of.
+        self.joined: dict[int, int] = {}
+        #: The draft in which everything is that is made of copies.
+        self.ground: int | None = None
+        self.keys: dict[str, Key] = {}
+        self.places: dict[str, Place] = {}
+        #: Inputs that had better be copied, and those that cannot be.
+        self.wanted: frozenset[str] = frozenset()
+        self.refused = refused
+
+    def place_all(self) -> None:
+        for number, step in enumerate(self.plan.steps):
+            if not self._stays(number, step):
+                if self.wanted or self._wants_copies(step):
+                    return
+                self._enters_anew(number, step)
+
+    def stages(self) -> tuple[Stage, ...]:
+        """The stages, producers before consumers."""
+        return tuple(
+            Stage(
+                tuple((q, self.keys[q]) for q in draft.entering),
+                tuple(step for _, step in sorted(draft.steps.items())),
+            )
+            for draft in map(self.drafts.__getitem__, self._in_order())
+            if draft.steps
+        )
+
+    def everywhere(self) -> frozenset[str]:
+        entering = {q for q, key in self.keys.items() if key is EVERYWHERE}
+        return frozenset(entering | {q for q, p in self.places.items() if p.how is How.EVERYWHERE})
+
+    def _in_order(self) -> list[int]:
+        graph = {
+            number: sorted(map(self._home, draft.needs))
+            for number, draft in enumerate(self.drafts)
+            if number not in self.joined
         }
-        entering = {q: frozenset(types[q].schema.names) for q in step.inputs}
-        stage = _joined(step, wanted, places, drafts)
-        if stage is None:
-            stage = len(drafts)
-            drafts.append(_Draft(next(iter(wanted.values()), ()), dict(wanted)))
-        else:
-            entering |= {q: places[q].kept for q in step.inputs if q in places}
-        drafts[stage].steps[number] = step
-        kept = _kept(step, entering, types)
-        places.update({q: _Place(stage, kept[q]) for q in step.outputs})
-    return tuple(
-        Stage(tuple(d.keys.items()), tuple(step for _, step in sorted(d.steps.items())))
-        for d in drafts
-        if d.steps
-    )
+        return list(TopologicalSorter(graph).static_order())
 
+    # --- where inputs are ---
 
-def _growing(plan: Plan) -> frozenset[str]:
-    """Relations that rows are only ever added to."""
-    growing = {one.name for one in plan.program.inputs if one.is_read_once}
-    for op in (op for step in plan.steps for op in step.operators):
-        never_lets_go = isinstance(op.function, Range) and op.function.length is None
-        hands_on = isinstance(op.function, (Map, Filter, Duplicate, Merge, Join))
-        if never_lets_go or (hands_on and growing.issuperset(op.inputs)):
-            growing.update(op.outputs)
-    return frozenset(growing)
+    def _stays(self, number: int, step: Step) -> bool:
+        """Let a step run where its inputs are, if it can."""
+        given = {q: self._place(q) for q in step.inputs}
+        homes = {p.draft for p in given.values() if p.draft >= 0 and p.how is not How.EVERYWHERE}
+        if not self._can_join(homes) or (len(given) > 1 and self._shares_variables(step)):
+            return False
+        keys = {e: self.keys.get(e) for place in given.values() for e in place.behind}
+        made = self.rules.placed_by(step, given, keys)
+        if made is None:
+            return False
+        is_ground = all(p.how is How.EVERYWHERE for p in made.values())
+        if is_ground or any(p.how is How.EVERYWHERE for p in given.values()):
+            homes |= self._ground_for(homes)
+        target = self._join(homes)
+        if is_ground:
+            self.ground = target
+        for queue in step.inputs:
+            self._enter(queue, target, given[queue], keys.get(queue))
+        for entering, key in keys.items():
+            self.keys[entering] = key
+        self._put(number, step, target, made)
+        return True
+
+    def _place(self, queue: str) -> Place:
+        """Where a queue is; an input of the program is nowhere yet."""
+        if queue in self.places:
+            place = self.places[queue]
+            return replace(place, draft=self._home(place.draft))
+        if queue in self.copied:
+            return Place(How.EVERYWHERE)
+        return entered(queue, self.rules.types[queue])
+
+    def _ground_for(self, homes: set[int]) -> set[int]:
+        """The ground, if drafts can become part of it: those that read but inputs."""
+        if self.ground is None or any(self.drafts[home].needs for home in homes):
+            return set()
+        return {self.ground}
+
+    def _enter(self, queue: str, target: int, place: Place, key: Key) -> None:
+        """A queue that is not in a draft enters it."""
+        if self._home(place.draft) == target:
+            return
+        draft = self.drafts[target]
+        draft.entering.append(queue)
+        self.keys[queue] = EVERYWHERE if place.how is How.EVERYWHERE else key
+        if place.draft >= 0:
+            draft.needs.add(place.draft)
+
+    def _put(self, number: int, step: Step, target: int, made: dict[str, Place]) -> None:
+        self.drafts[target].steps[number] = step
+        for queue, place in made.items():
+            self.places[queue] = replace(place, draft=target)
+
+    def _home(self, draft: int) -> int:
+        while draft in self.joined:
+            draft = self.joined[draft]
+        return draft
+
+    def _can_join(self, homes: set[int]) -> bool:
+        """Whether no row of one draft reaches another one of them."""
+        if len(homes) < 2:
+            return True
+        if self.ground in homes and any(self.drafts[home].needs for home in homes):
+            return False  # what is made of copies waits for nobody
+        seen: set[int] = set()
+        waiting = [need for home in homes for need in self.drafts[home].needs]
+        while waiting:
+            draft = self._home(waiting.pop())
+            if draft not in seen:
+                seen.add(draft)
+                waiting += self.drafts[draft].needs
+        return seen.isdisjoint(homes)
+
+    def _join(self, homes: set[int]) -> int:
+        """Several drafts as one; a new one if there are none."""
+        if not homes:
+            self.drafts.append(_Draft([]))
+            return len(self.drafts) - 1
+        first, *others = sorted(homes)
+        for number in others:
+            other = self.drafts[number]
+            self.drafts[first].entering += other.entering
+            self.drafts[first].steps |= other.steps
+            self.drafts[first].needs |= other.needs
+            self.joined[number] = first
+        if self.ground in homes:
+            self.ground = first
+        return first
+
+    def _shares_variables(self, step: Step) -> bool:
+        """Whether operators on different inputs use the same state: their keys must agree."""
+        return any(not self.shared_variables.isdisjoint(op.variables) for op in step.operators)
+
+    # --- where they are not ---
+
+    def _enters_anew(self, number: int, step: Step) -> None:
+        """Let the inputs of a step come together in a stage of its own."""
+        raw = frozenset(step.inputs) & self.copied
+        if raw:
+            # What comes from outside comes once: it cannot be copied here and cut there.
+            self.refused |= raw
+            return
+        places = {q: self._place(q) for q in step.inputs}
+        given = {q: entered(q, self.rules.types[q]) for q in step.inputs}
+        keys: dict[str, Key] = dict.fromkeys(step.inputs)
+        made = self.rules.placed_by(step, given, keys)
+        widths = {len(key) for key in keys.values() if isinstance(key, tuple)}
+        if made is None or (len(widths) > 1 and self._shares_variables(step)):
+            keys = dict.fromkeys(step.inputs, ())
+            made = self.rules.placed_by(step, given, keys)
+            assert made is not None, step
+        target = self._join(set())
+        for queue in step.inputs:
+            self._enter(queue, target, places[queue], keys[queue])
+            self.keys[queue] = keys[queue]
+        self._put(number, step, target, made)
+
+    def _wants_copies(self, step: Step) -> bool:
+        """Whether a step could run where some of its inputs are if the others were copied."""
+        if self.rules.is_undivided(step):
+            return False
+        sides = [
+            (some - self.copied, others - self.copied)
+            for op in step.operators
+            for some, others in self._sides(op)
+        ]
+        fits = [
+            some
+            for some, others in sides
+            if some and others and some.isdisjoint(others | self.refused)
+            and self.copying.is_worth_it(some, others)
+        ]  # fmt: skip
+        self.wanted = min(fits, key=self.copying.size_of, default=frozenset())
+        return bool(self.wanted)
+
+    def _sides(self, op: Operator) -> list[tuple[frozenset[str], frozenset[str]]]:
+        """Which inputs of the program could be copied for an operator, and to rows of which."""
+        behind = self.rules.inputs_behind
+        if op.id in self.rules.questions:
+            question = self.rules.questions[op.id]
+            tables: frozenset[str] = frozenset()
+            return [(tables.union(*(behind[q] for q in question.tables)), behind[question.asked])]
+        if isinstance(op.function, (Join, Lookup)):
+            one, other = (behind[q] for q in op.inputs)
+            return [(other, one)] + ([(one, other)] if isinstance(op.function, Join) else [])
+        return []
 
 
 def side_by_side(stages: tuple[Stage, ...], plan: Plan) -> tuple[Stage, ...]:
     """Stages that do not need each other as one, for engines that run stages in a row.
 
-    Each queue keeps the key of its own stage. If one must have all rows together, all
-    queues of its stage are kept so.
+    Each queue keeps the key of its own stage.
     """
     levels: list[int] = []
     made: dict[str, int] = {}
@@ -150,7 +336,7 @@ def side_by_side(stages: tuple[Stage, ...], plan: Plan) -> tuple[Stage, ...]:
     for level in range(max(levels, default=-1) + 1):
         together = [s for s, own in zip(stages, levels, strict=True) if own == level]
         steps = sorted((step for s in together for step in s.steps), key=order.__getitem__)
-        merged.append(Stage(tuple(k for s in together for k in _kept_by(s)), tuple(steps)))
+        merged.append(Stage(tuple(k for s in together for k in s.keys), tuple(steps)))
     return tuple(merged)
 
 
@@ -161,135 +347,3 @@ def all_together(stages: tuple[Stage, ...], plan: Plan) -> Stage:
     order = {step: number for number, step in enumerate(plan.steps)}
     steps = sorted((step for s in stages for step in s.steps), key=order.__getitem__)
     return Stage(tuple((q, ()) for q in dict.fromkeys(entering)), tuple(steps))
-
-
-def _kept_by(stage: Stage) -> tuple[tuple[str, Key], ...]:
-    if any(key == () for _, key in stage.keys):
-        return tuple((queue, ()) for queue in stage.inputs)
-    return stage.keys
-
-
-def _joined(
-    step: Step, wanted: dict[str, Key], places: dict[str, _Place], drafts: list[_Draft]
-) -> int | None:
-    """The stage that all inputs are in, or can be in, if the step can run there."""
-    stages = {places[q].stage for q in step.inputs if q in places}
-    if not stages:
-        return None
-    if len(stages) > 1 or any(q not in places for q in step.inputs):
-        return _gathered(step, wanted, places, drafts)
-    (stage,) = stages
-    draft = drafts[stage]
-    keys = {k for k in wanted.values() if k is not None}
-    if not keys or draft.key == ():
-        return stage
-    kept = frozenset.intersection(*(places[q].kept for q in step.inputs))
-    if len(keys) > 1:
-        return None  # a join of differently named keys
-    (key,) = keys
-    if draft.key is None and key and set(key) <= kept:
-        # A stage that did not care is partitioned by what the step asks for.
-        draft.key = key
-        draft.keys = dict.fromkeys(draft.keys, key)
-        return stage
-    fits = draft.key is not None and set(draft.key) <= set(key) & kept
-    return stage if fits else None
-
-
-def _gathered(
-    step: Step, wanted: dict[str, Key], places: dict[str, _Place], drafts: list[_Draft]
-) -> int | None:
-    """Several stages as one, and with it inputs of the program, if one key fits all of them.
-
-    Only stages that read nothing but inputs of the program become one: no other stage can
-    lie between them. Columns of the key must have the same names everywhere.
-    """
-    there = [places[q] for q in step.inputs if q in places]
-    stages = sorted({place.stage for place in there})
-    stage_keys = {drafts[s].key for s in stages if drafts[s].key is not None}
-    keys = set(wanted.values())
-    if len(keys) != 1 or len(stage_keys) > 1:
-        return None
-    (asked,) = keys
-    key = stage_keys.pop() if stage_keys else asked
-    if not key or not asked or not set(key) <= set(asked):
-        return None
-    if any(not set(key) <= place.kept for place in there):
-        return None
-    if len(stages) > 1 and any(q in places for s in stages for q in drafts[s].keys):
-        return None
-    first = drafts[stages[0]]
-    for draft in (drafts[s] for s in stages):
-        if draft.key is None:
-            draft.key, draft.keys = key, dict.fromkeys(draft.keys, key)
-    for number in stages[1:]:
-        first.keys |= drafts[number].keys
-        first.steps |= drafts[number].steps
-        drafts[number].steps = {}
-        for queue, place in places.items():
-            if place.stage == number:
-                places[queue] = _Place(stages[0], place.kept)
-    first.keys |= {q: key for q in step.inputs if q not in places}
-    return stages[0]
-
-
-def _wanted(
-    step: Step,
-    queue: str,
-    types: Mapping[str, QueueType],
-    growing: frozenset[str],
-    *,
-    is_distributed: bool,
-) -> Key:
-    """What a step asks of one of its inputs, in the columns of that input."""
-    if step.fallback is not None:
-        return ()  # a machine sees all its rows in one order
-    if is_distributed and any(_blurs_order(op, types) for op in step.operators):
-        return ()
-    kept: dict[str, frozenset[str]] = {queue: frozenset(types[queue].schema.names)}
-    strictest: Key = None
-    for op in step.operators:
-        for index, name in enumerate(op.inputs):
-            if name not in kept:
-                continue
-            facts = op.function.facts(tuple(types[q] for q in op.inputs), index)
-            # What is only added to is a stream already: nothing must meet to cancel out.
-            is_free = isinstance(op.function, Istream) and name in growing
-            strictest = _stricter(strictest, None if is_free else facts.key, kept[name])
-            for output in op.outputs:
-                kept[output] = kept[name] & facts.forwards
-    return strictest
-
-
-def _blurs_order(op: Operator, types: Mapping[str, QueueType]) -> bool:
-    several = isinstance(op.function, FlatMap) and len(op.function.branches) > 1
-    return not types[op.inputs[0]].is_relation and (several or isinstance(op.function, Merge))
-
-
-def _stricter(one: Key, other: Key, kept: frozenset[str]) -> Key:
-    """The key that satisfies both: their common columns; all rows if there are none."""
-    if other is None:
-        return one
-    if not set(other) <= kept:
-        return ()  # the key is computed on the way and not known at the input
-    if one is None:
-        return other
-    return tuple(c for c in one if c in other)
-
-
-def _kept(
-    step: Step, entering: dict[str, frozenset[str]], types: Mapping[str, QueueType]
-) -> dict[str, frozenset[str]]:
-    """Per queue, the columns that still are what they were when they entered the stage."""
-    kept = dict(entering)
-    for op in step.operators:
-        inputs = tuple(types[q] for q in op.inputs)
-        sets = [
-            kept.get(q, frozenset()) & op.function.facts(inputs, index).forwards
-            for index, q in enumerate(op.inputs)
-        ]
-        # A column of a join comes from one input, of all else from every input.
-        is_join = isinstance(op.function, (Join, Lookup))
-        both = frozenset.union if is_join else frozenset.intersection
-        kept.update(dict.fromkeys(op.outputs, both(*sets)))
-    return kept

@@ -20,7 +20,6 @@ from typing import Any
 
 from millstream.engine.batches import FULL, Batches
 from millstream.engine.job import Job, Progress, Report, no_progress
-from millstream.engine.layout import DEFAULT_BUCKETS
 from millstream.engine.manifest import manifest_name
 from millstream.engine.scratch import checkpoint_folder
 from millstream.engine.settings import BATCH_BYTES, SNAPSHOT_EVERY, Settings
@@ -28,6 +27,7 @@ from millstream.engine.spark.session import (
     DEFAULT_MASTER,
     LOG,
     abandon,
+    cores_of,
     is_over,
     require_spark,
     start_session,
@@ -60,7 +60,7 @@ def run(
     checkpoint: str | Path | None = None,
     rebuild: bool = False,
     partitions: int | None = None,
-    buckets: int = DEFAULT_BUCKETS,
+    buckets: int | None = None,
     batch_bytes: int = DEFAULT_BATCH_BYTES,
     snapshot_every: int = SNAPSHOT_EVERY,
     ui: bool = False,
@@ -72,7 +72,7 @@ def run(
     """
     require_spark()
     settings = Settings(
-        partitions or os.cpu_count() or 2, buckets, batch_bytes, snapshot_every, rebuild,
+        partitions or cores_of(master, session), buckets, batch_bytes, snapshot_every, rebuild,
         is_scratch=checkpoint is None, can_read_natives=True,
     )  # fmt: skip
     with checkpoint_folder(checkpoint) as folder:

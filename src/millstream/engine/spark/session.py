@@ -57,6 +57,23 @@ def _flag(is_on: bool) -> str:  # noqa: FBT001 - that is what it is
     return str(is_on).lower()
 
 
+_LOCAL = re.compile(r"local(?:\[(?P<cores>\d+|\*)(?:,\s*\d+)?\])?")
+_LOCAL_CLUSTER = re.compile(r"local-cluster\[\s*(\d+)\s*,\s*(\d+)\s*,\s*\d+\s*\]")
+
+
+def cores_of(master: str, session: Any = None) -> int:
+    """How many tasks can run at once, as far as that is known before Spark runs."""
+    here = os.cpu_count() or 2
+    if session is not None:
+        return int(session.sparkContext.defaultParallelism)
+    if of_cluster := _LOCAL_CLUSTER.fullmatch(master):
+        return int(of_cluster[1]) * int(of_cluster[2])
+    local = _LOCAL.fullmatch(master)
+    if local is None or local["cores"] == "*":
+        return here
+    return int(local["cores"] or 1)
+
+
 def start_session(
     master: str, checkpoint: Path, partitions: int, *, ui: bool = False, log: Path | None = None
 ) -> Any:

@@ -13,6 +13,7 @@ from millstream.connectors.dialect import Dialect
 from millstream.connectors.location import Format, Location
 from millstream.connectors.settings import settings_of
 from millstream.engine.spec import InputSpec, SourceSpec
+from millstream.plan.keys import Copies
 
 
 def spec_to_json(spec: SourceSpec) -> str:
@@ -55,7 +56,8 @@ def input_to_json(one: InputSpec) -> dict[str, Any]:
             **({} if settings.rate is None else {"rate": settings.rate}),
         },
         "declaration": one.declaration, "queue": one.queue, "target": one.target,
-        "key": one.key, "idle": one.idle, "rows": one.location.rows,
+        "key": one.key.value if isinstance(one.key, Copies) else one.key,
+        "idle": one.idle, "rows": one.location.rows,
     }  # fmt: skip
 
 
@@ -73,7 +75,8 @@ def _input_spec(given: dict[str, Any]) -> InputSpec:
         options = given["generator"]
         micros = {**options, "interval": f"{options['interval']} us"}
         location = replace(location, generator=settings_of(micros))
-    key = None if given["key"] is None else tuple(given["key"])
+    told = given["key"]
+    key = Copies(told) if isinstance(told, str) else None if told is None else tuple(told)
     return InputSpec(
         Input(given["name"], type_, given["time"], given["slack"], None, given["once"],
               unit=given["unit"], zone=given["zone"], time_format=given["time_format"],
