@@ -253,6 +253,7 @@ class Compiled:
             outputs or {}, (*program.outputs, *extra), "output"
         )
         with ExitStack() as stack:
+            job_inputs |= self._brought(job_inputs, stack, is_following=follow, options=options)
             job, writers = self._job(
                 program, job_inputs, job_outputs, stopped, stack,
                 is_following=follow, checkpoint=options.get("checkpoint"),
@@ -266,6 +267,20 @@ class Compiled:
             with undisturbed():
                 stack.close()
         return Finished(report, writers)
+
+    def _brought(
+        self,
+        inputs: Mapping[str, Any],
+        stack: ExitStack,
+        *,
+        is_following: bool,
+        options: Mapping[str, Any],
+    ) -> dict[str, Location]:
+        """Inputs from elsewhere, as the folders here that their rows are brought into."""
+        from millstream.engine.incoming import bring
+
+        places = {name: one for name, one in _located(inputs).items() if one.elsewhere is not None}
+        return bring(places, stack, is_following=is_following, options=options)
 
     def _run_locally(self, job: Job, inputs: Mapping[str, Any], progress: Progress) -> Report:
         """A small job whose loops are not compiled yet is answered without any."""

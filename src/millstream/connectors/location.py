@@ -21,9 +21,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
+from urllib.parse import unquote
 
 from millstream.connectors.address import Database, is_database, masked, parse_database
 from millstream.connectors.dialect import SETTINGS, STANDARD, Dialect, split_dialect
+from millstream.connectors.elsewhere.address import (
+    SCHEMES,
+    Elsewhere,
+    is_elsewhere,
+    parse_elsewhere,
+    shown,
+)
 from millstream.connectors.native import NativeSettings, native_in
 from millstream.connectors.settings import GeneratorSettings, settings_in
 from millstream.errors import UsageError, listing, suggest
@@ -94,12 +102,15 @@ class Location:
     is_state: bool = False
     #: Of CSV files.
     dialect: Dialect = STANDARD
+    #: A place that is no file here, and the address from which these files were brought.
+    elsewhere: Elsewhere | None = None
+    brought_from: str | None = None
 
     @property
     def is_at_hand(self) -> bool:
         """Whether this is files, which can be read twice."""
-        elsewhere = (self.generator, self.database, self.native)
-        return self.path is not None and elsewhere == (None, None, None)
+        others = (self.generator, self.database, self.native, self.elsewhere)
+        return self.path is not None and others == (None,) * 4
 
     @property
     def is_standard(self) -> bool:
@@ -121,14 +132,19 @@ class Location:
     def is_pattern(self) -> bool:
         """Whether this may stand for several files."""
         path = self.path
-        if path is None or self.database is not None or path.is_file():
+        if (
+            path is None
+            or self.database is not None
+            or self.elsewhere is not None
+            or path.is_file()
+        ):
             return False
         return path.is_dir() or glob.has_magic(str(path))
 
     @property
     def is_folder(self) -> bool:
         """Whether this is a folder, there already or not yet."""
-        if self.path is None or self.database is not None:
+        if self.path is None or self.database is not None or self.elsewhere is not None:
             return False
         return self.text.endswith("/") or self.path.is_dir()
 
@@ -147,6 +163,9 @@ class Location:
 
     def name_of(self, path: Path) -> str:
         """A file's name in messages: as the user would write it."""
+        if self.brought_from is not None:
+            name = unquote(path.name)
+            return f"{self.brought_from.partition('?')[0]} ({name.removesuffix('.jsonl.gz')})"
         if self.is_standard:
             return "standard input"
         _, written = _split_prefix(self.text)
@@ -162,6 +181,8 @@ def parse_location(text: str, base: Path) -> Location:
         shown = masked(text)
         database = parse_database(text)
         return Location(Format.POSTGRESQL, Path(shown), shown, base, database=database)
+    if is_elsewhere(text):
+        return _located_elsewhere(text, base)
     if _ADDRESS.match(text):
         raise _unknown_format(text)
     if text.endswith(_STATE):
@@ -195,6 +216,19 @@ def parse_location(text: str, base: Path) -> Location:
     return _in_dialect(Location(prefix, path, text, base), dialect)
 
 
+def _located_elsewhere(text: str, base: Path) -> Location:
+    """Objects are in the format that their names tell, all else is JSON Lines."""
+    place, shown_ = parse_elsewhere(text), shown(text)
+    format_ = Format.JSONL
+    if place.is_objects:
+        found = format_of(place.path.rstrip("/"))
+        if found is None and not place.path.endswith("/"):
+            raise UsageError(f'cannot tell the format of "{shown_}"',
+                             hint="its name should end in .parquet, .csv or .jsonl")  # fmt: skip
+        format_ = found or Format.PARQUET
+    return Location(format_, Path(shown_), shown_, base, elsewhere=place)
+
+
 def _standard(prefix: Format | None, rest: str, text: str, base: Path) -> Location:
     if prefix is Format.PARQUET:
         raise UsageError("Parquet needs a file", hint="csv:- and jsonl:- take none")
@@ -214,7 +248,7 @@ def seen_from(text: str, folder: Path) -> str:
     """A location that is meant from a folder, as it is written outside of that."""
     prefix, rest = _split_prefix(text)
     is_file = prefix not in (Format.GENERATOR, Format.SPARK) and rest != "-"
-    if not is_file or is_database(text):
+    if not is_file or is_database(text) or is_elsewhere(text):
         return text
     return f"{prefix.value}:{folder / rest}" if prefix else str(folder / rest)
 
@@ -250,7 +284,7 @@ def _unknown_format(text: str) -> UsageError:
     if address:
         return UsageError(
             f'unknown kind of address "{address[1]}://"',
-            hint="an output can be a file, a folder or postgresql://user@host/database?table=name",
+            hint=f"addresses are: {listing(f'{one}://' for one in (*SCHEMES, 'postgresql'))}",
         )
     prefix = _PREFIX.fullmatch(text)
     if prefix:
@@ -302,6 +336,8 @@ def file_names_now(location: Location) -> list[str]:
             place=location.text,
             hint="millstream read shows its rows",
         )
+    if location.elsewhere is not None:
+        raise UsageError("only a run brings the rows of this address", place=location.text)
     if path.is_dir():
         return _names_in(path, location)
     if path.exists():

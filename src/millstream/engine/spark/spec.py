@@ -44,7 +44,8 @@ def input_to_json(one: InputSpec) -> dict[str, Any]:
         "time": one.input.time, "slack": one.input.slack, "once": one.input.is_read_once,
         "numbered": one.input.is_numbered, "ends": one.input.ends,
         "unit": one.input.unit, "zone": one.input.zone, "time_format": one.input.time_format,
-        "dialect": asdict(one.location.dialect), "keys": list(one.input.keys),
+        "dialect": asdict(one.location.dialect), "brought": one.location.brought_from,
+        "keys": list(one.input.keys),
         "within": [list(bounds) for bounds in one.input.within],
         "location": one.location.text, "base": str(one.location.base),
         "format": one.location.format.value,
@@ -69,7 +70,7 @@ def _input_spec(given: dict[str, Any]) -> InputSpec:
     location = Location(
         Format(given["format"]), None if given["path"] is None else Path(given["path"]),
         given["location"], Path(given["base"]), idle=given["idle"], rows=given["rows"],
-        dialect=Dialect(**given["dialect"]),
+        dialect=Dialect(**given["dialect"]), brought_from=given["brought"],
     )  # fmt: skip
     if given["generator"] is not None:
         options = given["generator"]

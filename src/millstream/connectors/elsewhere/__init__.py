@@ -1,0 +1,1 @@
+"""Places that are no files here: object stores, Kafka, HTTP. One module per kind."""

@@ -1,0 +1,72 @@
+"""Addresses of places elsewhere, as a person writes them.
+
+    s3://bucket/trades/*.parquet?region=eu-west-1     objects; gs:// and az:// too
+    kafka://host:9092,other:9092/topic                JSON, one object a message
+    http://127.0.0.1:8080/trades                      rows that others post, as JSON Lines
+
+What an address says of credentials is never shown; better they are in the environment, where the
+libraries look for them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib.parse import parse_qsl
+
+from millstream.connectors.address import masked
+from millstream.errors import UsageError, listing
+
+OBJECTS = ("s3", "gs", "az")
+SCHEMES = (*OBJECTS, "kafka", "http")
+_ADDRESS = re.compile(r"(s3|gs|az|kafka|http)://([^/?]*)(?:/([^?]*))?(?:\?(.*))?", re.DOTALL)
+_SECRET = re.compile(r"((?:secret|token|key)[^=&]*=)[^&\s]*", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """A place that is no file here; `settings` may hold secrets and are never shown."""
+
+    scheme: str
+    #: A bucket, the brokers, or a host and a port.
+    host: str
+    #: A key or pattern of objects, a topic, or the name that is posted to.
+    path: str
+    settings: Mapping[str, str] = field(default_factory=dict, repr=False, hash=False)
+
+    @property
+    def is_objects(self) -> bool:
+        return self.scheme in OBJECTS
+
+
+def is_elsewhere(text: str) -> bool:
+    return text.partition("://")[0] in SCHEMES and "://" in text
+
+
+def shown(text: str) -> str:
+    """An address without its secrets."""
+    return _SECRET.sub(r"\1***", masked(text))
+
+
+def parse_elsewhere(text: str) -> Elsewhere:
+    found = _ADDRESS.fullmatch(text)
+    assert found is not None, shown(text)
+    scheme, host, path, query = found.groups()
+    host = host.rpartition("@")[2]
+    settings = dict(parse_qsl(query or "", keep_blank_values=True))
+    what = {"kafka": "a topic", "http": "a name"}.get(scheme, "an object")
+    if not host or not path:
+        example = {"kafka": "kafka://localhost:9092/trades", "http": "http://127.0.0.1:8080/trades"}
+        raise UsageError(
+            f"this address names no {'host' if not host else what.split()[-1]}",
+            place=shown(text), hint=f"such as {example.get(scheme, f'{scheme}://bucket/trades.csv')}",
+        )  # fmt: skip
+    return Elsewhere(scheme, host, path, settings)
+
+
+def refuse_settings(place: Elsewhere, known: tuple[str, ...], text: str) -> None:
+    for key in place.settings:
+        if key not in known:
+            raise UsageError(f'unknown setting "{key}" of an address {place.scheme}://',
+                             place=text, hint=f"settings are: {listing(known)}")  # fmt: skip

@@ -1,0 +1,181 @@
+"""A topic of Kafka: every message is a row, its value one object of JSON.
+
+Offsets are written down with the rows (`spool`), not with the broker. Partitions are merged by the
+times of their messages, so that a long backlog of one does not make the rows of the others late.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from typing import Any
+
+from millstream.connectors.elsewhere.address import Elsewhere
+from millstream.connectors.elsewhere.extras import optional
+from millstream.connectors.elsewhere.spool import Spool
+from millstream.errors import RunError, UsageError
+
+_SECONDS = 10.0
+#: A segment is full with so many bytes; a partition that is far ahead waits at so many messages.
+_SEGMENT_BYTES = 4 << 20
+_MOST_WAITING = 20_000
+
+
+class KafkaBringer:
+    """Mutable: a consumer, and what it has read and not yet brought."""
+
+    def __init__(self, place: Elsewhere, spool: Spool, text: str, *, is_following: bool) -> None:
+        self._kafka = optional("confluent_kafka", "kafka")
+        self._topic = place.path.strip("/")
+        self._text = text
+        self._spool = spool
+        self._is_following = is_following
+        self._faults: list[str] = []
+        if place.settings.get("format", "json") != "json":
+            raise UsageError(f'messages in "{place.settings["format"]}" cannot be read yet',
+                             place=text, hint="format=json is what can")  # fmt: skip
+        own = {k: v for k, v in place.settings.items() if k != "format"}
+        for key in own:
+            if "." not in key:
+                raise UsageError(f'unknown setting "{key}" of a topic', place=text,
+                                 hint="format, and those of librdkafka, such as "
+                                 "security.protocol=SASL_SSL")  # fmt: skip
+        self._consumer = self._connected(place.host, own)
+        self._waiting: dict[int, deque[Any]] = {}
+        self._is_at_end: dict[int, bool] = {}
+        self._paused: set[int] = set()
+        self._offsets: dict[int, int] = {}
+        self._ends: dict[int, int] = {}
+        self._begin()
+
+    def _connected(self, brokers: str, own: dict[str, str]) -> Any:
+        settings = {
+            "bootstrap.servers": brokers, "group.id": "millstream", "enable.auto.commit": False,
+            "enable.partition.eof": True, "auto.offset.reset": "error",
+            "isolation.level": "read_committed", "error_cb": self._note, "log_level": 0, **own,
+        }  # fmt: skip
+        try:
+            return self._kafka.Consumer(settings)
+        except self._kafka.KafkaException as error:
+            raise UsageError(f"librdkafka says: {_reason(error)}", place=self._text) from None
+
+    def _note(self, error: Any) -> None:
+        self._faults.append(error.str())
+
+    def _begin(self) -> None:
+        """Take up the offsets that are written down, or the first there are."""
+        known = self._spool.position() or {}
+        try:
+            topics = self._consumer.list_topics(self._topic, timeout=_SECONDS).topics
+            partitions = sorted(topics[self._topic].partitions)
+            if topics[self._topic].error is not None or not partitions:
+                raise UsageError(f'there is no topic "{self._topic}"', place=self._text)
+            for number in partitions:
+                one = self._kafka.TopicPartition(self._topic, number)
+                low, high = self._consumer.get_watermark_offsets(one, timeout=_SECONDS)
+                self._start(number, low, high, known.get(str(number)))
+        except self._kafka.KafkaException as error:
+            why = self._faults[-1] if self._faults else _reason(error)
+            raise RunError(f"Kafka cannot be reached: {why}", place=self._text) from None
+        self._consumer.assign(
+            [self._kafka.TopicPartition(self._topic, n, o) for n, o in self._offsets.items()]
+        )
+        if self._spool.next == 0:
+            self._spool.add(b"", {str(n): o for n, o in self._offsets.items()})
+
+    def _start(self, number: int, low: int, high: int, known: int | None) -> None:
+        offset = low if known is None else known
+        if not low <= offset <= high:
+            what = "are gone" if offset < low else "are not there any more"
+            raise RunError(
+                f"messages of partition {number} from {offset} on {what}: it has {low} to {high}",
+                place=self._text, hint="--rebuild takes what is there now from the beginning",
+            )  # fmt: skip
+        self._offsets[number], self._ends[number] = offset, high
+        self._is_at_end[number] = offset >= high
+        self._waiting[number] = deque()
+
+    def fetch(self) -> bool:
+        """Bring what has come; whether there is more."""
+        lines: list[bytes] = []
+        size = 0
+        wait = 0.1
+        deadline = time.monotonic() + 30
+        while size < _SEGMENT_BYTES:
+            for message in self._consumer.consume(2_000, wait):
+                self._take(message)
+            before = len(lines)
+            for message in self._released():
+                line = _line(message.value())
+                lines.append(line)
+                size += len(line)
+                self._offsets[message.partition()] = message.offset() + 1
+            is_over = self._is_over()
+            if is_over or (self._is_following and len(lines) == before):
+                break
+            if len(lines) > before:
+                deadline = time.monotonic() + 30
+            elif time.monotonic() > deadline:
+                why = f": {self._faults[-1]}" if self._faults else ""
+                raise RunError(f"Kafka has sent nothing for 30 seconds{why}", place=self._text)
+        if lines:
+            offsets = {str(n): o for n, o in self._offsets.items()}
+            self._spool.add(b"".join(lines), offsets)
+        return not self._is_over() if not self._is_following else size >= _SEGMENT_BYTES
+
+    def _is_over(self) -> bool:
+        """Whether a run that ends has all that was there when it began."""
+        return not self._is_following and all(
+            self._offsets[number] >= end for number, end in self._ends.items()
+        )
+
+    def _take(self, message: Any) -> None:
+        error = message.error()
+        if error is None:
+            number = message.partition()
+            if self._is_following or message.offset() < self._ends[number]:
+                self._waiting[number].append(message)
+                self._is_at_end[number] = False
+                if len(self._waiting[number]) > _MOST_WAITING and number not in self._paused:
+                    self._consumer.pause([self._kafka.TopicPartition(self._topic, number)])
+                    self._paused.add(number)
+        elif error.code() == self._kafka.KafkaError._PARTITION_EOF:  # noqa: SLF001 - its name
+            self._is_at_end[message.partition()] = True
+        elif error.code() == self._kafka.KafkaError._AUTO_OFFSET_RESET:  # noqa: SLF001 - its name
+            raise RunError(
+                f"messages of partition {message.partition()} from "
+                f"{self._offsets[message.partition()]} on are gone", place=self._text,
+                hint="--rebuild takes what is there now from the beginning",
+            )  # fmt: skip
+        elif not error.retriable() and error.fatal():
+            raise RunError(f"Kafka says: {error.str()}", place=self._text)
+
+    def _released(self) -> list[Any]:
+        """The messages that no other partition can still have an older one for."""
+        released: list[Any] = []
+        waiting = self._waiting
+        while True:
+            heads = {n: queue[0].timestamp()[1] for n, queue in waiting.items() if queue}
+            silent = any(not q and not self._is_at_end[n] for n, q in waiting.items())
+            if not heads or (silent and self._is_following):
+                break
+            number = min(heads, key=lambda n: (heads[n], n))
+            released.append(waiting[number].popleft())
+        for number in [n for n in self._paused if len(waiting[n]) < _MOST_WAITING // 2]:
+            self._consumer.resume([self._kafka.TopicPartition(self._topic, number)])
+            self._paused.discard(number)
+        return released
+
+    def close(self) -> None:
+        self._consumer.close()
+
+
+def _line(value: bytes | None) -> bytes:
+    """A message as a line: breaks in JSON are blanks; one without a value is rejected as `null`."""
+    raw = b"null" if value is None else value
+    return raw.replace(b"\n", b" ").replace(b"\r", b" ") + b"\n"
+
+
+def _reason(error: Any) -> str:
+    fault = error.args[0]
+    return str(fault.str() if hasattr(fault, "str") else fault)

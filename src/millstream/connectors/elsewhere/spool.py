@@ -1,0 +1,77 @@
+"""The folder into which rows from elsewhere are brought, as files that are whole or not there.
+
+Engines read that folder as they read any other, so rows from elsewhere are taken exactly once
+where those of files are: a file is taken once by its name, and a position elsewhere is written down
+before the file that reaches it appears. In a checkpoint the folder outlives the run.
+
+    000000000012.jsonl.gz      rows
+    .000000000012.position     how far the source has been taken with them
+"""
+
+from __future__ import annotations
+
+import fcntl
+import gzip
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from millstream.errors import UsageError
+
+_SEGMENT = ".jsonl.gz"
+
+
+class Spool:
+    """Mutable: holds the lock of its folder."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.folder = folder
+        self._lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(self._lock)
+            raise UsageError("another run takes the rows of this input", place=name) from None
+        for path in folder.glob(".*.tmp"):
+            path.unlink()  # what a killed run has left half written
+        self.next = 1 + max((int(p.name[:12]) for p in self._segments()), default=-1)
+
+    def _segments(self) -> list[Path]:
+        return [p for p in self.folder.glob(f"*{_SEGMENT}") if p.name[:12].isdigit()]
+
+    @property
+    def marks(self) -> set[str]:
+        """What segments are marked with."""
+        return {p.name.removesuffix(_SEGMENT)[13:] for p in self._segments()} - {""}
+
+    def position(self) -> Any:
+        """How far the source has been taken by the last segment that is there; None before any."""
+        if self.next == 0:
+            return None
+        return json.loads((self.folder / f".{self.next - 1:012}.position").read_bytes())
+
+    def add(self, lines: bytes, position: Any = None, mark: str = "") -> None:
+        """A segment that appears as a whole, and the position after it, both durable."""
+        if position is not None:
+            self._write(f".{self.next:012}.position", json.dumps(position).encode())
+        name = f"{self.next:012}{'-' if mark else ''}{mark}{_SEGMENT}"
+        self._write(name, gzip.compress(lines, 1, mtime=0))
+        old = self.folder / f".{self.next - 2:012}.position"
+        old.unlink(missing_ok=True)
+        self.next += 1
+
+    def _write(self, name: str, data: bytes) -> None:
+        beside = self.folder / f".{name.lstrip('.')}.tmp"
+        with beside.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(self.folder / name)
+        os.fsync(self._lock)
+
+    def close(self) -> None:
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
