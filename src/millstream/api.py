@@ -31,8 +31,8 @@ from millstream.calculus.types import (
 from millstream.connectors.chunks import Reader, Rejected, Writer
 from millstream.connectors.location import Location, lines_at, parse_location
 from millstream.engine.given import items_given
-from millstream.engine.job import Job, Progress, Report, never, no_progress
-from millstream.errors import AllRejected, Fault, Stopped, UsageError, listing, suggest
+from millstream.engine.job import Job, Progress, Report, never, no_progress, refuse_no_result
+from millstream.errors import AllRejected, Fault, UsageError, listing, suggest
 from millstream.interrupts import undisturbed
 from millstream.languages import DEFAULT, translate, translate_file
 from millstream.languages.language import (
@@ -263,7 +263,7 @@ class Compiled:
             else:
                 report = _engine(engine)(job, progress=progress, **options)
             if not follow:
-                _refuse_what_is_no_result(report, job)
+                refuse_no_result(report, job)
             with undisturbed():
                 stack.close()
         return Finished(report, writers)
@@ -412,17 +412,12 @@ class Compiled:
         return explain(self.program, stage, format, engine, self.notes, passes, self.types, sizes)
 
     def _sizes(self, inputs: Mapping[str, InputGiven]) -> dict[str, float]:
-        """How much there is of each input, as far as that can be seen."""
-        from millstream.engine.sizes import measured
+        from millstream.engine.sizes import measured_where
 
         given = dict(self.sources) | _checked(inputs, self.program.input_names, "input")
-        locations: dict[str, Location] = {}
-        for one in self.program.inputs:
-            try:
-                locations |= _located({one.name: self._input(one, given)})
-            except UsageError:
-                continue  # not given yet
-        return measured(self.program.inputs, locations)
+        return measured_where(
+            self.program.inputs, lambda one: _located({one.name: self._input(one, given)})
+        )
 
 
 def compile(  # noqa: A001 - the word of the command line
@@ -519,23 +514,6 @@ def _located(given: Mapping[str, Any]) -> dict[str, Location]:
     """Those of some inputs or outputs that are places, not rows or writers."""
     places = (str, Path, Location)
     return {name: _location(one) for name, one in given.items() if isinstance(one, places)}
-
-
-def _refuse_what_is_no_result(report: Report, job: Job) -> None:
-    """A run that ends has one only if it has come to its end, and could read its inputs."""
-    if job.stopped():
-        raise Stopped("stopped before the end of the inputs")
-    faults = [
-        Fault(
-            f'not one of the {counts.read:,} rows of input "{name}" could be read',
-            None, "the first of them: " + "; ".join(report.first_rejections[:3]),
-            job.locations[name].text,
-        )
-        for name, counts in report.inputs.items()
-        if name in job.locations and 0 < counts.read == counts.rejected
-    ]  # fmt: skip
-    if faults:
-        raise AllRejected(faults)
 
 
 def _reader(one: Input, given: Any, *, is_following: bool) -> Reader:

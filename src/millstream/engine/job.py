@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from millstream.calculus.graph import Program
 from millstream.connectors.chunks import Reader, Rejected, Writer
 from millstream.connectors.location import Location
+from millstream.errors import AllRejected, Fault, Stopped
 from millstream.plan.batch import Batch
 from millstream.values.rejection import rejected_in
 
@@ -141,3 +142,20 @@ Progress = Callable[[Report], None]
 
 def no_progress(report: Report) -> None:
     """For callers who do not look."""
+
+
+def refuse_no_result(report: Report, job: Job) -> None:
+    """A run that ends has one only if it has come to its end, and could read its inputs."""
+    if job.stopped():
+        raise Stopped("stopped before the end of the inputs")
+    faults = [
+        Fault(
+            f'not one of the {counts.read:,} rows of input "{name}" could be read',
+            None, "the first of them: " + "; ".join(report.first_rejections[:3]),
+            job.locations[name].text,
+        )
+        for name, counts in report.inputs.items()
+        if name in job.locations and 0 < counts.read == counts.rejected
+    ]  # fmt: skip
+    if faults:
+        raise AllRejected(faults)

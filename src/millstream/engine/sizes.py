@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from millstream.calculus.graph import Input
 from millstream.connectors.location import Format, Location, file_names_now
-from millstream.errors import MillstreamError
+from millstream.errors import MillstreamError, UsageError
 
 #: In bytes, if nothing is known: of a table that is read once, of a relation, of a stream.
 _TABLE, _RELATION, _STREAM = 1 << 20, 1 << 24, 1 << 26
@@ -23,6 +24,18 @@ def measured(
     return {
         one.name: _size(one, locations.get(one.name), is_following=is_following) for one in inputs
     }
+
+
+def measured_where(
+    inputs: Iterable[Input], located: Callable[[Input], Mapping[str, Location]]
+) -> dict[str, float]:
+    """The same where some inputs may not be given yet."""
+    known: dict[str, Location] = {}
+    given = tuple(inputs)
+    for one in given:
+        with suppress(UsageError):
+            known |= located(one)
+    return measured(given, known)
 
 
 def _size(one: Input, location: Location | None, *, is_following: bool) -> float:
