@@ -14,7 +14,16 @@ from millstream.calculus.types import INTEGER, NUMBER, TIME
 from millstream.kernels.cube.reading import ordered
 from millstream.kernels.cube.versions import Version
 from millstream.kernels.runtime.interning import IdTable
-from millstream.olap.groups import Grouping, Groups, Held, Limits, Place, TooMuch, parts_as_times
+from millstream.olap.groups import (
+    Grouping,
+    Groups,
+    Held,
+    Limits,
+    Place,
+    Told,
+    TooMuch,
+    parts_as_times,
+)
 from millstream.olap.pivot import Header, pivoted
 from millstream.olap.planning import Plan, kept_vertex, plan, vertex_record
 from millstream.olap.question import OTHERS, Order, Question
@@ -109,13 +118,13 @@ class _Answering:
             )
         return table, totals, headers
 
-    def _table(self, groups: Groups, before: Held | None) -> Table:
+    def _table(self, groups: Groups, before: Held | Told | None) -> Table:
         """The cells in the order that is asked for."""
         question = self.question
         if before is None and not (question.order or question.limit or question.share):
             # Most ask so: nothing is made before its place is known.
-            order = self._usual_order(groups)
-            codes = groups.codes.take(order, axis=0)
+            order = None if groups.is_in_order else self._usual_order(groups)
+            codes = groups.codes if order is None else groups.codes.take(order, axis=0)
             told = zip(self.names, self._told(groups.held, order), strict=True)
             return _table([*self._attributes(codes), *told], len(groups))
         measures = self._measures(groups.held, before) + self._shares(groups)
@@ -138,7 +147,7 @@ class _Answering:
         if question.grain is not None:
             yield TIME_OF_CELL, Vector(TIME, parts_as_times(codes[:, -1], question.grain))
 
-    def _measures(self, held: Held, before: Held | None) -> list[tuple[str, Vector]]:
+    def _measures(self, held: Held | Told, before: Held | Told | None) -> list[tuple[str, Vector]]:
         now = self._told(held)
         made = list(zip(self.names, now, strict=True))
         if before is not None:
@@ -146,7 +155,7 @@ class _Answering:
                 made += [(f"{name}_before", old), (f"{name}_change", _difference(vector, old))]
         return made
 
-    def _told(self, held: Held, order: Array | None = None) -> list[Vector]:
+    def _told(self, held: Held | Told, order: Array | None = None) -> list[Vector]:
         """The measures that are asked for."""
         vectors = self.grouping.told(held, order)
         return [vectors[n] for n in self.chosen]
@@ -190,6 +199,8 @@ class _Answering:
 
     def _usual_order(self, groups: Groups) -> Array:
         """By members, then by time."""
+        if groups.is_in_order:
+            return np.arange(len(groups))
         if groups.keys is not None:
             return ordered(groups.keys)
         usual = [self._rank(n, groups) for n in range(len(self.places))]
@@ -220,7 +231,7 @@ class _Answering:
     # --- limits, totals, comparisons ---
 
     def _limited(
-        self, groups: Groups, before: Held | None, measures: list[tuple[str, Vector]],
+        self, groups: Groups, before: Held | Told | None, measures: list[tuple[str, Vector]],
         order: Array,
     ) -> Table:  # fmt: skip
         """The first of each parent, and all others of it as one row."""
@@ -249,7 +260,7 @@ class _Answering:
         return whole.take(np.lexsort([is_other, rank[ids]]))
 
     def _others(
-        self, groups: Groups, before: Held | None, parents: Array, rest: Array, count: int
+        self, groups: Groups, before: Held | Told | None, parents: Array, rest: Array, count: int
     ) -> Table:
         """One row for each parent that has more members than are shown."""
         present = _distinct(parents[rest])
@@ -284,12 +295,13 @@ class _Answering:
         of = self.grouping.told(whole)[names.index(name)].take(present)
         return _quotient(self.grouping.told(held)[names.index(name)], of)
 
-    def _together(self, held: Held, chosen: Array, ids: Array, count: int) -> Held:
+    def _together(self, held: Held | Told, chosen: Array, ids: Array, count: int) -> Held:
+        assert isinstance(held, Held), "what is told is not put together"
         targets = np.full(len(held.numbers.rows), -1, np.int64)
         targets[chosen] = ids
         return self.grouping.put_together(held, targets, count)
 
-    def _totals(self, groups: Groups, before: Held | None) -> Iterator[Table]:
+    def _totals(self, groups: Groups, before: Held | Told | None) -> Iterator[Table]:
         """For each number of rows but all of them, those of the groups that share so many."""
         rows = len(self.question.rows)
         for count in range(rows):

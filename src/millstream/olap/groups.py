@@ -10,10 +10,11 @@ import numpy as np
 from millstream.calculus.grains import Grain
 from millstream.calculus.types import Kind
 from millstream.errors import MillstreamError
-from millstream.kernels.cube.cells import Measures
+from millstream.kernels.cube.cells import Measures, joined
 from millstream.kernels.cube.loops import Numbers
 from millstream.kernels.cube.reading import Keys, find_keys, hash_keys, number_keys
 from millstream.kernels.cube.tallies import Counted
+from millstream.kernels.cube.telling import Naming, Side, sorted_words
 from millstream.kernels.cube.versions import Members, Stretch, Version
 from millstream.kernels.runtime.hashing import frozen
 from millstream.kernels.runtime.interning import IdTable
@@ -106,15 +107,25 @@ class Held:
 
 
 @dataclass(frozen=True)
+class Told:
+    """What is told of groups that are not looked into any more."""
+
+    words: Array
+    valid: Array
+
+
+@dataclass(frozen=True)
 class Groups:
     """Groups by codes, a column for each attribute and one for the part of time.
 
-    `keys` are in the order of members, then of time, where they fit into words.
+    `keys` are in the order of members, then of time, where they fit into words; they may be
+    `in_order`.
     """
 
     codes: Array
-    held: Held
+    held: Held | Told
     keys: Array | None = None
+    is_in_order: bool = False
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -138,6 +149,11 @@ class Grouping:
             (layer, tally) for layer, tally in enumerate(version.tallies, 1)
             if any(names[place] in shown for place, _ in tally.wanted)
         ]  # fmt: skip
+        #: Whether nothing is made of groups but what is told of each.
+        self.is_told_at_once = not (
+            self.tallies or question.share or question.has_totals or question.has_others
+            or question.earlier is not None
+        )  # fmt: skip
 
     def places(self, attributes: tuple[str, ...], vertex: tuple[str, ...]) -> list[Place]:
         """Where attributes are among the codes of a vertex."""
@@ -164,18 +180,62 @@ class Grouping:
         places = self.places(self.by, kept.vertex.attributes)
         sizes = [max(1, len(p.values)) for p in places]
         how, product = _keys(places, sizes, parts.count, self._tests(kept.vertex.attributes))
+        if self.is_told_at_once and product is not None:
+            told = self._told_at_once(self._stretches(span, 0), places, parts, how, product)
+            if told is not None:
+                return told
         pieces = []
         for layer in (0, *(number for number, _ in self.tallies)):
-            for one in kept.layers[layer].between(
-                span.first, span.last, is_together=self.plan.grain is None,
-                has_active=self.plan.has_active,
-            ):  # fmt: skip
-                self.limits.check_time()
-                self.read += len(one)
-                keys = np.empty(len(one), np.int64)
-                find_keys(one.cells.codes, one.index, parts.steps, parts.first, how, keys)
+            for one in self._stretches(span, layer):
+                keys = self._found_keys(one, parts, how)
                 pieces.append(Piece(layer, one, places, keys, product))
         return self._merged(pieces, parts)
+
+    def _stretches(self, span: Span, layer: int) -> list[Stretch]:
+        return self.plan.answering.layers[layer].between(
+            span.first, span.last, is_together=self.plan.grain is None,
+            has_active=self.plan.has_active,
+        )  # fmt: skip
+
+    def _found_keys(self, one: Stretch, parts: Parts, how: Keys) -> Array:
+        self.limits.check_time()
+        self.read += len(one)
+        keys = np.empty(len(one), np.int64)
+        find_keys(one.cells.codes, one.index, parts.steps, parts.first, how, keys)
+        return keys
+
+    def _told_at_once(
+        self, stretches: list[Stretch], places: list[Place], parts: Parts, how: Keys, product: int
+    ) -> Groups | None:
+        """Groups in the order of their keys; None if their cells or keys are too long for that."""
+        rest = stretches[1:] or [Stretch(stretches[0].cells.slice(0, 0), stretches[0].index[:0])]
+        active = Stretch(joined([s.cells for s in rest]), np.concatenate([s.index for s in rest]))
+        bits = max(len(stretches[0]), len(active)).bit_length()
+        both = (stretches[0], active)
+        is_short = all(one.cells.is_short for one in both)
+        if not is_short or (product - 1).bit_length() + bits > 62:
+            return None
+        sides = [
+            Side(
+                one.cells.given(), one.cells.codes, one.index,
+                sorted_words(self._found_keys(one, parts, how), bits, product),
+            )
+            for one in both
+        ]  # fmt: skip
+        numbers = [p.numbers for p in places]
+        naming = Naming(
+            _columns(places), _starts(numbers), _flat(numbers, np.int64), parts.steps,
+            parts.first, parts.shift, self.plan.grain is not None,
+        )  # fmt: skip
+        most = self.limits.groups + 1
+        codes, *told = self.measures.told_in_order((sides[0], sides[1]), bits, naming, most)
+        self._check_size(len(codes))
+        return Groups(codes, Told(*told), is_in_order=True)
+
+    def _check_size(self, size: int) -> None:
+        if size > self.limits.groups:
+            raise TooMuch(f"this has more than {self.limits.groups:,} groups",
+                          hint="ask for coarser levels, or for some members")  # fmt: skip
 
     def _merged(self, pieces: list[Piece], parts: Parts) -> Groups:
         """Groups of all pieces, by their codes."""
@@ -186,9 +246,7 @@ class Grouping:
             keys = np.concatenate([p.keys for p in pieces])
             firsts, ids = _numbered(keys, pieces[0].product)
             codes, own_keys = _codes(pieces, firsts, parts), keys.take(firsts)
-        if len(codes) > self.limits.groups:
-            raise TooMuch(f"this has more than {self.limits.groups:,} groups",
-                          hint="ask for coarser levels, or for some members")  # fmt: skip
+        self._check_size(len(codes))
         numbers = self.measures.numbers(len(codes))
         counted: dict[int, list[Counted]] = {layer: [] for layer, _ in self.tallies}
         start = 0
@@ -221,8 +279,9 @@ class Grouping:
             for place, condition in zip(places, self.conditions, strict=True)
         ]
 
-    def put_together(self, held: Held, ids: Array, count: int) -> Held:
+    def put_together(self, held: Held | Told, ids: Array, count: int) -> Held:
         """Groups into coarser ones; those of group -1 are passed over."""
+        assert isinstance(held, Held), "what is told is not put together"
         numbers, chosen = self.measures.numbers(count), np.flatnonzero(ids >= 0)
         given = held.numbers
         if len(chosen) < len(ids):
@@ -233,13 +292,18 @@ class Grouping:
         counted = tuple(c._replace(ids=after[c.ids]) for c in held.counted)
         return Held(numbers, counted)
 
-    def told(self, held: Held, order: Array | None = None) -> tuple[Vector, ...]:
+    def told(self, held: Held | Told, order: Array | None = None) -> tuple[Vector, ...]:
         """All measures of groups, in some order; of groups without rows they are null."""
+        if isinstance(held, Told):
+            return self._vectors(held.words, held.valid, order)
         numbers = held.numbers
         words, valid = self.measures.told(numbers, np.arange(len(numbers.rows)))
         for (_, tally), counted in zip(self.tallies, held.counted, strict=True):
             tally.tell_counted(counted, words, valid)
         valid &= (numbers.rows > 0)[:, None]
+        return self._vectors(words, valid, order)
+
+    def _vectors(self, words: Array, valid: Array, order: Array | None) -> tuple[Vector, ...]:
         vectors = self.measures.vectors(words, valid)
         return vectors if order is None else tuple(v.take(order) for v in vectors)
 

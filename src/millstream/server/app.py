@@ -10,6 +10,8 @@ from typing import Any
 
 import orjson
 from fastapi import FastAPI, Request, Response
+from fastapi.routing import APIRoute
+from starlette.routing import request_response
 from starlette.websockets import WebSocket
 
 import millstream
@@ -96,11 +98,16 @@ def make_app(
         if route.talk is not None:
             app.add_api_websocket_route(route.path, _talk(route, serving))
         else:
+            endpoint = _endpoint(route, serving, workers, waiting, recent)
             app.add_api_route(
-                route.path, _endpoint(route, serving, workers, waiting, recent),
-                methods=[route.method], summary=route.summary, openapi_extra=_described(route),
-                response_class=Response, name=f"{route.method} {route.path}",
+                route.path, endpoint, methods=[route.method], summary=route.summary,
+                openapi_extra=_described(route), response_class=Response,
+                name=f"{route.method} {route.path}",
             )  # fmt: skip
+            # FastAPI describes the route; what it would look for in a request is none of it.
+            described = app.router.routes[-1]
+            assert isinstance(described, APIRoute)
+            described.app = request_response(endpoint)
     open_paths = {r.path for r in routes if r.scope is Scope.OPEN} | {_OPENAPI}
     return Gate(app, tokens, hosts, frozenset(open_paths))
 
@@ -174,7 +181,7 @@ async def _answered(
                     route.bounds.seconds)  # fmt: skip
         return await route.acts(call, request)
     store = _store(serving, request) if route.is_kept else None
-    key = request.url.path, request.url.query, form, body
+    key = request.scope["path"], request.scope["query_string"], form, body
     known = None if store is None else recent.get(store, key)
     if known is None:
         call = Call(

@@ -26,6 +26,7 @@ from millstream.kernels.cube.loops import (
     tell_instants,
 )
 from millstream.kernels.cube.reading import Given, merge_packed
+from millstream.kernels.cube.telling import Naming, Side, tell_sorted
 from millstream.kernels.relational.accumulators import (
     EXTREME,
     SUM_INTEGERS,
@@ -74,6 +75,16 @@ class Packed:
     @property
     def has_wide_sums(self) -> bool:
         return self.sums.shape[2] == CELL and bool(self.sums[:, :, WIDE].any())
+
+    @property
+    def is_short(self) -> bool:
+        """Whether sums have no words but their floats, and perhaps their counts."""
+        return bool(self.sums.shape[2] < CELL)
+
+    def given(self) -> Given:
+        """The cells as loops take them in."""
+        sums = self.sums
+        return Given(self.rows, sums, sums.view(np.float64), self.extremes, self.known)
 
     def slice(self, start: int, stop: int) -> Packed:
         """Some of the cells, in the memory of all."""
@@ -180,14 +191,13 @@ class Measures:
 
     def merge_packed(self, packed: Packed, ids: Array, target: Numbers) -> None:
         """Packed cells into groups; those of group -1 are passed over."""
-        if packed.sums.shape[2] == CELL:
+        if not packed.is_short:
             chosen = np.flatnonzero(ids >= 0)
             cells = self.unpacked(packed)
             numbers = Numbers(*(array[chosen] for array in cells.numbers))
             self.merge(numbers, ids[chosen], target)
             return
-        sums = packed.sums
-        given = Given(packed.rows, sums, sums.view(np.float64), packed.extremes, packed.known)
+        given = packed.given()
         start = 0
         while (
             start := merge_packed(given, ids, start, self.kinds, self.signs, target, self.wides)
@@ -227,6 +237,21 @@ class Measures:
         if len(ids):
             tell_cells(numbers, ids, self.outputs, self.wides, self.looks.heaps(0), out)
         return out.words, out.valid
+
+    def told_in_order(
+        self, sides: tuple[Side, Side], bits: int, naming: Naming, most: int
+    ) -> tuple[Array, Array, Array]:
+        """The groups of cells by their words: codes, measures, and which of these are there."""
+        size = min(most, len(sides[0].words) + len(sides[1].words))
+        while len(self.wides.free) < len(self.layout.cells) + self.wides.counters[TOP]:
+            self._make_room()
+        out = self._changes(size)
+        codes = np.empty((size, len(naming.columns) + 1), np.int64)
+        count = tell_sorted(
+            *sides, bits, naming, self.kinds, self.signs, self.outputs, self.numbers(1),
+            self.wides, self.looks.heaps(0), codes, out,
+        )  # fmt: skip
+        return codes[:count], out.words[:count], out.valid[:count]
 
     def tell_instants(self, rows: Rows, time: Array, ids: Array, target: Numbers) -> GroupChanges:
         """Rows into their cells, and what becomes of these at every instant."""

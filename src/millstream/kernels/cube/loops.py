@@ -244,7 +244,7 @@ def give_back_sums(numbers: Numbers, ids: Array, wides: Wides) -> None:
 
 
 @inlined
-def _tell(
+def tell(
     numbers: Numbers, cell: Any, outputs: Array, kept: Kept, out: GroupChanges, row: Any
 ) -> None:
     """Write the measures of a cell as they are now."""
@@ -269,7 +269,7 @@ def _tell(
 
 
 @inlined
-def _looked_at(numbers: Numbers, wides: Wides, heaps: Heaps) -> Kept:
+def looked_at(numbers: Numbers, wides: Wides, heaps: Heaps) -> Kept:
     """Cells as what tells of groups looks at them; of a cube it needs the sums alone."""
     sums = numbers.sums
     groups = Groups(sums[0], sums, numbers.floats, sums[0], numbers.known)
@@ -281,9 +281,9 @@ def tell_cells(
     numbers: Numbers, ids: Array, outputs: Array, wides: Wides, heaps: Heaps, out: GroupChanges
 ) -> None:
     """The measures of some cells as they are now."""
-    kept = _looked_at(numbers, wides, heaps)
+    kept = looked_at(numbers, wides, heaps)
     for row in range(ids.size):
-        _tell(numbers, ids[row], outputs, kept, out, row)
+        tell(numbers, ids[row], outputs, kept, out, row)
 
 
 #: Where the loop over the instants of rows stands: at which row, and how many changes are told.
@@ -312,7 +312,7 @@ def _touch(instants: Instants, stop: Any, numbers: Numbers, outputs: Array, kept
             instants.last[cell] = start + 1
             instants.touched[count] = cell
             instants.old.weight[count] = numbers.rows[cell]
-            _tell(numbers, cell, outputs, kept, instants.old, count)
+            tell(numbers, cell, outputs, kept, instants.old, count)
             count += 1
     return count
 
@@ -342,7 +342,7 @@ def _conclude(
     cell, size = instants.touched[k], instants.cursor[SIZE]
     was_there = instants.old.weight[k] > 0
     coming = size + 1 if was_there else size
-    _tell(numbers, cell, outputs, kept, out, coming)
+    tell(numbers, cell, outputs, kept, out, coming)
     if was_there and _is_same(instants.old, k, out, coming):
         return
     if was_there:
@@ -365,7 +365,7 @@ def tell_instants(
 
     False if there may be no room for wide sums: call again when there is more.
     """
-    kept = _looked_at(target, wides, heaps)
+    kept = looked_at(target, wides, heaps)
     time, cursor = instants.time, instants.cursor
     while cursor[AT] < time.size:
         stop = cursor[AT] + 1

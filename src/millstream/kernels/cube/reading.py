@@ -158,26 +158,34 @@ class Given(NamedTuple):
     known: Array
 
 
+@inlined
+def add_packed(
+    given: Given, i: Any, cell: Any, kinds: Array, signs: Array, target: Numbers, wides: Wides
+) -> None:
+    """A packed cell into a group."""
+    skipped = given.sums.shape[2] - 2
+    target.rows[cell] += given.rows[i]
+    for c in range(kinds.size):
+        count = given.sums[i, c, 0] if skipped else given.rows[i]
+        _add_short(
+            target, cell, c, count, given.sums[i, c, skipped:], given.floats[i, c, skipped:],
+            kinds[c], wides,
+        )  # fmt: skip
+    for e in range(signs.size):
+        if given.known[i, e]:
+            meet(target, cell, e, given.extremes[i, e], signs[e])
+
+
 @tight
 def merge_packed(
     given: Given, ids: Array, start: int, kinds: Array, signs: Array, target: Numbers, wides: Wides
 ) -> int:
     """Packed cells from `start` on into groups; those of group -1 are passed over."""
-    skipped = given.sums.shape[2] - 2
     for i in range(start, ids.size):
         cell = ids[i]
         if cell < 0:
             continue
         if not has_room(wides, kinds.size):
             return i
-        target.rows[cell] += given.rows[i]
-        for c in range(kinds.size):
-            count = given.sums[i, c, 0] if skipped else given.rows[i]
-            _add_short(
-                target, cell, c, count, given.sums[i, c, skipped:], given.floats[i, c, skipped:],
-                kinds[c], wides,
-            )  # fmt: skip
-        for e in range(signs.size):
-            if given.known[i, e]:
-                meet(target, cell, e, given.extremes[i, e], signs[e])
+        add_packed(given, i, cell, kinds, signs, target, wides)
     return ids.size
