@@ -16,6 +16,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from millstream.broker.core import Broker, Given, Publish
+from millstream.broker.env import Env, FolderDisk, MachineClock
+from millstream.languages.smile.served import load_served
+from millstream.source import Source
+
 ISSUES, PRICES = 50, 20
 TRADE_FLOOR = Path(__file__).parents[1] / "examples/smile/trade_floor/trade_floor.smile"
 
@@ -137,3 +142,55 @@ def seconds_to_subscriber(served: Served, events: int, rate: int, batch: int) ->
         one.join()
     assert is_over.wait(60)
     return sorted(heard[tick] - sent[tick] for tick in sent)
+
+
+def trades(events: int, open_bids: int) -> Iterator[tuple[str, list[tuple[Any, ...]]]]:
+    """Buys, sells and matches in batches of 1,000 rows; only the last bids stay open."""
+    chance = random.Random(1)
+    pairs, tick = events // 3, 1
+    waiting: list[tuple[int, int, int]] = []
+    for begin in range(0, pairs, 1000):
+        buys, sells = [], []
+        for _ in range(min(1000, pairs - begin)):
+            issue, price = f"I{chance.randrange(ISSUES)}", chance.randrange(PRICES)
+            count = chance.randint(1, 1000)
+            buys.append((tick, issue, price, count))
+            sells.append((tick, issue, price, count))
+            waiting.append((tick, tick, count))
+            tick += 1
+        yield "BuyBids", buys
+        yield "SellBids", sells
+        done, waiting = waiting[: -(open_bids // 2)], waiting[-(open_bids // 2) :]
+        if done:
+            yield "Matches", [(tick + n, *one) for n, one in enumerate(done)]
+            tick += len(done)
+
+
+def write_log(folder: Path, events: int) -> None:
+    """A log as a broker writes it."""
+    served = load_served(Source("trade_floor", TRADE_FLOOR.read_text()))
+    env = Env(FolderDisk(folder), MachineClock())
+    broker = Broker(env, served)
+    broker.open(is_evaluating=False)
+    for number, (stream, rows) in enumerate(trades(events, 20_000), 1):
+        given = tuple(Given(row) for row in rows)
+        request = Publish(stream, given, bytes(16), "bench", number)
+        broker.commit([request])
+        broker.unseen.clear()
+    env.disk.close()
+
+
+def seconds_to_start(folder: Path) -> float:
+    """Until a view answers; then a checkpoint is waited for, and the broker is killed."""
+    served = Served(folder)
+    try:
+        while served.ask(served.connection(), "GET", "/views/RemainingBuy")[0] != 200:
+            time.sleep(0.05)
+        taken = time.perf_counter() - served.started
+        served.publish(served.connection(), "BuyBids", bids(1, 1))
+        end = time.perf_counter() + 60
+        while not served.status()["checkpoint"]["position"] and time.perf_counter() < end:
+            time.sleep(0.1)
+        return taken
+    finally:
+        served.kill()

@@ -15,6 +15,7 @@ from millstream.broker.asking import asked
 from millstream.broker.core import Accepted, Broker, Publish, Refused, Silence
 from millstream.broker.cursor import Message, Subscriber, position_in
 from millstream.broker.log import LogFailed
+from millstream.broker.soft import ENDING
 from millstream.broker.ticks import Fate
 from millstream.errors import PlanError
 from tests.broker.world import Crash, CrashingDisk, SetClock, batch, opened, served
@@ -78,6 +79,8 @@ class Simulation:
         self.acknowledged: dict[tuple[str, int], tuple[Publish, Accepted]] = {}
         self.replicas = [Replica(view) for view in ("Sold", "Left", "Kinds", "Left")]
         self.crashes = 0
+        #: How often a broker began from a soft checkpoint.
+        self.restored = 0
         self.broker = self._start()
 
     def _batches(self) -> list[Publish]:
@@ -101,14 +104,17 @@ class Simulation:
             self._arm()
             try:
                 broker = opened(PROGRAM, self.disk, self.clock, kept=self.chance.choice((5, 1000)),
-                                segment=self.chance.choice((1, 600, 1 << 20)))  # fmt: skip
+                                segment=self.chance.choice((1, 600, 1 << 20)),
+                                least=self.chance.choice((0, 500)))  # fmt: skip
             except Crash:
                 self._crashed()
                 continue
-            except PlanError:
-                if self.disk.full_at is None or self.disk.full_at > self.disk.calls:
+            except PlanError as error:
+                is_full = self.disk.full_at is not None and self.disk.full_at <= self.disk.calls
+                if not is_full or "damaged" in str(error):
                     raise
                 continue
+            self.restored += broker.soft_log.position > 0
             self._check_durable(broker)
             return broker
 
@@ -142,7 +148,10 @@ class Simulation:
 
     def run(self) -> list[object]:
         for _ in range(self.turns):
-            self._try(self.chance.choice((self._publish, self._publish, self._listen, self._beat)))
+            self._try(self.chance.choice((
+                self._publish, self._publish, self._listen, self._beat, self._checkpoint,
+                self._steal,
+            )))  # fmt: skip
         while self.unsent:
             self._try(self._publish)
         self.clock.time = 10_000
@@ -181,6 +190,23 @@ class Simulation:
             if self.chance.random() < 0.8:  # else the answer is lost on its way
                 self._acknowledge(one, answer)
 
+    def _steal(self) -> None:
+        """Whoever comes for a tick that was given to another is told so."""
+        rows = [
+            (one.stream, judged.tick)
+            for one, answer in self.acknowledged.values()
+            for judged in answer.judged
+            if judged.fate is Fate.ACCEPTED
+        ]
+        if not rows:
+            return
+        stream, tick = self.chance.choice(rows)
+        (answer,) = self.broker.commit([batch(stream, [(tick, 1, 1)])])
+        if isinstance(answer, Refused):
+            self.disk.full_at = None
+            return
+        assert answer.judged[0].fate in (Fate.REJECTED, Fate.LATE), "a tick has one row"
+
     def _acknowledge(self, one: Publish, answer: Accepted) -> None:
         key = one.publisher, one.sequence
         if key in self.acknowledged:
@@ -194,6 +220,21 @@ class Simulation:
         self.clock.time += self.chance.randrange(1, 50)
         with suppress(LogFailed):
             self.broker.beat()
+
+    def _checkpoint(self) -> None:
+        """Write one, lose one, or damage one: it must make no difference."""
+        frozen = self.broker.frozen()
+        if frozen is not None and self.chance.random() < 0.8:
+            self.broker.soft_log.write(frozen, self.broker.log.size)
+        names = self.disk.names(ENDING)
+        if names and self.chance.random() < 0.2:
+            name = self.chance.choice(names)
+            data = bytearray(self.disk.files[name])
+            if data and self.chance.random() < 0.7:
+                data[self.chance.randrange(len(data))] ^= 1 << self.chance.randrange(8)
+                self.disk.files[name] = bytes(data)
+            else:
+                self.disk.remove(name)
 
     def _silence(self, stream: str, through: int) -> None:
         while isinstance(self.broker.commit([Silence(stream, through)])[0], Refused):

@@ -179,6 +179,23 @@ def test_a_flipped_bit_is_never_served() -> None:
             rows_in(flipped)
 
 
+def test_a_group_that_was_not_finished_is_cut_off_wherever_it_is_damaged() -> None:
+    disk = CrashingDisk()
+    broker = broker_of(disk=disk)
+    publish(broker, (1, 1))
+    (before,) = disk.files.values()
+    broker.commit([batch("S", [(n, n)]) for n in (2, 3, 4)])
+    (data,) = disk.files.values()
+    length = (len(data) - len(before)) // 3
+    for number in range(3):
+        at = len(before) + number * length + 30
+        assert rows_in(data[:at] + bytes(8) + data[at + 8 :]) == 1 + number
+    publish(broker, (5, 5))
+    (data,) = disk.files.values()
+    with pytest.raises(PlanError, match="damaged at byte"):
+        rows_in(data[:at] + bytes(8) + data[at + 8 :])
+
+
 def test_streams_keep_their_columns() -> None:
     disk = written()
     other = STREAM.format("").replace("shares", "text") + VIEW.replace("SUM(x)", "COUNT(x)")

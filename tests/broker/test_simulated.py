@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
-from millstream.broker import core, log, publishers, views
+from millstream.broker import core, log, publishers, soft, views
 from millstream.broker.env import Disk
 from millstream.broker.evaluations import Evaluations
 from millstream.broker.journal import Journal
+from millstream.broker.ticks import Ticks
+from millstream.engine.storage import codec
 from tests.broker.simulator import Simulation
 
 
@@ -19,6 +23,16 @@ def test_nothing_is_lost_doubled_or_false(seed: int) -> None:
     first = Simulation(seed)
     assert first.run() == Simulation(seed).run(), "a seed tells one story"
     assert first.crashes
+
+
+def test_some_begin_from_soft_checkpoints() -> None:
+    assert sum(_run(seed).restored for seed in range(6)) >= 3
+
+
+def _run(seed: int) -> Simulation:
+    simulation = Simulation(seed)
+    simulation.run()
+    return simulation
 
 
 @pytest.mark.proof
@@ -105,7 +119,65 @@ def straggling_rows_are_settled(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Evaluations, "_released", released)
 
 
+def a_later_record_of_a_torn_group_is_damage(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(log, "_GOES_ON", 0)
+
+
+def a_damaged_checkpoint_is_believed(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(codec, "zlib", SimpleNamespace(crc32=lambda *_: 0))
+
+
+def a_checkpoint_forgets_who_has_published(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(publishers.Publisher, "snapshot", lambda _: publishers.Publisher())
+
+
+def a_checkpoint_forgets_taken_ticks(patch: pytest.MonkeyPatch) -> None:
+    right = Ticks.restore
+
+    def restore(self: Ticks, state: Any) -> None:
+        right(self, state)
+        self.taken.clear()
+
+    patch.setattr(Ticks, "restore", restore)
+
+
+def a_checkpoint_forgets_what_waits(patch: pytest.MonkeyPatch) -> None:
+    right = Evaluations.restore
+    patch.setattr(Evaluations, "restore", lambda self, state: right(self, {**state, "waiting": {}}))
+
+
+def a_checkpoint_is_older_than_it_says(patch: pytest.MonkeyPatch) -> None:
+    right = core.Broker.frozen
+
+    def frozen(self: core.Broker) -> Any:
+        made = right(self)
+        return made and replace(made, rows={name: {} for name in made.rows})
+
+    patch.setattr(core.Broker, "frozen", frozen)
+
+
+def a_checkpoint_counts_on_what_is_not_durable(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(soft, "checksum_at", lambda _, position: None if position else 0)
+    right = codec.decode
+
+    def decode(data: Any) -> Any:
+        state = right(data)
+        if "evaluations" in state:
+            state["evaluations"]["checksum"] = None
+            state["evaluations"]["position"] += 1
+        return state
+
+    patch.setattr(soft, "decode", decode)
+
+
 PLANTED = [
+    a_later_record_of_a_torn_group_is_damage,
+    a_damaged_checkpoint_is_believed,
+    a_checkpoint_forgets_who_has_published,
+    a_checkpoint_forgets_taken_ticks,
+    a_checkpoint_forgets_what_waits,
+    a_checkpoint_is_older_than_it_says,
+    a_checkpoint_counts_on_what_is_not_durable,
     acknowledged_before_durable,
     batches_are_not_recognised,
     shown_before_durable,

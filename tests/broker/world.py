@@ -48,11 +48,18 @@ class CrashingDisk:
         self.calls += 1
         return self.calls == self.crash_at
 
-    def names(self) -> list[str]:
-        return sorted(self.files)
+    def names(self, ending: str = ".log") -> list[str]:
+        return sorted(name for name in self.files if name.endswith(ending))
 
     def read(self, name: str) -> bytes:
         return self.files[name]
+
+    def size(self, name: str) -> int:
+        return len(self.files[name])
+
+    def remove(self, name: str) -> None:
+        self.files.pop(name, None)
+        self.durable.pop(name, None)
 
     def append(self, name: str, data: bytes) -> None:
         crashes = self._called()
@@ -84,11 +91,16 @@ class CrashingDisk:
         """There is nothing to close."""
 
     def restart(self) -> None:
-        """Of what was not durable, any first part is still there."""
+        """Of what was not durable, any first part is still there, and not all of that may be."""
         self.crash_at = self.full_at = self.fails_to_sync_at = None
         for name, data in list(self.files.items()):
             sure = len(self.durable.get(name, b""))
-            kept = data[: self.chance.randrange(sure, len(data) + 1)]
+            is_whole = self.chance.random() < 0.5
+            kept = data if is_whole else data[: self.chance.randrange(sure, len(data) + 1)]
+            if len(kept) > sure and self.chance.random() < 0.5:
+                begin = self.chance.randrange(sure, len(kept))
+                end = min(begin + self.chance.randrange(1, 60), len(kept))
+                kept = kept[:begin] + bytes(end - begin) + kept[end:]
             if kept or name in self.durable:
                 self.files[name] = self.durable[name] = kept
             else:

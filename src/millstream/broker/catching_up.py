@@ -1,4 +1,7 @@
-"""Views that are made from the log beside those that are there, and then put in their place."""
+"""Views that are made beside those that are there, and then put in their place.
+
+They are made from a soft checkpoint that fits, or from the log as a whole.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from millstream.broker.env import Disk
 from millstream.broker.evaluate import Changes
 from millstream.broker.evaluations import Evaluations, Maker
 from millstream.broker.log import records_between
+from millstream.broker.soft import Soft
 from millstream.languages.served import Served
 
 #: So many records are taken in at once.
@@ -17,11 +21,13 @@ _AT_ONCE = 5_000
 class CatchUp:
     """Mutable: evaluations that come up to a position of the log."""
 
-    def __init__(self, served: Served, disk: Disk, make: Maker) -> None:
+    def __init__(self, served: Served, disk: Disk, make: Maker, soft: Soft | None = None) -> None:
         self.served = served
         self.evaluations = Evaluations(served, make)
         self.disk = disk
         self.rows: dict[str, Changes] = {name: {} for name in served.views}
+        if soft is not None and soft.fits(served, make):
+            self.rows = soft.put_into(self.evaluations)
 
     def up_to(self, position: int) -> None:
         records = records_between(self.disk, self.evaluations.position, position)

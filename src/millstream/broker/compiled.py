@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -50,3 +51,10 @@ class Compiled:
                 pairs = zip(batch.rows(), weights, strict=True)
                 made[name] = net([*made[name].items(), *pairs])
         return made
+
+    def snapshot(self) -> dict[str, Any]:
+        return {"kernels": self.runner.snapshot(), "ranks": self.ranks, "is_first": self.is_first}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self.runner.restore(state["kernels"])
+        self.ranks, self.is_first = dict(state["ranks"]), state["is_first"]

@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from millstream.broker.catching_up import CatchUp
 from millstream.broker.env import Env
 from millstream.broker.evaluate import Changes, Interpreted
 from millstream.broker.evaluations import Evaluations, Maker, schemas_of
@@ -28,6 +29,7 @@ from millstream.broker.records import (
     decoded,
     encoded,
 )
+from millstream.broker.soft import LEAST, Frozen, Soft, SoftLog
 from millstream.broker.ticks import Fate, Judged
 from millstream.broker.views import KEPT, ViewRows
 from millstream.calculus.types import START_OF_TIME, Row, Value
@@ -107,7 +109,7 @@ class Broker:
 
     def __init__(
         self, env: Env, served: Served, make: Maker = Interpreted, *, kept: int = KEPT,
-        segment: int = SEGMENT,
+        segment: int = SEGMENT, least: int = LEAST,
     ) -> None:  # fmt: skip
         self.env = env
         self.served = served
@@ -126,6 +128,9 @@ class Broker:
         self.kept = kept
         self.views = {name: ViewRows(view, kept) for name, view in served.views.items()}
         self.evaluations: Evaluations | None = None
+        self.soft_log = SoftLog(env.disk, least)
+        #: The checkpoint that the log was taken up from, until views have been made of it.
+        self.soft: Soft | None = None
 
     # --- the beginning ---
 
@@ -133,16 +138,22 @@ class Broker:
         """Take up a log, or begin one; views follow at once unless they are put in later."""
         schemas = schemas_of(self.served)
         shapes = {name: str(schema) for name, schema in schemas.items()}
-        for record in self.log.open():
-            content = decoded(record.data, schemas) if record.number > 1 else None
-            if content is None:
-                content = decoded(record.data, {})
+        self.soft = self.soft_log.latest(self.served)
+        after = 0
+        if self.soft is not None:
+            after = self.soft.position
+            self.knowledge.restore(self.soft.knowledge)
+        for record in self.log.open(after):
+            content = decoded(record.data, schemas if record.number > 1 else {})
+            if record.number == 1:
                 self._take_up(content, shapes)
-            self.knowledge.take(record.number, content, self.journal)
-            self.journal.commit()
-            self.unseen.append(record)
-        for publisher in self.knowledge.publishers.values():
-            publisher.forget()
+            if record.number > after:
+                self.knowledge.take(record.number, content, self.journal)
+                self.journal.commit()
+                self.knowledge.forget(content)
+                self.unseen.append(record)
+        if self.soft is not None:
+            self.soft_log.begin(self.log.size)
         if self.knowledge.added:
             self._adopt(self.load(self.knowledge.added))
         if not self.identity:
@@ -153,7 +164,10 @@ class Broker:
             except LogFailed as failed:
                 raise PlanError(str(failed)) from None
         if is_evaluating:
-            self.put_in(Evaluations(self.served, self.make))
+            made = CatchUp(self.served, self.env.disk, self.make, self.soft)
+            made.up_to(after)
+            self.soft = None
+            self.put_in(made.evaluations, made.rows if after else {})
 
     def load(self, added: Mapping[str, str]) -> Served:
         """The file with some views added, or all that is wrong with it."""
@@ -303,10 +317,10 @@ class Broker:
 
     def _write(self, content: Content) -> int:
         data = encoded(content)
-        number = self.log.append(data)
-        self.knowledge.take(number, content, self.journal)
-        self.written.append(Record(number, data))
-        return number
+        record = self.log.append(data)
+        self.knowledge.take(record.number, content, self.journal)
+        self.written.append(record)
+        return record.number
 
     def _sync(self) -> None:
         try:
@@ -327,6 +341,15 @@ class Broker:
             return False
         self._show(self.evaluations.advance(self._taken()))
         return True
+
+    def frozen(self) -> Frozen | None:
+        """What a soft checkpoint would say now, if one is due; whoever asks writes it."""
+        if self.evaluations is None or not self.soft_log.is_due(self.log.size):
+            return None
+        rows = {name: dict(view.rows) for name, view in self.views.items()}
+        knowledge = self.evaluations.knowledge.snapshot()
+        make = self.evaluations.make
+        return Frozen(self.served, make, knowledge, self.evaluations.snapshot(), rows)
 
     def swap(self, evaluations: Evaluations, rows: Mapping[str, Changes]) -> None:
         """The same views are worked out in another way from now on, and are further if that is."""

@@ -21,11 +21,13 @@ from millstream.errors import UsageError
 class Disk(Protocol):
     """A folder of files that grow at their ends."""
 
-    def names(self) -> list[str]:
-        """All files, sorted."""
+    def names(self, ending: str = ".log") -> list[str]:
+        """All files that end so, sorted."""
         ...
 
     def read(self, name: str) -> bytes: ...
+
+    def size(self, name: str) -> int: ...
 
     def append(self, name: str, data: bytes) -> None:
         """Write at the end of a file, which begins to exist if it does not."""
@@ -37,6 +39,10 @@ class Disk(Protocol):
 
     def cut(self, name: str, size: int) -> None:
         """Leave only the first bytes of a file, durably."""
+        ...
+
+    def remove(self, name: str) -> None:
+        """Forget a file, if it is there; after a crash it may be there again."""
         ...
 
     def close(self) -> None: ...
@@ -95,11 +101,14 @@ class FolderDisk:
         lock.flush()
         return lock
 
-    def names(self) -> list[str]:
-        return sorted(p.name for p in self.folder.glob("*.log"))
+    def names(self, ending: str = ".log") -> list[str]:
+        return sorted(p.name for p in self.folder.glob(f"*{ending}"))
 
     def read(self, name: str) -> bytes:
         return (self.folder / name).read_bytes()
+
+    def size(self, name: str) -> int:
+        return (self.folder / name).stat().st_size
 
     def append(self, name: str, data: bytes) -> None:
         file = self._file(name)
@@ -114,6 +123,11 @@ class FolderDisk:
         file = self._file(name)
         os.ftruncate(file, size)
         os.fsync(file)
+
+    def remove(self, name: str) -> None:
+        if name in self._files:
+            os.close(self._files.pop(name))
+        (self.folder / name).unlink(missing_ok=True)
 
     def _file(self, name: str) -> int:
         if name not in self._files:

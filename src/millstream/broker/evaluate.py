@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from millstream.calculus.graph import Input, Program
 from millstream.calculus.types import START_OF_TIME, Row
 from millstream.meaning.items import Item, Mark
+from millstream.meaning.kept import kept_of, take_up
 from millstream.meaning.machine import Machine
 
 #: A time, a row and a weight, which is 1 for rows of streams.
@@ -27,6 +28,12 @@ class Evaluation(Protocol):
     def advance(self, mark: int, arrivals: Mapping[str, Sequence[Arrival]]) -> dict[str, Changes]:
         """Take in all that there is up to a mark, and say what has changed, by output."""
         ...
+
+    def snapshot(self) -> dict[str, Any]:
+        """All that it has kept, ready to be written down."""
+        ...
+
+    def restore(self, state: Mapping[str, Any]) -> None: ...
 
 
 def at_first(program: Program, *, is_first: bool) -> dict[str, list[Arrival]]:
@@ -70,6 +77,15 @@ class Interpreted:
             ticks = (instant,) if is_told else ()
             entries.append(Mark(instant, ticks, (instant, 1, declaration, 0)))
         self.machine.push(one.name, entries)
+
+    def snapshot(self) -> dict[str, Any]:
+        return {**kept_of(self.machine), "positions": dict(self.positions),
+                "is_first": self.is_first}  # fmt: skip
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        take_up(self.machine, state)
+        self.positions = Counter(state["positions"])
+        self.is_first = state["is_first"]
 
     def _taken(self, name: str) -> Changes:
         queue = self.machine.queues[name]

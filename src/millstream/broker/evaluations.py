@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from millstream.broker.evaluate import Arrival, Changes, Evaluation
 from millstream.broker.journal import Journal
@@ -12,6 +13,7 @@ from millstream.broker.log import Record
 from millstream.broker.records import RowsRecord, decoded
 from millstream.calculus.graph import Program
 from millstream.calculus.types import START_OF_TIME, Row, Schema
+from millstream.engine.storage.codec import decode, encode
 from millstream.languages.served import Served
 
 #: How a program is run.
@@ -23,11 +25,12 @@ class Evaluations:
 
     def __init__(self, served: Served, make: Maker) -> None:
         self.served = served
+        self.make = make
         self.live = None if served.live is None else make(served.live)
         self.settled = None if served.settled is None else make(served.settled)
         self.knowledge = Knowledge(served.streams)
         self.schemas = schemas_of(served)
-        self.position = 0
+        self.position, self.checksum = 0, 0
         #: How far the live program was told that each stream is known.
         self.told: dict[str, int] = {}
         #: Rows that wait until all ticks before them are known.
@@ -42,10 +45,29 @@ class Evaluations:
             content = decoded(record.data, self.schemas)
             self.knowledge.take(record.number, content, journal)
             journal.commit()
-            self.position = record.number
+            self.knowledge.forget(content)
+            self.position, self.checksum = record.number, record.checksum
             if isinstance(content, RowsRecord):
                 arrived.setdefault(content.stream, []).extend(content.rows)
         return self._live(arrived) | self._settled(arrived)
+
+    def snapshot(self) -> dict[str, Any]:
+        """All but the knowledge; kernels are written down at once, as they go on changing."""
+        return {
+            "position": self.position, "checksum": self.checksum, "mark": self.mark,
+            "told": dict(self.told), "waiting": {n: list(w) for n, w in self.waiting.items()},
+            "live": None if self.live is None else encode(self.live.snapshot()),
+            "settled": None if self.settled is None else encode(self.settled.snapshot()),
+        }  # fmt: skip
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self.position, self.checksum = state["position"], state["checksum"]
+        self.mark, self.told = state["mark"], dict(state["told"])
+        self.waiting |= {name: list(some) for name, some in state["waiting"].items()}
+        if self.live is not None:
+            self.live.restore(decode(state["live"]))
+        if self.settled is not None:
+            self.settled.restore(decode(state["settled"]))
 
     def _live(self, arrived: dict[str, list[Row]]) -> dict[str, Changes]:
         if self.live is None or self.served.live is None:

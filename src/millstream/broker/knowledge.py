@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from typing import Any
 
 from millstream.broker.journal import Journal
 from millstream.broker.publishers import Answered, Publisher
@@ -46,6 +47,31 @@ class Knowledge:
                 journal.note(lambda: setattr(self, "added", before))
             case Begun():
                 return
+
+    def forget(self, content: Content) -> None:
+        """Of what was answered to whom, only the last is kept."""
+        if isinstance(content, RowsRecord) and content.publisher != NOBODY:
+            self.publisher(content.publisher).forget()
+
+    def snapshot(self) -> dict[str, Any]:
+        """A copy that does not change any more; `written` makes it ready to be written down."""
+        return {
+            "ticks": {name: one.snapshot() for name, one in self.ticks.items()},
+            "publishers": {name: one.snapshot() for name, one in self.publishers.items()},
+            "silences": dict(self.silences), "added": self.added,
+        }  # fmt: skip
+
+    @staticmethod
+    def written(snapshot: Mapping[str, Any]) -> dict[str, Any]:
+        publishers = {name: one.written() for name, one in snapshot["publishers"].items()}
+        return {**snapshot, "publishers": publishers}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        for name, one in state["ticks"].items():
+            self.ticks[name].restore(one)
+        self.publishers = {n: Publisher.read(one) for n, one in state["publishers"].items()}
+        self.silences = Counter(state["silences"])
+        self.added = state["added"]
 
     def publisher(self, name: str) -> Publisher:
         return self.publishers.setdefault(name, Publisher())

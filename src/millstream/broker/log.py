@@ -4,9 +4,10 @@
 
 A checksum covers length, number and bytes, and the checksum before it, so that a record that
 stands in another place than it was written at is none. What is appended is durable after
-`sync`, which is asked for once for many. A crash can leave the last records unfinished: they
-were never acknowledged, and are cut off. If whole records follow on what is damaged, it is no crash
-that did it: then nothing is served.
+`sync`, which is asked for once for many: these are a group. All records of a group but the first
+have the highest bit of their number set. A crash can leave the last group unfinished, and in any
+part of it: it was never acknowledged, and is cut off where it is damaged. If another group
+follows on what is damaged, it is no crash that did it: then nothing is served.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from millstream.errors import PlanError
 
 _MAGIC = b"mLg1"
 _HEAD = struct.Struct("<4sIQI")
+#: Of a number: this record became durable together with the one before it.
+_GOES_ON = 1 << 63
 #: A record is never longer; so a damaged length does not make all that follows look torn.
 LONGEST = 1 << 28
 #: A file is followed by the next when it has so many bytes.
@@ -29,10 +32,11 @@ SEGMENT = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A number, counted from 1, and what was written under it."""
+    """A number, counted from 1, what was written under it, and the checksum of all up to it."""
 
     number: int
     data: bytes
+    checksum: int
 
 
 class LogFailed(Exception):
@@ -62,12 +66,21 @@ class Log:
 
     # --- reading ---
 
-    def open(self) -> Iterator[Record]:
-        """All records from the first on; after the last, records can be appended."""
+    def open(self, after: int = 0) -> Iterator[Record]:
+        """The first record, and all after some number; behind the last, more can be appended.
+
+        What is not given is not looked at either: whoever has no need of it says `after`.
+        """
         names = self.disk.names()
+        if after:
+            yield next(records_between(self.disk, 0, 1))
+            begin = segment_of(names, after)
+            self.size = sum(self.disk.size(name) for name in names if name < begin)
+            names = [name for name in names if name >= begin]
         for name in names:
-            data = self.disk.read(name)
-            at = 0
+            data, at = self.disk.read(name), 0
+            if self.number < after:
+                self.number, self._chain, at = _end_of(data, after)
             while (found := self._record(data, at, name)) is not None:
                 record, self._chain, at = found
                 self.number = record.number
@@ -85,19 +98,20 @@ class Log:
         found = _read(data, at)
         if found is None:
             return None
-        number, checksum, body = found
-        if number != self.number + 1 or checksum != _checksum(self._chain, number, body):
+        head, checksum, body = found
+        number = head & ~_GOES_ON
+        if number != self.number + 1 or checksum != _checksum(self._chain, head, body):
             return None
-        return Record(number, body), checksum, at + _HEAD.size + len(body)
+        return Record(number, body, checksum), checksum, at + _HEAD.size + len(body)
 
     def _cut_off(self, name: str, data: bytes, at: int, *, is_last: bool) -> None:
         follows = data.find(_MAGIC, at + 1)
-        while follows >= 0 and not _is_whole(data, follows):
+        while follows >= 0 and not _begins_group(data, follows):
             follows = data.find(_MAGIC, follows + 1)
         if not is_last or follows >= 0:
             raise PlanError(
                 f"{name} is damaged at byte {at:,}, and there is more after it",
-                hint="put a copy of the log in its place; nothing is served that may be false",
+                hint=_COPY,
             )
         self.disk.cut(name, at)
         self.cut = len(data) - at
@@ -109,16 +123,17 @@ class Log:
         """The number of the last record that will outlast a crash."""
         return self._synced[0]
 
-    def append(self, data: bytes) -> int:
-        """The number of one more record, which is in the log after the next `sync`."""
+    def append(self, data: bytes) -> Record:
+        """One more record, which is in the log after the next `sync`."""
         if self._failed is not None:
             raise LogFailed(self._failed, is_full=False)
         if len(data) > LONGEST:
             raise LogFailed(f"a record has at most {LONGEST:,} bytes", is_full=False)
         self.number += 1
-        self._chain = _checksum(self._chain, self.number, data)
-        self._pending.append(_HEAD.pack(_MAGIC, len(data), self.number, self._chain) + data)
-        return self.number
+        head = self.number | (_GOES_ON if self._pending else 0)
+        self._chain = _checksum(self._chain, head, data)
+        self._pending.append(_HEAD.pack(_MAGIC, len(data), head, self._chain) + data)
+        return Record(self.number, data, self._chain)
 
     def sync(self) -> None:
         """Make all records durable that were appended, or none of them."""
@@ -153,18 +168,55 @@ class Log:
 
 
 def records_between(disk: Disk, after: int, through: int) -> Iterator[Record]:
-    """Records of a log that is open, which have been found sound or were written by us."""
+    """Records that are durable; what has been damaged since is told, not given."""
     names = disk.names()
     firsts = [int(name.removesuffix(".log")) for name in names]
+    number, chain = 0, 0
     for n, name in enumerate(names):
         is_before = n + 1 < len(names) and firsts[n + 1] <= after + 1
         if is_before or firsts[n] > through:
             continue
         data, at = disk.read(name), 0
-        while (found := _read(data, at)) is not None and found[0] <= through:
-            if found[0] > after:
-                yield Record(found[0], found[2])
+        while number < through and at < len(data):
+            found = _read(data, at)
+            # Of the one before the first that is looked at no checksum is known.
+            is_first = number == 0 < firsts[n] - 1
+            if found is None or not (is_first or found[1] == _checksum(chain, found[0], found[2])):
+                message = f"{name} is damaged at byte {at:,}"
+                raise PlanError(message, hint=_COPY)
+            number, chain = found[0] & ~_GOES_ON, found[1]
+            if number > after:
+                yield Record(number, found[2], chain)
             at += _HEAD.size + len(found[2])
+
+
+def segment_of(names: list[str], number: int) -> str:
+    """The file in which a record must lie."""
+    return max(name for name in names if name <= _named(number))
+
+
+def checksum_at(disk: Disk, number: int) -> int | None:
+    """The checksum of all up to a record, as it stands there; None if there is no such record."""
+    names = disk.names()
+    if not names or names[0] > _named(number):
+        return None
+    found, checksum, _ = _end_of(disk.read(segment_of(names, number)), number)
+    return checksum if found == number else None
+
+
+def _end_of(data: bytes, number: int) -> tuple[int, int, int]:
+    """The last record of a file up to a number: its number, its checksum, and where it ends."""
+    last, checksum, at = 0, 0, 0
+    while at + _HEAD.size <= len(data):
+        magic, length, head, chain = _HEAD.unpack_from(data, at)
+        end = at + _HEAD.size + length
+        if magic != _MAGIC or head & ~_GOES_ON > number or end > len(data):
+            break
+        last, checksum, at = head & ~_GOES_ON, chain, end
+    return last, checksum, at
+
+
+_COPY = "put a copy of the log in its place; nothing is served that may be false"
 
 
 def _named(first: int) -> str:
@@ -187,13 +239,13 @@ def _read(data: bytes, at: int) -> tuple[int, int, bytes] | None:
     return number, checksum, data[at + _HEAD.size : end]
 
 
-def _is_whole(data: bytes, at: int) -> bool:
-    """Whether what looks like a record is followed by the end or by another.
+def _begins_group(data: bytes, at: int) -> bool:
+    """Whether what looks like the first record of a group is followed by the end or by another.
 
     Its checksum says nothing if the one before it is damaged.
     """
     found = _read(data, at)
-    if found is None:
+    if found is None or found[0] & _GOES_ON:
         return False
     end = at + _HEAD.size + len(found[2])
     return end == len(data) or data[end : end + 4] == _MAGIC

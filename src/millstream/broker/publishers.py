@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
 
 from millstream.broker.journal import Journal
-from millstream.broker.ticks import Judged
+from millstream.broker.ticks import Fate, Judged
 
 #: Of so many batches of a publisher, the last ones, it is known what they held, and of those
 #: with the last so many rows what was answered.
 REMEMBERED, REMEMBERED_ROWS = 10_000, 100_000
+_FATES = tuple(Fate)
+#: How long a digest is.
+_DIGEST = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +33,9 @@ class Answered:
 class Seen:
     """Mutable: numbers that have come, as ranges."""
 
-    def __init__(self) -> None:
-        self.firsts: list[int] = []
-        self.lasts: list[int] = []
+    def __init__(self, firsts: list[int] | None = None, lasts: list[int] | None = None) -> None:
+        self.firsts: list[int] = firsts or []
+        self.lasts: list[int] = lasts or []
 
     def __contains__(self, number: int) -> bool:
         at = bisect_right(self.firsts, number) - 1
@@ -96,4 +103,51 @@ class Publisher:
                 self._rows -= len(known.judged)
                 self.answered[oldest] = replace(known, judged=None)
         while len(self.answered) > REMEMBERED:
-            self.answered.pop(next(iter(self.answered)))
+            oldest = next(iter(self.answered))
+            gone = self.answered.pop(oldest)
+            if self._told and self._told[0] == oldest:
+                self._told.popleft()
+                self._rows -= len(gone.judged or ())
+
+    def snapshot(self) -> Publisher:
+        """A copy that does not change any more."""
+        seen = Seen(list(self.seen.firsts), list(self.seen.lasts))
+        return Publisher(seen, dict(self.answered))
+
+    def written(self) -> dict[str, Any]:
+        """As columns; a batch whose answer is not known any more has -1 rows."""
+        known = self.answered.values()
+        judged = [j for one in known for j in one.judged or ()]
+        return {
+            "firsts": np.array(self.seen.firsts, np.int64),
+            "lasts": np.array(self.seen.lasts, np.int64),
+            "sequences": np.array(list(self.answered), np.int64),
+            "digests": b"".join(one.digest for one in known),
+            "positions": np.array([one.position for one in known], np.int64),
+            "rows": np.array([-1 if o.judged is None else len(o.judged) for o in known], np.int64),
+            "fates": np.array([_FATES.index(j.fate) for j in judged], np.uint8),
+            "has_tick": np.array([j.tick is not None for j in judged], np.bool_),
+            "ticks": np.array([j.tick or 0 for j in judged], np.int64),
+            "reasons": {n: j.reason for n, j in enumerate(judged) if j.reason is not None},
+        }
+
+    @classmethod
+    def read(cls, state: Mapping[str, Any]) -> Publisher:
+        reasons = state["reasons"]
+        columns = (state[name].tolist() for name in ("fates", "has_tick", "ticks"))
+        judged = [
+            Judged(_FATES[fate], tick if has else None, reasons.get(n))
+            for n, (fate, has, tick) in enumerate(zip(*columns, strict=True))
+        ]
+        made = cls(Seen(state["firsts"].tolist(), state["lasts"].tolist()))
+        columns = (state[name].tolist() for name in ("sequences", "positions", "rows"))
+        begin = 0
+        for n, (sequence, position, rows) in enumerate(zip(*columns, strict=True)):
+            digest = state["digests"][_DIGEST * n : _DIGEST * (n + 1)]
+            told = None if rows < 0 else tuple(judged[begin : begin + rows])
+            made.answered[sequence] = Answered(digest, position, told)
+            if told is not None:
+                made._told.append(sequence)
+                made._rows += rows
+                begin += rows
+        return made

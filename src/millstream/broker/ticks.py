@@ -8,8 +8,12 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
+
+import numpy as np
 
 from millstream.broker.journal import Journal
 from millstream.calculus.types import INT64_MAX, START_OF_TIME
@@ -123,6 +127,16 @@ class Ticks:
         self.taken.update(ticks)
         for tick in ticks:
             heapq.heappush(self._order, tick)
+
+    def snapshot(self) -> dict[str, Any]:
+        return {"horizon": self.horizon, "largest": self.largest, "counts": dict(self.counts),
+                "taken": np.array(sorted(self.taken), np.int64)}  # fmt: skip
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self.horizon, self.largest = state["horizon"], state["largest"]
+        self.counts = Counter(state["counts"])
+        self._order = state["taken"].tolist()  # what is sorted is a heap
+        self.taken = set(self._order)
 
     def count(self, fates: Counter[str], journal: Journal) -> None:
         self.counts += fates

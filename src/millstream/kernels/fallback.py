@@ -7,54 +7,17 @@ and then right rather than fast. `explain` says where and why.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
-from typing import Any
 
 import numpy as np
 
 from millstream.calculus.graph import Input, Operator, Program, Variable
 from millstream.calculus.types import QueueType
 from millstream.kernels.runtime.kernel import Round, State
-from millstream.meaning.each import Instances
 from millstream.meaning.items import Entry, Item, Mark
+from millstream.meaning.kept import kept_of, take_up
 from millstream.meaning.machine import Machine
-from millstream.meaning.rows import Cursor
-from millstream.meaning.waiting import Side
-from millstream.meaning.work import Box, Buffer, Letter, Place
 from millstream.plan.batch import Batch, batch_of
 from millstream.plan.ranks import origin_of_rank, rank_of_origin
-
-#: What the reference keeps beside plain values, none of which is a list.
-_RECORDS = {
-    record.__name__: record
-    for record in (Item, Mark, Side, Cursor, Place, Buffer, Box, Letter, Instances)
-}
-
-
-def plain(value: Any) -> Any:
-    """A state of the reference as plain values: a record is a list of its name and fields."""
-    match value:
-        case dict():
-            return {key: plain(inner) for key, inner in value.items()}
-        case tuple():
-            return tuple(map(plain, value))
-        case _ if type(value).__name__ in _RECORDS:
-            return [type(value).__name__, *(plain(getattr(value, f.name)) for f in fields(value))]
-        case _:
-            return value
-
-
-def unplain(value: Any) -> Any:
-    """The state that some plain values stand for."""
-    match value:
-        case dict():
-            return {key: unplain(inner) for key, inner in value.items()}
-        case tuple():
-            return tuple(map(unplain, value))
-        case [name, *rest]:
-            return _RECORDS[name](*map(unplain, rest))
-        case _:
-            return value
 
 
 class FallbackKernel:
@@ -145,19 +108,11 @@ class FallbackKernel:
         return Batch(type_, batch.time, batch.columns, batch.weight, ranks)
 
     def snapshot(self) -> State:
-        queues = {q: tuple(entries) for q, entries in self.machine.queues.items() if entries}
-        return {"variables": plain(self.machine.variables), "queues": plain(queues),
-                "position": self.position, "faults": dict(self.machine.faults)}  # fmt: skip
+        return {**kept_of(self.machine), "position": self.position}
 
     def restore(self, state: State) -> None:
-        self.machine.variables = unplain(state["variables"])
-        queues = unplain(state["queues"])
-        for queue in self.machine.queues:
-            self.machine.queues[queue].clear()
-            self.machine.push(queue, queues.get(queue, ()))
+        take_up(self.machine, state)
         self.position = state["position"]
-        self.machine.faults.clear()  # it is shared with those who count
-        self.machine.faults.update(state["faults"])
 
     def faults(self) -> dict[str, int]:
         return dict(self.machine.faults)

@@ -28,7 +28,9 @@ from millstream.broker.core import (
 )
 from millstream.broker.env import Env, FolderDisk, MachineClock
 from millstream.broker.evaluate import Interpreted
+from millstream.broker.evaluations import Maker
 from millstream.broker.log import LogFailed
+from millstream.broker.soft import Frozen
 from millstream.broker.ticks import Fate
 from millstream.broker.warming import compiled_aside
 from millstream.calculus.graph import Program
@@ -80,6 +82,10 @@ class BrokerRun:
         self._wanted: queue.SimpleQueue[Served | None] = queue.SimpleQueue()
         self._made: tuple[CatchUp, bool] | None = None
         self._is_put_in = threading.Event()
+        #: Views as a soft checkpoint says them, and whether the last has been written.
+        self._frozen: queue.SimpleQueue[Frozen | None] = queue.SimpleQueue()
+        self._is_kept = threading.Event()
+        self._is_kept.set()
         self._changing = threading.Lock()
         #: What will be served soon.
         self.coming = served
@@ -93,7 +99,7 @@ class BrokerRun:
         self.status = RUNNING
         self.coming = self.broker.served
         self._wanted.put(self.broker.served)
-        for one in (self._commit, self._evaluate, self._make):
+        for one in (self._commit, self._evaluate, self._keep, self._make):
             thread = threading.Thread(target=self._guarded, args=(one,), daemon=True)
             self._threads.append(thread)
             thread.start()
@@ -104,7 +110,8 @@ class BrokerRun:
         self._asked.put(None)
         self._news.set()
         self._wanted.put(None)
-        for thread in self._threads[:2]:  # compiling need not come to its end
+        self._frozen.put(None)
+        for thread in self._threads[:3]:  # compiling need not come to its end
             thread.join()
         self.env.disk.close()
 
@@ -164,6 +171,20 @@ class BrokerRun:
                 self._is_put_in.set()
             if self._may_evaluate() and self.broker.evaluate():
                 self._tell()
+                self._freeze()
+
+    def _freeze(self) -> None:
+        """Have a soft checkpoint written if one is due, unless the last is still being written."""
+        if self.is_compiled and self._is_kept.is_set():
+            frozen = self.broker.frozen()
+            if frozen is not None:
+                self._is_kept.clear()
+                self._frozen.put(frozen)
+
+    def _keep(self) -> None:
+        while (frozen := self._frozen.get()) is not None:
+            self.broker.soft_log.write(frozen, self.broker.log.size)
+            self._is_kept.set()
 
     def _may_evaluate(self) -> bool:
         evaluations = self.broker.evaluations
@@ -179,7 +200,7 @@ class BrokerRun:
         """Make views that are wanted: interpreted if that is quick, and then compiled."""
         while (served := self._wanted.get()) is not None:
             if not self.compiles or (self._has_few_rows() and not _is_warm(served)):
-                self._hand_over(CatchUp(served, self.env.disk, Interpreted), is_compiled=False)
+                self._hand_over(self._catch_up(served, Interpreted), is_compiled=False)
             if not self.compiles:
                 continue
             # Compiling leaves others no turn, so it is done by a process of its own.
@@ -191,9 +212,13 @@ class BrokerRun:
                 continue
             from millstream.broker.compiled import Compiled
 
-            self._hand_over(CatchUp(served, self.env.disk, Compiled), is_compiled=True)
+            self._hand_over(self._catch_up(served, Compiled), is_compiled=True)
+            self.broker.soft = None
             for program in _programs(served):
                 note_warm(program)
+
+    def _catch_up(self, served: Served, make: Maker) -> CatchUp:
+        return CatchUp(served, self.env.disk, make, self.broker.soft)
 
     def _hand_over(self, made: CatchUp, *, is_compiled: bool) -> None:
         """Bring views up to the last records, and wait until they are in place."""

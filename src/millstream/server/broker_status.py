@@ -31,6 +31,7 @@ def status(call: Call) -> Reply:
     record = {
         "status": run.status, "log": broker.identity, "position": broker.log.durable,
         "log_bytes": broker.log.size, "cut_bytes": broker.log.cut,
+        "checkpoint": {"position": broker.soft_log.position, "failed": broker.soft_log.failed},
         "views_at": min((v.position for v in broker.views.values()), default=0),
         "views": _how(run), "streams": streams, "waiting_for": _gaps(run),
         "seconds": round(time.monotonic() - run.started, 1),
