@@ -70,11 +70,19 @@ class Client:
         sequence: int | None = None,
     ) -> list[Fate]:  # fmt: skip
         """Send a batch once; what became of each row."""
+        fates: list[Fate] = self.published(stream, rows, publisher, sequence)["rows"]
+        return fates
+
+    def published(
+        self, stream: str, rows: Iterable[Mapping[str, Any]], publisher: str | None = None,
+        sequence: int | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """The same, with the position in the log, as of which a view can be asked for."""
         numbered = {} if publisher is None else {"publisher": publisher, "sequence": sequence}
         body = "\n".join(json.dumps(dict(row), ensure_ascii=False) for row in rows)
         path = f"/streams/{quote(stream, safe='')}?{urlencode(numbered)}"
-        fates: list[Fate] = self.ask("POST", path, body.encode())["rows"]
-        return fates
+        answer: dict[str, Any] = self.ask("POST", path, body.encode())
+        return answer
 
     def silence(self, stream: str, through: int | str) -> None:
         """Say that nothing comes any more up to a tick."""
@@ -84,7 +92,7 @@ class Client:
     # --- views ---
 
     def rows(self, view: str, **asked: Any) -> list[dict[str, Any]]:
-        """The rows of a view now; `where`, `final`, `ranges` and `mask` as in addresses."""
+        """The rows of a view now; `where`, `final`, `position` and so on as in addresses."""
         found: list[dict[str, Any]] = self.ask("GET", _address(view, "", asked))["rows"]
         return found
 
@@ -156,6 +164,8 @@ class Publisher:
     client: Client
     name: str
     sequence: int = field(default=1)
+    #: Where the last batch stands in the log.
+    position: int = 0
 
     def publish(self, stream: str, rows: Iterable[Mapping[str, Any]]) -> list[Fate]:
         """Send a batch until it is acknowledged; it is counted once however often it is sent."""
@@ -163,7 +173,7 @@ class Publisher:
         pause = _FIRST
         while True:
             try:
-                fates = self.client.publish(stream, batch, self.name, self.sequence)
+                answer = self.client.published(stream, batch, self.name, self.sequence)
             except (OSError, http.client.HTTPException):
                 pass  # nobody knows whether it is there
             except Refused as refused:
@@ -171,6 +181,8 @@ class Publisher:
                     raise
             else:
                 self.sequence += 1
+                self.position = max(self.position, answer["position"])
+                fates: list[Fate] = answer["rows"]
                 return fates
             self.client.wait(pause)
             pause = min(2 * pause, _LONGEST)

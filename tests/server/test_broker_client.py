@@ -42,7 +42,7 @@ def test_what_is_lost_on_the_way_is_sent_and_heard_again(
 ) -> None:
     waited: list[float] = []
     client = Client(url, BOTH, waited.append)
-    right = Client.publish
+    right = Client.published
     losses = itertools.count()
 
     def losing(self: Client, *given: object) -> object:
@@ -51,7 +51,7 @@ def test_what_is_lost_on_the_way_is_sent_and_heard_again(
             raise http.client.RemoteDisconnected("gone")
         return made
 
-    monkeypatch.setattr(Client, "publish", losing)
+    monkeypatch.setattr(Client, "published", losing)
     assert client.publisher("p").publish("M", [{"t": 5, "b": 1, "sold": 4}]) == [
         {"fate": "duplicate", "tick": 5}]  # fmt: skip
     assert waited == [0.1, 0.2]

@@ -239,8 +239,11 @@ def _add_serve(commands: Commands, common: _Parser) -> None:
     )  # fmt: skip
     serve.add_argument(
         "--tokens", metavar="FILE",
-        help="a token and its scopes (read, publish, admin) in each line; default: a new token",
+        help="a token and its scopes (read, publish, admin) in each line, and perhaps rows=N or "
+        "requests=N, so many a second; default: a new token",
     )  # fmt: skip
+    serve.add_argument("--tls-cert", metavar="FILE", help="a certificate (PEM): HTTPS, not HTTP")
+    serve.add_argument("--tls-key", metavar="FILE", help="its key, if that is not in the same file")
     serve.add_argument("--follow", action="store_true", help="watch for new files")
     serve.add_argument(
         "--checkpoint", metavar="DIR", help="default: .millstream/serve beside the project"

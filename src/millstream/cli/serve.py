@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
         options["master"] = arguments.master
     settings = Settings(arguments.engine, checkpoint, arguments.follow, options)
     serving = Serving(compiled, settings)
-    address = Address(arguments.port, tuple(arguments.host))
+    address = Address(arguments.port, tuple(arguments.host), *_tls(arguments))
     listen(serving, address, Path(arguments.tokens) if arguments.tokens else None, _say)
     if serving.status == FAILED and serving.fault is not None:
         raise serving.fault
@@ -68,12 +68,18 @@ def _serve_broker(arguments: argparse.Namespace, load: Callable[[Source], Any]) 
         Path(arguments.checkpoint) if arguments.checkpoint else default_checkpoint(arguments.file)
     )
     run = BrokerRun(served, folder)
-    address = Address(arguments.port, tuple(arguments.host))
+    address = Address(arguments.port, tuple(arguments.host), *_tls(arguments))
     tokens = Path(arguments.tokens) if arguments.tokens else None
     listen(run, address, tokens, _say, BROKER_ROUTES)
     if run.status == FAILED and run.fault is not None:
         raise run.fault
     return 0
+
+
+def _tls(arguments: argparse.Namespace) -> tuple[Path | None, Path | None]:
+    """The files of the certificate and of its key."""
+    certificate, key = arguments.tls_cert, arguments.tls_key
+    return Path(certificate) if certificate else None, Path(key) if key else None
 
 
 def _say(line: str) -> None:

@@ -11,7 +11,7 @@ import orjson
 from fastapi import Response
 
 from millstream.broker.core import Accepted, Answer, Publish, Request, Silence, digest_of
-from millstream.broker.cursor import Subscriber, token_of
+from millstream.broker.cursor import Subscriber
 from millstream.broker.knowledge import NOBODY
 from millstream.broker.parsing import rows_of_arrow, rows_of_lines
 from millstream.calculus.types import TIME
@@ -22,10 +22,12 @@ from millstream.server.app import page_of
 from millstream.server.broker_run import BrokerRun
 from millstream.server.broker_status import metrics, status
 from millstream.server.events import EventStream
+from millstream.server.gate import ALLOWANCE
 from millstream.server.questions import question
 from millstream.server.replies import faults_record
 from millstream.server.routes import Bounds, Call, Form, Refusal, Reply, Route, Scope
 from millstream.server.talking import talk
+from millstream.server.view_state import state
 
 if TYPE_CHECKING:
     from fastapi import Request as HttpRequest
@@ -53,6 +55,7 @@ async def _publish(call: Call, request: HttpRequest) -> Response:
             rows = await asyncio.to_thread(read, stream, call.body)
     except Unfit as unfit:
         raise Refusal(400, str(unfit)) from None
+    request.scope[ALLOWANCE].take("rows", len(rows))
     digest = digest_of(stream.name, call.body)
     answer = await _durable(run, Publish(stream.name, rows, digest, publisher, sequence))
     return _json({"position": answer.position, "rows": [j.record() for j in answer.judged]})
@@ -108,23 +111,6 @@ def _stream(call: Call) -> ServedStream:
 
 
 # --- views ---
-
-
-def _state(call: Call) -> Reply:
-    run: BrokerRun = call.serving
-    run.check_views()
-    wanted = question(run, call.path["view"], call.query)
-    broker = run.broker
-    with broker.showing:
-        view = broker.views.get(wanted.view.name)
-        if view is None:
-            raise Refusal(404, f"{wanted.view.name} has just been dropped")
-        rows, position = dict(view.rows), view.position
-        horizons = broker.horizons
-    made = wanted.records(wanted.shown(rows))
-    token = token_of(broker, wanted, position)
-    record = {"view": wanted.view.name, "token": token, "horizons": horizons, "rows": made}
-    return Reply(record)
 
 
 async def _changes(call: Call, request: HttpRequest) -> Response:
@@ -230,7 +216,9 @@ BROKER_ROUTES: tuple[Route, ...] = (
     Route("POST", "/streams/{stream}/silence", Scope.PUBLISH, "Say that nothing comes up to a tick",
           acts=_silence, example={"through": "2026-12-31T17:00:00Z"}),
     Route("GET", "/views", Scope.READ, "The views", _views, is_early=True),
-    Route("GET", "/views/{view}", Scope.READ, "The rows of a view now", _state, parameters=_ASKED),
+    Route("GET", "/views/{view}", Scope.READ, "The rows of a view now", acts=state,
+          forms=(Form.JSON, Form.ARROW, Form.CSV),
+          parameters=_ASKED | {"position": "at least what is in the log up to here"}),
     Route("PUT", "/views/{view}", Scope.ADMIN, "Add a view: SELECT ...", acts=_add),
     Route("DELETE", "/views/{view}", Scope.ADMIN, "Drop a view that was added", acts=_drop),
     Route("GET", "/views/{view}/changes", Scope.READ, "The rows, and then what changes (SSE)",

@@ -7,7 +7,8 @@ from typing import Any
 
 import orjson
 
-from millstream.server.routes import Scope
+from millstream.server.quotas import UNBOUNDED
+from millstream.server.routes import Refusal, Scope
 from millstream.server.tokens import Tokens
 
 Message = MutableMapping[str, Any]
@@ -15,8 +16,8 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Message, Receive, Send], Awaitable[None]]
 
-#: Where the gate puts what a caller may do.
-SCOPES = "millstream.scopes"
+#: Where the gate puts what a caller may do, and how much of it.
+SCOPES, ALLOWANCE = "millstream.scopes", "millstream.allowance"
 #: A WebSocket of a browser has no header for a token, so it may be named as a protocol.
 PROTOCOL = "bearer."
 
@@ -38,14 +39,17 @@ class Gate:
         self.app = app
         self.tokens = tokens
         self.hosts = hosts
-        self.origins = frozenset(f"http://{host}" for host in hosts)
+        self.origins = frozenset(f"{kind}://{host}" for host in hosts for kind in ("http", "https"))
         self.open_paths = open_paths
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
             return
-        refused = self._refused(scope)
+        try:
+            refused = self._refused(scope)
+        except Refusal as much:
+            refused = much.status, much.message
         if refused is not None:
             await _refuse(scope, send, *refused)
             return
@@ -60,13 +64,15 @@ class Gate:
         if len(origins) > 1 or any(origin not in self.origins for origin in origins):
             return 403, "pages from elsewhere may not ask this server"
         if scope["path"] in self.open_paths:
-            scope[SCOPES] = frozenset({Scope.OPEN})
+            scope[SCOPES], scope[ALLOWANCE] = frozenset({Scope.OPEN}), UNBOUNDED
             return None
         token = _token(headers)
         scopes = None if token is None else self.tokens.scopes(token)
         if scopes is None:
             return 401, "a token is needed: Authorization: Bearer TOKEN"
-        scope[SCOPES] = scopes | {Scope.OPEN}
+        assert token is not None
+        scope[SCOPES], scope[ALLOWANCE] = scopes | {Scope.OPEN}, self.tokens.allowance(token)
+        scope[ALLOWANCE].take("requests")
         return None
 
 
@@ -92,6 +98,8 @@ async def _refuse(scope: Message, send: Send, status: int, message: str) -> None
     kind = "http.response" if scope["type"] == "http" else "websocket.http.response"
     body = orjson.dumps({"error": message})
     headers = [(b"content-type", b"application/json"), *_SAFE]
+    if status == 429:
+        headers.append((b"retry-after", b"1"))
     if status == 401:
         headers.append((b"www-authenticate", b"Bearer"))
     await send({"type": f"{kind}.start", "status": status, "headers": headers})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import socket
+import ssl
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -30,6 +31,28 @@ class Address:
 
     port: int = 8000
     names: tuple[str, ...] = ()
+    #: The files of a certificate and its key; without them nothing is encrypted.
+    certificate: Path | None = None
+    key: Path | None = None
+
+    def check(self) -> None:
+        """Say what is wrong with the certificate, if something is."""
+        if self.certificate is None:
+            if self.key is not None:
+                raise UsageError("--tls-key is of a certificate", hint="add --tls-cert FILE")
+            return
+        try:
+            ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(
+                self.certificate, self.key, password=lambda: b""
+            )
+        except OSError as error:  # what is wrong inside of a file is one of these too
+            reason = error.reason if isinstance(error, ssl.SSLError) else error.strerror
+            message = f"this certificate and its key cannot be used: {reason}"
+            hint = "both as PEM, the key without a password, in one file or with --tls-key"
+            raise UsageError(message, place=str(self.certificate), hint=hint) from None
+
+
+_PLAIN = Address()
 
 
 def listen(
@@ -37,15 +60,17 @@ def listen(
     routes: tuple[Route, ...] = ROUTES,
 ) -> None:  # fmt: skip
     """Answer until interrupted, or until the run fails."""
+    address.check()
     own = bound(address.port)
     port = own.getsockname()[1]
     tokens, shown = _tokens(tokens_file)
     hosts = frozenset(f"{n}:{port}" for n in ("127.0.0.1", "localhost", *address.names))
-    say(f"listening on http://127.0.0.1:{port}")
+    kind = "http" if address.certificate is None else "https"
+    say(f"listening on {kind}://127.0.0.1:{port}")
     if shown is not None:
         say(f"token: {shown}")
     sys.setswitchinterval(_SWITCH_SECONDS)
-    asyncio.run(_serve(serving, make_app(serving, tokens, hosts, routes), own))
+    asyncio.run(_serve(serving, make_app(serving, tokens, hosts, routes), own, address))
 
 
 def _tokens(path: Path | None) -> tuple[Tokens, str | None]:
@@ -70,12 +95,13 @@ def bound(port: int) -> socket.socket:
     return own
 
 
-def config_of(app: Any) -> uvicorn.Config:
+def config_of(app: Any, address: Address = _PLAIN) -> uvicorn.Config:
     """How HTTP is spoken, and what is too much of it."""
     return uvicorn.Config(
         app, log_level="error", access_log=False, server_header=False, ws_max_size=1 << 16,
         ws_ping_interval=20, ws_ping_timeout=20, limit_concurrency=4096, timeout_keep_alive=30,
         timeout_graceful_shutdown=3, h11_max_incomplete_event_size=1 << 16, lifespan="off",
+        ssl_certfile=address.certificate, ssl_keyfile=address.key,
     )  # fmt: skip
 
 
@@ -91,8 +117,8 @@ class _Server(uvicorn.Server):
         self.should_exit = True
 
 
-async def _serve(serving: Run, app: Gate, own: socket.socket) -> None:
-    server = _Server(config_of(app))
+async def _serve(serving: Run, app: Gate, own: socket.socket, address: Address) -> None:
+    server = _Server(config_of(app, address))
     loop = asyncio.get_running_loop()
     for one in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(one, server.end)
