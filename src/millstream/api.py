@@ -549,34 +549,15 @@ def _plain_reader(one: Input, given: Any, *, is_following: bool = False) -> Read
 
 
 def _writer(name: str, given: OutputGiven | None, shape: Shape, *, is_following: bool) -> Writer:
-    """The writer for what is given; folders and databases know which batches they have."""
+    """The writer for what is given: in memory if that is nothing."""
     from millstream.connectors.memory import MemoryWriter
-    from millstream.connectors.parts import PartsWriter
-    from millstream.connectors.write import open_writer
+    from millstream.connectors.outputs import writer_of
 
     if given is None:
         return MemoryWriter()
     if not isinstance(given, (str, Path, Location)):
         return given
-    location = _location(given)
-    if location.dialect.is_told:
-        raise UsageError("dialects of CSV are for inputs", place=location.text,
-                         hint="outputs are written in UTF-8, with commas")  # fmt: skip
-    if location.is_state:
-        from millstream.connectors.state import StateWriter
-
-        return StateWriter(location, name, shape, is_following=is_following)
-    if location.database is not None:
-        from millstream.connectors.postgres import PostgresWriter
-
-        return PostgresWriter(location, name, shape)
-    if location.is_folder:
-        from millstream.connectors.folder import FolderWriter
-
-        return FolderWriter(location, shape)
-    if is_following and location.path is not None:
-        return PartsWriter(location, shape)
-    return open_writer(location, shape)
+    return writer_of(name, _location(given), shape, is_following=is_following)
 
 
 def _closing(writer: Any, *, is_aside: bool) -> Callable[..., bool]:

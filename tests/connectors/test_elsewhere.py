@@ -13,10 +13,13 @@ import pytest
 import millstream
 from millstream.connectors.elsewhere.bring import Bringing
 from millstream.connectors.elsewhere.kafka import KafkaBringer
+from millstream.connectors.elsewhere.objects_out import ObjectFolderWriter
 from millstream.connectors.elsewhere.posted import PostedBringer
 from millstream.connectors.elsewhere.spool import Spool
+from millstream.connectors.elsewhere.write import open_elsewhere
 from millstream.connectors.location import parse_location
 from millstream.errors import MillstreamError, RunError, UsageError
+from millstream.plan.batch import empty_batch
 
 PROGRAM = "output out; input trades(n integer) time at; (out) <- Filter[n >= 0](trades);"
 START = 1_767_225_600_000_000
@@ -78,6 +81,58 @@ def test_objects_are_read_as_files_are(store: str, bucket: Any, tmp_path: Path) 
     bucket.put_object(Bucket="data", Key="days/2.csv", Body=b"at,n\n5,5\n6,6\n")
     with pytest.raises(RunError, match="has changed since it was read"):
         numbers(f"s3://data/days/*.csv?{at}", **kept)
+
+
+def test_results_become_objects(store: str, bucket: Any, tmp_path: Path) -> None:
+    at = f"endpoint={store}&region=us-east-1"
+    (tmp_path / "t.csv").write_text("at,n\n" + "".join(f"{START + n},{n}\n" for n in range(5)))
+    job, given = millstream.compile(text=PROGRAM), {"trades": tmp_path / "t.csv"}
+    job.run(given, {"out": f"s3://data/one.csv?{at}"})
+    assert numbers_of(bucket, "one.csv") == [0, 1, 2, 3, 4]
+    for _ in range(2):  # another run takes the place of the first
+        job.run(given, {"out": f"s3://data/results.csv/?{at}"})
+        assert keys(bucket) == {"one.csv", "results.csv/.millstream.json",
+                                "results.csv/part-000000000.csv"}  # fmt: skip
+    with pytest.raises(UsageError, match="not results of Millstream: one"):
+        job.run(given, {"out": f"s3://data//?{at}"})
+    with pytest.raises(UsageError, match="needs a folder of objects"):
+        job.run(given, {"out": f"s3://data/one.csv?{at}"}, follow=True)
+
+
+def test_batches_of_a_job_appear_once_as_objects(store: str, bucket: Any, tmp_path: Path) -> None:
+    at = f"endpoint={store}&region=us-east-1"
+    job = millstream.compile(text=PROGRAM)
+    kept: dict[str, Any] = {"checkpoint": tmp_path / "ck"}
+    (tmp_path / "in").mkdir()
+    for number in range(3):
+        if number < 2:  # the third time nothing has come
+            text = f"at,n\n{START + number},{number}\n"
+            (tmp_path / "in" / f"{number}.csv").write_text(text)
+        job.run({"trades": f"{tmp_path}/in/*.csv"}, {"out": f"s3://data/r.csv/?{at}"}, **kept)
+    found = [n for key in sorted(keys(bucket)) if "part" in key for n in numbers_of(bucket, key)]
+    assert found == [0, 1]
+    job.run({"trades": f"{tmp_path}/in/0.csv"}, {"out": f"s3://data/r.csv/?{at}"})
+    location, shape = (
+        parse_location(f"s3://data/r.csv/?{at}", Path()), job.program.queue_types()["out"],
+    )  # fmt: skip
+    writer = open_elsewhere(location, shape, is_following=False)
+    assert isinstance(writer, ObjectFolderWriter)
+    writer.open("mine", fresh=True)
+    job.run({"trades": f"{tmp_path}/in/0.csv"}, {"out": f"s3://data/r.csv/?{at}"})
+    with pytest.raises(RunError, match="has taken this place over"):
+        writer.write_batch(0, empty_batch(shape))
+    writer.abort()
+
+
+def keys(bucket: Any) -> set[str]:
+    """Without the marks of folders, which Arrow leaves."""
+    found = {one["Key"] for one in bucket.list_objects_v2(Bucket="data")["Contents"]}
+    return {key for key in found if not key.endswith("/")}
+
+
+def numbers_of(bucket: Any, key: str) -> list[int]:
+    body = bucket.get_object(Bucket="data", Key=key)["Body"].read().decode()
+    return [int(row.split(",")[1]) for row in body.splitlines()[1:]]
 
 
 def test_a_wrong_address_of_objects_is_told(store: str, bucket: Any) -> None:

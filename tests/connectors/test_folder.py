@@ -131,7 +131,7 @@ def test_a_job_that_starts_afresh_forgets_what_it_had_even_after_a_crash(tmp_pat
 def test_as_a_plain_writer_all_appears_on_close(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(folder_module, "_ROWS_OF_A_PART", 2)
+    monkeypatch.setattr(folder_module, "ROWS_OF_A_PART", 2)
     for start in (0, 10):
         before = values_in(tmp_path / "out") if start else []
         one = writer(tmp_path)

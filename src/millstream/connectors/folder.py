@@ -25,15 +25,15 @@ from millstream.errors import UsageError, listing
 from millstream.plan.batch import Batch
 
 RECORD = ".millstream.json"
-_PART = re.compile(r"part-(\d{9,})\.(parquet|csv|jsonl)")
+PART = re.compile(r"part-(\d{9,})\.(parquet|csv|jsonl)")
 _STAGED = re.compile(r"\.+part-\d{9,}\..*")
 #: A part of a run that numbers its own parts is full after so many rows.
-_ROWS_OF_A_PART = 1 << 20
+ROWS_OF_A_PART = 1 << 20
 
 
 def parts_in(folder: Path) -> list[Part]:
     """The parts that are there now, by number."""
-    return Shelf(folder, RECORD, _PART, Format.PARQUET, str(folder)).parts()
+    return Shelf(folder, RECORD, PART, Format.PARQUET, str(folder)).parts()
 
 
 def record_in(folder: Path) -> Record | None:
@@ -54,7 +54,7 @@ class FolderWriter:
         self._folder = Path(os.path.realpath(path))
         self._name = location.text
         format_ = location.format_of_parts
-        self._shelf = Shelf(self._folder, RECORD, _PART, format_, location.text)
+        self._shelf = Shelf(self._folder, RECORD, PART, format_, location.text)
         self._parts = replace(location, format=format_, text=location.text.rstrip("/"))
         self._shape = shape
         self._whole: _Staging | None = None
@@ -159,7 +159,7 @@ class FolderWriter:
     def _refuse_foreign_files(self) -> None:
         visible = sorted(p.name for p in self._folder.iterdir() if not p.name.startswith("."))
         is_ours = record_in(self._folder) is not None
-        foreign = [name for name in visible if not is_ours or not _PART.fullmatch(name)]
+        foreign = [name for name in visible if not is_ours or not PART.fullmatch(name)]
         if foreign:
             raise UsageError(
                 f"this folder holds files that are not results of Millstream: {listing(foreign)}",
@@ -199,7 +199,7 @@ class _Staging:
 
     def add(self, batch: Batch) -> None:
         """Further rows for the last part, until it is full."""
-        if self._writer is not None and self._rows < _ROWS_OF_A_PART:
+        if self._writer is not None and self._rows < ROWS_OF_A_PART:
             self._writer.write(batch)
             self._rows += len(batch)
         else:

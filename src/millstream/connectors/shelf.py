@@ -62,7 +62,7 @@ class Shelf:
 
     def open(self, job: str, *, fresh: bool) -> int:
         """The number of the first batch that is not there yet."""
-        record = record_at(self._record)
+        record = self.recorded()
         if record is None or record.job != job or record.is_replacing or fresh:
             # Written down now: after a crash before the first batch, nobody may take the
             # parts that are there for those of this job.
@@ -89,7 +89,7 @@ class Shelf:
         if not self.current.is_replacing:
             return
         for part in reversed(self.parts()):
-            part.path.unlink()
+            self.remove(part)
         self.sync()
         self._write(replace(self.current, is_replacing=False))
 
@@ -109,27 +109,44 @@ class Shelf:
             os.close(handle)
 
     def _write(self, record: Record) -> None:
-        beside = self._record.with_name(f"{self._record.name}.tmp")
         with told(self._name):
-            with beside.open("wb") as file:
-                file.write(json.dumps(asdict(record)).encode())
-                file.flush()
-                os.fsync(file.fileno())
-            beside.replace(self._record)
-            self.sync()
+            self.store(json.dumps(asdict(record)).encode())
         self.current = record
+
+    # --- where it lies ---
+
+    def recorded(self) -> Record | None:
+        """What is written down of this result."""
+        return record_at(self._record)
+
+    def store(self, record: bytes) -> None:
+        beside = self._record.with_name(f"{self._record.name}.tmp")
+        with beside.open("wb") as file:
+            file.write(record)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(self._record)
+        self.sync()
+
+    def remove(self, part: Part) -> None:
+        part.path.unlink()
 
 
 def record_at(path: Path) -> Record | None:
     """The record of a result; None where no job has written yet."""
     try:
-        return Record(**json.loads(path.read_bytes()))
+        return record_in_bytes(path.read_bytes(), str(path))
     except FileNotFoundError:
         return None
+
+
+def record_in_bytes(data: bytes, place: str) -> Record:
+    try:
+        return Record(**json.loads(data))
     except (ValueError, TypeError):
         raise RunError(
             "this record of a folder of results is damaged",
-            place=str(path),
+            place=place,
             hint="delete the folder, and have the job computed again",
         ) from None
 

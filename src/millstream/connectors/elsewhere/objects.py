@@ -22,7 +22,7 @@ from millstream.connectors.elsewhere.address import Elsewhere, refuse_settings
 from millstream.connectors.elsewhere.spool import Spool
 from millstream.errors import RunError, UsageError, listing
 
-SETTINGS = {
+_SETTINGS = {
     "s3": ("region", "endpoint", "access_key", "secret_key", "anonymous"),
     "gs": ("endpoint", "anonymous"),
     "az": ("account", "account_key"),
@@ -33,7 +33,7 @@ _PIECE_BYTES = 1 << 22
 def file_system(place: Elsewhere, text: str) -> Any:
     """The file system of an address; what it does not say, the environment does."""
     given = place.settings
-    refuse_settings(place, SETTINGS[place.scheme], text)
+    refuse_settings(place, _SETTINGS[place.scheme], text)
     endpoint = given.get("endpoint", "")
     scheme, _, host = endpoint.rpartition("://")
     at = {"endpoint_override": host, "scheme": scheme or "https"} if host else {}

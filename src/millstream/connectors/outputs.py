@@ -1,0 +1,36 @@
+"""The writer of a place, whatever kind of place it is."""
+
+from __future__ import annotations
+
+from millstream.connectors.chunks import Writer
+from millstream.connectors.location import Location
+from millstream.connectors.write import Shape, open_writer
+from millstream.errors import UsageError
+
+
+def writer_of(name: str, location: Location, shape: Shape, *, is_following: bool) -> Writer:
+    """Folders and databases know which batches they have; all else is filled anew by every run."""
+    if location.dialect.is_told:
+        raise UsageError("dialects of CSV are for inputs", place=location.text,
+                         hint="outputs are written in UTF-8, with commas")  # fmt: skip
+    if location.elsewhere is not None:
+        from millstream.connectors.elsewhere.write import open_elsewhere
+
+        return open_elsewhere(location, shape, is_following=is_following)
+    if location.is_state:
+        from millstream.connectors.state import StateWriter
+
+        return StateWriter(location, name, shape, is_following=is_following)
+    if location.database is not None:
+        from millstream.connectors.postgres import PostgresWriter
+
+        return PostgresWriter(location, name, shape)
+    if location.is_folder:
+        from millstream.connectors.folder import FolderWriter
+
+        return FolderWriter(location, shape)
+    if is_following and location.path is not None:
+        from millstream.connectors.parts import PartsWriter
+
+        return PartsWriter(location, shape)
+    return open_writer(location, shape)
