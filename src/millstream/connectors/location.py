@@ -177,6 +177,8 @@ class Location:
 
 def parse_location(text: str, base: Path) -> Location:
     """The location that a text means; relative names start at `base`."""
+    if text.endswith(_STATE) or (is_database(text) and text.endswith("&state")):
+        return replace(parse_location(text[: -len(_STATE)], base), is_state=True)
     if is_database(text):
         shown = masked(text)
         database = parse_database(text)
@@ -185,9 +187,6 @@ def parse_location(text: str, base: Path) -> Location:
         return _located_elsewhere(text, base)
     if _ADDRESS.match(text):
         raise _unknown_format(text)
-    if text.endswith(_STATE):
-        location = parse_location(text.removesuffix(_STATE), base)
-        return replace(location, is_state=True)
     prefix, rest = _split_prefix(text)
     if prefix is Format.GENERATOR:
         return Location(prefix, text=text, base=base, generator=settings_in(rest))

@@ -17,6 +17,10 @@ def writer_of(name: str, location: Location, shape: Shape, *, is_following: bool
         from millstream.connectors.elsewhere.write import open_elsewhere
 
         return open_elsewhere(location, shape, is_following=is_following)
+    if location.is_state and location.database is not None:
+        from millstream.connectors.postgres_state import PostgresStateWriter
+
+        return PostgresStateWriter(location, name, shape)
     if location.is_state:
         from millstream.connectors.state import StateWriter
 

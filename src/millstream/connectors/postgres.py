@@ -10,12 +10,12 @@ one table the later one goes on and the earlier one stops.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from itertools import chain
 from typing import Any
 
-from millstream.calculus.types import Kind
+from millstream.calculus.types import Field, Kind
 from millstream.connectors.address import check_name
 from millstream.connectors.copy_rows import HEAD, TAIL, copy_rows
 from millstream.connectors.location import Location
@@ -143,6 +143,11 @@ class PostgresWriter:
             self.abort()
             raise
 
+    @property
+    def _stored(self) -> Sequence[Field]:
+        """The columns of the table."""
+        return self._fields
+
     # --- as a sink of numbered batches ---
 
     def open(self, job: str, *, fresh: bool) -> int:
@@ -259,7 +264,7 @@ class PostgresWriter:
     def _make_table(self) -> None:
         columns = [
             sql.SQL("{} {}").format(sql.Identifier(f.name), sql.SQL(TYPES[f.type.kind]))
-            for f in self._fields
+            for f in self._stored
         ]
         statement = sql.SQL("CREATE TABLE {} ({})")
         self._connection.execute(statement.format(self._table, sql.SQL(", ").join(columns)))
@@ -309,7 +314,7 @@ class PostgresWriter:
             return
         there = self._columns_there()
         faults = []
-        for field in self._fields:
+        for field in self._stored:
             expected = TYPES[field.type.kind]
             actual, _ = there.pop(field.name, (None, False))
             if actual is None:

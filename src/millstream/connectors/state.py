@@ -24,8 +24,9 @@ class StateWriter:
         if not isinstance(shape, QueueType) or not shape.is_relation:
             raise UsageError(f'"{name}" is a stream, which has no state', place=location.text,
                              hint="leave ?state out: its rows are never taken back")  # fmt: skip
-        if location.database is not None or location.is_folder:
-            raise UsageError("what stands is written to one file", place=location.text)
+        if location.is_folder:
+            raise UsageError("what stands is written to one file, or to a table of PostgreSQL",
+                             place=location.text)  # fmt: skip
         self._location = location
         self._schema = shape.schema
         self._is_following = is_following and location.path is not None
