@@ -139,6 +139,11 @@ def _add_run(commands: Commands, common: _Parser) -> None:
     run.add_argument(
         "--progress", choices=("auto", "off", "json"), default="auto", help="on standard error"
     )
+    run.add_argument(
+        "--metrics",
+        metavar=":PORT",
+        help="tell Prometheus how it goes, at http://127.0.0.1:PORT/metrics",
+    )
 
 
 def _add_shipped(commands: Commands, common: _Parser) -> None:

@@ -6,10 +6,11 @@ import argparse
 import signal
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from millstream import api
 from millstream.cli.progress import Progress
@@ -19,6 +20,9 @@ from millstream.connectors.address import masked
 from millstream.connectors.location import Location, parse_location
 from millstream.engine.job import never
 from millstream.errors import UsageError, listing
+
+if TYPE_CHECKING:
+    from millstream.cli.metrics import Metrics
 
 DEFAULT_ENGINE = "spark"
 
@@ -36,7 +40,10 @@ def run(arguments: argparse.Namespace) -> int:
     outputs = _outputs(compiled, arguments)
     print_warnings(compiled.warnings(named(arguments.in_, "--in")))
     is_alone = not _prints_rows_as_they_come(outputs)
-    with Progress(arguments.progress, engine, is_alone=is_alone) as progress:
+    with (
+        _metrics(arguments.metrics) as metrics,
+        Progress(arguments.progress, engine, is_alone=is_alone) as progress,
+    ):
         finished = compiled.run(
             named(arguments.in_, "--in"),
             outputs,
@@ -46,13 +53,23 @@ def run(arguments: argparse.Namespace) -> int:
             follow=arguments.follow,
             # Without a checkpoint nothing is won by finishing what has been begun.
             stopped=_until_interrupted() if arguments.follow or arguments.checkpoint else never,
-            progress=progress,
+            progress=progress if metrics is None else metrics.watching(progress),
             **options,
         )
     progress.finish(finished.report, kept=frozenset(outputs))
     if not arguments.follow:
         print_warnings(compiled.left_over(finished.report))
     return 0
+
+
+def _metrics(address: str | None) -> AbstractContextManager[Metrics | None]:
+    if address is None:
+        return nullcontext()
+    from millstream.cli.metrics import Metrics
+
+    metrics = Metrics(address)
+    print(f"metrics: http://127.0.0.1:{metrics.port}/metrics", file=sys.stderr)
+    return metrics
 
 
 def _prints_rows_as_they_come(outputs: Mapping[str, Any]) -> bool:

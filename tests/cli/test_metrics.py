@@ -1,0 +1,77 @@
+"""How a run is going, for Prometheus."""
+
+from __future__ import annotations
+
+import http.client
+from pathlib import Path
+
+import pytest
+
+from millstream.cli.main import main
+from millstream.cli.metrics import Metrics, metrics_text
+from millstream.engine.job import BatchFigures, InputCounts, Report
+from millstream.errors import UsageError
+
+REPORT = Report(
+    {'a"b': InputCounts(10, 6, 1, 2, 1)}, {"out": 4}, mark=1_500_000, state_bytes=77,
+    batch=BatchFigures(3, 0.25, 10, 4),
+)  # fmt: skip
+
+
+def test_a_report_is_told_as_prometheus_reads_it() -> None:
+    lines = metrics_text(REPORT, 2.0).splitlines()
+    values = dict(line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
+    label = 'input="a\\"b"'
+    assert values == {
+        "millstream_up": "1",
+        f'millstream_rows_total{{{label},fate="read"}}': "10",
+        f'millstream_rows_total{{{label},fate="processed"}}': "6",
+        f'millstream_rows_total{{{label},fate="late"}}': "2",
+        f'millstream_rows_total{{{label},fate="rejected"}}': "1",
+        f"millstream_rows_waiting{{{label}}}": "1",
+        'millstream_rows_written_total{output="out"}': "4",
+        "millstream_faults_total": "0", "millstream_mark_seconds": "1.5",
+        "millstream_lag_seconds": "0.5", "millstream_batch": "3",
+        "millstream_batch_seconds": "0.25", "millstream_state_bytes": "77",
+    }  # fmt: skip
+    typed = {line.split()[2] for line in lines if line.startswith("# TYPE")}
+    assert typed == {key.partition("{")[0] for key in values}
+
+
+def asked(port: int, path: str) -> tuple[int, str]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    connection.request("GET", path)
+    answer = connection.getresponse()
+    text = answer.read().decode()
+    connection.close()
+    return answer.status, text
+
+
+def test_the_last_report_is_served_while_the_run_goes_on() -> None:
+    seen: list[Report] = []
+    with Metrics(":0", clock=lambda: 2.0) as metrics:
+        assert asked(metrics.port, "/metrics") == (
+            200, "# TYPE millstream_up gauge\nmillstream_up 1\n",
+        )  # fmt: skip
+        metrics.watching(seen.append)(REPORT)
+        assert asked(metrics.port, "/metrics") == (200, metrics_text(REPORT, 2.0))
+        assert asked(metrics.port, "/other")[0] == 404
+    assert seen == [REPORT]
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0:9", "x", ":70000", "", "example.org:80"])
+def test_only_a_port_of_this_machine_is_taken(address: str) -> None:
+    with pytest.raises(UsageError, match="expected a port on this machine"):
+        Metrics(address)
+
+
+def test_a_run_says_where_its_metrics_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "p.brook").write_text("output out; input t(n integer); (out) <- Filter[n > 1](t);")
+    (tmp_path / "t.csv").write_text("_time,n\n1,2\n")
+    asked_for = ["run", str(tmp_path / "p.brook"), "--engine", "local", "--metrics", ":0"]
+    assert main(asked_for) == 0
+    out, err = capsys.readouterr()
+    assert out == "_time,n\n1,2\n"
+    assert "metrics: http://127.0.0.1:" in err
