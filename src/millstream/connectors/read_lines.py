@@ -17,7 +17,7 @@ from millstream.connectors.csv_rows import LONGEST_ROW
 from millstream.connectors.layout import InputColumns, batch_of_vectors, layout_of
 from millstream.connectors.window import Step, Window
 from millstream.errors import CheckError
-from millstream.plan.batch import Batch, Vector
+from millstream.plan.batch import Array, Batch, Vector
 
 
 class LinesDecoder:
@@ -38,18 +38,19 @@ class LinesDecoder:
             stop = len(data)
         if stop <= start:
             return Step(self._batch(pa.array([], pa.string())), (), start, 0)
-        end = self._end(data, start, stop)
-        texts = _lines(bytes(data[start:end]))
+        end, breaks = self._end(data, start, stop)
+        texts = _lines(bytes(data[start:end]), breaks)
         return Step(self._batch(texts), (), end, len(texts))
 
-    def _end(self, data: bytes, start: int, stop: int) -> int:
-        """Where the next lines end, of which there are no more than make a batch."""
+    def _end(self, data: bytes, start: int, stop: int) -> tuple[int, Array]:
+        """Where the next lines end, of which there are no more than make a batch, and each."""
         near = data.find(b"\n", min(start + _PIECE, stop)) + 1 or stop
         raw = np.frombuffer(data, np.uint8, near - start, start)
         breaks = np.flatnonzero(raw == _BREAK)
         if len(breaks) <= self._chunk_rows:
-            return near
-        return start + int(breaks[self._chunk_rows - 1]) + 1
+            return near, breaks
+        breaks = breaks[: self._chunk_rows]
+        return start + int(breaks[-1]) + 1, breaks
 
     def _batch(self, texts: Any) -> Batch:
         vectors = [Vector(f.type, texts) for f in self._layout.fields]
@@ -61,14 +62,16 @@ _BREAK = 10
 _PIECE = 1 << 22
 
 
-def _lines(raw: bytes) -> Any:
-    """The lines of some bytes, without what ends them, each byte a character."""
-    raw = raw if raw.endswith(b"\n") else raw + b"\n"
-    if b"\r" in raw:
-        raw = raw.replace(b"\r\n", b"\n")
-    if not raw.isascii():
-        raw = raw.decode("latin-1").encode()
-    breaks = np.flatnonzero(np.frombuffer(raw, np.uint8) == _BREAK)
+def _lines(raw: bytes, breaks: Array) -> Any:
+    """The lines of some bytes, without what ends them, each byte a character.
+
+    The `breaks` are where lines end, as long as nothing is changed before them.
+    """
+    is_changed = not raw.endswith(b"\n") or b"\r" in raw or not raw.isascii()
+    if is_changed:
+        raw = raw if raw.endswith(b"\n") else raw + b"\n"
+        raw = raw.replace(b"\r\n", b"\n").decode("latin-1").encode()
+        breaks = np.flatnonzero(np.frombuffer(raw, np.uint8) == _BREAK)
     # Without the breaks, a text begins where the last one ends.
     offsets = np.zeros(len(breaks) + 1, np.int32)
     offsets[1:] = breaks - np.arange(len(breaks))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from millstream.calculus.graph import Program
+from millstream.calculus.tables import Tally
 from millstream.kernels.build import why_not
 from millstream.plan.cube_parts import cubes_in_parts
 from millstream.plan.keys import EVERYWHERE, Key
@@ -102,6 +103,12 @@ class Layout:
         if queue in self.plan.program.outputs:
             return Target(self.driver, None)
         return self.targets[queue]
+
+    def table_of(self, queue: str) -> Tally | None:
+        """The table that all of a queue goes to, and nothing else with it."""
+        functions = [step.operators[0].function for step in self.plan.steps if queue in step.inputs]
+        only = functions[0] if len(functions) == 1 else None
+        return only if isinstance(only, Tally) else None
 
     def number(self, queue: str) -> int:
         return self.queues.index(queue)

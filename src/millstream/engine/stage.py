@@ -25,6 +25,7 @@ from millstream.engine.points import reached
 from millstream.engine.state import Bucket, Memory
 from millstream.engine.storage.codec import DamagedState, encode
 from millstream.engine.storage.records import missing, read_record
+from millstream.kernels.scripts.combining import combined
 from millstream.plan.batch import Batch
 
 #: What came to a bucket: a parcel, and the time before which its rows are late.
@@ -188,6 +189,9 @@ class StageTask:
         if target.stage == self.layout.driver:
             self.results.add(0, number, batch)
             return
+        table = self.layout.table_of(queue)
+        if table is not None and not self.layout.is_together:
+            batch = combined(table, batch)
         # What goes to a stage that does not care stays where it is.
         for place, part in parts(batch, target.key, self.memory.description.buckets, bucket):
             self.later.add(place, number, part)

@@ -15,6 +15,7 @@ from millstream.calculus.tables import END_OF_TIME, Contents, Tally, emitted_sch
 from millstream.calculus.types import QueueType
 from millstream.engine.storage.codec import decode, encode
 from millstream.kernels.runtime.kernel import Round
+from millstream.kernels.scripts.combining import combined
 from millstream.kernels.scripts.tally import TallyKernel
 from millstream.plan.batch import batch_of
 from millstream.values.records.types import FLOAT, INT, STRING
@@ -25,6 +26,12 @@ TABLES = {
     "top": Table("t", "top", 2, (("k", STRING),), STRING, INT),
     "most": Table("t", "maximum", 2, (), STRING, INT),
     "each": Table("t", "collection", None, (("k", STRING),), FLOAT),
+    "tops": Table("t", "top", 2, (), STRING, INT),
+    "count": Table("t", "mrcounter", None, (), INT),
+    "pairs": Table("t", "sum", None, (("k", STRING), ("n", INT)), INT),
+    "distinct": Table("t", "unique", 100, (), INT),
+    "some": Table("t", "set", 2, (("k", STRING),), INT),
+    "halves": Table("t", "quantile", 3, (), INT),
 }
 _VALUES: dict[Any, Any] = {
     INT: st.integers(0, 9), FLOAT: st.sampled_from([0.1, 2.5, -3.0]),
@@ -57,6 +64,7 @@ def expected(function: Tally, rows: list[Any], times: list[int]) -> Counter[Any]
 def test_no_cut_can_be_seen(name: str, when: str, data: st.DataObject) -> None:
     every, window = {"now and then": (4, None), "by windows": (None, 5)}.get(when, (None, None))
     function = Tally(TABLES[name], every, window)
+    restarts, combines = data.draw(st.booleans()), data.draw(st.booleans())
     rows = data.draw(rows_of(TABLES[name]))
     type_ = QueueType(emitted_schema(TABLES[name]))
     kernel = TallyKernel(function, (type_,), 1)
@@ -66,15 +74,25 @@ def test_no_cut_can_be_seen(name: str, when: str, data: st.DataObject) -> None:
         size = data.draw(st.integers(1, 8))
         batch = batch_of(type_, times[at : at + size], rows[at : at + size])
         at += size
+        batch = combined(function, batch) if combines else batch
         (made,) = kernel.process((batch,), Round(min(at, len(rows)), np.zeros(0, np.int64)))
         told.update(_changes(made))
-        state = decode(encode(kernel.snapshot()))
-        kernel = TallyKernel(function, (type_,), 1)
-        kernel.restore(state)
+        if restarts:
+            state = decode(encode(kernel.snapshot()))
+            kernel = TallyKernel(function, (type_,), 1)
+            kernel.restore(state)
     (made,) = kernel.process((batch_of(type_, [], []),), Round(END_OF_TIME, np.zeros(0, np.int64)))
     told.update(_changes(made))
     assert expected(function, rows, times) == +told
     assert not -told
+
+
+def test_what_is_emitted_often_is_sent_once() -> None:
+    rows = [("a", 1), ("b", 2), ("a", 3), ("a", 4)] * 5
+    batch = batch_of(QueueType(emitted_schema(TABLES["sum"])), list(range(20)), rows)
+    assert [("a", 40), ("b", 10)] == list(combined(Tally(TABLES["sum"]), batch).rows())
+    parted = combined(Tally(TABLES["sum"], every=10), batch)
+    assert [("a", 1), ("b", 6), ("a", 19), ("a", 20), ("b", 4)] == list(parted.rows())
 
 
 def _changes(batch: Any) -> Counter[Any]:

@@ -183,6 +183,15 @@ def test_heavy_emits_are_drawn_more_often() -> None:
     assert taken["c"] == 0 and 420 < taken["a"] < 480
 
 
+@given(st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from([0.0, 0.5, 3.0]))), st.data())
+def test_samples_by_weight_do_not_depend_on_the_cut(
+    given_: list[tuple[str, float]], data: st.DataObject
+) -> None:
+    keys = list(range(len(given_)))
+    rows = in_any_cut(table("weightedsample", STRING, 2, FLOAT), given_, data, keys)
+    assert min(2, sum(weight > 0 for _, weight in given_)) == len(rows)
+
+
 @given(st.lists(st.tuples(st.integers(-9, 9), st.sampled_from("abc"))), st.data())
 def test_resampled_sums(given_: list[tuple[int, str]], data: st.DataObject) -> None:
     rows = in_any_cut(table("bootstrapsum", INT, 4, STRING), given_, data)

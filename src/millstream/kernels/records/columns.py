@@ -31,7 +31,7 @@ from millstream.calculus.scripts import (
 )
 from millstream.kernels.records import slices
 from millstream.kernels.records.pattern_code import PatternCode, pattern_code
-from millstream.kernels.records.sawing import MOST_SAWN, Sawing, searched, span
+from millstream.kernels.records.sawing import MOST_SAWN, Sawing, all_matches, searched, span
 from millstream.kernels.records.slices import Held, Slices
 from millstream.plan.batch import Array
 from millstream.values.records.numbers import FINITE_WEIGHT, WEIGHT
@@ -368,7 +368,14 @@ class Columns:
         times = MOST_SAWN if node.count is None else _constant(node.count)
         texts, bad = self.texts(node.text)
         codes = [self.pattern_code(cut.pattern) for cut in node.cuts]
-        sawing = Sawing(self.look_closer, texts, self.active if bad is None else self.active & ~bad)
+        going = self.active if bad is None else self.active & ~bad
+        if len(codes) == 1 and not node.cuts[0].is_skipped and not node.cuts[0].is_submatch:
+            count, unsure, piece = all_matches(codes[0], texts, going, times)
+            # Texts with very many pieces are sawn one by one.
+            self.look_closer(unsure | (count >= MOST_SAWN))
+            most = int(count.max()) if self.count else 1
+            return Column(Pieces(most, piece, count), bad)
+        sawing = Sawing(self.look_closer, texts, going)
         for _ in range(times):
             if self.count and not sawing.going.any():
                 break

@@ -165,6 +165,91 @@ def _search(
             at += 1
 
 
+@tight
+def _search_on(
+    code: Array, sets: Array, first: Array, is_anchored: int, data: Array, starts: Array,
+    ends: Array, chosen: Array, times: int, counts: Array, spans: Array, seen: Array,
+    stack: Array, width: int, places: Array, done: Array,
+) -> None:  # fmt: skip
+    """All matches of rows, one after the other, each in what the last one has left.
+
+    From row `done[0]` on, behind `done[1]` spans; it stops where there may not be room for a row.
+    A count of -1 is not known.
+    """
+    can_be_empty = True
+    for n in range(256):
+        can_be_empty = can_be_empty and first[n]
+    stamp, made = 0, done[1]
+    for row in range(done[0], len(starts)):
+        start, end = starts[row], ends[row]
+        if made + (end - start) + 2 > len(spans):
+            done[0], done[1] = row, made
+            return
+        counts[row] = 0
+        if not chosen[row]:
+            continue
+        if end - start >= width:
+            counts[row] = -1
+            continue
+        begun, last_end = made, -1
+        while made - begun < times:
+            stamp += 1
+            result, at = NONE, start
+            last = start if is_anchored else end
+            while at <= last:
+                if not can_be_empty:
+                    while at < end and not first[data[at]]:
+                        at += 1
+                    if at >= end or at > last:
+                        break
+                result = _attempt(
+                    code, sets, data, start, at, end, stamp, width, seen, stack, places
+                )
+                if result != NONE:
+                    break
+                at += 1
+            if result != FOUND:
+                if result == UNKNOWN:
+                    made, counts[row] = begun, -1
+                break
+            found = start + places[1]
+            if found == last_end:  # no second empty match at the same place
+                if start >= end:
+                    break
+                start += 1
+                continue
+            spans[made, 0], spans[made, 1] = start + places[0], found
+            made += 1
+            start = last_end = found
+        if counts[row] == 0:
+            counts[row] = made - begun
+    done[0], done[1] = len(starts), made
+
+
+def search_on(
+    pattern: PatternCode, data: Array, starts: Array, ends: Array, chosen: Array, times: int
+) -> tuple[Array, Array]:
+    """How many matches each row has, at most so many, or -1; and where all of them lie."""
+    count = len(starts)
+    longest = int((ends - starts).max()) if count else 0
+    width = min(longest, LONGEST) + 1
+    seen = np.zeros(max(1, pattern.branches * width), np.int64)
+    stack = np.empty(((2 * pattern.branches + 4 * pattern.groups + 8) * (width + 1), 4), np.int64)
+    places = np.empty(2 * pattern.groups + 2, np.int32)
+    counts, done = np.zeros(count, np.int64), np.zeros(2, np.int64)
+    spans = np.empty((4 * count + longest + 2, 2), np.int64)
+    while True:
+        _search_on(
+            pattern.code, pattern.sets, pattern.starts, int(pattern.is_anchored), data, starts,
+            ends, chosen, times, counts, spans, seen, stack, width, places, done,
+        )  # fmt: skip
+        if done[0] == count:
+            return counts, spans[: done[1]]
+        more = np.empty((2 * len(spans) + longest + 2, 2), np.int64)
+        more[: done[1]] = spans[: done[1]]
+        spans = more
+
+
 def search(
     pattern: PatternCode, data: Array, starts: Array, ends: Array, chosen: Array
 ) -> tuple[Array, Array]:

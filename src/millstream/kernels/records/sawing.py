@@ -7,8 +7,9 @@ from collections.abc import Callable
 import numpy as np
 
 from millstream.calculus.scripts import Saw
+from millstream.compiled import tight
 from millstream.kernels.records.pattern_code import PatternCode
-from millstream.kernels.records.pattern_search import FOUND, UNKNOWN, search
+from millstream.kernels.records.pattern_search import FOUND, UNKNOWN, search, search_on
 from millstream.kernels.records.slices import Slices
 from millstream.plan.batch import Array
 
@@ -23,10 +24,44 @@ def searched(pattern: PatternCode, texts: Slices, chosen: Array) -> tuple[Array,
 
 
 def span(texts: Slices, spans: Array, number: int) -> Slices:
-    starts, ends = spans[:, 2 * number], spans[:, 2 * number + 1]
-    took_part = starts >= 0
-    first = np.where(took_part, texts.starts + starts, texts.starts)
-    return Slices(texts.data, first, np.where(took_part, texts.starts + ends, first))
+    first, last = np.empty(len(texts), np.int64), np.empty(len(texts), np.int64)
+    _span(texts.starts, spans, number, first, last)
+    return Slices(texts.data, first, last)
+
+
+@tight
+def _span(starts: Array, spans: Array, number: int, first: Array, last: Array) -> None:
+    for row in range(len(starts)):
+        took_part = spans[row, 2 * number] >= 0
+        first[row] = starts[row] + (spans[row, 2 * number] if took_part else 0)
+        last[row] = starts[row] + spans[row, 2 * number + 1] if took_part else first[row]
+
+
+def all_matches(
+    code: PatternCode, texts: Slices, chosen: Array, times: int
+) -> tuple[Array, Array, Callable[[int], Slices]]:
+    """Texts sawn by one pattern: how often, where that is not known, and the n-th piece of all."""
+    counts, spans = search_on(code, texts.data, texts.starts, texts.ends, chosen, times)
+    unsure = counts < 0
+    counts = np.where(unsure, 0, counts) if unsure.any() else counts
+    begun = np.cumsum(counts) - counts
+
+    def piece(number: int) -> Slices:
+        first, last = np.zeros(len(texts), np.int64), np.zeros(len(texts), np.int64)
+        _pieces(spans, begun, counts, number, first, last)
+        return Slices(texts.data, first, last)
+
+    return counts, unsure, piece
+
+
+@tight
+def _pieces(
+    spans: Array, begun: Array, counts: Array, number: int, first: Array, last: Array
+) -> None:
+    for row in range(len(counts)):
+        if number < counts[row]:
+            first[row] = spans[begun[row] + number, 0]
+            last[row] = spans[begun[row] + number, 1]
 
 
 class Sawing:

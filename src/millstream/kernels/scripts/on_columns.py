@@ -7,7 +7,7 @@ something that columns cannot be asked; `explain` says what.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -56,7 +56,7 @@ def why_not(function: RunScript, inputs: tuple[QueueType, ...]) -> str | None:
             for type_ in (*(t for _, t in table.indexes), table.value, table.weight):
                 if type_ is not None and not _can_be_sent(type_):
                     raise NotOnColumns(f"an emit of {type_}")
-        _on_columns(function, Machine(function.script).statics, empty_batch(inputs[0]))
+        _on_columns(_Known.of(function), empty_batch(inputs[0]))
     except NotOnColumns as reason:
         return f"{reason} needs single records"
     return None
@@ -72,20 +72,37 @@ def _can_be_sent(type_: RecordType) -> bool:
     return kind in _SENT
 
 
-def _on_columns(function: RunScript, statics: Mapping[int, Any], batch: Batch) -> ColumnsRun:
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What is known of a script before its first record: functions, and what is static."""
+
+    function: RunScript
+    statics: Mapping[int, Any]
+    functions: Mapping[int, Function]
+    reads_record: bool
+
+    @staticmethod
+    def of(function: RunScript) -> _Known:
+        script = function.script
+        statics = Machine(script).statics
+        return _Known(function, statics, _functions(script), reads_record(script))
+
+
+def _on_columns(known: _Known, batch: Batch) -> ColumnsRun:
+    function = known.function
     script = function.script
     count = len(batch)
     odd = np.zeros(count, np.bool_)
     if function.has_columns or not batch.columns:
         texts = Slices(np.zeros(1, np.uint8), np.zeros(count, np.int64), np.zeros(count, np.int64))
-        if reads_record(script):
+        if known.reads_record:
             raise NotOnColumns("a row as a whole")
     else:
         texts, odd = slices_of(batch.columns[0].values)
     rows = _Rows(batch, odd)
-    run = ColumnsRun(_functions(script))
+    run = ColumnsRun(known.functions)
     run.columns = Columns(
-        count, texts, rows.column, statics, script.record.number, odd, ~odd, run.call
+        count, texts, rows.column, known.statics, script.record.number, odd, ~odd, run.call
     )
     run.body(script.body)
     return run
@@ -143,13 +160,13 @@ class ColumnsKernel(RunScriptKernel):
         self, function: RunScript, input_types: tuple[QueueType, ...], output_count: int
     ) -> None:
         super().__init__(function, input_types, output_count)
-        self.statics: Mapping[int, Any] | None = None
+        self.known: _Known | None = None
         reason = why_not(function, input_types)
         walked = why_walked(function, input_types[0].schema.names)
         #: What `explain` shows.
         self.source = "# on whole columns; records that are not plain one by one"
         if reason is None:
-            self.statics = Machine(function.script).statics
+            self.known = _Known.of(function)
         else:
             self.source = f"# record by record, because {reason}"
         if walked is not None:
@@ -157,10 +174,10 @@ class ColumnsKernel(RunScriptKernel):
 
     def process(self, inputs: tuple[Batch, ...], round_: Round) -> tuple[Batch, ...]:
         (batch,) = inputs
-        if self.statics is None or not len(batch):
+        if self.known is None or not len(batch):
             return super().process(inputs, round_)
         try:
-            run = _on_columns(self.function, self.statics, batch)
+            run = _on_columns(self.known, batch)
         except NotOnColumns:
             return super().process(inputs, round_)
         careful = run.columns.careful
