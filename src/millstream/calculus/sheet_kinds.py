@@ -20,7 +20,7 @@ from millstream.calculus.sheets import (
 from millstream.calculus.types import BOOLEAN, NUMBER, TEXT, Type
 from millstream.calculus.types import Kind as ColumnKind
 from millstream.values.excel.kinds import ANY, Kind, Kinds, Reference, kind_of, kinds_of
-from millstream.values.excel.syntax import Cell, Name, Range, WindowOf
+from millstream.values.excel.syntax import Cell, Name, Node, Range, WindowOf
 from millstream.values.excel.values import Scalar
 
 _OF_COLUMNS: dict[ColumnKind, Kinds] = {
@@ -55,10 +55,32 @@ def _kinds(
     column_type: Callable[[Fed], Type],
 ) -> Kinds:
     def of(address: Address) -> Kinds:
-        # A cell that has not ticked yet is seen as empty.
-        if address in kinds:
-            return kinds[address] | {Kind.EMPTY}
-        return frozenset((kind_of(constants(address)),))
+        return _of_cell(address, kinds, constants)
+
+    match cell.rule:
+        case Fed():
+            return _OF_COLUMNS.get(column_type(cell.rule).kind, _NUMBER)
+        case Computed(formula, _, _):
+            return formula_kinds(formula, kinds, constants)
+        case TimeWindow(source, _, _) | CountWindow(source, _, _) | Selected(source, _):
+            return of(source)
+        case Previous(source, _, initial):
+            return of(source) | {kind_of(initial)}
+
+
+def _of_cell(
+    address: Address, kinds: Mapping[Address, Kinds], constants: Callable[[Address], Scalar]
+) -> Kinds:
+    # A cell that has not ticked yet is seen as empty.
+    if address in kinds:
+        return kinds[address] | {Kind.EMPTY}
+    return frozenset((kind_of(constants(address)),))
+
+
+def formula_kinds(
+    formula: Node, kinds: Mapping[Address, Kinds], constants: Callable[[Address], Scalar]
+) -> Kinds:
+    """What a formula can give, from what cells can hold."""
 
     def lookup(node: Reference) -> Kinds:
         if isinstance(node, Name):
@@ -66,21 +88,13 @@ def _kinds(
         if isinstance(node, WindowOf):
             node = node.cell
         if isinstance(node, Cell):
-            return of((node.sheet, node.row, node.column))
+            return _of_cell((node.sheet, node.row, node.column), kinds, constants)
         area = _addresses(node)
         if area is None:
             return ANY | {Kind.EMPTY}
-        return frozenset().union(*(of(a) for a in area))
+        return frozenset().union(*(_of_cell(a, kinds, constants) for a in area))
 
-    match cell.rule:
-        case Fed():
-            return _OF_COLUMNS.get(column_type(cell.rule).kind, _NUMBER)
-        case Computed(formula, _, _):
-            return kinds_of(formula, lookup)
-        case TimeWindow(source, _, _) | CountWindow(source, _, _) | Selected(source, _):
-            return of(source)
-        case Previous(source, _, initial):
-            return of(source) | {kind_of(initial)}
+    return kinds_of(formula, lookup)
 
 
 def _addresses(node: Range) -> list[Address] | None:

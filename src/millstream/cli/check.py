@@ -7,6 +7,7 @@ from collections import Counter
 
 from millstream import api
 from millstream.calculus.graph import Operator, Program
+from millstream.calculus.sheets import Sheet
 from millstream.calculus.windows import Window
 from millstream.cli.run import named
 from millstream.cli.show import print_json, print_warnings
@@ -23,7 +24,7 @@ def run(arguments: argparse.Namespace) -> int:
         compiled = api.compile(arguments.file, names=named(arguments.set, "--set"))
         print_warnings(compiled.warnings())
         print(_praise(compiled))
-        for line in _state(compiled.program):
+        for line in (*_state(compiled.program), *_slow_cells(compiled.program)):
             print(line)
         return 0
     try:
@@ -65,6 +66,22 @@ def _state(program: Program) -> list[str]:
         lines += _of_output(output, mine, owners)
         lines += _told_anew(output, [c for c in dear if c.operator.id in behind])
     return lines
+
+
+def _slow_cells(program: Program) -> list[str]:
+    """The cells of sheets that no loop computes."""
+    sheets = [o for o in program.operators if isinstance(o.function, Sheet)]
+    return [line for operator in sheets for line in _slow_cells_of(program, operator)]
+
+
+def _slow_cells_of(program: Program, operator: Operator) -> list[str]:
+    from millstream.kernels.sheets.generated import cells_apart
+
+    assert isinstance(operator.function, Sheet)
+    types = program.queue_types()
+    found = cells_apart(operator.function, tuple(types[q] for q in operator.inputs))
+    title = f"cells outside of the compiled loop   [{_place(operator)}]"
+    return [title, *(f"  {one}" for one in found)] if found else []
 
 
 def _of_output(output: str, kept: list[Kept], owners: dict[str, str]) -> list[str]:

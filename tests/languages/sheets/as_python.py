@@ -2,7 +2,7 @@
 
     python -m tests.languages.sheets.as_python COUNT SEED [MANNER]
 
-MANNER is large, alone, outside, walked, windows, digits or comparing.
+MANNER is large, alone, outside, walked, windows, digits, comparing or functions.
 
 To compile a sheet takes seconds and its tuples microseconds; without the compiler hundreds of
 sheets are tried in a minute. It needs a process of its own, in which numba compiles nothing.
@@ -10,7 +10,10 @@ sheets are tried in a minute. It needs a process of its own, in which numba comp
 
 from __future__ import annotations
 
+import ctypes
+import importlib
 import os
+import random
 import struct
 import sys
 import warnings
@@ -28,10 +31,16 @@ from millstream.kernels.sheets import build as sheet_build
 from millstream.kernels.sheets import compiled as sheet_compiled
 from millstream.kernels.sheets import outside as sheet_outside
 from millstream.kernels.sheets import paths as sheet_paths
+from millstream.kernels.sheets import recall as sheet_recall
 from millstream.kernels.sheets import texts as sheet_texts
-from millstream.kernels.sheets.operands import NotCompiled
+from millstream.kernels.sheets.functions import HOMES, OF_NUMBERS, OfNumbers
+from millstream.kernels.sheets.operands import ERROR_VALUES, FIRST_ERROR, NotCompiled
 from millstream.kernels.windows import product as loops_product
 from millstream.kernels.windows import sums as loops_sums
+from millstream.values.excel.constant_cells import ConstantCells
+from millstream.values.excel.evaluate import Context, value_of
+from millstream.values.excel.syntax import Call, Literal
+from millstream.values.excel.values import NUM, Scalar
 from tests.languages.sheets.generate import sheets, sheets_alone, tuples
 from tests.languages.sheets.laws import CUTS, agree
 from tests.languages.sheets.long_windows import (
@@ -50,6 +59,7 @@ walked: dict[str, int] = {}
 kernels = [0]
 blocks = [0]
 outside = [0]
+called = [0]
 
 
 def interpreted(source: str) -> Any:
@@ -115,6 +125,12 @@ def run_by_python() -> None:
     scalars.or_zero = lambda value, left: np.float64(or_zero(value, left))
     scalars.likely = lambda condition: condition
     scalars.nothing_of = lambda value, rest: value * 0.0 + rest
+    recalls: Any = sheet_recall
+    recalls.bits_of_float, recalls.float_of_bits = (
+        loops_sums.bits_of_float,
+        loops_sums.float_of_bits,
+    )
+    recalls.call_back = lambda address: ctypes.CFUNCTYPE(None)(int(address))()
     kernels_of_sheets: Any = sheet_compiled
     kernels_of_sheets.compiled = interpreted
     kernels_of_sheets.Interner = Keys
@@ -142,8 +158,40 @@ def _comparing(number: int) -> None:
         agree(sheet(COMPARING, window), events(neighbours()), [40, 100])
 
 
+def _functions(number: int) -> None:
+    """Every compiled function of numbers gives what the evaluated one gives."""
+    chance = random.Random(number)
+    odd = [
+        0.0, 1.0, -1.0, 0.5, 59.0, 60.0, 61.0, 1900.0, 2958465.0, 2958466.0, -0.25, 1e9, 1e15, 0.1,
+        36526.999999, 45000.5, 12.0, 2.0, 10.0, 13.0, 1e300, -3.0, 3.0, 11.0, 17.0,
+    ]  # fmt: skip
+    nowhere = Context(_NO_CELLS, _NO_CELLS)
+    for name, function in OF_NUMBERS.items():
+        for _ in range(400):
+            made = [chance.choice(odd) if chance.random() < 0.5 else chance.uniform(-40, 60_000)
+                    for _ in range(function.count)]  # fmt: skip
+            expected = value_of(Call(name, tuple(map(Literal, made))), nowhere)
+            found = _computed(function, made)
+            assert repr(expected) == repr(found), (name, made, expected, found)
+    kernels[0] += 1
+
+
+_NO_CELLS = ConstantCells({}, [])
+
+
+def _computed(function: OfNumbers, numbers: list[float]) -> Scalar:
+    homes = [home for home, names in HOMES.items() if function.name in names]
+    module = importlib.import_module(homes[0] if homes else scalar_sheet.__name__)
+    pairs = [part for x in numbers for part in (np.float64(x), 0)]
+    try:
+        value, status = getattr(module, function.name)(*pairs)
+    except OverflowError:  # compiled code gives an infinity, which is this error
+        return NUM
+    return ERROR_VALUES[status - FIRST_ERROR] if status else float(value)
+
+
 #: Sheets of long windows, which are not random.
-LONG = {"windows": _windows, "digits": _digits, "comparing": _comparing}
+LONG = {"functions": _functions, "windows": _windows, "digits": _digits, "comparing": _comparing}
 
 
 def main(count: int, number: int, manner: str) -> None:
@@ -170,7 +218,8 @@ def main(count: int, number: int, manner: str) -> None:
 
     check()
     done = (f"{kernels[0]} rounds of compiled loops, {blocks[0]} by blocks; "
-            f"{outside[0]} sheets with cells outside; walked: {walked}")  # fmt: skip
+            f"{outside[0]} sheets with cells outside, {called[0]} that call; "
+            f"walked: {walked}")  # fmt: skip
     print(done)  # noqa: T201
 
 
@@ -185,6 +234,7 @@ def note_if_walked(program: Any) -> None:
         source: str = kernel.source  # type: ignore[attr-defined]
         first = source.splitlines()[0]
         outside[0] += "# outside of the loop" in source
+        called[0] += "called by the loop" in source
         if "walked" in first:
             walked[first] = walked.get(first, 0) + 1
 

@@ -48,7 +48,9 @@ _AGGREGATE = (
     "=MATCH(LARGE({w},2),{w},0)", "=MATCH(SMALL({w},1),{u},0)", "=LARGE({w},G3)",
     '=COUNTIF({w},">"&{a})', '=SUMIF({w},"<="&{a},{u})', '=COUNTIFS({w},">0",{u},{a})',
     '=MAXIFS({w},{u},"<>"&{a},{t},"a")', '=COUNTIF({w},"="&{a})', "=AVERAGEIF({w},{a})",
-    '=MINIFS({u},{w},">="&{a},{w},"<"&{b})', '=COUNTIF({w},"<>"&{a}/3)',
+    '=MINIFS({u},{w},">="&{a},{w},"<"&{b})', "=SLOPE({w},{u})", "=CORREL({u},{w})",
+    "=INTERCEPT({w},{u})", "=RSQ({w},{u})", "=COVAR({w},{u})", "=COVARIANCE.S({u},{w})",
+    '=COUNTIF({w},"<>"&{a}/3)',
 )  # fmt: skip
 #: What no loop computes, of numbers and texts, where these are made of one stream or of more.
 _OUTSIDE = (
@@ -62,6 +64,11 @@ _OUTSIDE = (
     '=IF({s}="a",FIND("a",{s}),{b})', "=REPT({s},2)", '=IF(ISTEXT({a}),"t"&{a},{b})',
     "=ROW()+LEN({s})",
     '=SUBSTITUTE({s},"a",{a})', "=SUM(TRUNC({a}),{b})", '=TEXTJOIN("-",TRUE,{a},{s},B1:C1)',
+    '=IF({a}>0,{a},"")', "=IF({a}>1,{s},{b})", '=IF({a}="",0,{a}*2)', "={a}<>{b}",
+    '={a}=PRE({any},{a},"")', '=PRE({any},{a},"a")', '=RIGHT(PRE({any},{a},"")&{s},3)',
+    "=SELECT({s},{a}>{b})", "=IFERROR({a}/{b},{s})", "=PRE({any},{a},FALSE)", "={s}+{a}", "=-{s}",
+    '=IF({a}>0,PRE({any},{b},"none"),LEFT({s},1)&{b})', "=IFS({a}>{b},{s},{b}>0,{b})", "={s}={a}",
+    '=SWITCH({a},1,"one",{b},{s},2)', "=CHOOSE({a},{s},{b})&{a}",
     "=MAX(LEN(I1:I3)*{a})", '=COUNT({s}&"1",{a})', '=AND({a}>0,EXACT({s},"a"))', "={a}&{b}&{s}",
 )  # fmt: skip
 _OUTSIDE_WINDOWS = (

@@ -41,6 +41,10 @@ def test_aggregates_of_long_windows_give_what_the_reference_gives() -> None:
     by_python(1, 1, "windows")
 
 
+def test_compiled_functions_of_numbers_give_what_evaluated_ones_give() -> None:
+    by_python(1, 1, "functions")
+
+
 @pytest.mark.proof
 @pytest.mark.parametrize("number", range(2, 8))
 @pytest.mark.parametrize("more", [[], ["large"], ["alone"], ["outside"], ["walked"]])

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeGuard
 
 from millstream.calculus.sheets import Address
+from millstream.kernels.sheets.called import Site, Sites
 from millstream.kernels.sheets.criteria import FUNCTIONS as CRITERIA
 from millstream.kernels.sheets.criteria import Criteria
 from millstream.kernels.sheets.operands import (
@@ -20,6 +21,7 @@ from millstream.kernels.sheets.operands import (
     written_number,
 )
 from millstream.kernels.sheets.windows import Group
+from millstream.kernels.windows import pairs
 from millstream.kernels.windows.ring import ERRORS
 from millstream.kernels.windows.tops import MOST
 from millstream.values.excel.kinds import Kind
@@ -39,6 +41,14 @@ class Surroundings(Protocol):
 
     lines: Lines
     texts: Texts
+    #: What is called.
+    sites: Sites
+    #: The cell whose formula is generated.
+    place: Address | None
+    #: Does the workbook count days from 1904?
+    uses_1904: bool
+    #: Are statements generated for nothing, to find kinds?
+    is_scratch: bool
 
     def cell(self, address: Address) -> Operand | None:
         """A cell that changes, or None for a constant."""
@@ -48,6 +58,16 @@ class Surroundings(Protocol):
 
     def formula(self, address: Address) -> Node | None:
         """The formula of a cell that is computed."""
+        ...
+
+    def site(self, node: Node) -> Site | None:
+        """A part of the formula that is generated now, if it is called."""
+        ...
+
+    def called_from_now_on(self, node: Node, reason: str) -> Site: ...
+
+    def is_compiled(self, node: Node, operand: Operand) -> None:
+        """A part has a compiled form."""
         ...
 
     def window(self, address: Address) -> tuple[Group, int, Operand]:
@@ -101,6 +121,8 @@ class Aggregates:
             return self._products([self.seen(n) for n in windows])
         if function in CRITERIA:
             return self.criteria.call(function, arguments)
+        if function in _PAIRS and len(windows) == 2 and not others:
+            return self._pairs(self.seen(windows[0]), self.seen(windows[1]), _PAIRS[function])
         refuse_if(len(windows) > 1, f"{function} of several windows")
         window = self.seen(windows[0])
         if function == "INDEX" and arguments[0] is windows[0] and len(others) == 1:
@@ -112,7 +134,7 @@ class Aggregates:
             return self.made(
                 f"float(window_given(row, G{window.group.number}, {window.counts})), 0"
             )
-        if window.source.kind is not NUMBER:
+        if window.source.kind not in (NUMBER, Kind.MIXED):
             raise NotCompiled(f"{function} of a window that does not hold numbers")
         if simple is not None and not others:
             return self.made(simple(window))
@@ -146,7 +168,7 @@ class Aggregates:
 
     def _number(self, node: Node) -> Operand:
         operand = self.operand(node)
-        refuse_if(operand.kind is TEXT, "a text where a number is wanted")
+        refuse_if(operand.kind in (TEXT, Kind.MIXED), "a text where a number is wanted")
         return operand
 
     # --- one by one ---
@@ -223,6 +245,13 @@ class Aggregates:
             f"{less}, {is_root}, wides)"
         )
 
+    def _pairs(self, one: Seen, other: Seen, what: int) -> Operand:
+        refuse_if(one.group is not other.group, "pairs of windows of different ticks")
+        is_numeric = all(w.source.kind in (NUMBER, Kind.MIXED) for w in (one, other))
+        refuse_if(not is_numeric, "pairs of windows that do not hold numbers")
+        columns = f"{one.column}, {other.column}"
+        return self.made(f"window_pairs(row, pool, numbers, {one.place}, {columns}, {what})")
+
     def _products(self, windows: list[Seen]) -> Operand:
         if len({w.group.number for w in windows}) > 1:
             raise NotCompiled("SUMPRODUCT of windows of different ticks")
@@ -281,6 +310,11 @@ _SIMPLE: dict[str, Callable[[Seen], str]] = {
         f"{w.error}, wides)"
     ),
 }
+_PAIRS = {
+    "CORREL": pairs.CORRELATION, "COVAR": pairs.COVARIANCE, "COVARIANCE.P": pairs.COVARIANCE,
+    "COVARIANCE.S": pairs.SAMPLE_COVARIANCE, "INTERCEPT": pairs.INTERCEPT,
+    "PEARSON": pairs.CORRELATION, "RSQ": pairs.DETERMINATION, "SLOPE": pairs.SLOPE,
+}  # fmt: skip
 #: Whether the greatest or the least come first.
 _TOPS = {"LARGE": 1, "SMALL": -1}
 _WITH_ONE = {

@@ -16,7 +16,14 @@ from numba import types
 from numba.extending import intrinsic
 
 from millstream.compiled import inlined, lent
-from millstream.kernels.sheets.operands import FIRST_ERROR
+from millstream.kernels.sheets.operands import (
+    ABSENT,
+    BOOLEAN_HELD,
+    EMPTY,
+    FIRST_ERROR,
+    TEXT_HELD,
+    ZERO,
+)
 from millstream.plan.batch import Array
 from millstream.values.excel import rounding
 
@@ -179,6 +186,36 @@ def compared_plainly(a: Any, s: Any, b: Any, t: Any) -> Any:
     if a == b:
         return 0, error
     return (-1 if a < b else 1), error
+
+
+@inlined
+def compared_kinds(a: Any, s: Any, kind: Any, b: Any, t: Any, other: Any) -> Any:
+    """The same for values that may be of any kinds: numbers before texts before booleans.
+
+    Of texts it is only told whether they are the same. What is empty is like the other.
+    """
+    error = first_error(s, t)
+    rank, beside = _rank(s, kind), _rank(t, other)
+    x = 0.0 if rank < 0 or s == ZERO else a
+    y = 0.0 if beside < 0 or t == ZERO else b
+    rank = beside if rank < 0 else rank
+    beside = rank if beside < 0 else beside
+    if rank != beside:
+        return (-1 if rank < beside else 1), error
+    if x == y or (rank == 0 and _same(x, y)):
+        return 0, error
+    return (-1 if x < y else 1), error
+
+
+@inlined
+def _rank(s: Any, kind: Any) -> Any:
+    if s in (EMPTY, ABSENT):
+        return -1
+    if s == ZERO:
+        return 0
+    if s in (TEXT_HELD, BOOLEAN_HELD):
+        return s - 3
+    return kind
 
 
 @inlined

@@ -17,7 +17,12 @@ from millstream.values.excel.kinds import Kind
 #: How many tuples are computed at once: what they read and write stays in the nearest cache.
 BLOCK = 512
 #: How a number is written into a column of an output.
-WRITTEN = {Kind.NUMBER: "{v}", Kind.TEXT: "np.int32({v})", Kind.BOOLEAN: "{v} != 0.0"}
+WRITTEN = {
+    Kind.NUMBER: "{v}",
+    Kind.TEXT: "np.int32({v})",
+    Kind.BOOLEAN: "{v} != 0.0",
+    Kind.MIXED: "{v}",
+}
 
 
 class BlockPath(PlainPath):

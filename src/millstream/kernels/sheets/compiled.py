@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from millstream.calculus.sheets import Previous, Sheet, address_text
+from millstream.calculus.sheets import OutputColumn, Previous, Sheet, address_text
 from millstream.calculus.types import Kind as ColumnKind
 from millstream.calculus.types import QueueType, Type
 from millstream.kernels.loop.cache import compiled
@@ -16,6 +16,7 @@ from millstream.kernels.runtime.hashing import FREE, TOP, frozen, padded
 from millstream.kernels.runtime.interning import Interner
 from millstream.kernels.runtime.kernel import Composed, Round, State
 from millstream.kernels.sheets.blocks import block_size
+from millstream.kernels.sheets.calls import Calls
 from millstream.kernels.sheets.columns import (
     KeyIds,
     Zeros,
@@ -28,27 +29,39 @@ from millstream.kernels.sheets.columns import (
 from millstream.kernels.sheets.generated import generated
 from millstream.kernels.sheets.operands import (
     ABSENT,
+    BOOLEAN_HELD,
     ERROR_VALUES,
     FIRST_ERROR,
     OK,
+    TEXT_HELD,
     ZERO,
     constant,
+    held_constant,
 )
-from millstream.kernels.sheets.outside import ColumnBefore, columns_after
-from millstream.kernels.sheets.source import DONE, WANTS_KEYS, group_places, places
+from millstream.kernels.sheets.outside import ColumnBefore, columns_after, scalar_of
+from millstream.kernels.sheets.source import (
+    DONE,
+    WANTS_CALLS,
+    WANTS_KEYS,
+    group_places,
+    places,
+)
 from millstream.kernels.sheets.texts import TextNumbers
 from millstream.kernels.sheets.tuples import firings, mark_texts
 from millstream.kernels.windows.ring import CAPACITY, compact
 from millstream.kernels.windows.sums import LIMBS
-from millstream.plan.batch import Array, Batch, Vector
+from millstream.meaning.sheet_values import from_cell
+from millstream.plan.batch import Array, Batch, Vector, vector_of
 from millstream.values.excel.kinds import Kind
 
 #: Texts are swept when there are so many more than twice what was left of them before.
 _SWEPT = 4096
 _NOTHING = np.zeros(0, np.int64)
 _DTYPES: dict[Kind, Any] = {
-    Kind.NUMBER: np.float64, Kind.TEXT: np.int32, Kind.BOOLEAN: np.bool_,
+    Kind.NUMBER: np.float64, Kind.TEXT: np.int32, Kind.BOOLEAN: np.bool_, Kind.MIXED: np.float64,
 }  # fmt: skip
+#: The status of a text where there are texts.
+_TEXTS = {Kind.TEXT: OK, Kind.MIXED: TEXT_HELD}
 
 
 class CompiledSheetKernel(Composed):
@@ -80,6 +93,7 @@ class CompiledSheetKernel(Composed):
         #: The statuses of what leaves, for each column; zero, except while a batch is made.
         self.statuses = [[Zeros() for _ in kinds] for kinds in self.kinds]
         self.counted: Counter[str] = Counter()
+        self.calls = Calls(function, made.whole.called, self.texts) if made.whole.called else None
         self._reset()
         self.firsts = self._firsts()
         #: Texts that the sheet itself names; and how many there were after the last sweep.
@@ -181,16 +195,24 @@ class CompiledSheetKernel(Composed):
         run = compiled(self.loop)
         at = np.zeros(len(self.input_types), np.int64)
         read = [frozen(c) for c in columns]
+        calls = self.calls
+        if calls is not None:
+            calls.make_room()
         while (why := run(
             at, frozen(self.texts.folded), frozen(self.texts.lengths),
             self.K, self.K.view(np.float64), *self.wides,
             self.pool, self.pool.view(np.float64), self.used,
-            sent, *self.memory, self.block, *read, *outputs,
+            sent, *self.memory, self.block, *(calls.arrays if calls else ()), *read, *outputs,
         )) != DONE:  # fmt: skip
-            if why == WANTS_KEYS:
+            if why == WANTS_CALLS:
+                assert calls is not None
+                calls.make_room()
+            elif why == WANTS_KEYS:
                 self._learn_keys(columns, read)
             else:
                 self._grow()
+        if calls is not None:
+            calls.raise_failure()
 
     def _learn_keys(self, columns: list[Array], read: list[Array]) -> None:
         """The loop has met an integer that is no key yet: all of the round become keys.
@@ -238,19 +260,20 @@ class CompiledSheetKernel(Composed):
             return
         self.K = padded(self.K, max(keys, 2 * before))
         self.K[before:, 1 : 2 * self.whole.slots.count : 2] = ABSENT
-        for slot, value in self.firsts.items():
+        for slot, (value, status) in self.firsts.items():
             self.K.view(np.float64)[before:, 2 * slot] = value
-            self.K[before:, 2 * slot + 1] = OK
+            self.K[before:, 2 * slot + 1] = status
 
-    def _firsts(self) -> dict[int, float]:
+    def _firsts(self) -> dict[int, tuple[float, int]]:
         """What PRE gives at first is there from the start."""
         firsts = {}
         for address, slot in self.whole.slots.previous.items():
             rule = self.whole.by_address[address].rule
             assert isinstance(rule, Previous)
-            first = constant(rule.initial, self.texts.texts)
-            if first.is_sure:
-                firsts[slot] = float(first.value)
+            kind = self.whole.kinds[address].kind
+            first = held_constant(rule.initial, kind, self.texts.texts)
+            if int(first.status) in (OK, TEXT_HELD, BOOLEAN_HELD):
+                firsts[slot] = float(first.value), int(first.status)
         return firsts
 
     def _grow(self) -> None:
@@ -287,31 +310,36 @@ class CompiledSheetKernel(Composed):
         live[: self.fixed_texts] = True
         slots, columns = self._text_places()
         floats = self.K.view(np.float64)
-        for slot in slots:
-            held = self.K[:, 2 * slot + 1] == OK
+        for slot, status in slots:
+            held = self.K[:, 2 * slot + 1] == status
             live[floats[held, 2 * slot].astype(np.int64)] = True
-        for place, stride, column in columns:
-            mark_texts(self.K, self.pool, self.pool.view(np.float64), place, stride, column, live)
+        for place, stride, column, status in columns:
+            mark_texts(
+                self.K, self.pool, self.pool.view(np.float64), place, stride, column, status, live
+            )
         self.texts.sweep(live)
         self.kept_texts = len(self.texts)
         self._forget_after()
 
     def _forget_after(self) -> None:
         """Numbers of texts mean others from now on."""
+        if self.calls is not None:
+            self.calls.forget()
         for columns in self.after:
             for column in columns:
                 column.forget()
 
-    def _text_places(self) -> tuple[list[int], list[tuple[int, int, int]]]:
-        """Where texts are kept: slots of cells, and columns of windows."""
+    def _text_places(self) -> tuple[list[tuple[int, int]], list[tuple[int, int, int, int]]]:
+        """Where texts are kept, and by which status: slots of cells, columns of windows."""
         whole = self.whole
         kept = {**whole.slots.cells, **whole.slots.previous}
-        slots = [slot for a, slot in kept.items() if whole.kinds[a].kind is Kind.TEXT]
+        held = {a: _TEXTS[k.kind] for a, k in whole.kinds.items() if k.kind in _TEXTS}
+        slots = [(slot, held[a]) for a, slot in kept.items() if a in held]
         columns = [
-            (int(self.groups[group.number, 0]), group.stride, number)
+            (int(self.groups[group.number, 0]), group.stride, number, held[source])
             for group in whole.groups
             for number, source in enumerate(group.columns)
-            if source in whole.kinds and whole.kinds[source].kind is Kind.TEXT
+            if source in held
         ]
         return slots, columns
 
@@ -328,7 +356,7 @@ class CompiledSheetKernel(Composed):
             made = made[2:]
         values, statuses = ([a[:count] for a in some] for some in (made[::2], made[1::2]))
         vectors = {
-            after.column.address: after.of(values, statuses, self.texts.pool, self.counted)
+            after.column.address: after.of(values, statuses, self.texts, self.counted)
             for after in self.after[number]
         }
         wanted = {c.address for c in self.function.outputs[number]}
@@ -337,9 +365,12 @@ class CompiledSheetKernel(Composed):
             if column.address in wanted:
                 if worst >= ZERO:
                     self._count_faults(column, self.kinds[number][n], statuses[n])
-                vectors[column.address] = self._vector(
-                    column.type, values[n], statuses[n] if worst else None
-                )
+                if self.kinds[number][n] is Kind.MIXED:
+                    vectors[column.address] = self._shown(column, values[n], statuses[n])
+                else:
+                    vectors[column.address] = self._vector(
+                        column.type, values[n], statuses[n] if worst else None
+                    )
             if worst:
                 statuses[n].fill(OK)
         shown = tuple(vectors[c.address] for c in self.function.outputs[number])
@@ -357,6 +388,15 @@ class CompiledSheetKernel(Composed):
         valid = None if statuses is None else statuses == OK
         dtype = np.bool_ if type_.kind is ColumnKind.BOOLEAN else np.float64
         return Vector(type_, values.astype(dtype, copy=False), valid)
+
+    def _shown(self, column: OutputColumn, values: Array, statuses: Array) -> Vector:
+        """What may be of several kinds, as texts; what went wrong has been counted."""
+        pairs = np.stack((values.view(np.int64), statuses.astype(np.int64)), axis=1)
+        different, places = np.unique(pairs, axis=0, return_inverse=True)
+        found = zip(different[:, 0].copy().view(np.float64).tolist(), different[:, 1].tolist(),
+                    strict=True)  # fmt: skip
+        shown = [from_cell(scalar_of(v, s, self.texts), column, Counter()) for v, s in found]
+        return vector_of(column.type, shown).take(places.reshape(-1))
 
     def _count_faults(self, column: Any, kind: Kind, statuses: Array) -> None:
         place = address_text(column.address)

@@ -9,12 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from millstream.calculus.sheets import Address
-from millstream.kernels.sheets.aggregates import Aggregates, Surroundings
+from millstream.kernels.sheets.called import Site
+from millstream.kernels.sheets.formulas_base import BOOLEAN, MIXED, NUMBER, TEXT
+from millstream.kernels.sheets.formulas_choices import COMPARISONS, Choices
+from millstream.kernels.sheets.formulas_tables import Tables, addresses
+from millstream.kernels.sheets.functions import OF_NUMBERS, ROUNDINGS, OfNumbers
 from millstream.kernels.sheets.operands import (
+    BOOLEAN_HELD,
     EMPTY,
     FIRST_ERROR,
     OK,
+    TEXT_HELD,
     ZERO,
     NotCompiled,
     Operand,
@@ -36,38 +41,20 @@ from millstream.values.excel.syntax import (
     WindowOf,
 )
 
-NUMBER, TEXT, BOOLEAN = Kind.NUMBER, Kind.TEXT, Kind.BOOLEAN
-_DIV0, _VALUE, _REF, _NA = FIRST_ERROR + 1, FIRST_ERROR + 2, FIRST_ERROR + 3, FIRST_ERROR + 6
+_DIV0, _VALUE, _NA = FIRST_ERROR + 1, FIRST_ERROR + 2, FIRST_ERROR + 6
 
 _ARITHMETIC = {"+": "add", "-": "subtract", "*": "multiply", "/": "divide", "^": "power"}
-_COMPARISONS = {"=": "== 0", "<>": "!= 0", "<": "< 0", ">": "> 0", "<=": "<= 0", ">=": ">= 0"}
-_ONE_NUMBER = {
-    "ABS": "absolute", "INT": "integer", "SIGN": "sign", "SQRT": "square_root",
-    "EXP": "exponential", "LN": "natural_log", "SIN": "sine", "COS": "cosine",
-    "TAN": "tangent", "ATAN": "arc_tangent",
-}  # fmt: skip
-_TWO_NUMBERS = {
-    "POWER": "power", "MOD": "mod", "ROUND": "rounded", "ROUNDUP": "rounded_up",
-    "ROUNDDOWN": "rounded_down",
-}  # fmt: skip
-_ROUNDINGS = {name: f"{_TWO_NUMBERS[name]}_at" for name in ("ROUND", "ROUNDUP", "ROUNDDOWN")}
-_MAY_GIVE_REFERENCES = frozenset({"IF", "IFERROR", "IFNA", "INDEX"})
-#: Ranges with more cells are not written out.
-MAX_RANGE = 2_000
+_MAY_GIVE_REFERENCES = frozenset({"CHOOSE", "IF", "IFERROR", "IFNA", "IFS", "INDEX", "SWITCH"})
 
 
-class Formulas:
+class Formulas(Choices, Tables):
     """Generates statements for formulas into the lines of its surroundings."""
-
-    def __init__(self, around: Surroundings) -> None:
-        self.around = around
-        self.lines = around.lines
-        self.aggregates = Aggregates(around, self.operand)
 
     def root(self, node: Node) -> Operand:
         """The value of a cell: what is empty is the number zero."""
         result = self.operand(node)
-        if isinstance(node, Binary) and node.operator in ("+", "-"):
+        is_called = self.around.site(node) is not None
+        if isinstance(node, Binary) and node.operator in ("+", "-") and not is_called:
             left = self._last_left
             self.lines.used.add("or_zero")
             value, _ = self.lines.fresh()
@@ -76,23 +63,45 @@ class Formulas:
         if result.is_sure or not result.may_be_empty:
             return replace(result, is_reference=False, may_be_empty=False)
         value, status = self.lines.fresh()
-        shown = OK if result.kind is NUMBER else ZERO
+        is_shown = result.kind in (TEXT, BOOLEAN)
+        shown = ZERO if is_shown else OK
         self.lines.add(f"{value} = {result.value}")
         self.lines.add(
             f"{status} = {shown} if {result.status} == {EMPTY} or {result.status} == 1 "
             f"else {result.status}"
         )
-        is_shown = result.kind is not NUMBER
         return Operand(result.kind, value, status, shows_zero=is_shown, may_be_empty=False)
 
     def operand(self, node: Node) -> Operand:
+        """The value of a part, which is called if it has no compiled form."""
+        site = self.around.site(node)
+        if site is None and self.around.is_scratch:
+            called = self.called
+            try:
+                operand = self._operand(node)
+            except NotCompiled as reason:
+                site = self.around.called_from_now_on(node, str(reason))
+            else:
+                if self.called == called:
+                    self.around.is_compiled(node, operand)
+                return operand
+        return self._operand(node) if site is None else self.called_operand(site)
+
+    def called_operand(self, site: Site) -> Operand:
+        """What a part gives that the loop calls out for."""
+        leaves = [self._operand(leaf) for leaf in site.leaves]
+        value, status = self.lines.fresh()
+        self.lines.add(f"{value}, {status} = {self.recalled(site, leaves)}")
+        return Operand(site.kind, value, status, may_be_empty=site.may_be_empty)
+
+    def _operand(self, node: Node) -> Operand:
         match node:
             case Literal(value):
                 return constant(value, self.around.texts)
             case Group(inner):
                 return self.operand(inner)
             case Cell(sheet, row, column):
-                return self._cell((sheet, row, column))
+                return self.cell((sheet, row, column))
             case Unary(operator, inner):
                 return self._unary(operator, inner)
             case Binary(operator, left, right):
@@ -104,19 +113,7 @@ class Formulas:
             case _:
                 raise NotCompiled(f"{type(node).__name__} in a formula")
 
-    def _cell(self, address: Address) -> Operand:
-        operand = self.around.cell(address)
-        if operand is not None:
-            return replace(operand, is_reference=True)
-        fixed = constant(self.around.fixed(address), self.around.texts)
-        return replace(fixed, is_reference=True)
-
     # --- operators ---
-
-    def number(self, operand: Operand) -> Operand:
-        """An operand where a number is wanted."""
-        refuse_if(operand.kind is TEXT, "a text where a number is wanted")
-        return operand
 
     def _unary(self, operator: str, inner: Node) -> Operand:
         operand = self.operand(inner)
@@ -133,39 +130,9 @@ class Formulas:
             )
             self._last_left = a
             return result
-        if operator in _COMPARISONS:
-            return self._comparison(operator, a, b)
+        if operator in COMPARISONS:
+            return self.comparison(operator, a, b)
         raise NotCompiled(f"the operator {operator}")
-
-    def _comparison(self, operator: str, a: Operand, b: Operand) -> Operand:
-        kind = b.kind if a.is_left_out else a.kind
-        if not (a.is_left_out or b.is_left_out) and a.kind is not b.kind:
-            raise NotCompiled("a comparison of different kinds")
-        refuse_if(kind is TEXT and operator not in ("=", "<>"), "an order of texts")
-        if kind is not NUMBER:
-            self._no_zero(a, b)
-        return self.compared(kind, operator, a, b)
-
-    def compared(self, kind: Kind, operator: str, a: Operand, b: Operand) -> Operand:
-        function = "compared" if kind is NUMBER else "compared_plainly"
-        arguments = [a.value, a.status, b.value, b.status]
-        if kind is TEXT:
-            arguments = [self._folded(a), a.status, self._folded(b), b.status]
-        self.lines.used.add(function)
-        order, status = self.lines.fresh()
-        self.lines.add(f"{order}, {status} = {function}({', '.join(arguments)})")
-        value, _ = self.lines.fresh()
-        self.lines.add(f"{value} = 1.0 if {order} {_COMPARISONS[operator]} else 0.0")
-        return Operand(BOOLEAN, value, status, may_be_empty=False)
-
-    def _folded(self, operand: Operand) -> str:
-        """The number of the text in small letters; texts are compared without case."""
-        return "0.0" if operand.is_left_out else f"folded[int({operand.value})]"
-
-    def _no_zero(self, *operands: Operand) -> None:
-        """A text or boolean cell that may show zero for an empty one is two kinds."""
-        if any(o.shows_zero for o in operands):
-            raise NotCompiled("a comparison with what may be an empty cell shown as zero")
 
     # --- calls ---
 
@@ -175,20 +142,27 @@ class Formulas:
         method = _METHODS.get(function)
         if method is not None:
             return method(self, arguments)
-        if function in _ONE_NUMBER and len(arguments) == 1:
-            return self.lines.call(
-                NUMBER, _ONE_NUMBER[function], *pair(self.number(self.operand(arguments[0])))
-            )
-        if function in _ROUNDINGS and len(arguments) == 2:
+        if function in ROUNDINGS and len(arguments) == 2:
             places = written_number(arguments[1])
             if places is not None:
-                return self._rounded(_ROUNDINGS[function], arguments[0], places)
-        if function in _TWO_NUMBERS and len(arguments) == 2:
-            a, b = (self.number(self.operand(n)) for n in arguments)
-            return self.lines.call(NUMBER, _TWO_NUMBERS[function], *pair(a), *pair(b))
+                return self._rounded(ROUNDINGS[function], arguments[0], places)
+        compiled = OF_NUMBERS.get(function)
+        if compiled is not None:
+            return self._of_numbers(function, compiled, arguments)
         if function in FOLDS:
             return self._fold(function, arguments)
         raise NotCompiled(f"the function {function}")
+
+    def _of_numbers(
+        self, function: str, compiled: OfNumbers, arguments: tuple[Node, ...]
+    ) -> Operand:
+        """A function of so many numbers; the last ones may be left out."""
+        refuse_if(compiled.is_date and self.around.uses_1904, f"{function} in the 1904 system")
+        left_out = compiled.count - len(arguments)
+        refuse_if(not 0 <= left_out <= len(compiled.defaults), f"{function} of so many values")
+        numbers = [pair(self.number(self.operand(n))) for n in arguments]
+        numbers += [(repr(x), "0") for x in compiled.defaults[len(compiled.defaults) - left_out :]]
+        return self.lines.call(NUMBER, compiled.name, *(part for n in numbers for part in n))
 
     def _rounded(self, function: str, number: Node, places: float) -> Operand:
         whole = max(-300, min(300, int(places)))
@@ -197,65 +171,11 @@ class Formulas:
             NUMBER, function, *pair(self.number(self.operand(number))), repr(scale), str(whole >= 0)
         )
 
-    def if_(self, arguments: tuple[Node, ...]) -> Operand:
-        condition = self.number(self.operand(arguments[0]))
-        texts = self.around.texts
-        then, other = constant(True, texts), constant(False, texts)
-        if len(arguments) > 1:
-            then = self.branch(condition, "== 0.0", lambda: self.side(arguments[1]))
-        if len(arguments) > 2:
-            other = self.branch(condition, "!= 0.0", lambda: self.side(arguments[2]))
-        chosen = self.choice(condition, then, other)
-        return replace(
-            chosen,
-            kind=self._common(then, other),
-            shows_zero=then.shows_zero or other.shows_zero,
-            may_be_empty=then.may_be_empty or other.may_be_empty,
-        )
-
-    def side(self, node: Node) -> Operand:
-        return self.operand(node)
-
-    def branch(self, condition: Operand, test: str, make: Callable[[], Operand]) -> Operand:
-        """One side of IF, which is not taken if the condition meets the test."""
-        return make()
-
-    def choice(self, condition: Operand, then: Operand, other: Operand) -> Operand:
-        return self.lines.call(then.kind, "choose", *pair(condition), *pair(then), *pair(other))
-
-    def _common(self, a: Operand, b: Operand) -> Kind:
-        if a.is_left_out or b.is_left_out:
-            return b.kind if a.is_left_out else a.kind
-        refuse_if(a.kind is not b.kind, f"a value that is {a.kind.value} or {b.kind.value}")
-        return a.kind
-
-    def if_error(self, arguments: tuple[Node, ...]) -> Operand:
-        return self._or_else("if_error", arguments)
-
-    def if_na(self, arguments: tuple[Node, ...]) -> Operand:
-        return self._or_else("if_na", arguments)
-
-    def _or_else(self, function: str, arguments: tuple[Node, ...]) -> Operand:
-        a, b = self.operand(arguments[0]), self.operand(arguments[1])
-        chosen = self.lines.call(self._common(a, b), function, *pair(a), *pair(b))
-        return replace(
-            chosen,
-            shows_zero=a.shows_zero or b.shows_zero,
-            may_be_empty=a.may_be_empty or b.may_be_empty,
-        )
-
-    def not_(self, arguments: tuple[Node, ...]) -> Operand:
-        operand = self.number(self.operand(arguments[0]))
-        value, status = self.lines.fresh()
-        self.lines.add(f"{value} = 1.0 if {operand.value} == 0.0 else 0.0")
-        self.lines.add(f"{status} = {operand.status} if {operand.status} >= {FIRST_ERROR} else 0")
-        return Operand(BOOLEAN, value, status, may_be_empty=False)
-
     def length(self, arguments: tuple[Node, ...]) -> Operand:
         """LEN of a text, looked up by its number in the dictionary."""
         operand = self.operand(arguments[0])
         refuse_if(operand.kind is not TEXT, "LEN of what is no text")
-        self._no_zero(operand)
+        refuse_if(operand.shows_zero, "LEN of what may be an empty cell shown as zero")
         value, status = self.lines.fresh()
         self.lines.add(f"{value} = float(lengths[int({operand.value})])")
         self.lines.add(f"{status} = {operand.status} if {operand.status} >= {FIRST_ERROR} else 0")
@@ -272,7 +192,7 @@ class Formulas:
             while isinstance(inner, Group):
                 inner = inner.inner
             if isinstance(inner, Range):
-                yield from (self._cell(a) for a in addresses(inner))
+                yield from (self.cell(a) for a in addresses(inner))
                 continue
             operand = self.operand(inner)
             if isinstance(inner, Call) and inner.function in _MAY_GIVE_REFERENCES:
@@ -308,7 +228,8 @@ class Formulas:
             else:
                 self.lines.add(f"{count} += 1")
             return
-        refuse_if(operand.kind is TEXT and not operand.is_reference, f"a text in {function}")
+        is_text = operand.kind in (TEXT, MIXED)
+        refuse_if(is_text and not operand.is_reference, f"a text in {function}")
         is_counted = self._is_counted(function, operand)
         if function != "COUNT":
             self.lines.add(f"if {operand.status} >= {FIRST_ERROR}:")
@@ -327,6 +248,9 @@ class Formulas:
             return f"{operand.status} < {FIRST_ERROR}"
         if operand.kind is NUMBER or (operand.kind is BOOLEAN and function in ("AND", "OR")):
             return f"{operand.status} == {OK} or {operand.status} == {ZERO}"
+        if operand.kind is MIXED:
+            held = f" or {operand.status} == {BOOLEAN_HELD}" if function in ("AND", "OR") else ""
+            return f"{operand.status} == {OK}{held}"
         return f"{operand.status} == {ZERO}"
 
     def sum_of_products(self, arguments: tuple[Node, ...]) -> Operand:
@@ -349,102 +273,48 @@ class Formulas:
             self.lines.add(f"{total} += 1.0 * {' * '.join(parts)}")
         return self.lines.call(NUMBER, "checked", total, status)
 
-    # --- lookups in constant tables ---
-
-    def _numbers_in(self, node: Node) -> list[list[float]]:
-        if not isinstance(node, Range):
-            raise NotCompiled("a lookup in something else than a range")
-        width = node.last.column - node.first.column + 1
-        values: list[float] = []
-        for address in addresses(node):
-            value = None if self.around.cell(address) is not None else self.around.fixed(address)
-            if type(value) is not float:
-                raise NotCompiled("a lookup in cells that are not constant numbers")
-            values.append(value)
-        return [values[n : n + width] for n in range(0, len(values), width)]
-
-    def _is_near(self, arguments: tuple[Node, ...], place: int) -> bool:
-        if len(arguments) <= place:
-            return True
-        node = arguments[place]
-        if not isinstance(node, Literal) or type(node.value) not in (float, bool, type(None)):
-            raise NotCompiled("a lookup whose kind is computed")
-        return bool(node.value)
-
-    def vlookup(self, arguments: tuple[Node, ...]) -> Operand:
-        wanted = self.operand(arguments[0])
-        rows = self._numbers_in(arguments[1])
-        index = arguments[2]
-        if wanted.kind is not NUMBER or not isinstance(index, Literal):
-            raise NotCompiled("VLOOKUP of other kinds")
-        if type(index.value) is not float or not 1 <= index.value <= len(rows[0]):
-            raise NotCompiled("VLOOKUP of another column")
-        keys = tuple(r[0] for r in rows)
-        results = self.lines.array(tuple(r[int(index.value) - 1] for r in rows))
-        place = self.place(wanted, keys, is_near=self._is_near(arguments, 3))
-        return self._taken(wanted, place, f"{results}[max({place}, 0)]")
-
-    def place(self, wanted: Operand, keys: tuple[float, ...], *, is_near: bool) -> str:
-        function = "approximate_place" if is_near else "exact_place"
-        self.lines.used.add(function)
-        place, _ = self.lines.fresh()
-        self.lines.add(f"{place} = {function}({wanted.value}, {self.lines.array(keys)})")
-        return place
-
-    def _taken(self, wanted: Operand, place: str, result: str) -> Operand:
-        value, status = self.lines.fresh()
-        self.lines.add(f"{value} = {result}")
-        self.lines.add(
-            f"{status} = {wanted.status} if {wanted.status} >= {FIRST_ERROR} "
-            f"else (0 if {place} >= 0 else {_NA})"
-        )
-        return Operand(NUMBER, value, status, may_be_empty=False)
-
-    def match(self, arguments: tuple[Node, ...]) -> Operand:
-        wanted = self.operand(arguments[0])
-        refuse_if(wanted.kind is not NUMBER, "MATCH of texts")
-        line = [v for row in self._numbers_in(arguments[1]) for v in row]
-        mode = arguments[2] if len(arguments) > 2 else Literal(1.0)
-        value = mode.value if isinstance(mode, Literal) else None
-        if type(value) is not float or value < 0:
-            raise NotCompiled("MATCH with this mode")
-        place = self.place(wanted, tuple(line), is_near=value > 0)
-        return self._taken(wanted, place, f"float({place} + 1)")
-
-    def index(self, arguments: tuple[Node, ...]) -> Operand:
-        rows = self._numbers_in(arguments[0])
-        refuse_if(len(arguments) != 2 or min(len(rows), len(rows[0])) > 1, "INDEX of a table")
-        line = tuple(v for row in rows for v in row)
-        place = self.number(self.operand(arguments[1]))
-        value, status = self.lines.fresh()
-        array, number = self.lines.array(line), f"int({place.value})"
-        self.lines.add(f"{value} = {array}[min(max({number} - 1, 0), {len(line) - 1})]")
-        self.lines.add(
-            f"{status} = {place.status} if {place.status} >= {FIRST_ERROR} else "
-            f"({_VALUE} if {number} < 0 else ({_REF} if {number} > {len(line)} else 0))"
-        )
-        if len(line) == 1:
-            return Operand(NUMBER, value, status, may_be_empty=False)
-        self.lines.add(f"if {number} == 0 and {status} == 0:")
-        self.lines.add(f"    {status} = {_VALUE}")
-        return Operand(NUMBER, value, status, may_be_empty=False)
-
     def is_kind(self, condition: str, arguments: tuple[Node, ...]) -> Operand:
         operand = self.operand(arguments[0])
+        return self._whether(condition.format(s=operand.status))
+
+    def _whether(self, condition: str) -> Operand:
         value, _ = self.lines.fresh()
-        self.lines.add(f"{value} = 1.0 if {condition.format(s=operand.status)} else 0.0")
-        return Operand(BOOLEAN, value)
+        self.lines.add(f"{value} = 1.0 if {condition} else 0.0")
+        return Operand(BOOLEAN, value, may_be_empty=False)
 
+    def is_of(self, kind: Kind, arguments: tuple[Node, ...]) -> Operand:
+        """Is it there, and of this kind?"""
+        operand = self.operand(arguments[0])
+        if operand.kind is MIXED:
+            held = {NUMBER: OK, TEXT: TEXT_HELD, BOOLEAN: BOOLEAN_HELD}[kind]
+            return self._whether(f"{operand.status} == {held}")
+        if kind is NUMBER and operand.kind is not NUMBER:
+            return self._whether(f"{operand.status} == {ZERO}")
+        return self._whether(f"{operand.status} == {OK}" if operand.kind is kind else "False")
 
-def addresses(node: Range) -> list[Address]:
-    height = node.last.row - node.first.row + 1
-    width = node.last.column - node.first.column + 1
-    refuse_if(height * width > MAX_RANGE, "a range of more than 2,000 cells")
-    return [
-        (node.sheet, row, column)
-        for row in range(node.first.row, node.last.row + 1)
-        for column in range(node.first.column, node.last.column + 1)
-    ]
+    def not_of(self, operand: Operand) -> Operand:
+        return self._whether(f"{operand.value} == 0.0")
+
+    def as_number(self, arguments: tuple[Node, ...]) -> Operand:
+        """N: a text is zero."""
+        operand = self.operand(arguments[0])
+        refuse_if(operand.kind is MIXED, "N of what may be of several kinds")
+        value, status = self.lines.fresh()
+        is_there = "False" if operand.kind is TEXT else f"{operand.status} == {OK}"
+        self.lines.add(f"{value} = {operand.value} if {is_there} else 0.0")
+        self.lines.add(f"{status} = {operand.status} if {operand.status} >= {FIRST_ERROR} else 0")
+        return Operand(NUMBER, value, status, may_be_empty=False)
+
+    def exact(self, arguments: tuple[Node, ...]) -> Operand:
+        """EXACT: equal texts have one number."""
+        a, b = (self.operand(n) for n in arguments)
+        is_plain = all(o.kind is TEXT and not o.shows_zero for o in (a, b))
+        refuse_if(not is_plain, "EXACT of what is no text")
+        value, status = self.lines.fresh()
+        self.lines.used.add("first_error")
+        self.lines.add(f"{value} = 1.0 if {a.value} == {b.value} else 0.0")
+        self.lines.add(f"{status} = first_error({a.status}, {b.status})")
+        return Operand(BOOLEAN, value, status, may_be_empty=False)
 
 
 def shape_of(node: Node) -> tuple[int, int]:
@@ -476,20 +346,30 @@ FOLDS: dict[str, tuple[str, str, tuple[str, ...]]] = {
 }  # fmt: skip
 
 _METHODS: dict[str, Callable[[Formulas, tuple[Node, ...]], Operand]] = {
+    "CHOOSE": Formulas.choose,
     "IF": Formulas.if_,
     "IFERROR": Formulas.if_error,
     "IFNA": Formulas.if_na,
+    "IFS": Formulas.ifs,
     "INDEX": Formulas.index,
+    "EXACT": Formulas.exact,
     "ISBLANK": lambda f, a: f.is_kind(f"{{s}} == {EMPTY} or {{s}} == 1", a),
     "ISERROR": lambda f, a: f.is_kind(f"{{s}} >= {FIRST_ERROR}", a),
     "ISNA": lambda f, a: f.is_kind(f"{{s}} == {_NA}", a),
+    "ISERR": lambda f, a: f.is_kind(f"{{s}} >= {FIRST_ERROR} and {{s}} != {_NA}", a),
+    "ISLOGICAL": lambda f, a: f.is_of(BOOLEAN, a),
+    "ISNONTEXT": lambda f, a: f.not_of(f.is_of(TEXT, a)),
+    "ISNUMBER": lambda f, a: f.is_of(NUMBER, a),
+    "ISTEXT": lambda f, a: f.is_of(TEXT, a),
     "LEN": Formulas.length,
+    "N": Formulas.as_number,
     "MATCH": Formulas.match,
     "NOT": Formulas.not_,
     "PI": Formulas.pi_,
     "SUMPRODUCT": Formulas.sum_of_products,
+    "SWITCH": Formulas.switch,
     "VLOOKUP": Formulas.vlookup,
 }
 
 #: All functions that have a compiled form, for some kinds of values at least.
-COMPILED = frozenset((*_METHODS, *_ONE_NUMBER, *_TWO_NUMBERS, *FOLDS))
+COMPILED = frozenset((*_METHODS, *OF_NUMBERS, *FOLDS))

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from millstream.calculus.sheets import Sheet, address_text
+from millstream.calculus.sheets import HIDDEN_SHEET, Address, Sheet, address_text
 from millstream.calculus.types import Kind as ColumnKind
 from millstream.calculus.types import QueueType
+from millstream.kernels.sheets.called import Site
 from millstream.kernels.sheets.operands import NotCompiled, Texts
 from millstream.kernels.sheets.paths import Compilation
 from millstream.kernels.sheets.report import commented, phases, storage
@@ -44,26 +45,49 @@ def generated(function: Sheet, input_types: tuple[QueueType, ...]) -> Generated:
     first: NotCompiled | None = None
     while True:
         try:
-            return _generated(parts.split())
+            return _generated(parts.split(), parts.may_call)
         except NotCompiled as reason:
             first = first or reason
             if not parts.moved(reason):
-                raise first from None
+                if reason.address is None or reason.address in parts.may_call:
+                    raise first from None
+                parts.may_call |= {reason.address}
 
 
-def _generated(split: Split) -> Generated:
+def _generated(split: Split, may_call: frozenset[Address]) -> Generated:
     texts = Texts()
     texts.number("0")  # an empty cell is shown as
-    whole = Compilation(split.sheet, split.input_types, texts)
+    whole = Compilation(split.sheet, split.input_types, texts, may_call)
     kinds = output_kinds(whole)
     _check_outputs(whole, kinds)
     loop = source_of(whole)
     told = [*phases(split.sheet), *storage(whole)]
-    told += [f"outside of the loop, for each combination of values: {r}" for r in split.reasons]
+    told += [f"outside of the loop: {told}" for told in apart(split, whole)]
     columns = [fed_columns(whole, n) for n in range(len(split.input_types))]
     are_whole = [is_whole(whole, n) for n in range(len(kinds))]
     source = commented(told) + loop
     return Generated(split, whole, kinds, loop, source, columns, are_whole, tuple(texts.texts))
+
+
+def apart(split: Split, whole: Compilation) -> list[str]:
+    """The cells that a loop does not compute, or not alone, and why."""
+    called = dict.fromkeys(
+        f"{_place(site)} called by the loop: {site.reason}" for site in whole.called
+    )
+    return [*split.reasons, *called]
+
+
+def _place(site: Site) -> str:
+    return "a cell" if site.place[0] == HIDDEN_SHEET else address_text(site.place)
+
+
+def cells_apart(function: Sheet, input_types: tuple[QueueType, ...]) -> list[str]:
+    """The same of a sheet, for those who want to know what is slow."""
+    try:
+        made = generated(function, input_types)
+    except NotCompiled as reason:
+        return [f"all cells are walked, formula by formula: {reason}"]
+    return apart(made.split, made.whole)
 
 
 def _check_outputs(whole: Compilation, all_kinds: list[list[Kind]]) -> None:
@@ -71,7 +95,11 @@ def _check_outputs(whole: Compilation, all_kinds: list[list[Kind]]) -> None:
         for column, kind in zip(columns, kinds, strict=True):
             fixed = column.address not in whole.by_address
             is_nothing = fixed and whole.fixed(column.address) is None
-            if _COLUMN_TYPES[kind] is not column.type.kind and not is_nothing:
+            if (
+                kind is not Kind.MIXED
+                and _COLUMN_TYPES[kind] is not column.type.kind
+                and not is_nothing
+            ):
                 reason = NotCompiled(f"{address_text(column.address)} holds several kinds")
                 reason.address = column.address
                 raise reason

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from millstream.values.excel.kinds import Kind
+from millstream.values.excel.kinds import Kind, Kinds
 from millstream.values.excel.syntax import Group, Literal, Node, Unary
 from millstream.values.excel.values import CALC, ERRORS, ErrorValue, Scalar
 
 #: Statuses. ZERO is the number 0 in a cell of texts or booleans, shown for an empty one.
 OK, ABSENT, EMPTY, ZERO, FIRST_ERROR = 0, 1, 2, 3, 10
+#: Where a cell may hold several kinds: a text and a boolean; a number is OK.
+TEXT_HELD, BOOLEAN_HELD = 4, 5
 #: The errors, in the order of their statuses. Loops never give the last one.
 ERROR_VALUES = (*ERRORS, CALC)
 
@@ -107,6 +109,29 @@ def written_number(node: Node) -> float | None:
             return None if number is None else 0.0 - number  # there is no minus zero
         case _:
             return None
+
+
+def held_as(kinds: Kinds) -> Kind:
+    """How a loop holds what can be of these kinds, errors and emptiness aside."""
+    plain = kinds - {Kind.ERROR, Kind.EMPTY}
+    if len(plain) > 1:
+        return Kind.MIXED
+    return next(iter(plain)) if plain else Kind.NUMBER
+
+
+def as_mixed(constant: Operand) -> Operand:
+    """A constant where several kinds may be."""
+    status = _HELD.get(constant.kind, OK) if constant.is_sure else int(constant.status)
+    return replace(constant, kind=Kind.MIXED, status=str(status))
+
+
+def held_constant(value: Scalar, kind: Kind, texts: Texts) -> Operand:
+    """A constant as a cell of a kind holds it."""
+    found = constant(value, texts)
+    return as_mixed(found) if kind is Kind.MIXED else found
+
+
+_HELD = {Kind.TEXT: TEXT_HELD, Kind.BOOLEAN: BOOLEAN_HELD}
 
 
 def pair(operand: Operand) -> tuple[str, str]:

@@ -9,22 +9,36 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from millstream.calculus.sheets import Address, Computed, Fed, OutputColumn, Sheet, SheetCell
 from millstream.calculus.types import BOOLEAN, INTEGER, NUMBER, TEXT, QueueType, Type, Value
 from millstream.calculus.types import Kind as ColumnKind
 from millstream.kernels.runtime.interning import Interner
+from millstream.kernels.sheets.columns import Zeros, number_column
 from millstream.kernels.sheets.machine import SheetMachine, SheetState
-from millstream.kernels.sheets.operands import ABSENT, EMPTY, ERROR_VALUES, FIRST_ERROR, OK, ZERO
+from millstream.kernels.sheets.operands import (
+    ABSENT,
+    BOOLEAN_HELD,
+    EMPTY,
+    ERROR_VALUES,
+    FIRST_ERROR,
+    OK,
+    TEXT_HELD,
+    ZERO,
+)
 from millstream.kernels.sheets.split import Before, Split
+from millstream.kernels.sheets.texts import TextNumbers
+from millstream.kernels.sheets.texts_made import Maker, Rows, TextsMade, made_texts
 from millstream.meaning.sheet_values import from_cell, to_cell
 from millstream.plan.batch import Array, Batch, Vector, concat_vectors, vector_of
 from millstream.values.excel.constant_cells import ConstantCells
+from millstream.values.excel.kinds import Kind
 from millstream.values.excel.syntax import Call, Cell, Node, Range, children
 from millstream.values.excel.values import ErrorValue, Scalar
 
@@ -109,6 +123,9 @@ class ColumnBefore(OutsideColumn):
         self.fed = [(c.address, c.rule.column) for c in before.cells if isinstance(c.rule, Fed)]
         types = [type_.schema[column] for _, column in self.fed]
         made = before.made
+        kinds = {a: _KINDS.get(type_.schema[c].kind, Kind.NUMBER) for a, c in self.fed}
+        #: Texts that are made by columns.
+        self.maker = TextsMade(before.cells, kinds, dict(sheet.constants)).maker(made.address)
         super().__init__(made, Combinations(sheet, before.cells, made.address, types))
 
     def forget(self) -> None:
@@ -120,11 +137,36 @@ class ColumnBefore(OutsideColumn):
         """The column, and the statuses of its values."""
         self.forget_many()
         vectors = [batch.column(name) for _, name in self.fed]
-        ids, new = self.combinations.numbers(vectors, len(batch))
+        if self.maker is not None:
+            return self._made(self.maker, vectors)
+        return self._kept(vectors, len(batch))
+
+    def _made(self, maker: Maker, vectors: Sequence[Vector]) -> tuple[Vector, Array]:
+        columns: dict[Address, Any] = {}
+        zeros, count = Zeros(), len(vectors[0])
+        left_out = np.zeros(count, np.bool_)
+        for (address, _), vector in zip(self.fed, vectors, strict=True):
+            if vector.is_text:
+                columns[address] = pc.fill_null(vector.values.cast(pa.string()), "")
+                left_out |= ~vector.mask()
+            else:
+                numbers, odd = number_column(vector, zeros, uses_1904=self.is_1904)
+                columns[address] = np.asarray(numbers, np.float64)
+                left_out |= odd != OK
+        statuses = np.zeros(count, np.int8)
+
+        def rest(places: Array) -> Vector:
+            column, statuses[places] = self._kept([v.take(places) for v in vectors], len(places))
+            return column
+
+        return made_column(maker, Rows(columns, left_out), rest), statuses
+
+    def _kept(self, vectors: Sequence[Vector], count: int) -> tuple[Vector, Array]:
+        ids, new = self.combinations.numbers(vectors, count)
         self.learn(self._given(vectors, new))
         return self.spread(ids), np.array(self.statuses, np.int8).take(ids)
 
-    def _given(self, vectors: list[Vector], rows: Array) -> Iterable[Mapping[Address, Scalar]]:
+    def _given(self, vectors: Sequence[Vector], rows: Array) -> Iterable[Mapping[Address, Scalar]]:
         columns = [
             [to_cell(value, vector.type, uses_1904=self.is_1904) for value in values]
             for vector in vectors
@@ -151,6 +193,9 @@ class ColumnAfter(OutsideColumn):
         self.sent = tuple(sent.values())
         self.guards = _guards(cells, column, self.sent)
         leaves = tuple(SheetCell(c.address, Fed(0, c.name)) for c in self.sent)
+        kinds = {c.address: _KINDS.get(c.type.kind, Kind.NUMBER) for c in self.sent}
+        #: Texts that are made by columns.
+        self.maker = TextsMade(cells, kinds, dict(sheet.constants)).maker(column.address)
         types = [t for c in self.sent for t in (_KEPT_AS[c.type.kind], INTEGER)]
         super().__init__(column, Combinations(sheet, (*leaves, *cells), column.address, types))
 
@@ -160,18 +205,44 @@ class ColumnAfter(OutsideColumn):
         self.faults: dict[int, str] = {}
 
     def of(
-        self, all_values: Sequence[Array], all_statuses: Sequence[Array], texts: Any,
+        self, all_values: Sequence[Array], all_statuses: Sequence[Array], texts: TextNumbers,
         counted: Counter[str],
     ) -> Vector:  # fmt: skip
-        """The column for what was sent; texts are numbers of a pool."""
+        """The column for what was sent; texts are their numbers."""
         self.forget_many()
         values = [all_values[n] for n in self.places]
-        statuses = self._looked_at(values, [all_statuses[n] for n in self.places])
+        given = [all_statuses[n] for n in self.places]
+        statuses = self._looked_at(values, given)
+        if self.maker is None:
+            return self._kept(values, statuses, texts, counted)
+        columns: dict[Address, Any] = {}
+        left_out = np.zeros(len(values[0]), np.bool_)
+        for column, some, raw, codes in zip(self.sent, values, given, statuses, strict=True):
+            is_passed = (codes == ABSENT) & (raw != ABSENT)
+            left_out |= (raw != OK) & ~is_passed
+            plain = np.where(raw == OK, some, some.dtype.type(0))
+            is_text = column.type == TEXT
+            columns[column.address] = (
+                texts.pool.gathered(plain.astype(np.int64)) if is_text else plain
+            )
+
+        def rest(places: Array) -> Vector:
+            some, codes = ([a.take(places) for a in arrays] for arrays in (values, statuses))
+            return self._kept(some, codes, texts, counted)
+
+        return made_column(self.maker, Rows(columns, left_out), rest)
+
+    def _kept(
+        self, values: Sequence[Array], statuses: Sequence[Array], texts: TextNumbers,
+        counted: Counter[str],
+    ) -> Vector:  # fmt: skip
+        """By combinations."""
         vectors = []
         for column, some, codes in zip(self.sent, values, statuses, strict=True):
             kept = _KEPT_AS[column.type.kind]
             # Under a status there may be anything.
-            plain = np.where(codes == OK, some, some.dtype.type(0)) if codes.any() else some
+            is_held = (codes == OK) | (codes == TEXT_HELD) | (codes == BOOLEAN_HELD)
+            plain = np.where(is_held, some, some.dtype.type(0)) if codes.any() else some
             vectors += [
                 Vector(kept, plain.astype(np.int64) if kept is INTEGER else plain),
                 Vector(INTEGER, codes.astype(np.int64)),
@@ -198,17 +269,17 @@ class ColumnAfter(OutsideColumn):
         return looked_at
 
     def _given(
-        self, values: Sequence[Array], statuses: Sequence[Array], rows: Array, texts: Any
+        self, values: Sequence[Array], statuses: Sequence[Array], rows: Array, texts: TextNumbers
     ) -> Iterable[Mapping[Address, Scalar]]:
         combinations: list[dict[Address, Scalar]] = [{} for _ in rows]
         for column, some, codes in zip(self.sent, values, statuses, strict=True):
             plain: list[Any] = some.take(rows).tolist()
             if column.type == TEXT:
-                plain = texts.gathered(some.take(rows).astype(np.int64)).to_pylist()
+                plain = texts.pool.gathered(some.take(rows).astype(np.int64)).to_pylist()
             of_rows = zip(combinations, plain, codes.take(rows).tolist(), strict=True)
             for given, value, status in of_rows:
                 if status != ABSENT:
-                    given[column.address] = _scalar(value, status)
+                    given[column.address] = scalar_of(value, status, texts)
         return combinations
 
     def plain(self, number: int, value: Scalar) -> Value:
@@ -217,6 +288,20 @@ class ColumnAfter(OutsideColumn):
         for fault in faults:
             self.faults[number] = fault
         return shown
+
+
+def made_column(maker: Maker, rows: Rows, rest: Callable[[Array], Vector]) -> Vector:
+    """Texts that are made by columns; what is left out is computed by `rest`."""
+    texts = made_texts(maker, rows)
+    places = np.flatnonzero(rows.left_out)
+    if not len(places):
+        return Vector(TEXT, texts)
+    others = rest(places).values
+    if pa.types.is_dictionary(others.type):
+        others = others.cast(pa.string())
+    order = np.arange(len(texts))
+    order[places] = len(texts) + np.arange(len(places))
+    return Vector(TEXT, pa.concat_arrays([texts, others]).take(pa.array(order)))
 
 
 #: A boolean by its place among what is sent, and what it must be.
@@ -290,6 +375,7 @@ def _column_after(
     return ColumnAfter(sheet, cells, column, leaves)
 
 
+_KINDS = {ColumnKind.TEXT: Kind.TEXT, ColumnKind.BOOLEAN: Kind.BOOLEAN}
 #: What stands in a column where a status says that there is something else.
 _SHOWN: dict[ColumnKind, Value] = {
     ColumnKind.NUMBER: 0.0, ColumnKind.BOOLEAN: False, ColumnKind.TEXT: "",
@@ -305,11 +391,15 @@ def _status(value: Scalar) -> int:
     return FIRST_ERROR + ERROR_VALUES.index(value) if type(value) is ErrorValue else OK
 
 
-def _scalar(value: Any, status: int) -> Scalar:
+def scalar_of(value: Any, status: int, texts: TextNumbers) -> Scalar:
     """A value of the loop, as a cell holds it."""
+    if status == TEXT_HELD:
+        return texts.text(int(value))
+    if status == BOOLEAN_HELD:
+        return bool(value)
     if status >= FIRST_ERROR:
         return ERROR_VALUES[status - FIRST_ERROR]
-    if status == EMPTY:
+    if status in (ABSENT, EMPTY):
         return None
     held: Scalar = 0.0 if status == ZERO else value
     return held

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from millstream.calculus.sheet_kinds import cell_kinds
 from millstream.calculus.sheets import (
     Address,
     Computed,
@@ -24,16 +25,22 @@ from millstream.calculus.sheets import (
 )
 from millstream.calculus.types import Kind as ColumnKind
 from millstream.calculus.types import QueueType
+from millstream.kernels.sheets.called import Site, Sites
 from millstream.kernels.sheets.formulas import Formulas
 from millstream.kernels.sheets.large import Memory, Step, steps_of
 from millstream.kernels.sheets.operands import (
+    BOOLEAN_HELD,
+    OK,
     Lines,
     NotCompiled,
     Operand,
     Texts,
     constant,
+    held_as,
+    held_constant,
     refuse_if,
 )
+from millstream.kernels.sheets.slots import Slots
 from millstream.kernels.sheets.windows import Group, by_level, grouped
 from millstream.values.excel.kinds import Kind
 from millstream.values.excel.syntax import Node
@@ -52,39 +59,14 @@ LARGE = 300
 
 
 @dataclass
-class Slots:
-    """Mutable: where cells are kept between tuples: two words each, value and status.
-
-    Without keys they are variables, which are read before the loop and written after it.
-    """
-
-    are_variables: bool = False
-    cells: dict[Address, int] = field(default_factory=dict)
-    previous: dict[Address, int] = field(default_factory=dict)
-
-    @property
-    def count(self) -> int:
-        return len(self.cells) + len(self.previous)
-
-    def cell(self, address: Address) -> int:
-        if address not in self.cells:
-            self.cells[address] = self.count
-        return self.cells[address]
-
-    def words(self, slot: int) -> tuple[str, str]:
-        return (f"f{slot}", f"g{slot}") if self.are_variables else self.in_row(slot)
-
-    def in_row(self, slot: int) -> tuple[str, str]:
-        return f"floats[{2 * slot}]", f"row[{2 * slot + 1}]"
-
-
-@dataclass
 class Compilation:
     """Mutable: what is known of a sheet while it is compiled."""
 
     sheet: Sheet
     input_types: tuple[QueueType, ...]
     texts: Texts
+    #: The cells of which parts may be called that have no compiled form.
+    may_call: frozenset[Address] = frozenset()
     slots: Slots = field(default_factory=Slots)
     kinds: dict[Address, Operand] = field(default_factory=dict)
     paths: list[Path] = field(default_factory=list)
@@ -96,6 +78,7 @@ class Compilation:
         self.by_address = {c.address: c for c in self.sheet.cells}
         self.cells, levels = by_level(self.sheet)
         self.groups, self.windows = grouped(self.sheet, levels)
+        self.sites = self._no_sites()
         #: What is tried for many tuples at once.
         self.block: BlockPath | None = None
         #: For large sheets.
@@ -114,6 +97,19 @@ class Compilation:
         if not self.sheet.fires_per_instant:
             self._generate_plain()
 
+    def _no_sites(self) -> Sites:
+        static = cell_kinds(
+            self.sheet.cells,
+            self.constants.get,
+            lambda fed: self.input_types[fed.input].schema[fed.column],
+        )
+        return Sites(static, self.constants.get, self.may_call)
+
+    @property
+    def called(self) -> list[Site]:
+        """The parts of formulas that the loop calls out for."""
+        return list(self.sites.found.values())
+
     def _no_slots(self) -> Slots:
         return Slots(not self.sheet.keys and not self.sheet.fires_per_instant)
 
@@ -131,6 +127,7 @@ class Compilation:
     def _generate_large(self, levels: dict[Address, int]) -> None:
         from millstream.kernels.sheets.paths_large import large_paths
 
+        refuse_if(self.called, "a large sheet with formulas that have no compiled form")
         self.slots = self._no_slots()
         self.memory = Memory.of([*self.by_address, *self.constants])
         self.steps = steps_of(self.cells, levels)
@@ -145,7 +142,7 @@ class Compilation:
         for cell in self.cells:
             rule = cell.rule
             if isinstance(rule, Previous):
-                self.kinds[cell.address] = self._kind_of_initial(rule)
+                self.kinds[cell.address] = self._kind_of_previous(cell.address, rule)
         scratch = Path(self, -1)
         for cell in self.cells:
             try:
@@ -162,10 +159,14 @@ class Compilation:
             rule = cell.rule
             if isinstance(rule, Previous) and rule.source in self.kinds:
                 source, mine = self.kinds[rule.source], self.kinds[cell.address]
+                if mine.kind is Kind.MIXED:
+                    continue
                 if source.kind is not mine.kind or (source.shows_zero and not mine.shows_zero):
                     raise NotCompiled("a PRE whose initial value is of another kind")
 
-    def _kind_of_initial(self, rule: Previous) -> Operand:
+    def _kind_of_previous(self, address: Address, rule: Previous) -> Operand:
+        if held_as(self.sites.kinds[address]) is Kind.MIXED:
+            return Operand(Kind.MIXED, "", "?")
         if rule.initial is None or type(rule.initial) is ErrorValue:
             return Operand(Kind.NUMBER, "", "?")
         initial = constant(rule.initial, self.texts)
@@ -184,6 +185,11 @@ class Path:
         #: What is tried before; its statements for windows are compiled into the loop.
         self.plain_form = plain
         self.texts = whole.texts
+        self.sites = whole.sites
+        self.is_scratch = number < 0
+        self.uses_1904 = whole.sheet.uses_1904
+        #: The cell whose formula is generated.
+        self.place: Address | None = None
         self.lines = Lines(f"P{number}C")
         self.sent: list[tuple[int, str, list[Operand]]] = []
         self.loads: list[str] = []
@@ -196,6 +202,19 @@ class Path:
         self.formulas = Formulas(self)
 
     # --- what formulas ask ---
+
+    def site(self, node: Node) -> Site | None:
+        return self.sites.at(self.place, node)
+
+    def called_from_now_on(self, node: Node, reason: str) -> Site:
+        assert self.place is not None
+        rule = self.whole.by_address[self.place].rule
+        assert isinstance(rule, Computed)
+        return self.sites.add(self.place, Computed(node), reason, is_whole=node == rule.formula)
+
+    def is_compiled(self, node: Node, operand: Operand) -> None:
+        if self.place is not None:
+            self.sites.compiled[self.place, node] = operand
 
     def cell(self, address: Address) -> Operand | None:
         if address not in self.whole.by_address:
@@ -239,14 +258,13 @@ class Path:
     # --- kinds ---
 
     def typed(self, cell: SheetCell) -> Operand:
-        rule = cell.rule
+        rule, self.place = cell.rule, cell.address
         match rule:
             case Fed(number, column):
                 kind = self.whole.input_types[number].schema[column].kind
                 operand = Operand(_OF_COLUMNS.get(kind, Kind.NUMBER), "0.0", "s")
             case Computed(formula, is_array, _):
-                refuse_if(is_array, "an array formula")
-                operand = self.formulas.root(formula)
+                operand = self._array(cell) if is_array else self.formulas.root(formula)
             case TimeWindow(source, _, _) | CountWindow(source, _, _):
                 operand = self.cell_or_constant(source)
             case Selected(source, _):
@@ -256,6 +274,14 @@ class Path:
                 operand = replace(self.whole.kinds[cell.address], value="0.0", status="s")
         self.locals[cell.address] = operand
         return operand
+
+    def _array(self, cell: SheetCell) -> Operand:
+        """An array formula, of which the cell has one element."""
+        assert isinstance(cell.rule, Computed)
+        site = self.site(cell.rule.formula)
+        if site is None:
+            site = self.sites.add(cell.address, cell.rule, "an array formula", is_whole=True)
+        return self.formulas.called_operand(site)
 
     # --- statements ---
 
@@ -286,7 +312,7 @@ class Path:
                 self.sent.append((number, tick, operands))
 
     def _cell(self, cell: SheetCell) -> None:
-        rule = cell.rule
+        rule, self.place = cell.rule, cell.address
         match rule:
             case Fed(number, column):
                 if self.whole.sheet.fires_per_instant:
@@ -294,9 +320,11 @@ class Path:
                 elif number == self.number:
                     self.ticks[cell.address] = "True"
                     self.locals[cell.address] = self._fed(cell.address, number, column)
-            case Computed(formula, _, _):
+            case Computed(formula, is_array, _):
                 tick = self._any(cell.refers_to)
-                if tick:
+                if tick and is_array:
+                    self._under(cell, tick, lambda: self._array(cell))
+                elif tick:
                     self._under(cell, tick, lambda: self.formulas.root(formula))
             case TimeWindow(source, _, trigger) | CountWindow(source, _, trigger):
                 self._windowed(cell, source, trigger)
@@ -390,13 +418,15 @@ class Path:
         if not tick:
             return
         test = self.cell_or_constant(condition)
-        if test.kind is not Kind.BOOLEAN:
+        if test.kind not in (Kind.BOOLEAN, Kind.MIXED):
             return  # only TRUE itself selects
+        is_boolean = OK if test.kind is Kind.BOOLEAN else BOOLEAN_HELD
         value = self.cell_or_constant(source)
         is_there = f"{value.status} != 1"
         if source not in self.whole.by_address and self.fixed(source) is None:
             return
-        holds = f"({tick}) and {test.status} == 0 and {test.value} != 0.0 and {is_there}"
+        is_true = f"{test.status} == {is_boolean} and {test.value} != 0.0"
+        holds = f"({tick}) and {is_true} and {is_there}"
         self._under(cell, holds, lambda: value)
 
     def _previous(self, address: Address, initial: Scalar) -> Operand:
@@ -404,7 +434,7 @@ class Path:
         if address not in slots.previous:
             slots.previous[address] = slots.count
         slot = slots.previous[address]
-        first = constant(initial, self.texts)
+        first = held_constant(initial, self.whole.kinds[address].kind, self.texts)
         value, status = self.lines.fresh()
         self.lines.add(f"{value}, {status} = {', '.join(slots.words(slot))}")
         self.lines.add(f"if {status} == 1:")
@@ -422,6 +452,8 @@ class Path:
                 continue
             slot = self.whole.slots.previous[cell.address]
             source = self.cell_or_constant(rule.source)
+            if self.whole.kinds[cell.address].kind is Kind.MIXED:
+                source = self.formulas.as_mixed(source)
             is_nothing = rule.source not in self.whole.by_address and (
                 self.fixed(rule.source) is None
             )

@@ -16,6 +16,7 @@ from dataclasses import replace
 from typing import NoReturn
 
 from millstream.kernels.sheets.aggregates import Surroundings
+from millstream.kernels.sheets.called import Site
 from millstream.kernels.sheets.formulas import FOLDS, Formulas
 from millstream.kernels.sheets.operands import (
     EMPTY,
@@ -128,6 +129,8 @@ class PlainFormulas(Formulas):
 
     def _loose(self, node: Node) -> Operand:
         """The same, but what arithmetic gives may still be infinite or NaN."""
+        if self.around.site(node) is not None:
+            give_up()
         match node:
             case Group(inner):
                 return self._loose(inner)
@@ -203,6 +206,18 @@ class PlainFormulas(Formulas):
         self.lines.used.add("pick")
         self.lines.add(f"{value} = pick({test}, 1.0, 0.0)")
         return Operand(Kind.BOOLEAN, value, may_be_empty=False)
+
+    def compared_as_they_are(self, operator: str, a: Operand, b: Operand) -> Operand:
+        """What is sure is never an empty cell shown as zero."""
+        if a.kind is not b.kind or a.kind is Kind.MIXED:
+            give_up()
+        return self.compared(a.kind, operator, a, b)
+
+    def as_mixed(self, operand: Operand) -> Operand:
+        give_up()
+
+    def called_operand(self, site: Site) -> Operand:
+        give_up()
 
     def _compared_nearly(self, operator: str, a: Operand, b: Operand) -> str:
         if _is_written(b) and not _is_written(a):

@@ -9,6 +9,7 @@ from millstream.calculus.sheets import Address, Previous, SheetCell
 from millstream.kernels.sheets.operands import Operand
 from millstream.kernels.sheets.paths import Compilation, Path
 from millstream.kernels.sheets.plain import PlainFormulas, give_up
+from millstream.values.excel.kinds import Kind
 from millstream.values.excel.values import Scalar
 
 
@@ -58,6 +59,8 @@ class PlainPath(Path):
 
     def _known(self, address: Address, value: str) -> Operand:
         known = self.whole.kinds[address]
+        if known.kind is Kind.MIXED:
+            give_up()
         return replace(known, value=value, status="0", may_be_empty=False)
 
     def _fed(self, address: Address, number: int, column: str) -> Operand:

@@ -19,6 +19,14 @@ from millstream.values.excel.syntax import (
 )
 from millstream.values.excel.table import FAMILIES
 
+#: What they give depends on where they stand, or on which cells they are given.
+OF_PLACES = frozenset({
+    "ADDRESS", "AREAS", "CELL", "COLUMN", "COLUMNS", "FORMULATEXT", "INDIRECT", "ISFORMULA",
+    "ISREF", "LAMBDA", "LAMBDA.CALL", "LET", "OFFSET", "ROW", "ROWS", "SHEET", "SHEETS", "SINGLE",
+    "SUBTOTAL", "AGGREGATE",
+})  # fmt: skip
+#: Functions to which a text or boolean in a cell is the same as one that is written there.
+ALIKE = frozenset({"IF", "IFERROR", "IFNA", "LEN", "NOT"})
 #: They take ranges whole and give one value, if all else that they take is one value.
 _FOLDS = frozenset({
     "AND", "AVERAGE", "CONCAT", "COUNT", "COUNTA", "MAX", "MEDIAN", "MIN", "OR", "PRODUCT",

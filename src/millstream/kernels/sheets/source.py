@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from millstream.calculus.types import Kind as ColumnKind
 from millstream.kernels.sheets.blocks import WRITTEN, block_lines
+from millstream.kernels.sheets.functions import HOMES
 from millstream.kernels.sheets.operands import EMPTY, Operand
 from millstream.kernels.sheets.paths import Compilation, Path
 from millstream.kernels.sheets.plain_paths import PlainPath
@@ -24,8 +25,9 @@ _CRITERION_NAMES = ("criterion_bounds", "is_met", "window_count_met")
 _PEAK_NAMES = ("peaks_enter", "peaks_moved", "window_match_above", "window_match_below")
 _TOP_NAMES = ("tops_enter", "tops_leave", "window_match_top", "window_top")
 _PRODUCT_NAMES = ("product_enter", "product_leave", "window_product")
-#: Why a loop stops: for want of room, of numbers of keys, or because all is done.
-WANTS_ROOM, DONE, WANTS_KEYS = range(3)
+#: Why a loop stops: for want of room, of numbers of keys, of room for what was called, or
+#: because all is done.
+WANTS_ROOM, DONE, WANTS_KEYS, WANTS_CALLS = range(4)
 #: Few windows are compiled into the loop, which is fast; many would take minutes.
 _MAX_INLINED = 2
 
@@ -34,7 +36,11 @@ def source_of(whole: Compilation) -> str:
     """A module with `run` and its `SIGNATURE`."""
     body = _body(whole)
     parameters, types = _parameters(whole)
-    used = sorted({"likely", *(name for path in _forms(whole) for name in path.lines.used)})
+    used = {"likely", *(name for path in _forms(whole) for name in path.lines.used)}
+    calls = [
+        "from millstream.kernels.sheets.recall import STOPS, recalled",
+        "NOTHING = np.int64(0)",
+    ]
     constants = _constants(whole)
     is_apart = len(whole.groups) > _MAX_INLINED
     return "\n".join(
@@ -43,6 +49,7 @@ def source_of(whole: Compilation) -> str:
             "from numba import boolean, float64, int8, int32, int64, types",
             "from millstream.compiled import apart, inlined",
             "from millstream.kernels.windows.spread import window_spread",
+            "from millstream.kernels.windows.pairs import window_pairs",
             f"from millstream.kernels.windows.criteria import {', '.join(_CRITERION_NAMES)}",
             f"from millstream.kernels.windows.peaks import {', '.join(_PEAK_NAMES)}",
             f"from millstream.kernels.windows.product import {', '.join(_PRODUCT_NAMES)}",
@@ -50,7 +57,8 @@ def source_of(whole: Compilation) -> str:
             f"from millstream.kernels.windows.tree import {', '.join(_TREE_NAMES)}",
             f"from millstream.kernels.windows.ring import {', '.join(_WINDOW_NAMES)}",
             "from millstream.kernels.windows.sums import Wides, clear_sum, has_room",
-            f"from millstream.kernels.sheets.arithmetic import {', '.join(used)}",
+            *_imports(used),
+            *(calls if whole.called else []),
             "",
             "MAKES_ARRAYS = False",
             *constants,
@@ -72,6 +80,13 @@ def source_of(whole: Compilation) -> str:
             "",
         ]
     )
+
+
+def _imports(used: set[str]) -> list[str]:
+    homes = {home: used & names for home, names in HOMES.items()}
+    rest = used.difference(*homes.values())
+    homes["millstream.kernels.sheets.arithmetic"] = rest
+    return [f"from {h} import {', '.join(sorted(names))}" for h, names in homes.items() if names]
 
 
 def _variables(whole: Compilation) -> list[str]:
@@ -175,10 +190,12 @@ def _forms(whole: Compilation) -> list[Path]:
 
 def _path_lines(whole: Compilation, path: Path, place: str) -> list[str]:
     lines: list[str] = []
+    again = f"at[0] = {place}" if whole.sheet.fires_per_instant else f"q{path.number} = i"
+    if whole.called:
+        lines += ["if asked[STOPS] != 0:", *_deeper([again, *_leaving(whole, WANTS_CALLS)])]
     if path.groups:
         wanted = " + ".join(f"room_wanted(row, G{g.number}, E{g.number})" for g in path.groups)
         sums = sum(g.sum_count for g in path.groups)
-        again = f"at[0] = {place}" if whole.sheet.fires_per_instant else f"q{path.number} = i"
         lines.append(f"if used[0] + {wanted} > pool.size or not has_room(wides, {sums}):")
         lines += _deeper([again, *_leaving(whole, WANTS_ROOM)])
     plain = path.plain_form
@@ -242,7 +259,10 @@ def _sent_status(operand: Operand) -> str:
     return operand.status
 
 
-_COLUMNS = {Kind.NUMBER: "float64[::1]", Kind.TEXT: "int32[::1]", Kind.BOOLEAN: "boolean[::1]"}
+_COLUMNS = {
+    Kind.NUMBER: "float64[::1]", Kind.TEXT: "int32[::1]", Kind.BOOLEAN: "boolean[::1]",
+    Kind.MIXED: "float64[::1]",
+}  # fmt: skip
 
 
 def _parameters(whole: Compilation) -> tuple[list[str], list[str]]:
@@ -254,6 +274,8 @@ def _parameters(whole: Compilation) -> tuple[list[str], list[str]]:
         ("sent", "int64[::1]"), ("T", "float64[::1]"), ("U", "int64[::1]"),
         ("B", "float64[::1]"),
     ]  # fmt: skip
+    if whole.called:
+        pairs += [("memo", "int64[::1]"), ("sites", "int64[:, ::1]"), ("asked", "int64[::1]")]
     if whole.sheet.fires_per_instant:
         pairs += [(name, "READ_I") for name in ("place", "keys", "time", "rank")]
     for number, type_ in enumerate(whole.input_types):

@@ -27,8 +27,9 @@ from millstream.calculus.sheets import (
 )
 from millstream.calculus.types import BOOLEAN, NUMBER, TEXT, Field, QueueType, Schema, Type
 from millstream.kernels.sheets.formulas import COMPILED
-from millstream.kernels.sheets.operands import NotCompiled
-from millstream.kernels.sheets.scalar_parts import is_scalar
+from millstream.kernels.sheets.named_parts import without_let
+from millstream.kernels.sheets.operands import NotCompiled, held_as
+from millstream.kernels.sheets.scalar_parts import ALIKE, OF_PLACES, is_scalar
 from millstream.values.excel.kinds import Kind, Kinds
 from millstream.values.excel.syntax import (
     Binary,
@@ -44,17 +45,10 @@ from millstream.values.excel.syntax import (
 
 #: The inputs and selections that make a cell tick.
 Ticks = frozenset[object]
-_TYPES = {Kind.NUMBER: NUMBER, Kind.TEXT: TEXT, Kind.BOOLEAN: BOOLEAN}
-#: What they give depends on where they stand, or on which cells they are given.
-_OF_PLACES = frozenset({
-    "ADDRESS", "AREAS", "CELL", "COLUMN", "COLUMNS", "FORMULATEXT", "INDIRECT", "ISFORMULA",
-    "ISREF", "LAMBDA", "LAMBDA.CALL", "LET", "OFFSET", "ROW", "ROWS", "SHEET", "SHEETS", "SINGLE",
-    "SUBTOTAL", "AGGREGATE",
-})  # fmt: skip
+#: What may be of several kinds is sent as a number, and its status says what it is.
+_TYPES = {Kind.NUMBER: NUMBER, Kind.TEXT: TEXT, Kind.BOOLEAN: BOOLEAN, Kind.MIXED: NUMBER}
 #: They are compiled for numbers, not for all texts.
 _OF_NUMBERS = frozenset({"INDEX", "MATCH", "SUMPRODUCT", "VLOOKUP"})
-#: Functions to which a text or boolean in a cell is the same as one that is written there.
-_ALIKE = frozenset({"IF", "IFERROR", "IFNA", "LEN", "NOT"})
 
 
 @dataclass(frozen=True)
@@ -89,10 +83,12 @@ class Parts:
     before: dict[Address, int] = field(default_factory=dict)
     after: set[Address] = field(default_factory=set)
     reasons: dict[Address, str] = field(default_factory=dict)
+    #: Cells that cannot be moved: the loop calls out for what has no compiled form.
+    may_call: frozenset[Address] = frozenset()
 
     def __post_init__(self) -> None:
         self.constants = dict(self.sheet.constants)
-        self.cells = {c.address: c for c in self.sheet.cells}
+        self.cells = {c.address: without_let(c) for c in self.sheet.cells}
         self._find_kinds()
 
     def _find_kinds(self) -> None:
@@ -111,10 +107,18 @@ class Parts:
             return False
         if cell.address in self.before or cell.address in self.after:
             return False
-        if self._parts_go_before(cell) or self._goes_before(cell) or self._goes_after(cell):
+        if (self._is_text_made(cell) and self._goes_after(cell)) or (
+            self._parts_go_before(cell) or self._goes_before(cell) or self._goes_after(cell)
+        ):
             self.reasons.setdefault(cell.address, str(reason))
             return True
         return False
+
+    def _is_text_made(self, cell: SheetCell) -> bool:
+        """Is it a text that is put together, of numbers which a loop may well compute?"""
+        rule = cell.rule
+        assert isinstance(rule, Computed)
+        return held_as(self.kinds[cell.address]) is Kind.TEXT and _joins(rule.formula)
 
     def _goes_before(self, cell: SheetCell) -> bool:
         rule = cell.rule
@@ -234,9 +238,6 @@ class Parts:
             return False
         if not all(self._keep_inside(one, {*moving, *self.after}) for one in moving):
             return False
-        leaves = {a for one in moving for a in self.cells[one].refers_to} - {*moving} - self.after
-        if None in (_held(self.kinds[a]) for a in leaves):
-            return False
         self.after.update(moving)
         return True
 
@@ -289,12 +290,12 @@ class Parts:
 
     def _is_alike(self, node: Node, parent: Node | None) -> bool:
         """Whether a part of a formula means the same to the rest if it stands in a cell."""
-        if not is_scalar(node) or (isinstance(parent, Call) and parent.function in _OF_PLACES):
+        if not is_scalar(node) or (isinstance(parent, Call) and parent.function in OF_PLACES):
             return False
         kind = _single(self._kinds_of(node))
         if kind is None:
             return False
-        is_same = not isinstance(parent, Call) or parent.function in _ALIKE
+        is_same = not isinstance(parent, Call) or parent.function in ALIKE
         return kind is Kind.NUMBER or is_same
 
     def _mentioned(self, node: Node) -> tuple[Address, ...]:
@@ -340,8 +341,15 @@ class Parts:
         )
         types = tuple(map(_widened, self.input_types, befores))
         after = tuple(c for a, c in self.cells.items() if a in self.after)
-        reasons = tuple(f"{address_text(a)}: {reason}" for a, reason in self.reasons.items())
+        reasons = tuple(
+            f"{address_text(a)} {self._when(a)}: {reason}" for a, reason in self.reasons.items()
+        )
         return Split(sheet, types, befores, after, reasons)
+
+    def _when(self, address: Address) -> str:
+        if address in self.after:
+            return "after the loop"
+        return "before the loop" if address in self.before else "in part before the loop"
 
     def _column_name(self, address: Address) -> str:
         name = f"={address_text(address)}"
@@ -357,8 +365,7 @@ class Parts:
         sent = {c.address: c for c in columns if c.address not in self.after}
         for address in self._leaves([c.address for c in columns if c.address in self.after]):
             if address not in sent:
-                kind = _held(self.kinds[address])
-                assert kind is not None
+                kind = held_as(self.kinds[address])
                 sent[address] = OutputColumn(address_text(address), address, _TYPES[kind])
         return tuple(sent.values())
 
@@ -387,7 +394,7 @@ def _has_compiled_form(node: Call | Binary, *, always: bool) -> bool:
 def _is_compiled_throughout(node: Node) -> bool:
     if isinstance(node, (Call, Binary)) and not _has_compiled_form(node, always=False):
         return isinstance(node, Call) and any(isinstance(a, WindowOf) for a in node.arguments)
-    if isinstance(node, Name) or (isinstance(node, Call) and node.function in _OF_PLACES):
+    if isinstance(node, Name) or (isinstance(node, Call) and node.function in OF_PLACES):
         return False
     return all(map(_is_compiled_throughout, children(node)))
 
@@ -403,6 +410,15 @@ def _single(kinds: Kinds) -> Kind | None:
     return _held(kinds if Kind.EMPTY not in kinds else kinds | {Kind.NUMBER})
 
 
+def _joins(node: Node) -> bool:
+    match node:
+        case Binary("&", _, _) | Call("TEXT" | "CONCATENATE" | "CONCAT", _):
+            return True
+        case Call("IF", (_, *sides)):
+            return any(map(_joins, sides))
+    return False
+
+
 def _address(cell: Cell) -> Address:
     return (cell.sheet, cell.row, cell.column)
 
@@ -414,7 +430,7 @@ def _has_window(node: Node) -> bool:
 def _is_anywhere(node: Node) -> bool:
     """Whether a formula gives the same wherever it stands, and has no window."""
     if isinstance(node, (Name, WindowOf)) or (
-        isinstance(node, Call) and node.function in _OF_PLACES
+        isinstance(node, Call) and node.function in OF_PLACES
     ):
         return False
     return all(map(_is_anywhere, children(node)))

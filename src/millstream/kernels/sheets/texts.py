@@ -45,6 +45,9 @@ class TextNumbers:
         self.lengths = np.zeros(0, np.int64)
         self.is_looked_up = np.zeros(0, np.bool_)
         self.known.clear()
+        #: Those that were asked for one by one.
+        self.numbers: dict[str, int] = {}
+        self.words: dict[int, str] = {}
 
     def __len__(self) -> int:
         return len(self.pool)
@@ -85,15 +88,42 @@ class TextNumbers:
         indices = pa.array(codes, mask=missing)
         return Vector(type_, pa.DictionaryArray.from_arrays(indices, words, safe=False))
 
+    # --- one by one ---
+
+    def number(self, text: str) -> int:
+        """The number of a text, which may be new."""
+        number = self.numbers.get(text)
+        if number is None:
+            number = self.numbers[text] = int(self._find(pa.array([text], pa.string()))[0])
+        return number
+
+    def text(self, number: int) -> str:
+        text = self.words.get(number)
+        if text is None:
+            text = self.words[number] = self.pool.gathered(np.array([number])).to_pylist()[0]
+        return text
+
+    def room(self) -> int:
+        """How many numbers more what loops look up has room for."""
+        if not (self.needs_folded or self.needs_lengths):
+            return 1 << 30
+        return len(self.is_looked_up) - self.pool.top
+
+    def make_room(self, count: int) -> None:
+        if self.room() < count:
+            self._pad(2 * (self.pool.top + count))
+
     # --- what loops look up ---
+
+    def _pad(self, size: int) -> None:
+        self.is_looked_up = padded(self.is_looked_up, size)
+        self.folded, self.lengths = padded(self.folded, size), padded(self.lengths, size)
 
     def _look_up(self, codes: Array, words: Any) -> None:
         if not (self.needs_folded or self.needs_lengths):
             return
         if self.pool.top > len(self.is_looked_up):
-            size = 2 * self.pool.top
-            self.is_looked_up = padded(self.is_looked_up, size)
-            self.folded, self.lengths = padded(self.folded, size), padded(self.lengths, size)
+            self._pad(2 * self.pool.top)
         new = np.flatnonzero(~self.is_looked_up[codes])
         if not len(new):
             return

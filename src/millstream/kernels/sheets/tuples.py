@@ -80,12 +80,19 @@ def used_codes(codes: Array, numbers: Array, used: Array) -> int:
 
 @tight
 def mark_texts(
-    rows: Array, pool: Array, numbers: Array, group: int, stride: int, column: int, live: Array
+    rows: Array,
+    pool: Array,
+    numbers: Array,
+    group: int,
+    stride: int,
+    column: int,
+    held: int,
+    live: Array,
 ) -> None:
-    """Mark the texts that stand in a column of a group of windows."""
+    """Mark the texts, by their status, that stand in a column of a group of windows."""
     for k in range(rows.shape[0]):
         row = rows[k]
         for position in range(row[group + FIRST], row[group + END]):
             at = place_of(row, group, stride, position)
-            if (pool[at + STATUSES] >> (8 * column)) & 0xFF == 0:
+            if (pool[at + STATUSES] >> (8 * column)) & 0xFF == held:
                 live[int(numbers[at + VALUES + column])] = 1

@@ -93,6 +93,14 @@ def value_of(node: Node, context: Context) -> Scalar:
     return 0.0 if value is None else value
 
 
+def part_of(node: Node, context: Context) -> Scalar:
+    """The value of a part of a formula: what is empty stays empty."""
+    try:
+        return one_value(evaluate(node, context), context)
+    except Raised as raised:
+        return raised.error
+
+
 def array_of(node: Node, context: Context) -> Array:
     """The values of an array-entered formula."""
     try:

@@ -17,6 +17,8 @@ class Kind(enum.Enum):
     BOOLEAN = "boolean"
     ERROR = "error"
     EMPTY = "empty"
+    #: Where one kind is wanted for what may be any: a status tells which.
+    MIXED = "of several kinds"
 
 
 Kinds = frozenset[Kind]
@@ -118,7 +120,7 @@ def _call_kinds(function: str, arguments: tuple[syntax.Node, ...], lookup: Looku
         case "HSTACK" | "VSTACK":
             return _union(arguments, lookup) | ONLY_ERROR
         case "VLOOKUP" | "HLOOKUP":
-            return kinds_of(arguments[1], lookup) | ONLY_ERROR
+            return kinds_of(_looked_up(function, arguments), lookup) | ONLY_ERROR
         case "LOOKUP":
             return kinds_of(arguments[-1], lookup) | ONLY_ERROR
         case "XLOOKUP":
@@ -136,6 +138,26 @@ def _call_kinds(function: str, arguments: tuple[syntax.Node, ...], lookup: Looku
         case "LAMBDA.CALL":
             return kinds_of(arguments[0], lookup) | ONLY_ERROR
     return _table_kinds(function)
+
+
+def _looked_up(function: str, arguments: tuple[syntax.Node, ...]) -> syntax.Node:
+    """The column or row of a table that a lookup takes its values from, if that is written."""
+    match arguments[1:3]:
+        case (syntax.Range(first, last), syntax.Literal(float(number))):
+            step = int(number) - 1
+            if function == "VLOOKUP" and 0 <= step <= last.column - first.column:
+                column = first.column + step
+                return syntax.Range(
+                    syntax.Cell(first.sheet, first.row, column),
+                    syntax.Cell(first.sheet, last.row, column),
+                )
+            if function == "HLOOKUP" and 0 <= step <= last.row - first.row:
+                row = first.row + step
+                return syntax.Range(
+                    syntax.Cell(first.sheet, row, first.column),
+                    syntax.Cell(first.sheet, row, last.column),
+                )
+    return arguments[1]
 
 
 def _with_names(bound: tuple[syntax.Node, ...], lookup: Lookup) -> Lookup:

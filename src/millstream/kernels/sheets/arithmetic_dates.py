@@ -1,0 +1,222 @@
+"""Excel's calendar on plain doubles, for generated sheet kernels: see `arithmetic`.
+
+Dates are days of the 1900 system. The tests compare with `values.excel.functions_date`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from millstream.compiled import apart
+from millstream.kernels.sheets.arithmetic import NUM, first_error
+
+_LAST_DAY = 2958465.0
+#: The day of 1 March 0000 is this many days before day 0 of the calendar as it runs on.
+_SINCE_MARCH_0000 = 693899
+#: No number of months that is larger in size leads to a date.
+_MOST_MONTHS = 200_000.0
+
+
+@apart
+def civil(day: Any) -> Any:
+    """Year, month and day of a whole number of days; day 60 never was, day 0 is 0 January."""
+    if day == 60:
+        return 1900, 2, 29
+    if day == 0:
+        return 1900, 1, 0
+    # Years begin in March, so that a leap day is the last of its year.
+    z = np.int64(day) + _SINCE_MARCH_0000 + (1 if day < 60 else 0)
+    era = z // 146097
+    of_era = z - era * 146097
+    year = (of_era - of_era // 1460 + of_era // 36524 - of_era // 146096) // 365
+    of_year = of_era - (365 * year + year // 4 - year // 100)
+    month = (5 * of_year + 2) // 153
+    first = (153 * month + 2) // 5
+    month = month + 3 if month < 10 else month - 9
+    return year + era * 400 + (1 if month <= 2 else 0), month, of_year - first + 1
+
+
+@apart
+def _days_to(year: Any, month: Any, day: Any) -> Any:
+    """Days as the calendar runs on, without 29 February 1900."""
+    y = year - 1 if month <= 2 else year
+    era = y // 400
+    of_era = y - era * 400
+    of_year = (153 * (month - 3 if month > 2 else month + 9) + 2) // 5 + day - 1
+    return era * 146097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year - _SINCE_MARCH_0000
+
+
+@apart
+def _serial(year: Any, month: Any, day: Any) -> Any:
+    """The number of a day from 1900 on."""
+    if year == 1900 and month == 2 and day == 29:
+        return np.int64(60)
+    days = _days_to(year, month, day)
+    return days if days > 60 else days - 1
+
+
+@apart
+def _month_length(year: Any, month: Any) -> Any:
+    if month == 2:
+        is_leap = (year % 4 == 0 and year % 100 != 0) or year % 400 == 0 or year == 1900
+        return 29 if is_leap else 28
+    return 30 if month in (4, 6, 9, 11) else 31
+
+
+@apart
+def _day_error(x: Any, s: Any) -> Any:
+    """What is wrong with a date: an error, or a day that the calendar does not have."""
+    if s >= 10:
+        return s
+    day = np.floor(x)
+    return np.int64(0) if 0.0 <= day <= _LAST_DAY else np.int64(NUM)
+
+
+@apart
+def year_of(x: Any, s: Any) -> Any:
+    error = _day_error(x, s)
+    return (0.0, error) if error else (float(civil(np.int64(np.floor(x)))[0]), error)
+
+
+@apart
+def month_of(x: Any, s: Any) -> Any:
+    error = _day_error(x, s)
+    return (0.0, error) if error else (float(civil(np.int64(np.floor(x)))[1]), error)
+
+
+@apart
+def day_of(x: Any, s: Any) -> Any:
+    error = _day_error(x, s)
+    return (0.0, error) if error else (float(civil(np.int64(np.floor(x)))[2]), error)
+
+
+@apart
+def _seconds(x: Any, s: Any) -> Any:
+    """The seconds of a day, rounded to whole ones, and what is wrong."""
+    error = np.int64(s if s >= 10 else (0 if x >= 0.0 else NUM))
+    return (np.rint((x % 1.0) * 86400.0 + 1e-7) % 86400.0 if error == 0 else 0.0), error
+
+
+@apart
+def hour_of(x: Any, s: Any) -> Any:
+    seconds, error = _seconds(x, s)
+    return np.floor(seconds / 3600.0), error
+
+
+@apart
+def minute_of(x: Any, s: Any) -> Any:
+    seconds, error = _seconds(x, s)
+    return np.floor(seconds / 60.0) % 60.0, error
+
+
+@apart
+def second_of(x: Any, s: Any) -> Any:
+    seconds, error = _seconds(x, s)
+    return seconds % 60.0, error
+
+
+@apart
+def weekday_of(x: Any, s: Any, form: Any, t: Any) -> Any:
+    error = first_error(s, t)
+    if error == 0:
+        error = _day_error(x, s)
+    if error:
+        return 0.0, np.int64(error)
+    sunday_first, kind = (np.int64(np.floor(x)) - 1) % 7, np.trunc(form)
+    if kind == 1.0:
+        return float(sunday_first + 1), np.int64(0)
+    if kind == 2.0:
+        return float((sunday_first - 1) % 7 + 1), np.int64(0)
+    if kind == 3.0:
+        return float((sunday_first - 1) % 7), np.int64(0)
+    if 11.0 <= kind <= 17.0:
+        return float((sunday_first - (np.int64(kind) - 10)) % 7 + 1), np.int64(0)
+    return 0.0, np.int64(NUM)
+
+
+@apart
+def iso_week_of(x: Any, s: Any) -> Any:
+    error = _day_error(x, s)
+    if error:
+        return 0.0, error
+    day = np.int64(np.floor(x))
+    thursday = day + 4 - ((day - 2) % 7 + 1)
+    start = _serial(civil(thursday)[0], 1, 1)
+    return float((thursday - start) // 7 + 1), np.int64(0)
+
+
+@apart
+def days_between(x: Any, s: Any, y: Any, t: Any) -> Any:
+    error = first_error(s, t)
+    if error == 0:
+        error = _day_error(x, s)
+    if error == 0:
+        error = _day_error(y, t)
+    return (0.0 if error else np.floor(x) - np.floor(y)), np.int64(error)
+
+
+@apart
+def _months_later(x: Any, s: Any, months: Any, t: Any, is_end: Any) -> Any:
+    error = first_error(s, t)
+    if error == 0:
+        error = _day_error(x, s)
+    if error == 0 and not abs(months) < _MOST_MONTHS:
+        error = NUM
+    if error:
+        return 0.0, np.int64(error)
+    year, month, day = civil(np.int64(np.floor(x)))
+    total = year * 12 + month - 1 + np.int64(months)
+    year, month = total // 12, total % 12 + 1
+    if year < 1900 or year > 9999:
+        return 0.0, np.int64(NUM)
+    longest = _month_length(year, month)
+    if is_end:
+        return float(_serial(year, month, longest)), np.int64(0)
+    day = min(day, longest)
+    if day == 0:
+        return float(_serial(year, month, 1) - 1), np.int64(0)
+    return float(_serial(year, month, day)), np.int64(0)
+
+
+@apart
+def months_later(x: Any, s: Any, months: Any, t: Any) -> Any:
+    return _months_later(x, s, months, t, False)
+
+
+@apart
+def month_end(x: Any, s: Any, months: Any, t: Any) -> Any:
+    return _months_later(x, s, months, t, True)
+
+
+@apart
+def date_made(year: Any, s: Any, month: Any, t: Any, day: Any, u: Any) -> Any:
+    error = first_error(first_error(s, t), u)
+    y, m = np.floor(year), np.floor(month)
+    y = y + 1900.0 if 0.0 <= y < 1900.0 else y
+    if error == 0 and not (0.0 <= y <= 9999.0 and abs(m) < _MOST_MONTHS):
+        error = NUM
+    if error:
+        return 0.0, np.int64(error)
+    total = np.int64(y) * 12 + np.int64(m) - 1
+    wanted, of_year = total // 12, total % 12 + 1
+    if wanted < 1 or wanted > 9999:
+        return 0.0, np.int64(NUM)
+    # Before 1900 the calendar is the true one.
+    first = _serial(wanted, of_year, 1) if wanted >= 1900 else _days_to(wanted, of_year, 1) - 1
+    found = float(first) + np.floor(day) - 1.0
+    if 0.0 <= found <= _LAST_DAY:
+        return found, np.int64(0)
+    return 0.0, np.int64(NUM)
+
+
+@apart
+def time_made(hour: Any, s: Any, minute: Any, t: Any, second: Any, u: Any) -> Any:
+    error = first_error(first_error(s, t), u)
+    if error == 0 and max(hour, minute, second) > 32767.0:
+        error = NUM
+    total = np.trunc(hour) * 3600.0 + np.trunc(minute) * 60.0 + np.trunc(second)
+    if error == 0 and total < 0.0:
+        error = NUM
+    return (0.0 if error else (total % 86400.0) / 86400.0), np.int64(error)

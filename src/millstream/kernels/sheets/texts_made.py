@@ -1,0 +1,174 @@
+"""Texts that formulas put together, made for all rows of a batch at once.
+
+Messages hardly ever repeat: to keep them by what they are made of is in vain. Those that only
+join texts, and numbers in common formats, are made by columns; rows in which something is empty,
+an error or out of the ordinary are left out, and computed one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from millstream.calculus.sheets import Address, Computed, SheetCell
+from millstream.kernels.sheets.written import Format, GeneralFormat, format_of
+from millstream.plan.batch import Array
+from millstream.values.excel.kinds import Kind
+from millstream.values.excel.syntax import Binary, Call, Cell, Group, Literal, Node
+from millstream.values.excel.values import MAX_TEXT, Scalar, general
+
+
+@dataclass
+class Rows:
+    """The rows that a text is made for: columns of numbers, truths and texts, and who is left out.
+
+    Mutable: rows are left out as they turn out to be odd.
+    """
+
+    columns: Mapping[Address, Any]
+    left_out: Array
+
+    def taken(self, places: Array) -> Rows:
+        columns = {a: c.take(places) for a, c in self.columns.items()}
+        return Rows(columns, self.left_out.take(places))
+
+
+Maker = Callable[[Rows], Any]
+
+
+class TextsMade:
+    """How the text of a cell is made of columns."""
+
+    def __init__(
+        self, cells: Sequence[SheetCell], kinds: Mapping[Address, Kind],
+        constants: Mapping[Address, Scalar],
+    ) -> None:  # fmt: skip
+        self.formulas = {c.address: c.rule for c in cells if isinstance(c.rule, Computed)}
+        self.kinds = kinds
+        self.constants = constants
+
+    def maker(self, address: Address) -> Maker | None:
+        """None if it is not made here."""
+        rule = self.formulas.get(address)
+        if rule is None or rule.is_array:
+            return None
+        return self._text(rule.formula)
+
+    def _text(self, node: Node) -> Maker | None:
+        """A part of a formula that is a text, whatever it is made of."""
+        match node:
+            case Literal(str(text)):
+                return _always(text)
+            case Group(inner):
+                return self._text(inner)
+            case Cell(sheet, row, column):
+                return self._cell((sheet, row, column))
+            case Binary("&", left, right):
+                return self._joined((left, right))
+            case Call("CONCATENATE" | "CONCAT", parts):
+                return self._joined(parts)
+            case Call("TEXT", (number, Literal(str(pattern)))):
+                return self._number(number, format_of(pattern))
+            case Call("UPPER" | "LOWER" as function, (text,)):
+                return self._in_case(function, text)
+            case Call("IF", (Cell(sheet, row, column), then, other)):
+                return self._choice((sheet, row, column), self._text(then), self._text(other))
+        return None
+
+    def _cell(self, address: Address) -> Maker | None:
+        kind = self.kinds.get(address)
+        if kind is Kind.TEXT:
+            return lambda rows: rows.columns[address]
+        if kind is not None:
+            return None
+        if address in self.formulas:
+            return self.maker(address)
+        value = self.constants.get(address)
+        return _always(value) if type(value) is str else None
+
+    def _joined(self, parts: Sequence[Node]) -> Maker | None:
+        makers = []
+        for part in parts:
+            maker = self._text(part) or self._number(part, GeneralFormat())
+            if maker is None:
+                return None
+            makers.append(maker)
+
+        def make(rows: Rows) -> Any:
+            made = [maker(rows) for maker in makers]
+            return pc.binary_join_element_wise(*made, "")
+
+        return make
+
+    def _number(self, node: Node, format_: Format | None) -> Maker | None:
+        if isinstance(node, Group):
+            return self._number(node.inner, format_)
+        if isinstance(node, Literal) and type(node.value) is float:
+            text = general(node.value)
+            return _always(text) if isinstance(format_, GeneralFormat) else None
+        if not isinstance(node, Cell) or format_ is None:
+            return None
+        address = (node.sheet, node.row, node.column)
+        if self.kinds.get(address) is not Kind.NUMBER:
+            return None
+        return lambda rows: format_.write(rows.columns[address], rows.left_out)
+
+    def _in_case(self, function: str, node: Node) -> Maker | None:
+        maker = self._text(node)
+        if maker is None:
+            return None
+        change = pc.ascii_upper if function == "UPPER" else pc.ascii_lower
+
+        def make(rows: Rows) -> Any:
+            text = maker(rows)
+            if isinstance(text, pa.Scalar):
+                text = pa.array([text.as_py()] * len(rows.left_out), pa.string())
+            is_odd = pc.not_equal(pc.binary_length(text), pc.utf8_length(text))
+            rows.left_out |= pc.fill_null(is_odd, False).to_numpy(zero_copy_only=False)
+            return change(text)
+
+        return make
+
+    def _choice(self, test: Address, then: Maker | None, other: Maker | None) -> Maker | None:
+        if then is None or other is None or self.kinds.get(test) is not Kind.BOOLEAN:
+            return None
+
+        def make(rows: Rows) -> Any:
+            return chosen(rows, np.asarray(rows.columns[test], np.bool_), then, other)
+
+        return make
+
+
+def _always(text: str) -> Maker:
+    return lambda _: pa.scalar(text)
+
+
+def chosen(rows: Rows, holds: Array, then: Maker, other: Maker) -> Any:
+    """Each side is made for the rows that want it alone."""
+    parts, places = [], []
+    for maker, wanted in ((then, np.flatnonzero(holds)), (other, np.flatnonzero(~holds))):
+        some = rows.taken(wanted)
+        made = maker(some)
+        if isinstance(made, pa.Scalar):
+            made = pa.array([made.as_py()] * len(wanted), pa.string())
+        rows.left_out[wanted] = some.left_out
+        parts.append(made)
+        places.append(wanted)
+    order = np.empty(len(holds), np.int64)
+    order[np.concatenate(places)] = np.arange(len(holds))
+    return pa.concat_arrays(parts).take(pa.array(order))
+
+
+def made_texts(maker: Maker, rows: Rows) -> Any:
+    """The texts of all rows that are not left out; those that are too long are."""
+    texts = maker(rows)
+    if isinstance(texts, pa.Scalar):
+        texts = pa.array([texts.as_py()] * len(rows.left_out), pa.string())
+    if len(texts) and pc.max(pc.binary_length(texts)).as_py() > MAX_TEXT:
+        rows.left_out[:] = True
+    return texts
