@@ -73,7 +73,12 @@ class NetDraft:
     def order(self, source: Queue, type_: Type) -> Queue:
         """A filter that only moves items."""
         pop, more = self.draw(st.integers(1, 4)), self.draw(st.integers(0, 2))
-        places = self.draw(st.lists(st.integers(0, pop + more - 1), min_size=1, max_size=5))
+        return self.moving(source, type_, pop, more, self.draw(st.integers(1, 5)))
+
+    def moving(self, source: Queue, type_: Type, pop: int, more: int, count: int) -> Queue:
+        """So many of the items that it sees, in any order."""
+        seen = st.integers(0, pop + more - 1)
+        places = self.draw(st.lists(seen, min_size=count, max_size=count))
         read = Read(Place("x"), type_)
         moved = [(Peek(Literal(place, INT32), Place("x")), Push(read)) for place in places]
         body = (Let(Slot("x", type_)), *(s for pair in moved for s in pair), *[Pop()] * pop)
@@ -163,7 +168,8 @@ def nets_by_key(draw: st.DrawFn) -> Program:
     wiring = Wiring(reserved=("out",))
     schema = Schema((key, *net.inputs[0].type.schema))
     rows = wiring.input(Input("items", QueueType(schema)))
-    return wiring.program({"out": wiring.add(PerKey(("key",), net), rows, name="of_all")})
+    first = draw(st.none() | st.integers(1, 6))
+    return wiring.program({"out": wiring.add(PerKey(("key",), net, first), rows, name="of_all")})
 
 
 @st.composite

@@ -284,7 +284,7 @@ class Compiled:
 
     def _run_locally(self, job: Job, inputs: Mapping[str, Any], progress: Progress) -> Report:
         """A small job whose loops are not compiled yet is answered without any."""
-        from millstream.engine.reference.small import answered, is_small
+        from millstream.engine.reference.small import answered, is_large, is_small
         from millstream.engine.warm import note_warm
 
         given = [self._input(one, inputs) for one in job.program.inputs]
@@ -295,7 +295,8 @@ class Compiled:
             again = self._readers(job.program, inputs, is_following=False)
             job = replace(job, readers=again)
         report = _engine("local")(job, progress=progress)
-        note_warm(job.program)
+        if not is_large(job.program):  # to know it by its text would take long, and help nobody
+            note_warm(job.program)
         return report
 
     def _job(

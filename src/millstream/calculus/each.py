@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 from millstream.calculus.base import Facts, Function, FunctionFault, require_kind
 from millstream.calculus.graph import Program
 from millstream.calculus.types import QueueType, Schema
+from millstream.errors import RunError
 
 
 @dataclass(frozen=True, slots=True)
 class PerKey(Function):
     """Runs a program of one input and one output for every key that rows have.
 
-    The program sees rows without the key, and what it gives leaves with it.
+    The program sees rows without the key, and what it gives leaves with it. If only the first
+    items of each key are wanted, then a key is forgotten when it has given them.
     """
 
     by: tuple[str, ...]
     program: Program
+    first: int | None = None
     acts_at_once: ClassVar[bool] = True
 
     def state_count(self, inputs: int) -> int:
@@ -30,6 +33,8 @@ class PerKey(Function):
         missing = [name for name in self.by if name not in schema.names]
         if missing:
             raise FunctionFault(f"PerKey: there is no column {missing[0]}")
+        if self.first is not None and self.first < 1:
+            raise FunctionFault(f"PerKey: the first {self.first} items of a key are none")
         (one,), (output,) = self.program.inputs, self.program.outputs
         waiting = [op for op in self.program.operators if not op.function.acts_at_once]
         if waiting:
@@ -56,3 +61,8 @@ class PerKey(Function):
             is_stateless=False,
             key=self.by,
         )
+
+    def failed(self, error: RunError, key: tuple[Any, ...]) -> RunError:
+        """What went wrong in the program of a key, which counts what it does for itself."""
+        whose = ", ".join(f"{name} {value}" for name, value in zip(self.by, key, strict=True))
+        return RunError([replace(f, message=f"{f.message}, for {whose}") for f in error.faults])

@@ -161,8 +161,9 @@ def _other_body(function: functions.Function) -> str:
             return _texts(table_lines(function))
         case Sheet():
             return _texts(sheet_lines(function))
-        case PerKey(by, program):
-            return "; ".join([*_by(by), _texts(render(program).splitlines())])
+        case PerKey(by, program, first):
+            most = [] if first is None else [f"first {first}"]
+            return "; ".join([*_by(by), *most, _texts(render(program).splitlines())])
         case functions.Opaque(label) | functions.OpaqueFold(label):
             return _texts([label])
         case _:

@@ -15,6 +15,7 @@ from millstream.calculus.tables import Tally
 from millstream.kernels.build import why_not
 from millstream.plan.cube_parts import cubes_in_parts
 from millstream.plan.keys import EVERYWHERE, Key
+from millstream.plan.net_blocks import nets_in_blocks
 from millstream.plan.spreading import best_spread, chained
 from millstream.plan.stages import Spread, Stage, all_together, spread
 from millstream.plan.steps import Plan, Step, make_plan
@@ -114,13 +115,18 @@ class Layout:
         return self.queues.index(queue)
 
 
+def in_parts(program: Program) -> Program:
+    """The program with what would need all rows in one place by parts of them, where it can be."""
+    return nets_in_blocks(cubes_in_parts(program), why_not)
+
+
 def layout_for(
     program: Program, sizes: Mapping[str, float], *, is_together: bool = False
 ) -> Layout:
     """The layout that suits the sizes of the inputs."""
     if is_together:
         return layout_as(program, Choice(is_together=True))
-    parted = cubes_in_parts(program)
+    parted = in_parts(program)
     best = best_spread(make_plan(parted, why_not, ranks_all=True), sizes)
     if best is None:
         return layout_as(program, Choice(is_together=True))
@@ -130,7 +136,7 @@ def layout_for(
 def layout_as(program: Program, choice: Choice) -> Layout:
     """The layout that has been chosen."""
     if not choice.is_together:
-        plan = make_plan(cubes_in_parts(program), why_not, ranks_all=True)
+        plan = make_plan(in_parts(program), why_not, ranks_all=True)
         return _laid_out(chained(spread(plan, copied=choice.copied)), choice)
     # In one place nothing need be by parts.
     one = spread(make_plan(program, why_not, ranks_all=True))

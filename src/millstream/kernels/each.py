@@ -11,6 +11,7 @@ import numpy as np
 
 from millstream.calculus.each import PerKey
 from millstream.calculus.types import QueueType
+from millstream.errors import RunError
 from millstream.kernels.rounds import StepRunner
 from millstream.kernels.runtime.interning import Interner
 from millstream.kernels.runtime.kernel import Round, State
@@ -34,6 +35,7 @@ class PerKeyKernel:
 
     def __init__(self, function: PerKey, inner: Plan, input_type: QueueType) -> None:
         schema = input_type.schema
+        self.function = function
         self.keys = [schema.index(name) for name in function.by]
         self.rest = [n for n, name in enumerate(schema.names) if name not in function.by]
         (given,) = function.program.outputs
@@ -44,6 +46,8 @@ class PerKeyKernel:
         self.begin = self.runner.snapshot()
         self.interner = Interner([schema.fields[n].type for n in self.keys])
         self.states: dict[int, list[State]] = {}
+        #: How many items each key may still give, if that is limited.
+        self.left: dict[int, int] = {}
         #: How many rows have come before this round.
         self.came = 0
 
@@ -56,13 +60,20 @@ class PerKeyKernel:
         columns = tuple(batch.columns[n].take(order) for n in self.rest)
         rows = Batch(self.input.type, self.came + order, columns)
         starts = np.flatnonzero(np.diff(ids[order], prepend=-1)).tolist()
-        made = [
-            self._of_key(int(ids[order[start]]), rows.slice(start, stop))
-            for start, stop in zip(starts, [*starts[1:], len(batch)], strict=True)
-        ]
-        given = self._in_order(concat_batches(made, self.inner_type), batch)
+        made = []
+        for start, stop in zip(starts, [*starts[1:], len(batch)], strict=True):
+            key = int(ids[order[start]])
+            if self.left.get(key) == 0:
+                continue
+            try:
+                given = self._of_key(key, rows.slice(start, stop))
+            except RunError as error:
+                (row,) = batch.take(order[start : start + 1]).rows()
+                raise self.function.failed(error, tuple(row[n] for n in self.keys)) from None
+            made.append(self._limited(key, given))
+        whole = self._in_order(concat_batches(made, self.inner_type), batch)
         self.came += len(batch)
-        return (given,)
+        return (whole,)
 
     def _of_key(self, key: int, rows: Batch) -> Batch:
         self.runner.restore(self.states.get(key, self.begin))
@@ -70,6 +81,17 @@ class PerKeyKernel:
         parts = [one[self.output] for one in self.runner.round({self.input.name: rows}, mark, {})]
         self.states[key] = self.runner.snapshot()
         return concat_batches(parts, self.inner_type)
+
+    def _limited(self, key: int, made: Batch) -> Batch:
+        """What may leave; a key that has given all it may keeps nothing any more."""
+        if self.function.first is None:
+            return made
+        left = self.left.get(key, self.function.first)
+        made = made.slice(0, min(left, len(made)))
+        self.left[key] = left - len(made)
+        if not self.left[key]:
+            del self.states[key]
+        return made
 
     def _in_order(self, made: Batch, batch: Batch) -> Batch:
         """What all keys have made, in the order of the rows that it has waited for."""
@@ -82,7 +104,7 @@ class PerKeyKernel:
 
     def snapshot(self) -> State:
         keys = {f"keys.{name}": part for name, part in self.interner.snapshot().items()}
-        return keys | {"states": dict(self.states), "came": self.came}
+        return keys | {"states": dict(self.states), "came": self.came, "left": dict(self.left)}
 
     def restore(self, state: State) -> None:
         start = "keys."
@@ -90,6 +112,7 @@ class PerKeyKernel:
             {k.removeprefix(start): v for k, v in state.items() if k.startswith(start)}
         )
         self.states, self.came = dict(state["states"]), int(state["came"])
+        self.left = dict(state["left"])
 
     def faults(self) -> dict[str, int]:
         return {}

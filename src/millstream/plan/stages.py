@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from graphlib import TopologicalSorter
 
+from millstream.calculus.each import PerKey
 from millstream.calculus.functions import Join, Lookup
 from millstream.calculus.graph import Operator
 from millstream.plan.keys import EVERYWHERE, Key
@@ -180,6 +181,8 @@ class _Drafting:
         if not self._can_join(homes) or (len(given) > 1 and self._shares_variables(step)):
             return False
         keys = {e: self.keys.get(e) for place in given.values() for e in place.behind}
+        if _is_much_work(step) and () in keys.values():
+            return False  # what is in one place leaves it again
         made = self.rules.placed_by(step, given, keys)
         if made is None:
             return False
@@ -319,6 +322,11 @@ class _Drafting:
             one, other = (behind[q] for q in op.inputs)
             return [(other, one)] + ([(one, other)] if isinstance(op.function, Join) else [])
         return []
+
+
+def _is_much_work(step: Step) -> bool:
+    """Whether a step runs a program for each key, which had better be on many buckets."""
+    return step.fallback is None and any(isinstance(op.function, PerKey) for op in step.operators)
 
 
 def side_by_side(stages: tuple[Stage, ...], plan: Plan) -> tuple[Stage, ...]:

@@ -184,7 +184,8 @@ def _of_work(function: fn.Work, inputs: Sizes) -> Size:
 @kept_by.register
 def _of_instances(function: PerKey, inputs: Sizes) -> Size:
     """All that its program keeps, for every key."""
-    return Size(f"the state of a program for each {listing(function.by)}", Growth.BY_KEYS)
+    until = "" if function.first is None else f" that has not given {function.first} items"
+    return Size(f"the state of a program for each {listing(function.by)}{until}", Growth.BY_KEYS)
 
 
 def _per_key(words: str, by: tuple[str, ...]) -> Size:

@@ -19,6 +19,7 @@ from millstream.engine.reference.feed import Event
 from millstream.languages.rules.load import translated
 from tests.engine.spark.agree import agree_on_spark
 from tests.generate import inputs_for, programs
+from tests.generate_nets import net_inputs, nets
 from tests.languages.algebra import generate as algebra
 from tests.languages.cql import generate as cql
 from tests.languages.cql import test_meaning as queries
@@ -72,9 +73,14 @@ def of_algebra(data: st.DataObject) -> Case:
     }
 
 
+def of_nets(data: st.DataObject) -> Case:
+    program = data.draw(nets())
+    return program, data.draw(net_inputs(program))
+
+
 LANGUAGES = {
     "calculus": of_calculus, "cql": of_cql, "rules": of_rules, "sheets": of_sheets,
-    "algebra": of_algebra,
+    "algebra": of_algebra, "nets": of_nets,
 }  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sized
 from dataclasses import replace
 from typing import Any
 
+from millstream.calculus.graph import Program
 from millstream.connectors.chunks import Chunk, Reader, Rejected
 from millstream.connectors.location import Location, files_now
 from millstream.connectors.memory import MemoryWriter
@@ -33,6 +34,11 @@ MOST_OPERATORS = 500
 
 class _TooLarge(Exception):
     """There are more rows than a small job has."""
+
+
+def is_large(program: Program) -> bool:
+    """Whether a program is never answered without being compiled, however few its rows are."""
+    return len(program.operators) > MOST_OPERATORS
 
 
 def is_small(inputs: Iterable[Any]) -> bool:
@@ -58,8 +64,7 @@ def answered(job: Job, progress: Progress) -> Report | None:
     Then nothing has been written, and its readers are used up.
     """
     seconds = float(os.environ.get(SETTING, SECONDS))
-    is_large = len(job.program.operators) > MOST_OPERATORS
-    if seconds <= 0 or is_large or is_warm(job.program):
+    if seconds <= 0 or is_large(job.program) or is_warm(job.program):
         return None
     until = time.thread_time() + seconds
     report = Report.for_program(job.program)

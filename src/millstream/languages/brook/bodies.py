@@ -512,6 +512,6 @@ SHAPES: dict[str, Shape] = {
     "Interleave": Shape((None, "every"), "Interleave[0, 1; every 0, 0, 1]", Body.interleave),
     "Work": Shape((None,), 'Work["code F()", "takes single", ..., "rates pop 1 peek 1 push 1"]',
                   work),
-    "PerKey": Shape(("by", None), 'PerKey[by key; "output out;", "input in(x integer);", ...]',
-                    per_key),
+    "PerKey": Shape(("by", "first", None), 'PerKey[by key; "output out;", "input in(x integer);", '
+                    '...] or PerKey[by key; first 10; ...]', per_key),
 }  # fmt: skip

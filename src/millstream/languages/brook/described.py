@@ -54,7 +54,11 @@ def per_key(body: Body) -> functions.Function | None:
     if len(program.inputs) != 1 or len(program.outputs) != 1:
         body.fail("the program of a key has one input and one output")
         return None
-    return PerKey(by, program)
+    most = body.whole(body.items("first"), "a number of items, as in `first 10`")
+    if len(most) > 1:
+        body.fail("there is one number of items", hint="write `first 10`")
+        return None
+    return PerKey(by, program, most[0] if most else None)
 
 
 def _tell(body: Body, faults: Iterable[Fault]) -> None:

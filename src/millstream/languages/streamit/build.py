@@ -41,6 +41,7 @@ from millstream.languages.streamit.lower import (
     Lowering,
     Said,
     Sent,
+    arguments_wanted,
     lowered,
 )
 from millstream.languages.streamit.lower_calls import CallLowering
@@ -221,9 +222,7 @@ class _Builder(Composing):
         given = [self.values[name] for name, _ in statics] + arguments
         made = self.lowered(stream, (*statics, *captured), taken, wanted)
         if len(given) != len(made.code.parameters):
-            count = len(stream.parameters)
-            self.fail(f"{stream.name} takes {count} argument{'s' if count != 1 else ''}, "
-                      f"got {len(arguments)}", span)  # fmt: skip
+            self.fail(arguments_wanted(stream, len(arguments)), span)
         given = [
             self.argument(value, slot.shape, span)
             for value, slot in zip(given, made.code.parameters, strict=True)

@@ -147,10 +147,23 @@ def lowered(
     if len(program.faults) == before:
         return made
     for site in made.sites:  # nobody will come to them, but theirs are told as well
-        inner = site.statement.stream if isinstance(site.statement, ast.Place) else None
-        if isinstance(inner, ast.Stream) and inner.input is not None:
-            lowered(program, inner, site.captured, None)
+        _look_into(program, site)
     return None
+
+
+def _look_into(program: Program, site: Site) -> None:
+    """Note the faults of a stream that is added where others are wrong."""
+    match site.statement:
+        case ast.Place(_, ast.Stream(input=ast.TypeName()) as inner):
+            lowered(program, inner, site.captured, None)
+        case ast.Place(_, ast.Instance(name, _, arguments, span)) if name in program.streams:
+            if len(program.streams[name].parameters) != len(arguments):
+                program.fault(arguments_wanted(program.streams[name], len(arguments)), span)
+
+
+def arguments_wanted(stream: ast.Stream, got: int) -> str:
+    count = len(stream.parameters)
+    return f"{stream.name} takes {count} argument{'s' if count != 1 else ''}, got {got}"
 
 
 def _pushed_by(maker: _StreamLowering) -> Shape | None:
@@ -494,7 +507,6 @@ class _StreamLowering(CallLowering):
                 known = (*self.program.streams, IDENTITY, READER, WRITER)
                 if name not in known:
                     self.fail(f'unknown stream "{name}"', span, suggest(name, known))
-                self.count_arguments(name, arguments, span)
                 values = self.operands(arguments)
             case ast.Place(_, stream):
                 captured = self.seen_by(stream)
@@ -508,13 +520,6 @@ class _StreamLowering(CallLowering):
         number = FIRST_SITE + len(self.sites)
         self.made.append(Push(self.together(values), number, statement.span))
         self.sites.append(Site(statement, captured))
-
-    def count_arguments(self, name: str, arguments: Sequence[ast.Expression], span: Span) -> None:
-        stream = self.program.streams.get(name)
-        if stream is not None and len(stream.parameters) != len(arguments):
-            count = len(stream.parameters)
-            self.fail(f"{name} takes {count} argument{'s' if count != 1 else ''}, "
-                      f"got {len(arguments)}", span)  # fmt: skip
 
     def seen_by(self, stream: ast.Instance | ast.Stream) -> Captured:
         """The variables that stand in an anonymous stream, and those their sizes read."""
