@@ -13,7 +13,7 @@ from millstream.calculus.types import QueueType
 from millstream.calculus.verify import verify
 from millstream.calculus.wiring import Queue
 from millstream.calculus.work import schema_of_items
-from millstream.engine.layout import layout_of
+from millstream.engine.layout import Choice, layout_as
 from millstream.engine.reference.feed import Event
 from millstream.errors import RunError
 from millstream.kernels.build import why_not
@@ -104,7 +104,7 @@ def test_kernels_run_blocks_and_forget_them() -> None:
 
 def test_blocks_are_on_many_buckets_and_rows_are_numbered_in_one_place() -> None:
     text = SMOOTH.replace("Fir(5)", "Fir(64)")
-    layout = layout_of(load(Source("smooth.str", text)).program)
+    layout = layout_as(load(Source("smooth.str", text)).program, Choice())
     assert [[("items", ())], [("items.blocks", ("block",))]] == [
         list(s.keys) for s in layout.stages
     ]

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from millstream.api import Compiled
-from millstream.engine.layout import layout_of
+from millstream.engine.layout import Choice, layout_as
 from millstream.languages.streamit.load import load
 from millstream.plan.net_blocks import LEAST_ROWS
 from millstream.source import Source
@@ -38,7 +38,7 @@ float->float filter Fir(int n) {
 
 def test_blocks_of_several_batches_are_put_together_again(spark: Any, tmp_path: Path) -> None:
     program = load(Source("smooth.str", TEXT)).program
-    assert 2 == len(layout_of(program).stages)
+    assert 2 == len(layout_as(program, Choice()).stages)
     count = 5 * LEAST_ROWS // 2
     # Many rows have one time; files are cut anywhere.
     times, values = np.arange(count) // 700, np.arange(count) % 1000 / 8.0
