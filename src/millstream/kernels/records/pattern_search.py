@@ -129,6 +129,33 @@ def _attempt(
     return NONE
 
 
+@inlined
+def _first_match(
+    code: Array, sets: Array, first: Array, can_be_empty: int, is_anchored: int, data: Array,
+    start: int, end: int, stamp: int, width: int, seen: Array, stack: Array, places: Array,
+) -> int:  # fmt: skip
+    """Whether there is a match from `start` on; `places` has where its groups lie."""
+    at, last, result = start, start if is_anchored else end, NONE
+    while at <= last and result == NONE:
+        if not can_be_empty:
+            while at < end and not first[data[at]]:
+                at += 1
+            if at >= end or at > last:
+                break
+        result = _attempt(code, sets, data, start, at, end, stamp, width, seen, stack, places)
+        at += 1
+    return result
+
+
+@inlined
+def _begins_anywhere(first: Array) -> bool:
+    """Whether a match may begin with anything, and so with nothing."""
+    anywhere = True
+    for n in range(256):
+        anywhere = anywhere and first[n]
+    return anywhere
+
+
 @tight
 def _search(
     code: Array, sets: Array, first: Array, is_anchored: int, data: Array, starts: Array,
@@ -136,9 +163,7 @@ def _search(
     width: int,
 ) -> None:  # fmt: skip
     """Of every chosen row whether there is a match, and where."""
-    can_be_empty = True
-    for n in range(256):
-        can_be_empty = can_be_empty and first[n]
+    can_be_empty = int(_begins_anywhere(first))
     stamp = 0
     for row in range(len(starts)):
         if not chosen[row]:
@@ -148,21 +173,10 @@ def _search(
             found[row] = UNKNOWN
             continue
         stamp += 1
-        found[row] = NONE
-        places = spans[row]
-        last = start if is_anchored else end
-        at = start
-        while at <= last:
-            if not can_be_empty:
-                while at < end and not first[data[at]]:
-                    at += 1
-                if at >= end or at > last:
-                    break
-            result = _attempt(code, sets, data, start, at, end, stamp, width, seen, stack, places)
-            if result != NONE:
-                found[row] = result
-                break
-            at += 1
+        found[row] = _first_match(
+            code, sets, first, can_be_empty, is_anchored, data, start, end, stamp, width, seen,
+            stack, spans[row],
+        )  # fmt: skip
 
 
 @tight
@@ -176,9 +190,7 @@ def _search_on(
     From row `done[0]` on, behind `done[1]` spans; it stops where there may not be room for a row.
     A count of -1 is not known.
     """
-    can_be_empty = True
-    for n in range(256):
-        can_be_empty = can_be_empty and first[n]
+    can_be_empty = int(_begins_anywhere(first))
     stamp, made = 0, done[1]
     for row in range(done[0], len(starts)):
         start, end = starts[row], ends[row]
@@ -194,20 +206,10 @@ def _search_on(
         begun, last_end = made, -1
         while made - begun < times:
             stamp += 1
-            result, at = NONE, start
-            last = start if is_anchored else end
-            while at <= last:
-                if not can_be_empty:
-                    while at < end and not first[data[at]]:
-                        at += 1
-                    if at >= end or at > last:
-                        break
-                result = _attempt(
-                    code, sets, data, start, at, end, stamp, width, seen, stack, places
-                )
-                if result != NONE:
-                    break
-                at += 1
+            result = _first_match(
+                code, sets, first, can_be_empty, is_anchored, data, start, end, stamp, width,
+                seen, stack, places,
+            )  # fmt: skip
             if result != FOUND:
                 if result == UNKNOWN:
                     made, counts[row] = begun, -1

@@ -47,6 +47,11 @@ from millstream.values.records.types import (
 )
 
 
+def is_outside(path: str) -> bool:
+    """Whether a name leads away from where a program lies."""
+    return path.startswith("/") or ".." in path.split("/")
+
+
 class CallReader(TermReader):
     """Mutable: reads calls by name."""
 
@@ -105,6 +110,9 @@ class CallReader(TermReader):
                 self.note(wrong, span)
         if name.text in ("match", "matchposns", "matchstrs") and isinstance(first, Const):
             self.readable(first)
+        if name.text == "load" and isinstance(first, Const) and is_outside(first.value):
+            self.note("this file lies outside of the project's folder", first.span,
+                      "name a file beside the program")  # fmt: skip
         return Intrinsic(name.text, tuple(arguments), found.result, span)
 
     def readable(self, pattern: Expression) -> None:

@@ -19,7 +19,7 @@ from millstream.calculus.scripts import (
     Var,
 )
 from millstream.errors import suggest
-from millstream.languages.sawzall.calls import CallReader
+from millstream.languages.sawzall.calls import CallReader, is_outside
 from millstream.languages.sawzall.library import signature
 from millstream.languages.sawzall.scope import UNKNOWN, TableName, TableType, an, can_be_index
 from millstream.languages.sawzall.tokens import Token
@@ -174,7 +174,7 @@ class TableReader(CallReader):
             return None
         if path in STANDARD:
             return STANDARD[path]
-        if path.startswith("/") or ".." in path.split("/"):
+        if is_outside(path):
             hint = "name a file beside the program, /dev/stdout or /dev/stderr"
             self.note("this file lies outside of the project's folder", word.span, hint)
             return None

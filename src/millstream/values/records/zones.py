@@ -84,7 +84,9 @@ def time_text(micros: int, zone_name: str) -> str:
 
 def zone_letters(clock: datetime) -> str:
     name = clock.tzname() or "UTC"
-    return name.replace(":", "") if name[0] in "+-" else name.replace("UTC+", "+")
+    # A zone that is only an offset is written as one: -0500.
+    offset = name.removeprefix("UTC")
+    return offset.replace(":", "") if offset[:1] in ("+", "-") else name
 
 
 _CLOCK = r"(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2})(?P<fraction>\.\d+)?)?"
