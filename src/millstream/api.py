@@ -279,7 +279,11 @@ class Compiled:
         """Inputs from elsewhere, as the folders here that their rows are brought into."""
         from millstream.engine.incoming import bring
 
-        places = {name: one for name, one in _located(inputs).items() if one.elsewhere is not None}
+        # Lines are read from files whatever their names are.
+        given = {
+            one.name: self._input(one, inputs) for one in self.program.inputs if one.name in inputs
+        }
+        places = {name: one for name, one in _located(given).items() if one.elsewhere is not None}
         return bring(places, stack, is_following=is_following, options=options)
 
     def _run_locally(self, job: Job, inputs: Mapping[str, Any], progress: Progress) -> Report:
