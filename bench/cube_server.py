@@ -26,7 +26,7 @@ from millstream.olap.question import read_question
 from millstream.olap.store import CubeStore
 
 CLIENTS, SECONDS, RATE = 8, 10.0, 200_000
-_UNBOUNDED = Limits(groups=10**8, cells=10**8)
+_UNBOUNDED = Limits(groups=10**8, cells=10**8, seconds=3600)
 _PROJECT = """
 [stream.Sales]
 source = "generator"
