@@ -36,7 +36,7 @@ def drawn(title: str, lines: list[Line]) -> str:
         value = top * part / 4
         at = place(xs[0], value)[1]
         ends = f'x1="{LEFT}" x2="{WIDTH - MARGIN}" y1="{at:.1f}" y2="{at:.1f}"'
-        parts += [f'<line {ends} stroke="#ddd"/>', _text(LEFT - 8, at + 4, f"{value:,.4g}", "end")]
+        parts += [f'<line {ends} stroke="#ddd"/>', _text(LEFT - 8, at + 4, _shown(value), "end")]
     for number, line in enumerate(lines):
         points = [place(x, y) for x, y in line.points]
         parts += _line(line.name, points, COLOURS[number % len(COLOURS)], number)
@@ -55,3 +55,7 @@ def _line(name: str, points: list[tuple[float, float]], colour: str, number: int
 
 def _text(x: float, y: float, words: str, anchor: str = "start") -> str:
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(words)}</text>'
+
+
+def _shown(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"

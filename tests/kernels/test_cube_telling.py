@@ -1,4 +1,4 @@
-"""Words of keys and places: in the order of keys, then of places, without those that do not count."""
+"""Words of keys and places: by key, then by place, without keys that do not count."""
 
 from __future__ import annotations
 
