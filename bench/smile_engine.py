@@ -6,6 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from smile_floor import trade_floor
 from smile_served import Served, seconds_to_start, seconds_to_subscriber, write_log
 
 RATE, SECONDS = 1_000, 10
@@ -50,4 +51,6 @@ def recovery(scale: float) -> list[dict[str, Any]]:
              "times faster": round(without / taken, 1), "checkpoint MB": size >> 20}]  # fmt: skip
 
 
-BENCHMARKS = {"smile_latency": latency, "smile_recovery": recovery}
+BENCHMARKS = {
+    "smile_trade_floor": trade_floor, "smile_latency": latency, "smile_recovery": recovery,
+}  # fmt: skip

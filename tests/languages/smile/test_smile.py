@@ -93,6 +93,16 @@ def test_a_row_whose_tick_is_taken_takes_the_next_free_one(engine: str) -> None:
     assert [(r["t"], r["x"]) for r in told] == [(1, 1), (2, 2), (3, 3), (4, 4)]
 
 
+@pytest.mark.parametrize("engine", ["reference", "local"])
+def test_a_row_that_finds_no_tick_up_to_the_end_leaves_aside(engine: str) -> None:
+    text = """CREATE STREAM A (t: time -> x: integer) UNTIL 3 TIES SHIFT;
+              CREATE VIEW V (SELECT t, x FROM A); subscriptions V;"""
+    given = [{"t": 2, "x": x} for x in (1, 2, 3)] + [{"t": 3, "x": 4}]
+    ran = millstream.compile(text=text, language="smile").run({"A": given}, engine=engine)
+    assert [(r["t"], r["x"]) for r in ran.rows("V")] == [(2, 1), (3, 2)]
+    assert [(r["t"], r["x"]) for r in ran.rows("A_taken")] == [(2, 3), (3, 4)]
+
+
 def test_values_outside_their_type_are_rejected() -> None:
     text = """CREATE TYPE few AS INTEGER BETWEEN 1 AND 2;
               CREATE STREAM A (t: time -> x: few) UNTIL 5;

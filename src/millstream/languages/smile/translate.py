@@ -141,7 +141,7 @@ class Translator:
     def alone_at_ticks(self, given: Queue, stream: Stream) -> Queue:
         """The rows of a stream, of which a tick has one at most.
 
-        A row whose tick is taken takes the next free one, or leaves aside.
+        A row whose tick is taken takes the next free one; if there is none, it leaves aside.
         """
         wiring, name = self.build.wiring, stream.name.name
         variable = wiring.fresh_variable(f"{name}_tick")
@@ -151,11 +151,16 @@ class Translator:
         is_free = Call(">", (tick, last), BOOLEAN)
         beyond = Call("+", (last, Literal(1, DURATION)), TIME)
         after = Call("if", (is_free, tick, beyond if stream.shifts_ties else last), TIME)
-        updates = (Update(variable, "last", after), Update(variable, "taken", negated(is_free)))
+        is_refused = negated(is_free)
+        if stream.shifts_ties and stream.until is not None:
+            is_refused = Call(">", (after, Literal(stream.until, TIME)), BOOLEAN)
+        updates = (Update(variable, "last", after), Update(variable, "taken", is_refused))
         fields = (Field("last", TIME), Field("taken", BOOLEAN))
         state = Variable(variable, fields, (INT64_MIN, False))
         columns = [Assign(f.name, given.column(f.name)) for f in given.schema]
         if stream.shifts_ties:
+            columns[0] = Assign(columns[0].name, Call("if", (taken, tick, last), TIME))
+        if stream.shifts_ties and stream.until is None:
             columns[0] = Assign(columns[0].name, last)
             function = Fold((), None, updates, tuple(columns))
             return wiring.fold(function, given, state, f"{name}_ticks")

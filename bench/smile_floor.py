@@ -1,0 +1,203 @@
+"""Trade-Floor, as a program of SMILE and as a loop that somebody wrote by hand with Numba."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numba
+import numpy as np
+import pyarrow as pa
+
+from cql import Chunks, batches_of
+from millstream.engine.job import Job
+from millstream.engine.local.run import run
+from millstream.languages.smile.load import load
+from millstream.optimiser.optimise import optimise
+from millstream.plan.batch import Batch
+from millstream.source import Source
+from smile_served import ISSUES, PRICES, TRADE_FLOOR
+
+#: What an event is.
+_BUY, _SELL, _MATCH = 0, 1, 2
+REPEATS = 3
+#: A bid, a match, and what is left of each: the columns of a row of Matchable that can differ.
+Rows = dict[tuple[int, ...], int]
+
+
+def events(count: int) -> Any:
+    """Buys, sells and matches in turn: kind, tick, bucket, bid or traded, buy, sell."""
+    chance = random.Random(7)
+    rows: list[tuple[int, ...]] = []
+    left: list[dict[int, int]] = [{}, {}]
+    by_bucket: dict[tuple[int, int], list[int]] = {}
+    tick = 0
+    for _ in range(count // 3):
+        for kind in (_BUY, _SELL):
+            tick += 1
+            bucket, bid = chance.randrange(ISSUES * PRICES), chance.randint(100, 1000)
+            rows.append((kind, tick, bucket, bid, 0, 0))
+            left[kind][tick] = bid
+            by_bucket.setdefault((kind, bucket), []).append(tick)
+        tick += 1
+        bucket = chance.randrange(ISSUES * PRICES)
+        sides = [[t for t in by_bucket.get((k, bucket), ()) if left[k][t]] for k in (_BUY, _SELL)]
+        if all(sides):
+            buy, sell = chance.choice(sides[0]), chance.choice(sides[1])
+            traded = chance.randint(1, min(left[0][buy], left[1][sell]))
+            left[0][buy] -= traded
+            left[1][sell] -= traded
+            rows.append((_MATCH, tick, bucket, traded, buy, sell))
+    return np.array(rows, np.int64)
+
+
+class Kept:
+    """A writer that keeps what it is given; what that comes to is asked for afterwards."""
+
+    def __init__(self) -> None:
+        self.batches: list[Batch] = []
+
+    def write(self, batch: Batch) -> None:
+        self.batches.append(batch)
+
+    def close(self) -> None:
+        pass
+
+    def abort(self) -> None:
+        pass
+
+    def net(self, names: tuple[str, ...]) -> Rows:
+        made: Rows = {}
+        for batch in self.batches:
+            assert batch.weight is not None
+            columns = [batch.column(name).values.tolist() for name in names]
+            for *row, weight in zip(*columns, batch.weight.tolist(), strict=True):
+                made[tuple(row)] = made.get(tuple(row), 0) + weight
+        return {row: weight for row, weight in made.items() if weight}
+
+
+def by_smile(given: Any) -> tuple[Callable[[], dict[str, Kept]], int]:
+    program = optimise(load(Source("floor.smile", TRADE_FLOOR.read_text())).program)
+    issues = np.array([f"I{n:02}" for n in range(ISSUES)])
+
+    def bids(kind: int, key: str) -> tuple[dict[str, Any], Any]:
+        rows = given[given[:, 0] == kind]
+        of = pa.array(rows[:, 2] // PRICES, pa.int32())
+        texts = pa.DictionaryArray.from_arrays(of, pa.array(issues.tolist()))
+        columns = {key: rows[:, 1].copy(), "issue": texts, "price": rows[:, 2] % PRICES,
+                   "#bid": rows[:, 3].copy()}  # fmt: skip
+        return columns, rows[:, 1].copy()
+
+    traded = given[given[:, 0] == _MATCH]
+    matches = {"t": traded[:, 1].copy(), "buyid": traded[:, 4].copy(),
+               "sellid": traded[:, 5].copy(), "#traded": traded[:, 3].copy()}  # fmt: skip
+    data = {"BuyBids": bids(_BUY, "buyid"), "SellBids": bids(_SELL, "sellid"),
+            "Matches": (matches, traded[:, 1].copy())}  # fmt: skip
+
+    def once() -> dict[str, Kept]:
+        readers = {one.name: Chunks(batches_of(one, *data[one.name])) for one in program.inputs}
+        writers = {name: Kept() for name in program.outputs}
+        run(Job(program, readers, dict(writers)))
+        return writers
+
+    return once, len(given)
+
+
+@numba.njit(inline="always")
+def _put(
+    out: Any, at: Any, tick: Any, sign: Any, buy: Any, sell: Any, bucket: Any, left: Any, steps: Any
+) -> None:
+    out[at, 0], out[at, 1], out[at, 2], out[at, 3] = tick, sign, buy, sell
+    out[at, 4], out[at, 5] = left[0, buy], left[1, sell]
+    out[at, 6], out[at, 7] = steps[0, buy] + steps[1, sell], bucket
+
+
+@numba.njit(cache=True)
+def _floor(given: Any, left: Any, steps: Any, first: Any, following: Any, out: Any) -> Any:
+    """All changes of Matchable: weight, buy, sell, and what is left of both."""
+    size = 0
+    for n in range(len(given)):
+        kind, tick, bucket, count = given[n, 0], given[n, 1], given[n, 2], given[n, 3]
+        buy, sell = tick, tick
+        if kind == 2:
+            buy, sell = given[n, 4], given[n, 5]
+        for sign in (-1, 1):
+            if sign == 1:
+                if kind == 2:
+                    left[0, buy] -= count
+                    left[1, sell] -= count
+                    steps[0, buy] += 1
+                    steps[1, sell] += 1
+                else:
+                    left[kind, tick] = count
+                    steps[kind, tick] = 1
+                    following[kind, tick] = first[kind, bucket]
+                    first[kind, bucket] = tick
+            elif kind != 2:
+                continue
+            if kind != 1 and left[0, buy] > 0:
+                other = first[1, bucket]
+                while other:
+                    if left[1, other] > 0:
+                        _put(out, size, tick, sign, buy, other, bucket, left, steps)
+                        size += 1
+                    other = following[1, other]
+            if kind != 0 and left[1, sell] > 0:
+                other = first[0, bucket]
+                while other:
+                    if left[0, other] > 0 and (kind != 2 or other != buy):
+                        _put(out, size, tick, sign, other, sell, bucket, left, steps)
+                        size += 1
+                    other = following[0, other]
+        # Who is satisfied is not looked at again.
+        if kind == 2:
+            for side in range(2):
+                gone = buy if side == 0 else sell
+                if left[side, gone] == 0:
+                    at = first[side, bucket]
+                    if at == gone:
+                        first[side, bucket] = following[side, gone]
+                    else:
+                        while following[side, at] != gone:
+                            at = following[side, at]
+                        following[side, at] = following[side, gone]
+    return size
+
+
+def by_hand(given: Any, room: int) -> Any:
+    most = int(given[:, 1].max()) + 1
+    left, steps, following = (np.zeros((2, most), np.int64) for _ in range(3))
+    first = np.zeros((2, ISSUES * PRICES), np.int64)
+    out = np.empty((room, 8), np.int64)
+    return out[: _floor(given, left, steps, first, following, out)]
+
+
+def trade_floor(scale: float) -> list[dict[str, Any]]:
+    """20,000 buys, sells and matches each: all changes of the three views of figure 2.
+
+    Beside it a loop by hand with Numba, which gives the changes of Matchable alone, with equal
+    answers. Processor time, best of three; rows are in memory on both sides.
+    """
+    given = events(int(60_000 * scale))
+    once, count = by_smile(given)
+    kept = once()
+    room = 2 * sum(len(batch) for batch in kept["Matchable"].batches) + 1000
+    told = by_hand(given, room)
+    theirs: Rows = {}
+    for _, weight, *row, _, _ in told.tolist():
+        theirs[tuple(row)] = theirs.get(tuple(row), 0) + weight
+    assert len(told) == sum(len(batch) for batch in kept["Matchable"].batches)
+    names = ("buyid", "sellid", "buyremaining", "sellremaining")
+    assert kept["Matchable"].net(names) == {r: w for r, w in theirs.items() if w}
+    ours = min(_taken(once) for _ in range(REPEATS))
+    hand = min(_taken(lambda: by_hand(given, room)) for _ in range(REPEATS))
+    return [{"events": count, "changes": len(told), "ours events/s": int(count / ours),
+             "numba events/s": int(count / hand), "of numba": round(hand / ours, 3)}]  # fmt: skip
+
+
+def _taken(action: Callable[[], Any]) -> float:
+    begun = time.process_time()
+    action()
+    return time.process_time() - begun
