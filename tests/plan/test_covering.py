@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from millstream.calculus.graph import Program
+from millstream.calculus.graph import Operator, Program
 from millstream.connectors.location import parse_location
+from millstream.engine import layout
+from millstream.kernels import build
 from millstream.languages.brook.load import load
 from millstream.plan import covering
 from millstream.plan.covering import questions
@@ -90,6 +92,24 @@ def answers(program: Program, folder: Path, copied: frozenset[str]) -> list[obje
 
 
 BERTHS = frozenset(("berths",))
+
+
+def test_what_a_bucket_has_asked_for_stays_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows that something without a kernel must see in one place are not where they were asked."""
+    program = asking(("Join[on berth = key; nulls](v2,", "Join[on berth = key; nulls](v3,"),
+                     ("(keys)", "(v3) <- Filter[id > 0](v2); (keys)"))  # fmt: skip
+    compiled = build.why_not
+
+    def why_not(whole: Program, operators: tuple[Operator, ...]) -> str | None:
+        is_filter = any(op.outputs == ("v3",) for op in operators)
+        return "it has none here" if is_filter else compiled(whole, operators)
+
+    expected = answers(program, tmp_path / "cut", frozenset())
+    monkeypatch.setattr(layout, "why_not", why_not)
+    assert questions(program)
+    assert expected == answers(program, tmp_path / "copied", BERTHS)
 
 
 @pytest.mark.parametrize("changes", [[], *GUARDED.values()], ids=["as it should be", *GUARDED])

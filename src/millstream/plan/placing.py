@@ -68,7 +68,9 @@ def entered(queue: str, type_: QueueType) -> Place:
 class Rules:
     """What steps of a plan ask of the places of their inputs."""
 
-    def __init__(self, plan: Plan, placed: frozenset[str], copied: frozenset[str]) -> None:
+    def __init__(
+        self, plan: Plan, placed: frozenset[str], copied: frozenset[str], *, can_ask: bool
+    ) -> None:
         self.types = plan.program.queue_types()
         self.placed = placed
         self.inputs_behind = inputs_of_queues(plan)
@@ -77,7 +79,7 @@ class Rules:
         self.answered = {
             name
             for name, question in self.questions.items()
-            if all(self.inputs_behind[table] <= copied for table in question.tables)
+            if can_ask and all(self.inputs_behind[table] <= copied for table in question.tables)
         }
         self.growing = _growing(plan)
         # The rows of a constant have an order, which they keep only if they stay together.

@@ -78,9 +78,13 @@ def spread(plan: Plan, copying: Copying = NOTHING, copied: frozenset[str] = froz
     """
     placed: frozenset[str] = frozenset()
     refused: frozenset[str] = frozenset()
+    can_ask = True
     while True:
-        drafting = _Drafting(plan, placed, copied, refused, copying)
+        drafting = _Drafting(plan, placed, copied, refused, copying, can_ask=can_ask)
         drafting.place_all()
+        if drafting.is_stuck:
+            can_ask = False
+            continue
         if drafting.refused > refused:
             refused, copied = drafting.refused, copied - drafting.refused
             continue
@@ -124,9 +128,13 @@ class _Drafting:
         copied: frozenset[str],
         refused: frozenset[str],
         copying: Copying,
+        *,
+        can_ask: bool,
     ) -> None:
         self.plan = plan
-        self.rules = Rules(plan, placed, copied)
+        self.rules = Rules(plan, placed, copied, can_ask=can_ask)
+        #: Whether what a bucket has asked for would have to leave it.
+        self.is_stuck = False
         self.copied = copied
         self.copying = copying
         self.inputs = frozenset(plan.program.input_names)
@@ -145,9 +153,8 @@ class _Drafting:
     def place_all(self) -> None:
         for number, step in enumerate(self.plan.steps):
             if not self._stays(number, step):
-                if self.wanted or self._wants_copies(step):
+                if self._wants_copies(step) or not self._enters_anew(number, step):
                     return
-                self._enters_anew(number, step)
 
     def stages(self) -> tuple[Stage, ...]:
         """The stages, producers before consumers."""
@@ -271,14 +278,18 @@ class _Drafting:
 
     # --- where they are not ---
 
-    def _enters_anew(self, number: int, step: Step) -> None:
-        """Let the inputs of a step come together in a stage of its own."""
+    def _enters_anew(self, number: int, step: Step) -> bool:
+        """Let the inputs of a step come together in a stage of its own, if they can leave."""
         raw = frozenset(step.inputs) & self.copied
         if raw:
             # What comes from outside comes once: it cannot be copied here and cut there.
             self.refused |= raw
-            return
+            return False
         places = {q: self._place(q) for q in step.inputs}
+        if any(place.how is How.COVERING for place in places.values()):
+            # What each bucket has asked for is no relation of which every bucket has a part.
+            self.is_stuck = True
+            return False
         given = {q: entered(q, self.rules.types[q]) for q in step.inputs}
         keys: dict[str, Key] = dict.fromkeys(step.inputs)
         made = self.rules.placed_by(step, given, keys)
@@ -292,6 +303,7 @@ class _Drafting:
             self._enter(queue, target, places[queue], keys[queue])
             self.keys[queue] = keys[queue]
         self._put(number, step, target, made)
+        return True
 
     def _wants_copies(self, step: Step) -> bool:
         """Whether a step could run where some of its inputs are if the others were copied."""
