@@ -72,6 +72,8 @@ _PREFIXES = (
     Format.PARQUET, Format.CSV, Format.JSONL, Format.RAW, Format.LINES, Format.GENERATOR,
     Format.SPARK,
 )  # fmt: skip
+#: Before a table of Delta Lake.
+_DELTA = "delta:"
 #: After an output: what stands is wanted, not what changes.
 _STATE = "?state"
 _TABBED = re.compile(r"\.tsv(\.gz)?$", re.IGNORECASE)
@@ -180,11 +182,13 @@ def parse_location(text: str, base: Path) -> Location:
     if text.endswith(_STATE) or (is_database(text) and text.endswith("&state")):
         return replace(parse_location(text[: -len(_STATE)], base), is_state=True)
     if is_database(text):
-        shown = masked(text)
+        visible = masked(text)
         database = parse_database(text)
-        return Location(Format.POSTGRESQL, Path(shown), shown, base, database=database)
+        return Location(Format.POSTGRESQL, Path(visible), visible, base, database=database)
     if is_elsewhere(text):
         return _located_elsewhere(text, base)
+    if text.startswith(_DELTA):
+        return _delta_table(text, base)
     if _ADDRESS.match(text):
         raise _unknown_format(text)
     prefix, rest = _split_prefix(text)
@@ -213,6 +217,15 @@ def parse_location(text: str, base: Path) -> Location:
         is_tabbed = prefix is Format.CSV and _TABBED.search(rest)
         dialect = Dialect(separator="\t") if is_tabbed else STANDARD
     return _in_dialect(Location(prefix, path, text, base), dialect)
+
+
+def _delta_table(text: str, base: Path) -> Location:
+    where = text.removeprefix(_DELTA)
+    if not where:
+        raise UsageError("this address names no table", place=text, hint="such as delta:trades")
+    path = where if "://" in where else str(base / where)
+    place = Elsewhere("delta", "", path)
+    return Location(Format.PARQUET, Path(shown(path)), shown(text), base, elsewhere=place)
 
 
 def _located_elsewhere(text: str, base: Path) -> Location:
@@ -249,6 +262,9 @@ def seen_from(text: str, folder: Path) -> str:
     is_file = prefix not in (Format.GENERATOR, Format.SPARK) and rest != "-"
     if not is_file or is_database(text) or is_elsewhere(text):
         return text
+    if text.startswith(_DELTA):
+        where = text.removeprefix(_DELTA)
+        return text if "://" in where else f"{_DELTA}{folder / where}"
     return f"{prefix.value}:{folder / rest}" if prefix else str(folder / rest)
 
 

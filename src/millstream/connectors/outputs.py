@@ -16,7 +16,7 @@ def writer_of(name: str, location: Location, shape: Shape, *, is_following: bool
     if location.elsewhere is not None:
         from millstream.connectors.elsewhere.write import open_elsewhere
 
-        return open_elsewhere(location, shape, is_following=is_following)
+        return open_elsewhere(location, name, shape, is_following=is_following)
     if location.is_state and location.database is not None:
         from millstream.connectors.postgres_state import PostgresStateWriter
 

@@ -34,6 +34,7 @@ _BRINGERS = {
     **dict.fromkeys(OBJECTS, "objects:ObjectsBringer"),
     "kafka": "kafka:KafkaBringer",
     "http": "posted:PostedBringer",
+    "delta": "delta:DeltaBringer",
 }
 
 

@@ -81,7 +81,7 @@ class KafkaBringer:
             [self._kafka.TopicPartition(self._topic, n, o) for n, o in self._offsets.items()]
         )
         if self._spool.next == 0:
-            self._spool.add(b"", {str(n): o for n, o in self._offsets.items()})
+            self._spool.add_lines(b"", {str(n): o for n, o in self._offsets.items()})
 
     def _start(self, number: int, low: int, high: int, known: int | None) -> None:
         offset = low if known is None else known
@@ -120,7 +120,7 @@ class KafkaBringer:
                 raise RunError(f"Kafka has sent nothing for 30 seconds{why}", place=self._text)
         if lines:
             offsets = {str(n): o for n, o in self._offsets.items()}
-            self._spool.add(b"".join(lines), offsets)
+            self._spool.add_lines(b"".join(lines), offsets)
         return not self._is_over() if not self._is_following else size >= _SEGMENT_BYTES
 
     def _is_over(self) -> bool:

@@ -63,7 +63,7 @@ class PostedBringer:
                 return 200, {"rows": rows, "was_there": True}
             if rows:
                 try:
-                    self._spool.add(lines, mark=mark)
+                    self._spool.add_lines(lines, mark=mark)
                 except OSError as error:
                     return 507, {"error": f"cannot be kept: {error.strerror}"}
             self._marks.add(mark)

@@ -39,7 +39,7 @@ class Spool:
         self.next = 1 + max((int(p.name[:12]) for p in self._segments()), default=-1)
 
     def _segments(self) -> list[Path]:
-        return [p for p in self.folder.glob(f"*{_SEGMENT}") if p.name[:12].isdigit()]
+        return [p for p in self.folder.iterdir() if p.name[:12].isdigit()]
 
     @property
     def marks(self) -> set[str]:
@@ -52,12 +52,14 @@ class Spool:
             return None
         return json.loads((self.folder / f".{self.next - 1:012}.position").read_bytes())
 
-    def add(self, lines: bytes, position: Any = None, mark: str = "") -> None:
+    def add_lines(self, lines: bytes, position: Any = None, mark: str = "") -> None:
+        self.add(gzip.compress(lines, 1, mtime=0), position, f"-{mark}" if mark else "", _SEGMENT)
+
+    def add(self, data: bytes, position: Any, mark: str = "", ending: str = "") -> None:
         """A segment that appears as a whole, and the position after it, both durable."""
         if position is not None:
             self._write(f".{self.next:012}.position", json.dumps(position).encode())
-        name = f"{self.next:012}{'-' if mark else ''}{mark}{_SEGMENT}"
-        self._write(name, gzip.compress(lines, 1, mtime=0))
+        self._write(f"{self.next:012}{mark}{ending}", data)
         old = self.folder / f".{self.next - 2:012}.position"
         old.unlink(missing_ok=True)
         self.next += 1
