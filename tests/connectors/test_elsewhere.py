@@ -246,6 +246,94 @@ def test_offsets_that_are_gone_are_told(cluster: Cluster, tmp_path: Path) -> Non
         Bringing(location, folder, is_following=False)
 
 
+class Message:
+    """A message, or a fault of a partition, as confluent-kafka gives it."""
+
+    def __init__(self, offset: int, code: int | None = None) -> None:
+        from confluent_kafka import KafkaError
+
+        self._offset = offset
+        self._error = None if code is None else KafkaError(code)
+
+    def error(self) -> Any:
+        return self._error
+
+    def partition(self) -> int:
+        return 0
+
+    def offset(self) -> int:
+        return self._offset
+
+    def timestamp(self) -> tuple[int, int]:
+        return 1, self._offset
+
+    def value(self) -> bytes:
+        return line(self._offset).encode()
+
+
+class Consumer:
+    """Mutable: gives what it was made with, then nothing."""
+
+    def __init__(self, *batches: list[Message]) -> None:
+        self._batches = list(batches)
+
+    def consume(self, most: int, seconds: float) -> list[Message]:
+        return self._batches.pop(0) if self._batches else []
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+@pytest.mark.parametrize("is_following", [False, True])
+def test_a_fault_between_messages_loses_none(
+    cluster: Cluster, tmp_path: Path, is_following: bool
+) -> None:
+    from confluent_kafka import KafkaError
+
+    cluster.send("torn", [(0, line(n).encode()) for n in range(4)])
+    location = parse_location(f"kafka://{cluster.address}/torn", Path())
+    assert location.elsewhere is not None
+    spool = Spool(tmp_path / "spool", "x")
+    bringer = KafkaBringer(location.elsewhere, spool, "x", is_following=is_following)
+    bringer._consumer.close()
+    gone = Message(0, KafkaError._AUTO_OFFSET_RESET)
+    end = Message(4, KafkaError._PARTITION_EOF)
+    bringer._consumer = Consumer([Message(0), gone, Message(1)], [Message(2), end])
+    with pytest.raises(RunError, match="are gone"):
+        bringer.fetch()
+    bringer.fetch()
+    spool.close()
+    assert numbers(f"{tmp_path}/spool/*.jsonl.gz") == [0, 1, 2]
+    # The last offset was a mark of a transaction: a run that ends has passed it.
+    assert spool.position()["0"] == (3 if is_following else 4)
+
+
+def test_a_broker_that_is_away_is_told_until_it_is_back(cluster: Cluster, tmp_path: Path) -> None:
+    from confluent_kafka import KafkaError, KafkaException
+
+    class Away(Consumer):
+        is_away = True
+
+        def list_topics(self, topic: str, timeout: float) -> None:
+            if self.is_away:
+                raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
+
+    cluster.send("away", [(0, line(0).encode())])
+    location = parse_location(f"kafka://{cluster.address}/away", Path())
+    assert location.elsewhere is not None
+    spool = Spool(tmp_path / "spool", "x")
+    bringer = KafkaBringer(location.elsewhere, spool, "x", is_following=True)
+    bringer._consumer.close()
+    bringer._consumer = away = Away([Message(0), Message(0, KafkaError._PARTITION_EOF)])
+    bringer._note(KafkaError(KafkaError._ALL_BROKERS_DOWN))
+    with pytest.raises(RunError, match="Kafka cannot be reached"):
+        bringer.fetch()
+    away.is_away = False
+    bringer.fetch()
+    assert spool.position()["0"] == 1
+    spool.close()
+
+
 def test_wrong_addresses_of_topics_are_told(cluster: Cluster) -> None:
     for place, message in (
         (f"kafka://{cluster.address}/t?colour=blue", 'unknown setting "colour"'),

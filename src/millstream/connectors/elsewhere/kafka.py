@@ -19,6 +19,9 @@ _SECONDS = 10.0
 #: A segment is full with so many bytes; a partition that is far ahead waits at so many messages.
 _SEGMENT_BYTES = 4 << 20
 _MOST_WAITING = 20_000
+_WAIT_SECONDS = 0.1
+#: A run that ends gives up if nothing comes for so long.
+_SILENT_SECONDS = 30
 
 
 class KafkaBringer:
@@ -31,6 +34,7 @@ class KafkaBringer:
         self._spool = spool
         self._is_following = is_following
         self._faults: list[str] = []
+        self._is_away = False
         if place.settings.get("format", "json") != "json":
             raise UsageError(f'messages in "{place.settings["format"]}" cannot be read yet',
                              place=text, hint="format=json is what can")  # fmt: skip
@@ -60,7 +64,9 @@ class KafkaBringer:
             raise UsageError(f"librdkafka says: {_reason(error)}", place=self._text) from None
 
     def _note(self, error: Any) -> None:
-        self._faults.append(error.str())
+        self._faults = [*self._faults[-9:], error.str()]
+        if error.code() == self._kafka.KafkaError._ALL_BROKERS_DOWN:  # noqa: SLF001 - its name
+            self._is_away = True
 
     def _begin(self) -> None:
         """Take up the offsets that are written down, or the first there are."""
@@ -97,58 +103,84 @@ class KafkaBringer:
 
     def fetch(self) -> bool:
         """Bring what has come; whether there is more."""
+        self._look_whether_it_is_back()
         lines: list[bytes] = []
+        try:
+            is_full = self._read_into(lines)
+        finally:  # what has been released is told nowhere else
+            self._pass_what_is_over()
+            if lines:
+                offsets = {str(n): o for n, o in self._offsets.items()}
+                self._spool.add_lines(b"".join(lines), offsets)
+        return is_full if self._is_following else not self._is_over()
+
+    def _read_into(self, lines: list[bytes]) -> bool:
+        """Lines until a segment is full, or nothing more has come; whether it is full."""
         size = 0
-        wait = 0.1
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + _SILENT_SECONDS
         while size < _SEGMENT_BYTES:
-            for message in self._consumer.consume(2_000, wait):
-                self._take(message)
+            faults = [self._take(one) for one in self._consumer.consume(2_000, _WAIT_SECONDS)]
             before = len(lines)
             for message in self._released():
                 line = _line(message.value())
                 lines.append(line)
                 size += len(line)
                 self._offsets[message.partition()] = message.offset() + 1
-            is_over = self._is_over()
-            if is_over or (self._is_following and len(lines) == before):
-                break
+            fault = next((one for one in faults if one is not None), None)
+            if fault is not None:
+                raise fault
+            if self._is_over() or (self._is_following and len(lines) == before):
+                return False
             if len(lines) > before:
-                deadline = time.monotonic() + 30
+                deadline = time.monotonic() + _SILENT_SECONDS
             elif time.monotonic() > deadline:
                 why = f": {self._faults[-1]}" if self._faults else ""
-                raise RunError(f"Kafka has sent nothing for 30 seconds{why}", place=self._text)
-        if lines:
-            offsets = {str(n): o for n, o in self._offsets.items()}
-            self._spool.add_lines(b"".join(lines), offsets)
-        return not self._is_over() if not self._is_following else size >= _SEGMENT_BYTES
+                message_ = f"Kafka has sent nothing for {_SILENT_SECONDS} seconds{why}"
+                raise RunError(message_, place=self._text)
+        return True
+
+    def _look_whether_it_is_back(self) -> None:
+        if not self._is_away:
+            return
+        try:
+            self._consumer.list_topics(self._topic, timeout=2)
+        except self._kafka.KafkaException:
+            why = self._faults[-1] if self._faults else "no broker answers"
+            raise RunError(f"Kafka cannot be reached: {why}", place=self._text) from None
+        self._is_away = False
 
     def _is_over(self) -> bool:
         """Whether a run that ends has all that was there when it began."""
         return not self._is_following and all(
-            self._offsets[number] >= end for number, end in self._ends.items()
+            not self._waiting[number] and (offset >= self._ends[number] or self._is_at_end[number])
+            for number, offset in self._offsets.items()
         )
 
-    def _take(self, message: Any) -> None:
-        error = message.error()
-        if error is None:
-            number = message.partition()
-            if self._is_following or message.offset() < self._ends[number]:
-                self._waiting[number].append(message)
-                self._is_at_end[number] = False
-                if len(self._waiting[number]) > _MOST_WAITING and number not in self._paused:
-                    self._consumer.pause([self._kafka.TopicPartition(self._topic, number)])
-                    self._paused.add(number)
-        elif error.code() == self._kafka.KafkaError._PARTITION_EOF:  # noqa: SLF001 - its name
-            self._is_at_end[message.partition()] = True
+    def _pass_what_is_over(self) -> None:
+        """The last offsets of a partition may be marks of transactions, which are no messages."""
+        for number, end in self._ends.items():
+            is_passed = self._is_at_end[number] and not self._waiting[number]
+            if is_passed and not self._is_following:
+                self._offsets[number] = max(self._offsets[number], end)
+
+    def _take(self, message: Any) -> RunError | None:
+        """Put a message where it waits; what cannot be gone on with is answered."""
+        error, number = message.error(), message.partition()
+        if error is None and (self._is_following or message.offset() < self._ends[number]):
+            self._waiting[number].append(message)
+            self._is_at_end[number] = False
+            if len(self._waiting[number]) > _MOST_WAITING and number not in self._paused:
+                self._consumer.pause([self._kafka.TopicPartition(self._topic, number)])
+                self._paused.add(number)
+        elif error is None or error.code() == self._kafka.KafkaError._PARTITION_EOF:  # noqa: SLF001
+            self._is_at_end[number] = True
         elif error.code() == self._kafka.KafkaError._AUTO_OFFSET_RESET:  # noqa: SLF001 - its name
-            raise RunError(
-                f"messages of partition {message.partition()} from "
-                f"{self._offsets[message.partition()]} on are gone", place=self._text,
-                hint="--rebuild takes what is there now from the beginning",
-            )  # fmt: skip
-        elif not error.retriable() and error.fatal():
-            raise RunError(f"Kafka says: {error.str()}", place=self._text)
+            what = f"messages of partition {number} from {self._offsets[number]} on are gone"
+            hint = "--rebuild takes what is there now from the beginning"
+            return RunError(what, place=self._text, hint=hint)
+        elif error.fatal():
+            return RunError(f"Kafka says: {error.str()}", place=self._text)
+        return None
 
     def _released(self) -> list[Any]:
         """The messages that no other partition can still have an older one for."""

@@ -81,8 +81,9 @@ class ObjectsBringer:
         if not there and not self._is_following:
             raise UsageError("no object matches this address", place=self._text,
                              hint=self._near())  # fmt: skip
-        for info in there:
-            self._bring(info)
+        changed = [fault for info in there if (fault := self._bring(info)) is not None]
+        if changed:
+            raise changed[0]
         return False
 
     def _there(self) -> list[Any]:
@@ -110,7 +111,8 @@ class ObjectsBringer:
             names = [info.base_name for info in self._system.get_file_info(selector)]
         return f"there are: {listing(sorted(names))}" if names else None
 
-    def _bring(self, info: Any) -> None:
+    def _bring(self, info: Any) -> RunError | None:
+        """Bring an object, unless it is there; answers what is wrong with one that has changed."""
         key = info.path.removeprefix(f"{self._bucket}/")
         name = quote(key, safe="")
         target, record = self._folder / name, self._folder / f".{name}.seen"
@@ -119,8 +121,8 @@ class ObjectsBringer:
             if record.read_text() != seen:
                 place = f"{self._text} ({key})"
                 hint = "give it a new name"
-                raise RunError("this object has changed since it was read", place=place, hint=hint)
-            return
+                return RunError("this object has changed since it was read", place=place, hint=hint)
+            return None
         record.write_text(seen)
         beside = self._folder / f".{name}.tmp"
         reading = self._system.open_input_stream
@@ -129,6 +131,7 @@ class ObjectsBringer:
             file.flush()
             os.fsync(file.fileno())
         beside.replace(target)
+        return None
 
     def close(self) -> None:
         """Nothing is open between objects."""
