@@ -34,7 +34,14 @@ from millstream.kernels.sheets.operands import (
 )
 from millstream.kernels.sheets.split import Before, Split
 from millstream.kernels.sheets.texts import TextNumbers
-from millstream.kernels.sheets.texts_made import Maker, Rows, TextsMade, made_texts
+from millstream.kernels.sheets.texts_made import (
+    Column,
+    Maker,
+    Rows,
+    TextsMade,
+    as_column,
+    made_texts,
+)
 from millstream.meaning.sheet_values import from_cell, to_cell
 from millstream.plan.batch import Array, Batch, Vector, concat_vectors, vector_of
 from millstream.values.excel.constant_cells import ConstantCells
@@ -142,16 +149,16 @@ class ColumnBefore(OutsideColumn):
         return self._kept(vectors, len(batch))
 
     def _made(self, maker: Maker, vectors: Sequence[Vector]) -> tuple[Vector, Array]:
-        columns: dict[Address, Any] = {}
+        columns: dict[Address, Column] = {}
         zeros, count = Zeros(), len(vectors[0])
         left_out = np.zeros(count, np.bool_)
         for (address, _), vector in zip(self.fed, vectors, strict=True):
             if vector.is_text:
-                columns[address] = pc.fill_null(vector.values.cast(pa.string()), "")
+                columns[address] = as_column(pc.fill_null(vector.values.cast(pa.string()), ""))
                 left_out |= ~vector.mask()
             else:
                 numbers, odd = number_column(vector, zeros, uses_1904=self.is_1904)
-                columns[address] = np.asarray(numbers, np.float64)
+                columns[address] = as_column(np.asarray(numbers, np.float64))
                 left_out |= odd != OK
         statuses = np.zeros(count, np.int8)
 
@@ -215,16 +222,14 @@ class ColumnAfter(OutsideColumn):
         statuses = self._looked_at(values, given)
         if self.maker is None:
             return self._kept(values, statuses, texts, counted)
-        columns: dict[Address, Any] = {}
+        columns: dict[Address, Column] = {}
         left_out = np.zeros(len(values[0]), np.bool_)
         for column, some, raw, codes in zip(self.sent, values, given, statuses, strict=True):
             is_passed = (codes == ABSENT) & (raw != ABSENT)
             left_out |= (raw != OK) & ~is_passed
-            plain = np.where(raw == OK, some, some.dtype.type(0))
+            plain = np.where(raw == OK, some, some.dtype.type(0)) if raw.any() else some
             is_text = column.type == TEXT
-            columns[column.address] = (
-                texts.pool.gathered(plain.astype(np.int64)) if is_text else plain
-            )
+            columns[column.address] = texts.gathered(plain) if is_text else as_column(plain)
 
         def rest(places: Array) -> Vector:
             some, codes = ([a.take(places) for a in arrays] for arrays in (values, statuses))

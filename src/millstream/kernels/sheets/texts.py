@@ -7,7 +7,7 @@ may cost a step of Python for each. Only texts that are not plain ASCII are look
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -102,6 +102,15 @@ class TextNumbers:
         if text is None:
             text = self.words[number] = self.pool.gathered(np.array([number])).to_pylist()[0]
         return text
+
+    def gathered(self, numbers: Array) -> Callable[[Array | None], Any]:
+        """Texts by their numbers, at some places or at all."""
+
+        def at(places: Array | None) -> Any:
+            wanted = numbers if places is None else numbers.take(places)
+            return self.pool.gathered(wanted.astype(np.int64))
+
+        return at
 
     def room(self) -> int:
         """How many numbers more what loops look up has room for."""

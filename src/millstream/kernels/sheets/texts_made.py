@@ -22,20 +22,32 @@ from millstream.values.excel.kinds import Kind
 from millstream.values.excel.syntax import Binary, Call, Cell, Group, Literal, Node
 from millstream.values.excel.values import MAX_TEXT, Scalar, general
 
+#: A column of numbers, truths or texts, at some places or at all.
+Column = Callable[[Array | None], Any]
+
 
 @dataclass
 class Rows:
-    """The rows that a text is made for: columns of numbers, truths and texts, and who is left out.
+    """The rows that a text is made for, and who of them is left out.
 
-    Mutable: rows are left out as they turn out to be odd.
+    Mutable: rows are left out as they turn out to be odd. Columns are read when they are asked for.
     """
 
-    columns: Mapping[Address, Any]
+    columns: Mapping[Address, Column]
     left_out: Array
+    places: Array | None = None
+
+    def column(self, address: Address) -> Any:
+        return self.columns[address](self.places)
 
     def taken(self, places: Array) -> Rows:
-        columns = {a: c.take(places) for a, c in self.columns.items()}
-        return Rows(columns, self.left_out.take(places))
+        among = places if self.places is None else self.places.take(places)
+        return Rows(self.columns, self.left_out.take(places), among)
+
+
+def as_column(values: Any) -> Column:
+    """An array as a column."""
+    return lambda places: values if places is None else values.take(places)
 
 
 Maker = Callable[[Rows], Any]
@@ -83,7 +95,7 @@ class TextsMade:
     def _cell(self, address: Address) -> Maker | None:
         kind = self.kinds.get(address)
         if kind is Kind.TEXT:
-            return lambda rows: rows.columns[address]
+            return lambda rows: rows.column(address)
         if kind is not None:
             return None
         if address in self.formulas:
@@ -116,7 +128,7 @@ class TextsMade:
         address = (node.sheet, node.row, node.column)
         if self.kinds.get(address) is not Kind.NUMBER:
             return None
-        return lambda rows: format_.write(rows.columns[address], rows.left_out)
+        return lambda rows: format_.write(rows.column(address), rows.left_out)
 
     def _in_case(self, function: str, node: Node) -> Maker | None:
         maker = self._text(node)
@@ -127,7 +139,7 @@ class TextsMade:
         def make(rows: Rows) -> Any:
             text = maker(rows)
             if isinstance(text, pa.Scalar):
-                text = pa.array([text.as_py()] * len(rows.left_out), pa.string())
+                text = pa.repeat(text, len(rows.left_out))
             is_odd = pc.not_equal(pc.binary_length(text), pc.utf8_length(text))
             rows.left_out |= pc.fill_null(is_odd, False).to_numpy(zero_copy_only=False)
             return change(text)
@@ -139,7 +151,7 @@ class TextsMade:
             return None
 
         def make(rows: Rows) -> Any:
-            return chosen(rows, np.asarray(rows.columns[test], np.bool_), then, other)
+            return chosen(rows, np.asarray(rows.column(test), np.bool_), then, other)
 
         return make
 
@@ -150,25 +162,30 @@ def _always(text: str) -> Maker:
 
 def chosen(rows: Rows, holds: Array, then: Maker, other: Maker) -> Any:
     """Each side is made for the rows that want it alone."""
-    parts, places = [], []
-    for maker, wanted in ((then, np.flatnonzero(holds)), (other, np.flatnonzero(~holds))):
-        some = rows.taken(wanted)
-        made = maker(some)
-        if isinstance(made, pa.Scalar):
-            made = pa.array([made.as_py()] * len(wanted), pa.string())
-        rows.left_out[wanted] = some.left_out
-        parts.append(made)
-        places.append(wanted)
+    sides = []
+    for maker, wanted in ((then, holds), (other, ~holds)):
+        places = np.flatnonzero(wanted)
+        some = rows.taken(places)
+        sides.append(maker(some))
+        rows.left_out[places] = some.left_out
+    made, rest = sides
+    if isinstance(made, pa.Scalar):
+        made, rest, holds = rest, made, ~holds
+    if isinstance(made, pa.Scalar):
+        made = pa.repeat(made, int(holds.sum()))
+    if isinstance(rest, pa.Scalar):
+        return pc.replace_with_mask(pa.repeat(rest, len(holds)), pa.array(holds), made)
     order = np.empty(len(holds), np.int64)
-    order[np.concatenate(places)] = np.arange(len(holds))
-    return pa.concat_arrays(parts).take(pa.array(order))
+    order[holds] = np.arange(len(made))
+    order[~holds] = len(made) + np.arange(len(rest))
+    return pa.concat_arrays([made, rest]).take(pa.array(order))
 
 
 def made_texts(maker: Maker, rows: Rows) -> Any:
     """The texts of all rows that are not left out; those that are too long are."""
     texts = maker(rows)
     if isinstance(texts, pa.Scalar):
-        texts = pa.array([texts.as_py()] * len(rows.left_out), pa.string())
+        texts = pa.repeat(texts, len(rows.left_out))
     if len(texts) and pc.max(pc.binary_length(texts)).as_py() > MAX_TEXT:
         rows.left_out[:] = True
     return texts
