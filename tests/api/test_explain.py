@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import re
 
 import pytest
 
@@ -105,3 +107,27 @@ def test_the_local_engine_moves_no_rows() -> None:
 def test_an_engine_without_a_plan_is_refused() -> None:
     with pytest.raises(UsageError, match='unknown engine "reference"'):
         api.compile(text=TWO_STAGES).explain("plan", engine="reference")
+
+
+SELECTED_LATE = """
+output out; input in(k text, x number);
+(w, $w) <- Range[1 s](in, $w);
+(out) <- Filter[k == "<b>"](w);
+"""
+
+
+def test_a_page_steps_through_the_rewrites() -> None:
+    page = api.compile(text=SELECTED_LATE).explain("calculus", "html")
+    titles = re.findall(r"<h2>(.*?)</h2>", page)
+    assert ["As it is written", "Rewrite 1: hoist_select (O-HoistSelect)"] == titles[:2]
+    assert ["Optimised", "Plan: local", "Plan: spark"] == [t for t in titles if t in LAST]
+    removed, added = (re.findall(f"<{tag}>(.*?)</{tag}>", page) for tag in ("del", "ins"))
+    assert any("Filter[k == &quot;&lt;b&gt;&quot;](w)" in line for line in removed)
+    assert any("Filter[k == &quot;&lt;b&gt;&quot;](in)" in line for line in added)
+    pictures = [base64.b64decode(one).decode() for one in re.findall(r"base64,([^\"]*)", page)]
+    assert len(titles) - titles.count("What stays as it is") - 2 == len(pictures)
+    assert all(picture.startswith("<svg") for picture in pictures)
+    assert "<b>" not in page
+
+
+LAST = ("Optimised", "Plan: local", "Plan: spark")

@@ -198,7 +198,7 @@ def _add_explain(commands: Commands, common: _Parser) -> None:
         choices=("local", "spark"),
         help="whose plan and kernels are shown (default: local)",
     )
-    explain.add_argument("--format", default="text", choices=("text", "json", "svg"))
+    explain.add_argument("--format", default="text", choices=("text", "json", "svg", "html"))
     _add_passes(explain)
     add_language_options(explain, "explain")
     _add_inputs(explain)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 from millstream.calculus.base import Part
 from millstream.calculus.graph import Operator, Program, in_dependency_order
@@ -15,7 +16,7 @@ from millstream.optimiser.optimise import PASSES, RULES, Pass, Rewrite, optimise
 #: What is known of columns before a program becomes anything.
 TYPES = "types"
 STAGES = ("calculus", "optimised", "plan", "kernels")
-FORMATS = ("text", "json", "svg")
+FORMATS = ("text", "json", "svg", "html")
 ENGINES = ("local", "spark")
 
 
@@ -41,6 +42,8 @@ def explain(
     ):
         if asked not in known:
             raise UsageError(f'unknown {what} "{asked}"', hint=f"{what}s are: {listing(known)}")
+    if format_ == "html":
+        return _page(program, passes, sizes)
     if stage == TYPES:
         shown = _explain_types(program, format_, types)
     elif stage in ("calculus", "optimised"):
@@ -53,6 +56,22 @@ def explain(
             optimise(program, passes), format_, engine, sizes or measured(program.inputs, {})
         )
     return "".join(f"# {note}\n" for note in notes) + shown if format_ == "text" else shown
+
+
+def _page(program: Program, passes: tuple[Pass, ...], sizes: Mapping[str, float] | None) -> str:
+    """All stages on one page."""
+    from millstream.engine.sizes import measured
+    from millstream.explain.page import Story, page
+    from millstream.explain.plan import explain_plan
+
+    rewrites: list[Rewrite] = []
+    optimised = optimise(program, passes, rewrites.append)
+    known = sizes or measured(program.inputs, {})
+    plans = {engine: explain_plan(optimised, "text", engine, known) for engine in ENGINES}
+    origins = [op.origin.source.name for op in program.operators if op.origin is not None]
+    name = Path(origins[0]).name if origins else ", ".join(program.outputs)
+    story = Story(name, program, optimised, rewrites, _stayed(optimised, passes), plans)
+    return page(story, _rule, _lines_changed, render, lambda one: draw(_program_boxes(one)))
 
 
 # --- types --------------------------------------------------------------------------------
