@@ -2,6 +2,7 @@
 
     s3://bucket/trades/*.parquet?region=eu-west-1     objects; gs:// and az:// too
     kafka://host:9092,other:9092/topic                JSON, one object a message
+    nats://host:4222/STREAM?subject=trades.*          a stream of JetStream
     http://127.0.0.1:8080/trades                      rows that others post, as JSON Lines
 
 What an address says of credentials is never shown; better they are in the environment, where the
@@ -19,9 +20,9 @@ from millstream.connectors.address import masked
 from millstream.errors import UsageError, listing
 
 OBJECTS = ("s3", "gs", "az")
-SCHEMES = (*OBJECTS, "kafka", "http")
-_ADDRESS = re.compile(r"(s3|gs|az|kafka|http)://([^/?]*)(?:/([^?]*))?(?:\?(.*))?", re.DOTALL)
-_SECRET = re.compile(r"((?:secret|token|key)[^=&]*=)[^&\s]*", re.IGNORECASE)
+SCHEMES = (*OBJECTS, "kafka", "nats", "http")
+_ADDRESS = re.compile(r"(s3|gs|az|kafka|nats|http)://([^/?]*)(?:/([^?]*))?(?:\?(.*))?", re.DOTALL)
+_SECRET = re.compile(r"((?:secret|token|key|password)[^=&]*=)[^&\s]*", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +56,10 @@ def parse_elsewhere(text: str) -> Elsewhere:
     scheme, host, path, query = found.groups()
     host = host.rpartition("@")[2]
     settings = dict(parse_qsl(query or "", keep_blank_values=True))
-    what = {"kafka": "a topic", "http": "a name"}.get(scheme, "an object")
+    what = {"kafka": "a topic", "nats": "a stream", "http": "a name"}.get(scheme, "an object")
     if not host or not path:
-        example = {"kafka": "kafka://localhost:9092/trades", "http": "http://127.0.0.1:8080/trades"}
+        example = {"kafka": "kafka://localhost:9092/trades", "nats": "nats://localhost:4222/TRADES",
+                   "http": "http://127.0.0.1:8080/trades"}  # fmt: skip
         raise UsageError(
             f"this address names no {'host' if not host else what.split()[-1]}",
             place=shown(text), hint=f"such as {example.get(scheme, f'{scheme}://bucket/trades.csv')}",

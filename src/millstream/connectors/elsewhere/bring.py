@@ -33,6 +33,7 @@ class Bringer(Protocol):
 _BRINGERS = {
     **dict.fromkeys(OBJECTS, "objects:ObjectsBringer"),
     "kafka": "kafka:KafkaBringer",
+    "nats": "jetstream:JetStreamBringer",
     "http": "posted:PostedBringer",
     "delta": "delta:DeltaBringer",
 }
