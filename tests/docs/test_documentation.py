@@ -176,7 +176,7 @@ def test_the_cookbook_has_recipes() -> None:
 
 
 def test_every_page_has_its_place_in_the_site() -> None:
-    listed = re.findall(r": ([\w]+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
+    listed = re.findall(r": ([\w-]+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
     assert sorted(listed) == [page.name for page in DOCS]
 
 
