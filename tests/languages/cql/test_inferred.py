@@ -71,3 +71,12 @@ def test_what_cannot_be_told_is_asked_for(
     with pytest.raises(MillstreamError) as caught:
         answer(tmp_path, f"CREATE STREAM {declared}; CREATE OUTPUT out AS SELECT * FROM t;")
     assert message in caught.value.faults[0].message
+
+
+def test_the_time_is_the_column_of_the_source_in_whatever_way_it_is_written(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("Datum,n\n05.01.2026 09:30,3\n")
+    (tmp_path / "q.cql").write_text(
+        "CREATE STREAM t TIME datum FROM 't.csv'; CREATE OUTPUT out AS SELECT n FROM t;"
+    )
+    job = millstream.compile(tmp_path / "q.cql").with_times(format="%d.%m.%Y %H:%M")
+    assert [{"_time": TIME, "n": 3}] == job.run().rows("out")

@@ -26,8 +26,15 @@ class DeclaredByItself:
             found = inferred(parse_location(one.source, self._folder))
         except MillstreamError as error:
             return replace(error.faults[0], span=one.name.span)
-        columns = tuple(ast.Declared(ast.Word(f.name, one.name.span), f.type) for f in found.schema)
-        declared = replace(one, columns=columns)
+        time = None if one.time is None else _as_in(found, one.time)
+        columns = tuple(
+            # What is said to be the time holds times, in whatever way they are written.
+            ast.Declared(
+                ast.Word(f.name, one.name.span), TIME if time and f.name == time.name else f.type
+            )
+            for f in found.schema
+        )
+        declared = replace(one, columns=columns, time=time)
         if one.time is None and not found.has_times and not one.is_read_once:
             times = [f.name for f in found.schema if f.type == TIME]
             if len(times) != 1:
@@ -44,7 +51,7 @@ class DeclaredByItself:
     def _note(self, one: ast.Declaration, found: Inferred) -> None:
         """What was told by a sample, and what was chosen or left, is said."""
         if found.rows is not None:
-            types = ", ".join(f"{f.name} {f.type}" for f in found.schema)
+            types = ", ".join(f"{c.name.name} {c.type}" for c in one.columns or ())
             rows = f"{found.rows:,} row{'s' if found.rows != 1 else ''}"
             message = f'columns of "{one.name.name}" by {rows} of {found.name}: {types}'
             self._notes.append(Fault(message, one.name.span, "declare them to be sure"))
@@ -53,3 +60,10 @@ class DeclaredByItself:
                 f"{listing(found.left_out)} of {found.name} cannot be a column and is left out"
             )
             self._notes.append(Fault(message, one.name.span))
+
+
+def _as_in(found: Inferred, time: ast.Word) -> ast.Word:
+    """The column of time as the source has it: headers are found by their names in any case."""
+    names = found.schema.names
+    alike = [n for n in names if n.casefold() == time.name.casefold()]
+    return time if time.name in names or len(alike) != 1 else replace(time, name=alike[0])
