@@ -82,3 +82,12 @@ def test_cells_outside_of_a_compiled_loop_give_what_the_reference_gives() -> Non
         rows.append(Event(n, (chance.choice("xyz"), part, quantity)))
     shown = {name: f"{name}3" for name in "BCEFGHIJ"}
     agree(orders(shown), {"L": rows}, [10, 3000, 6000, 8999])
+
+
+def test_a_cell_of_several_kinds_is_shown_and_looked_at_from_outside() -> None:
+    """It is shown as a text, and what is made of it after the loop must not take it for one."""
+    cells = {"D1": "=IF(C1>1,B1,C1)", "E1": "=C1+D1"}
+    program = orders({"d": "D1", "e": "E1"}, cells)
+    assert [line for line in reasons(program) if line.startswith("S!E1 after the loop")]
+    rows = [("x", "7", 2.0), ("x", "a", 3.0), ("x", "a", -2.0), ("x", None, 5.0), ("x", "b", None)]
+    agree(program, {"L": [Event(n, row) for n, row in enumerate(rows)]}, [2])

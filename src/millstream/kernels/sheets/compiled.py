@@ -79,7 +79,7 @@ class CompiledSheetKernel(Composed):
             [ColumnBefore(function, before, input_types[n]) for before in befores]
             for n, befores in enumerate(split.before)
         ]
-        self.after = columns_after(function, split)
+        self.after = columns_after(function, split, made.kinds)
         self.input_types = split.input_types
         self.whole, self.kinds, self.columns = made.whole, made.kinds, made.columns
         self.loop, self.source, self.are_whole = made.loop, made.source, made.are_whole

@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ from millstream.kernels.sheets.operands import (
     TEXT_HELD,
     ZERO,
 )
-from millstream.kernels.sheets.split import Before, Split
+from millstream.kernels.sheets.split import TYPES, Before, Split
 from millstream.kernels.sheets.texts import TextNumbers
 from millstream.kernels.sheets.texts_made import (
     Column,
@@ -359,12 +360,23 @@ def _guards(
     return {place: conditions for place, conditions in guards.items() if conditions}
 
 
-def columns_after(sheet: Sheet, split: Split) -> list[list[ColumnAfter]]:
-    """For each output, its columns that are made after the loop."""
+def columns_after(
+    sheet: Sheet, split: Split, kinds: Sequence[Sequence[Kind]]
+) -> list[list[ColumnAfter]]:
+    """For each output, its columns that are made after the loop.
+
+    `kinds` says what the loop holds of what it sends, whatever an output shows it as.
+    """
     after = {c.address: c for c in split.after}
+    sent = [
+        tuple(
+            replace(c, type=TYPES.get(kind, c.type)) for c, kind in zip(columns, held, strict=True)
+        )
+        for columns, held in zip(split.sheet.outputs, kinds, strict=True)
+    ]
     return [
-        [_column_after(sheet, split, c, sent) for c in columns if c.address in after]
-        for columns, sent in zip(sheet.outputs, split.sheet.outputs, strict=True)
+        [_column_after(sheet, split, c, there) for c in columns if c.address in after]
+        for columns, there in zip(sheet.outputs, sent, strict=True)
     ]
 
 

@@ -46,7 +46,7 @@ from millstream.values.excel.syntax import (
 #: The inputs and selections that make a cell tick.
 Ticks = frozenset[object]
 #: What may be of several kinds is sent as a number, and its status says what it is.
-_TYPES = {Kind.NUMBER: NUMBER, Kind.TEXT: TEXT, Kind.BOOLEAN: BOOLEAN, Kind.MIXED: NUMBER}
+TYPES = {Kind.NUMBER: NUMBER, Kind.TEXT: TEXT, Kind.BOOLEAN: BOOLEAN, Kind.MIXED: NUMBER}
 #: They are compiled for numbers, not for all texts.
 _OF_NUMBERS = frozenset({"INDEX", "MATCH", "SUMPRODUCT", "VLOOKUP"})
 
@@ -366,7 +366,7 @@ class Parts:
         for address in self._leaves([c.address for c in columns if c.address in self.after]):
             if address not in sent:
                 kind = held_as(self.kinds[address])
-                sent[address] = OutputColumn(address_text(address), address, _TYPES[kind])
+                sent[address] = OutputColumn(address_text(address), address, TYPES[kind])
         return tuple(sent.values())
 
     def _leaves(self, addresses: Iterable[Address]) -> list[Address]:
@@ -381,7 +381,7 @@ class Parts:
         assert kind is not None
         cell = self.cells[address]
         cells = [*(self.cells[a] for a in self._behind(cell)), cell]
-        return Before(OutputColumn(name, address, _TYPES[kind]), tuple(cells))
+        return Before(OutputColumn(name, address, TYPES[kind]), tuple(cells))
 
 
 def _has_compiled_form(node: Call | Binary, *, always: bool) -> bool:
