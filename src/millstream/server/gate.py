@@ -39,7 +39,10 @@ class Gate:
         self.app = app
         self.tokens = tokens
         self.hosts = hosts
-        self.origins = frozenset(f"{kind}://{host}" for host in hosts for kind in ("http", "https"))
+        #: The pages that may ask, by how they have come here: with a certificate, or without.
+        self.origins = {
+            kind: frozenset(f"{kind}://{host}" for host in hosts) for kind in ("http", "https")
+        }
         self.open_paths = open_paths
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
@@ -61,7 +64,8 @@ class Gate:
         hosts, origins = headers.get(b"host", []), headers.get(b"origin", [])
         if len(hosts) != 1 or hosts[0] not in self.hosts:
             return 403, "this server is not known by that host"
-        if len(origins) > 1 or any(origin not in self.origins for origin in origins):
+        kind = "https" if scope["scheme"] in ("https", "wss") else "http"
+        if len(origins) > 1 or not self.origins[kind].issuperset(origins):
             return 403, "pages from elsewhere may not ask this server"
         if scope["path"] in self.open_paths:
             scope[SCOPES], scope[ALLOWANCE] = frozenset({Scope.OPEN}), UNBOUNDED
