@@ -178,7 +178,7 @@ def test_a_project_says_how_its_files_are_written(
     assert main(["run", str(tmp_path), "--engine", "local", "--times", "iso"]) == 0
     out, err = capsys.readouterr()
     assert out.splitlines() == [
-        "_time,n", "2026-01-01T00:00:00.000000Z,9.0", "2026-07-01T10:00:00.000000Z,0.5",
+        "_time,n", "2026-01-01T00:00:00.000000Z,9", "2026-07-01T10:00:00.000000Z,0.5",
         "2026-10-25T00:30:00.000000Z,1.5",
     ]  # fmt: skip
     assert "there was no 2026-03-29 02:30:00 in Europe/Amsterdam" in err

@@ -46,6 +46,8 @@ CLAUSE_WORDS = FLAG_WORDS | {
     "by", "when", "set", "emit", "on", "where", "slide", "within", "every", "descending",
     "unless",
 }  # fmt: skip
+#: A word that is a clause only before a number.
+COUNT_WORD = "first"
 #: Names that must be quoted to be columns.
 RESERVED_WORDS = CLAUSE_WORDS | {"and", "or", "not", "true", "false", "null", "inf", "nan"}
 

@@ -13,7 +13,12 @@ from __future__ import annotations
 from typing import NoReturn
 
 from millstream.calculus.cursor import Stop
-from millstream.calculus.expressions import CLAUSE_WORDS, FLAG_WORDS, ExpressionParser
+from millstream.calculus.expressions import (
+    CLAUSE_WORDS,
+    COUNT_WORD,
+    FLAG_WORDS,
+    ExpressionParser,
+)
 from millstream.calculus.lexer import tokens_of
 from millstream.calculus.syntax import Expression, Word
 from millstream.calculus.types import (
@@ -167,12 +172,17 @@ class Parser(ExpressionParser):
         clauses: list[Clause] = []
         while not self.at("]"):
             start = self.token.span
-            keyword = self.advance().value if self.at(*CLAUSE_WORDS) else None
+            keyword = self.advance().value if self.at_clause() else None
             items = [] if keyword in FLAG_WORDS else self.items()
             clauses.append(Clause(keyword, tuple(items), start.to(self.previous.span)))
             if not self.accept(";") and not self.at(*CLAUSE_WORDS):
                 break
         return clauses
+
+    def at_clause(self) -> bool:
+        """Whether a clause begins with a word; columns may be called as a count is."""
+        is_count = self.at(COUNT_WORD) and self.tokens[self.position + 1].kind == "number"
+        return is_count or self.at(*CLAUSE_WORDS)
 
     def items(self) -> list[Item]:
         items = [self.item()]
