@@ -7,7 +7,8 @@ place must be known before numba is loaded.
 
 Numba notices a change of the file a function stands in, but not of functions it calls in
 other files. Hence one rule: whatever is compiled stands in `COMPILED`, and what is kept is kept
-by the contents of all of that. A function from elsewhere cannot be lent to a loop.
+by the contents of its own file and of all files of `COMPILED` that this one imports, directly
+or not. A function from elsewhere cannot be lent to a loop.
 """
 
 from __future__ import annotations
@@ -19,16 +20,13 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any, TypeVar
 
-from millstream.cache import COMPILED, cache_directory, sources_digest
+from millstream.cache import COMPILED, cache_directory, digest_of_file
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def cache_folder() -> Path:
-    return cache_directory() / "numba" / sources_digest().hex()[:16]
-
-
-os.environ.setdefault("NUMBA_CACHE_DIR", str(cache_folder()))
+_FOLDER = cache_directory() / "numba"
+os.environ.setdefault("NUMBA_CACHE_DIR", str(_FOLDER))
 
 import llvmlite.binding  # noqa: E402  the line above must come first
 import numba  # noqa: E402
@@ -109,7 +107,13 @@ _OPTIONS = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 
 def _compiled(function: F, **options: Any) -> F:
     options |= _OPTIONS
+    home = Path(function.__code__.co_filename)
+    before = _config.CACHE_DIR
+    if before == str(_FOLDER):  # otherwise somebody has said where to keep things
+        _config.CACHE_DIR = str(_FOLDER / digest_of_file(home).hex()[:16])
     try:
         return _njit(cache=True, **options)(function)  # type: ignore[no-any-return]
     except RuntimeError:  # no folder at all can be written to: compile at every start
         return _njit(**options)(function)  # type: ignore[no-any-return]
+    finally:
+        _config.CACHE_DIR = before

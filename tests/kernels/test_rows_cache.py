@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from millstream.cache import cache_directory
+from millstream import cache
+from millstream.cache import cache_directory, digest_of_parts
 
 RUN = """
 from millstream.kernels.loop.cache import compiled
@@ -75,3 +76,13 @@ def test_the_cache_folder_follows_the_environment(monkeypatch: pytest.MonkeyPatc
     assert Path("/somewhere/millstream") == cache_directory()
     monkeypatch.setenv("MILLSTREAM_CACHE", "/elsewhere")
     assert Path("/elsewhere") == cache_directory()
+
+
+def test_what_is_kept_follows_what_it_is_compiled_with_and_nothing_else() -> None:
+    source = "from millstream.kernels.loop.scalar_numbers import *\n"
+    reached = {path.name for path in cache._reached(cache._imported(source))}
+    assert reached >= {"scalar_numbers.py", "scalar_arrays.py", "scalar_lift.py", "compiled.py"}
+    assert "cube.py" not in reached
+    assert digest_of_parts(source) != digest_of_parts("from millstream.kernels.windows import tree")
+    windows = {path.name for path in cache._imported("from millstream.kernels.windows import (\n")}
+    assert "tree.py" in windows  # a package gives modules of any name

@@ -25,7 +25,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from millstream.cache import cache_directory, sources_digest
+from millstream.cache import cache_directory, digest_of_parts
 
 #: One compilation at a time: numba's lock is not held while modules are made.
 _lock = threading.Lock()
@@ -42,9 +42,7 @@ def _toolchain() -> bytes:
 
     versions = (millstream.__version__, numba.__version__, llvmlite.__version__,
                 np.__version__, sys.version)  # fmt: skip
-    digest = hashlib.sha256("\n".join(versions).encode())
-    digest.update(sources_digest())
-    return digest.digest()
+    return "\n".join(versions).encode()
 
 
 @functools.cache
@@ -53,7 +51,7 @@ def compiled(source: str) -> Any:
     # It says where numba is to keep its files, and must come before numba.
     import millstream.compiled  # noqa: F401
 
-    digest = hashlib.sha256(source.encode() + _toolchain()).hexdigest()
+    digest = hashlib.sha256(source.encode() + _toolchain() + digest_of_parts(source)).hexdigest()
     with _lock:
         try:
             return _from_disk(source, digest)
