@@ -155,10 +155,10 @@ def question_of(rng: random.Random, now: int, calendar: Calendar) -> dict[str, A
     if rng.random() < 0.2:
         made["as_of"] = calendar.start(now - rng.randrange(3)) + rng.choice([0, 17])
     orders = [*rows, *columns, *(["time"] if "grain" in made else [])]
-    orders += [] if columns else [m.name for m in MEASURES]
+    orders += [m.name for m in MEASURES]
     if rng.random() < 0.6 and orders:
         made["order"] = [rng.choice(["", "-"]) + n for n in rng.sample(orders, min(2, len(orders)))]
-    if rows and not columns and rng.random() < 0.4:
+    if rows and rng.random() < 0.4:
         made |= {"limit": rng.randrange(1, 4), "others": rng.random() < 0.6}
     made["totals"] = rng.random() < 0.3
     if rows and rng.random() < 0.3:
@@ -186,23 +186,41 @@ def assert_same(expected: list[dict[str, Any]], made: list[dict[str, Any]], abou
         assert not wrong, (about, wrong)
 
 
-def unpivoted(made: Any, question: Any, plain: list[dict[str, Any]]) -> None:
-    """Each cell stands where its members say, and nowhere else is anything."""
+def unpivoted(made: Any, question: Any, plain: Plain) -> None:
+    """Each cell stands where its members say, and nowhere else; rows are as without columns."""
     fixed = [*question.rows, *(["time"] if question.grain else [])]
-    rows = {tuple(map(str, (row[n] for n in fixed))): row for row in made.cells.records()}
-    assert len(rows) == len(made.cells)
+    order = tuple(one for one in question.order if one.name not in question.columns)
+    in_order = told(plain.answer(replace(question, columns=(), order=order)))
+    shown = [*fixed, *(["others"] if question.has_others else [])]
+    records = made.cells.records()
+    assert [[r[n] for n in shown] for r in records] == [[r[n] for n in shown] for r in in_order]
+    is_shown = {tuple(str(r[n]) for n in fixed) for r in records if r.get("others") is None}
+    rows = {
+        tuple(str(row[n]) for n in fixed): row for row in records if row.get("others") is None
+    }  # fmt: skip
     wanted = {}
-    for cell in plain:
+    left_out: dict[Any, int] = {}
+    for cell in told(plain.answer(replace(question, limit=None, has_others=False))):
+        members_ = tuple(str(cell[n]) for n in question.columns)
+        if tuple(str(cell[n]) for n in fixed) not in is_shown:
+            parent = tuple(str(cell[n]) for n in fixed if n != question.rows[-1])
+            left_out[parent, members_] = left_out.get((parent, members_), 0) + (cell.get("n") or 0)
+            continue
         for name, value in cell.items():
             if name not in (*fixed, *question.columns):
                 key = tuple(str(cell[n]) for n in fixed)
-                wanted[key, tuple(str(cell[n]) for n in question.columns), name] = value
+                wanted[key, members_, name] = value
     for header in made.headers:
         members_ = tuple(str(v) for _, v in header.members)
         for key, row in rows.items():
             want = wanted.pop((key, members_, header.measure), None)
             assert is_near(want, row[header.name])
     assert not wanted
+    for row in (r for r in records if r.get("others") is not None):
+        parent = tuple(str(row[n]) for n in fixed if n != question.rows[-1])
+        for header in (h for h in made.headers if h.measure == "n"):
+            members_ = tuple(str(v) for _, v in header.members)
+            assert (row[header.name] or 0) == left_out.pop((parent, members_), 0)
 
 
 def check(seed: int, questions: int) -> None:
@@ -223,10 +241,10 @@ def check(seed: int, questions: int) -> None:
             if "before what is kept" not in str(error):
                 raise
             continue
-        whole = told(plain.answer(question))
         if question.columns:
-            unpivoted(made, question, whole)
+            unpivoted(made, question, plain)
             continue
+        whole = told(plain.answer(question))
         assert_same(whole, made.cells.records(), asked)
         if question.has_totals:
             without = replace(question, order=(), limit=None, has_others=False, share=())

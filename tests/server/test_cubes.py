@@ -250,7 +250,7 @@ def test_a_step_leaves_out_what_can_no_longer_be_asked(asked: tuple[Client, Serv
     assert step("roll-up", sliced, grain=True) == {
         k: v for k, v in sliced.items() if k not in ("grain", "order")
     } | {"grain": None, "order": ["-n"]}
-    assert step("pivot", query, attribute="kind")["order"] == ["-shop", "time"]
+    assert step("pivot", query, attribute="kind")["order"] == ["-shop", "time", "-n"]
 
 
 @pytest.mark.parametrize("as_of", [None, (LAST - 3) * SECOND])

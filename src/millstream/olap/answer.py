@@ -123,7 +123,7 @@ class _Answering:
         question = self.question
         if before is None and not (question.order or question.limit or question.share):
             # Most ask so: nothing is made before its place is known.
-            order = None if groups.is_in_order else self._usual_order(groups)
+            order = None if self._is_in_order(groups) else self._usual_order(groups)
             codes = groups.codes if order is None else groups.codes.take(order, axis=0)
             told = zip(self.names, self._told(groups.held, order), strict=True)
             return _table([*self._attributes(codes), *told], len(groups))
@@ -181,30 +181,45 @@ class _Answering:
         codes = np.delete(groups.codes, last, axis=1) if last >= 0 else groups.codes
         return _numbered(codes)
 
+    def _rows(self, groups: Groups, *, but: int = 0) -> tuple[Array, int]:
+        """Groups by all rows, or all but so many of the last, and by time; whatever the columns."""
+        shown = len(self.question.rows)
+        return _numbered(groups.codes[:, [*range(shown - but), groups.codes.shape[1] - 1]])
+
     # --- order ---
 
     def _order(self, groups: Groups, measures: list[tuple[str, Vector]]) -> Array:
         """Groups as they are asked for, then by their members."""
-        asked = [self._key(one, groups, dict(measures)) for one in self.question.order]
+        asked = [
+            self._key(one, groups, dict(measures)) for one in self.question.order
+            if one.name not in self.question.columns
+        ]  # fmt: skip
         if not asked and self.question.limit is None:
             return self._usual_order(groups)
-        usual = [self._rank(n, groups) for n in range(len(self.places))]
-        keys = [*asked, *usual, groups.codes[:, -1]]
+        *usual, time = self._usual_keys(groups)
+        keys = [*asked, *usual, time]
         if self.question.limit is not None:
             # The members of a parent stay together, in the order that is asked for.
-            inside = len(self.question.rows) - 1
-            outer = [key for n, key in enumerate(usual) if n != inside]
-            keys = [*outer, groups.codes[:, -1], *asked, usual[inside]]
+            last = len(self.question.rows) - 1
+            keys = [*usual[:last], time, *asked, *usual[last:]]
         return np.lexsort(keys[::-1])
+
+    def _usual_keys(self, groups: Groups) -> list[Array]:
+        """The members of rows, then time; of those that are columns the table has no order."""
+        return [*(self._rank(n, groups) for n in range(len(self.question.rows))),
+                groups.codes[:, -1]]  # fmt: skip
+
+    def _is_in_order(self, groups: Groups) -> bool:
+        """Columns come before time in the order of groups."""
+        return groups.is_in_order and not (self.question.columns and self.question.grain)
 
     def _usual_order(self, groups: Groups) -> Array:
         """By members, then by time."""
-        if groups.is_in_order:
+        if self._is_in_order(groups):
             return np.arange(len(groups))
-        if groups.keys is not None:
+        if groups.keys is not None and not self.question.columns:
             return ordered(groups.keys)
-        usual = [self._rank(n, groups) for n in range(len(self.places))]
-        return np.lexsort([groups.codes[:, -1], *usual[::-1]])
+        return np.lexsort(self._usual_keys(groups)[::-1])
 
     def _key(self, one: Order, groups: Groups, measures: dict[str, Vector]) -> Array:
         """Equal values have equal keys; null comes last, falling or not."""
@@ -215,14 +230,20 @@ class _Answering:
             column = self.grouping.by.index(one.name)
             key = self._rank(column, groups)
             valid = self.places[column].values.mask()[groups.codes[:, column]]
+        elif self.question.columns:
+            # Cells of a row stand beside each other: it is the whole row that is ordered by.
+            rows, count = self._rows(groups)
+            whole = self.grouping.put_together(groups.held, rows, count)
+            vector = self._told_of(one.name, whole).take(rows)
+            key, valid = ranks(vector), vector.mask()
         else:
-            vector = measures.get(one.name) or self._told_of(one.name, groups)
+            vector = measures.get(one.name) or self._told_of(one.name, groups.held)
             key, valid = ranks(vector), vector.mask()
         return np.where(valid, -key, 1) if one.is_falling else key
 
-    def _told_of(self, name: str, groups: Groups) -> Vector:
+    def _told_of(self, name: str, held: Held | Told) -> Vector:
         names = [m.name for m in self.version.function.measures]
-        return self.grouping.told(groups.held)[names.index(name)]
+        return self.grouping.told(held)[names.index(name)]
 
     def _rank(self, column: int, groups: Groups) -> Array:
         place: Place = self.places[column]
@@ -238,10 +259,7 @@ class _Answering:
         limit = self.question.limit
         assert limit is not None
         parents, count = self._parents(groups)
-        sorted_parents = parents[order]
-        starts = np.flatnonzero(np.diff(sorted_parents, prepend=-1))
-        lengths = np.diff(np.append(starts, len(order)))
-        place = np.arange(len(order)) - np.repeat(starts, lengths)
+        place = self._places_of_rows(groups, order)
         first, rest = order[place < limit], order[place >= limit]
         columns = [*self._attributes(groups.codes), *measures]
         table = _table(columns, len(groups)).take(first)
@@ -250,19 +268,30 @@ class _Answering:
         table = Table((*table.names, OTHERS), (*table.vectors, _nulls(len(table))), len(table))
         if not len(rest):
             return table
-        others = self._others(groups, before, parents, rest, count)
-        whole = stacked(table, others)
+        others, example = self._others(groups, before, parents, rest, count)
         # Others come after the first ones of their parent.
-        rank = np.empty(count, np.int64)
-        rank[sorted_parents[starts]] = np.arange(len(starts))
-        ids = np.concatenate([parents[first], _distinct(parents[rest])])
-        is_other = np.concatenate([np.zeros(len(first)), np.ones(len(others))])
-        return whole.take(np.lexsort([is_other, rank[ids]]))
+        above, size = self._rows(groups, but=1)
+        place = np.empty(len(order), np.int64)
+        place[order] = np.arange(len(order))
+        start = np.full(size, len(order))
+        np.minimum.at(start, above, place)
+        shown = np.concatenate([first, example])
+        is_other = np.arange(len(shown)) >= len(first)
+        keys = [place[shown], is_other, start[above[shown]]]
+        return stacked(table, others).take(np.lexsort(keys))
+
+    def _places_of_rows(self, groups: Groups, order: Array) -> Array:
+        """The how manieth row of its parent each group is in, in the order of groups."""
+        rows, above = (self._rows(groups, but=n)[0][order] for n in (0, 1))
+        is_new_row = np.diff(rows, prepend=-1) != 0
+        is_new_parent = np.diff(above, prepend=-1) != 0
+        numbers = np.cumsum(is_new_row)
+        return numbers - np.maximum.accumulate(np.where(is_new_parent, numbers, 0))
 
     def _others(
         self, groups: Groups, before: Held | Told | None, parents: Array, rest: Array, count: int
-    ) -> Table:
-        """One row for each parent that has more members than are shown."""
+    ) -> tuple[Table, Array]:
+        """One row for each parent that has more members than are shown, and a group of each."""
         present = _distinct(parents[rest])
         target = np.full(count, -1, np.int64)
         target[present] = np.arange(len(present))
@@ -272,10 +301,12 @@ class _Answering:
             for given in (groups.held, before)
         ]
         assert merged[0] is not None
-        size = np.bincount(ids, minlength=len(present)).astype(np.int64)
+        rows, above = self._rows(groups)[0][rest], self._rows(groups, but=1)[0]
+        left = above[rest][np.unique(rows, return_index=True)[1]]
         # Any of them will do for what they share.
         example = np.empty(len(present), np.int64)
         example[ids] = rest
+        size = np.bincount(left, minlength=len(groups))[above[example]].astype(np.int64)
         columns = dict(self._attributes(groups.codes[example]))
         last = self.question.rows[-1]
         columns[last] = _none_of(columns[last])
@@ -284,7 +315,8 @@ class _Answering:
             columns[f"{name}_share"] = self._rest_of_share(
                 groups, name, parents, present, merged[0]
             )
-        return _table([*columns.items(), (OTHERS, Vector(INTEGER, size))], len(present))
+        told = [*columns.items(), (OTHERS, Vector(INTEGER, size))]
+        return _table(told, len(present)), example
 
     def _rest_of_share(
         self, groups: Groups, name: str, parents: Array, present: Array, held: Held

@@ -152,7 +152,7 @@ class Grouping:
         #: Whether nothing is made of groups but what is told of each.
         self.is_told_at_once = not (
             self.tallies or question.share or question.has_totals or question.has_others
-            or question.earlier is not None
+            or question.earlier is not None or (question.columns and question.order)
         )  # fmt: skip
 
     def places(self, attributes: tuple[str, ...], vertex: tuple[str, ...]) -> list[Place]:

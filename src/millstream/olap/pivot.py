@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from millstream.calculus.cube import TIME_OF_CELL
-from millstream.olap.question import Question
+from millstream.olap.question import OTHERS, Question
 from millstream.olap.tables import Table, plain_values
 from millstream.plan.batch import Array, Vector
 
@@ -33,7 +33,7 @@ def pivoted(
     Totals have no shares, so they have fewer columns.
     """
     by_name = dict(zip(table.names, table.vectors, strict=True))
-    row_names = [n for n in (*question.rows, TIME_OF_CELL) if n in by_name]
+    row_names = [n for n in (*question.rows, TIME_OF_CELL, OTHERS) if n in by_name]
     values = [n for n in table.names if n not in (*row_names, *question.columns)]
     rows, first = _numbered([plain_values(by_name[n]) for n in row_names], len(table))
     members = list(zip(*(plain_values(by_name[n]) for n in question.columns), strict=True))
@@ -53,8 +53,12 @@ def pivoted(
 def _headers(
     question: Question, members: list[tuple[Any, ...]], values: list[str], row_names: list[str]
 ) -> tuple[Header, ...]:
-    """In the order of the first rows, each measure once for each combination of members."""
-    distinct = sorted(set(members), key=lambda one: [(v is None, str(type(v)), v) for v in one])
+    """By members, falling where that is asked for; each measure once for each combination."""
+    falling = {one.name for one in question.order if one.is_falling}
+    distinct = sorted(set(members), key=repr)
+    for place, name in reversed([*enumerate(question.columns)]):
+        distinct.sort(key=lambda one, n=place: _sortable(one[n]), reverse=name in falling)
+        distinct.sort(key=lambda one, n=place: one[n] is None)  # null is the last, falling or not
     taken = set(row_names)
     made = []
     for one in distinct:
@@ -69,6 +73,10 @@ def _headers(
             pairs = tuple(zip(question.columns, one, strict=True))
             made.append(Header(pairs, value, name))
     return tuple(made)
+
+
+def _sortable(value: Any) -> tuple[str, Any]:
+    return ("", 0) if value is None else (str(type(value)), value)
 
 
 def _numbered(columns: list[list[Any]], size: int) -> tuple[Array, Array]:

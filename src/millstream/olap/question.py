@@ -124,7 +124,7 @@ class _Reader:
         chosen = self.names(text, "measures", measures, "measure")
         grain = self.grain(text.get("grain"))
         first, end, last = self.time(text.get("time"))
-        limit = self.limit(text, rows, columns)
+        limit = self.limit(text, rows)
         made = Question(
             rows, columns, chosen if "measures" in text else tuple(measures), grain,
             self.where(text.get("where")), first, end, last, self.as_of(text.get("as_of")),
@@ -163,9 +163,7 @@ class _Reader:
             self.fail("expected true or false", key)
         return value is True
 
-    def limit(
-        self, text: Mapping[str, Any], rows: tuple[str, ...], columns: tuple[str, ...]
-    ) -> int | None:
+    def limit(self, text: Mapping[str, Any], rows: tuple[str, ...]) -> int | None:
         limit = text.get("limit")
         if limit is None:
             if text.get("others"):
@@ -174,8 +172,6 @@ class _Reader:
         if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
             self.fail("expected a whole number above 0", "limit")
             return None
-        if columns:
-            self.fail("a limit is of rows, and cannot be asked with columns", "limit")
         if not rows:
             self.fail("a limit is of the members in the rows, and there are none", "limit")
         return limit
@@ -195,8 +191,7 @@ class _Reader:
         grain: Grain | None,
     ) -> tuple[Order, ...]:  # fmt: skip
         known = [*rows, *columns, *([TIME_OF_CELL] if grain else [])]
-        if not columns:
-            known += [m.name for m in self.cube.measures]
+        known += [m.name for m in self.cube.measures]
         given = text.get("order", [])
         given = [given] if isinstance(given, str) else given
         if not isinstance(given, list) or len(given) > MOST_NAMES:
@@ -207,7 +202,9 @@ class _Reader:
             plain = name.removeprefix("-") if isinstance(name, str) else name
             is_falling = isinstance(name, str) and name not in known and name.startswith("-")
             chosen = plain if is_falling else name
-            if chosen in known:
+            if not isinstance(name, str):
+                self.fail("expected a name", f"order[{number}]", 'write "order": ["-total"]')
+            elif chosen in known:
                 made.append(Order(chosen, is_falling))
             else:
                 self.unknown("name to order by", chosen, known, f"order[{number}]")

@@ -30,13 +30,13 @@ def _without_strays(query: Query, cube: Cubify) -> Query:
     """A question without what it could not be asked with after a step."""
     made = dict(query)
     rows, columns = _names(query, "rows"), _names(query, "columns")
-    if not rows or columns:
+    if not rows:
         made = {k: v for k, v in made.items() if k not in ("limit", "others")}
     if not rows:
         made.pop("share", None)
     if "order" in query:
         known = {*rows, *columns, *(["time"] if query.get("grain") is not None else [])}
-        known |= {m.name for m in cube.measures} if not columns else set()
+        known |= {m.name for m in cube.measures}
         order = [n for n in _names(query, "order") if n in known or str(n)[1:] in known]
         made["order"] = order
     return made
