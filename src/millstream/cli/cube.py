@@ -10,6 +10,7 @@ from typing import Any
 
 from millstream import api
 from millstream.calculus.lattice import is_as_fine
+from millstream.cli.progress import Progress
 from millstream.cli.run import named, with_times_asked
 from millstream.cli.show import print_table, print_warnings
 from millstream.errors import UsageError, listing, suggest
@@ -42,12 +43,16 @@ def run(arguments: argparse.Namespace) -> int:
     print_warnings(compiled.warnings(named(arguments.in_, "--in")))
     alone = replace(compiled, program=program, sinks={})
     store = CubeStore(cube)
-    finished = alone.run(named(arguments.in_, "--in"), {cube.output: store}, engine="local")
-    store.advance(store.version.number + 1, finished.report.mark)
-    if arguments.what == "plan":
+    with Progress("auto", "local") as progress:
+        finished = alone.run(
+            named(arguments.in_, "--in"), {cube.output: store}, engine="local", progress=progress
+        )
+        store.advance(store.version.number + 1, finished.report.mark)
+        made = answer(store.version, question, _PATIENT) if arguments.what == "query" else None
+    if made is None:
         _show_plan(store, question, arguments.format)
     else:
-        _show_answer(answer(store.version, question, _PATIENT), arguments.format)
+        _show_answer(made, arguments.format)
     return 0
 
 

@@ -74,6 +74,8 @@ class Progress:
 
     def _end(self) -> None:
         with self._writing:
+            if self.is_live and self.last and not self._is_over.is_set():
+                print("\r\x1b[K", end="", file=sys.stderr, flush=True)
             self._is_over.set()
         self._compiling.close()
 
