@@ -406,8 +406,9 @@ class Function:
 class Table:
     """What values are emitted to: `indexes` and the value, perhaps with a weight.
 
-    `sent` is the type of what is really sent: a text where there is a `format`. One with a
-    `file` is written as it is, and aggregates nothing.
+    The value is what is really sent: a text where there is a `format`. One with a `file` is
+    written as it is, and aggregates nothing; where every emit names a file of its own, that name
+    comes behind its indexes.
     """
 
     name: str
@@ -417,6 +418,7 @@ class Table:
     value: RecordType
     weight: RecordType | None = None
     file: str | None = None
+    names_files: bool = False
     span: Span | None = field(default=None, compare=False, repr=False)
 
 

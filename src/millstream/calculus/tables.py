@@ -53,6 +53,8 @@ END_OF_TIME = 253_402_300_799_000_000
 TOLD_EVERY = 60_000_000
 VALUE, WEIGHT, ERROR, CHANCE = "value", "weight", "error", "chance"
 LINE, PLACE, WINDOW = "line", "place", "window"
+#: The file that a value goes to, of a table whose emits name their files.
+FILE = "file"
 
 _QUEUED: dict[RecordType, Type] = {
     records.INT: INTEGER, records.UINT: INTEGER, records.FINGERPRINT: INTEGER,
@@ -139,7 +141,8 @@ def declared(table: Table) -> Declared:
 def emitted_schema(table: Table) -> Schema:
     """The columns of what is emitted to a table; a file has values and nothing else."""
     if table.file is not None:
-        return Schema((Field(VALUE, queued_type(table.value)),))
+        name = (Field(FILE, TEXT),) if table.names_files else ()
+        return Schema((*name, Field(VALUE, queued_type(table.value))))
     types = [type_ for _, type_ in table.indexes]
     fields = [Field(n, queued_type(t)) for n, t in zip(index_names(table), types, strict=True)]
     fields.append(Field(VALUE, queued_type(table.value)))
@@ -415,6 +418,8 @@ class Emits:
         value = to_queue(table.value) if table.file is None else to_file(table.value)
         weight = None if table.weight is None else to_queue(table.weight)
         uses_keys = CHANCE in emitted_schema(table).names
+        if table.names_files:
+            return lambda indexes, emitted, _heavy, _chance: (indexes[-1], value(emitted))
         if table.file is not None:
             return lambda _indexes, emitted, _heavy, _chance: (value(emitted),)
 
@@ -430,7 +435,7 @@ class Emits:
         """An emit as a program writes it."""
 
         def made(indexes: Any, emitted: Any, heavy: Any, chance: int) -> tuple[Any, ...]:
-            pairs = zip(indexes, table.indexes, strict=True)
+            pairs = zip(indexes, table.indexes, strict=not table.names_files)
             where = "".join(f"[{source_text(i, t)}]" for i, (_, t) in pairs)
             weight = "" if table.weight is None else f" weight {source_text(heavy, table.weight)}"
             value = source_text(emitted, table.value)

@@ -5,8 +5,9 @@ standard input or output, as CSV unless a prefix says otherwise. A folder stands
 files in it, which must be of one format; as an output it is filled with files of the format
 that its prefix or name tells, Parquet if they tell none. `.csv.gz` and `.jsonl.gz` are read
 and written compressed. `raw:samples.in` has 32 bits for every number and nothing else, of which
-`raw:samples.in?rows=100` reads the first hundred. `trades.csv?separator=;` is in another dialect
-of CSV. `.txt` and `.log` are read as lines.
+`raw:samples.in?rows=100` reads the first hundred; `raw:?by=name` writes each row to the file that
+its column `name` tells. `trades.csv?separator=;` is in another dialect of CSV. `.txt` and `.log`
+are read as lines.
 `postgresql://...` is a table of a database, which can be an output. `totals.csv?state` is an output
 that has what stands of a relation, not its changes.
 """
@@ -100,6 +101,8 @@ class Location:
     idle: int | None = None
     #: Of a raw file, only so many rows are read.
     rows: int | None = None
+    #: Of raw files, the column that names the file of a row.
+    by: str | None = None
     #: Whether an output is what stands, not what changes.
     is_state: bool = False
     #: Of CSV files.
@@ -147,6 +150,8 @@ class Location:
     def is_folder(self) -> bool:
         """Whether this is a folder, there already or not yet."""
         if self.path is None or self.database is not None or self.elsewhere is not None:
+            return False
+        if self.by is not None:
             return False
         return self.text.endswith("/") or self.path.is_dir()
 
@@ -201,6 +206,9 @@ def parse_location(text: str, base: Path) -> Location:
     if rest.partition("?")[0] == "-":
         return _standard(prefix, rest, text, base)
     if prefix is Format.RAW:
+        rest, _, by = rest.partition("?by=")
+        if by:
+            return Location(prefix, base / rest, text, base, by=by)
         rest, _, rows = rest.partition("?rows=")
         if rows and not rows.isdigit():
             raise UsageError(f'expected a number of rows, got "{rows}"', place=text)

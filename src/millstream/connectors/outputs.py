@@ -13,6 +13,10 @@ def writer_of(name: str, location: Location, shape: Shape, *, is_following: bool
     if location.dialect.is_told:
         raise UsageError("dialects of CSV are for inputs", place=location.text,
                          hint="outputs are written in UTF-8, with commas")  # fmt: skip
+    if location.by is not None:
+        from millstream.connectors.split import SplitWriter
+
+        return SplitWriter(location, shape, is_following=is_following)
     if location.elsewhere is not None:
         from millstream.connectors.elsewhere.write import open_elsewhere
 

@@ -68,6 +68,8 @@ def _place(location: Location, output: str) -> str | None:
         database = location.database
         where = {k: v for k, v in database.settings.items() if k in ("host", "port", "dbname")}
         return f"{sorted(where.items())} {database.schema} {database.table or output}"
+    if location.by is not None:
+        return None  # only rows tell the files
     if location.path is None:
         return _STANDARD
     path = Path(os.path.realpath(location.path))

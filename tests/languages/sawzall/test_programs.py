@@ -178,3 +178,38 @@ def test_program_that_emits_nothing_still_asserts(tmp_path: Path, engine: str) -
     finished = run_text(tmp_path, "assert(len(input) < 3);", ["a", "long"], engine=engine)
     assert "" == printed(finished)
     assert 1 == finished.report.inputs["input"].rejected
+
+
+@pytest.mark.parametrize("engine", ["reference", "local"])
+def test_emits_can_name_the_files_they_go_to(tmp_path: Path, engine: str) -> None:
+    (tmp_path / "program.szl").write_text(
+        """
+        t: table collection[k: string] of s: string file("of_%s.txt", k) format("%s %s\\n", k, s);
+        w := sawzall(string(input), `\\S+`);
+        for (i := 1; i < len(w); i++) emit t[w[0]] <- w[i];
+        """
+    )
+    (tmp_path / "lines.txt").write_text("a 1 2\nb 3\n../x 9\na 4\nno/folder 5\n")
+    compiled = millstream.compile(tmp_path / "program.szl")
+    report = compiled.run({"input": str(tmp_path / "lines.txt")}, engine=engine)
+    assert (tmp_path / "of_a.txt").read_text() == "a 1\na 2\na 4\n"
+    assert (tmp_path / "of_b.txt").read_text() == "b 3\n"
+    assert sorted(p.name for p in tmp_path.glob("of_*")) == ["of_a.txt", "of_b.txt"]
+    assert report.report.inputs["input"].rejected == 2
+
+
+@pytest.mark.parametrize("engine", ["reference", "local"])
+def test_formats_see_indexes_and_weights_and_call_functions_once(
+    tmp_path: Path, engine: str
+) -> None:
+    text = """
+    calls: table sum of int;
+    shown: table collection[i: int] of s: string file("/dev/stdout") format("%d:%s;", i, s);
+    heavy: table maximum(1) of s: string weight w: int format("%s of %d", s, w);
+    f := function(x: int): int { emit calls <- 1; return x + 1; };
+    emit shown[f(1)] <- string(f(2));
+    emit heavy <- "x" weight f(6);
+    """
+    assert printed(run_text(tmp_path, text, engine=engine)) == (
+        "2:3;calls[] = 3\nheavy[] = x of 7, 7\n"
+    )

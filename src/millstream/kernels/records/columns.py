@@ -22,6 +22,7 @@ from millstream.calculus.scripts import (
     Get,
     Index,
     Intrinsic,
+    Length,
     Logic,
     Make,
     Operate,
@@ -30,6 +31,14 @@ from millstream.calculus.scripts import (
     Slice,
 )
 from millstream.kernels.records import slices
+from millstream.kernels.records.column_numbers import (
+    COMPARED,
+    CONVERSIONS,
+    NUMBERS,
+    OPERATORS,
+    WHOLE_ONLY,
+    towards_zero,
+)
 from millstream.kernels.records.pattern_code import PatternCode, pattern_code
 from millstream.kernels.records.sawing import MOST_SAWN, Sawing, all_matches, searched, span
 from millstream.kernels.records.slices import Held, Slices
@@ -113,6 +122,8 @@ class Columns:
     #: What calls a function of the script.
     call: Callable[[Apply], Column]
     variables: dict[int, Column] = field(default_factory=dict)
+    #: Lengths of what is indexed, by the numbers that `$` has in an index.
+    lengths: dict[int, Array] = field(default_factory=dict)
     #: Bytes of texts in capitals or small letters, by what they were made of.
     recased_data: dict[tuple[int, bool], tuple[Array, Array]] = field(default_factory=dict)
 
@@ -190,14 +201,14 @@ class Columns:
         values, bad = [v for v, _ in pairs], either(*(b for _, b in pairs))
         if node.operator in ("/", "%") and kinds[0] != FLOAT:
             return self._divided(node.operator, values, bad)
-        function = _OPERATORS.get(node.operator)
-        if function is None or (kinds[0] == FLOAT and node.operator in _WHOLE_ONLY):
+        function = OPERATORS.get(node.operator)
+        if function is None or (kinds[0] == FLOAT and node.operator in WHOLE_ONLY):
             raise NotOnColumns(f"the operator {node.operator}")
         with np.errstate(all="ignore"):
             return Column(function(*values), bad)
 
     def _compared_texts(self, node: Operate) -> Column:
-        test = _COMPARED.get(node.operator)
+        test = COMPARED.get(node.operator)
         if test is None:
             raise NotOnColumns(f"{node.operator} of texts")
         (left, bad_left), (right, bad_right) = (self.texts(a) for a in node.arguments)
@@ -211,7 +222,7 @@ class Columns:
         with np.errstate(all="ignore"):
             # The least integer by -1 wraps to itself.
             rest = np.fmod(a, np.where(divisor == -1, 1, divisor))
-            result = rest if operator == "%" else _towards_zero(a, divisor)
+            result = rest if operator == "%" else towards_zero(a, divisor)
         return Column(result, either(bad, is_zero))
 
     def logic(self, node: Logic) -> Column:
@@ -233,9 +244,8 @@ class Columns:
     # --- parts ---
 
     def index(self, node: Index) -> Column:
-        if node.number is not None:
-            raise NotOnColumns("$ in an index")
         base = self.value(node.base)
+        self._measure(node.number, base)
         places, bad = self.numbers(node.index)
         if isinstance(base.values, Slices):
             inside = (places >= 0) & (places < base.values.lengths())
@@ -250,6 +260,14 @@ class Columns:
             missing = outside if outside.any() else None
             return Column(pieces.cut(node.index.value), either(bad, missing))
         return self._piece(pieces, places, bad)
+
+    def _measure(self, number: int | None, base: Column) -> None:
+        """Keep the length of what is indexed, for `$` in the index."""
+        if number is not None:
+            self.lengths[number] = self.length_of(base)
+
+    def dollar(self, node: Length) -> Column:
+        return Column(self.lengths[node.number])
 
     def _piece(self, pieces: Pieces, places: Array, bad: Array | None) -> Column:
         outside = (places < 0) | (places >= pieces.count)
@@ -267,9 +285,10 @@ class Columns:
         return Column(Slices(first.data, starts, ends), either(bad, outside))
 
     def slice(self, node: Slice) -> Column:
-        if node.number is not None or resolved(node.base.type) not in _TEXTS:
-            raise NotOnColumns("a slice")
+        if resolved(node.base.type) not in _TEXTS:
+            raise NotOnColumns("a slice of an array")
         base, bad = self.texts(node.base)
+        self._measure(node.number, Column(base))
         (low, bad_low), (high, bad_high) = self.numbers(node.low), self.numbers(node.high)
         return Column(base.cut(low, high), either(bad, bad_low, bad_high))
 
@@ -313,7 +332,7 @@ class Columns:
             unsure = status == slices.UNKNOWN
             self.look_closer(unsure if bad is None else unsure & ~bad)
             return Column(values, bad)
-        function = _CONVERSIONS.get((to, of))
+        function = CONVERSIONS.get((to, of))
         if function is None:
             raise NotOnColumns(f"a conversion from {of} to {to}")
         values, bad = self.numbers(node.value)
@@ -427,7 +446,7 @@ class Columns:
             # What Python says of NaN depends on the order.
             self.look_closer(np.logical_or.reduce([np.isnan(v) for v in values]))
         with np.errstate(all="ignore"):
-            result = _NUMBERS[node.name](*values)
+            result = NUMBERS[node.name](*values)
         return Column(result, either(*(b for _, b in pairs)))
 
 
@@ -441,58 +460,15 @@ def _no_piece(number: int) -> Slices:
     raise AssertionError(f"there is no piece {number}")
 
 
-def _towards_zero(a: Array, b: Array) -> Array:
-    quotient = np.where(b == -1, 0, a) // b
-    rest = np.where(b == -1, 0, a) - quotient * b
-    wrong = (rest != 0) & ((a < 0) != (b < 0))
-    return np.where(b == -1, -a, quotient + wrong)
-
-
-def _whole(values: Array) -> tuple[Array, Array | None]:
-    if len(values) and values.min() >= -(2.0**63) and values.max() < 2.0**63:  # no NaN either
-        return values.astype(np.int64), None
-    with np.errstate(all="ignore"):
-        whole = np.trunc(values)
-        fits = (whole >= -(2.0**63)) & (whole < 2.0**63)
-        return np.where(fits, whole, 0).astype(np.int64), ~fits
-
-
-_OPERATORS: dict[str, Callable[..., Array]] = {
-    "+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide, "neg": np.negative,
-    "pos": np.positive, "==": np.equal, "!=": np.not_equal, "<": np.less, "<=": np.less_equal,
-    ">": np.greater, ">=": np.greater_equal, "and": np.logical_and, "or": np.logical_or,
-    "!": np.logical_not, "&": np.bitwise_and, "|": np.bitwise_or, "^": np.bitwise_xor,
-    "~": np.invert,
-}  # fmt: skip
-_WHOLE_ONLY = ("&", "|", "^", "~", "%")
-_COMPARED: dict[str, Callable[..., Array]] = {
-    "==": np.equal, "!=": np.not_equal, "<": np.less, "<=": np.less_equal, ">": np.greater,
-    ">=": np.greater_equal,
-}  # fmt: skip
-_CONVERSIONS: dict[tuple[Any, Any], Callable[[Array], tuple[Array, Array | None]]] = {
-    (FLOAT, INT): lambda v: (v.astype(np.float64), None),
-    (FLOAT, TIME): lambda v: (v.astype(np.float64), None),
-    (FLOAT, BOOL): lambda v: (v.astype(np.float64), None),
-    (INT, BOOL): lambda v: (v.astype(np.int64), None),
-    (BOOL, INT): lambda v: (v != 0, None),
-    (INT, TIME): lambda v: (v, None),
-    (TIME, INT): lambda v: (v, None),
-    (INT, FLOAT): _whole,
-    (TIME, FLOAT): _whole,
-}
-_NUMBERS: dict[str, Callable[..., Array]] = {
-    "abs": np.abs, "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "sqrt": np.sqrt,
-    "min": lambda *v: np.minimum.reduce(v), "max": lambda *v: np.maximum.reduce(v),
-}  # fmt: skip
 _READ: dict[type, Callable[[Columns, Any], Column]] = {
     Const: Columns.const, Get: Columns.get, Operate: Columns.operate, Logic: Columns.logic,
     Index: Columns.index, Slice: Columns.slice, Part: Columns.part, Defined: Columns.defined,
     Convert: Columns.convert, Intrinsic: Columns.intrinsic, Saw: Columns.saw,
-    Make: Columns.make, Apply: Columns.apply,
+    Make: Columns.make, Apply: Columns.apply, Length: Columns.dollar,
 }  # fmt: skip
 _FUNCTIONS: dict[str, Callable[[Columns, Any], Column]] = {
     "match": Columns.match, "matchstrs": Columns.matchstrs, "len": Columns.length,
     "lowercase": Columns.recased, "uppercase": Columns.recased, "strfind": Columns.place,
     "bytesfind": Columns.place, WEIGHT: Columns.weight, FINITE_WEIGHT: Columns.weight,
-    **dict.fromkeys(_NUMBERS, Columns.number),
+    **dict.fromkeys(NUMBERS, Columns.number),
 }  # fmt: skip

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -21,12 +20,14 @@ from millstream.calculus.scripts import (
     Declare,
     Do,
     Emit,
+    Expression,
     Function,
     Get,
     If,
     Lambda,
     Leave,
     Loop,
+    Operate,
     Quantifier,
     Return,
     Scope,
@@ -36,7 +37,7 @@ from millstream.calculus.scripts import (
 from millstream.kernels.records.columns import Column, Columns, NotOnColumns, Parts, Pieces, either
 from millstream.kernels.records.slices import Slices
 from millstream.plan.batch import Array
-from millstream.values.records.types import MapOf, resolved
+from millstream.values.records.types import BOOL, MapOf, resolved
 
 #: The rows that emit to a table, and the columns of what they emit.
 Emitted = tuple[Array, tuple[Column, ...]]
@@ -47,10 +48,11 @@ _MOST_ROUNDS, _FEW_ROUNDS, _FEW = 512, 32, 32
 
 @dataclass(slots=True)
 class _Around:
-    """Mutable: a loop that is under way, and the rows that have left it or this round of it."""
+    """Mutable: a loop or a choice under way, and the rows that left it or this round of it."""
 
     ended: Array
     skipped: Array
+    is_loop: bool = True
 
 
 class ColumnsRun:
@@ -88,8 +90,8 @@ class ColumnsRun:
                 self.certain(columns.value(value))
             case If(condition, then, otherwise):
                 self.branch(columns.value(condition), then, otherwise)
-            case Choose(_, value, cases, otherwise):
-                self.choose(columns.value(value), cases, otherwise)
+            case Choose():
+                self.choose(statement)
             case Emit():
                 self.emit(statement)
             case Loop():
@@ -97,12 +99,7 @@ class ColumnsRun:
             case When((Quantifier(word) as quantifier,)) if word != "all":
                 self.when(statement, quantifier)
             case Leave(word):
-                if not self.around:
-                    raise NotOnColumns(f"`{word}` here")
-                around = self.around[-1]
-                left = around.ended if word == "break" else around.skipped
-                left |= columns.active
-                columns.active = np.zeros(columns.count, np.bool_)
+                self.leave(word)
             case Scope(inner):
                 self.body(inner)
             case Return(value):
@@ -256,8 +253,40 @@ class ColumnsRun:
         columns.variables.pop(quantifier.var.number, None)
         columns.active = left
 
-    def choose(self, tag: Column, cases: Any, otherwise: Block) -> None:
-        raise NotOnColumns("`switch`")
+    def leave(self, word: str) -> None:
+        columns = self.columns
+        around = next((a for a in reversed(self.around) if a.is_loop or word == "break"), None)
+        if around is None:
+            raise NotOnColumns(f"`{word}` here")
+        left = around.ended if word == "break" else around.skipped
+        left |= columns.active
+        columns.active = np.zeros(columns.count, np.bool_)
+
+    def choose(self, choice: Choose) -> None:
+        """Case by case, each for the rows that no earlier one has taken."""
+        columns = self.columns
+        columns.variables[choice.tag.number] = self.certain(columns.value(choice.value))
+        going = columns.active & ~columns.careful
+        left = np.zeros(columns.count, np.bool_)
+        around = _Around(left.copy(), left.copy(), is_loop=False)
+        self.around.append(around)
+        for labels, block in (*choice.cases, ((), choice.otherwise)):
+            before = going
+            for label in labels:
+                columns.active = going
+                going = going & ~self.is_label(choice, label)
+            columns.active = (before & ~going if labels else going) & ~columns.careful
+            if block and self.is_worth_it():
+                self.body(block)
+            left |= columns.active
+        self.around.pop()
+        columns.active = left | around.ended
+
+    def is_label(self, choice: Choose, label: Expression) -> Array:
+        """The rows whose tag equals a label; one without a value equals nothing."""
+        equal = self.columns.value(Operate("==", (Get(choice.tag), label), BOOL))
+        assert isinstance(equal.values, np.ndarray)
+        return equal.values if equal.bad is None else equal.values & ~equal.bad
 
     def emit(self, emit: Emit) -> None:
         columns = self.columns

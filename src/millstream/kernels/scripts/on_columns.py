@@ -50,6 +50,8 @@ def why_not(function: RunScript, inputs: tuple[QueueType, ...]) -> str | None:
             raise NotOnColumns("chance" if chances(function) else "telling emits as source")
         if any(t.file is not None and t.indexes for t in function.tables):
             raise NotOnColumns("a file with an index")
+        if any(t.names_files for t in function.tables):
+            raise NotOnColumns("a file for every emit")
         if len(function.sent) < len(function.told):
             raise NotOnColumns("printing from several tables")
         for table in function.tables:

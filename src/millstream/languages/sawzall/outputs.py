@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from millstream.calculus.scripts import (
     UNDEFINED_COUNT,
     UNDEFINED_REASONS,
+    Apply,
     Const,
+    Declare,
     Emit,
     Expression,
     Get,
@@ -17,6 +19,7 @@ from millstream.calculus.scripts import (
     Statement,
     Table,
     Var,
+    nodes_in,
 )
 from millstream.errors import suggest
 from millstream.languages.sawzall.calls import CallReader, is_outside
@@ -25,13 +28,32 @@ from millstream.languages.sawzall.scope import UNKNOWN, TableName, TableType, an
 from millstream.languages.sawzall.tokens import Token
 from millstream.meaning.scripts import Frame, Machine
 from millstream.source import Span
+from millstream.values.records.surroundings import FILE_NAME
 from millstream.values.records.types import BYTES, INT, STRING, RecordType, resolved
 from millstream.values.tables.kind import Declared
 from millstream.values.tables.table import TABLES
 from millstream.values.undefined import Undefined
 
+#: A name, if there is one, and a type.
+Named = tuple[str | None, RecordType]
 #: Files that a table may name outside of the project's folder.
 STANDARD = {"/dev/stdout": "stdout", "/dev/stderr": "stderr"}
+
+
+@dataclass(slots=True)
+class Written:
+    """Mutable: how what a table is given is written, by the variables of indexes, value, weight."""
+
+    variables: tuple[Var, ...]
+    #: What is sent instead of the value, and the file it goes to if emits name one each.
+    value: Expression | None = None
+    file: Expression | None = None
+
+    def of(self, template: Expression | None, given: tuple[Expression, ...]) -> Expression | None:
+        """What is written for one emit."""
+        for var, one in zip(self.variables, given, strict=True):
+            template = substituted(template, var, one)
+        return template
 
 
 class TableReader(CallReader):
@@ -39,8 +61,8 @@ class TableReader(CallReader):
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
-        #: Of each table with a format: the variable of the value, and what is sent instead.
-        self.formats: dict[int, tuple[Var, Expression]] = {}
+        #: By the number of each table.
+        self.written: dict[int, Written] = {}
         #: The tables of the core language of which nothing has said yet what they hold.
         self.open: dict[int, None] = {}
 
@@ -68,13 +90,15 @@ class TableReader(CallReader):
             self.fail(f'unknown kind of table "{kind.text}"', kind.span, hint)
         parameter = self.parameter() if self.accept("(") else None
         self.names.levels.append({})
-        indexes = self.index_declarations()
-        value_name, value, weight = self.elements(name)
-        table = Table(name.text, kind.text, parameter, tuple(indexes), value, weight,
-                      span=self.since(name.span))  # fmt: skip
         number = len(self.tables)
+        indexes = self.index_declarations()
+        value, weight = self.elements(name)
+        parts = [*indexes, value, *([] if weight is None else [weight])]
+        table = Table(name.text, kind.text, parameter, tuple(indexes), value[1],
+                      weight and weight[1], span=self.since(name.span))  # fmt: skip
         self.tables.append(table)
-        self.specifiers(number, value_name, kind.span)
+        self.written[number] = Written(tuple(self.part_of_table(*part) for part in parts))
+        self.specifiers(number, kind.span)
         self.names.levels.pop()
         self.declare(name, TableName(number))
         if number not in self.open:
@@ -85,7 +109,7 @@ class TableReader(CallReader):
         start = self.position
         self.table_declaration(name)
         self.tables.pop()
-        for known in (self.formats, self.open):
+        for known in (self.written, self.open):
             known.pop(len(self.tables), None)
         self.names.declare(name.text, TableType(tuple(self.tokens[start : self.position])))
 
@@ -114,41 +138,41 @@ class TableReader(CallReader):
             if not can_be_index(type_):
                 self.note(f"{an(type_)} cannot be an index", token.span)
             self.expect("]", "after the type of an index")
-            if name is not None:
-                self.names.declare(name, self.new_var(name, type_))
             indexes.append((name, type_))
         return indexes
 
-    def elements(self, name: Token) -> tuple[Token | None, RecordType, RecordType | None]:
-        """What comes after `of`; a table of the core language leaves it out."""
+    def part_of_table(self, name: str | None, type_: RecordType) -> Var:
+        """What stands for an index, a value or a weight behind `format` and `file`."""
+        var = self.new_var(name or "", type_)
+        if name is not None:
+            self.names.declare(name, var)
+        return var
+
+    def elements(self, name: Token) -> tuple[Named, Named | None]:
+        """The value after `of`, and the weight; a table of the core language leaves them out."""
         if not self.accept("of"):
             if self.at(";"):
                 self.open[len(self.tables)] = None
-                return None, UNKNOWN, None
+                return (None, UNKNOWN), None
             self.fail(f"expected `of` and the type of what is emitted, got {self.token}")
-        value_name = self.token
-        named, value = self.component()
-        weight = self.component()[1] if self.accept("weight") else None
-        return (value_name if named is not None else None), value, weight
+        value = self.component()
+        return value, self.component() if self.accept("weight") else None
 
-    def specifiers(self, number: int, value_name: Token | None, kind: Span) -> None:
-        table = self.tables[number]
+    def specifiers(self, number: int, kind: Span) -> None:
+        table, written = self.tables[number], self.written[number]
         file: str | None = None
         while self.at("file", "format", "proc"):
             word = self.advance()
             if word.text == "proc":
                 hint = "write to a file, and start the program on that"
                 self.fail("a table cannot start other programs", word.span, hint)
-            if word.text == "format" and value_name is not None:
-                var = self.new_var(value_name.text, table.value)
-                self.names.declare(value_name.text, var)
-                self.formats[number] = (var, self.formatted(word))
-            elif word.text == "format":
-                self.formats[number] = (self.new_var("", table.value), self.formatted(word))
+            made = self.formatted(word)
+            if word.text == "format":
+                written.value = made
             else:
-                made = self.formatted(word)
                 file = self.file_named(made, word)
-        is_text = number in self.formats
+                written.file = self.names_of_files(made) if file is not None else None
+        is_text = written.value is not None
         if file is not None and table.kind != "collection":
             self.note("only a collection can be written to a file", kind)
         if file is not None and not is_text and resolved(table.value) not in (BYTES, STRING):
@@ -156,7 +180,8 @@ class TableReader(CallReader):
         if is_text and table.kind in ("sum", "mrcounter"):
             self.note(f"what a {table.kind} adds up cannot have a format", kind)
         sent = STRING if is_text else table.value
-        self.tables[number] = replace(table, value=sent, file=file)
+        is_each = written.file is not None
+        self.tables[number] = replace(table, value=sent, file=file, names_files=is_each)
 
     def formatted(self, word: Token) -> Expression:
         self.expect("(", f"after `{word.text}`")
@@ -168,9 +193,9 @@ class TableReader(CallReader):
         """Where a table is written: standard output, standard error, or beside the program."""
         fixed = name.arguments[0] if isinstance(name, Intrinsic) else name
         path = fixed.value if isinstance(fixed, Const) else None
-        if not isinstance(path, str) or "%" in path:
-            hint = "give the table an index instead"
-            self.note("the name of the file must be a plain text", word.span, hint)
+        if not isinstance(path, str):
+            hint = 'as in file("out.txt"), or file("out_%s.txt", index)'
+            self.note("a file is named by a text that is written here", word.span, hint)
             return None
         if path in STANDARD:
             return STANDARD[path]
@@ -179,6 +204,12 @@ class TableReader(CallReader):
             self.note("this file lies outside of the project's folder", word.span, hint)
             return None
         return path
+
+    def names_of_files(self, made: Expression) -> Expression | None:
+        """What names the file of each emit; None if it is one file for all."""
+        if not isinstance(made, Intrinsic) or len(made.arguments) < 2:
+            return None
+        return Intrinsic(FILE_NAME, (made,), STRING, made.span)
 
     def check_table(self, table: Table, kind: Span) -> None:
         if UNKNOWN in (table.value, table.weight):
@@ -219,6 +250,8 @@ class TableReader(CallReader):
         self.open.pop(number)
         types = tuple((None, self.finished(i).type) for i in indexes)
         table = replace(self.tables[number], indexes=types, value=self.finished(value).type)
+        parts = (*types, (None, table.value))
+        self.written[number] = Written(tuple(self.part_of_table(*part) for part in parts))
         self.tables[number] = table
         self.check_table(table, span)
 
@@ -232,8 +265,8 @@ class TableReader(CallReader):
             return []
         pairs = zip(indexes, table.indexes, strict=True)
         keys = tuple(self.wanted(i, type_, "the index") for i, (_, type_) in pairs)
-        form = self.formats.get(number)
-        given = self.wanted(value, table.value if form is None else form[0].type, "the value")
+        written = self.written[number]
+        given = self.wanted(value, written.variables[len(keys)].type, "the value")
         if (weight is None) != (table.weight is None):
             wanted = "has no weight" if table.weight is None else f"needs a weight: {table.weight}"
             self.note(f'"{table.name}" {wanted}', span)
@@ -241,9 +274,33 @@ class TableReader(CallReader):
         heavy = None
         if weight is not None and table.weight is not None:
             heavy = weighed(self.wanted(weight, table.weight, "the weight"), table)
-        if form is not None:
-            given = substituted(form[1], form[0], given)
-        return [Emit(number, keys, given, heavy, span)]
+        return self.sent(number, keys, given, heavy, span)
+
+    def sent(
+        self, number: int, keys: tuple[Expression, ...], value: Expression,
+        weight: Expression | None, span: Span,
+    ) -> list[Statement]:  # fmt: skip
+        """An emit as it is written: with its format, and to its file."""
+        written = self.written[number]
+        if written.value is None and written.file is None:
+            return [Emit(number, keys, value, weight, span)]
+        parts = (*keys, value, *(() if weight is None else (weight,)))
+        first: list[Statement] = []
+        given = tuple(self.once(part, first) for part in parts)
+        kept = given[: len(keys)], given[len(keys)], None if weight is None else given[-1]
+        keys, value, weight = kept
+        file = written.of(written.file, given)
+        text = written.of(written.value, given)
+        named = keys if file is None else (*keys, file)
+        return [*first, Emit(number, named, value if text is None else text, weight, span)]
+
+    def once(self, part: Expression, first: list[Statement]) -> Expression:
+        """What calls functions is worked out once, for these may emit something themselves."""
+        if not any(isinstance(node, Apply) for node in nodes_in(part)):
+            return part
+        var = self.new_var("", part.type)
+        first.append(Declare(var, part, part.span))
+        return Get(var, part.span)
 
 
 def weighed(weight: Expression, table: Table) -> Expression:
@@ -278,12 +335,14 @@ def predeclared(reader: TableReader) -> None:
         number = len(reader.tables)
         reader.tables.append(Table(name, "collection", None, (), STRING, file=name))
         assert not isinstance(signature("format", (STRING, STRING)), str)
-        reader.formats[number] = (text, Intrinsic("format", arguments, STRING))
+        reader.written[number] = Written((text,), Intrinsic("format", arguments, STRING))
         reader.names.levels[0][name] = TableName(number)
     for table in (
         Table("output", "collection", None, (), BYTES, file="stdout"),
         Table(UNDEFINED_COUNT, "sum", None, (), INT),
         Table(UNDEFINED_REASONS, "sum", None, (("reason", STRING),), INT),
     ):
+        variables = tuple(Var(-1, n or "", t) for n, t in (*table.indexes, ("", table.value)))
+        reader.written[len(reader.tables)] = Written(variables)
         reader.names.levels[0][table.name] = TableName(len(reader.tables))
         reader.tables.append(table)

@@ -313,6 +313,12 @@ class TermReader(TypeReader):
             made = self.fitted(value, type_)
             if made is not None:
                 return made
+            types = _item_types(value, type_)
+            is_mixed = isinstance(resolved(type_), ArrayOf) and not _are_alike(value)
+            if isinstance(value, Make) and types is not None and not (parameters or is_mixed):
+                pairs = zip(value.items, types, strict=True)
+                items = tuple(self.converted(i, t, (), i.span or span) for i, t in pairs)
+                return replace(value, items=items, type=type_)
             value = self.finished(value)
         if UNKNOWN in (value.type, type_):
             return Const(None, type_, span)
@@ -485,21 +491,14 @@ class TermReader(TypeReader):
         is_pairs = isinstance(value.type, _Pairs)
         if not isinstance(value, Make) or not (is_pairs or value.type == COMPOSITE):
             return value if is_same(value.type, type_) else None
-        types: list[RecordType]
-        match wanted:
-            case ArrayOf(element) if not is_pairs:
-                types = [element] * len(value.items)
-            case MapOf(key, inner) if is_pairs or not value.items:
-                types = [key, inner] * (len(value.items) // 2)
-            case TupleOf(fields) if not is_pairs and len(fields) == len(value.items):
-                types = [f.type for f in fields]
-            case TupleOf(_, True) if not is_pairs and not value.items:
-                # A message with nothing in it: all fields have their defaults.
-                return Convert(Const(b"", BYTES), (), type_, value.span)
-            case _ if wanted in (STRING, BYTES) and not is_pairs:
-                types = [INT] * len(value.items)
-            case _:
-                return None
+        types = _item_types(value, type_)
+        if types is None and isinstance(wanted, TupleOf) and wanted.is_proto and not value.items:
+            # A message with nothing in it: all fields have their defaults.
+            return Convert(Const(b"", BYTES), (), type_, value.span)
+        if types is None and wanted in (STRING, BYTES) and not is_pairs:
+            types = [INT] * len(value.items)
+        if types is None:
+            return None
         items: list[Expression] = []
         for item, wanted_type in zip(value.items, types, strict=True):
             fits = self.fitted(item, wanted_type)
@@ -542,6 +541,28 @@ class TermReader(TypeReader):
 
 class _Pairs(MapOf):
     """Of `{k: v}`, whose values may be composites that are still to be typed."""
+
+
+def _are_alike(value: Expression) -> bool:
+    """Whether all items of a composite whose types are known are of one type."""
+    items = value.items if isinstance(value, Make) else ()
+    known = [i.type for i in items if i.type != COMPOSITE]
+    return all(is_same(one, known[0]) for one in known)
+
+
+def _item_types(value: Expression, type_: RecordType) -> list[RecordType] | None:
+    """What the items of a composite must be for it to be an array, a map or a tuple."""
+    if not isinstance(value, Make):
+        return None
+    is_pairs, count = isinstance(value.type, _Pairs), len(value.items)
+    match resolved(type_):
+        case ArrayOf(element) if not is_pairs:
+            return [element] * count
+        case MapOf(key, inner) if is_pairs or not count:
+            return [key, inner] * (count // 2)
+        case TupleOf(fields) if not is_pairs and len(fields) == count:
+            return [f.type for f in fields]
+    return None
 
 
 __all__ = ["BAD", "TermReader", "can_be_key"]

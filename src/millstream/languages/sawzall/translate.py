@@ -15,6 +15,7 @@ from millstream.calculus.graph import Input
 from millstream.calculus.scripts import Get, Intrinsic, Script, Table, nodes_in
 from millstream.calculus.tables import (
     END_OF_TIME,
+    FILE,
     LINE,
     PLACE,
     RunScript,
@@ -168,7 +169,7 @@ class _Made:
         if table.file is not None:
             name = self.named(table.name)
             self.outputs[name] = queue
-            self.sinks[name] = f"raw:{table.file}"
+            self.sinks[name] = f"raw:?by={FILE}" if table.names_files else f"raw:{table.file}"
             return
         function = Tally(table, self.settings.every, self.settings.window, lines=True,
                          timezone=self.settings.timezone)  # fmt: skip

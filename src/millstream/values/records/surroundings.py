@@ -9,6 +9,9 @@ from millstream.values.records.intrinsic import Intrinsic, Settings, Signature, 
 from millstream.values.records.types import BYTES, STRING
 from millstream.values.undefined import Undefined
 
+#: What the name of a file goes through that every emit gives.
+FILE_NAME = "_file_name"
+
 
 def inside(folder: Path | None, name: str) -> Path | None:
     """The file of this name, if it lies in the folder; links out of it do not count."""
@@ -41,7 +44,22 @@ def _getenv(settings: Settings, signature: Signature) -> Callable[[str], str]:
     return getenv
 
 
+def _file_name(settings: Settings, signature: Signature) -> Callable[[str], str]:
+    folder = settings.folder or Path()
+
+    def named(name: str) -> str:
+        path = None if "\0" in name else inside(folder, name)
+        if path is None:
+            raise Undefined(f"{name!r} lies outside of the project's folder")
+        if not path.parent.is_dir() or path.is_dir() or name.endswith("/"):
+            raise Undefined(f"{name!r} cannot be the name of a file here")
+        return name
+
+    return named
+
+
 SURROUNDINGS: tuple[Intrinsic, ...] = (
     Intrinsic("load", "load(file)", fixed(STRING, result=BYTES), _load, pure=False),
+    Intrinsic(FILE_NAME, "_file_name(name)", fixed(STRING, result=STRING), _file_name, pure=False),
     Intrinsic("getenv", "getenv(name)", fixed(STRING, result=STRING), _getenv, pure=False),
 )

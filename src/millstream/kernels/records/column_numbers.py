@@ -1,0 +1,56 @@
+"""What operators, conversions and functions of numbers do with whole columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from millstream.plan.batch import Array
+from millstream.values.records.types import BOOL, FLOAT, INT, TIME
+
+
+def towards_zero(a: Array, b: Array) -> Array:
+    quotient = np.where(b == -1, 0, a) // b
+    rest = np.where(b == -1, 0, a) - quotient * b
+    wrong = (rest != 0) & ((a < 0) != (b < 0))
+    return np.where(b == -1, -a, quotient + wrong)
+
+
+def _whole(values: Array) -> tuple[Array, Array | None]:
+    if len(values) and values.min() >= -(2.0**63) and values.max() < 2.0**63:  # no NaN either
+        return values.astype(np.int64), None
+    with np.errstate(all="ignore"):
+        whole = np.trunc(values)
+        fits = (whole >= -(2.0**63)) & (whole < 2.0**63)
+        return np.where(fits, whole, 0).astype(np.int64), ~fits
+
+
+OPERATORS: dict[str, Callable[..., Array]] = {
+    "+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide, "neg": np.negative,
+    "pos": np.positive, "==": np.equal, "!=": np.not_equal, "<": np.less, "<=": np.less_equal,
+    ">": np.greater, ">=": np.greater_equal, "and": np.logical_and, "or": np.logical_or,
+    "!": np.logical_not, "&": np.bitwise_and, "|": np.bitwise_or, "^": np.bitwise_xor,
+    "~": np.invert,
+}  # fmt: skip
+WHOLE_ONLY = ("&", "|", "^", "~", "%")
+COMPARED: dict[str, Callable[..., Array]] = {
+    "==": np.equal, "!=": np.not_equal, "<": np.less, "<=": np.less_equal, ">": np.greater,
+    ">=": np.greater_equal,
+}  # fmt: skip
+CONVERSIONS: dict[tuple[Any, Any], Callable[[Array], tuple[Array, Array | None]]] = {
+    (FLOAT, INT): lambda v: (v.astype(np.float64), None),
+    (FLOAT, TIME): lambda v: (v.astype(np.float64), None),
+    (FLOAT, BOOL): lambda v: (v.astype(np.float64), None),
+    (INT, BOOL): lambda v: (v.astype(np.int64), None),
+    (BOOL, INT): lambda v: (v != 0, None),
+    (INT, TIME): lambda v: (v, None),
+    (TIME, INT): lambda v: (v, None),
+    (INT, FLOAT): _whole,
+    (TIME, FLOAT): _whole,
+}
+NUMBERS: dict[str, Callable[..., Array]] = {
+    "abs": np.abs, "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "sqrt": np.sqrt,
+    "min": lambda *v: np.minimum.reduce(v), "max": lambda *v: np.maximum.reduce(v),
+}  # fmt: skip
