@@ -47,6 +47,7 @@ from millstream.calculus.functions import (
     Rows,
     Rstream,
     Top,
+    Until,
     Update,
     Work,
 )
@@ -291,8 +292,8 @@ def _latest(draft: Draft, queue: str) -> None:
         _join_table(draft, table, draft.pick(others))
 
 
-def _held(draft: Draft, queue: str) -> None:
-    """Rows that wait for a little while, or for a time of their own."""
+def _stamped(draft: Draft, queue: str) -> tuple[str, str]:
+    """A stream with a column of times a little later than its own, or of any; and that column."""
     schema = draft.schema(queue)
     (until,) = fresh_names(schema, 1)
     when: Term = draft.term(schema, TIME, 1)
@@ -301,6 +302,18 @@ def _held(draft: Draft, queue: str) -> None:
         when = Call("+", (Column(TIME_COLUMN, TIME), later), TIME)
     kept = tuple(Assign(f.name, Column(f.name, f.type)) for f in schema)
     (stamped,) = draft.add(Map((*kept, Assign(until, when))), (queue,))
+    return stamped, until
+
+
+def _until(draft: Draft, queue: str) -> None:
+    stamped, until = _stamped(draft, queue)
+    draft.add(Until(until), (stamped,))
+
+
+def _held(draft: Draft, queue: str) -> None:
+    """Rows that wait for a little while, or for a time of their own."""
+    schema = draft.schema(queue)
+    stamped, until = _stamped(draft, queue)
     is_alone = draft.chance(3)
     by = () if is_alone else draft.some_names(schema, 1)
     draft.add(Held(until, by, is_alone), (stamped,))
@@ -531,7 +544,7 @@ ANYWHERE: dict[type[Function], tuple[int, Add]] = {
 }  # fmt: skip
 STREAMS: dict[type[Function], tuple[int, Add]] = {
     Now: (2, _now), Range: (4, _range), Rows: (2, _rows), Latest: (3, _latest),
-    Held: (3, _held),
+    Held: (3, _held), Until: (3, _until),
     Fold: (4, _fold), RoundRobinSplit: (2, _split), OpaqueFold: (1, _opaque_fold),
     Sheet: (1, _sheet), Work: (1, _work), Cubify: (2, _cubify),
 }  # fmt: skip

@@ -123,6 +123,15 @@ def test_the_query_of_the_documentation_runs(tmp_path: Path) -> None:
     assert [expected] == found.rows("busy")
 
 
+def test_the_early_query_of_the_documentation_runs(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "cql.md").read_text()
+    (tmp_path / "q.cql").write_text(block_with(page, "EMIT EARLY;"))
+    (tmp_path / "trades").mkdir()
+    (tmp_path / "trades" / "a.csv").write_text("at,symbol,volume\n61000000,IBM,3\n1,IBM,2\n")
+    found = compile_file(tmp_path / "q.cql").run()
+    assert [0, 60_000_000] == [row["window_start"] for row in found.rows("per_minute")]
+
+
 def rules_page() -> str:
     return (ROOT / "docs" / "rules.md").read_text()
 

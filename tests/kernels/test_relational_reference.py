@@ -74,6 +74,7 @@ CASES: list[tuple[Function, tuple[QueueType, ...]]] = [
     (fn.Rows(2, ("k",), 3), (STREAM,)),
     (fn.Rows(3, (), 1), (STREAM,)),
     (fn.Latest(("k",)), (STREAM,)),
+    (fn.Until("t"), (WAITING,)),
     (fn.Held("t", ("k",)), (WAITING,)),
     (fn.Held("t"), (WAITING,)),
     (fn.Held("t", is_alone=True), (WAITING,)),

@@ -46,7 +46,7 @@ from millstream.calculus.types import (
     Row,
     Schema,
 )
-from millstream.calculus.windows import Held, Latest, Now, Range, Rows, Window
+from millstream.calculus.windows import Held, Latest, Now, Range, Rows, Until, Window
 from millstream.calculus.work import Interleave, Work
 
 # --- row functions ---------------------------------------------------------------------
@@ -482,8 +482,8 @@ class RoundRobinJoin(Function):
 FUNCTIONS: dict[str, type[Function]] = {
     f.__name__: f
     for f in (
-        Map, Filter, FlatMap, Fold, Merge, Now, Range, Rows, Latest, Held, Join, Lookup, Aggregate,
-        Distinct, Except, Top, Ordered, Istream, Dstream, Changes, Rstream, Duplicate,
+        Map, Filter, FlatMap, Fold, Merge, Now, Range, Until, Rows, Latest, Held, Join, Lookup,
+        Aggregate, Distinct, Except, Top, Ordered, Istream, Dstream, Changes, Rstream, Duplicate,
         RoundRobinSplit, RoundRobinJoin, Judge, Cubify, Opaque, OpaqueFold, Work, Interleave,
         RunScript, Tally,
     )
@@ -495,5 +495,6 @@ __all__ = [
     "Facts", "Filter", "FlatMap", "Fold", "Frame", "Function", "FunctionFault", "Held",
     "Interleave", "Istream", "Join", "Judge", "Latest", "Lookup", "Map", "Merge", "Now", "Opaque",
     "OpaqueFold", "Ordered", "Placed", "Range", "RoundRobinJoin", "RoundRobinSplit", "Rows",
-    "Rstream", "RunScript", "Tally", "ToStream", "Top", "Update", "Window", "Work", "schema_of",
+    "Rstream", "RunScript", "Tally", "ToStream", "Top", "Until", "Update", "Window", "Work",
+    "schema_of",
 ]  # fmt: skip

@@ -37,7 +37,8 @@ class Input:
     nothing in one of its `keys` is rejected, and so is one with a value that is not `within` the
     bounds of its column (None is no bound). The rows of one that is numbered have no times:
     the n-th line or row is at time n. When a finite input is over, time goes on to where it
-    `ends`.
+    `ends`. The rows of one that `is_early` do not wait for others that may come within the slack:
+    each has the largest time up to it for its own, and when it happened is in its column `time`.
     """
 
     name: str
@@ -55,6 +56,12 @@ class Input:
     within: tuple[Bounds, ...] = field(default=(), compare=False)
     is_numbered: bool = False
     ends: int | None = field(default=None, compare=False)
+    is_early: bool = False
+
+    @property
+    def waits(self) -> int:
+        """How long after a row nothing is known of its time yet."""
+        return 0 if self.is_early else self.slack
 
     @property
     def reads_lines(self) -> bool:

@@ -76,6 +76,7 @@ def _input(one: Input) -> str:
     columns = ", ".join(f"{_name(f.name)} {f.type}" for f in one.type.schema)
     time = f" time {_name(one.time)}" if one.time else ""
     slack = f" slack {render_duration(one.slack)}" if one.slack else ""
+    slack += " early" if one.is_early else ""
     once = " once" if one.is_read_once else " numbered" if one.is_numbered else ""
     values = "" if one.values is None else f" values ({', '.join(_rows(one))})"
     # Of another unit the same rows mean another input: a checkpoint must see that.
@@ -127,6 +128,8 @@ def _body(function: functions.Function) -> str:
             return "; ".join(_ordered_clauses(function))
         case functions.Latest(by, unless):
             return "; ".join([*_by(by), *([f"unless {_name(unless)}"] if unless else [])])
+        case functions.Until(until):
+            return _name(until)
         case functions.Held(until, by, is_alone):
             return "; ".join([_name(until), *_by(by), *(["alone"] if is_alone else [])])
         case functions.Join(on, where, nulls_match):

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from millstream.calculus.functions import Filter, FlatMap, Fold, Map, RoundRobinJoin
 from millstream.calculus.graph import Operator, Program, in_dependency_order, infer_types
 from millstream.calculus.terms import Column, columns_read, walk
-from millstream.calculus.types import TIME_COLUMN, WEIGHT_COLUMN
-from millstream.errors import CheckError, Fault, suggest
+from millstream.calculus.types import TIME, TIME_COLUMN, WEIGHT_COLUMN
+from millstream.errors import CheckError, Fault, listing, suggest
 
 Rule = Callable[[Program], Iterator[Fault]]
 
@@ -255,6 +255,20 @@ def _behind(first: Operator, readers: Mapping[str, tuple[Operator, int]]) -> set
     return heard
 
 
+def early_inputs_do_not_wait_for_others(program: Program) -> Iterator[Fault]:
+    """Time is one for a program: an input with a slack holds back what is early beside it."""
+    early = [one.name for one in program.inputs if one.is_early]
+    for one in program.inputs:
+        if one.is_early and (one.time is None or one.type.schema.get(one.time) != TIME):
+            yield Fault(f'"{one.name}" is early, but has no column that is its time', one.span)
+        if one.is_early and one.type.is_relation:
+            yield Fault(f'"{one.name}" is early, but a relation', one.span)
+        if early and one.waits and not one.is_read_once:
+            message = f'"{one.name}" waits for its slack, and so does all that is early beside it'
+            hint = f"run what reads {listing(early)} early by itself, or all of it with EMIT EARLY"
+            yield Fault(message, one.span, hint)
+
+
 RULES: tuple[dict[str, Rule], ...] = (
     {
         "queues-defined-once": queues_defined_once,
@@ -277,5 +291,6 @@ RULES: tuple[dict[str, Rule], ...] = (
         "columns-known": columns_known,
         "keys-agree": keys_agree,
         "time-is-not-read-from-changes": time_is_not_read_from_changes,
+        "early-inputs-do-not-wait-for-others": early_inputs_do_not_wait_for_others,
     },
 )

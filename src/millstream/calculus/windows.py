@@ -114,6 +114,29 @@ class Latest(Window):
 
 
 @dataclass(frozen=True, slots=True)
+class Until(Window):
+    """The rows whose time in a column has not come yet.
+
+    A row of time t is present from t on and leaves at the time in its column `until`; if that is
+    not later than t, it is never there, and if it is null, it never leaves.
+    """
+
+    until: str
+
+    def output_types(self, inputs: tuple[QueueType, ...], outputs: int) -> tuple[QueueType, ...]:
+        schema = inputs[0].schema
+        require_columns((self.until,), schema, "Until")
+        if schema[self.until] != TIME:
+            raise FunctionFault(f'Until: "{self.until}" must be a time, got {schema[self.until]}')
+        return Window.output_types(self, inputs, outputs)
+
+    def facts(self, inputs: tuple[QueueType, ...], index: int) -> Facts:
+        return facts_of_keeping(
+            inputs, index, reads=frozenset((self.until,)), is_stateless=False, is_commutative=True
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Held(Window):
     """Rows that are held back until the time that they say, and are there at that instant only.
 

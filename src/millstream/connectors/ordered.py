@@ -63,7 +63,7 @@ def _are_in_order(spreads: Sequence[Spread], slack: int) -> bool:
 
 def in_order(reader: Reader, input_: Input) -> Iterator[Chunk]:
     """The rows of a reader in time order; those that it rejects are told as they are met."""
-    sorter = Sorter(input_.type, input_.slack)
+    sorter = Sorter(input_.type, input_.waits)
     for chunk in reader.chunks():
         sorter.add(chunk.batch)
         if chunk.rejected:
@@ -92,7 +92,7 @@ class OrderedReader:
             yield from in_order(self._reader, self._input)
             return
         spreads = spreads_of(location, self._input, [(path, START) for path in files])
-        for stretch in stretches(spreads, self._input.slack):
+        for stretch in stretches(spreads, self._input.waits):
             self._reader = self._reader_of(location, [files[n] for n in stretch.files])
             is_free = stretch.is_in_order
             yield from self._reader.chunks() if is_free else in_order(self._reader, self._input)

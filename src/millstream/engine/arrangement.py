@@ -102,7 +102,7 @@ class Arrangement:
             if name not in waiting and place != DONE and _has_more(location, path, place):
                 files.append((path, place))
         spreads = spreads_of(location, one, files)
-        for stretch in stretches(spreads, one.slack) if files else ():
+        for stretch in stretches(spreads, one.waits) if files else ():
             some = [files[number] for number in stretch.files]
             if stretch.is_in_order:
                 order += [(name_of(location, path), _length(location, path)) for path, _ in some]

@@ -71,7 +71,7 @@ class Clock:
                 if largest is not None:
                     bound = largest - one.slack
                     bounds[number, segment.number] = bound
-                    some = some[some >= bound]
+                    some = np.maximum(some, largest) if one.is_early else some[some >= bound]
                     if segment.oldest_late is not None:
                         furthest = largest - segment.oldest_late
                         behind[one.name] = max(behind.get(one.name, 0), furthest)
@@ -100,7 +100,7 @@ def _mark(inputs: Sequence[Input], known: Sequence[Known]) -> int | None:
             continue
         if k.largest is None:
             return None
-        bounds.append(k.largest - one.slack)
+        bounds.append(k.largest - one.waits)
     return min(bounds) - 1
 
 

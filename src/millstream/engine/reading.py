@@ -22,7 +22,7 @@ from millstream.engine.spec import InputSpec, SourceSpec
 from millstream.engine.storage.files import Files
 from millstream.errors import MillstreamError
 from millstream.plan.batch import Array, Batch, distinct_times
-from millstream.plan.lateness import furthest_behind, without_late
+from millstream.plan.lateness import accepted_of, furthest_behind, happened
 from millstream.plan.ranks import first_rank
 
 
@@ -59,7 +59,7 @@ class SegmentWriter:
         largest = int(batch.time.max())
         self.own_largest = largest if self.own_largest is None else max(self.own_largest, largest)
         before = self.largest
-        accepted, late, self.largest = without_late(batch, before, self.one.input.slack)
+        accepted, late, self.largest = accepted_of(batch, before, self.one.input)
         if len(late):
             first = int(batch.time[0]) if before is None else before
             self.counts["behind"] = max(self.counts["behind"], furthest_behind(batch.time, first))
@@ -69,7 +69,8 @@ class SegmentWriter:
         if self.floor is not None and len(accepted) and int(accepted.time.min()) <= self.floor:
             # Time has passed here already; what comes now for then is late.
             is_old = accepted.time <= self.floor
-            self._add_late(accepted.take(np.flatnonzero(is_old)))
+            old = accepted.take(np.flatnonzero(is_old))
+            self._add_late(replace(old, time=happened(old, self.one.input)))
             accepted = accepted.take(np.flatnonzero(~is_old))
         self._add_late(late)
         self.counts["accepted"] += len(accepted)

@@ -8,7 +8,7 @@ missed versions runs them again.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -27,6 +27,7 @@ from millstream.engine.storage.codec import DamagedState, encode
 from millstream.engine.storage.records import missing, read_record
 from millstream.kernels.scripts.combining import combined
 from millstream.plan.batch import Batch
+from millstream.plan.lateness import happened, moved
 
 #: What came to a bucket: a parcel, and the time before which its rows are late.
 Arrival = tuple[Parcel, int | None]
@@ -124,8 +125,11 @@ class StageTask:
                 add(parcel, None)
             for segment in message.get("segments", ()):
                 bound = clock.bounds.get((segment["input"], segment["number"]))
+                one = self.layout.plan.program.inputs[segment["input"]]
+                # What is early and came before the largest time so far is moved there.
+                moves = one.slack - one.waits
                 for parcel in parcels_in(segment["parcels"]):
-                    is_needed = bound is not None and parcel.oldest < bound
+                    is_needed = bound is not None and parcel.oldest < bound + moves
                     add(parcel, bound if is_needed else None)
         return arrivals
 
@@ -166,14 +170,16 @@ class StageTask:
         name = self.layout.queues[parcel.queue]
         batch = opened(self.memory.files, parcel, self.memory.types[name])
         if bound is not None:
-            is_late = batch.time < bound
-            late = batch.take(np.flatnonzero(is_late))
+            one = self.layout.plan.program.inputs[self.names.index(name)]
+            times = happened(batch, one)
+            is_late = times < bound
+            late = replace(batch, time=times).take(np.flatnonzero(is_late))
             batch = batch.take(np.flatnonzero(~is_late))
+            batch = moved(batch, bound + one.slack) if one.is_early else batch
             late = late if self._speaks(state.number, name) else late.slice(0, 0)
             self.done.count(self.done.late, name, len(late))
             if len(late):
-                slack = self.layout.plan.program.inputs[self.names.index(name)].slack
-                self.done.further_behind(name, bound + slack - int(late.time.min()))
+                self.done.further_behind(name, bound + one.slack - int(late.time.min()))
             self.results.add(0, LATE - self.names.index(name), late)
         state.waiting[name].add(batch)
 

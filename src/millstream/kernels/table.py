@@ -28,6 +28,7 @@ from millstream.kernels.relational.roundrobin import (
 )
 from millstream.kernels.relational.top import TopKernel
 from millstream.kernels.relational.tostream import DifferenceKernel, RstreamKernel
+from millstream.kernels.relational.until import UntilKernel
 from millstream.kernels.relational.window_rows import rows_kernel
 from millstream.kernels.relational.window_time import range_kernel
 from millstream.kernels.scripts.on_columns import ColumnsKernel
@@ -37,6 +38,7 @@ KERNELS: dict[type[Function], Callable[..., Any]] = {
     functions.Merge: MergeKernel,
     functions.Now: range_kernel,
     functions.Range: range_kernel,
+    functions.Until: UntilKernel,
     functions.Rows: rows_kernel,
     functions.Latest: rows_kernel,
     functions.Held: HeldKernel,

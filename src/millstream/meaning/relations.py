@@ -28,6 +28,7 @@ from millstream.calculus.functions import (
     Range,
     Rows,
     Rstream,
+    Until,
     Window,
 )
 from millstream.calculus.sketches import distinct_nearly, quantile_of
@@ -56,8 +57,11 @@ def _window(function: Window, entry: Entry, index: int, state: State, context: C
     schema = context.input_types[0].schema
 
     def instants(sides: Sides, now: int) -> set[int]:
-        all_times = {i.time for i in (*sides[0].history, *sides[0].pending)}
-        moved = {e for t in all_times for e in _instants_of_change(function, t)}
+        items = (*sides[0].history, *sides[0].pending)
+        moved = {e for t in {i.time for i in items} for e in _instants_of_change(function, t)}
+        if isinstance(function, Until):
+            said = (i.row[schema.index(function.until)] for i in items)
+            moved = {int(s) for s in said if s is not None}
         return times_of_changes(sides, now) | {e for e in moved if _is_new(e, now, state)}
 
     def speak(instant: int, before: Sides, after: Sides) -> list[Item]:
@@ -98,6 +102,9 @@ def _contents(function: Window, history: tuple[Item, ...], instant: int, schema:
         case Range(length, slide):
             end = instant if slide is None else instant // slide * slide
             present = [i for i in history if i.time <= end and _is_within(i, end, length)]
+        case Until(until):
+            place = schema.index(until)
+            present = [i for i in history if _has_yet_to_come(i.row[place], instant)]
         case Rows(count, by, length):
             last = _last(history, count, by, schema)
             present = [i for i in last if _is_within(i, instant, length)]
@@ -112,6 +119,10 @@ def _contents(function: Window, history: tuple[Item, ...], instant: int, schema:
 
 def _is_within(item: Item, instant: int, length: int | None) -> bool:
     return length is None or item.time >= instant - length
+
+
+def _has_yet_to_come(time: Value, instant: int) -> bool:
+    return time is None or int(time) > instant
 
 
 def _last(history: tuple[Item, ...], count: int, by: tuple[str, ...], schema: Schema) -> list[Item]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
+from millstream.calculus.graph import Input
 from millstream.calculus.types import INT64_MIN
 from millstream.plan.batch import Array, Batch, empty_batch
 
@@ -27,6 +30,32 @@ def without_late(batch: Batch, largest: int | None, slack: int) -> tuple[Batch, 
         return batch, none, int(seen[-1])
     accepted = batch.take(np.flatnonzero(~is_late))
     return accepted, batch.take(np.flatnonzero(is_late)), int(seen[-1])
+
+
+def accepted_of(batch: Batch, largest: int | None, one: Input) -> tuple[Batch, Batch, int | None]:
+    """The rows of an input that are not late, the late ones, and the largest time so far.
+
+    Those of an early input have the largest time up to them for their own.
+    """
+    accepted, late, now_largest = without_late(batch, largest, one.slack)
+    return (moved(accepted, largest) if one.is_early else accepted), late, now_largest
+
+
+def moved(batch: Batch, largest: int | None) -> Batch:
+    """The same rows at the times at which they came: late ones move no time, as they are behind."""
+    if not len(batch) or (is_sorted(batch.time) and (largest is None or batch.time[0] >= largest)):
+        return batch
+    first = INT64_MIN if largest is None else largest
+    return replace(batch, time=np.maximum(np.maximum.accumulate(batch.time), first))
+
+
+def happened(batch: Batch, one: Input) -> Array:
+    """When the rows of an input happened, be they moved or not."""
+    if not one.is_early:
+        return batch.time
+    assert one.time is not None, "an early input has a column of times"
+    values: Array = batch.column(one.time).values
+    return values
 
 
 def furthest_behind(times: Array, largest: int) -> int:

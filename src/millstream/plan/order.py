@@ -31,6 +31,7 @@ from millstream.calculus.functions import (
     RoundRobinSplit,
     Tally,
     ToStream,
+    Until,
 )
 from millstream.calculus.graph import Operator, Program, in_dependency_order
 from millstream.calculus.sheets import Sheet
@@ -140,7 +141,7 @@ def _seen_in_order(program: Program) -> frozenset[str]:
     """The queues whose order shows in what comes out or is kept."""
     seen = set(program.outputs)
     for op in reversed(in_dependency_order(program)):
-        is_seen = not isinstance(op.function, (*_ROW_BY_ROW, Range, Now, Cubify, Tally))
+        is_seen = not isinstance(op.function, (*_ROW_BY_ROW, Range, Until, Now, Cubify, Tally))
         is_seen |= isinstance(op.function, _ROW_BY_ROW) and not seen.isdisjoint(op.outputs)
         seen.update(op.inputs if is_seen else ())
     return frozenset(seen)

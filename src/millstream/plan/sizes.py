@@ -136,6 +136,11 @@ def _of_latest(function: fn.Latest, inputs: Sizes, queue: str) -> Size:
 
 
 @size_of.register
+def _of_until(function: fn.Until, inputs: Sizes, queue: str) -> Size:
+    return Size(f"the rows of {inputs[0].words} until their {function.until}")
+
+
+@size_of.register
 def _of_held(function: fn.Held, inputs: Sizes, queue: str) -> Size:
     return Size(f"the rows of {inputs[0].words} that leave at one instant")
 

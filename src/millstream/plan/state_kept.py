@@ -95,7 +95,7 @@ def _in_range(function: fn.Range, inputs: Sizes) -> Size | None:
 
 
 @kept_by.register
-def _held_back(function: fn.Held, inputs: Sizes) -> Size:
+def _held_back(function: fn.Held | fn.Until, inputs: Sizes) -> Size:
     return Size(f"the rows of {inputs[0].words} until their {function.until}")
 
 

@@ -151,8 +151,17 @@ class _Linker:
             stream.name, type_, None if once else time, slack, stream.span, once, is_log,
             unit=stream.times.unit, zone=stream.times.zone, time_format=stream.times.format,
             keys=keys if readers else (), within=within, is_numbered=is_numbered,
-            ends=self._end(),
+            ends=self._end(), is_early=self._is_early(stream, readers, slack),
         )  # fmt: skip
+
+    def _is_early(self, stream: StreamTable, readers: list[Input], slack: int) -> bool:
+        """Whether nobody waits for the slack of a stream; all of its readers must agree."""
+        early = [one.is_early for one in readers]
+        if slack and any(early) and not all(early):
+            message = f'"{stream.name}" is read with EMIT EARLY by one node, and without by another'
+            hint = "time cannot be waited for and not: put one of them into a project of its own"
+            self.faults.append(Fault(message, stream.span, hint))
+        return bool(early) and all(early)
 
     def _end(self) -> int | None:
         """How far time goes on at the end of a finite run, if all programs want that."""

@@ -298,7 +298,15 @@ class Final:
     span: Span = dataclasses.field(compare=False)
 
 
-Query = Select | Combined | Streamed | With | Framed | Final
+@dataclass(frozen=True, slots=True)
+class Early:
+    """`query EMIT EARLY`: the answer from what has come, corrected by what comes later."""
+
+    query: Query
+    span: Span = dataclasses.field(compare=False)
+
+
+Query = Select | Combined | Streamed | With | Framed | Final | Early
 
 
 # --- statements -------------------------------------------------------------------------

@@ -162,7 +162,7 @@ def _parts(asked: ast.Expression | ast.Query) -> Iterator[ast.Expression | ast.Q
             yield from (query,) if operand is None else (operand, query)
         case ast.Quantified(operand, query=query):
             yield from (operand, query)
-        case ast.Scalar(query) | ast.Streamed(_, query) | ast.Final(query):
+        case ast.Scalar(query) | ast.Streamed(_, query) | ast.Final(query) | ast.Early(query):
             yield query
         case ast.Combined(_, _, left, right):
             yield from (left, right)

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from millstream.queries.translate import Translator
 
 
+_COLUMN = "name a column of times: TUMBLE(TABLE q, DESCRIPTOR(at), ...)"
+
+
 class Framing:
     """Mutable: one window of time on its way to operators.
 
@@ -41,6 +44,10 @@ class Framing:
 
     def flow(self) -> Flow:
         query, name = self.query, f"{self.prefix}_{self.query.kind}"
+        early = self.translator.early
+        if query.kind == "session":
+            why = "a row that comes later may join two sessions into one; use TUMBLE or HOP"
+            early.refuse("SESSION", query.span, why)
         flow, event_time = self._source()
         time = self._time(flow, event_time)
         wiring, wired = self.builder.wiring, flow.wired
@@ -74,6 +81,7 @@ class Framing:
             flow = translator.query(source.query, f"{self.prefix}_of")
         needs_stream = self.is_final or self.query.kind == "session"
         if flow.type.is_relation and (needs_stream or self._asks_for_time()):
+            translator.early.refuse("a window of the time of a query", source.span, _COLUMN)
             if is_declared or not flow.is_monotone:
                 what = f"{self.query.kind.upper()} {'with EMIT FINAL ' * self.is_final}"
                 message = f"{what.strip()} is of a stream, but this is a relation"
@@ -94,7 +102,9 @@ class Framing:
         """The column by which rows are in windows."""
         asked = self.query.time
         if self._asks_for_time():
-            return Column(TIME_COLUMN, TIME, asked.span)
+            is_moved = self.translator.early.is_on and ROW_TIME in flow.schema
+            name = ROW_TIME if is_moved else TIME_COLUMN
+            return Column(name, TIME, asked.span)
         name = self.translator.partition_column(flow, asked, self.query.source)
         type_ = flow.schema[name]
         if type_ != TIME:

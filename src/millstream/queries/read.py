@@ -15,7 +15,10 @@ from millstream.source import Span
 
 _STREAM_OPERATORS = {one.value.lower(): one for one in ast.StreamOperator}
 _SIDES = {"left": ast.JoinKind.LEFT, "right": ast.JoinKind.RIGHT, "full": ast.JoinKind.FULL}
-_EMIT = "EMIT FINAL tells each window once, when it has ended; EMIT CHANGES all along"
+_EMIT = (
+    "EMIT FINAL tells each window once, when it has ended; EMIT CHANGES all along; EMIT EARLY "
+    "before the slack has passed"
+)
 _WINDOW = "write: FROM stream [Range 5 Minutes]"
 
 
@@ -60,14 +63,16 @@ class QueryReader:
         return self.emitted(ast.With(views, query, cursor.since(start)), start)
 
     def emitted(self, query: ast.Query, start: Span) -> ast.Query:
-        """A query, perhaps with EMIT FINAL or EMIT CHANGES behind it."""
+        """A query, perhaps with EMIT FINAL, EMIT CHANGES or EMIT EARLY behind it."""
         cursor = self.cursor
         if not cursor.take("emit"):
             return query
         if cursor.take("changes"):
             return query  # as every relation is told
+        if cursor.take("early"):
+            return ast.Early(query, cursor.since(start))
         if not (cursor.take("final") or cursor.take("on", "window", "close")):
-            cursor.expected("FINAL or CHANGES after EMIT", _EMIT)
+            cursor.expected("FINAL, CHANGES or EARLY after EMIT", _EMIT)
         return ast.Final(query, cursor.since(start))
 
     def view(self) -> ast.View:

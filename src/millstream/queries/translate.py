@@ -6,6 +6,7 @@ state in variables of its own. What can be done better is left to the optimiser.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from millstream.calculus.wiring import Queue
 from millstream.errors import CheckError, Fault, MillstreamError, ParseError, listing, suggest
 from millstream.queries import ast
 from millstream.queries.build import Builder, Flow
+from millstream.queries.early import Early
 from millstream.queries.frames import Framing
 from millstream.queries.joins import Part
 from millstream.queries.scope import ROW_TIME, Names, Seen, Visible
@@ -40,6 +42,10 @@ class Known:
     word: ast.Word
     flow: Flow | None
     is_declared: bool
+    #: Of a view: how it is written, the names that it could see, and whether it is told early.
+    view: ast.View | None = None
+    scope: Mapping[str, Known] = dataclasses.field(default_factory=dict)
+    is_early: bool = False
 
 
 @dataclass(frozen=True)
@@ -82,14 +88,19 @@ def translate(read: Read, read_file: ReadFile) -> Translated:
     for statement in statements:
         translator.statement(statement)
         translator.later.remove(statement.name.name)
+    program: Program | None = None
+    asks = bool(translator.outputs) or translator.has_cubes
+    if asks and not (unread or translator.faults):
+        program = translator.builder.program(tuple(translator.inputs), translator.outputs)
+        program = translator.early.marked(program)
     faults = [*unread, *translator.faults]
-    if not (translator.outputs or translator.has_cubes or faults):
+    if not (asks or faults):
         last = statements[-1]
         faults.append(Fault("this file has no query", last.name.span, read.how_to_ask))
     if faults:
         in_order = sorted(faults, key=lambda f: f.span.start if f.span else 0)
         raise (ParseError if unread else CheckError)(in_order)
-    program = translator.builder.program(tuple(translator.inputs), translator.outputs)
+    assert program is not None, "a file without faults asks for something"
     used = set(program.input_names)
     sources = {name: text for name, text in translator.sources.items() if name in used}
     return Translated(program, sources, translator.sinks, cube_warnings(program))
@@ -111,6 +122,7 @@ class Translator:
         #: Whether windows of time are told when they have ended, and how many there are.
         self.is_final = False
         self.framed_count = 0
+        self.early = Early(self)
         self.has_faulty_views = False
         self.inputs: list[Input] = []
         self.outputs: dict[str, Flow] = {}
@@ -145,7 +157,10 @@ class Translator:
             # Its fault is noted, and what hangs on it is left out without further ado.
             assert len(self.faults) > before or self.has_faulty_views or not self.knows_all
         if isinstance(statement, ast.View):
-            self.known[name] = Known(statement.name, flow, is_declared=False)
+            scope = dict(self.known)
+            self.known[name] = Known(
+                statement.name, flow, is_declared=False, view=statement, scope=scope
+            )
             self.has_faulty_views |= flow is None
 
     def declare(self, one: ast.Declaration) -> None:
@@ -237,7 +252,13 @@ class Translator:
 
     def output(self, output: ast.Output) -> None:
         name = output.name.name
-        flow = self.timeless(self.query(output.query, name), name, output.query.span)
+        query = output.query
+        if isinstance(query, ast.Early):
+            with self.early.told(name):
+                flow = self.query(query.query, name)
+        else:
+            flow = self.query(query, name)
+        flow = self.timeless(flow, name, query.span)
         if flow.type.is_relation and flow.is_monotone:
             # What only ever grows is a stream of what comes, by the language's default.
             span = output.query.span
@@ -313,9 +334,16 @@ class Translator:
                 return Framing(self, query, prefix).flow()
             case ast.Final():
                 return self.final(query, prefix)
+            case ast.Early():
+                hint = (
+                    "write it behind the query of an output; the views that it reads are early too"
+                )
+                self.fail("EMIT EARLY is of what leaves", query.span, hint)
 
     def final(self, query: ast.Final, prefix: str) -> Flow:
         """The stream of the answers for windows that have ended."""
+        why = "it tells a window when no row can come to it any more"
+        self.early.refuse("EMIT FINAL", query.span, why)
         outside, before = self.is_final, self.framed_count
         self.is_final = True
         try:
@@ -344,7 +372,9 @@ class Translator:
                     flow = self.view(view, f"{prefix}_{view.name.name}")
                 except Stop:
                     self.has_faulty_views = True  # its fault is noted; the others are looked at
-                self.known[view.name.name] = Known(view.name, flow, is_declared=False)
+                self.known[view.name.name] = Known(
+                    view.name, flow, is_declared=False, is_early=self.early.is_on
+                )
             yield
         finally:
             self.known = outside
@@ -368,6 +398,8 @@ class Translator:
         return flow
 
     def streamed(self, query: ast.Streamed, prefix: str) -> Flow:
+        why = "a stream cannot be taken back; leave it out, and the answer is a relation"
+        self.early.refuse(query.operator.value, query.span, why)
         flow = self.query(query.query, prefix)
         operator = query.operator
         if not flow.type.is_relation:
@@ -419,6 +451,8 @@ class Translator:
         known = self.find(word)
         if known.flow is None:
             raise Stop  # what it hangs on is at fault, and that has been said
+        if self.early.is_on:
+            return self.early.flow(known, word.span), known.is_declared
         return known.flow, known.is_declared
 
     def look_up(self, word: ast.Word) -> Known | None:
@@ -465,6 +499,7 @@ class Translator:
 
     def as_stream(self, flow: Flow, window: ast.Window, *, is_declared: bool) -> Flow:
         """A window on a query that only grows means a window on what comes to it."""
+        self.early.refuse("a window on a query", window.span, "put it on the stream")
         if is_declared or not flow.is_monotone:
             message = "a window stands on a stream, but this is a relation"
             hint = (
@@ -478,6 +513,8 @@ class Translator:
         )
 
     def window(self, flow: Flow, window: ast.Window, source: ast.Named | ast.Nested) -> Flow:
+        if self.early.is_on:
+            return self.early.window(flow, window)
         function: functions.Function
         if window.is_now:
             function, word = functions.Now(), "now"

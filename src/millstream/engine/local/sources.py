@@ -11,7 +11,7 @@ from millstream.connectors.chunks import Chunk, Reader
 from millstream.engine.job import InputCounts
 from millstream.kernels.runtime.presence import Presence
 from millstream.plan.batch import Batch, concat_batches, empty_batch
-from millstream.plan.lateness import furthest_behind, is_sorted, without_late
+from millstream.plan.lateness import accepted_of, furthest_behind, is_sorted
 from millstream.plan.ranks import first_rank
 
 
@@ -34,7 +34,7 @@ class SourceState:
     @property
     def known_below(self) -> int | None:
         """All items with a smaller time have been read; None if nothing is known."""
-        return None if self.largest is None else self.largest - self.input.slack
+        return None if self.largest is None else self.largest - self.input.waits
 
     def read(self) -> tuple[Chunk | None, Batch]:
         """Take in the next chunk; returns it, and those of its rows that are late."""
@@ -50,7 +50,7 @@ class SourceState:
             batch = Batch(batch.type, batch.time, batch.columns, batch.weight, ranks)
         self._next_rank += len(batch)
         before = self.largest
-        accepted, late, self.largest = without_late(batch, before, self.input.slack)
+        accepted, late, self.largest = accepted_of(batch, before, self.input)
         self.counts.late += len(late)
         if len(late):
             first = int(batch.time[0]) if before is None else before
@@ -58,7 +58,7 @@ class SourceState:
         self.counts.waiting += len(accepted)
         if len(accepted):
             # Without slack, whatever is out of order is late.
-            if self.input.slack and not is_sorted(accepted.time):
+            if self.input.waits and not is_sorted(accepted.time):
                 accepted = accepted.take(np.argsort(accepted.time, kind="stable"))
             self._pending.append(accepted)
         return chunk, late

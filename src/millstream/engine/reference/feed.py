@@ -42,8 +42,9 @@ def read_events(job: Job, report: Report) -> dict[str, list[Event]]:
                 is_late = largest is not None and event.time < largest - one.slack
                 if largest is not None and is_late:
                     behind = max(behind, largest - event.time)
-                (late if is_late else accepted).append(event)
                 largest = event.time if largest is None else max(largest, event.time)
+                came = replace(event, time=largest) if one.is_early else event
+                (late if is_late else accepted).append(event if is_late else came)
         reader.close()
         report.inputs[one.name].late = len(late)
         report.inputs[one.name].behind = behind

@@ -269,6 +269,13 @@ class Body:
             return None
         return functions.Held(names[0].name, self.column_names("by"), self.has("alone"))
 
+    def until(self) -> functions.Function | None:
+        names = [i.value for i in self.items(None)]
+        if len(names) != 1 or not isinstance(names[0], Name):
+            self.fail("Until needs a column of times", hint=f"usage: {SHAPES['Until'].usage}")
+            return None
+        return functions.Until(names[0].name)
+
     def pairs(self) -> tuple[tuple[str, str], ...]:
         pairs: list[tuple[str, str]] = []
         for item in self.items("on"):
@@ -478,6 +485,7 @@ SHAPES: dict[str, Shape] = {
     "Now": Shape((), "Now", lambda _: functions.Now()),
     "Range": Shape((None, "unbounded", "slide"),
                    "Range[5 min], Range[unbounded] or Range[5 min; slide 1 min]", Body.range_),
+    "Until": Shape((None,), "Until[end]", Body.until),
     "Rows": Shape((None, "by", "within"),
                   "Rows[10], Rows[10 by key] or Rows[10 by key; within 5 min]", Body.rows),
     "Latest": Shape(("by", "unless"), "Latest[by key] or Latest[by key; unless deleted]",

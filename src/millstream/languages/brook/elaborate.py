@@ -80,7 +80,7 @@ def _input(written: WrittenInput, faults: list[Fault]) -> Input:
         faults.append(Fault(f"an input that is read once {what}", (word or written.name).span))
     return Input(written.name.name, written.type, word.name if word else None, slack,
                  written.name.span, written.is_read_once,
-                 values=_values(written, faults))  # fmt: skip
+                 values=_values(written, faults), is_early=written.is_early)  # fmt: skip
 
 
 def _values(written: WrittenInput, faults: list[Fault]) -> tuple[Row, ...] | None:
@@ -216,8 +216,9 @@ def _guess_types(
 #: Functions whose output has the columns of the input, and whether it is a relation.
 KEEPS_COLUMNS: dict[str, bool | None] = {
     "Filter": None, "Merge": None, "Duplicate": None, "Now": True, "Range": True, "Rows": True,
-    "Latest": True, "Held": True, "Distinct": True, "Except": True, "Top": True, "Istream": False,
-    "Dstream": False, "Rstream": False, "RoundRobinSplit": False, "RoundRobinJoin": False,
+    "Latest": True, "Held": True, "Until": True, "Distinct": True, "Except": True, "Top": True,
+    "Istream": False, "Dstream": False, "Rstream": False, "RoundRobinSplit": False,
+    "RoundRobinJoin": False,
 }  # fmt: skip
 
 

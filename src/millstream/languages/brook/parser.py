@@ -103,12 +103,13 @@ class Parser(ExpressionParser):
             time = self.expect_name("the column that is the event time")
         if self.accept("slack"):
             slack = self.duration("a slack such as `2 s`")
+        is_early = self.accept("early")
         is_read_once = self.accept("once")
         values = tuple(self.values()) if self.accept("values") else None
         schema = Schema(tuple(field for _, field in columns))
         words = tuple(word for word, _ in columns)
         return WrittenInput(name, words, QueueType(schema, is_relation), time, slack,
-                            is_read_once, values)  # fmt: skip
+                            is_read_once, values, is_early)  # fmt: skip
 
     def values(self) -> list[tuple[Expression, ...]]:
         """`((1, "a"), (2, "b"))`: the rows of a relation that is not given from outside."""

@@ -22,6 +22,7 @@ class WrittenInput:
     slack: Constant | None
     is_read_once: bool = False
     values: tuple[tuple[Expression, ...], ...] | None = None
+    is_early: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -370,7 +370,7 @@ def sources_of(query: ast.Query) -> list[ast.Word]:
             return found
         case ast.Combined(left=left, right=right):
             return [*sources_of(left), *sources_of(right)]
-        case ast.Streamed(query=inner) | ast.Final(inner):
+        case ast.Streamed(query=inner) | ast.Final(inner) | ast.Early(inner):
             return sources_of(inner)
         case ast.Framed(source=source):
             return [source.name] if isinstance(source, ast.Named) else sources_of(source.query)
