@@ -115,6 +115,9 @@ class _AnySheet:
     def defined(self, name: str, sheet: str) -> syntax.Node | None:
         return None
 
+    def reference(self, text: str, sheet: str, row: int) -> syntax.Node | None:
+        return None
+
 
 _ANY = _AnySheet()
 

@@ -139,7 +139,7 @@ def test_a_sheet_without_inputs_is_static(tmp_path: Path) -> None:
 
 
 def test_a_volatile_function_is_refused_with_the_reason(tmp_path: Path) -> None:
-    for formula in ("=RAND()", "=NOW()", '=INDIRECT("A1")', "=OFFSET(A1,1,1)"):
+    for formula in ("=RAND()", "=NOW()", '=CELL("row",A1)'):
         found = load(save(tmp_path / "volatile.xlsx", {"A1": formula, "A2": 1}))
         with pytest.raises(CheckError, match="volatile and not supported"):
             found.get("A1")

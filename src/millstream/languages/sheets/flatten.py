@@ -34,6 +34,7 @@ from millstream.languages.sheets.names import (
 )
 from millstream.languages.sheets.order import ordered
 from millstream.languages.sheets.windows import check_triggers, check_windows
+from millstream.values.excel.computed_references import COMPUTED_REFERENCES, resolved
 from millstream.values.excel.evaluate import Context, Unsupported, value_of
 from millstream.values.excel.precedents import areas_of
 from millstream.values.excel.recalculate import Recalculation
@@ -147,7 +148,7 @@ class _Flattener:
             for wrong in misuses(tree):
                 self._tell(address, wrong)
             self._check_names(tree, address)
-            tree = answered(tree, self._context(address))
+            tree = answered(self._with_references(tree, address), self._context(address))
             if formula.array is None:
                 self.rules[address] = self._rule(tree, address)
             else:
@@ -162,6 +163,17 @@ class _Flattener:
         if address in self.broken:
             self.rules.pop(address, None)
             self._mention(address, tree)  # what it refers to may have faults of its own
+
+    def _with_references(self, tree: Node, address: Address) -> Node:
+        """The formula with what INDIRECT and OFFSET give, which must stay the same."""
+
+        def constant(node: Node, function: str) -> None:
+            if undefined_names(node):
+                raise Unsupported(f"what {function} refers to must be known before it runs; here "
+                                  f"it depends on the name {undefined_names(node)[0]}")  # fmt: skip
+            self._constant(node, function, address)
+
+        return resolved(tree, self._context(address), constant)
 
     def _tell(self, address: Address, message: str) -> None:
         macros = "; the macros of a workbook are not run" if self.workbook.has_macros else ""
@@ -282,6 +294,9 @@ class _Flattener:
                        uses_1904=self.workbook.uses_1904)  # fmt: skip
 
     def _not_fixed(self, function: str, address: Address) -> str:
+        if function in COMPUTED_REFERENCES:
+            return (f"what {function} refers to must not change, but it depends on "
+                    f"{address_text(address)}; use INDEX, MATCH or CHOOSE")  # fmt: skip
         what = "the initial value" if function == "PRE" else "the second argument"
         return f"{what} of {function} must be constant, but {address_text(address)} changes"
 

@@ -58,3 +58,6 @@ class ConstantCells(Cells):
 
     def defined(self, name: str, sheet: str) -> Node | None:
         return None
+
+    def reference(self, text: str, sheet: str, row: int) -> Node | None:
+        return None  # computed references have been replaced, too

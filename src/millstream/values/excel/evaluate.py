@@ -56,9 +56,13 @@ class Unsupported(Exception):
 
 
 class Names(Protocol):
-    """Whoever knows the defined names."""
+    """Whoever knows the defined names, and what is written as a reference."""
 
     def defined(self, name: str, sheet: str) -> Node | None: ...
+
+    def reference(self, text: str, sheet: str, row: int) -> Node | None:
+        """What a text refers to in a formula on a worksheet; None if it is no reference."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,16 +8,17 @@ really needs it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from millstream.errors import CheckError, MillstreamError
 from millstream.values.excel.arrays import Area, Array, Cells
+from millstream.values.excel.computed_references import COMPUTED_REFERENCES, resolved
 from millstream.values.excel.evaluate import Context, Unsupported, array_of, value_of
 from millstream.values.excel.indexes import AreaIndex, Indexes
-from millstream.values.excel.precedents import areas_of
+from millstream.values.excel.precedents import Rectangle, areas_of
 from millstream.values.excel.syntax import Call, Node, children
-from millstream.values.excel.values import NA, Scalar
+from millstream.values.excel.values import NA, Raised, Scalar
 from millstream.values.excel.workbook import Workbook, key_of, place_of
 
 _Key = tuple[str, int]
@@ -36,7 +37,7 @@ class Recalculation(Cells):
         self.arrays: dict[_Key, Array] = {}
         self.open: set[_Key] = set()
         self.indexes = Indexes()
-        self.ready: set[tuple[str, int, int, int, int]] = set()
+        self.ready: set[Rectangle] = set()
 
     # --- what formulas ask ---
 
@@ -132,14 +133,27 @@ class Recalculation(Cells):
         except MillstreamError:
             return
         row, column = place_of(place)
-        for area in areas_of(tree, self.workbook, row, column):
+        yield from self._in_areas(areas_of(tree, self.workbook, row, column))
+        if any(calls(tree, function) for function in COMPUTED_REFERENCES):
+            # By now their arguments have been computed.
+            yield from self._in_areas(self._referred(tree, self._context(sheet, place)))
+
+    def _in_areas(self, areas: Iterable[Rectangle]) -> Iterator[_Key]:
+        for area in areas:
             if area in self.ready:
                 continue
             yield from self._formulas_in(area)
             if (area[1], area[2]) != (area[3], area[4]):
                 self.ready.add(area)
 
-    def _formulas_in(self, area: tuple[str, int, int, int, int]) -> Iterator[_Key]:
+    def _referred(self, tree: Node, context: Context) -> list[Rectangle]:
+        """What a formula with INDIRECT or OFFSET refers to; nothing if that cannot be told."""
+        try:
+            return list(areas_of(resolved(tree, context), self.workbook))
+        except (Raised, Unsupported, MillstreamError):
+            return []  # whoever needs the cell will be told
+
+    def _formulas_in(self, area: Rectangle) -> Iterator[_Key]:
         sheet, top, left, bottom, right = area
         worksheet = self.workbook.sheets[sheet]
         if not worksheet.formulas:

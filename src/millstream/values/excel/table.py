@@ -6,6 +6,7 @@ from functools import cache
 from math import inf
 
 from millstream.errors import suggest
+from millstream.values.excel.computed_references import COMPUTED_REFERENCES
 from millstream.values.excel.distributions import DISTRIBUTIONS
 from millstream.values.excel.functions_arrays import ARRAYS
 from millstream.values.excel.functions_bessel import BESSEL
@@ -46,16 +47,16 @@ FAMILIES: dict[str, Family] = {
     "Bessel functions": BESSEL,
 }
 
-SPECIAL = CHOOSING | LAMBDAS
+SPECIAL = CHOOSING | COMPUTED_REFERENCES | LAMBDAS
 
 #: The least and the greatest number of arguments of special functions.
 _COUNTS: dict[str, tuple[int, float]] = {
     "AREAS": (1, 1), "BYCOL": (2, 2), "BYROW": (2, 2), "CHOOSE": (2, inf), "COLUMN": (0, 1),
     "COLUMNS": (1, 1), "HYPERLINK": (1, 2), "IF": (1, 3), "IFERROR": (2, 2), "IFNA": (2, 2),
-    "IFS": (2, inf), "ISFORMULA": (1, 1), "ISREF": (1, 1), "LAMBDA": (1, inf),
-    "LAMBDA.CALL": (1, inf), "LET": (3, inf), "MAKEARRAY": (3, 3), "MAP": (2, inf),
-    "REDUCE": (3, 3), "ROW": (0, 1), "ROWS": (1, 1), "SCAN": (3, 3), "SHEET": (0, 1),
-    "SHEETS": (0, 1), "SINGLE": (1, 1), "SWITCH": (3, inf),
+    "IFS": (2, inf), "INDIRECT": (1, 2), "ISFORMULA": (1, 1), "ISREF": (1, 1),
+    "LAMBDA": (1, inf), "LAMBDA.CALL": (1, inf), "LET": (3, inf), "MAKEARRAY": (3, 3),
+    "MAP": (2, inf), "OFFSET": (3, 5), "REDUCE": (3, 3), "ROW": (0, 1), "ROWS": (1, 1),
+    "SCAN": (3, 3), "SHEET": (0, 1), "SHEETS": (0, 1), "SINGLE": (1, 1), "SWITCH": (3, inf),
 }  # fmt: skip
 
 #: Functions that give names to things: with each how many arguments.
@@ -68,15 +69,12 @@ STREAM_FUNCTIONS = frozenset({"WINDOW", "WINDOWROWS", "PRE", "SELECT"})
 
 _CHANCE = "its value would be another one each time"
 _CLOCK = "its value depends on the clock; bind the time of a stream to a cell instead"
-_COMPUTED = "what it refers to is not known before it runs; use INDEX, MATCH or CHOOSE"
 VOLATILE: dict[str, str] = {
     "RAND": _CHANCE,
     "RANDARRAY": _CHANCE,
     "RANDBETWEEN": _CHANCE,
     "NOW": _CLOCK,
     "TODAY": _CLOCK,
-    "INDIRECT": _COMPUTED,
-    "OFFSET": _COMPUTED,
     "CELL": "it depends on where the cursor is and how cells look",
     "INFO": "it depends on the machine",
 }

@@ -204,6 +204,16 @@ class Workbook:
             self._names[folded, sheet] = self._defined(folded, sheet)
         return self._names[folded, sheet]
 
+    def reference(self, text: str, sheet: str, row: int) -> syntax.Node | None:
+        """A reference that is written in a text, as INDIRECT takes it; None if it is none."""
+        try:
+            node = parse_formula(text, Origin(self.file, sheet, f"reference {text}", row), self)
+        except MillstreamError:
+            return None  # what cannot be read refers to nothing: `#REF!`
+        if isinstance(node, syntax.Name):
+            return self.defined(node.name, node.sheet)
+        return node if isinstance(node, (syntax.Cell, syntax.Range)) else None
+
     def known_names(self, sheet: str) -> list[str]:
         """The names a worksheet can use, whatever they stand for."""
         return [name for name, scope in self.names if scope in (None, sheet)] + list(self.tables)
