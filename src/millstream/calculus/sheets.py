@@ -12,12 +12,23 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from millstream.calculus.base import ANY_PARTITIONING, Facts, Function, FunctionFault, require_kind
-from millstream.calculus.types import BOOLEAN, NUMBER, TEXT, Field, QueueType, Schema, Type
+from millstream.calculus.types import (
+    BOOLEAN,
+    DURATION,
+    INTEGER,
+    NUMBER,
+    TEXT,
+    TIME,
+    Field,
+    QueueType,
+    Schema,
+    Type,
+)
 from millstream.values.excel.syntax import Node, column_name
 from millstream.values.excel.values import Scalar, exact
 
-#: What cells can hold that leaves a sheet.
-_SHOWN = (NUMBER, TEXT, BOOLEAN)
+#: What cells can hold that leaves a sheet: a number may leave as one of four types.
+_SHOWN = (NUMBER, TEXT, BOOLEAN, INTEGER, TIME, DURATION)
 
 #: Worksheet, row and column.
 Address = tuple[str, int, int]

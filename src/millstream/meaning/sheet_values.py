@@ -35,7 +35,9 @@ def to_cell(value: Value, type_: Type, *, uses_1904: bool) -> Scalar:
             return number if math.isfinite(number) else NUM
 
 
-def from_cell(value: Scalar, column: OutputColumn, faults: Counter[str]) -> Value:
+def from_cell(
+    value: Scalar, column: OutputColumn, faults: Counter[str], *, uses_1904: bool
+) -> Value:
     """What a cell holds as a value of a column; what does not fit is null and counted."""
     if value is None:
         return None
@@ -49,7 +51,22 @@ def from_cell(value: Scalar, column: OutputColumn, faults: Counter[str]) -> Valu
         case Kind.BOOLEAN:
             if type(value) is bool:
                 return value
-        case _:
+        case Kind.TEXT:
             return to_text(value)
+        case kind if type(value) is float:
+            whole = _whole(value, kind, uses_1904=uses_1904)
+            if whole is not None and -(2**63) < whole < 2**63:
+                return whole
     faults[f"no {column.type} in {address_text(column.address)}"] += 1
     return None
+
+
+def _whole(value: float, kind: Kind, *, uses_1904: bool) -> int | None:
+    """A number as an integer, or as microseconds: of a date since 1970, or of as many days."""
+    if kind is Kind.INTEGER:
+        return int(value) if value.is_integer() else None
+    days = math.floor(value)
+    micros = days * _MICROS_PER_DAY + round((value - days) * _MICROS_PER_DAY)
+    if kind is Kind.TIME:
+        micros -= (_DAYS_TO_1970 - (OFFSET_1904 if uses_1904 else 0)) * _MICROS_PER_DAY
+    return micros

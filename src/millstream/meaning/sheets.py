@@ -134,7 +134,10 @@ def _fired(
         histories[address][firing.key] = figure.histories[address]
     for items, columns in zip(sent, function.outputs, strict=True):
         if any(c.address in ticked for c in columns):
-            row = tuple(from_cell(figure.value(*c.address), c, context.faults) for c in columns)
+            row = tuple(
+                from_cell(figure.value(*c.address), c, context.faults, uses_1904=function.uses_1904)
+                for c in columns
+            )
             items.append(Item(firing.time, row, origin=cause.origin))
 
 

@@ -166,4 +166,4 @@ def test_a_sheet_is_generated_once_and_only_for_itself() -> None:
         for value in (1.0, True)
     )  # fmt: skip
     assert one != true
-    assert generated(one, types).split.after != generated(true, types).split.after
+    assert generated(one, types).loop != generated(true, types).loop

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from millstream.calculus.types import INTEGER, Kind
+from millstream.calculus.types import INTEGER, Kind, Type
 from millstream.kernels.runtime.hashing import frozen
 from millstream.kernels.runtime.interning import Interner
 from millstream.kernels.sheets.operands import EMPTY, FIRST_ERROR
@@ -22,6 +22,8 @@ from millstream.values.excel.dates import OFFSET_1904
 _NUM = FIRST_ERROR + 5
 _MICROS_PER_DAY = 86_400_000_000
 _DAYS_TO_1970 = 25_569
+#: Microseconds of more days than these are no 64-bit integers; nor are numbers beyond.
+_LAST_DAYS, _INTEGERS_END = 106_000_000.0, 2.0**63
 #: Integers below are looked up in a table, which grows from one size to the other.
 _FEW, _MANY = 1 << 12, 1 << 20
 
@@ -65,6 +67,26 @@ def number_column(vector: Vector, zeros: Zeros, *, uses_1904: bool) -> list[Arra
         statuses = np.where(vector.valid, statuses, np.int8(EMPTY))
         values = np.where(vector.valid, values, values.dtype.type(0))
     return [values, statuses]
+
+
+def shown_column(type_: Type, values: Array, *, uses_1904: bool) -> Vector:
+    """Numbers as a column of numbers, of integers, of times or of durations.
+
+    What does not fit is null: what is no whole number, and what is out of bounds.
+    """
+    if type_.kind is Kind.NUMBER:
+        return Vector(type_, np.asarray(values, np.float64), None)
+    whole = np.floor(values)
+    if type_.kind is Kind.INTEGER:
+        fits = (whole == values) & (np.abs(values) < _INTEGERS_END)
+        held = np.where(fits, whole, 0.0).astype(np.int64)
+        return Vector(type_, held, None if fits.all() else fits)
+    fits = np.abs(values) < _LAST_DAYS
+    days = np.where(fits, whole, 0.0).astype(np.int64)
+    micros = np.where(fits, np.rint((values - whole) * _MICROS_PER_DAY), 0.0).astype(np.int64)
+    if type_.kind is Kind.TIME:
+        days -= _DAYS_TO_1970 - (OFFSET_1904 if uses_1904 else 0)
+    return Vector(type_, days * _MICROS_PER_DAY + micros, None if fits.all() else fits)
 
 
 def encoded(vector: Vector) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 
 from millstream.calculus.sheets import OutputColumn, Previous, Sheet, address_text
 from millstream.calculus.types import Kind as ColumnKind
-from millstream.calculus.types import QueueType, Type
+from millstream.calculus.types import QueueType
 from millstream.kernels.loop.cache import compiled
 from millstream.kernels.runtime.hashing import FREE, TOP, frozen, padded
 from millstream.kernels.runtime.interning import Interner
@@ -25,6 +25,7 @@ from millstream.kernels.sheets.columns import (
     merged,
     number_column,
     rising,
+    shown_column,
 )
 from millstream.kernels.sheets.generated import generated
 from millstream.kernels.sheets.operands import (
@@ -60,6 +61,14 @@ _NOTHING = np.zeros(0, np.int64)
 _DTYPES: dict[Kind, Any] = {
     Kind.NUMBER: np.float64, Kind.TEXT: np.int32, Kind.BOOLEAN: np.bool_, Kind.MIXED: np.float64,
 }  # fmt: skip
+_NUMBERS = frozenset((ColumnKind.NUMBER, ColumnKind.INTEGER, ColumnKind.TIME, ColumnKind.DURATION))
+#: The types of columns that what a cell holds can be as it is.
+_TYPES: dict[Kind, frozenset[ColumnKind]] = {
+    Kind.NUMBER: _NUMBERS, Kind.TEXT: frozenset((ColumnKind.TEXT,)), Kind.MIXED: frozenset(),
+    Kind.BOOLEAN: frozenset((ColumnKind.BOOLEAN,)),
+}  # fmt: skip
+#: What the status of a value would be if there were other kinds beside it.
+_HELD = {Kind.TEXT: TEXT_HELD, Kind.BOOLEAN: BOOLEAN_HELD}
 #: The status of a text where there are texts.
 _TEXTS = {Kind.TEXT: OK, Kind.MIXED: TEXT_HELD}
 
@@ -356,28 +365,31 @@ class CompiledSheetKernel(Composed):
             made = made[2:]
         values, statuses = ([a[:count] for a in some] for some in (made[::2], made[1::2]))
         vectors = {
-            after.column.address: after.of(values, statuses, self.texts, self.counted)
+            after.column: after.of(values, statuses, self.texts, self.counted)
             for after in self.after[number]
         }
-        wanted = {c.address for c in self.function.outputs[number]}
-        for n, column in enumerate(self.sent[number]):
-            worst = int(statuses[n].max(initial=OK)) if is_odd else OK
-            if column.address in wanted:
-                if worst >= ZERO:
-                    self._count_faults(column, self.kinds[number][n], statuses[n])
-                if self.kinds[number][n] is Kind.MIXED:
-                    vectors[column.address] = self._shown(column, values[n], statuses[n])
-                else:
-                    vectors[column.address] = self._vector(
-                        column.type, values[n], statuses[n] if worst else None
-                    )
-            if worst:
-                statuses[n].fill(OK)
-        shown = tuple(vectors[c.address] for c in self.function.outputs[number])
+        places = {c.address: n for n, c in enumerate(self.sent[number])}
+        worst = [int(s.max(initial=OK)) if is_odd else OK for s in statuses]
+        for column in self.function.outputs[number]:
+            if column in vectors:
+                continue
+            n = places[column.address]
+            kind = self.kinds[number][n]
+            if column.type.kind not in _TYPES[kind]:
+                vectors[column] = self._shown(column, kind, values[n], statuses[n])
+                continue
+            vectors[column] = self._vector(column, values[n], statuses[n] if worst[n] else None)
+            if worst[n] >= ZERO:
+                self._count_faults(column, kind, statuses[n])
+        for codes, most in zip(statuses, worst, strict=True):
+            if most:
+                codes.fill(OK)
+        shown = tuple(vectors[c] for c in self.function.outputs[number])
         return Batch(self.output_types[number], time, shown, None, rank)
 
-    def _vector(self, type_: Type, values: Array, statuses: Array | None) -> Vector:
+    def _vector(self, column: OutputColumn, values: Array, statuses: Array | None) -> Vector:
         """A column of what was written; all of it is there if there are no statuses."""
+        type_ = column.type
         if type_.kind is ColumnKind.TEXT:
             codes = values.astype(np.int32, copy=False)
             missing = None
@@ -386,17 +398,35 @@ class CompiledSheetKernel(Composed):
                 missing = (statuses != OK) & (statuses != ZERO)
             return self.texts.vector(type_, codes, missing)
         valid = None if statuses is None else statuses == OK
-        dtype = np.bool_ if type_.kind is ColumnKind.BOOLEAN else np.float64
-        return Vector(type_, values.astype(dtype, copy=False), valid)
+        if type_.kind is ColumnKind.BOOLEAN:
+            return Vector(type_, values.astype(np.bool_, copy=False), valid)
+        vector = shown_column(type_, values, uses_1904=self.function.uses_1904)
+        if vector.valid is None:
+            return replace(vector, valid=valid)
+        fits = vector.valid if valid is None else vector.valid | ~valid
+        if not fits.all():
+            unfit = len(fits) - int(np.count_nonzero(fits))
+            self.counted[f"no {type_} in {address_text(column.address)}"] += unfit
+        return replace(vector, valid=vector.valid if valid is None else vector.valid & valid)
 
-    def _shown(self, column: OutputColumn, values: Array, statuses: Array) -> Vector:
-        """What may be of several kinds, as texts; what went wrong has been counted."""
-        pairs = np.stack((values.view(np.int64), statuses.astype(np.int64)), axis=1)
+    def _shown(self, column: OutputColumn, kind: Kind, values: Array, statuses: Array) -> Vector:
+        """What may be of several kinds, or is shown as another than it is."""
+        held = np.where(statuses == OK, np.int8(_HELD.get(kind, OK)), statuses)
+        values = values.astype(np.float64)
+        pairs = np.stack((values.view(np.int64), held.astype(np.int64)), axis=1)
         different, places = np.unique(pairs, axis=0, return_inverse=True)
+        places = places.reshape(-1)
+        counts = np.bincount(places, minlength=len(different)).tolist()
         found = zip(different[:, 0].copy().view(np.float64).tolist(), different[:, 1].tolist(),
                     strict=True)  # fmt: skip
-        shown = [from_cell(scalar_of(v, s, self.texts), column, Counter()) for v, s in found]
-        return vector_of(column.type, shown).take(places.reshape(-1))
+        shown = []
+        for (value, status), count in zip(found, counts, strict=True):
+            faults: Counter[str] = Counter()
+            scalar = scalar_of(value, status, self.texts)
+            shown.append(from_cell(scalar, column, faults, uses_1904=self.function.uses_1904))
+            for fault in faults:
+                self.counted[fault] += count
+        return vector_of(column.type, shown).take(places)
 
     def _count_faults(self, column: Any, kind: Kind, statuses: Array) -> None:
         place = address_text(column.address)

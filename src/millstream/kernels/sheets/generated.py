@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from millstream.calculus.sheets import HIDDEN_SHEET, Address, Sheet, address_text
-from millstream.calculus.types import Kind as ColumnKind
 from millstream.calculus.types import QueueType
 from millstream.kernels.sheets.called import Site
 from millstream.kernels.sheets.operands import NotCompiled, Texts
@@ -15,10 +14,6 @@ from millstream.kernels.sheets.report import commented, phases, storage
 from millstream.kernels.sheets.source import fed_columns, is_whole, output_kinds, source_of
 from millstream.kernels.sheets.split import Parts, Split
 from millstream.values.excel.kinds import Kind
-
-_COLUMN_TYPES = {
-    Kind.NUMBER: ColumnKind.NUMBER, Kind.TEXT: ColumnKind.TEXT, Kind.BOOLEAN: ColumnKind.BOOLEAN,
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -59,7 +54,6 @@ def _generated(split: Split, may_call: frozenset[Address]) -> Generated:
     texts.number("0")  # an empty cell is shown as
     whole = Compilation(split.sheet, split.input_types, texts, may_call)
     kinds = output_kinds(whole)
-    _check_outputs(whole, kinds)
     loop = source_of(whole)
     told = [*phases(split.sheet), *storage(whole)]
     told += [f"outside of the loop: {told}" for told in apart(split, whole)]
@@ -88,18 +82,3 @@ def cells_apart(function: Sheet, input_types: tuple[QueueType, ...]) -> list[str
     except NotCompiled as reason:
         return [f"all cells are walked, formula by formula: {reason}"]
     return apart(made.split, made.whole)
-
-
-def _check_outputs(whole: Compilation, all_kinds: list[list[Kind]]) -> None:
-    for columns, kinds in zip(whole.sheet.outputs, all_kinds, strict=True):
-        for column, kind in zip(columns, kinds, strict=True):
-            fixed = column.address not in whole.by_address
-            is_nothing = fixed and whole.fixed(column.address) is None
-            if (
-                kind is not Kind.MIXED
-                and _COLUMN_TYPES[kind] is not column.type.kind
-                and not is_nothing
-            ):
-                reason = NotCompiled(f"{address_text(column.address)} holds several kinds")
-                reason.address = column.address
-                raise reason

@@ -196,6 +196,7 @@ class ColumnAfter(OutsideColumn):
         self, sheet: Sheet, cells: Sequence[SheetCell], column: OutputColumn,
         sent: Mapping[int, OutputColumn],
     ) -> None:  # fmt: skip
+        self.is_1904 = sheet.uses_1904
         #: The places of what it is made of, among all that is sent.
         self.places = tuple(sent)
         self.sent = tuple(sent.values())
@@ -290,7 +291,7 @@ class ColumnAfter(OutsideColumn):
 
     def plain(self, number: int, value: Scalar) -> Value:
         faults: Counter[str] = Counter()
-        shown = from_cell(value, self.column, faults)
+        shown = from_cell(value, self.column, faults, uses_1904=self.is_1904)
         for fault in faults:
             self.faults[number] = fault
         return shown

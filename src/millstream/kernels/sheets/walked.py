@@ -99,7 +99,10 @@ class SheetKernel:
         value = self.machine.live.value
         for number, columns in enumerate(self.function.outputs):
             if any(c.address in ticked for c in columns):
-                row = tuple(from_cell(value(*c.address), c, self.counted) for c in columns)
+                row = tuple(
+                    from_cell(value(*c.address), c, self.counted, uses_1904=self.function.uses_1904)
+                    for c in columns
+                )
                 sent.add(number, time, row, rank)
 
     # --- state ---

@@ -9,11 +9,15 @@ from millstream.calculus.types import Field, Schema, Type
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """An attribute and the cell it is written to or read from; `place` is for messages."""
+    """An attribute and the cell it is written to or read from; `place` is for messages.
+
+    `type` is that of an attribute that is read from a cell, if it is said.
+    """
 
     attribute: str
     cell: str
     place: str | None = None
+    type: Type | None = None
 
 
 @dataclass(frozen=True, slots=True)

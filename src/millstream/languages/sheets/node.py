@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from millstream.calculus.types import Schema
-from millstream.errors import CheckError, Fault
+from millstream.calculus.types import TYPES_BY_NAME, Schema
+from millstream.errors import CheckError, Fault, listing
 from millstream.languages.language import Translation, Want
 from millstream.languages.sheets.bindings import Binding, Bindings, InputBinding, OutputBinding
 from millstream.languages.sheets.read import read_workbook
-from millstream.languages.sheets.streams import bindings_in, has_streams
+from millstream.languages.sheets.streams import bindings_in, has_streams, type_named
 from millstream.languages.sheets.translate import columns_of, translate_workbook
 from millstream.source import Span
 from millstream.tables import Tables
@@ -117,11 +117,11 @@ def settings(tables: Tables, here: str, table: dict[str, Any]) -> SheetNode:
 
 def _tables_of_cells(
     tables: Tables, here: str, table: dict[str, Any], key: str
-) -> list[tuple[str, dict[str, str]]]:
+) -> list[tuple[str, dict[str, Any]]]:
     given = table.get(key, {})
+    is_cell = _is_cell if key == "outputs" else (lambda cell: isinstance(cell, str))
     if isinstance(given, dict) and all(
-        isinstance(cells, dict) and all(isinstance(c, str) for c in cells.values())
-        for cells in given.values()
+        isinstance(cells, dict) and all(map(is_cell, cells.values())) for cells in given.values()
     ):
         return list(given.items())
     what = 'Trades = { B3 = "price" }' if key == "inputs" else 'Totals = { sum = "G9" }'
@@ -131,14 +131,33 @@ def _tables_of_cells(
     return []
 
 
+def _is_cell(given: Any) -> bool:
+    """`"G9"`, or `{ cell = "G9", type = "time" }`."""
+    return isinstance(given, str) or (
+        isinstance(given, dict)
+        and given.keys() == {"cell", "type"}
+        and isinstance(given["cell"], str)
+        and isinstance(given["type"], str)
+    )
+
+
 def _cells(
-    tables: Tables, here: str, cells: dict[str, str], *, is_input: bool
+    tables: Tables, here: str, cells: dict[str, Any], *, is_input: bool
 ) -> tuple[Binding, ...]:
     """Of an input `cell = "attribute"`, of an output `attribute = "cell"`."""
     span = tables.place(here, "inputs" if is_input else "outputs")
     place = span.place if span else tables.source.name
-    pairs = ((v, k) if is_input else (k, v) for k, v in cells.items())
-    return tuple(Binding(attribute, cell, place) for attribute, cell in pairs)
+    if is_input:
+        return tuple(Binding(attribute, cell, place) for cell, attribute in cells.items())
+    bindings = []
+    for attribute, given in cells.items():
+        typed = given if isinstance(given, dict) else {"cell": given, "type": ""}
+        type_ = type_named(typed["type"])
+        if typed["type"] and type_ is None:
+            tables.fail(f'"{attribute}" has no type "{typed["type"]}"', span,
+                        f"types are: {listing(TYPES_BY_NAME)}")  # fmt: skip
+        bindings.append(Binding(attribute, typed["cell"], place, type_))
+    return tuple(bindings)
 
 
 def _partition(tables: Tables, here: str, table: dict[str, Any]) -> dict[str, str]:

@@ -6,7 +6,8 @@
     Trades   | input     | price     | B3   | number |
     Bargains | output    | vwap      | G12  |        |
 
-The first row names the columns, in any order. `type` is needed for inputs only; `role` is
+The first row names the columns, in any order. `type` is needed for inputs, and says as what an
+output attribute leaves (`time`, `integer`) if that is not what its cell holds; `role` is
 `partition` (the partitioning key), `time` (the event time; then the cell may be left out)
 or nothing. A row `firing` in `direction` with `instant` in `attribute` computes the sheet
 once per instant. Capitals and spaces around words do not matter, as nowhere in a workbook:
@@ -17,8 +18,9 @@ means nobody knows, and it is told.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
-from millstream.calculus.types import TYPES_BY_NAME
+from millstream.calculus.types import TYPES_BY_NAME, Type
 from millstream.errors import Fault, listing, suggest
 from millstream.languages.sheets.bindings import Binding, Bindings, InputBinding, OutputBinding
 from millstream.values.excel.values import Scalar, to_text
@@ -36,6 +38,12 @@ _SAME_TYPES = {
 }  # fmt: skip
 _SAME_DIRECTIONS = {"in": "input", "out": "output"}
 _SAME_ROLES = {"key": "partition", "partition key": "partition"}
+
+
+def type_named(word: str) -> Type | None:
+    """A type by its name, or by another word for it."""
+    folded = word.casefold()
+    return TYPES_BY_NAME.get(_SAME_TYPES.get(folded, folded))
 
 
 def has_streams(workbook: Workbook) -> bool:
@@ -129,7 +137,7 @@ class _Reader:
         place = f"{self.workbook.file} {self.sheet.name}!A{row}"
         binding = Binding(texts["attribute"], texts["cell"], place)
         if direction == "output":
-            self._output(row, texts["stream"], binding)
+            self._output(row, texts["stream"], binding, texts.get("type", ""))
         else:
             self._input(row, texts["stream"], binding, texts.get("type", ""), role)
 
@@ -138,16 +146,22 @@ class _Reader:
             self._fail(row, f'unknown firing "{how}"', "it is tuple or instant")
         self.fires_per_instant = how != "tuple"
 
-    def _output(self, row: int, stream: str, binding: Binding) -> None:
+    def _output(self, row: int, stream: str, binding: Binding, kind: str) -> None:
         if not binding.cell:
             self._fail(row, f'the attribute "{binding.attribute}" needs a cell')
             return
+        if kind:
+            type_ = type_named(kind)
+            if type_ is None:
+                hint = f"types are: {listing(TYPES_BY_NAME)}"
+                self._fail(row, f'"{binding.attribute}" of {stream} has no type "{kind}"', hint)
+                return
+            binding = replace(binding, type=type_)
         one = self.outputs.setdefault(stream.casefold(), OutputBinding(stream))
         self.outputs[stream.casefold()] = one.with_cell(binding)
 
     def _input(self, row: int, stream: str, binding: Binding, kind: str, role: str) -> None:
-        word = kind.casefold() or ("time" if role == "time" else "")
-        type_ = TYPES_BY_NAME.get(_SAME_TYPES.get(word, word))
+        type_ = type_named(kind or ("time" if role == "time" else ""))
         if type_ is None:
             hint = f"types are: {listing(TYPES_BY_NAME)}"
             self._fail(row, f'"{binding.attribute}" of {stream} needs a type, got "{kind}"', hint)

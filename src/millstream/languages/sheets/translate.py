@@ -21,7 +21,7 @@ from millstream.calculus.sheets import (
     Windows,
     address_text,
 )
-from millstream.calculus.types import INTEGER, TIME, QueueType, Schema, Type
+from millstream.calculus.types import BOOLEAN, INTEGER, TEXT, TIME, QueueType, Schema, Type
 from millstream.calculus.verify import verified
 from millstream.errors import CheckError, Fault, listing, suggest
 from millstream.languages.sheets.bindings import Binding, Bindings, InputBinding
@@ -29,7 +29,7 @@ from millstream.languages.sheets.flatten import Flattened, flatten
 from millstream.languages.sheets.names import records_asked
 from millstream.languages.sheets.streams import first_sheet
 from millstream.source import Source, Span
-from millstream.values.excel.kinds import Kinds, kind_of
+from millstream.values.excel.kinds import Kind, Kinds, kind_of
 from millstream.values.excel.precedents import areas_of
 from millstream.values.excel.recalculate import Recalculation
 from millstream.values.excel.syntax import MAX_COLUMN, MAX_ROW, Cell, column_number
@@ -37,6 +37,8 @@ from millstream.values.excel.values import Scalar
 from millstream.values.excel.workbook import Workbook, key_of
 
 _ADDRESS = re.compile(r"(?:(?:'((?:[^']|'')+)'|([^!']+))!)?\$?([A-Za-z]{1,3})\$?([1-9]\d{0,6})")
+#: What a cell must hold to leave as one of a type; others are numbers.
+_HELD = {TEXT: Kind.TEXT, BOOLEAN: Kind.BOOLEAN}
 #: More constants than this in one operator would make programs unwieldy.
 MAX_CONSTANTS = 500_000
 
@@ -76,10 +78,10 @@ class _Translator:
         kinds = cell_kinds(flattened.cells, self._constant(flattened), self._column_type)
         columns = tuple(
             tuple(
-                OutputColumn(name, a, column_type_of(kinds.get(a) or self._fixed(flattened, a)))
-                for name, a in output
+                self._column(one.stream, b, a, kinds.get(a) or self._fixed(flattened, a))
+                for b, (_, a) in zip(one.cells, outputs[one.stream], strict=True)
             )
-            for output in outputs.values()
+            for one in self.bindings.outputs
         )
         sheet = Sheet(
             self._with_all_fed(flattened.cells, inputs),
@@ -90,6 +92,20 @@ class _Translator:
             self.workbook.uses_1904,
         )
         return self._wired(sheet, list(outputs))
+
+    def _column(
+        self, stream: str, binding: Binding, address: Address, kinds: Kinds
+    ) -> OutputColumn:
+        """An attribute of an output, of the type that is said, or else of the cell's."""
+        natural = column_type_of(kinds)
+        type_ = binding.type or natural
+        wanted = _HELD.get(type_, Kind.NUMBER)
+        plain = kinds - {Kind.ERROR, Kind.EMPTY}
+        if wanted is not Kind.TEXT and plain and wanted not in plain:
+            self._fail(f"{stream}.{binding.attribute} is to be a {type_}, but "
+                       f"{address_text(address)} never holds one: it is a {natural}",
+                       binding.place)  # fmt: skip
+        return OutputColumn(binding.attribute, address, type_)
 
     def _wired(self, sheet: Sheet, outputs: list[str]) -> Program:
         names = [one.stream for one in self.bindings.inputs]
