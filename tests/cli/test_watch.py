@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
 
+import millstream
 from millstream.cli.main import main
+from millstream.languages.sheets.watch import replay
 from tests.languages.sheets.books import save
 
 VWAP = Path(__file__).parents[2] / "examples" / "sheets" / "vwap"
@@ -51,3 +54,55 @@ def test_the_labels_of_the_worksheet_are_drawn(
     assert all(label in drawn for label in ("Mean price", "price", "mean", "live"))
     assert "remark" not in drawn
     assert "sample" not in drawn
+
+
+def test_it_fits_the_terminal_and_says_what_does_not(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    assert 0 == main(["run", str(VWAP), "--watch"])
+    drawn = capsys.readouterr().out
+    assert max(map(len, drawn.splitlines())) <= 60
+    assert "4 more columns in a larger terminal" in drawn
+    assert "13425" in drawn
+
+
+def test_dates_and_all_worksheets_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert 0 == main(["run", str(VWAP.parent / "billing"), "--watch"])
+    drawn = capsys.readouterr().out
+    assert "2026-02-05 20:30:00" in drawn, "what a stream brings"
+    assert "2026-03-14" in drawn, "what a formula makes"
+    assert "Calculation" in drawn, "another worksheet"
+
+
+def test_what_comes_later_is_followed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    save(tmp_path / "sums.xlsx", {"C1": "=SUM(WINDOW(B1,60))", "D1": 17})
+    (tmp_path / "millstream.toml").write_text("""
+[stream.In]
+source = "in/*.csv"
+columns = { x = "number" }
+time = "ts"
+[node.n]
+sheet = "sums.xlsx"
+inputs.In = { B1 = "x" }
+outputs.Out = { sum = "C1" }
+""")
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "1.csv").write_text("ts,x\n1970-01-01T00:00:01Z,4\n")
+    start = time.monotonic()
+    is_written = False
+
+    def stopped() -> bool:
+        nonlocal is_written
+        if not is_written and time.monotonic() - start > 1:
+            is_written = True
+            text = "ts,x\n1970-01-01T00:00:02Z,6\n1970-01-01T00:00:03Z,5\n"
+            (tmp_path / "in" / "2.csv").write_text(text)
+        return time.monotonic() - start > 5
+
+    replay(millstream.compile(tmp_path), {}, None, follow=True, stopped=stopped)
+    drawn = capsys.readouterr().out
+    # More may come at the last instant, so it waits.
+    assert "2 rows, at 1970-01-01T00:00:02" in drawn
+    assert "10" in drawn
+    assert "17" in drawn, "a constant that no formula needs"
