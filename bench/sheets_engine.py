@@ -95,7 +95,7 @@ def best(action: Callable[[], Any]) -> tuple[float, Any]:
 
 def through(program: Program, inputs: dict[str, Batch], *, adds: bool = False) -> Counter:
     writers = {q: Counter(adds=adds) for q in program.outputs}
-    run(Job(program, {q: Chunks(b) for q, b in inputs.items()}, writers))
+    run(Job(program, {q: Chunks(b) for q, b in inputs.items()}, writers), threads=1)
     return next(iter(writers.values()))
 
 

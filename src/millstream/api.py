@@ -258,8 +258,8 @@ class Compiled:
                 program, job_inputs, job_outputs, stopped, stack,
                 is_following=follow, checkpoint=options.get("checkpoint"),
             )  # fmt: skip
-            if engine == "local" and not follow and not options:
-                report = self._run_locally(job, job_inputs, progress)
+            if engine == "local" and not follow and options.keys() <= {"threads"}:
+                report = self._run_locally(job, job_inputs, progress, options)
             else:
                 report = _engine(engine)(job, progress=progress, **options)
             if not follow:
@@ -286,7 +286,9 @@ class Compiled:
         places = {name: one for name, one in _located(given).items() if one.elsewhere is not None}
         return bring(places, stack, is_following=is_following, options=options)
 
-    def _run_locally(self, job: Job, inputs: Mapping[str, Any], progress: Progress) -> Report:
+    def _run_locally(
+        self, job: Job, inputs: Mapping[str, Any], progress: Progress, options: Mapping[str, Any]
+    ) -> Report:
         """A small job whose loops are not compiled yet is answered without any."""
         from millstream.engine.reference.small import answered, is_large, is_small
         from millstream.engine.warm import note_warm
@@ -298,7 +300,7 @@ class Compiled:
                 return report
             again = self._readers(job.program, inputs, is_following=False)
             job = replace(job, readers=again)
-        report = _engine("local")(job, progress=progress)
+        report = _engine("local")(job, progress=progress, **options)
         if not is_large(job.program):  # to know it by its text would take long, and help nobody
             note_warm(job.program)
         return report

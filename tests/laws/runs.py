@@ -72,12 +72,12 @@ def on_reference(
 
 
 def on_local(
-    program: Program, events: dict[str, list[Event]], cuts: Sequence[int] = ()
+    program: Program, events: dict[str, list[Event]], cuts: Sequence[int] = (), threads: int = 1
 ) -> tuple[dict[str, Rows], Report]:
     from millstream.engine.local.run import run as run_local
 
     job, collectors = job_for(program, events, cuts)
-    report = run_local(job)
+    report = run_local(job, threads=threads, threads_from=0)
     return {q: c.rows for q, c in collectors.items()}, report
 
 

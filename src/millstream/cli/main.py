@@ -96,6 +96,21 @@ def make_parser() -> argparse.ArgumentParser:
 Commands: TypeAlias = "argparse._SubParsersAction[_Parser]"  # noqa: SLF001 - it has no other name
 
 
+def _add_engine_options(run: argparse.ArgumentParser) -> None:
+    """What not all engines take."""
+    run.add_argument("--schedule", metavar="S", help="of the reference: default or random:SEED")
+    run.add_argument("--master", metavar="URL", help="of Spark (default: local[*,4])")
+    run.add_argument(
+        "--checkpoint", metavar="DIR", help="where a run that was stopped is taken up again"
+    )
+    run.add_argument("--rebuild", action="store_true", help="compute all again from the input")
+    run.add_argument(
+        "--threads", type=int, metavar="N",
+        help="of the local engine (default: MILLSTREAM_THREADS, or as many as there are cores)",
+    )  # fmt: skip
+    run.add_argument("--ui", action="store_true", help="of Spark: its pages in a browser")
+
+
 def _add_run(commands: Commands, common: _Parser) -> None:
     run = commands.add_parser("run", parents=[common], help="run a program or a project")
     run.add_argument("file", metavar="PROJECT_OR_FILE")
@@ -115,13 +130,7 @@ def _add_run(commands: Commands, common: _Parser) -> None:
     )
     run.add_argument("--follow", action="store_true", help="watch for new files until interrupted")
     add_language_options(run, "run")
-    run.add_argument("--schedule", metavar="S", help="of the reference: default or random:SEED")
-    run.add_argument("--master", metavar="URL", help="of Spark (default: local[*,4])")
-    run.add_argument(
-        "--checkpoint", metavar="DIR", help="where a run that was stopped is taken up again"
-    )
-    run.add_argument("--rebuild", action="store_true", help="compute all again from the input")
-    run.add_argument("--ui", action="store_true", help="of Spark: its pages in a browser")
+    _add_engine_options(run)
     run.add_argument("--no-optimise", action="store_true", help="run the program as it is written")
     _add_passes(run)
     run.add_argument(

@@ -129,7 +129,7 @@ def with_rounds_asked(compiled: api.Compiled, arguments: argparse.Namespace) -> 
 #: Which engines take an option.
 _OPTIONS = {
     "master": ("spark",), "ui": ("spark",), "checkpoint": ("spark", "local"),
-    "rebuild": ("spark", "local"),
+    "rebuild": ("spark", "local"), "threads": ("local",),
 }  # fmt: skip
 
 
@@ -144,12 +144,13 @@ def _engine_options(arguments: argparse.Namespace, engine: str) -> dict[str, Any
         options["schedule"] = parse_schedule(arguments.schedule)
     for name, engines in _OPTIONS.items():
         value = getattr(arguments, name)
-        if value and engine not in engines:
+        is_given = value is not None and value is not False and value != ""
+        if is_given and engine not in engines:
             raise UsageError(
                 f"--engine {engine} does not take --{name}",
                 hint=f"it is for {listing(engines)}",
             )
-        if value:
+        if is_given:
             options[name] = value
     return options
 

@@ -16,7 +16,7 @@ from millstream.kernels.build import why_not
 from millstream.plan.cube_parts import cubes_in_parts
 from millstream.plan.keys import EVERYWHERE, Key
 from millstream.plan.net_blocks import nets_in_blocks
-from millstream.plan.spreading import best_spread, chained
+from millstream.plan.spreading import best_spread, chained, estimate
 from millstream.plan.stages import Spread, Stage, all_together, spread
 from millstream.plan.steps import Plan, Step, make_plan
 
@@ -131,6 +131,17 @@ def layout_for(
     if best is None:
         return layout_as(program, Choice(is_together=True))
     return _laid_out(best, Choice(copied=best.copied))
+
+
+def layout_if_spread(program: Program, sizes: Mapping[str, float]) -> Layout | None:
+    """The layout on several buckets, if one of them then has less to do than one place has."""
+    plan = make_plan(in_parts(program), why_not, ranks_all=True)
+    best = best_spread(plan, sizes)
+    if best is None or estimate(best, sizes) >= sum(sizes.values()):
+        return None
+    layout = _laid_out(best, Choice(copied=best.copied))
+    is_shared = not all(map(layout.has_one_bucket, range(layout.driver)))
+    return layout if is_shared else None
 
 
 def layout_as(program: Program, choice: Choice) -> Layout:

@@ -32,7 +32,7 @@ class Waiting:
     def up_to(self, mark: int) -> Batch:
         """The items up to a mark in their order; the others wait on."""
         ready = self.taken(mark)
-        return in_order(ready, self.type) if ready else _nothing(self.type)
+        return in_order(ready, self.type) if ready else nothing_of(self.type)
 
     def taken(self, mark: int) -> list[Batch]:
         """The items up to a mark, by whence they came; the others wait on."""
@@ -54,7 +54,8 @@ class Waiting:
         self.batches = [decode_batch(blob, self.type) for blob in blobs]
 
 
-def _nothing(type_: QueueType) -> Batch:
+def nothing_of(type_: QueueType) -> Batch:
+    """No items, which carry ranks."""
     nothing = empty_batch(type_)
     return Batch(type_, nothing.time, nothing.columns, nothing.weight, np.zeros(0, np.int64))
 

@@ -42,6 +42,9 @@ class StepRunner:
         }
         self.has_ticks = any(isinstance(op.function, Rstream) for op in plan.program.operators)
 
+    def close(self) -> None:
+        """Nothing is open."""
+
     def ticks_of(self, name: str, *came: Batch) -> dict[str, Array]:
         """The distinct instants at which a program input has told something, if they are needed."""
         if not self.has_ticks:

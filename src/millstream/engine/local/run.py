@@ -12,8 +12,16 @@ from pathlib import Path
 
 from millstream.calculus.graph import Program
 from millstream.engine.job import Job, Progress, Report, no_progress, rejected_changes
+from millstream.engine.local.beside import Write, WriteBehind, write_at_once
 from millstream.engine.local.sources import SourceState
+from millstream.engine.local.threads import (
+    LEAST_ROWS,
+    ThreadedRunner,
+    layout_for_threads,
+    threads_wanted,
+)
 from millstream.engine.settings import BATCH_BYTES, SNAPSHOT_EVERY, Settings
+from millstream.engine.sizes import measured
 from millstream.kernels.build import why_not
 from millstream.kernels.rounds import StepRunner
 from millstream.kernels.runtime.consolidate import consolidate
@@ -32,20 +40,63 @@ def plan_for(program: Program) -> Plan:
 class Run:
     """Mutable: an engine with its sources and writers."""
 
-    def __init__(self, job: Job, progress: Progress) -> None:
+    def __init__(self, job: Job, progress: Progress, threads: int, threads_from: int) -> None:
         self.job = job
         self.progress = progress
-        self.engine = StepRunner(plan_for(job.program))
-        self.consolidated = consolidated_queues(self.engine.plan)
         self.sources = [
-            SourceState(one, n, job.readers[one.name],
-                        is_ranked=one.name in self.engine.plan.ranked)
-            for n, one in enumerate(job.program.inputs)
-        ]  # fmt: skip
+            SourceState(one, n, job.readers[one.name]) for n, one in enumerate(job.program.inputs)
+        ]
+        self._write: Write = write_at_once
+        self._written: WriteBehind | None = None
+        layout = None
+        if threads > 1 and self._has_many(threads_from):
+            self._read_and_write_beside()
+            sizes = measured(job.program.inputs, job.locations)
+            layout = layout_for_threads(job.program, sizes)
+        self.engine = (
+            StepRunner(plan_for(job.program)) if layout is None else ThreadedRunner(layout, threads)
+        )
+        self.consolidated = consolidated_queues(self.engine.plan)
+        for source in self.sources:
+            source.is_ranked = source.input.name in self.engine.plan.ranked
         self.report = Report.for_program(job.program)
         self.report.inputs = {s.input.name: s.counts for s in self.sources}
 
+    def _has_many(self, threads_from: int) -> bool:
+        """Whether there are so many rows that threads are worth their start."""
+        if any(one.is_standard for one in self.job.locations.values()):
+            return False  # nobody waits for many rows of what is written at this moment
+        rows = 0
+        for source in self.sources:
+            rows += source.look_ahead(threads_from - rows)
+        return rows >= threads_from
+
+    def _read_and_write_beside(self) -> None:
+        for source in self.sources:
+            # What a caller gives may have to be asked by the thread that it was made in.
+            if source.input.name in self.job.locations:
+                source.read_ahead()
+        self._written = WriteBehind()
+        self._write = self._written.write
+
     def to_the_end(self) -> Report:
+        try:
+            report = self._to_the_end()
+            if self._written is not None:
+                self._written.finish()
+            return report
+        finally:
+            self._stop()
+
+    def _stop(self) -> None:
+        """Let nobody work on, whatever has happened."""
+        for source in self.sources:
+            source.stop()
+        if self._written is not None:
+            self._written.stop()
+        self.engine.close()
+
+    def _to_the_end(self) -> Report:
         while True:
             open_sources = [s for s in self.sources if not s.is_exhausted]
             if not open_sources:
@@ -63,7 +114,7 @@ class Run:
         if chunk is not None:
             self.report.take_rejected(source.input.name, chunk.rejected, self.job)
         if len(late) and source.input.name in self.job.late_writers:
-            self.job.late_writers[source.input.name].write(late)
+            self._write(self.job.late_writers[source.input.name], late)
 
     def _finish(self) -> None:
         """A finite run ends time at the largest time stamp of all inputs, or where they end."""
@@ -97,7 +148,7 @@ class Run:
                 if name not in self.consolidated:
                     batch = finished(batch)
                 self.report.outputs[name] += len(batch)
-                self.job.writers[name].write(batch)
+                self._write(self.job.writers[name], batch)
         self.report.mark = mark
         self.progress(self.report)
 
@@ -124,14 +175,18 @@ def run(
     rebuild: bool = False,
     batch_bytes: int = DEFAULT_BATCH_BYTES,
     snapshot_every: int = SNAPSHOT_EVERY,
+    threads: int | None = None,
+    threads_from: int = LEAST_ROWS,
 ) -> Report:
     """Run a job from its first row, or from where its checkpoint is, to its last.
 
     A run that neither has a checkpoint nor follows its inputs needs nothing on disk, and none
-    of what others do there.
+    of what others do there. On how many `threads` it runs changes no answer; of less than
+    `threads_from` rows it is one.
     """
+    many = threads_wanted(threads)
     if checkpoint is None and not job.is_following:
-        return Run(job, progress).to_the_end()
+        return Run(job, progress, many, threads_from).to_the_end()
     from millstream.engine.local.batches import run_batches
 
     settings = Settings(

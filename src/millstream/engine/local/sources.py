@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 import numpy as np
 
 from millstream.calculus.graph import Input
 from millstream.connectors.chunks import Chunk, Reader
 from millstream.engine.job import InputCounts
+from millstream.engine.local.beside import ReadAhead
 from millstream.kernels.runtime.presence import Presence
 from millstream.plan.batch import Batch, concat_batches, empty_batch
 from millstream.plan.lateness import accepted_of, furthest_behind, is_sorted
@@ -18,23 +20,45 @@ from millstream.plan.ranks import first_rank
 class SourceState:
     """Mutable: one input, what has been read of it and not yet been released."""
 
-    def __init__(self, input_: Input, declaration: int, reader: Reader, *, is_ranked: bool) -> None:
+    def __init__(self, input_: Input, declaration: int, reader: Reader) -> None:
         self.input = input_
         self.reader = reader
         self.chunks: Iterator[Chunk] = reader.chunks()
         self.counts = InputCounts()
+        self._ahead: ReadAhead | None = None
         self.is_exhausted = False
         self.largest: int | None = None
         #: Each in order of time, and all in order of position.
         self._pending: list[Batch] = []
         self._next_rank = first_rank(declaration)
-        self._is_ranked = is_ranked
+        #: Whether its rows are to carry their ranks; said before the first is read.
+        self.is_ranked = False
         self._presence = Presence(input_.type) if input_.type.is_relation else None
 
     @property
     def known_below(self) -> int | None:
         """All items with a smaller time have been read; None if nothing is known."""
         return None if self.largest is None else self.largest - self.input.waits
+
+    def read_ahead(self) -> None:
+        """Let chunks be read in a thread of their own from now on."""
+        self._ahead = ReadAhead(self.chunks)
+        self.chunks = iter(self._ahead)
+
+    def stop(self) -> None:
+        """Nothing more is wanted."""
+        if self._ahead is not None:
+            self._ahead.stop()
+
+    def look_ahead(self, most: int) -> int:
+        """How many rows there are, counted until there are at least so many; none is taken."""
+        seen: list[Chunk] = []
+        rows = 0
+        while rows < most and (chunk := next(self.chunks, None)) is not None:
+            seen.append(chunk)
+            rows += chunk.read
+        self.chunks = chain(seen, self.chunks)
+        return rows
 
     def read(self) -> tuple[Chunk | None, Batch]:
         """Take in the next chunk; returns it, and those of its rows that are late."""
@@ -45,7 +69,7 @@ class SourceState:
             return None, empty_batch(self.input.type)
         self.counts.read += chunk.read
         batch = chunk.batch
-        if self._is_ranked:
+        if self.is_ranked:
             ranks = np.arange(self._next_rank, self._next_rank + len(batch))
             batch = Batch(batch.type, batch.time, batch.columns, batch.weight, ranks)
         self._next_rank += len(batch)

@@ -1,0 +1,179 @@
+"""The stages of a plan on the cores of one machine: each thread has buckets of its own.
+
+Rows go to buckets as they do on a cluster, and what the buckets make is put back into the one
+order of time and rank: so the answer does not depend on how many threads there are. Kernels,
+the taking of rows and their hashing all let other threads run meanwhile.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+import numpy as np
+
+from millstream.calculus.graph import Program
+from millstream.calculus.types import QueueType
+from millstream.engine.buckets import buckets_of
+from millstream.engine.layout import Layout, layout_if_spread
+from millstream.engine.order import in_order
+from millstream.engine.state import nothing_of
+from millstream.errors import UsageError
+from millstream.kernels.rounds import StepRunner
+from millstream.kernels.scripts.combining import combined
+from millstream.plan.batch import Array, Batch, concat_batches
+from millstream.plan.keys import Copies, Key
+
+#: The setting: on how many threads the local engine works; as many as there are cores.
+SETTING = "MILLSTREAM_THREADS"
+#: Of fewer rows in all, threads are not worth their start.
+LEAST_ROWS = 1 << 18
+#: A round of fewer rows is done sooner than threads have been told of it.
+_LEAST_IN_ROUND = 4_096
+#: A large program takes longer to be laid out than threads can save.
+_MOST_OPERATORS = 500
+
+T = TypeVar("T")
+Made = dict[str, Batch]
+
+
+def threads_wanted(asked: int | None) -> int:
+    """How many threads there are to be, as asked for, as set, or one for each core."""
+    if asked is None:
+        text = os.environ.get(SETTING)
+        if text is None:
+            return os.cpu_count() or 1
+        if not text.isascii() or not text.isdigit():
+            raise UsageError(f'{SETTING} must be a number of threads, got "{text}"')
+        asked = int(text)
+    if asked < 1:
+        raise UsageError(f"there must be at least one thread, got {asked}")
+    return asked
+
+
+def layout_for_threads(program: Program, sizes: Mapping[str, float]) -> Layout | None:
+    """How a program is laid out on threads; None if they have nothing to share."""
+    if len(program.operators) > _MOST_OPERATORS:
+        return None
+    return layout_if_spread(program, sizes)
+
+
+class ThreadedRunner:
+    """Mutable: for each stage of a layout the kernels of its buckets, one bucket a thread."""
+
+    def __init__(self, layout: Layout, threads: int) -> None:
+        self.plan = layout.plan
+        self.layout = layout
+        self.types = layout.plan.program.queue_types()
+        self._threads = threads
+        self._pool = ThreadPoolExecutor(threads, "millstream")
+        self._stages = [
+            [
+                StepRunner(layout.plan, stage.steps)
+                for _ in range(1 if layout.has_one_bucket(number) else threads)
+            ]
+            for number, stage in enumerate(layout.stages)
+        ]
+
+    def close(self) -> None:
+        self._pool.shutdown(cancel_futures=True)
+
+    def ticks_of(self, name: str, *came: Batch) -> dict[str, Array]:
+        return self._stages[0][0].ticks_of(name, *came)
+
+    def round(self, arrivals: Made, mark: int, ticks: dict[str, Array]) -> Iterator[Made]:
+        """Run every stage on all items up to a mark; gives what nobody here reads."""
+        queues = {q: b if len(b) else nothing_of(b.type) for q, b in arrivals.items()}
+        for number in range(len(self._stages)):
+            queues.update(self._stage(number, queues, mark, ticks))
+        yield queues
+
+    def _stage(self, number: int, queues: Made, mark: int, ticks: dict[str, Array]) -> Made:
+        runners = self._stages[number]
+        entering = {q: queues.pop(q) for q in self.layout.stages[number].inputs}
+        if len(runners) == 1:
+            return self._together([self._bucket(runners[0], 0, entering, mark, ticks)])
+        is_much = sum(map(len, entering.values())) >= _LEAST_IN_ROUND
+        each = self._each if is_much else _in_turn
+        cut = {q: self._cut(q, batch, each) for q, batch in entering.items()}
+
+        def work(bucket: int) -> Made:
+            mine = {q: part(bucket) for q, part in cut.items()}
+            return self._bucket(runners[bucket], bucket, mine, mark, ticks)
+
+        return self._together(each(work, range(len(runners))))
+
+    def _each(self, work: Callable[[Any], T], some: Sequence[Any]) -> list[T]:
+        """The same work on several things, each in a thread."""
+        return list(self._pool.map(work, some))
+
+    def _bucket(
+        self, runner: StepRunner, bucket: int, mine: Made, mark: int, ticks: dict[str, Array]
+    ) -> Made:
+        """What a bucket makes in a round, for other buckets or for those who asked."""
+        made: dict[str, list[Batch]] = {}
+        for queues in runner.round(mine, mark, ticks):
+            for name, batch in queues.items():
+                if bucket == 0 or name not in self.layout.everywhere:
+                    made.setdefault(name, []).append(batch)
+        whole = {q: concat_batches(some, self.types[q]) for q, some in made.items()}
+        return {q: self._sent(q, batch) for q, batch in whole.items()}
+
+    def _sent(self, queue: str, batch: Batch) -> Batch:
+        table = None if queue in self.plan.program.outputs else self.layout.table_of(queue)
+        return batch if table is None else combined(table, batch)
+
+    def _cut(self, queue: str, batch: Batch, each: Any) -> Callable[[int], Batch]:
+        """How a bucket gets its part of a batch: in its own thread, where it can be."""
+        key = self.layout.targets[queue].key
+        if isinstance(key, Copies):
+            return lambda _: batch
+        if key is None:
+            ends = _even(len(batch), self._threads)
+            return lambda bucket: batch.slice(ends[bucket], ends[bucket + 1])
+        if key == () or not len(batch):
+            return lambda bucket: batch if bucket == 0 else batch.slice(0, 0)
+        numbers = self._numbers(batch, key, each)
+        return lambda bucket: batch.take(np.flatnonzero(numbers == bucket))
+
+    def _numbers(self, batch: Batch, key: Key, each: Any) -> Array:
+        """The bucket of each row, told by several threads."""
+        assert isinstance(key, tuple)
+        threads = self._threads
+        ends = _even(len(batch), threads)
+
+        def of_block(block: int) -> Array:
+            return buckets_of(batch.slice(ends[block], ends[block + 1]), key, threads, 0)
+
+        return np.concatenate(each(of_block, range(threads)))
+
+    def _together(self, made: Sequence[Made]) -> Made:
+        """What all buckets have made, in its order."""
+        names = dict.fromkeys(q for some in made for q in some)
+        return {q: merged([some[q] for some in made if q in some], self.types[q]) for q in names}
+
+    def faults(self) -> Counter[str]:
+        """Copies of what every bucket does are counted once."""
+        total: Counter[str] = Counter()
+        for runners in self._stages:
+            for bucket, runner in enumerate(runners):
+                counted = [bucket == 0 or not self.layout.is_everywhere(s) for s in runner.steps]
+                total.update(runner.faults(counted))
+        return total
+
+
+def merged(batches: Sequence[Batch], type_: QueueType) -> Batch:
+    some = [batch for batch in batches if len(batch)]
+    return in_order(some, type_) if some else nothing_of(type_)
+
+
+def _even(rows: int, parts: int) -> list[int]:
+    """The ends of blocks of about as many rows."""
+    return [rows * n // parts for n in range(parts + 1)]
+
+
+def _in_turn(work: Callable[[Any], T], some: Sequence[Any]) -> list[T]:
+    return [work(one) for one in some]
