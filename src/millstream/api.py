@@ -15,24 +15,21 @@
 from __future__ import annotations
 
 import importlib
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from millstream.calculus.graph import Input, Program
-from millstream.calculus.types import (
-    TIME_COLUMN,
-    WEIGHT_COLUMN,
-    Value,
-)
 from millstream.connectors.chunks import Reader, Rejected, Writer
+from millstream.connectors.frames import Frame, FrameReader, framed, is_frame
 from millstream.connectors.location import Location, lines_at, parse_location
 from millstream.engine.given import items_given
 from millstream.engine.job import Job, Progress, Report, never, no_progress, refuse_no_result
 from millstream.errors import AllRejected, Fault, UsageError, listing, suggest
+from millstream.finished import CallingWriter, OnChange
+from millstream.finished import Finished as Finished  # noqa: PLC0414 - so that mypy knows it
 from millstream.interrupts import undisturbed
 from millstream.languages import DEFAULT, translate, translate_file
 from millstream.languages.language import (
@@ -49,8 +46,9 @@ from millstream.source import Source
 if TYPE_CHECKING:
     from millstream.connectors.write import Shape
 
-#: An input: a file or pattern, a location, or rows as dictionaries with `_time`.
-InputGiven = str | Path | Location | Iterable[Mapping[str, Value]]
+#: An input: a file or pattern, a location, rows as dictionaries with `_time`, or a table of
+#: Arrow, pandas or Polars.
+InputGiven = str | Path | Location | Frame | Iterable[Mapping[str, Any]]
 #: An output: a file, a location, or a writer of your own.
 OutputGiven = str | Path | Location | Writer
 
@@ -67,45 +65,6 @@ _BESIDE = ("parquet", "csv", "jsonl", "txt", "log")
 #: Outputs that every job has beside those of its program.
 REJECTED = "rejected"
 LATE = "late"
-
-
-@dataclass(frozen=True)
-class Finished:
-    """A run that has come to its end."""
-
-    report: Report
-    writers: Mapping[str, Any]
-
-    def rows(self, output: str) -> list[dict[str, Value]]:
-        """The rows of an output that was kept in memory, as dictionaries."""
-        writer = self.writers.get(output)
-        if writer is None or not hasattr(writer, "batches"):
-            raise UsageError(f'the output "{output}" was not kept in memory')
-        return [row for batch in writer.batches for row in _as_dictionaries(batch)]
-
-    def state(self, output: str, as_of: int | None = None) -> list[dict[str, Value]]:
-        """The rows of a relation as it stands at the end, or stood at a time in microseconds."""
-        standing: Counter[tuple[tuple[str, Value], ...]] = Counter()
-        for row in self.rows(output):
-            weight = row.pop(WEIGHT_COLUMN, None)
-            time = row.pop(TIME_COLUMN)
-            if weight is None:
-                raise UsageError(f'"{output}" is a stream, which has no state')
-            if as_of is None or cast("int", time) <= as_of:
-                standing[tuple(row.items())] += cast("int", weight)
-        return [dict(row) for row in standing.elements()]
-
-
-def _as_dictionaries(batch: Any) -> list[dict[str, Value]]:
-    heads: list[dict[str, Value]] = [{TIME_COLUMN: t} for t in batch.time.tolist()]
-    if batch.weight is not None:
-        for head, weight in zip(heads, batch.weight.tolist(), strict=True):
-            head[WEIGHT_COLUMN] = weight
-    names = batch.schema.names
-    return [
-        head | dict(zip(names, row, strict=True))
-        for head, row in zip(heads, batch.rows(), strict=True)
-    ]
 
 
 @dataclass(frozen=True)
@@ -230,10 +189,15 @@ class Compiled:
         follow: bool = False,
         stopped: Callable[[], bool] = never,
         progress: Progress = no_progress,
+        on_change: Mapping[str, OnChange] | None = None,
         **options: Any,
     ) -> Finished:
         """Run to the end of the inputs. Outputs that are not given are kept in memory.
 
+        An input is a file, a pattern or an address, a list of dictionaries with `_time`
+        (microseconds or a `datetime`), or a table of Arrow, pandas or Polars. `on_change` has
+        functions that are called with each row of an output, and each change of a table, as a
+        dictionary.
         `follow` makes the job watch for new files until `stopped` answers true. A run that
         does not follow and is stopped raises `Stopped`, and publishes nothing but what is in
         folders and tables that go on with its checkpoint. Of the optimiser's passes `only` some
@@ -248,6 +212,8 @@ class Compiled:
         program = followed(self.program) if follow else self.program
         program = optimised(program, passes)
         job_inputs = dict(self.sources) | _checked(inputs or {}, self.program.input_names, "input")
+        job_inputs = {name: framed(given) for name, given in job_inputs.items()}
+        called = _checked(on_change or {}, program.outputs, "output")
         extra = (REJECTED, *late_names(program))
         job_outputs = dict(self.sinks) | _checked(
             outputs or {}, (*program.outputs, *extra), "output"
@@ -256,7 +222,7 @@ class Compiled:
             job_inputs |= self._brought(job_inputs, stack, is_following=follow, options=options)
             job, writers = self._job(
                 program, job_inputs, job_outputs, stopped, stack,
-                is_following=follow, checkpoint=options.get("checkpoint"),
+                is_following=follow, checkpoint=options.get("checkpoint"), on_change=called,
             )  # fmt: skip
             if engine == "local" and not follow and options.keys() <= {"threads"}:
                 report = self._run_locally(job, job_inputs, progress, options)
@@ -266,7 +232,7 @@ class Compiled:
                 refuse_no_result(report, job)
             with undisturbed():
                 stack.close()
-        return Finished(report, writers)
+        return Finished(report, writers, program.queue_types())
 
     def _brought(
         self,
@@ -315,6 +281,7 @@ class Compiled:
         *,
         is_following: bool,
         checkpoint: str | Path | None,
+        on_change: Mapping[str, OnChange],
     ) -> tuple[Job, dict[str, Any]]:
         """Open everything, inputs first: a missing file must not touch an output."""
         from millstream.connectors.overlap import refuse_overlaps
@@ -330,10 +297,12 @@ class Compiled:
         )
         readers = self._readers(program, inputs, is_following=is_following)
         types = program.queue_types()
-        writers = {
-            name: opened(_writer(name, outputs.get(name), types[name], is_following=is_following))
-            for name in program.outputs
-        }
+
+        def writer(name: str) -> Any:
+            made = _writer(name, outputs.get(name), types[name], is_following=is_following)
+            return CallingWriter(on_change[name], made) if name in on_change else made
+
+        writers = {name: opened(writer(name)) for name in program.outputs}
         late = {
             one.name: opened(
                 _writer(key, outputs[key], one, is_following=is_following), is_aside=True
@@ -540,7 +509,10 @@ def _plain_reader(one: Input, given: Any, *, is_following: bool = False) -> Read
     from millstream.connectors.read import open_reader
     from millstream.connectors.units import QuestionedReader, question_files
 
+    if is_frame(given) and not one.is_numbered:
+        return QuestionedReader(FrameReader(one, framed(given)), one, f'the table of "{one.name}"')
     if not isinstance(given, (str, Path, Location)):
+        given = framed(given).to_pylist() if is_frame(given) else given
         reader = MemoryReader(one, items_given(one, given))
         return QuestionedReader(reader, one, f'rows of "{one.name}"')
     location = _location(given)

@@ -78,7 +78,7 @@ def test_an_untraceable_callable_without_columns_is_told() -> None:
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ({"symbol": "IBM", "price": 1.0}, 'row 1 of "trades" has no time in microseconds'),
+        ({"symbol": "IBM", "price": 1.0}, 'row 1 of "trades" has no time'),
         ({"_time": 1, "symbol": 7, "price": 1.0}, "expected symbol to be a text, got 7"),
         ({"_time": 1, "symbol": "IBM", "price": "x"}, "expected price to be a number, got 'x'"),
     ],

@@ -23,6 +23,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("languages",),
     ("engine", "project"),
     ("explain", "olap", "broker"),
+    ("finished",),
     ("api",),
     ("embeddings",),
     ("algebra", "rules", "sheets", "streamit"),

@@ -24,9 +24,20 @@ def parse_time(text: str) -> int | None:
         moment = datetime.fromisoformat(text.strip())
     except ValueError:
         return None
+    return micros_of(moment)
+
+
+def micros_of(moment: int | datetime) -> int:
+    """The microseconds of a moment of Python, naive ones being UTC; of an integer, itself."""
+    if isinstance(moment, int):
+        return moment
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     return (moment - _EPOCH) // _MICROSECOND
+
+
+def micros_in(length: timedelta) -> int:
+    return length // _MICROSECOND
 
 
 def render_time(micros: int) -> str | None:
