@@ -11,15 +11,20 @@
 from __future__ import annotations
 
 import datetime as dt
-import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from millstream.calculus.sheets import Address, Fed, Windows
+import numpy as np
+
+from millstream.calculus.sheets import Address, Fed, Windows, address_text
+from millstream.calculus.types import NUMBER, Type
 from millstream.errors import CheckError, RunError, UsageError, listing, suggest
 from millstream.kernels.sheets.machine import SheetMachine, SheetState
+from millstream.languages.sheets.bulk import Bulk, Column, columns_of, type_of
 from millstream.languages.sheets.flatten import Flattened, flatten
+from millstream.languages.sheets.given import Given, all_micros, micros_of, scalar_of
 from millstream.languages.sheets.read import read_workbook
 from millstream.languages.sheets.streams import first_sheet, input_cells
 from millstream.values.excel.recalculate import Recalculation
@@ -28,9 +33,6 @@ from millstream.values.excel.values import ErrorValue, Scalar
 from millstream.values.excel.workbook import Workbook, key_of, place_of
 
 _ADDRESS = re.compile(r"\$?([A-Za-z]{1,3})\$?([1-9]\d{0,6})")
-
-#: What a cell can be given: None empties it.
-Given = float | int | str | bool | dt.datetime | None
 
 __all__ = ["ErrorValue", "Sheet", "load"]
 
@@ -62,6 +64,8 @@ class Sheet:
         self._time: int | None = None
         self._flattened: Flattened | None = None
         self._machine: SheetMachine | None = None
+        #: The compiled sheet, once rows have come in bulk.
+        self._bulk: Bulk | None = None
         for cell in (*input_cells(workbook), *inputs):
             self._add_input(self._address(cell))
 
@@ -74,23 +78,109 @@ class Sheet:
         address = self._address(cell)
         if address not in self._inputs:
             self._add_input(address)
-        self._given[address] = _scalar(value)
+        self._given[address] = scalar_of(value, uses_1904=self._workbook.uses_1904)
 
     def compute(self, time: float | dt.datetime) -> None:
         """Let all values given since the last call arrive at a time.
 
         A time is whole microseconds, or a float in seconds, or a `datetime`.
         """
-        now = _micros(time)
+        now = micros_of(time)
+        self._check_time(now)
+        given, self._given = self._given, {}
+        if self._bulk is not None:
+            columns = {address: [value] for address, value in given.items()}
+            self._fresh |= self._bulk.fire(np.array([now]), columns).keys() if given else set()
+        else:
+            self._fresh |= self._prepared().compute(self._state, now, given)
+        self._time = now
+
+    def set_rows(
+        self,
+        cells: Sequence[str],
+        rows: Sequence[Sequence[Given]] | Mapping[str, Column],
+        times: Iterable[float | dt.datetime] | Any,
+        get: Sequence[str],
+    ) -> dict[str, list[Scalar]]:
+        """Let many rows of values for some cells arrive, each at its time, and be computed.
+
+        `rows` may also be columns, by cell. Answers what the cells to `get` hold after each row;
+        errors are None. The sheet is compiled for this: it must not have computed anything before,
+        and what it does not get at the first call it cannot get later.
+        """
+        inputs = [self._address(cell) for cell in cells]
+        given = dict(zip(inputs, columns_of(cells, rows), strict=True))
+        moments = all_micros(times)
+        if any(len(column) != len(moments) for column in given.values()):
+            raise UsageError(f"there are {len(moments):,} times, and another number of rows")
+        for address in inputs:
+            if address not in self._inputs:
+                self._add_input(address)
+        read = {cell: self._address(cell) for cell in get}
+        bulk = self._in_bulk(given, list(read.values()))
+        if len(moments) and given:
+            self._check_time(int(moments[0]))
+            if (np.diff(moments) < 0).any():
+                raise RunError("the times of rows must not go back", place=self._workbook.file)
+            answers = bulk.fire(moments, given)
+            self._fresh |= answers.keys()
+            self._time = int(moments[-1])
+        else:
+            answers = {}
+        return {
+            cell: answers[address] if address in answers else [self._last(address)] * len(moments)
+            for cell, address in read.items()
+        }
+
+    def _check_time(self, now: int) -> None:
         if self._time is not None and now < self._time:
             raise RunError(
                 f"time has gone back, from {self._time} to {now} microseconds",
                 place=self._workbook.file,
             )
-        machine = self._prepared()
-        self._time = now
-        given, self._given = self._given, {}
-        self._fresh |= machine.compute(self._state, now, given)
+
+    def _in_bulk(self, given: Mapping[Address, Column], read: list[Address]) -> Bulk:
+        """The compiled sheet; made for the first rows, of which it learns what cells hold."""
+        if self._bulk is None:
+            if self._time is not None:
+                raise UsageError(
+                    "this sheet has computed already, tuple by tuple",
+                    hint="give rows in bulk from the start: load the workbook anew",
+                )
+            changing = self._prepared().live.changing
+            types = {a: self._input_type(a, given.get(a)) for a in self._inputs}
+            outputs = dict.fromkeys(a for a in read if a in changing and a not in self._inputs)
+            if not outputs:
+                raise UsageError("none of the cells to get is computed of what is given")
+            self._bulk = Bulk(self._workbook, types, list(outputs))
+        for address in read:
+            self._check_read(address, self._bulk)
+        return self._bulk
+
+    def _check_read(self, address: Address, bulk: Bulk) -> None:
+        is_live = address in self._prepared().live.changing and address not in self._inputs
+        if is_live and address not in bulk.read:
+            raise UsageError(
+                f"{address_text(address)} was not among the cells to get when rows first came",
+                hint="name all cells that will be read in the first call of set_rows",
+            )
+        if address in self._inputs:
+            raise UsageError(f"{address_text(address)} is given, and need not be got")
+
+    def _input_type(self, address: Address, column: Column | None) -> Type:
+        """What a cell is given, or else what stands in it as a sample."""
+        found = None if column is None else type_of(column)
+        if found is not None:
+            return found
+        sheet, row, column_number_ = address
+        sample = self._workbook.sheets[sheet].constants.get(key_of(row, column_number_))
+        return (None if sample is None else type_of([sample])) or NUMBER
+
+    def _last(self, address: Address) -> Scalar:
+        assert self._bulk is not None
+        if address in self._bulk.read:
+            return self._bulk.values.get(address)
+        return self._static.read(*address)
 
     def get(self, cell: str) -> tuple[Scalar | list[Scalar], bool]:
         """The value of a cell, and whether it has ticked since it was last asked for.
@@ -103,6 +193,9 @@ class Sheet:
         self._fresh.discard(address)
         if not self._inputs:
             return self._static.read(*address), False
+        if self._bulk is not None:
+            self._check_read(address, self._bulk)
+            return self._last(address), has_ticked
         machine = self._prepared()
         assert self._flattened is not None
         fault = self._flattened.broken.get(address)
@@ -164,6 +257,11 @@ class Sheet:
                 place=self._workbook.place(sheet, key),
             )
         # A place for it, so that ranges see a cell that was empty in the file.
+        if self._bulk is not None:
+            raise UsageError(
+                f"{address_text(address)} was no input when rows first came",
+                hint="name it in the inputs of load",
+            )
         worksheet.fill(key)
         self._inputs[address] = Fed(len(self._inputs), "")
         self._flattened = self._machine = None
@@ -183,28 +281,3 @@ class Sheet:
                 cells, self._static, self._workbook, uses_1904=self._workbook.uses_1904
             )
         return self._machine
-
-
-def _scalar(value: Given) -> Scalar:
-    if value is None or isinstance(value, (bool, str)):
-        return value
-    if isinstance(value, dt.datetime):
-        return _serial(value)
-    number = float(value)
-    if not math.isfinite(number):
-        raise UsageError(f"{value!r} is no number that a cell can hold")
-    return number + 0.0  # there is no minus zero
-
-
-def _serial(value: dt.datetime) -> float:
-    since = value.replace(tzinfo=None) - dt.datetime(1899, 12, 30)  # noqa: DTZ001 - as Excel counts
-    return since.total_seconds() / 86400
-
-
-def _micros(time: float | dt.datetime) -> int:
-    if isinstance(time, dt.datetime):
-        aware = time if time.tzinfo else time.replace(tzinfo=dt.UTC)
-        return round((aware - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)).total_seconds() * 1_000_000)
-    if isinstance(time, bool) or not isinstance(time, (int, float)):
-        raise UsageError(f"{time!r} is no time", hint="give microseconds, or seconds as a float")
-    return time if isinstance(time, int) else round(time * 1_000_000)
