@@ -20,9 +20,10 @@ CUTS = st.lists(st.integers(0, 8), max_size=4)
 
 @pytest.fixture
 def shared(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
-    """Even the smallest rounds go to threads; how many buckets runs had is noted."""
+    """Even the smallest rounds and programs go to threads; how many buckets runs had is noted."""
     counts: list[int] = []
     monkeypatch.setattr(on_threads, "_LEAST_IN_ROUND", 0)
+    monkeypatch.setattr(on_threads, "_is_worth_it", lambda *_: True)
     built = ThreadedRunner.__init__
 
     def noting(self: ThreadedRunner, layout: Layout, threads: int) -> None:

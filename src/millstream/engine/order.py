@@ -2,31 +2,82 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 from millstream.calculus.types import QueueType
 from millstream.kernels.runtime.consolidate import consolidate
-from millstream.plan.batch import Array, Batch, concat_batches
+from millstream.kernels.runtime.merge_runs import MOST_RUNS, merge_runs
+from millstream.plan.batch import Array, Batch, Vector, concat_batches, concat_vectors
 from millstream.plan.ranks import has_position, is_free
 
 #: How many ranks per item may be missing if items are put into their places one by one.
 _SPARSEST = 4
 
 
-def in_order(batches: Sequence[Batch], type_: QueueType) -> Batch:
+#: The same work on several things, in turn or each in a thread.
+Each = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
+
+
+def in_turn(work: Callable[[Any], Any], some: Sequence[Any]) -> list[Any]:
+    return [work(one) for one in some]
+
+
+def in_order(batches: Sequence[Batch], type_: QueueType, each: Each = in_turn) -> Batch:
     """Items by time and rank; equal ranks are told apart by values.
 
     Items of one rank come from one row, whose order the place they come from has kept,
     or were set free by one mark, and then the order of values is their order.
     """
-    whole = concat_batches(batches, type_)
-    if not len(whole) or whole.rank is None:
-        return whole
-    if not _is_in_order(whole.time, whole.rank):
-        whole = whole.take(_order(whole.time, whole.rank))
-    return _tied_by_values(whole) if len(batches) > 1 and not type_.is_relation else whole
+    some = [batch for batch in batches if len(batch)]
+    if len(some) < 2 or any(batch.rank is None for batch in some):
+        whole = concat_batches(some, type_)
+        if len(whole) and whole.rank is not None and not _is_in_order(whole.time, whole.rank):
+            whole = whole.take(_order(whole.time, whole.rank))
+    else:
+        whole = _merged(some, type_, each)
+    is_ranked = len(whole) > 0 and whole.rank is not None
+    if is_ranked and len(batches) > 1 and not type_.is_relation:
+        return _tied_by_values(whole)
+    return whole
+
+
+def _merged(batches: Sequence[Batch], type_: QueueType, each: Each) -> Batch:
+    """Several batches with ranks as one; each column is made wherever there is room."""
+    time = np.concatenate([batch.time for batch in batches])
+    rank = np.concatenate([batch.rank for batch in batches])
+    order = None if _is_in_order(time, rank) else _order_of_runs(time, rank, batches)
+
+    def placed(values: Array) -> Array:
+        return values if order is None else values.take(order)
+
+    def column(index: int) -> Vector:
+        whole = concat_vectors([batch.columns[index] for batch in batches])
+        return whole if order is None else whole.take(order)
+
+    def array(number: int) -> Array | None:
+        if number == 0:
+            return placed(time)
+        if number == 1:
+            return placed(rank)
+        weights = [batch.weight for batch in batches if batch.weight is not None]
+        return placed(np.concatenate(weights)) if weights else None
+
+    width = len(type_.schema)
+    parts = each(lambda n: column(n) if n < width else array(n - width), range(width + 3))
+    times, ranks, weight = parts[width:]
+    return Batch(type_, times, tuple(parts[:width]), weight, ranks)
+
+
+def _order_of_runs(time: Array, rank: Array, batches: Sequence[Batch]) -> Array:
+    if len(batches) <= MOST_RUNS:
+        ends = np.cumsum([len(batch) for batch in batches])
+        order = np.empty(len(time), np.int64)
+        if merge_runs(time, rank, ends - [len(b) for b in batches], ends, order):
+            return order
+    return _order(time, rank)
 
 
 def _order(time: Array, rank: Array) -> Array:

@@ -38,7 +38,8 @@ def is_free(ranks: Array) -> Array:
 
 
 def has_position(ranks: Array) -> Array:
-    return ranks % _POSITIONS > 0
+    # A remainder of a power of two, without dividing.
+    return (ranks & (_POSITIONS - 1)) > 0
 
 
 def with_positions(ranks: Array) -> Array:

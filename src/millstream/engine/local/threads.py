@@ -16,16 +16,17 @@ from typing import Any, TypeVar
 import numpy as np
 
 from millstream.calculus.graph import Program
-from millstream.calculus.types import QueueType
 from millstream.engine.buckets import buckets_of
 from millstream.engine.layout import Layout, layout_if_spread
-from millstream.engine.order import in_order
+from millstream.engine.order import Each, in_order, in_turn
 from millstream.engine.state import nothing_of
 from millstream.errors import UsageError
 from millstream.kernels.rounds import StepRunner
 from millstream.kernels.scripts.combining import combined
 from millstream.plan.batch import Array, Batch, concat_batches
 from millstream.plan.keys import Copies, Key
+from millstream.plan.steps import Step
+from millstream.plan.work import CUT, MOVED, rates, work_of_step
 
 #: The setting: on how many threads the local engine works; as many as there are cores.
 SETTING = "MILLSTREAM_THREADS"
@@ -58,7 +59,25 @@ def layout_for_threads(program: Program, sizes: Mapping[str, float]) -> Layout |
     """How a program is laid out on threads; None if they have nothing to share."""
     if len(program.operators) > _MOST_OPERATORS:
         return None
-    return layout_if_spread(program, sizes)
+    layout = layout_if_spread(program, sizes)
+    return layout if layout is not None and _is_worth_it(layout, sizes) else None
+
+
+def _is_worth_it(layout: Layout, sizes: Mapping[str, float]) -> bool:
+    """Whether two threads save more of the work on rows than it takes to move them."""
+    rate = rates(layout.plan, sizes)
+    saved = moved = 0.0
+    for number, stage in enumerate(layout.stages):
+        if not layout.has_one_bucket(number):
+            moved += sum(rate[q] * (CUT if key is None else MOVED) for q, key in stage.keys)
+            saved += sum(_saved(layout, step, rate) for step in stage.steps)
+    return saved > moved
+
+
+def _saved(layout: Layout, step: Step, rate: Mapping[str, float]) -> float:
+    if layout.is_everywhere(step):
+        return 0.0
+    return work_of_step(step) * sum(rate[q] for q in step.inputs) / 2
 
 
 class ThreadedRunner:
@@ -95,16 +114,16 @@ class ThreadedRunner:
         runners = self._stages[number]
         entering = {q: queues.pop(q) for q in self.layout.stages[number].inputs}
         if len(runners) == 1:
-            return self._together([self._bucket(runners[0], 0, entering, mark, ticks)])
+            return self._bucket(runners[0], 0, entering, mark, ticks)
         is_much = sum(map(len, entering.values())) >= _LEAST_IN_ROUND
-        each = self._each if is_much else _in_turn
+        each = self._each if is_much else in_turn
         cut = {q: self._cut(q, batch, each) for q, batch in entering.items()}
 
         def work(bucket: int) -> Made:
             mine = {q: part(bucket) for q, part in cut.items()}
             return self._bucket(runners[bucket], bucket, mine, mark, ticks)
 
-        return self._together(each(work, range(len(runners))))
+        return self._together(each(work, range(len(runners))), each)
 
     def _each(self, work: Callable[[Any], T], some: Sequence[Any]) -> list[T]:
         """The same work on several things, each in a thread."""
@@ -126,7 +145,7 @@ class ThreadedRunner:
         table = None if queue in self.plan.program.outputs else self.layout.table_of(queue)
         return batch if table is None else combined(table, batch)
 
-    def _cut(self, queue: str, batch: Batch, each: Any) -> Callable[[int], Batch]:
+    def _cut(self, queue: str, batch: Batch, each: Each) -> Callable[[int], Batch]:
         """How a bucket gets its part of a batch: in its own thread, where it can be."""
         key = self.layout.targets[queue].key
         if isinstance(key, Copies):
@@ -139,7 +158,7 @@ class ThreadedRunner:
         numbers = self._numbers(batch, key, each)
         return lambda bucket: batch.take(np.flatnonzero(numbers == bucket))
 
-    def _numbers(self, batch: Batch, key: Key, each: Any) -> Array:
+    def _numbers(self, batch: Batch, key: Key, each: Each) -> Array:
         """The bucket of each row, told by several threads."""
         assert isinstance(key, tuple)
         threads = self._threads
@@ -150,10 +169,14 @@ class ThreadedRunner:
 
         return np.concatenate(each(of_block, range(threads)))
 
-    def _together(self, made: Sequence[Made]) -> Made:
+    def _together(self, made: Sequence[Made], each: Each) -> Made:
         """What all buckets have made, in its order."""
-        names = dict.fromkeys(q for some in made for q in some)
-        return {q: merged([some[q] for some in made if q in some], self.types[q]) for q in names}
+        whole: Made = {}
+        for queue in dict.fromkeys(q for some in made for q in some):
+            parts = [some[queue] for some in made if queue in some and len(some[queue])]
+            type_ = self.types[queue]
+            whole[queue] = in_order(parts, type_, each) if parts else nothing_of(type_)
+        return whole
 
     def faults(self) -> Counter[str]:
         """Copies of what every bucket does are counted once."""
@@ -165,15 +188,6 @@ class ThreadedRunner:
         return total
 
 
-def merged(batches: Sequence[Batch], type_: QueueType) -> Batch:
-    some = [batch for batch in batches if len(batch)]
-    return in_order(some, type_) if some else nothing_of(type_)
-
-
 def _even(rows: int, parts: int) -> list[int]:
     """The ends of blocks of about as many rows."""
     return [rows * n // parts for n in range(parts + 1)]
-
-
-def _in_turn(work: Callable[[Any], T], some: Sequence[Any]) -> list[T]:
-    return [work(one) for one in some]

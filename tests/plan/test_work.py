@@ -1,0 +1,65 @@
+"""The model of costs tells dear programs from cheap ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import millstream
+from millstream.calculus.graph import Program
+from millstream.engine.local.threads import layout_for_threads
+from millstream.kernels.build import why_not
+from millstream.languages.brook.load import load
+from millstream.optimiser.optimise import optimise
+from millstream.plan.steps import make_plan
+from millstream.plan.work import rates
+from millstream.source import Source
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def brook(text: str) -> Program:
+    return load(Source("work.brook", text))
+
+
+def is_spread(program: Program) -> bool:
+    sizes = {one.name: 1e8 for one in program.inputs}
+    return layout_for_threads(optimise(program), sizes) is not None
+
+
+WINDOW = """
+output out; input in(key text, value integer);
+(recent, $w) <- Range[5 s](in, $w);
+(out, $s) <- Aggregate[by key; total = sum(value)](recent, $s);
+"""
+CHEAP = "output out; input in(a number); (out) <- Filter[a > 0.5](in);"
+ROOTS = "sqrt(a + " * 40 + "1" + ")" * 40
+DEAR = f"output out; input in(a number); (out) <- Map[x = {ROOTS}](in);"
+
+
+@pytest.mark.parametrize(
+    ("program", "is_worth_it"),
+    [
+        (WINDOW, True),  # state by keys, of which much is done for each row
+        (CHEAP, False),  # moving a row takes longer than looking at it
+        (DEAR, True),  # no state, and much to compute
+    ],
+)
+def test_threads_share_what_is_dear(program: str, *, is_worth_it: bool) -> None:
+    assert is_worth_it == is_spread(brook(program))
+
+
+def test_quick_sheets_stay_in_one_thread() -> None:
+    """A sheet that computes a few cells is done before its row could be moved."""
+    assert not is_spread(millstream.compile(EXAMPLES / "sheets/kalman").program)
+    assert is_spread(millstream.compile(EXAMPLES / "sheets/linearroad").program)
+
+
+def test_rates_follow_what_functions_do_with_rows() -> None:
+    program = brook(
+        "output out; input in(a number);"
+        "(some) <- Filter[a > 0.5](in); (out, $w) <- Range[5 s](some, $w);"
+    )
+    plan = make_plan(program, why_not)
+    assert {"in": 1.0, "some": 0.5, "out": 1.0} == rates(plan, {"in": 10.0})
