@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+from pathlib import Path
 
 import pytest
 
@@ -33,6 +34,22 @@ def test_the_plan_of_spark_shows_stages_with_their_buckets_and_what_changes_plac
         "stage 2, on one bucket",
         "to the driver, by time: out",
     ] == lines
+
+
+def test_the_plan_of_the_local_engine_shows_what_threads_share(tmp_path: Path) -> None:
+    grouped = (
+        "output out; input in(k text, x number);"
+        "(w, $w) <- Range[1 s](in, $w); (out, $a) <- Aggregate[by k; s = sum(x)](w, $a);"
+    )
+    shown = api.compile(text=grouped).explain("plan", "text", "local").splitlines()
+    assert "# from 262,144 rows on, on as many threads as there are cores; else on one" == shown[0]
+    assert ["exchange: in, by k", "stage 1, on buckets, one for each thread"] == shown[1:3]
+    assert "put together, by time: out" == shown[-1]
+    (tmp_path / "few.csv").write_text("_time,k,x\n1,a,1\n")
+    few = api.compile(text=grouped).explain(
+        "plan", "text", "local", inputs={"in": str(tmp_path / "few.csv")}
+    )
+    assert few.startswith("in one process, all rows in one place")
 
 
 def test_a_chain_that_is_too_long_is_shown_in_one_place() -> None:

@@ -1,13 +1,15 @@
 """The plan that an engine runs, with its kernels: in words, as JSON or as a picture.
 
-The local engine has all rows in one place. On Spark a stage runs on buckets, and rows change
-places where they enter it; which way is chosen by how much there is of each input.
+The local engine has all rows in one place, or shares many of them among threads. On Spark a
+stage runs on buckets. Rows change places where they enter a stage; which way is chosen by how
+much there is of each input.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from millstream.calculus.graph import Program
 from millstream.calculus.text import render_function
@@ -17,6 +19,12 @@ from millstream.explain.records import Record, records_text
 from millstream.plan.keys import Copies, Key
 from millstream.plan.stages import Stage
 from millstream.plan.steps import Plan, Step
+
+if TYPE_CHECKING:
+    from millstream.engine.layout import Layout
+
+#: What a row takes in a file, about.
+_ROW_BYTES = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,17 +45,37 @@ class _Shown:
     plan: Plan
     stages: tuple[_Laid, ...]
     remarks: tuple[str, ...] = ()
+    #: Where what leaves the last stage goes.
+    end: str = "to the driver"
 
 
 def _of_engine(program: Program, engine: str, sizes: Mapping[str, float]) -> _Shown:
-    return _on_spark(program, sizes) if engine == "spark" else _local(program)
+    return _on_spark(program, sizes) if engine == "spark" else _local(program, sizes)
 
 
-def _local(program: Program) -> _Shown:
+def _local(program: Program, sizes: Mapping[str, float]) -> _Shown:
     from millstream.engine.local.run import plan_for
+    from millstream.engine.local.threads import LEAST_ROWS, layout_for_threads
 
-    plan = plan_for(program)
-    return _Shown(plan, (_Laid(1, Stage((), plan.steps)),))
+    is_large = sum(sizes.values()) >= LEAST_ROWS * _ROW_BYTES
+    layout = layout_for_threads(program, sizes) if is_large else None
+    if layout is None:
+        plan = plan_for(program)
+        return _Shown(plan, (_Laid(1, Stage((), plan.steps)),))
+    remark = f"from {LEAST_ROWS:,} rows on, on as many threads as there are cores; else on one"
+    return _Shown(layout.plan, _laid(layout, "one for each thread"), (remark,), "put together")
+
+
+def _laid(layout: Layout, several: int | str) -> tuple[_Laid, ...]:
+    return tuple(
+        _Laid(
+            number + 1,
+            stage,
+            1 if layout.has_one_bucket(number) else several,
+            tuple((q, layout.targets[q].key) for q in stage.inputs),
+        )
+        for number, stage in enumerate(layout.stages)
+    )
 
 
 def _on_spark(program: Program, sizes: Mapping[str, float]) -> _Shown:
@@ -67,16 +95,7 @@ def _on_spark(program: Program, sizes: Mapping[str, float]) -> _Shown:
             + ", ".join(sorted(layout.plan.placed))
         )
     several = "one for each worker" if layout.choice.copied else DEFAULT_BUCKETS
-    stages = tuple(
-        _Laid(
-            number + 1,
-            stage,
-            1 if layout.has_one_bucket(number) else several,
-            tuple((q, layout.targets[q].key) for q in stage.inputs),
-        )
-        for number, stage in enumerate(layout.stages)
-    )
-    return _Shown(layout.plan, stages, tuple(remarks))
+    return _Shown(layout.plan, _laid(layout, several), tuple(remarks))
 
 
 def _buckets(count: int | str) -> str:
@@ -121,7 +140,7 @@ def _text(shown: _Shown) -> str:
         for step in laid.stage.steps:
             lines += _step_lines(step)
     if any(laid.buckets is not None for laid in shown.stages):
-        lines.append(f"to the driver, by time: {', '.join(shown.plan.program.outputs)}")
+        lines.append(f"{shown.end}, by time: {', '.join(shown.plan.program.outputs)}")
     return "\n".join(lines) + "\n"
 
 
