@@ -13,8 +13,15 @@ if TYPE_CHECKING:
     from millstream.api import Compiled as Compiled
     from millstream.api import compile as compile  # noqa: A004 - the word of the command line
     from millstream.api import compile_flow as compile_flow
-    from millstream.languages.brook.flow import relation as relation
-    from millstream.languages.brook.flow import stream as stream
+    from millstream.finished import Finished as Finished
+    from millstream.languages.algebra import Stream as Stream
+    from millstream.languages.algebra import Table as Table
+    from millstream.languages.algebra import call as call
+    from millstream.languages.algebra import if_ as if_
+    from millstream.languages.algebra import relation as relation
+    from millstream.languages.algebra import stream as stream
+    from millstream.languages.algebra import table as table
+    from millstream.languages.algebra import when as when
 
 __version__ = "0.1.0"
 
@@ -22,8 +29,11 @@ _EXPORTS = {
     "Compiled": "millstream.api",
     "compile": "millstream.api",
     "compile_flow": "millstream.api",
-    "relation": "millstream.languages.brook.flow",
-    "stream": "millstream.languages.brook.flow",
+    "Finished": "millstream.finished",
+    **dict.fromkeys(
+        ("Stream", "Table", "call", "if_", "relation", "stream", "table", "when"),
+        "millstream.languages.algebra",
+    ),
 }
 
 # Walks over terms are recursive. The parser admits trees of 1,000 levels, each of which

@@ -422,8 +422,7 @@ def compile(  # noqa: A001 - the word of the command line
 def compile_flow(**outputs: Expression) -> Compiled:
     """The program whose outputs are some streams and tables, ready to run.
 
-    They are flows (`millstream.stream`) or of `millstream.algebra`, whose tables leave as
-    relations.
+    Tables leave as relations: with `_weight`, +1 where a row comes and -1 where it goes.
     """
     return Compiled(program_of(outputs))
 

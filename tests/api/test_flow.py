@@ -9,7 +9,6 @@ import pytest
 import millstream
 from millstream.calculus.functions import Filter, Map, Opaque
 from millstream.errors import RunError, UsageError
-from millstream.languages.brook.flow import Flow
 from millstream.tracing.lambdas import call
 
 ROWS: list[dict[str, Any]] = [
@@ -21,7 +20,7 @@ ROWS: list[dict[str, Any]] = [
 ENGINES = pytest.mark.parametrize("engine", ["reference", "local"])
 
 
-def trades() -> Flow:
+def trades() -> millstream.Stream:
     return millstream.stream("trades", symbol="text", price="number")
 
 

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Literal, Protocol
 
 from millstream.calculus.graph import Program
 from millstream.calculus.types import Schema
-from millstream.errors import Fault, ParseError, UsageError, listing
+from millstream.errors import Fault, ParseError, UsageError
 from millstream.source import Source
 
 
@@ -187,18 +187,14 @@ class Expression(Protocol):
 
 
 def program_of(outputs: Mapping[str, Expression]) -> Program:
-    """The program whose outputs are some expressions, all of one kind."""
-    kinds: dict[str, list[str]] = {}
-    for name, expression in outputs.items():
-        kinds.setdefault(expression.builder, []).append(name)
-    if len(kinds) > 1:
-        raise UsageError(
-            "one program is written with one kind of streams, not with both",
-            hint="of one kind are: " + "; of another: ".join(map(listing, kinds.values())),
-        )
-    (builder,) = kinds or [""]
-    if not builder:
+    """The program whose outputs are some expressions."""
+    for name, one in outputs.items():
+        if not hasattr(one, "builder"):
+            hint = "build it with millstream.stream or millstream.table"
+            raise UsageError(f"{name} is no stream or table, but {one!r}", hint=hint)
+    if not outputs:
         raise UsageError("a program needs an output", hint="write compile_flow(name=stream)")
+    builder = next(iter(outputs.values())).builder
     program: Program = function_named(builder)(**outputs)
     return program
 

@@ -14,6 +14,7 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, NoReturn
@@ -22,9 +23,21 @@ from millstream.calculus.check import Scope, check
 from millstream.calculus.functions import Assign, Columns
 from millstream.calculus.syntax import Apply, Constant, Expression, Name, VariableName
 from millstream.calculus.terms import Term
-from millstream.calculus.types import BOOLEAN, INTEGER, NUMBER, TEXT, Schema, Type, Value
+from millstream.calculus.types import (
+    BOOLEAN,
+    DURATION,
+    INTEGER,
+    NUMBER,
+    TEXT,
+    TIME,
+    TIME_COLUMN,
+    Schema,
+    Type,
+    Value,
+)
 from millstream.errors import CheckError, MillstreamError, UsageError, listing, suggest
 from millstream.meaning.scalars import evaluate
+from millstream.values.instants import micros_in, micros_of
 
 #: What a row is called that is a value and not a dictionary of columns.
 VALUE = "value"
@@ -154,6 +167,10 @@ def expression_of(value: object) -> Expression:
             return Constant(value, NUMBER)
         case str():
             return Constant(value, TEXT)
+        case datetime():
+            return Constant(micros_of(value), TIME)
+        case timedelta():
+            return Constant(micros_in(value), DURATION)
         case None:
             return Constant(None, None)
         case _:
@@ -195,9 +212,10 @@ def traced_variable(variable: str, fields: Schema) -> Record:
     return Record({name: Traced(VariableName(variable, name)) for name in fields.names})
 
 
-def traced_columns(schema: Schema) -> Record:
-    """The columns of a row, for a callable to be traced with."""
-    return Record({name: Traced(Name(name)) for name in schema.names})
+def traced_columns(schema: Schema, *, has_time: bool = False) -> Record:
+    """The columns of a row, and perhaps its time, for a callable to be traced with."""
+    names = (*schema.names, *((TIME_COLUMN,) if has_time else ()))
+    return Record({name: Traced(Name(name)) for name in names})
 
 
 def _called(function: Callable[[Any], object], schema: Schema) -> object:

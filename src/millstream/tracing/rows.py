@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from millstream.calculus.check import Scope, check
@@ -27,6 +28,7 @@ from millstream.calculus.types import (
     INTEGER,
     NUMBER,
     TEXT,
+    TIME_COLUMN,
     TYPES_BY_NAME,
     Field,
     QueueType,
@@ -49,6 +51,7 @@ from millstream.tracing.lambdas import (
     trace_term,
     traced_columns,
 )
+from millstream.values.instants import micros_in
 
 _TERMS = (Column, VariableField, Literal, Call, Read)
 Adapted = Callable[[Row, int], list[Row]]
@@ -82,8 +85,13 @@ def when(condition: object, row: object) -> When:
 
 
 def map_function(
-    function: RowFunction | Columns, schema: Schema, columns: Mapping[str, str]
+    function: RowFunction | Columns,
+    schema: Schema,
+    columns: Mapping[str, str],
+    *,
+    has_time: bool = False,
 ) -> MadeMap:
+    """One row for each; where rows have a time of their own, it is their `_time`."""
     if isinstance(function, tuple):
         return MadeMap(schema_of(function), Map(function))
     try:
@@ -91,26 +99,31 @@ def map_function(
         return MadeMap(schema_of(traced), Map(traced))
     except Untraceable as reason:
         made = schema_needed(columns, reason)
-        return MadeMap(made, _opaque(function, mapping(function, schema, made), made))
+        return MadeMap(
+            made, _opaque(function, mapping(function, schema, made, has_time=has_time), made)
+        )
 
 
-def filter_function(condition: RowFunction | Term, schema: Schema) -> Filter | Opaque:
+def filter_function(
+    condition: RowFunction | Term, schema: Schema, *, has_time: bool = False
+) -> Filter | Opaque:
     if isinstance(condition, _TERMS):
         return Filter(condition)
     try:
         return Filter(trace_term(condition, schema, BOOLEAN))
     except Untraceable:
-        return _opaque(condition, keeping(condition, schema, schema), schema)
+        return _opaque(condition, keeping(condition, schema, schema, has_time=has_time), schema)
 
 
 def concat_function(
-    function: RowFunction, schema: Schema, columns: Mapping[str, str]
+    function: RowFunction, schema: Schema, columns: Mapping[str, str], *, has_time: bool = False
 ) -> MadeConcat:
     try:
-        branches = _traced_branches(function, schema)
+        branches = _traced_branches(function, schema, has_time=has_time)
     except Untraceable as reason:
         made = schema_needed(columns, reason)
-        return MadeConcat(made, _opaque(function, flat_mapping(function, schema, made), made))
+        call = flat_mapping(function, schema, made, has_time=has_time)
+        return MadeConcat(made, _opaque(function, call, made))
     flat_map = FlatMap(branches)
     try:
         (type_,) = flat_map.output_types((QueueType(schema),), 1)
@@ -119,8 +132,10 @@ def concat_function(
     return MadeConcat(type_.schema, flat_map)
 
 
-def _traced_branches(function: RowFunction, schema: Schema) -> tuple[Branch, ...]:
-    rows = called_with(function, traced_columns(schema))
+def _traced_branches(
+    function: RowFunction, schema: Schema, *, has_time: bool
+) -> tuple[Branch, ...]:
+    rows = called_with(function, traced_columns(schema, has_time=has_time))
     if not isinstance(rows, list) or not rows:
         raise Untraceable("expected a list of rows")
     scope = Scope(schema)
@@ -145,20 +160,27 @@ def _opaque(function: RowFunction, call: Adapted, schema: Schema) -> Opaque:
 # --- callables that are kept ----------------------------------------------------------------
 
 
-def keeping(function: RowFunction, given: Schema, _: Schema) -> Adapted:
-    return lambda row, _time: [row] if function(given_row(given, row)) else []
-
-
-def mapping(function: RowFunction, given: Schema, made: Schema) -> Adapted:
-    def call(row: Row, _time: int) -> list[Row]:
-        return [_made_row(function(given_row(given, row)), made)]
+def keeping(function: RowFunction, given: Schema, _: Schema, *, has_time: bool = False) -> Adapted:
+    def call(row: Row, time: int) -> list[Row]:
+        return [row] if function(given_row(given, row, time if has_time else None)) else []
 
     return call
 
 
-def flat_mapping(function: RowFunction, given: Schema, made: Schema) -> Adapted:
-    def call(row: Row, _time: int) -> list[Row]:
-        results: Any = function(given_row(given, row))
+def mapping(
+    function: RowFunction, given: Schema, made: Schema, *, has_time: bool = False
+) -> Adapted:
+    def call(row: Row, time: int) -> list[Row]:
+        return [_made_row(function(given_row(given, row, time if has_time else None)), made)]
+
+    return call
+
+
+def flat_mapping(
+    function: RowFunction, given: Schema, made: Schema, *, has_time: bool = False
+) -> Adapted:
+    def call(row: Row, time: int) -> list[Row]:
+        results: Any = function(given_row(given, row, time if has_time else None))
         rows: list[Any] = [
             one.row if isinstance(one, When) else one
             for one in results
@@ -176,9 +198,10 @@ def _made_row(result: Any, made: Schema) -> Row:
     return tuple(result[n] for n in made.names)
 
 
-def given_row(schema: Schema, row: Row) -> Record:
-    """A real row, with columns as attributes and items."""
-    return Record(dict(zip(schema.names, row, strict=True)))
+def given_row(schema: Schema, row: Row, time: int | None = None) -> Record:
+    """A real row, with columns as attributes and items, and perhaps its time."""
+    timed: dict[str, Value] = {} if time is None else {TIME_COLUMN: time}
+    return Record(timed | dict(zip(schema.names, row, strict=True)))
 
 
 # --- names and values -----------------------------------------------------------------------
@@ -232,8 +255,10 @@ def schema_of_values(values: Mapping[str, Value], columns: Mapping[str, str | Ty
     return Schema(tuple(fields))
 
 
-def micros(text: str) -> int:
-    """The microseconds of a duration such as "5 min"."""
+def micros(text: str | timedelta) -> int:
+    """The microseconds of a duration such as "5 min", or of one of Python."""
+    if isinstance(text, timedelta):
+        return micros_in(text)
     value = parse_expression(Source("duration", text))
     if not isinstance(value, Constant) or value.type != DURATION:
         raise UsageError(f'"{text}" is not a duration', hint='write "5 min"')

@@ -192,9 +192,12 @@ def test_terms_are_accepted_in_place_of_lambdas(engine: str) -> None:
     assert [(1, 1, 1, 2.0), (3, -1, 1, 2.0)] == run(made, EVENTS, engine)
 
 
-def test_flows_and_the_algebra_are_not_mixed() -> None:
-    with pytest.raises(UsageError, match="not with both"):
-        millstream.compile_flow(a=rows(), b=millstream.stream("xs", x="number"))
+def test_there_is_one_kind_of_stream() -> None:
+    xs = millstream.stream("ys", x="number")
+    job = millstream.compile_flow(a=rows(), b=xs.range("5 us").aggregate(n="count"))
+    assert ("a", "b") == job.program.outputs
+    with pytest.raises(UsageError, match="is no stream or table"):
+        millstream.compile_flow(a=3)  # type: ignore[arg-type]
 
 
 @ENGINES

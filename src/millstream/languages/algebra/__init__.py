@@ -43,7 +43,15 @@ from millstream.languages.algebra.groups import (
     product,
     total,
 )
-from millstream.languages.algebra.stream import Stream, Table, never, now, stream, table
+from millstream.languages.algebra.stream import (
+    Stream,
+    Table,
+    never,
+    now,
+    relation,
+    stream,
+    table,
+)
 from millstream.languages.algebra.translate import program_of
 from millstream.tracing.lambdas import call, if_
 from millstream.tracing.rows import when
@@ -69,6 +77,7 @@ __all__ = [
     "pairwise",
     "product",
     "program_of",
+    "relation",
     "sample",
     "scan",
     "skip_while",

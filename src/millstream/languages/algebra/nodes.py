@@ -1,4 +1,4 @@
-"""The algebra as trees: what the thesis' tables 4.1 and 4.2 list, and nothing else.
+"""The algebra as trees: what the thesis' tables 4.1 and 4.2 list, and what the calculus adds.
 
 A tree says what is wanted; `translate` makes a program of the calculus of it. Nodes are told
 apart by identity, so that what is read twice is computed once.
@@ -10,11 +10,13 @@ where a row is deleted; the values of a deletion are null.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from millstream.calculus.functions import Columns, Filter, FlatMap, Map, Opaque
+from millstream.calculus.functions import Columns, Filter, FlatMap, Function, Map, Opaque
 from millstream.calculus.graph import Input
 from millstream.calculus.types import BOOLEAN, Field, Row, Schema, Value
+from millstream.calculus.wiring import Queue, Wiring
 from millstream.languages.algebra.groups import Group
 from millstream.tracing.lambdas import RowFunction
 
@@ -115,7 +117,57 @@ class Settled(StreamNode):
     micros: int
 
 
+@dataclass(frozen=True, eq=False)
+class StreamOf(StreamNode):
+    """A function of the calculus that makes a stream of streams and tables."""
+
+    parents: tuple[StreamNode | TableNode, ...]
+    function: Function
+
+
+@dataclass(frozen=True, eq=False)
+class Framed(StreamNode):
+    """The rows of a stream with the windows of time that they lie in."""
+
+    parent: StreamNode
+    frame: Callable[[Wiring, Queue], Queue]
+
+
 # --- tables ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class RelationSource(TableNode):
+    """An input of changes, whose rows have no key."""
+
+    input: Input
+
+
+@dataclass(frozen=True, eq=False)
+class TableOf(TableNode):
+    """A function of the calculus that makes a relation of streams and tables.
+
+    It `is_keyed` if it has one row for each key; else it is a bag, of rows that may be alike.
+    """
+
+    parents: tuple[StreamNode | TableNode, ...]
+    function: Function
+    is_keyed: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Sessions(TableNode):
+    """The rows of a stream with the sessions that they are in so far: a bag."""
+
+    parent: StreamNode
+    frame: Callable[[Wiring, Queue], Queue]
+
+
+def is_bag(node: TableNode) -> bool:
+    """Whether a table has no key."""
+    if isinstance(node, TableOf):
+        return not node.is_keyed
+    return isinstance(node, (RelationSource, Sessions))
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,8 +259,8 @@ def can_delete(node: TableNode) -> bool:
 
 
 __all__ = [
-    "DELETED", "Changelog", "Columns", "CombineUpdates", "FilterTable", "ForeignJoin",
-    "InnerJoin", "Key", "Map", "MapTable", "Merged", "Now", "OuterJoin", "Reduce", "Rowwise",
-    "Settled", "Source", "StreamNode", "TableNode", "ToTable",
-    "UpdateStream", "can_delete",
+    "DELETED", "Changelog", "Columns", "CombineUpdates", "FilterTable", "ForeignJoin", "Framed",
+    "InnerJoin", "Key", "Map", "MapTable", "Merged", "Now", "OuterJoin", "Reduce",
+    "RelationSource", "Rowwise", "Sessions", "Settled", "Source", "StreamNode", "StreamOf",
+    "TableNode", "TableOf", "ToTable", "UpdateStream", "can_delete", "is_bag",
 ]  # fmt: skip

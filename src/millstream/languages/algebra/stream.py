@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
+from millstream.calculus import functions
 from millstream.calculus.functions import Columns
 from millstream.calculus.graph import Input
 from millstream.calculus.terms import Term, fitted
@@ -22,6 +23,17 @@ from millstream.languages.algebra.groups import product as product_of
 from millstream.languages.algebra.nodes import DELETED
 from millstream.languages.algebra.reducing import State, combine_node, result_schema
 from millstream.languages.algebra.tables import table_map_function
+from millstream.languages.algebra.windows import (
+    Aggregated,
+    Length,
+    aggregated,
+    bag,
+    framed,
+    in_sessions,
+    names_of,
+    required,
+    stream_of,
+)
 from millstream.tracing.lambdas import VALUE, RowFunction
 from millstream.tracing.rows import (
     concat_function,
@@ -35,7 +47,10 @@ from millstream.tracing.rows import (
 
 @dataclass(frozen=True, eq=False)
 class Stream:
-    """Rows as they come."""
+    """Rows as they come. In lambdas `r._time` is the event time of a row.
+
+    A window (`range`, `rows`, `now`, `unbounded`, `tumble`...) makes a table of a stream.
+    """
 
     builder: ClassVar[str] = "millstream.languages.algebra.translate:program_of"
 
@@ -51,7 +66,7 @@ class Stream:
         A lambda that gives a value gives a column `value`. `columns` are only needed for what
         cannot be traced.
         """
-        made = map_function(function, self.schema, columns)
+        made = map_function(function, self.schema, columns, has_time=True)
         return Stream(nodes.Rowwise(made.schema, self.node, made.function))
 
     def map_concat(self, function: RowFunction, **columns: str) -> Stream:
@@ -60,12 +75,16 @@ class Stream:
         `when(condition, row)` stands for a row that is only sometimes there. `columns`
         are only needed for what cannot be traced.
         """
-        made = concat_function(function, self.schema, columns)
+        made = concat_function(function, self.schema, columns, has_time=True)
         return Stream(nodes.Rowwise(made.schema, self.node, made.function))
+
+    def flat_map(self, function: RowFunction, **columns: str) -> Stream:
+        """Another name for `map_concat`."""
+        return self.map_concat(function, **columns)
 
     def filter(self, condition: RowFunction | Term) -> Stream:
         """The rows for which a condition is true."""
-        made = filter_function(condition, self.schema)
+        made = filter_function(condition, self.schema, has_time=True)
         return Stream(nodes.Rowwise(self.schema, self.node, made))
 
     def merge(self, *others: Stream) -> Stream:
@@ -86,13 +105,13 @@ class Stream:
         `deleted` names the boolean column that is true where a row is deleted; it is not
         a column of the table. With `deleted=None` every row is an update.
         """
-        names = _names(key)
+        names = names_of(key)
         if isinstance(self.node, nodes.Changelog) and deleted == DELETED:
             if names == self.node.table.key:
                 return Table(self.node.table)
-        _require(names, self.schema, "the key of a table")
+        required(names, self.schema, "the key of a table")
         if deleted is not None:
-            _require((deleted,), self.schema, "the column of deletions")
+            required((deleted,), self.schema, "the column of deletions")
             if self.schema[deleted] != BOOLEAN:
                 raise UsageError(
                     f'"{deleted}" says which rows are deleted, so it must be a boolean, '
@@ -107,10 +126,60 @@ class Stream:
         schema = _keys_first(self.schema, names, without=deleted)
         return Table(nodes.ToTable(schema, names, self.node, deleted))
 
+    # --- windows ---------------------------------------------------------------------
+
+    def now(self) -> Table:
+        """The rows of this very instant."""
+        return Table(bag(functions.Now(), self.node))
+
+    def range(self, length: Length, *, slide: Length | None = None) -> Table:
+        """The rows of the last while: `range("5 min")`, or `range(timedelta(minutes=5))`.
+
+        With a `slide` the window moves only at multiples of that.
+        """
+        step = None if slide is None else micros(slide)
+        return Table(bag(functions.Range(micros(length), step), self.node))
+
+    def unbounded(self) -> Table:
+        """All rows that ever came."""
+        return Table(bag(functions.Range(None), self.node))
+
+    def rows(
+        self, count: int, by: str | Iterable[str] = (), *, within: Length | None = None
+    ) -> Table:
+        """The last rows, of each key if `by` is given, and not older than `within`."""
+        length = None if within is None else micros(within)
+        return Table(bag(functions.Rows(count, names_of(by), length), self.node))
+
+    def latest(self, *by: str) -> Table:
+        """The latest row of each key."""
+        return self.to_table(by, deleted=None)
+
+    def tumble(self, size: Length, *, offset: Length = "0 s") -> Stream:
+        """Each row with its `window_start` and `window_end`; windows follow each other.
+
+        trades.tumble("1 min").unbounded().aggregate(
+            by=("window_start", "symbol"), volume=("sum", "volume"))
+        """
+        return Stream(framed(self.node, None, size, offset))
+
+    def hop(self, slide: Length, size: Length, *, offset: Length = "0 s") -> Stream:
+        """Each row once for each window that it lies in; one begins at each multiple of `slide`."""
+        return Stream(framed(self.node, slide, size, offset))
+
+    def session(self, gap: Length, by: str | Iterable[str] = ()) -> Table:
+        """All rows with the session that they are in so far, of each key if `by` is given."""
+        return Table(in_sessions(self.node, gap, by))
+
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """One row for each key. `key` and `values` are the names of its columns."""
+    """Rows that come, change and go. It leaves a program as a relation, with `_weight`.
+
+    A table that `is_keyed` has one row for each key; `key` and `values` are the names of its
+    columns. A window, a `join` or a `union` gives one without a key, which may hold rows that are
+    alike; `aggregate` gives it one.
+    """
 
     builder: ClassVar[str] = "millstream.languages.algebra.translate:program_of"
 
@@ -119,6 +188,11 @@ class Table:
     @property
     def schema(self) -> Schema:
         return self.node.schema
+
+    @property
+    def is_keyed(self) -> bool:
+        """Whether there is one row for each key."""
+        return not nodes.is_bag(self.node)
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -136,6 +210,7 @@ class Table:
         then the rows that are new or other than before, each in the order of their values.
         """
         node = self.node
+        self._require_key("changelog")
         refuse_deleted(node)
         if isinstance(node, nodes.ToTable) and node.deleted == DELETED:
             if node.stream.schema == node.update_schema:
@@ -148,12 +223,16 @@ class Table:
         A lambda that gives a value gives a column `value`. It is the `map` of the changelog:
         keys stay as they are.
         """
+        if not self.is_keyed:
+            return Table(bag(map_function(function, self.schema, columns).function, self.node))
         made = table_map_function(function, self.node, columns)
         return Table(nodes.MapTable(made.schema, self.key, self.node, made.function))
 
     def filter(self, condition: RowFunction | Term) -> Table:
         """The rows for which a condition is true, and only while it is true."""
         made = filter_function(condition, self.schema)
+        if not self.is_keyed:
+            return Table(bag(made, self.node))
         return Table(nodes.FilterTable(self.schema, self.key, self.node, made))
 
     def inner_join(self, other: Table) -> Table:
@@ -183,8 +262,10 @@ class Table:
         Rows that refer to nothing are left out, unless `found` names a boolean column that
         says whether there is something. A change of either table is one lookup.
         """
-        names = _names(on)
-        _require(names, self.schema, "a foreign key")
+        names = names_of(on)
+        for one in (self, other):
+            one._require_key("foreign_join")  # noqa: SLF001 - of the same class
+        required(names, self.schema, "a foreign key")
         wanted = [other.schema[n] for n in other.key]
         if [self.schema[n] for n in names] != wanted:
             raise UsageError(
@@ -213,11 +294,79 @@ class Table:
         The state is kept for each key, from `initial` on; a deletion forgets it. A null
         in `initial` needs its type in `columns`.
         """
+        self._require_key("combine_updates")
         return Table(combine_node(self.node, initial, combine, columns))
+
+    # --- as bags of rows -------------------------------------------------------------
+
+    def flat_map(self, function: RowFunction, **columns: str) -> Table:
+        """A list of rows for each row, as `map_concat` of a stream."""
+        return Table(bag(concat_function(function, self.schema, columns).function, self.node))
+
+    def join(
+        self,
+        other: Table,
+        on: str | Iterable[str] = (),
+        *,
+        where: RowFunction | Term | None = None,
+    ) -> Table:
+        """Every pair of rows with equal columns `on`, for which `where` holds."""
+        names = names_of(on)
+        required(names, self.schema, "join on")
+        required(names, other.schema, "join on")
+        pairs = tuple((name, name) for name in names)
+        joined = Table(bag(functions.Join(pairs), self.node, other.node))
+        return joined if where is None else joined.filter(where)
+
+    def union(self, *others: Table) -> Table:
+        """The rows of several tables, as often as all of them together have them."""
+        return Table(bag(functions.Merge(), self.node, *(other.node for other in others)))
+
+    def aggregate(self, by: str | Iterable[str] = (), **aggregates: Aggregated) -> Table:
+        """A row for each group, which is its key.
+
+        t.aggregate(by="symbol", total=("sum", lambda r: r.price * r.volume),
+                    high=("max", "price"), n="count")
+        """
+        return Table(aggregated(self.node, by, aggregates))
+
+    def distinct(self) -> Table:
+        """Each row once."""
+        return Table(bag(functions.Distinct(), self.node))
+
+    def except_(self, other: Table) -> Table:
+        """Each row as often as this table has it more often than another."""
+        return Table(bag(functions.Except(), self.node, other.node))
+
+    def top(
+        self, count: int, by: str | Iterable[str], *, descending: str | Iterable[str] = ()
+    ) -> Table:
+        """The first rows in the order of some columns, of which some go downwards."""
+        function = functions.Top(count, names_of(by), names_of(descending))
+        return Table(bag(function, self.node))
+
+    def istream(self) -> Stream:
+        """What comes into the table, at each instant."""
+        return Stream(stream_of(functions.Istream(), self.node))
+
+    def dstream(self) -> Stream:
+        """What leaves the table, at each instant."""
+        return Stream(stream_of(functions.Dstream(), self.node))
+
+    def rstream(self) -> Stream:
+        """The whole table, at each instant at which an input has a row."""
+        return Stream(stream_of(functions.Rstream(), self.node))
 
     # --- checks ----------------------------------------------------------------------
 
+    def _require_key(self, what: str) -> None:
+        if not self.is_keyed:
+            hint = "aggregate it by one, take latest(key) of a stream, or join"
+            raise UsageError(f"{what} is of a table with a key, which this has not", hint=hint)
+
     def _require_same_key(self, other: Table) -> None:
+        for table in (self, other):
+            table._require_key("this join")  # noqa: SLF001 - of the same class
         ours, theirs = ([t.schema[n] for n in t.key] for t in (self, other))
         if ours != theirs:
             raise UsageError(
@@ -250,7 +399,7 @@ def stream(
     /,
     *,
     time: str | None = None,
-    slack: str = "0 s",
+    slack: Length = "0 s",
     **more: str,
 ) -> Stream:
     """An input: its columns by name, or as a dictionary where a name is taken."""
@@ -267,7 +416,7 @@ def table(
     key: str | Iterable[str],
     deleted: str | None = None,
     time: str | None = None,
-    slack: str = "0 s",
+    slack: Length = "0 s",
     **more: str,
 ) -> Table:
     """An input whose rows are updates of a table: the latest row of each key counts.
@@ -276,6 +425,21 @@ def table(
     """
     rows = stream(name, columns, time=time, slack=slack, **more)
     return rows.to_table(key, deleted=deleted)
+
+
+def relation(
+    name: str,
+    columns: Mapping[str, str] | None = None,
+    /,
+    *,
+    time: str | None = None,
+    slack: Length = "0 s",
+    **more: str,
+) -> Table:
+    """An input of changes: rows with `_weight` +1 or -1; without it a row comes."""
+    schema = schema_of_names({**(columns or {}), **more})
+    input_ = Input(name, QueueType(schema, is_relation=True), time, micros(slack))
+    return Table(nodes.RelationSource(schema, (), input_))
 
 
 def now(*rows: State, **columns: str) -> Stream:
@@ -318,19 +482,8 @@ def refuse_deleted(node: nodes.TableNode) -> None:
         )
 
 
-def _names(names: str | Iterable[str]) -> tuple[str, ...]:
-    return (names,) if isinstance(names, str) else tuple(names)
-
-
 def _typed(schema: Schema, names: Iterable[str]) -> str:
     return ", ".join(f"{n} {schema[n]}" for n in names)
-
-
-def _require(names: Iterable[str], schema: Schema, what: str) -> None:
-    for name in names:
-        if name not in schema:
-            hint = f"columns are: {listing(schema.names)}. {suggest(name, schema.names) or ''}"
-            raise UsageError(f'{what}: unknown column "{name}"', hint=hint.strip())
 
 
 def _keys_first(schema: Schema, key: tuple[str, ...], without: str | None) -> Schema:

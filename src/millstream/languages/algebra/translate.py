@@ -81,7 +81,7 @@ def _inputs(roots: Iterable[StreamNode | TableNode]) -> list[Input]:
     waiting += reversed([*roots])
     while waiting:
         node = waiting.pop()
-        if isinstance(node, nodes.Source):
+        if isinstance(node, (nodes.Source, nodes.RelationSource)):
             if inputs.setdefault(node.input.name, node.input) != node.input:
                 raise UsageError(f'there are two different inputs "{node.input.name}"')
         if isinstance(node, tuple):
@@ -128,6 +128,10 @@ class Translator:
                 return self._reduced(node)
             case nodes.Settled():
                 return self._settled(node)
+            case nodes.StreamOf():
+                return self._applied(node)
+            case nodes.Framed():
+                return node.frame(self.wiring, self.stream(node.parent))
             case _:
                 raise AssertionError(node)
 
@@ -206,8 +210,21 @@ class Translator:
                 return outer_join(self.wiring, node, *self._both(node))
             case nodes.ForeignJoin():
                 return foreign_join(self.wiring, node, *self._both(node))
+            case nodes.RelationSource():
+                return self.wiring.input(node.input)
+            case nodes.TableOf():
+                return self._applied(node)
+            case nodes.Sessions():
+                return node.frame(self.wiring, self.stream(node.parent))
             case _:
                 raise AssertionError(node)
+
+    def _applied(self, node: nodes.StreamOf | nodes.TableOf) -> Queue:
+        parents = [
+            self.stream(one) if isinstance(one, StreamNode) else self.relation(one)
+            for one in node.parents
+        ]
+        return self.wiring.add(node.function, *parents, name=node.function.name.lower())
 
     def _both(
         self, node: nodes.InnerJoin | nodes.OuterJoin | nodes.ForeignJoin
