@@ -56,6 +56,12 @@ def ordered() -> fn.Ordered:
     return fn.Ordered(("k",), ("n", "x"), ("x",), columns)
 
 
+def places(by: tuple[str, ...], count: int | None) -> fn.Ordered:
+    asked = ("dense_rank", "row_number", "rank")
+    columns = tuple(fn.Placed(f"the_{function}", function) for function in asked)
+    return fn.Ordered(by, ("x",), ("x",), columns, count)
+
+
 def cube() -> fn.Cubify:
     total = fn.Aggregation("total", "sum", Column("n", INTEGER))
     finest, all_of_it = Vertex(("k",), Grain(2)), Vertex((), Grain(4))
@@ -96,6 +102,12 @@ CASES: list[tuple[Function, tuple[QueueType, ...]]] = [
     (fn.Top(50, ("k",), ("k",)), (RELATION,)),
     (ordered(), (RELATION,)),
     (fn.Ordered((), ("x",), ("x",), (fn.Placed("p", "rank"),), 3), (RELATION,)),
+    (places(("k",), 2), (RELATION,)),
+    (places(("k",), None), (RELATION,)),
+    (places((), None), (RELATION,)),
+    (fn.Ordered(("k",), ("n",), ("n",), (), 2), (RELATION,)),
+    (fn.Ordered(("k",), ("n",), (), (fn.Placed("d", "dense_rank"),)), (RELATION,)),
+    (fn.Ordered(("n",), ("k", "x"), ("k",), (fn.Placed("n1", "row_number"),), 1), (RELATION,)),
     (fn.Istream(), (RELATION,)),
     (fn.Dstream(), (RELATION,)),
     (fn.Rstream(), (RELATION,)),

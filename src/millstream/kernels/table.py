@@ -20,7 +20,7 @@ from millstream.kernels.relational.held import HeldKernel
 from millstream.kernels.relational.join import JoinKernel
 from millstream.kernels.relational.lookup import lookup_kernel
 from millstream.kernels.relational.merge import MergeKernel
-from millstream.kernels.relational.ordered import OrderedKernel
+from millstream.kernels.relational.ordered import ordered_kernel
 from millstream.kernels.relational.roundrobin import (
     InterleaveKernel,
     RoundRobinJoinKernel,
@@ -50,7 +50,7 @@ KERNELS: dict[type[Function], Callable[..., Any]] = {
     functions.Distinct: DistinctKernel,
     functions.Except: ExceptKernel,
     functions.Top: TopKernel,
-    functions.Ordered: OrderedKernel,
+    functions.Ordered: ordered_kernel,
     functions.Istream: DifferenceKernel,
     functions.Changes: ChangesKernel,
     functions.Dstream: DifferenceKernel,

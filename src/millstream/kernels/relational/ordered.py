@@ -1,5 +1,7 @@
 """Ordered: groups in order, and what follows from the places of their rows.
 
+Where no more than the places themselves are asked for, `places` has compiled loops for it.
+
 A group is put in order again when it changes, and what is different from before is told. So a
 change costs as much as its group is long; where only the first rows are wanted, a change behind
 them costs nothing more than finding its place.
@@ -14,8 +16,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from millstream.calculus.functions import Ordered
-from millstream.calculus.ordering import looks_back
+from millstream.calculus.ordering import PLACES, looks_back
 from millstream.calculus.types import QueueType, Row, Schema
+from millstream.kernels.relational.places import PlacesKernel
 from millstream.kernels.runtime.kernel import Round, State
 from millstream.kernels.runtime.rowstore import restored_batch, stored_batch
 from millstream.meaning.items import row_order, value_order
@@ -54,6 +57,14 @@ class _Group:
     keys: list[Any] = field(default_factory=list)
     rows: list[Row] = field(default_factory=list)
     told: Counter[Row] = field(default_factory=Counter)
+
+
+def ordered_kernel(
+    function: Ordered, input_types: tuple[QueueType, ...], output_count: int
+) -> OrderedKernel | PlacesKernel:
+    asks_for_places = all(one.function in PLACES for one in function.columns)
+    kind = PlacesKernel if asks_for_places else OrderedKernel
+    return kind(function, input_types, output_count)
 
 
 class OrderedKernel:
