@@ -57,8 +57,7 @@ def _headers(
     falling = {one.name for one in question.order if one.is_falling}
     distinct = sorted(set(members), key=repr)
     for place, name in reversed([*enumerate(question.columns)]):
-        distinct.sort(key=lambda one, n=place: _sortable(one[n]), reverse=name in falling)
-        distinct.sort(key=lambda one, n=place: one[n] is None)  # null is the last, falling or not
+        _sort_by(distinct, place, is_falling=name in falling)
     taken = set(row_names)
     made = []
     for one in distinct:
@@ -75,8 +74,15 @@ def _headers(
     return tuple(made)
 
 
-def _sortable(value: Any) -> tuple[str, Any]:
-    return ("", 0) if value is None else (str(type(value)), value)
+def _sort_by(members: list[tuple[Any, ...]], place: int, *, is_falling: bool) -> None:
+    """Null is the last, falling or not."""
+
+    def key(one: tuple[Any, ...]) -> tuple[str, Any]:
+        value = one[place]
+        return ("", 0) if value is None else (str(type(value)), value)
+
+    members.sort(key=key, reverse=is_falling)
+    members.sort(key=lambda one: one[place] is None)
 
 
 def _numbered(columns: list[list[Any]], size: int) -> tuple[Array, Array]:
