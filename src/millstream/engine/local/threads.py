@@ -116,7 +116,7 @@ class ThreadedRunner:
         if len(runners) == 1:
             return self._bucket(runners[0], 0, entering, mark, ticks)
         is_much = sum(map(len, entering.values())) >= _LEAST_IN_ROUND
-        each = self._each if is_much else in_turn
+        each = self.each if is_much else in_turn
         cut = {q: self._cut(q, batch, each) for q, batch in entering.items()}
 
         def work(bucket: int) -> Made:
@@ -125,7 +125,7 @@ class ThreadedRunner:
 
         return self._together(each(work, range(len(runners))), each)
 
-    def _each(self, work: Callable[[Any], T], some: Sequence[Any]) -> list[T]:
+    def each(self, work: Callable[[Any], T], some: Sequence[Any]) -> list[T]:
         """The same work on several things, each in a thread."""
         return list(self._pool.map(work, some))
 
