@@ -77,7 +77,8 @@ def _arguments(member: Any) -> str:
     for one in inspect.signature(member).parameters.values():
         if one.name == "self" or (one.kind is one.POSITIONAL_ONLY and one.name == "columns"):
             continue  # columns are rather written by name
-        star = {one.VAR_POSITIONAL: "*", one.VAR_KEYWORD: "**"}.get(one.kind, "")
+        star = "*" if one.kind is one.VAR_POSITIONAL else ""
+        star = "**" if one.kind is one.VAR_KEYWORD else star
         if one.kind is one.KEYWORD_ONLY and not any(s.startswith("*") for s in shown):
             shown.append("*")
         default = "" if one.default is one.empty or callable(one.default) else f"={one.default!r}"

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, Self
 
 from millstream.calculus.text import render_duration
+from millstream.cli.live import Screen
 from millstream.cli.show import in_words
 from millstream.engine.job import Report
 
@@ -34,7 +35,11 @@ _PREPARING = {
 class Progress:
     """Mutable: shows how a run is going. Used as a context, it is quiet afterwards."""
 
-    def __init__(self, shown: str, engine: str, *, is_alone: bool = True) -> None:
+    def __init__(
+        self, shown: str, engine: str, *, is_alone: bool = True, screen: Screen | None = None
+    ) -> None:
+        #: Where rows are drawn as they come, how it is going stands below them.
+        self.screen = screen
         #: Where rows are printed as they come, nothing else is.
         self.is_live = shown == "auto" and sys.stderr.isatty() and is_alone
         self.is_piped = shown == "auto" and not sys.stderr.isatty()
@@ -67,7 +72,10 @@ class Progress:
 
     def finish(self, report: Report, kept: frozenset[str] = frozenset()) -> None:
         self._end()
-        if self.is_live:
+        if self.screen is not None:
+            self.screen.say(self._line(report))
+            self.screen.close()
+        elif self.is_live:
             print(f"\r{self._line(report)}\x1b[K", file=sys.stderr)
         for line in remarks(report, kept):
             print(line, file=sys.stderr)
@@ -85,6 +93,8 @@ class Progress:
         silence = _SILENCE if self.is_live else often
         while not self._is_over.wait(min(_SILENCE / 2, silence)):
             self._compiling.listen()
+            if self.screen is not None:
+                self.screen.draw()
             if time.perf_counter() - max(self.last, self.started) >= silence:
                 self._show(self._doing())
 
@@ -100,6 +110,9 @@ class Progress:
             if self._is_over.is_set():
                 return
             self.last = time.perf_counter()
+            if self.screen is not None and not self.is_piped:
+                self.screen.say(line)
+                return
             if self.is_piped:
                 print(line, file=sys.stderr, flush=True)
                 return

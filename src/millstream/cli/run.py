@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from millstream import api
+from millstream.cli.live import LiveTable, Screen
 from millstream.cli.progress import Progress
 from millstream.cli.show import JsonWriter, NowhereWriter, TableWriter, print_warnings
 from millstream.cli.views import asked_view, names_asked, rounds_asked, show_view
@@ -37,12 +38,15 @@ def run(arguments: argparse.Namespace) -> int:
     options = _engine_options(arguments, engine)
     if arguments.follow and engine in ("reference", "actors"):
         raise UsageError(f"the engine {engine} cannot follow", hint="use --engine local")
-    outputs = _outputs(compiled, arguments)
+    screen = Screen() if arguments.follow and sys.stdout.isatty() else None
+    outputs = _outputs(compiled, arguments, screen)
+    if not any(isinstance(one, LiveTable) for one in outputs.values()):
+        screen = None
     print_warnings(compiled.warnings(named(arguments.in_, "--in")))
     is_alone = not _prints_rows_as_they_come(outputs)
     with (
         _metrics(arguments.metrics) as metrics,
-        Progress(arguments.progress, engine, is_alone=is_alone) as progress,
+        Progress(arguments.progress, engine, is_alone=is_alone, screen=screen) as progress,
     ):
         finished = compiled.run(
             named(arguments.in_, "--in"),
@@ -168,8 +172,13 @@ def named(given: list[str], option: str) -> dict[str, str]:
     return pairs
 
 
-def _outputs(compiled: api.Compiled, arguments: argparse.Namespace) -> dict[str, Any]:
-    """Where every output goes: as told, or to standard output if there is one such."""
+def _outputs(
+    compiled: api.Compiled, arguments: argparse.Namespace, screen: Screen | None
+) -> dict[str, Any]:
+    """Where every output goes: as told, or to standard output if there is one such.
+
+    On a screen, tables are drawn as they change.
+    """
     given: dict[str, Any] = dict(named(arguments.out, "--out"))
     program = compiled.program
     unasked = {q for q in compiled.aside if q not in given and q not in compiled.sinks}
@@ -188,7 +197,9 @@ def _outputs(compiled: api.Compiled, arguments: argparse.Namespace) -> dict[str,
     outputs: dict[str, Any] = {name: NowhereWriter() for name in unasked}
     for name, path in given.items():
         chosen = arguments.format or ("table" if sys.stdout.isatty() else "csv")
-        if path == "-" and name in types and chosen == "table":
+        if path == "-" and name in types and chosen == "table" and screen is not None:
+            outputs[name] = LiveTable(name, types[name], screen)
+        elif path == "-" and name in types and chosen == "table":
             more = "; --format csv prints them"
             outputs[name] = TableWriter(name, types[name], more=more)
         elif path == "-" and name in types and chosen == "json":

@@ -145,7 +145,7 @@ class TableWriter:
         self.count += len(batch)
         missing = self.limit - len(self.first)
         if missing > 0:
-            self.first += _records(batch.slice(0, min(missing, len(batch))), is_readable=True)
+            self.first += records_of(batch.slice(0, min(missing, len(batch))), is_readable=True)
 
     def close(self) -> None:
         clear_line()
@@ -169,7 +169,7 @@ class JsonWriter:
         self.is_first = True
 
     def write(self, batch: Batch) -> None:
-        for record in _records(batch, is_readable=False):
+        for record in records_of(batch, is_readable=False):
             print("[" if self.is_first else ",", json.dumps(record, ensure_ascii=False))
             self.is_first = False
 
@@ -190,7 +190,8 @@ class NowhereWriter:
     def abort(self) -> None: ...
 
 
-def _records(batch: Batch, *, is_readable: bool) -> list[dict[str, Any]]:
+def records_of(batch: Batch, *, is_readable: bool) -> list[dict[str, Any]]:
+    """The rows of a batch with their times and weights, for people or for programs."""
     heads: list[dict[str, Any]] = [
         {TIME_COLUMN: time_shown(t) if is_readable else t} for t in batch.time.tolist()
     ]
