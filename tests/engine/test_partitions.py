@@ -6,6 +6,7 @@ do, and how rows find their way between them, is the engine's, and is tried here
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -46,19 +47,25 @@ class InTasks(local.LocalBatches):
         self.batches.finish(-1, [message_of(row[2]) for row in rows])
 
 
-@pytest.mark.parametrize("partitions", [1, 4, 16])
-@pytest.mark.parametrize("folder", example_folders(), ids=name_of)
-def test_example_gives_the_expected_output(
-    folder: Path, partitions: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def in_tasks(job: Job, progress: Progress, checkpoint: Path, settings: Settings) -> Report:
+def in_tasks(partitions: int) -> Callable[[Job, Progress, Path, Settings], Report]:
+    """What runs a job as several tasks, instead of `run_batches`."""
+
+    def run(job: Job, progress: Progress, checkpoint: Path, settings: Settings) -> Report:
         spread = replace(
             settings, partitions=partitions, buckets=DEFAULT_BUCKETS, is_together=False
         )
         with checkpoint_folder(checkpoint) as place:
             return InTasks(Batches(job, progress, place, spread)).to_the_end()
 
-    monkeypatch.setattr(local, "run_batches", in_tasks)
+    return run
+
+
+@pytest.mark.parametrize("partitions", [1, 4, 16])
+@pytest.mark.parametrize("folder", example_folders(), ids=name_of)
+def test_example_gives_the_expected_output(
+    folder: Path, partitions: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local, "run_batches", in_tasks(partitions))
     compiled = program_of(folder)
     outputs = {q: tmp_path / f"{q}.csv" for q in compiled.program.outputs}
     compiled.run(outputs=outputs, engine="local", checkpoint=tmp_path / "state")

@@ -2,10 +2,12 @@
 
 What comes from several places is put back into order by time and rank. Rows of a log have
 ranks of their own, and whatever is made of them has the rank of its row. Rows that a relation
-sets free at an instant have one rank, and the order of their values is their order. What is
-made of these row by row, or what streams give that are merged or joined in turn, is in no
-order that can be seen: it must be made in one place, where each item is given a rank, if it
-then goes elsewhere to something that sees the order.
+sets free at an instant have one rank, and the order of their values is their order. Several rows
+that are made of one have its rank, and are in order as long as they are together: keys that they
+do not share tear them apart. What is made of rows that a relation sets free, row by row, or what
+streams give that are merged or joined in turn, is in no order that can be seen: it must be made
+in one place, where each item is given a rank, if it then goes elsewhere to something that sees
+the order.
 """
 
 from __future__ import annotations
@@ -13,7 +15,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from millstream.calculus.each import PerKey
 from millstream.calculus.functions import (
+    Branch,
     Changes,
     Columns,
     Cubify,
@@ -52,9 +56,19 @@ class _ByValues:
     key: Key | None
 
 
+@dataclass(frozen=True, slots=True)
+class _Copies:
+    """Rows are in the order of their ranks, and those made of one row in the order they came in.
+
+    All of these have the same values in the `shared` columns.
+    """
+
+    shared: frozenset[str]
+
+
 #: How the items of an instant are known to be ordered.
 _BY_RANK, _LOST = "by rank", "lost"
-_Order = _ByValues | str
+_Order = _ByValues | _Copies | str
 
 
 def lost_by(program: Program, queues: Iterable[str], placed: frozenset[str]) -> frozenset[str]:
@@ -85,8 +99,9 @@ def _orders(program: Program, placed: frozenset[str]) -> dict[str, _Order]:
     mixed = _mixed(program)
     for op in in_dependency_order(program):
         streams = [q for q in op.outputs if not types[q].is_relation]
+        copies = [one for q in op.inputs if isinstance(one := orders.get(q), _Copies)]
         if placed.intersection(op.outputs):
-            made: _Order = _BY_RANK
+            made: _Order = _Copies(frozenset()) if copies else _BY_RANK
         elif isinstance(op.function, Changes):
             made = _ByValues(op.function.by)
         elif isinstance(op.function, ToStream):
@@ -117,6 +132,10 @@ def _made(op: Operator, inputs: list[_Order], types: Mapping[str, QueueType]) ->
             return _LOST
         case Filter() | Duplicate() | RoundRobinSplit():
             return first
+        case FlatMap(branches) if first == _BY_RANK and len(branches) > 1:
+            return _Copies(_shared(branches))
+        case _ if isinstance(first, _Copies) and len(inputs) == 1:
+            return _of_copies(op, first, types)
         case Map(columns) if isinstance(first, _ByValues):
             return first if _begins_with(columns, schema, first.key) else _LOST
         case Fold(emit=emit) if isinstance(first, _ByValues):
@@ -125,6 +144,22 @@ def _made(op: Operator, inputs: list[_Order], types: Mapping[str, QueueType]) ->
             return first if is_kept else _LOST
         case _:
             return _BY_RANK if all(one == _BY_RANK for one in inputs) else _LOST
+
+
+def _shared(branches: tuple[Branch, ...]) -> frozenset[str]:
+    """The columns that are the same whichever branch gives a row."""
+    first, *others = ({c.name: c.term for c in branch.columns} for branch in branches)
+    return frozenset(n for n, term in first.items() if all(o[n] == term for o in others))
+
+
+def _of_copies(op: Operator, order: _Copies, types: Mapping[str, QueueType]) -> _Order:
+    """What is made of rows of which some are made of one: they stay together, or are torn apart."""
+    facts = op.function.facts(tuple(types[q] for q in op.inputs), 0)
+    is_kept = facts.key is None or set(facts.key) <= order.shared
+    if isinstance(op.function, PerKey) and op.function.first is not None:
+        # So are blocks (`net_blocks`): of the two that a row goes to, one gives something for it.
+        return _BY_RANK
+    return _Copies(order.shared & facts.forwards) if is_kept else _LOST
 
 
 def _begins_with(columns: Columns, schema: Schema, key: Key | None) -> bool:

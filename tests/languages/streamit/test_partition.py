@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from millstream.cli.main import main
+from millstream.engine.local import batches as local
+from tests.engine.test_partitions import in_tasks
 
 SMOOTH = """int->int pipeline Smooth {
     add splitjoin { split duplicate; add Total; add Identity<int>; join roundrobin; };
@@ -105,3 +107,26 @@ def test_what_has_no_key_is_told(folder: Path, capfd: pytest.CaptureFixture[str]
     (folder / "smooth.str").write_text("void->void filter F { work { println(1); } }")
     assert 2 == main(["check", "."])
     assert "takes items and gives items" in capfd.readouterr().err
+
+
+COPIES = """output copies; input Trades(sym text, value integer);
+(copies) <- FlatMap[emit sym, value; when value > 3 emit sym = "X", value = 1 - value;
+    emit sym = "Y", value = 7](Trades);
+"""
+
+
+@pytest.mark.parametrize("partitions", [1, 4])
+def test_rows_made_of_one_keep_their_order_when_keys_part_them(
+    folder: Path, partitions: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows of one rank once left several places in the order of these."""
+    (folder / "copies.brook").write_text(COPIES)
+    node = '[node.copies]\nbrook = "copies.brook"\ninputs.Trades = "Trades"\n'
+    node += 'outputs.Copies = "copies"\n[node.smooth]'
+    text = PROJECT.replace("[node.smooth]", node).replace('items = "Trades"', 'items = "Copies"')
+    (folder / "millstream.toml").write_text(text)
+    assert 0 == main(["run", ".", "--engine", "reference"])
+    meant = (folder / "smooth.csv").read_text()
+    monkeypatch.setattr(local, "run_batches", in_tasks(partitions))
+    assert 0 == main(["run", ".", "--engine", "local", "--checkpoint", "state"])
+    assert meant == (folder / "smooth.csv").read_text()
