@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from millstream.broker.core import Broker, Given, Publish, digest_of
@@ -111,8 +111,14 @@ def served(text: str) -> Served:
     return load_served(Source("test.smile", text))
 
 
-def opened(program: Served, disk: CrashingDisk, clock: SetClock, **settings: Any) -> Broker:
-    broker = Broker(Env(disk, clock), program, **settings)
+def opened(
+    program: Served, disk: CrashingDisk, clock: SetClock,
+    identity: Callable[[], str] | None = None, **settings: Any,
+) -> Broker:  # fmt: skip
+    env = Env(disk, clock)
+    if identity is not None:
+        env = Env(disk, clock, identity)
+    broker = Broker(env, program, **settings)
     broker.open()
     return broker
 

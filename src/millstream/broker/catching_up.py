@@ -25,7 +25,7 @@ class CatchUp:
         self.served = served
         self.evaluations = Evaluations(served, make)
         self.disk = disk
-        self.rows: dict[str, Changes] = {name: {} for name in served.views}
+        self.rows: dict[str, Changes] = {name: {} for name in served.relations}
         if soft is not None and soft.fits(served, make):
             self.rows = soft.put_into(self.evaluations)
 

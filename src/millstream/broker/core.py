@@ -15,14 +15,15 @@ from types import MappingProxyType
 
 from millstream.broker.catching_up import CatchUp
 from millstream.broker.env import Env
-from millstream.broker.evaluate import Changes, Interpreted
+from millstream.broker.evaluate import Changes, Interpreted, difference
 from millstream.broker.evaluations import Evaluations, Maker, schemas_of
 from millstream.broker.journal import Journal
-from millstream.broker.knowledge import NOBODY, Knowledge
+from millstream.broker.knowledge import NOBODY, NOTHING, Knowledge
 from millstream.broker.log import SEGMENT, Log, LogFailed, Record
 from millstream.broker.records import (
     Begun,
     Content,
+    KnownRecord,
     RowsRecord,
     SilenceRecord,
     ViewsRecord,
@@ -77,7 +78,14 @@ class ChangeViews:
     added: dict[str, str]
 
 
-Request = Publish | Silence | ChangeViews
+@dataclass(frozen=True, slots=True)
+class Take:
+    """Another broker has sent what has changed in one of its relations."""
+
+    known: KnownRecord
+
+
+Request = Publish | Silence | ChangeViews | Take
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +123,7 @@ class Broker:
         self.served = served
         self.make = make
         self.log = Log(env.disk, segment)
-        self.knowledge = Knowledge(served.streams)
+        self.knowledge = Knowledge(served.streams, served.part)
         self.journal = Journal()
         self.identity = ""
         #: Records that wait to become durable, and those that are and not yet in the views.
@@ -126,7 +134,7 @@ class Broker:
         #: Up to where each stream is known in the views.
         self.horizons: dict[str, int] = {}
         self.kept = kept
-        self.views = {name: ViewRows(view, kept) for name, view in served.views.items()}
+        self.views = {name: ViewRows(view, kept) for name, view in served.relations.items()}
         self.evaluations: Evaluations | None = None
         self.soft_log = SoftLog(env.disk, least)
         #: The checkpoint that the log was taken up from, until views have been made of it.
@@ -137,7 +145,7 @@ class Broker:
     def open(self, *, is_evaluating: bool = True) -> None:
         """Take up a log, or begin one; views follow at once unless they are put in later."""
         schemas = schemas_of(self.served)
-        shapes = {name: str(schema) for name, schema in schemas.items()}
+        shapes = {name: str(schemas[name]) for name in self.served.hosted}
         self.soft = self.soft_log.latest(self.served)
         after = 0
         if self.soft is not None:
@@ -177,7 +185,7 @@ class Broker:
     def _adopt(self, served: Served) -> list[ViewRows]:
         """Serve other views; those that stay as they are keep what they know. Returns the new."""
         old, views = self.views, {}
-        for name, view in served.views.items():
+        for name, view in served.relations.items():
             is_same = name in old and old[name].view.edition == view.edition
             views[name] = old[name] if is_same else ViewRows(view, self.kept)
         self.served, self.views = served, views
@@ -234,21 +242,33 @@ class Broker:
         return answers
 
     def _decided(self, request: Request) -> Answer:
-        if isinstance(request, ChangeViews):
-            try:
-                return Accepted(self._write(ViewsRecord(request.added)))
-            except LogFailed as failed:
-                return Refused(503, str(failed))
-        if request.stream not in self.knowledge.ticks:
-            return Refused(404, f'there is no stream "{request.stream[:80]}"')
         try:
             match request:
+                case ChangeViews(added):
+                    return Accepted(self._write(ViewsRecord(added)))
+                case Take(known):
+                    return self._taken_over(known)
+                case _ if request.stream not in self.served.hosted:
+                    return self._not_here(request.stream)
                 case Publish():
                     return self._published(request)
                 case Silence(stream, through, publisher):
                     return self._silenced(stream, through, publisher)
         except LogFailed as failed:
             return Refused(503, str(failed))
+
+    def _taken_over(self, known: KnownRecord) -> Answer:
+        """What goes on exactly behind what is here is taken, and nothing else."""
+        held = self.knowledge.held.get(known.relation, NOTHING)
+        if not self.knowledge.is_held(known) or not held.fits(known):
+            return Refused(409, "this does not go on behind what is here")
+        return Accepted(self._write(known))
+
+    def _not_here(self, stream: str) -> Answer:
+        part = self.served.part
+        if part is not None and stream in part.elsewhere:
+            return Refused(404, f"{stream} is published at the broker {part.elsewhere[stream]}")
+        return Refused(404, f'there is no stream "{stream[:80]}"')
 
     def _published(self, batch: Publish) -> Answer:
         known = self._known(batch)
@@ -307,8 +327,8 @@ class Broker:
     def beat(self) -> None:
         """Declare the silences that heartbeats ask for."""
         now = self.env.clock.now()
-        for name, ticks in self.knowledge.ticks.items():
-            through = ticks.overdue(now)
+        for name in self.served.hosted:
+            through = self.knowledge.ticks[name].overdue(now)
             if through is not None:
                 self._write(SilenceRecord(name, through, None))
         self._sync()
@@ -373,13 +393,6 @@ class Broker:
                 view.take(position, changes.get(name, {}))
                 if is_first:
                     view.begin(position)
-
-
-def difference(before: Changes, after: Changes) -> Changes:
-    """What makes one bag of another."""
-    made = {row: after.get(row, 0) - count for row, count in before.items()}
-    made |= {row: count for row, count in after.items() if row not in before}
-    return {row: weight for row, weight in made.items() if weight}
 
 
 def _with(values: Row, at: int, value: Value) -> Row:

@@ -11,7 +11,8 @@ import fcntl
 import os
 import secrets
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Protocol
 
@@ -60,11 +61,8 @@ class Env:
 
     disk: Disk
     clock: Clock
-
-    @staticmethod
-    def new_identity() -> str:
-        """A name that no other log has."""
-        return secrets.token_hex(8)
+    #: Makes a name that no other log has.
+    new_identity: Callable[[], str] = field(default=lambda: secrets.token_hex(8))
 
 
 class MachineClock:

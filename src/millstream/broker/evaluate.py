@@ -99,3 +99,9 @@ def net(pairs: Iterable[tuple[Row, int]]) -> Changes:
     for row, weight in pairs:
         made[row] = made.get(row, 0) + weight
     return {row: weight for row, weight in made.items() if weight}
+
+
+def difference(before: Changes, after: Changes) -> Changes:
+    made = {row: after.get(row, 0) - count for row, count in before.items()}
+    made |= {row: count for row, count in after.items() if row not in before}
+    return {row: weight for row, weight in made.items() if weight}

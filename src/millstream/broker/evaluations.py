@@ -6,15 +6,17 @@ import heapq
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from millstream.broker.evaluate import Arrival, Changes, Evaluation
+from millstream.broker.evaluate import Arrival, Changes, Evaluation, difference, net
 from millstream.broker.journal import Journal
 from millstream.broker.knowledge import Knowledge
 from millstream.broker.log import Record
-from millstream.broker.records import RowsRecord, decoded
+from millstream.broker.records import KnownRecord, RowsRecord, decoded
 from millstream.calculus.graph import Program
-from millstream.calculus.types import START_OF_TIME, Row, Schema
+from millstream.calculus.types import START_OF_TIME, QueueType, Row, Schema
 from millstream.engine.storage.codec import decode, encode
 from millstream.languages.served import Served
+from millstream.plan.batch import batch_of
+from millstream.plan.blobs import decode_batch, encode_batch
 
 #: How a program is run.
 Maker = Callable[[Program], Evaluation]
@@ -28,7 +30,7 @@ class Evaluations:
         self.make = make
         self.live = None if served.live is None else make(served.live)
         self.settled = None if served.settled is None else make(served.settled)
-        self.knowledge = Knowledge(served.streams)
+        self.knowledge = Knowledge(served.streams, served.part)
         self.schemas = schemas_of(served)
         self.position, self.checksum = 0, 0
         #: How far the live program was told that each stream is known.
@@ -36,11 +38,17 @@ class Evaluations:
         #: Rows that wait until all ticks before them are known.
         self.waiting: dict[str, list[tuple[int, Row]]] = {name: [] for name in served.streams}
         self.mark = START_OF_TIME
+        part = served.part
+        #: The relations that other brokers have sent, as they are here.
+        self.held: dict[str, Changes] = {name: {} for name in part.imports} if part else {}
+        horizons = {s.horizon: (name, (name,)) for name, s in served.streams.items()}
+        self.horizons = part.horizons if part else horizons
 
     def advance(self, records: Sequence[Record]) -> dict[str, Changes]:
         """Take in the next records, all at once; what has changed, by view."""
         journal = Journal()
         arrived: dict[str, list[Row]] = {}
+        sent: dict[str, list[tuple[Row, int]]] = {}
         for record in records:
             content = decoded(record.data, self.schemas)
             self.knowledge.take(record.number, content, journal)
@@ -49,7 +57,31 @@ class Evaluations:
             self.position, self.checksum = record.number, record.checksum
             if isinstance(content, RowsRecord):
                 arrived.setdefault(content.stream, []).extend(content.rows)
-        return self._live(arrived) | self._settled(arrived)
+            elif isinstance(content, KnownRecord) and self.knowledge.is_held(content):
+                sent.setdefault(content.relation, []).extend(self._changed(content).items())
+        changes = {name: net(some) for name, some in sent.items()}
+        for name in changes.keys() & self.served.streams.keys():
+            arrived[name] = [
+                row for row, weight in changes.pop(name).items() for _ in range(weight)
+            ]
+        return self._live(arrived, changes) | self._settled(arrived) | self._streams(arrived)
+
+    def _changed(self, known: KnownRecord) -> Changes:
+        """What is new in a relation that another broker has sent, which is kept."""
+        rows = self.held[known.relation]
+        told = net(known.changes)
+        changes = told if known.after else difference(rows, told)
+        for row, weight in changes.items():
+            rows[row] = rows.get(row, 0) + weight
+            if not rows[row]:
+                del rows[row]
+        return changes
+
+    def _streams(self, arrived: Mapping[str, list[Row]]) -> dict[str, Changes]:
+        """The streams that other brokers are sent."""
+        exports = self.served.part.exports if self.served.part else {}
+        return {e.output: net((row, 1) for row in arrived.get(name, ()))
+                for name, e in exports.items() if e.is_stream}  # fmt: skip
 
     def snapshot(self) -> dict[str, Any]:
         """All but the knowledge; kernels are written down at once, as they go on changing."""
@@ -58,18 +90,27 @@ class Evaluations:
             "told": dict(self.told), "waiting": {n: list(w) for n, w in self.waiting.items()},
             "live": None if self.live is None else encode(self.live.snapshot()),
             "settled": None if self.settled is None else encode(self.settled.snapshot()),
+            "held": {name: blob_of(self._schema(name), rows) for name, rows in self.held.items()},
         }  # fmt: skip
+
+    def _schema(self, relation: str) -> Schema:
+        assert self.served.part is not None
+        return self.served.part.imports[relation].schema
 
     def restore(self, state: Mapping[str, Any]) -> None:
         self.position, self.checksum = state["position"], state["checksum"]
         self.mark, self.told = state["mark"], dict(state["told"])
         self.waiting |= {name: list(some) for name, some in state["waiting"].items()}
+        for name, blob in state["held"].items():
+            self.held[name] = rows_of_blob(self._schema(name), blob)
         if self.live is not None:
             self.live.restore(decode(state["live"]))
         if self.settled is not None:
             self.settled.restore(decode(state["settled"]))
 
-    def _live(self, arrived: dict[str, list[Row]]) -> dict[str, Changes]:
+    def _live(
+        self, arrived: Mapping[str, list[Row]], sent: Mapping[str, Changes]
+    ) -> dict[str, Changes]:
         if self.live is None or self.served.live is None:
             return {}
         at = self.position
@@ -77,14 +118,17 @@ class Evaluations:
         arrivals: dict[str, list[Arrival]] = {
             name: [(at, row, 1) for row in rows] for name, rows in arrived.items() if name in inputs
         }
-        for name, stream in self.served.streams.items():
-            if stream.horizon in inputs:
-                arrivals[stream.horizon] = self._known(name, at)
+        for name, changes in sent.items():
+            if name in inputs:
+                arrivals[name] = [(at, row, weight) for row, weight in changes.items()]
+        for name, (stream, sources) in self.horizons.items():
+            if name in inputs:
+                known = min(self.knowledge.known_through(one, stream) for one in sources)
+                arrivals[name] = self._known(name, known, at)
         return self.live.advance(at, arrivals)
 
-    def _known(self, name: str, at: int) -> list[Arrival]:
-        """The change of how far a stream is known."""
-        known = self.knowledge.ticks[name].horizon
+    def _known(self, name: str, known: int, at: int) -> list[Arrival]:
+        """The change of how far a stream is known, as an input says it."""
         before = self.told.get(name)
         if before == known:
             return []
@@ -120,4 +164,22 @@ class Evaluations:
 
 
 def schemas_of(served: Served) -> dict[str, Schema]:
-    return {name: stream.input.type.schema for name, stream in served.streams.items()}
+    """The columns of all rows that can stand in the log."""
+    made = {name: stream.input.type.schema for name, stream in served.streams.items()}
+    if served.part is not None:
+        made |= {name: one.schema for name, one in served.part.imports.items()}
+    return made
+
+
+def blob_of(schema: Schema, rows: Changes) -> bytes:
+    """The rows of a relation, ready to be written down."""
+    type_ = QueueType(schema, is_relation=True)
+    batch = batch_of(type_, [0] * len(rows), list(rows), list(rows.values()))
+    made: bytes = encode_batch(batch).to_pybytes()
+    return made
+
+
+def rows_of_blob(schema: Schema, blob: bytes) -> Changes:
+    batch = decode_batch(blob, QueueType(schema, is_relation=True))
+    assert batch.weight is not None
+    return dict(zip(batch.rows(), batch.weight.tolist(), strict=True))

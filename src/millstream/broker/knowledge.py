@@ -4,22 +4,57 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from millstream.broker.journal import Journal
 from millstream.broker.publishers import Answered, Publisher
-from millstream.broker.records import Begun, Content, RowsRecord, SilenceRecord, ViewsRecord
+from millstream.broker.records import (
+    Begun,
+    Content,
+    KnownRecord,
+    RowsRecord,
+    SilenceRecord,
+    ViewsRecord,
+)
 from millstream.broker.ticks import Ticks
-from millstream.languages.served import ServedStream
+from millstream.calculus.types import START_OF_TIME
+from millstream.languages.served import Part, ServedStream
 
 #: The publisher of batches that have no number; they are never recognised again.
 NOBODY = ""
 
 
-class Knowledge:
-    """Mutable: all ticks of all streams, and which batches have come."""
+@dataclass(frozen=True, slots=True)
+class Held:
+    """How much is here of a relation of another broker: all up to a number of an incarnation."""
 
-    def __init__(self, streams: Mapping[str, ServedStream]) -> None:
+    incarnation: str = ""
+    through: int = 0
+    progress: Mapping[str, int] = field(default_factory=dict)
+    #: How much of each log the relation is made of, by the way that it took.
+    stand: Mapping[str, int] = field(default_factory=dict)
+
+    def covers(self, other: Held | KnownRecord) -> bool:
+        """Whether nothing that is in the other is missing here."""
+        return all(self.stand.get(way, -1) >= number for way, number in other.stand.items())
+
+    def fits(self, known: KnownRecord) -> bool:
+        """Whether it goes on exactly here, or is the whole and no step back."""
+        if known.incarnation == self.incarnation:
+            return known.after in (0, self.through) and known.through > self.through
+        return known.after == 0 and Held(stand=known.stand).covers(self)
+
+
+NOTHING = Held()
+
+
+class Knowledge:
+    """Mutable: all ticks of all streams, which batches have come, and what others have sent."""
+
+    def __init__(self, streams: Mapping[str, ServedStream], part: Part | None = None) -> None:
+        self.part = part
+        self.held: dict[str, Held] = {}
         self.ticks = {name: Ticks(stream) for name, stream in streams.items()}
         self.publishers: dict[str, Publisher] = {}
         self.silences: Counter[str] = Counter()
@@ -41,12 +76,35 @@ class Knowledge:
                 self.ticks[stream].silence(through, journal)
                 self.silences[stream] += 1
                 journal.note(lambda: self.silences.subtract([stream]))
+            case KnownRecord():
+                self._take_known(content, journal)
             case ViewsRecord(added):
                 before = self.added
                 self.added = added
                 journal.note(lambda: setattr(self, "added", before))
             case Begun():
                 return
+
+    def is_held(self, known: KnownRecord) -> bool:
+        """Whether it is of a relation that is read here, as the file is now."""
+        part = self.part
+        return part is not None and known.edition == part.edition and known.relation in part.imports
+
+    def _take_known(self, known: KnownRecord, journal: Journal) -> None:
+        if not self.is_held(known):
+            return
+        name, before = known.relation, self.held.get(known.relation, NOTHING)
+        journal.note(lambda: self.held.__setitem__(name, before))
+        self.held[name] = Held(known.incarnation, known.through, known.progress, known.stand)
+        if name in self.ticks:
+            through = known.progress.get(name, START_OF_TIME)
+            self.ticks[name].silence(through, journal)
+
+    def known_through(self, source: str, stream: str) -> int:
+        """How far a stream is known in an input: the stream itself, or what another has sent."""
+        if source in self.ticks:
+            return self.ticks[source].horizon
+        return self.held.get(source, NOTHING).progress.get(stream, START_OF_TIME)
 
     def forget(self, content: Content) -> None:
         """Of what was answered to whom, only the last is kept."""
@@ -59,6 +117,7 @@ class Knowledge:
             "ticks": {name: one.snapshot() for name, one in self.ticks.items()},
             "publishers": {name: one.snapshot() for name, one in self.publishers.items()},
             "silences": dict(self.silences), "added": self.added,
+            "held": {name: _told(one) for name, one in self.held.items()},
         }  # fmt: skip
 
     @staticmethod
@@ -72,6 +131,7 @@ class Knowledge:
         self.publishers = {n: Publisher.read(one) for n, one in state["publishers"].items()}
         self.silences = Counter(state["silences"])
         self.added = state["added"]
+        self.held = {name: Held(**one) for name, one in state["held"].items()}
 
     def publisher(self, name: str) -> Publisher:
         return self.publishers.setdefault(name, Publisher())
@@ -84,3 +144,8 @@ class Knowledge:
             return min(still)
         ends = [one.stream.until for one in ticks if one.stream.until is not None]
         return max(ends) + 1 if ends else None
+
+
+def _told(held: Held) -> dict[str, Any]:
+    return {"incarnation": held.incarnation, "through": held.through,
+            "progress": dict(held.progress), "stand": dict(held.stand)}  # fmt: skip

@@ -4,6 +4,7 @@
     {"kind": "rows", "stream": ..., "rows": [...], "fates": [...]}     a batch, as it was decided
     {"kind": "silence", "stream": ..., "through": ...}
     {"kind": "views", "added": {...}}                                 all views beside the file's
+    {"kind": "known", "relation": ..., "changes": [...]}              what another broker has sent
 
 Decisions are written and not made again, so that a log means the same whatever the clock says when
 it is read.
@@ -12,7 +13,7 @@ it is read.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,7 +58,26 @@ class ViewsRecord:
     added: dict[str, str]
 
 
-Content = Begun | RowsRecord | SilenceRecord | ViewsRecord
+@dataclass(frozen=True, slots=True)
+class KnownRecord:
+    """What has changed in a relation of another broker, behind one of its numbers up to another.
+
+    Behind number 0 that is the whole relation. `incarnation` is the log that the numbers are of,
+    and `edition` the file that the relation is of. With it comes how far streams are known in the
+    relation, and how much of the logs it is made of.
+    """
+
+    relation: str
+    edition: str
+    incarnation: str
+    after: int
+    through: int
+    changes: tuple[tuple[Row, int], ...]
+    progress: Mapping[str, int]
+    stand: Mapping[str, int]
+
+
+Content = Begun | RowsRecord | SilenceRecord | ViewsRecord | KnownRecord
 
 
 def encoded(content: Content) -> bytes:
@@ -70,6 +90,8 @@ def encoded(content: Content) -> bytes:
             )
         case ViewsRecord(added):
             return orjson.dumps({"kind": "views", "added": added})
+        case KnownRecord():
+            return orjson.dumps({"kind": "known", **known_record(content)})
         case RowsRecord():
             return orjson.dumps({
                 "kind": "rows", "stream": content.stream, "by": content.publisher,
@@ -88,12 +110,34 @@ def decoded(data: bytes, schemas: dict[str, Schema]) -> Content:
             return ViewsRecord(record["added"])
         case "silence":
             return SilenceRecord(record["stream"], record["through"], record["by"])
+        case "known":
+            return read_known(record, schemas.get(record["relation"]))
         case _:
             schema = schemas[record["stream"]]
             rows = tuple(_read(row, schema) for row in record["rows"])
             judged = tuple(Judged(Fate(f), tick, reason) for f, tick, reason in record["fates"])
             return RowsRecord(record["stream"], record["by"], record["sequence"],
                               bytes.fromhex(record["digest"]), rows, judged)  # fmt: skip
+
+
+def known_record(known: KnownRecord) -> dict[str, Any]:
+    """For JSON, in a log or on its way from one broker to another."""
+    return {
+        "relation": known.relation, "edition": known.edition, "incarnation": known.incarnation,
+        "after": known.after, "through": known.through,
+        "changes": [[[_written(v) for v in row], weight] for row, weight in known.changes],
+        "progress": dict(known.progress), "stand": dict(known.stand),
+    }  # fmt: skip
+
+
+def read_known(record: Mapping[str, Any], schema: Schema | None) -> KnownRecord:
+    """What was written so; of a relation that is not read any more the changes are left out."""
+    changes = () if schema is None else record["changes"]
+    return KnownRecord(
+        record["relation"], record["edition"], record["incarnation"], record["after"],
+        record["through"], tuple((_read(r, schema), w) for r, w in changes if schema is not None),
+        record["progress"], record["stand"],
+    )  # fmt: skip
 
 
 def plain(value: Value) -> Any:

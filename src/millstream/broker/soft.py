@@ -17,16 +17,13 @@ from typing import Any
 
 from millstream.broker.env import Disk
 from millstream.broker.evaluate import Changes
-from millstream.broker.evaluations import Evaluations, Maker
+from millstream.broker.evaluations import Evaluations, Maker, blob_of, rows_of_blob
 from millstream.broker.knowledge import Knowledge
 from millstream.broker.log import checksum_at
 from millstream.cache import sources_digest
 from millstream.calculus.text import render
-from millstream.calculus.types import QueueType, Schema
 from millstream.engine.storage.codec import DamagedState, decode, encode
 from millstream.languages.served import Served
-from millstream.plan.batch import batch_of
-from millstream.plan.blobs import decode_batch, encode_batch
 
 ENDING = ".soft"
 #: A checkpoint is taken when the log has grown by so many bytes, and by as many as the last had.
@@ -50,11 +47,11 @@ class Frozen:
         return int(self.evaluations["position"])
 
     def encoded(self) -> bytes:
-        views = self.served.views
+        views = self.served.relations
         return encode({
             "streams": streams_digest(self.served), "views": views_digest(self.served, self.make),
             "knowledge": Knowledge.written(self.knowledge), "evaluations": self.evaluations,
-            "rows": {name: _blob(views[name].schema, some) for name, some in self.rows.items()},
+            "rows": {name: blob_of(views[name].schema, some) for name, some in self.rows.items()},
         })  # fmt: skip
 
 
@@ -79,8 +76,8 @@ class Soft:
         """The rows of all views, which these evaluations go on from."""
         evaluations.knowledge.restore(self.knowledge)
         evaluations.restore(self.evaluations)
-        views = evaluations.served.views
-        return {name: _rows(views[name].schema, blob) for name, blob in self.rows.items()}
+        views = evaluations.served.relations
+        return {name: rows_of_blob(views[name].schema, blob) for name, blob in self.rows.items()}
 
 
 class SoftLog:
@@ -143,7 +140,8 @@ def streams_digest(served: Served) -> str:
         (s.name, s.key, s.slack, s.until, s.shifts_ties, str(s.input.type.schema))
         for _, s in sorted(served.streams.items())
     ]
-    return hashlib.sha256(repr(parts).encode()).hexdigest()
+    edition = served.part.edition if served.part else ""
+    return hashlib.sha256(repr((parts, edition)).encode()).hexdigest()
 
 
 def views_digest(served: Served, make: Maker) -> str:
@@ -151,17 +149,6 @@ def views_digest(served: Served, make: Maker) -> str:
     digest = hashlib.sha256(sources_digest() + make.__qualname__.encode())
     for program in (served.live, served.settled):
         digest.update(b"\0" if program is None else render(program).encode())
+    if served.part is not None:
+        digest.update(repr((sorted(served.part.horizons.items()), served.part.edition)).encode())
     return digest.hexdigest()
-
-
-def _blob(schema: Schema, rows: Changes) -> bytes:
-    type_ = QueueType(schema, is_relation=True)
-    batch = batch_of(type_, [0] * len(rows), list(rows), list(rows.values()))
-    made: bytes = encode_batch(batch).to_pybytes()
-    return made
-
-
-def _rows(schema: Schema, blob: bytes) -> Changes:
-    batch = decode_batch(blob, QueueType(schema, is_relation=True))
-    assert batch.weight is not None
-    return dict(zip(batch.rows(), batch.weight.tolist(), strict=True))

@@ -25,6 +25,8 @@ class ViewRows:
         #: What changed, by the position it changed at; after `floor` nothing is missing.
         self.past: deque[tuple[int, Changes]] = deque()
         self.floor = 0
+        #: Where it last changed.
+        self.changed = 0
         self.kept = kept
         self._size = 0
 
@@ -40,6 +42,7 @@ class ViewRows:
                 self.rows.pop(row, None)
         self.position = position
         if changes:
+            self.changed = position
             self.past.append((position, changes))
             self._size += len(changes)
         while self._size > self.kept:
@@ -50,16 +53,21 @@ class ViewRows:
         """Nothing before this is remembered."""
         self.past.clear()
         self._size = 0
-        self.floor = self.position = position
+        self.floor = self.position = self.changed = position
 
-    def since(self, position: int) -> Changes | None:
-        """What has changed since a position, taken together; None if that is not known."""
+    def since(self, position: int, through: int | None = None) -> Changes | None:
+        """What has changed since a position, taken together; None if that is not known.
+
+        Up to another position, if one is named.
+        """
         if not self.floor <= position <= self.position:
             return None
         made: Changes = {}
         for at, changes in reversed(self.past):
             if at <= position:
                 break
+            if through is not None and at > through:
+                continue
             for row, weight in changes.items():
                 made[row] = made.get(row, 0) + weight
         return {row: weight for row, weight in made.items() if weight}

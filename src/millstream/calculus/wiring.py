@@ -135,7 +135,7 @@ class Wiring:
                     f'"{name}" is the name of an input and of an output',
                     hint="give the output another name",
                 )
-        operators = _needed(self.operators, {queue.name for queue in outputs.values()})
+        operators = needed_for(self.operators, {queue.name for queue in outputs.values()})
         read = {q for op in operators for q in op.inputs} | {q.name for q in outputs.values()}
         used = tuple(i for i in self.inputs.values() if i.name in read)
         names, copies = self._named(operators, outputs)
@@ -183,7 +183,7 @@ def _fresh(wanted: str, taken: set[str], numbers: dict[str, int]) -> str:
     return name
 
 
-def _needed(operators: list[Operator], wanted: set[str]) -> list[Operator]:
+def needed_for(operators: list[Operator], wanted: set[str]) -> list[Operator]:
     """The operators that some queues depend on, in their order; there may be cycles.
 
     What gives out nothing is there for what it keeps.

@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from millstream.calculus.graph import Input, Program
+from millstream.calculus.graph import Input, Operator, Program, Variable
 from millstream.calculus.types import Schema
+from millstream.calculus.wiring import Queue
 
 #: Columns of a view beside those of its query; a mask is asked for, so are bounds.
 STEPS_COLUMN, FINAL_COLUMN, ASOF_COLUMN, MASK_COLUMN = "_steps", "_final", "_asof", "_sure"
@@ -51,10 +52,78 @@ class ServedView:
 
 
 @dataclass(frozen=True)
+class Wired:
+    """A program before its queues are copied for several readers, so that it can be cut.
+
+    `made` has the queues in which the rows of each stream and of each view are found.
+    """
+
+    inputs: Mapping[str, Input]
+    operators: tuple[Operator, ...]
+    variables: tuple[Variable, ...]
+    outputs: Mapping[str, Queue]
+    made: Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Imported:
+    """A relation that another broker sends: a stream, or a queue of its live program."""
+
+    name: str
+    sender: str
+    schema: Schema
+    is_stream: bool
+    #: The streams whose rows it is made of.
+    streams: frozenset[str]
+    #: Rows come only while somebody wants them.
+    is_lazy: bool = False
+
+
+@dataclass(frozen=True)
+class Exported:
+    """A relation that other brokers are sent.
+
+    `needs` are the inputs here that it is made of, and `known` has for each stream those of them
+    that bring its rows: it is known as far as all of these are.
+    """
+
+    name: str
+    #: What it is called among the relations of the broker that makes it.
+    output: str
+    schema: Schema
+    is_stream: bool
+    needs: frozenset[str]
+    known: Mapping[str, tuple[str, ...]]
+    receivers: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one of several brokers has of a file."""
+
+    broker: str
+    #: A digest of the file and of what is where: numbers mean nothing to brokers of another.
+    edition: str
+    #: The streams that are published here; the others are elsewhere, at these brokers.
+    hosted: frozenset[str]
+    elsewhere: Mapping[str, str]
+    imports: Mapping[str, Imported]
+    exports: Mapping[str, Exported]
+    #: For each input of the live program that says how far a stream is known: which stream, and
+    #: which inputs must all be known so far.
+    horizons: Mapping[str, tuple[str, tuple[str, ...]]]
+    #: The imports that each view here is made of.
+    needs: Mapping[str, frozenset[str]]
+    #: The last tick of each stream that has one, wherever it is.
+    until: Mapping[str, int]
+
+
+@dataclass(frozen=True)
 class Served:
     """All that a broker has to know of a file, and of the views that were added to it.
 
-    `loader` reads a text together with added views, by name, as `module:function`.
+    `loader` reads a text together with added views, by name, as `module:function`. One of several
+    brokers has a `part` of it: then `streams` are also those of others that it is sent.
     """
 
     text: str
@@ -64,3 +133,24 @@ class Served:
     live: Program | None
     settled: Program | None
     added: Mapping[str, str] = field(default_factory=dict)
+    #: Both programs as they can be cut.
+    wired: tuple[Wired, Wired] | None = field(default=None, compare=False)
+    part: Part | None = None
+
+    @property
+    def relations(self) -> Mapping[str, ServedView]:
+        """The views, and what other brokers are sent."""
+        if self.part is None:
+            return self.views
+        return {**self.views, **{e.output: _exported(e) for e in self.part.exports.values()}}
+
+    @property
+    def hosted(self) -> Mapping[str, ServedStream]:
+        """The streams that are published here."""
+        if self.part is None:
+            return self.streams
+        return {name: s for name, s in self.streams.items() if name in self.part.hosted}
+
+
+def _exported(one: Exported) -> ServedView:
+    return ServedView(one.output, one.schema, True, None, frozenset(), False, "")

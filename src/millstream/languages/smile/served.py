@@ -20,6 +20,7 @@ from millstream.languages.served import (
     Served,
     ServedStream,
     ServedView,
+    Wired,
 )
 from millstream.languages.smile.build import horizon_of
 from millstream.languages.smile.cells import TRUE, View
@@ -46,6 +47,7 @@ def load_served(source: Source, added: Mapping[str, str] = MappingProxyType({}))
     live = Translator(source, subscribed, is_live=True)
     settled = Translator(source, subscribed)
     programs: dict[bool, Program | None] = {}
+    wired: list[Wired] = []
     views: dict[str, ServedView] = {}
     for is_live, translator in ((True, live), (False, settled)):
         outputs: dict[str, Queue] = {}
@@ -63,12 +65,26 @@ def load_served(source: Source, added: Mapping[str, str] = MappingProxyType({}))
             views[one.view.name] = _served(view, one.view.name, made.schema, edition, is_live)
         if translator.faults:
             raise CheckError(translator.faults)
+        wired.append(_wired(translator, outputs))
         programs[is_live] = translator.build.wiring.program(outputs) if outputs else None
     streams = {s.name.name: _stream(s, settled) for s in read.streams}
     assert LANGUAGE.served is not None
     return Served(
-        base.text, LANGUAGE.served, streams, views, programs[True], programs[False], dict(added)
-    )
+        base.text, LANGUAGE.served, streams, views, programs[True], programs[False], dict(added),
+        (wired[0], wired[1]),
+    )  # fmt: skip
+
+
+def _wired(translator: Translator, outputs: Mapping[str, Queue]) -> Wired:
+    """All operators that there are, and where the rows of views lie between them."""
+    wiring = translator.build.wiring
+    made: dict[str, tuple[str, ...]] = {}
+    for name, view in translator.views.items():
+        if view is not None:
+            whole = () if view.whole is None else (view.whole.queue.name,)
+            made[name] = (view.queue.name, *whole)
+    return Wired(dict(wiring.inputs), tuple(wiring.operators), tuple(wiring.variables),
+                 dict(outputs), made)  # fmt: skip
 
 
 def _with_added(source: Source, added: Mapping[str, str]) -> Source:
