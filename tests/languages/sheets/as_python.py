@@ -2,7 +2,7 @@
 
     python -m tests.languages.sheets.as_python COUNT SEED [MANNER]
 
-MANNER is large, alone, outside, walked, windows, digits, comparing or functions.
+MANNER is large, alone, outside, walked, windows, digits, comparing, functions or handed.
 
 To compile a sheet takes seconds and its tuples microseconds; without the compiler hundreds of
 sheets are tried in a minute. It needs a process of its own, in which numba compiles nothing.
@@ -29,6 +29,7 @@ from millstream.kernels.sheets import arithmetic as scalar_sheet
 from millstream.kernels.sheets import blocks as sheet_blocks
 from millstream.kernels.sheets import build as sheet_build
 from millstream.kernels.sheets import compiled as sheet_compiled
+from millstream.kernels.sheets import generated as sheet_generated
 from millstream.kernels.sheets import outside as sheet_outside
 from millstream.kernels.sheets import paths as sheet_paths
 from millstream.kernels.sheets import recall as sheet_recall
@@ -41,6 +42,7 @@ from millstream.values.excel.constant_cells import ConstantCells
 from millstream.values.excel.evaluate import Context, value_of
 from millstream.values.excel.syntax import Call, Literal
 from millstream.values.excel.values import NUM, Scalar
+from tests.languages.sheets import handed_windows
 from tests.languages.sheets.generate import sheets, sheets_alone, tuples
 from tests.languages.sheets.laws import CUTS, agree
 from tests.languages.sheets.long_windows import (
@@ -190,8 +192,21 @@ def _computed(function: OfNumbers, numbers: list[float]) -> Scalar:
     return ERROR_VALUES[status - FIRST_ERROR] if status else float(value)
 
 
-#: Sheets of long windows, which are not random.
-LONG = {"functions": _functions, "windows": _windows, "digits": _digits, "comparing": _comparing}
+def _handed(number: int) -> None:
+    """What looks at all of a window, in a small sheet and in one as if it were large."""
+    for formula in handed_windows.FORMULAS:
+        for size in (300, -1):
+            sheet_paths.LARGE = size
+            program = handed_windows.sheet(formula, "=A1+1")
+            note_if_walked(program)
+            agree(program, handed_windows.events(number), [7, 20])
+            sheet_generated.generated.cache_clear()
+    assert not walked, walked
+
+
+#: Sheets that are not random.
+LONG = {"functions": _functions, "windows": _windows, "digits": _digits, "comparing": _comparing,
+        "handed": _handed}  # fmt: skip
 
 
 def main(count: int, number: int, manner: str) -> None:

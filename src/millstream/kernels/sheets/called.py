@@ -1,7 +1,8 @@
 """Parts of formulas that a loop calls out for: those that have no compiled form.
 
 A part is called with the values that it is made of, and what it gives is kept by them (`calls`):
-most tuples only look it up. Which parts these are is found while the kinds of cells are: whatever
+most tuples only look it up. One with windows is called whenever it is wanted, and looks into
+them. Which parts these are is found while the kinds of cells are: whatever
 cannot be compiled is called, as a whole, so that of nested ones only the outermost is.
 """
 
@@ -13,7 +14,7 @@ from dataclasses import dataclass, field
 from millstream.calculus.sheet_kinds import formula_kinds
 from millstream.calculus.sheets import HIDDEN_SHEET, Address, Computed
 from millstream.kernels.sheets.operands import Operand, held_as, refuse_if
-from millstream.kernels.sheets.scalar_parts import ALIKE, OF_PLACES, is_scalar
+from millstream.kernels.sheets.scalar_parts import ALIKE, OF_PLACES, gives_one_value, is_scalar
 from millstream.values.excel.kinds import Kind, Kinds
 from millstream.values.excel.syntax import (
     Binary,
@@ -53,6 +54,8 @@ class Site:
     kind: Kind
     may_be_empty: bool
     reason: str
+    #: The windows whose content it looks at.
+    windows: tuple[Address, ...] = ()
 
 
 @dataclass
@@ -74,9 +77,9 @@ class Sites:
         """A part that is called from now on; what cannot be called is not compiled at all."""
         refuse_if(place not in self.open, reason)
         node = rule.formula
+        refuse_if(not is_whole and not gives_one_value(node), reason)
         leaves: dict[Node, Address] = {}
         if rule.is_array:
-            refuse_if(_has_window(node), "a window in an array formula")
             for cell in self._cells(node):
                 leaves[cell] = (cell.sheet, cell.row, cell.column)
         else:
@@ -87,7 +90,7 @@ class Sites:
             len(self.found), place, Computed(node, rule.is_array, rule.element), is_whole,
             tuple(leaves), tuple(leaves.values()),
             tuple(self._kind(place, leaf) for leaf in leaves),
-            held_as(kinds), Kind.EMPTY in kinds, reason,
+            held_as(kinds), Kind.EMPTY in kinds, reason, tuple(dict.fromkeys(_windows(node))),
         )  # fmt: skip
         self.found[place, rule.formula] = site
         return site
@@ -122,9 +125,7 @@ class Sites:
         if node is not parent and self._is_leaf(node, place, parent):
             address = leaves.setdefault(node, (HIDDEN_SHEET, _FIRST_ROW + len(leaves), 1))
             return Cell(*address)
-        refuse_if(isinstance(node, WindowOf), "a window in a formula that is not compiled")
         if isinstance(node, Call) and node.function in OF_PLACES:
-            refuse_if(_has_window(node), "a window in a formula that is not compiled")
             for cell in self._cells(node):
                 leaves[cell] = (cell.sheet, cell.row, cell.column)
             return node
@@ -137,7 +138,7 @@ class Sites:
             return False
         if operand.may_be_empty or operand.shows_zero:
             return False
-        if not (_has_window(node) or any(self._cells(node))):
+        if not (any(_windows(node)) or any(self._cells(node))):
             return False
         is_same = not isinstance(parent, Call) or parent.function in ALIKE
         return operand.kind is Kind.NUMBER or (operand.kind is not Kind.MIXED and is_same)
@@ -157,5 +158,8 @@ class Sites:
             yield from self._cells(child)
 
 
-def _has_window(node: Node) -> bool:
-    return isinstance(node, WindowOf) or any(map(_has_window, children(node)))
+def _windows(node: Node) -> Iterator[Address]:
+    if isinstance(node, WindowOf):
+        yield (node.cell.sheet, node.cell.row, node.cell.column)
+    for child in children(node):
+        yield from _windows(child)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from millstream.calculus.sheets import Fed, Sheet, SheetCell
+from millstream.calculus.sheets import Address, Fed, Sheet, SheetCell
 from millstream.kernels.sheets.called import Site
-from millstream.kernels.sheets.machine import SheetMachine, SheetState
+from millstream.kernels.sheets.machine import LiveCells, SheetMachine, SheetState
 from millstream.kernels.sheets.operands import (
     ABSENT,
     BOOLEAN_HELD,
@@ -18,8 +19,10 @@ from millstream.kernels.sheets.operands import (
     FIRST_ERROR,
     OK,
     TEXT_HELD,
+    constant,
 )
 from millstream.kernels.sheets.outside import scalar_of
+from millstream.kernels.sheets.paths import Compilation
 from millstream.kernels.sheets.recall import (
     ASKED,
     BASE,
@@ -32,10 +35,14 @@ from millstream.kernels.sheets.recall import (
     TABLE,
     VALUE,
     WHOM,
+    WINDOW,
     refill,
 )
 from millstream.kernels.sheets.texts import TextNumbers
+from millstream.kernels.windows.ring import STATUSES, VALUES
 from millstream.plan.batch import Array
+from millstream.values.excel.arrays import Array as Content
+from millstream.values.excel.arrays import Cells, window_of
 from millstream.values.excel.constant_cells import ConstantCells
 from millstream.values.excel.evaluate import part_of
 from millstream.values.excel.kinds import Kind
@@ -49,12 +56,17 @@ _SPARE = 64
 class Calls:
     """Mutable: what was given so far for each part, and the cells that it is asked with."""
 
-    def __init__(self, sheet: Sheet, sites: Sequence[Site], texts: TextNumbers) -> None:
-        self.sites = sites
+    def __init__(
+        self, sheet: Sheet, whole: Compilation, texts: TextNumbers, pool: Callable[[], Array]
+    ) -> None:
+        self.sites = sites = whole.called
         self.texts = texts
+        #: Where windows lie.
+        self.pool = pool
+        self.windows = [[_handed(whole, a) for a in site.windows] for site in sites]
         self.machines = [_machine(sheet, site) for site in sites]
-        most = max(1 + len(site.addresses) for site in sites)
-        self.asked = np.zeros(ASKED + 2 * most, np.int64)
+        most = max(2 * (1 + len(site.addresses)) + WINDOW * len(site.windows) for site in sites)
+        self.asked = np.zeros(ASKED + most, np.int64)
         self.floats = self.asked.view(np.float64)
         self.callback = ctypes.CFUNCTYPE(None)(self._answer)
         self.asked[WHOM] = ctypes.cast(self.callback, ctypes.c_void_p).value or 0
@@ -126,9 +138,27 @@ class Calls:
         ):
             if status != ABSENT:
                 state.values[address] = scalar_of(value, _held(kind, status), self.texts)
+        at = ASKED + 2 * count
+        for address, window in zip(site.windows, self.windows[number], strict=True):
+            words = self.asked[at : at + WINDOW].tolist()
+            machine.live.handed[address] = self._content(window, *words)
+            at += WINDOW
         if site.is_whole:
             return machine.evaluated(site.place, site.rule)
         return part_of(site.rule.formula, machine.context(site.place))
+
+    def _content(self, window: Handed, base: int, size: int, first: int, seen: int) -> Content:
+        """What a window holds, oldest first, read where the loop keeps it."""
+        places = base + (np.arange(first, seen) & (size - 1)) * window.stride
+        pool = self.pool()
+        values = pool.view(np.float64).take(places + VALUES + window.column).tolist()
+        statuses = (pool.take(places + STATUSES) >> 8 * window.column) & 0xFF
+        if window.kind is Kind.NUMBER and not statuses.any():
+            return window_of(tuple(values))
+        pairs = zip(values, statuses.tolist(), strict=True)
+        return window_of(
+            tuple(scalar_of(v, _held(window.kind, s), self.texts) for v, s in pairs)
+        )  # fmt: skip
 
     def _give(self, value: Scalar) -> None:
         site = self.sites[int(self.asked[SITE])]
@@ -158,7 +188,47 @@ def _held(kind: Kind, status: int) -> int:
     return {Kind.TEXT: TEXT_HELD, Kind.BOOLEAN: BOOLEAN_HELD}.get(kind, OK)
 
 
-def _machine(sheet: Sheet, site: Site) -> SheetMachine:
+@dataclass(frozen=True)
+class Handed:
+    """A window whose content is handed over: where its values lie in an element, and their kind."""
+
+    stride: int
+    column: int
+    kind: Kind
+
+
+def _handed(whole: Compilation, address: Address) -> Handed:
+    group, column = whole.windows[address]
+    source = group.columns[column]
+    known = whole.kinds.get(source) or constant(whole.fixed(source), whole.texts)
+    return Handed(group.stride, column, known.kind)
+
+
+class _HandedCells(LiveCells):
+    """Mutable: cells of which windows are as the loop has handed them over."""
+
+    def __init__(self, static: Cells, changing: frozenset[Address]) -> None:
+        super().__init__(static, changing)
+        self.handed: dict[Address, Content] = {}
+
+    def window(self, sheet: str, row: int, column: int) -> Content:
+        return self.handed[sheet, row, column]
+
+    def aggregated(
+        self, function: str, sheet: str, row: int, column: int, arguments: list[Scalar]
+    ) -> tuple[Scalar] | None:
+        return None
+
+
+class _Machine(SheetMachine):
+    """Mutable: computes a part with the values that it is called with."""
+
+    live: _HandedCells
+
+
+def _machine(sheet: Sheet, site: Site) -> _Machine:
     constants = ConstantCells(dict(sheet.constants), site.addresses)
     leaves = [SheetCell(a, Fed(0, str(n))) for n, a in enumerate(site.addresses)]
-    return SheetMachine(leaves, constants, constants, uses_1904=sheet.uses_1904)
+    machine = _Machine(leaves, constants, constants, uses_1904=sheet.uses_1904)
+    machine.live = _HandedCells(constants, frozenset(site.addresses))
+    return machine

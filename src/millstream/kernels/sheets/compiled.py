@@ -102,7 +102,9 @@ class CompiledSheetKernel(Composed):
         #: The statuses of what leaves, for each column; zero, except while a batch is made.
         self.statuses = [[Zeros() for _ in kinds] for kinds in self.kinds]
         self.counted: Counter[str] = Counter()
-        self.calls = Calls(function, made.whole.called, self.texts) if made.whole.called else None
+        self.calls: Calls | None = None
+        if made.whole.called:
+            self.calls = Calls(function, made.whole, self.texts, lambda: self.pool)
         self._reset()
         self.firsts = self._firsts()
         #: Texts that the sheet itself names; and how many there were after the last sweep.

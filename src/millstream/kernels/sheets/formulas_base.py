@@ -66,8 +66,12 @@ class FormulasBase(ABC):
         self.called += 1
         values = ", ".join(o.value for o in leaves)
         statuses = ", ".join(f"np.int64({o.status})" for o in leaves)
-        head = f"memo, sites, asked, {site.number}"
-        return f"recalled({head}, (0.0, {values}), (NOTHING, {statuses}))"
+        made_of = f"(0.0, {values}), (NOTHING, {statuses})"
+        if site.windows:
+            groups = [self.around.window(address)[0] for address in site.windows]
+            where = "".join(f"G{group.number}, " for group in groups)
+            return f"called(asked, {site.number}, {made_of}, row, ({where}))"
+        return f"recalled(memo, sites, asked, {site.number}, {made_of})"
 
     def truth(self, operand: Operand) -> Operand:
         """An operand where a condition is wanted: a text may say TRUE."""

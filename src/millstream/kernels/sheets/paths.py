@@ -127,7 +127,6 @@ class Compilation:
     def _generate_large(self, levels: dict[Address, int]) -> None:
         from millstream.kernels.sheets.paths_large import large_paths
 
-        refuse_if(self.called, "a large sheet with formulas that have no compiled form")
         self.slots = self._no_slots()
         self.memory = Memory.of([*self.by_address, *self.constants])
         self.steps = steps_of(self.cells, levels)

@@ -107,8 +107,9 @@ class LargePath(Path):
         self.blocks = []
 
     def _function(self, name: str, body: list[str]) -> None:
-        self.functions.append("\n".join(["@apart", f"def {name}({HEAD}):", *body, "", ""]))
-        self.lines.add(f"{name}({HEAD})")
+        head = f"{HEAD}, memo, sites, asked" if self.whole.called else HEAD
+        self.functions.append("\n".join(["@apart", f"def {name}({head}):", *body, "", ""]))
+        self.lines.add(f"{name}({head})")
 
     def _bundle(self, bundle: Bundle) -> None:
         by_address = {c.address: c for c in bundle.cells}
@@ -152,6 +153,7 @@ class LargePath(Path):
 
     def _row(self, cell: SheetCell) -> None:
         assert isinstance(cell.rule, Computed)
+        self.place = None  # what is called is called for a cell, not for all rows
         made = self.formulas.root(moving(cell.rule.formula))
         place = self.memory.place(cell.address)
         self._keep(Operand(made.kind, f"T[{place} + j]", f"U[{place} + j]"), made)

@@ -18,8 +18,10 @@ from millstream.kernels.windows.sums import bits_of_float, float_of_bits
 from millstream.plan.batch import Array
 
 #: The words of what is asked: whom to call, whether the loop is to stop before the next tuple,
-#: which part, what it gave, and then the values and statuses that it is made of.
+#: which part, what it gave, and then the values and statuses that it is made of; after these
+#: where the windows begin and end that it looks at, four words each, as in the row of a key.
 WHOM, STOPS, SITE, VALUE, STATUS, ASKED = range(6)
+WINDOW = 4
 #: The words of a table: where it begins, how many entries it has room for, how many there are,
 #: and how long they are.
 BASE, SIZE, COUNT, STRIDE = range(4)
@@ -71,6 +73,21 @@ def recalled(memo: Array, sites: Array, asked: Array, site: int, values: Any, st
         table[COUNT] += 1
         if 2 * table[COUNT] >= table[SIZE]:
             asked[STOPS] = 1
+    return float_of_bits(asked[VALUE]), asked[STATUS]
+
+
+@apart
+def called(asked: Array, site: int, values: Any, statuses: Any, row: Array, windows: Any) -> Any:
+    """What a part gives for values and for what windows hold now; nothing of it is kept."""
+    asked[SITE], count = site, len(values)
+    for n in range(count):
+        asked[ASKED + n] = bits_of_float(values[n])
+        asked[ASKED + count + n] = statuses[n]
+    at = ASKED + 2 * count
+    for n in range(len(windows)):
+        for word in range(WINDOW):
+            asked[at + WINDOW * n + word] = row[windows[n] + word]
+    call_back(asked[WHOM])
     return float_of_bits(asked[VALUE]), asked[STATUS]
 
 

@@ -17,7 +17,7 @@ from millstream.values.excel.syntax import (
     Unary,
     WindowOf,
 )
-from millstream.values.excel.table import FAMILIES
+from millstream.values.excel.table import FAMILIES, FUNCTIONS
 
 #: What they give depends on where they stand, or on which cells they are given.
 OF_PLACES = frozenset({
@@ -55,12 +55,31 @@ def is_scalar(node: Node) -> bool:
     return False
 
 
+def gives_one_value(node: Node) -> bool:
+    """Whether a part of a formula is one value, though what it is made of may be many."""
+    match node:
+        case Group(inner) | Unary(_, inner):
+            return gives_one_value(inner)
+        case Binary(operator, left, right):
+            return operator not in (":", " ", ",") and all(map(gives_one_value, (left, right)))
+        case Call("ROWS" | "COLUMNS", _):
+            return True
+        case Call(function, arguments) if function not in _GIVE_ARRAYS and function != "INDEX":
+            spec = FUNCTIONS.get(function)
+            if spec is not None and spec.accepts(len(arguments)):
+                kinds = spec.kinds_for(len(arguments))
+                if all(k in ("r", "a") or gives_one_value(a)
+                       for k, a in zip(kinds, arguments, strict=True)):  # fmt: skip
+                    return function not in _LOOKUPS or is_scalar(node)
+    return is_scalar(node)
+
+
 def _is_scalar_call(function: str, arguments: tuple[Node, ...]) -> bool:
     plain = [a for a in arguments if not isinstance(a, (Range, WindowOf))]
-    if not all(map(is_scalar, plain)):
+    if function in _GIVE_ARRAYS or not all(map(is_scalar, plain)):
         return False
     if len(plain) == len(arguments):
-        return function not in _GIVE_ARRAYS
+        return True
     if function == "INDEX":
         return len(arguments) <= 3 and _is_line(arguments[0]) and all(map(_is_place, arguments[1:]))
     if function in _LOOKUPS:

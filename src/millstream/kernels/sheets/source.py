@@ -38,7 +38,7 @@ def source_of(whole: Compilation) -> str:
     parameters, types = _parameters(whole)
     used = {"likely", *(name for path in _forms(whole) for name in path.lines.used)}
     calls = [
-        "from millstream.kernels.sheets.recall import STOPS, recalled",
+        "from millstream.kernels.sheets.recall import STOPS, called, recalled",
         "NOTHING = np.int64(0)",
     ]
     constants = _constants(whole)

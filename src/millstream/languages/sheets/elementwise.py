@@ -36,12 +36,15 @@ from millstream.values.excel.syntax import (
 )
 from millstream.values.excel.table import FAMILIES, FUNCTIONS
 
-#: Functions of arrays that give arrays.
-_GIVE_ARRAYS = frozenset({
-    "CHOOSECOLS", "CHOOSEROWS", "DROP", "EXPAND", "FILTER", "FREQUENCY", "HSTACK", "MINVERSE",
-    "MMULT", "MODE.MULT", "SORT", "SORTBY", "TAKE", "TEXTSPLIT", "TOCOL", "TOROW", "TRANSPOSE",
+#: Functions of arrays that give arrays: something around them must make one value of these.
+GIVE_ARRAYS = frozenset({
+    "BYCOL", "BYROW", "CHOOSECOLS", "CHOOSEROWS", "DROP", "EXPAND", "FILTER", "FREQUENCY",
+    "GROWTH", "HSTACK", "LINEST", "LOGEST", "MAKEARRAY", "MAP", "MINVERSE", "MMULT", "MODE.MULT",
+    "SCAN", "SORT", "SORTBY", "TAKE", "TEXTSPLIT", "TOCOL", "TOROW", "TRANSPOSE", "TREND",
     "UNIQUE", "VSTACK", "WRAPCOLS", "WRAPROWS",
 })  # fmt: skip
+#: Functions without a table of parameters that make one value of an array.
+_MAKE_ONE = {"ROWS": 0, "COLUMNS": 0, "REDUCE": 1}
 #: These take cells or windows as they are; Excel refuses a formula there, too.
 _WANT_REFERENCES = frozenset({
     *FAMILIES["conditions"], "COUNTBLANK", "RANK", "RANK.AVG", "RANK.EQ", "SUBTOTAL", "AGGREGATE",
@@ -53,15 +56,15 @@ def aggregates(call: Call, index: int) -> bool:
     """Does a function make one value of the many of an argument?"""
     spec = FUNCTIONS.get(call.function)
     if spec is None:
-        return call.function == "ROWS"
-    if call.function in _GIVE_ARRAYS or not spec.accepts(len(call.arguments)):
+        return _MAKE_ONE.get(call.function) == index
+    if call.function in GIVE_ARRAYS or not spec.accepts(len(call.arguments)):
         return False
     return list(spec.kinds_for(len(call.arguments)))[index] in ("r", "a")
 
 
 def takes_formulas(call: Call) -> bool:
     """May an argument be a formula over the values of a window, and not only the window?"""
-    return call.function not in _WANT_REFERENCES and call.function != "ROWS"
+    return call.function not in _WANT_REFERENCES
 
 
 def is_elementwise(node: Node) -> bool:

@@ -8,7 +8,7 @@ for. A cell that no input can reach is a constant, and is computed once.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from millstream.calculus.sheets import (
     HIDDEN_SHEET,
@@ -25,11 +25,13 @@ from millstream.calculus.sheets import (
     address_text,
 )
 from millstream.errors import Fault, MillstreamError, suggest
+from millstream.kernels.sheets.named_parts import without_let
 from millstream.languages.sheets.elementwise import windows_of_formulas
 from millstream.languages.sheets.names import (
     answered,
     misuses,
     undefined_names,
+    without_named_windows,
     without_names,
 )
 from millstream.languages.sheets.order import ordered
@@ -355,7 +357,8 @@ class _Flattener:
             rule = self.rules[address]
             refers = tuple(sorted(a for a in self.mentions.get(address, ()) if a in changing))
             if isinstance(rule, Computed):
-                rule = Computed(with_windows(rule.formula, windows), rule.is_array, rule.element)
+                rule = replace(rule, formula=with_windows(rule.formula, windows))
+                rule = written_out(rule) if windows.intersection(refers) else rule
             cells.append(SheetCell(address, rule, refers))
         order, circles = ordered(cells, self._shown)
         for address, fault in circles:
@@ -408,6 +411,14 @@ class _Flattener:
             return
         assert isinstance(rule, Computed)
         constants[address] = value_of(rule.formula, self._context(address))
+
+
+def written_out(rule: Computed) -> Computed:
+    """A formula of windows without the names that LET gives, as far as functions allow it."""
+    rule = replace(rule, formula=without_named_windows(rule.formula))
+    plain = without_let(SheetCell(("", 1, 1), rule)).rule
+    assert isinstance(plain, Computed)
+    return plain
 
 
 def with_windows(node: Node, windows: set[Address]) -> Node:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from millstream.values.excel.evaluate import Context, Unsupported, value_of
@@ -15,6 +15,7 @@ from millstream.values.excel.syntax import (
     Name,
     Node,
     Range,
+    WindowOf,
     children,
     rebuilt,
     shifted,
@@ -74,6 +75,32 @@ def _named(node: Node) -> Iterator[tuple[Node, frozenset[str]]]:
     ]
     for place, part in enumerate(parts):
         yield part, frozenset(n for at, n in names if at == place or at + step <= place)
+
+
+def without_named_windows(node: Node, named: Mapping[str, Node] | None = None) -> Node:
+    """The formula with windows in the place of the names that LET gives them."""
+    named = named or {}
+    match node:
+        case Name(name):
+            return named.get(name.casefold(), node)
+        case Call("LET", (*bound, body)):
+            inner, kept = dict(named), list[Node]()
+            for given, value in zip(bound[::2], bound[1::2], strict=True):
+                written = without_named_windows(value, inner)
+                assert isinstance(given, Name)
+                inner.pop(given.name.casefold(), None)
+                if isinstance(_bare(written), WindowOf):
+                    inner[given.name.casefold()] = written
+                else:
+                    kept += (given, written)
+            body = without_named_windows(body, inner)
+            return Call("LET", (*kept, body)) if kept else body
+        case Call("LAMBDA", (*parameters, body)):
+            own = {p.name.casefold() for p in parameters if isinstance(p, Name)}
+            inner = {name: window for name, window in named.items() if name not in own}
+            return Call("LAMBDA", (*parameters, without_named_windows(body, inner)))
+        case _:
+            return rebuilt(node, lambda n: without_named_windows(n, named))
 
 
 def records_asked(node: Node, workbook: Workbook) -> Iterator[str]:

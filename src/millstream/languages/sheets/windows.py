@@ -19,7 +19,7 @@ from millstream.calculus.sheets import (
     tick_atoms,
 )
 from millstream.errors import Fault
-from millstream.languages.sheets.elementwise import aggregates, is_elementwise, takes_formulas
+from millstream.languages.sheets.elementwise import aggregates, takes_formulas
 from millstream.values.excel.syntax import Call, Group, Node, Range, WindowOf, children
 
 Found = Iterator[tuple[Address, Fault]]
@@ -103,35 +103,32 @@ class _Checker:
                 return
 
     def _in_formula(
-        self, node: Node, owner: tuple[Call, int] | None = None, *, is_bare: bool = True
+        self, node: Node, owner: Call | None = None, *, is_bare: bool = True, inside: str = ""
     ) -> Iterator[tuple[str, str]]:
         """Misuses in a part of a formula.
 
-        `owner` is the call, and which of its arguments, whose value the part goes into, value
-        by value; the part is bare where it is the argument itself.
+        `owner` is the call that makes one value of the many of the part; the part is bare where
+        it is an argument of that itself.
         """
         if isinstance(node, WindowOf):
             name = self.named((node.cell.sheet, node.cell.row, node.cell.column))
             if owner is None:
-                yield f"the window {name}: {_ONLY}", _HINT
-            elif not aggregates(*owner):
-                yield f"{owner[0].function} of the window {name}: {_ONLY}", _HINT
-            elif not is_bare and not takes_formulas(owner[0]):
-                yield (f"{owner[0].function} takes the window {name} as it is, not a formula of it",
+                yield f"{inside}the window {name}: {_ONLY}", _HINT
+            elif not is_bare and not takes_formulas(owner):
+                yield (f"{owner.function} takes the window {name} as it is, not a formula of it",
                        "give the formula a cell of its own, and that a WINDOW")  # fmt: skip
             return
         if isinstance(node, Call) and node.function == "SUMPRODUCT":
             yield from self._of_different_ticks(node)
-        if is_elementwise(node) and owner is not None and aggregates(*owner):
-            is_still_bare = is_bare and isinstance(node, Group)
-            for child in children(node):
-                yield from self._in_formula(child, owner, is_bare=is_still_bare)
-        elif isinstance(node, Call):
-            for number, argument in enumerate(node.arguments):
-                yield from self._in_formula(argument, (node, number))
-        else:
-            for child in children(node):
-                yield from self._in_formula(child)
+        is_still_bare = is_bare and isinstance(node, Group)
+        if isinstance(node, Call):
+            inside = f"{node.function} of "
+        for number, child in enumerate(children(node)):
+            if isinstance(node, Call) and aggregates(node, number):
+                yield from self._in_formula(child, node)
+            else:
+                # Many values go on as many, and something around must make one of them.
+                yield from self._in_formula(child, owner, is_bare=is_still_bare, inside=inside)
 
     def _of_different_ticks(self, call: Call) -> Iterator[tuple[str, str]]:
         triggers: dict[frozenset[object], Address] = {}
