@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from millstream.calculus.types import Kind
+from millstream.plan.batch import text_array
 
 _compute: Any = pc
 _LONGEST = 2**31  # no text of an Arrow array has more characters
@@ -33,6 +34,8 @@ def by_arrow(function: str, first: Kind, args: Places) -> Any | None:
 
 
 def _scalar(value: Any) -> Any:
+    if isinstance(value, str):
+        return text_array([value])[0]
     return value if isinstance(value, pa.Array) else pa.scalar(value)
 
 

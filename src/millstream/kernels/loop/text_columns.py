@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from millstream.calculus.types import Kind, Type, Value
 from millstream.kernels.loop.text_arrow import by_arrow
 from millstream.kernels.loop.text_functions import TextFault, text_function
-from millstream.plan.batch import DTYPES, Array, Vector, vector_of
+from millstream.plan.batch import DTYPES, Array, Vector, booleans_of, vector_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +146,8 @@ def _vector(type_: Type, array: Any) -> Vector:
     filled = (
         array.fill_null(False if type_.kind is Kind.BOOLEAN else 0) if array.null_count else array
     )
+    if type_.kind is Kind.BOOLEAN:
+        return Vector(type_, booleans_of(filled), valid)
     values = filled.to_numpy(zero_copy_only=False).astype(DTYPES[type_.kind], copy=False)
     return Vector(type_, values, valid)
 

@@ -14,7 +14,7 @@ from millstream.calculus.work import PRINTED
 from millstream.kernels.loop.code_layout import memory_of
 from millstream.kernels.loop.code_prints import Template
 from millstream.kernels.nets.table import PRINTS, TOLD, TOLD_COUNT, TOLD_ROOM
-from millstream.plan.batch import Array, Batch, Vector
+from millstream.plan.batch import Array, Batch, Vector, integer_array, text_array
 from millstream.values.types import BOOLEAN, SINGLE, Type
 
 
@@ -73,10 +73,10 @@ def texts_of(templates: Sequence[Template], sites: Array, singles: Array, intege
         parts.append(_filled(templates[number], here, begins, singles, integers))
         places.append(here)
     if not parts:
-        return pa.array([], pa.string())
+        return text_array([])
     back = np.empty(len(sites), np.int64)
     back[np.concatenate(places)] = np.arange(len(sites))
-    return pa.concat_arrays(parts).take(pa.array(back))
+    return pa.concat_arrays(parts).take(integer_array(back))
 
 
 def _filled(
@@ -86,7 +86,7 @@ def _filled(
     columns: list[Any] = []
     for piece in template.pieces:
         if isinstance(piece, str):
-            columns.append(pa.scalar(piece))
+            columns.append(text_array([piece])[0])
             continue
         letter = memory_of(piece.type)
         cells = begins[letter][here] + done[letter]
@@ -96,18 +96,18 @@ def _filled(
         return columns[0]
     if all(isinstance(c, pa.Scalar) for c in columns):
         whole = "".join(c.as_py() for c in columns)
-        return pa.array([whole]).take(pa.array(np.zeros(len(here), np.int64)))
-    return pc.binary_join_element_wise(*columns, pa.scalar(""))
+        return text_array([whole]).take(integer_array(np.zeros(len(here), np.int64)))
+    return pc.binary_join_element_wise(*columns, text_array([""])[0])
 
 
 def _column(values: Array, type_: Type) -> Any:
     if type_ == SINGLE:
         return singles_as_text(values)
     if type_ == BOOLEAN:
-        return pa.array(["false", "true"]).take(pa.array(values))
-    return pa.array(values).cast(pa.string())
+        return text_array(["false", "true"]).take(integer_array(values))
+    return integer_array(values).cast(pa.string())
 
 
 def singles_as_text(values: Array) -> Any:
     """The fewest digits that read back, as NumPy finds them and Python writes them."""
-    return pa.array([repr(float(text)) for text in values.astype(str).tolist()], pa.string())
+    return text_array([repr(float(text)) for text in values.astype(str).tolist()])
