@@ -10,7 +10,7 @@ import time
 from typing import Any
 
 from millstream.calculus.graph import Input, Program
-from millstream.calculus.types import BOOLEAN, Kind, Row, Type
+from millstream.calculus.types import BOOLEAN, TIME, Kind, Row, Type
 from millstream.languages.language import function_named
 from millstream.languages.served import Served
 from millstream.source import Source
@@ -62,12 +62,18 @@ def run_made_up(program: Program) -> None:
         for one in program.inputs:
             if one.values is not None:
                 continue
-            if one.type.is_relation:  # a horizon: one row, which moves on
+            if one.type.is_relation and one.type.schema.names == ("known",):
+                # a horizon: one row, which moves on
                 gone = [(turn, kept[one.name], -1)] if one.name in kept else []
                 kept[one.name] = (turn * _ROWS,)
                 arrivals[one.name] = [*gone, (turn, kept[one.name], 1)]
                 continue
             rows = [_row(one, turn * _ROWS + n, chance) for n in range(_ROWS)]
+            if one.type.is_relation:  # what another broker sends: some of it goes again
+                gone = [(turn, kept[one.name], -1)] if one.name in kept else []
+                kept[one.name] = rows[0]
+                arrivals[one.name] = [*gone, *((turn, row, 1) for row in rows)]
+                continue
             key = None if one.time is None else one.type.schema.index(one.time)
             arrivals[one.name] = [(turn if key is None else row[key], row, 1) for row in rows]
         evaluation.advance(turn if _is_live(program) else (turn + 1) * _ROWS - 1, arrivals)
@@ -81,9 +87,10 @@ def _is_live(program: Program) -> bool:
 def _row(one: Input, tick: int, chance: random.Random) -> Row:
     """A row at a tick, of values that meet others."""
     bounds = {name: (low, high) for name, low, high in one.within}
-    first = one.type.schema.names[0]
+    first = one.type.schema.fields[0]
+    tick_name = first.name if first.type == TIME else ""
     return tuple(
-        tick if f.name == first else _value(f.type, *bounds.get(f.name, (None, None)), chance)
+        tick if f.name == tick_name else _value(f.type, *bounds.get(f.name, (None, None)), chance)
         for f in one.type.schema
     )
 

@@ -253,8 +253,17 @@ def _add_serve(commands: Commands, common: _Parser) -> None:
     )  # fmt: skip
     serve.add_argument(
         "--tokens", metavar="FILE",
-        help="a token and its scopes (read, publish, admin) in each line, and perhaps rows=N or "
-        "requests=N, so many a second; default: a new token",
+        help="a token and its scopes (read, publish, admin, link) in each line, and perhaps "
+        "rows=N or requests=N, so many a second; default: a new token",
+    )  # fmt: skip
+    serve.add_argument("--broker", metavar="NAME", help="be this one of several brokers")
+    serve.add_argument("--all", action="store_true", help="start all brokers of brokers.toml")
+    serve.add_argument(
+        "--brokers", metavar="FILE", help="what is where; default: brokers.toml beside the file"
+    )
+    serve.add_argument(
+        "--link-token", metavar="FILE",
+        help="the token that brokers show each other; default: MILLSTREAM_LINK_TOKEN",
     )  # fmt: skip
     serve.add_argument("--tls-cert", metavar="FILE", help="a certificate (PEM): HTTPS, not HTTP")
     serve.add_argument("--tls-key", metavar="FILE", help="its key, if that is not in the same file")

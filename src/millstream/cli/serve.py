@@ -29,9 +29,13 @@ def run(arguments: argparse.Namespace) -> int:
     from millstream.server.listen import Address, listen
     from millstream.server.serving import FAILED, Serving, Settings, cubes_of
 
+    if arguments.broker and arguments.all:
+        raise UsageError("--broker starts one, and --all starts all", hint="leave one out")
     language = served_by(Path(arguments.file))
     if language is not None and language.served is not None:
         return _serve_broker(arguments, function_named(language.served))
+    if arguments.broker or arguments.all:
+        raise UsageError("only a file of streams and views has several brokers")
     if arguments.engine not in ENGINES:
         raise UsageError(f'"{arguments.engine}" cannot be served', hint="engines: local, spark")
     compiled = api.compile(arguments.file, names=named(arguments.set, "--set"))
@@ -47,8 +51,8 @@ def run(arguments: argparse.Namespace) -> int:
         options["master"] = arguments.master
     settings = Settings(arguments.engine, checkpoint, arguments.follow, options)
     serving = Serving(compiled, settings)
-    address = Address(arguments.port, tuple(arguments.host), *_tls(arguments))
-    listen(serving, address, Path(arguments.tokens) if arguments.tokens else None, _say)
+    address = Address(arguments.port, tuple(arguments.host), *tls(arguments))
+    listen(serving, address, Path(arguments.tokens) if arguments.tokens else None, say)
     if serving.status == FAILED and serving.fault is not None:
         raise serving.fault
     return 0
@@ -56,6 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _serve_broker(arguments: argparse.Namespace, load: Callable[[Source], Any]) -> int:
     """A file of streams and views has a broker of its own."""
+    from millstream.cli import several
     from millstream.server.broker_run import BrokerRun
     from millstream.server.brokers import BROKER_ROUTES
     from millstream.server.listen import Address, listen
@@ -64,25 +69,27 @@ def _serve_broker(arguments: argparse.Namespace, load: Callable[[Source], Any]) 
     if arguments.engine != "local":
         raise UsageError("a broker runs on the local engine")
     served = load(read_source(Path(arguments.file)))
+    if arguments.broker or arguments.all:
+        return several.serve(arguments, served)
     folder = (
         Path(arguments.checkpoint) if arguments.checkpoint else default_checkpoint(arguments.file)
     )
     run = BrokerRun(served, folder)
-    address = Address(arguments.port, tuple(arguments.host), *_tls(arguments))
+    address = Address(arguments.port, tuple(arguments.host), *tls(arguments))
     tokens = Path(arguments.tokens) if arguments.tokens else None
-    listen(run, address, tokens, _say, BROKER_ROUTES)
+    listen(run, address, tokens, say, BROKER_ROUTES)
     if run.status == FAILED and run.fault is not None:
         raise run.fault
     return 0
 
 
-def _tls(arguments: argparse.Namespace) -> tuple[Path | None, Path | None]:
+def tls(arguments: argparse.Namespace) -> tuple[Path | None, Path | None]:
     """The files of the certificate and of its key."""
     certificate, key = arguments.tls_cert, arguments.tls_key
     return Path(certificate) if certificate else None, Path(key) if key else None
 
 
-def _say(line: str) -> None:
+def say(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 

@@ -11,7 +11,7 @@ import contextlib
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,13 +30,16 @@ from millstream.broker.env import Env, FolderDisk, MachineClock
 from millstream.broker.evaluate import Interpreted
 from millstream.broker.evaluations import Maker
 from millstream.broker.log import LogFailed
+from millstream.broker.messages import Message
+from millstream.broker.node import Node
 from millstream.broker.soft import Frozen
 from millstream.broker.ticks import Fate
 from millstream.broker.warming import compiled_aside
 from millstream.calculus.graph import Program
 from millstream.engine.warm import is_warm, note_warm
-from millstream.errors import MillstreamError
+from millstream.errors import MillstreamError, UsageError
 from millstream.languages.served import Served
+from millstream.server.linking import Peers
 from millstream.server.routes import Refusal
 from millstream.server.serving import FAILED, RECOVERING, RUNNING
 
@@ -61,7 +64,9 @@ class _Asked:
 class BrokerRun:
     """Mutable: a broker with its threads."""
 
-    def __init__(self, served: Served, folder: Path, *, compiles: bool = True) -> None:
+    def __init__(
+        self, served: Served, folder: Path, *, compiles: bool = True, peers: Peers | None = None
+    ) -> None:
         self.status = RECOVERING
         self.fault: BaseException | None = None
         self.env = Env(FolderDisk(folder), MachineClock())
@@ -89,6 +94,9 @@ class BrokerRun:
         self._changing = threading.Lock()
         #: What will be served soon.
         self.coming = served
+        #: The other brokers, if there are any.
+        self.peers = peers
+        self.node = None if peers is None else Node(self.broker, peers.send)
 
     # --- threads ---
 
@@ -99,6 +107,8 @@ class BrokerRun:
         self.status = RUNNING
         self.coming = self.broker.served
         self._wanted.put(self.broker.served)
+        if self.peers is not None:
+            self.peers.start()
         for one in (self._commit, self._evaluate, self._keep, self._make):
             thread = threading.Thread(target=self._guarded, args=(one,), daemon=True)
             self._threads.append(thread)
@@ -113,6 +123,8 @@ class BrokerRun:
         self._frozen.put(None)
         for thread in self._threads[:3]:  # compiling need not come to its end
             thread.join()
+        if self.peers is not None:
+            self.peers.stop()
         self.env.disk.close()
 
     def _guarded(self, work: Callable[[], None]) -> None:
@@ -138,10 +150,25 @@ class BrokerRun:
         self._asked.put(asked)
         return asked.answer
 
+    def hear(self, sender: str, messages: Sequence[Message]) -> None:
+        """Another broker has said something."""
+        assert self.node is not None
+        for message in messages:
+            self.node.hear(sender, message)
+        self._asked.put(None)  # so that it is looked at now
+
+    def want(self, view: str) -> None:
+        """Somebody reads a view."""
+        if self.node is not None:
+            self.node.want(view)
+
     def _commit(self) -> None:
         while not self._stop.is_set():
             group = self._group()
-            answers = self.broker.commit([one.request for one in group])
+            sent = [] if self.node is None else self.node.requests()
+            answers = self.broker.commit([*(one.request for one in group), *sent])[: len(group)]
+            if self.node is not None:
+                self.node.settle(sent)
             with contextlib.suppress(LogFailed):  # whoever publishes is told
                 self.broker.beat()
             with self.lock:
@@ -172,6 +199,8 @@ class BrokerRun:
             if self._may_evaluate() and self.broker.evaluate():
                 self._tell()
                 self._freeze()
+            if self.node is not None:
+                self.node.tell()
 
     def _freeze(self) -> None:
         """Have a soft checkpoint written if one is due, unless the last is still being written."""
@@ -251,6 +280,9 @@ class BrokerRun:
 
     def change_views(self, change: Callable[[dict[str, str]], None]) -> Answer:
         """Add or drop views; answered when that is durable, and then they are made."""
+        if self.node is not None:
+            hint = "write it into the file, and start all brokers again"
+            raise UsageError("one of several brokers has the views of its file", hint=hint)
         with self._changing:
             added = dict(self.broker.knowledge.added)
             change(added)

@@ -36,6 +36,8 @@ def status(call: Call) -> Reply:
         "views": _how(run), "streams": streams, "waiting_for": _gaps(run),
         "seconds": round(time.monotonic() - run.started, 1),
     }  # fmt: skip
+    if run.node is not None and run.peers is not None:
+        record["links"] = {**run.node.status(), "reached_seconds_ago": run.peers.status()}
     return Reply(record)
 
 

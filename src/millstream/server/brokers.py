@@ -23,6 +23,7 @@ from millstream.server.broker_run import BrokerRun
 from millstream.server.broker_status import metrics, status
 from millstream.server.events import EventStream
 from millstream.server.gate import ALLOWANCE
+from millstream.server.linking import LINK_ROUTE
 from millstream.server.questions import question
 from millstream.server.replies import faults_record
 from millstream.server.routes import Bounds, Call, Form, Refusal, Reply, Route, Scope
@@ -100,8 +101,11 @@ def _numbered(call: Call) -> tuple[str, int]:
 
 
 def _stream(call: Call) -> ServedStream:
-    streams = call.serving.served.streams
+    streams = call.serving.served.hosted
     name = call.path["stream"]
+    part = call.serving.served.part
+    if part is not None and name in part.elsewhere:
+        raise Refusal(404, f"{name} is published at the broker {part.elsewhere[name]}")
     if name not in streams:
         near = suggest(name, streams) or ""
         hint = f"streams are: {listing(streams)}. {near}".strip()
@@ -187,7 +191,7 @@ def _streams(call: Call) -> Reply:
         {"name": s.name, "key": s.key, "slack": s.slack, "until": s.until,
          "heartbeat": s.heartbeat,
          "columns": [{"name": f.name, "type": str(f.type)} for f in s.input.type.schema]}
-        for s in run.served.streams.values()
+        for s in run.served.hosted.values()
     ]  # fmt: skip
     return Reply({"streams": streams})
 
@@ -226,4 +230,5 @@ BROKER_ROUTES: tuple[Route, ...] = (
           parameters=_ASKED | {"after": "a token behind which to go on"}),
     Route("GET", "/views/{view}/subscribe", Scope.READ, "The same over a WebSocket",
           talk=talk, parameters=_ASKED | {"after": "a token behind which to go on"}),
+    LINK_ROUTE,
 )  # fmt: skip

@@ -57,13 +57,15 @@ _PLAIN = Address()
 
 def listen(
     serving: Run, address: Address, tokens_file: Path | None, say: Callable[[str], None],
-    routes: tuple[Route, ...] = ROUTES,
+    routes: tuple[Route, ...] = ROUTES, link_token: str | None = None,
 ) -> None:  # fmt: skip
-    """Answer until interrupted, or until the run fails."""
+    """Answer until interrupted, or until the run fails; other brokers have a token of their own."""
     address.check()
     own = bound(address.port)
     port = own.getsockname()[1]
     tokens, shown = _tokens(tokens_file)
+    if link_token is not None:
+        tokens.add(link_token, frozenset({Scope.LINK}))
     hosts = frozenset(f"{n}:{port}" for n in ("127.0.0.1", "localhost", *address.names))
     kind = "http" if address.certificate is None else "https"
     say(f"listening on {kind}://127.0.0.1:{port}")

@@ -25,6 +25,7 @@ def _view(run: BrokerRun, name: str) -> ServedView:
         near = suggest(name, views) or ""
         hint = f"views are: {listing(views)}. {near}".strip()
         raise Refusal(404, f'there is no view "{name[:80]}"', hint)
+    run.want(name)
     return views[name]
 
 

@@ -25,6 +25,7 @@ class Scope(Enum):
     READ = "read"
     PUBLISH = "publish"
     ADMIN = "admin"
+    LINK = "link"  # other brokers
 
 
 class Form(Enum):

@@ -29,6 +29,11 @@ class Tokens:
         self._scopes = {_digest(token): some for token, some in scopes.items()}
         self._allowances = {_digest(token): Allowance(quota) for token, quota in quotas.items()}
 
+    def add(self, token: str, scopes: frozenset[Scope]) -> None:
+        """One more, beside what it may do already."""
+        digest = _digest(token)
+        self._scopes[digest] = self._scopes.get(digest, frozenset()) | scopes
+
     def allowance(self, token: str) -> Allowance:
         """What a known token may still have; without a quota that is all."""
         return self._allowances.get(_digest(token), UNBOUNDED)
