@@ -249,7 +249,11 @@ class Compiled:
         given = {
             one.name: self._input(one, inputs) for one in self.program.inputs if one.name in inputs
         }
-        places = {name: one for name, one in _located(given).items() if one.elsewhere is not None}
+        places = {
+            name: one
+            for name, one in _located(given).items()
+            if one.elsewhere is not None or one.database is not None
+        }
         return bring(places, stack, is_following=is_following, options=options)
 
     def _run_locally(

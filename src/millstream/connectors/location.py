@@ -355,9 +355,9 @@ def file_names_now(location: Location) -> list[str]:
     assert path is not None, location
     if location.database is not None:
         raise UsageError(
-            "a database cannot be an input yet",
+            "only a run brings the rows of this database",
             place=location.text,
-            hint="millstream read shows its rows",
+            hint="millstream read shows what a run has written there",
         )
     if location.elsewhere is not None:
         raise UsageError("only a run brings the rows of this address", place=location.text)

@@ -13,6 +13,9 @@ def writer_of(name: str, location: Location, shape: Shape, *, is_following: bool
     if location.dialect.is_told:
         raise UsageError("dialects of CSV are for inputs", place=location.text,
                          hint="outputs are written in UTF-8, with commas")  # fmt: skip
+    database = location.database
+    if database is not None and (database.slot or database.changes):
+        raise UsageError("slot and changes are settings of inputs", place=location.text)
     if location.by is not None:
         from millstream.connectors.split import SplitWriter
 

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from millstream.connectors.elsewhere.address import OBJECTS
 from millstream.connectors.elsewhere.spool import Spool
-from millstream.connectors.location import Location
+from millstream.connectors.location import Format, Location
 from millstream.errors import MillstreamError
 
 POLL_SECONDS = 0.2
@@ -54,7 +54,6 @@ class Bringing:
         is_following: bool,
         say: Callable[[str], None] = _say,
     ) -> None:
-        assert location.elsewhere is not None
         self._text = location.text
         self._say = say
         self._spool = Spool(folder, location.text)
@@ -62,8 +61,10 @@ class Bringing:
         self._thread: threading.Thread | None = None
         self._bringer: Bringer | None = None
         self.location = replace(
-            location, path=folder, base=folder, elsewhere=None, brought_from=location.text
-        )
+            location, path=folder, base=folder, elsewhere=None, database=None,
+            format=Format.JSONL if location.database is not None else location.format,
+            brought_from=location.text,
+        )  # fmt: skip
         try:
             self._bringer = _bringer(location, self._spool, is_following=is_following)
             while self._bringer.fetch() and not is_following:
@@ -109,6 +110,10 @@ class Bringing:
 
 
 def _bringer(location: Location, spool: Spool, *, is_following: bool) -> Bringer:
+    if location.database is not None:
+        from millstream.connectors.elsewhere.postgres_changes import PostgresBringer
+
+        return PostgresBringer(location, spool, location.text, is_following=is_following)
     place = location.elsewhere
     assert place is not None
     module, _, name = _BRINGERS[place.scheme].partition(":")
