@@ -12,7 +12,7 @@ from tests.architecture.modules import FILES, ROOT, imports, name_of, tree_of
 #: same part, and anything from earlier rows.
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("source", "cache", "wildcards"),
-    ("errors", "compiled"),
+    ("errors", "compiled", "locks"),
     ("tables",),
     ("values",),
     ("calculus",),

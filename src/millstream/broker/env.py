@@ -7,16 +7,16 @@ world in its place: one that crashes at any write, and then has lost what was no
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import secrets
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Protocol
+from typing import Protocol
 
 from millstream.errors import UsageError
+from millstream.locks import FolderLock, InUse
 
 
 class Disk(Protocol):
@@ -79,25 +79,13 @@ class FolderDisk:
         self.folder = folder
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            self._lock = self._locked()
+            self._lock = FolderLock(folder, "lock")
+        except InUse as other:
+            raise UsageError(f'the log "{folder}" is in use by process {other.holder}') from None
         except OSError as error:
             reason = error.strerror or str(error)
             raise UsageError(f"this folder cannot be used: {reason}", place=str(folder)) from None
         self._files: dict[str, int] = {}
-
-    def _locked(self) -> IO[str]:
-        lock = (self.folder / "lock").open("a+")
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            lock.seek(0)
-            holder = lock.read().strip() or "unknown"
-            lock.close()
-            raise UsageError(f'the log "{self.folder}" is in use by process {holder}') from None
-        lock.truncate(0)
-        lock.write(str(os.getpid()))
-        lock.flush()
-        return lock
 
     def names(self, ending: str = ".log") -> list[str]:
         return sorted(p.name for p in self.folder.glob(f"*{ending}"))

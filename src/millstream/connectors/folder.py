@@ -8,7 +8,6 @@ A part is written beside under a hidden name, made durable and renamed.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 from collections.abc import Iterable
@@ -22,6 +21,7 @@ from millstream.connectors.shelf import Part, Record, Shelf, new_job, record_at
 from millstream.connectors.sink import check_folder_of, told
 from millstream.connectors.write import QueueWriter, Shape, fields_of, open_writer
 from millstream.errors import UsageError, listing
+from millstream.locks import FolderLock, InUse
 from millstream.plan.batch import Batch
 
 RECORD = ".millstream.json"
@@ -59,9 +59,9 @@ class FolderWriter:
         self._shape = shape
         self._whole: _Staging | None = None
         self._is_new = not self._folder.exists()
-        self._handle: int | None = None
+        self._lock: FolderLock | None = None
         with told(self._name):
-            self._handle = self._taken()
+            self._lock = self._taken()
         try:
             self._refuse_foreign_files()
             self._forget_what_was_staged()
@@ -111,7 +111,7 @@ class FolderWriter:
             self._whole.add(batch)
 
     def close(self) -> None:
-        if self._handle is None:
+        if self._lock is None:
             return
         try:
             if self._shelf.current is None:
@@ -123,7 +123,7 @@ class FolderWriter:
         self._release()
 
     def abort(self) -> None:
-        if self._handle is None:
+        if self._lock is None:
             return
         if self._whole is not None:
             self._whole.abort()
@@ -134,27 +134,24 @@ class FolderWriter:
 
     # --- the folder ---
 
-    def _taken(self) -> int:
+    def _taken(self) -> FolderLock:
         """The folder, made if need be and locked against other runs and other outputs."""
         if self._folder.exists() and not self._folder.is_dir():
             raise UsageError("expected a folder, this is a file", place=self._name)
         check_folder_of(self._folder, self._name)
         self._folder.mkdir(exist_ok=True)
-        handle = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(handle)
+            return FolderLock(self._folder)
+        except InUse:
             raise UsageError(
                 "another run, or another output of this one, writes to this folder",
                 place=self._name,
             ) from None
-        return handle
 
     def _release(self) -> None:
-        if self._handle is not None:
-            os.close(self._handle)
-            self._handle = None
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
 
     def _refuse_foreign_files(self) -> None:
         visible = sorted(p.name for p in self._folder.iterdir() if not p.name.startswith("."))

@@ -5,13 +5,11 @@ A checkpoint is a cache of the input: it may be deleted, and the job computes it
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
 import shutil
 import uuid
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from millstream.engine.manifest import Manifest, manifest_name, read_manifest
 from millstream.engine.stage import parsed
@@ -19,6 +17,7 @@ from millstream.engine.storage.codec import DamagedState
 from millstream.engine.storage.files import NotedFiles
 from millstream.engine.storage.records import missing, read_record, write_record
 from millstream.errors import PlanError, UsageError
+from millstream.locks import FolderLock, InUse
 
 #: How many snapshots are kept: the one before the last is there if the last is damaged.
 KEPT_SNAPSHOTS = 2
@@ -39,7 +38,7 @@ class Checkpoint:
     def __init__(self, folder: Path, *, is_durable: bool = True) -> None:
         self.folder = folder
         self.files = NotedFiles(folder, is_durable=is_durable)
-        self._lock: IO[str] | None = None
+        self._lock: FolderLock | None = None
         self._tidied = 0
         #: What sinks know the job by, in all its runs on this checkpoint.
         self.identity = ""
@@ -81,20 +80,12 @@ class Checkpoint:
         raise PlanError(f'the checkpoint "{self.folder}" was made by {made_by}', hint=REBUILD)
 
     def _take_lock(self) -> None:
-        file = (self.folder / "lock").open("a+")
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            file.seek(0)
-            holder = file.read().strip() or "unknown"
-            file.close()
+            self._lock = FolderLock(self.folder, "lock")
+        except InUse as other:
             raise UsageError(
-                f'the checkpoint "{self.folder}" is in use by process {holder}'
+                f'the checkpoint "{self.folder}" is in use by process {other.holder}'
             ) from None
-        file.truncate(0)
-        file.write(str(os.getpid()))
-        file.flush()
-        self._lock = file
 
     def _clear(self) -> None:
         """Delete all that is ours; killed in between, what is left is no job and is refused."""

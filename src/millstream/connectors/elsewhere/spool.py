@@ -10,7 +10,6 @@ before the file that reaches it appears. In a checkpoint the folder outlives the
 
 from __future__ import annotations
 
-import fcntl
 import gzip
 import json
 import os
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from millstream.errors import UsageError
+from millstream.locks import FolderLock, InUse
 
 _SEGMENT = ".jsonl.gz"
 
@@ -28,11 +28,9 @@ class Spool:
     def __init__(self, folder: Path, name: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
-        self._lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(self._lock)
+            self._lock = FolderLock(folder)
+        except InUse:
             raise UsageError("another run takes the rows of this input", place=name) from None
         for path in folder.glob(".*.tmp"):
             path.unlink()  # what a killed run has left half written
@@ -71,9 +69,7 @@ class Spool:
             file.flush()
             os.fsync(file.fileno())
         beside.replace(self.folder / name)
-        os.fsync(self._lock)
+        os.fsync(self._lock.handle)
 
     def close(self) -> None:
-        if self._lock >= 0:
-            os.close(self._lock)
-            self._lock = -1
+        self._lock.close()
