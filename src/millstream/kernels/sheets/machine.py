@@ -8,7 +8,7 @@ that ticks and values depend only on the new inputs and on this state.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from millstream.calculus.sheets import (
@@ -152,7 +152,9 @@ class LiveCells:
             )
         if not is_fixed:
             return None
-        return self.static.index(replace(area, cells=self.static), is_to_last=is_to_last)
+        # As often as a table is searched: `replace` would take longer than that.
+        fixed = Area(self.static, area.sheet, area.top, area.left, area.bottom, area.right)
+        return self.static.index(fixed, is_to_last=is_to_last)
 
     def formula(self, sheet: str, row: int, column: int) -> Node | None:
         return self.static.formula(sheet, row, column)
@@ -178,6 +180,7 @@ class SheetMachine:
         self.live = LiveCells(static, frozenset(c.address for c in cells))
         self.names = names
         self.uses_1904 = uses_1904
+        self.contexts: dict[Address, Context] = {}
         self.plans: dict[frozenset[Address], list[SheetCell]] = {}
         self.steps: dict[type, Callable[[SheetCell, int, set[Address]], bool]] = {
             Computed: self._computed,
@@ -223,9 +226,12 @@ class SheetMachine:
             self.plans[given] = plan
         return plan
 
-    def context(self, address: Address, *, is_array: bool = False) -> Context:
-        sheet, row, column = address
-        return Context(self.live, self.names, sheet, row, column, is_array, self.uses_1904)
+    def context(self, address: Address) -> Context:
+        context = self.contexts.get(address)
+        if context is None:
+            context = Context(self.live, self.names, *address, uses_1904=self.uses_1904)
+            self.contexts[address] = context
+        return context
 
     # --- one cell: has it ticked? ---
 

@@ -11,7 +11,8 @@ import re
 from collections.abc import Callable
 
 from millstream.values.excel.arrays import Area, Operand
-from millstream.values.excel.evaluate import Context, Special, evaluate, one_value
+from millstream.values.excel.evaluate import Context, Special, evaluate
+from millstream.values.excel.lifting import one_value
 from millstream.values.excel.syntax import (
     MAX_COLUMN,
     MAX_ROW,

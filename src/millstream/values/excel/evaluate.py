@@ -9,12 +9,14 @@ to each. Array constants always mean all their elements.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, Protocol
 
-from millstream.values.excel.arrays import MAX_ARRAY, Area, Array, Cells, Operand, Union
+from millstream.values.excel.arrays import Area, Array, Cells, Operand, Union
 from millstream.values.excel.dates import OFFSET_1904
+from millstream.values.excel.lifting import as_table, lifted, one_value
 from millstream.values.excel.operators import BINARY, UNARY, add_or_zero
 from millstream.values.excel.registry import LEFT_OUT, SCALAR_KINDS, Spec
 from millstream.values.excel.syntax import (
@@ -32,9 +34,7 @@ from millstream.values.excel.syntax import (
     shifted,
 )
 from millstream.values.excel.values import (
-    CALC,
     DIV0,
-    NA,
     NAME,
     NUM,
     REF,
@@ -82,7 +82,13 @@ class Context:
     depth: int = 0
 
     def as_array(self) -> Context:
-        return self if self.is_array else replace(self, is_array=True)
+        if self.is_array:
+            return self
+        # Written out, since `replace` would take longer than most functions do.
+        return Context(
+            self.cells, self.names, self.sheet, self.row, self.column, True, self.uses_1904,
+            self.locals, self.names_open, self.depth,
+        )  # fmt: skip
 
 
 Special = Callable[[Context, tuple[Node, ...]], Operand]
@@ -130,109 +136,6 @@ def _root(node: Node, context: Context) -> Operand:
 def evaluate(node: Node, context: Context) -> Operand:
     """A scalar, an array or a reference; errors inside operators are raised."""
     return _EVALUATORS[type(node)](node, context)
-
-
-def one_value(operand: Operand, context: Context) -> Scalar:
-    """An operand where one value is wanted, outside array formulas."""
-    if isinstance(operand, Area):
-        return intersected(operand, context)
-    if isinstance(operand, Array):
-        return operand.at(0, 0) if operand.rows else fail(VALUE)
-    if isinstance(operand, Union):
-        fail(VALUE)
-    if operand is not None and not isinstance(operand, (float, str, bool)):
-        fail(CALC)  # a function, which no cell can hold
-    return operand
-
-
-def intersected(area: Area, context: Context) -> Scalar:
-    if area.is_cell:
-        return area.at(0, 0)
-    row, column = 0, 0
-    if area.height > 1:
-        row = context.row - area.top
-    if area.width > 1:
-        column = context.column - area.left
-    if (area.height > 1 and area.width > 1) or not (
-        0 <= row < area.height and 0 <= column < area.width
-    ):
-        fail(VALUE)
-    return area.at(row, column)
-
-
-def as_table(operand: Operand) -> Array | Area:
-    if isinstance(operand, (Array, Area)):
-        return operand
-    if isinstance(operand, Union):
-        if len(operand.areas) == 1:
-            return operand.areas[0]
-        fail(VALUE)
-    return Array(((operand,),))
-
-
-# --- applying scalar functions to arrays ------------------------------------------------
-
-
-def lifted(
-    function: Callable[..., Scalar], operands: Sequence[Operand], context: Context
-) -> Operand:
-    """A function of scalars applied to operands, element by element where there are several."""
-    plain = [_liftable(o, context) for o in operands]
-    arrays = [p for p in plain if isinstance(p, Array)]
-    if not arrays:
-        return function(*plain)
-    height = max(a.height for a in arrays)
-    width = max(a.width for a in arrays)
-    fail_if(height * width > MAX_ARRAY)
-    getters = [_getter(p) for p in plain]
-    return Array(
-        tuple(
-            tuple(_applied(function, [g(i, j) for g in getters]) for j in range(width))
-            for i in range(height)
-        )
-    )
-
-
-def _liftable(operand: Operand, context: Context) -> Scalar | Array:
-    if isinstance(operand, Area):
-        if operand.is_cell:
-            return operand.at(0, 0)
-        if context.is_array:
-            return operand.to_array()
-        try:
-            return intersected(operand, context)
-        except Raised as raised:
-            return raised.error  # a value like others, for functions such as ISERROR
-    if isinstance(operand, Union):
-        fail(VALUE)
-    return operand
-
-
-def _applied(function: Callable[..., Scalar], values: list[Scalar]) -> Scalar:
-    try:
-        value: Any = function(*values)
-        if isinstance(value, (Area, Array)):
-            # There are no arrays of arrays: of each the first value stays.
-            value = value.at(0, 0) if value.height else fail(VALUE)
-    except Raised as raised:
-        return raised.error
-    if callable(value):
-        return CALC  # no element can be a function
-    # An array has no empty elements: what an IF takes from an empty cell is a zero in it.
-    return 0.0 if value is None else value
-
-
-def _getter(operand: Scalar | Array) -> Callable[[int, int], Scalar]:
-    if not isinstance(operand, Array):
-        return lambda _i, _j: operand
-    rows, height, width = operand.rows, operand.height, operand.width
-
-    def element(i: int, j: int) -> Scalar:
-        i = 0 if height == 1 else i
-        j = 0 if width == 1 else j
-        return rows[i][j] if i < height and j < width else NA
-
-    return element
 
 
 # --- nodes ------------------------------------------------------------------------------
@@ -358,12 +261,54 @@ def _areas(operand: Operand) -> tuple[Area, ...]:
 # --- calls ------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """A function of the table with so many arguments: their kinds, and which are scalars."""
+
+    spec: Spec
+    kinds: tuple[str, ...]
+    are_scalars: tuple[bool, ...]
+    places: tuple[int, ...]
+
+
+def _shape(spec: Spec, count: int) -> _Shape:
+    kinds = tuple(spec.kinds_for(count))
+    are_scalars = tuple(k in SCALAR_KINDS for k in kinds)
+    return _Shape(
+        spec, kinds, are_scalars, tuple(n for n, is_one in enumerate(are_scalars) if is_one)
+    )
+
+
+@cache
+def _known(function: str, count: int) -> Special | _Shape | None:
+    """What a function of so many arguments is; None if more must be looked at."""
+    from millstream.values.excel.table import FUNCTIONS, NAMING, SPECIAL, misuse
+
+    nothing = (Literal(None),) * count
+    if function in NAMING or misuse(Call(function, nothing)) is not None:
+        return None
+    if function in SPECIAL:
+        return SPECIAL[function]
+    spec = FUNCTIONS.get(function)
+    return None if spec is None else _shape(spec, count)
+
+
 def _call(node: Call, context: Context) -> Operand:
+    arguments = node.arguments
+    known = _known(node.function, len(arguments))
+    if isinstance(known, _Shape):
+        kept = _kept_aggregate(node, context)
+        return _called(known, arguments, context) if kept is None else kept[0]
+    return _odd_call(node, context) if known is None else known(context, arguments)
+
+
+def _odd_call(node: Call, context: Context) -> Operand:
+    """A function that gives names, one that the formula makes itself, or one that is misused."""
     from millstream.values.excel.lambdas import call_of
     from millstream.values.excel.table import FUNCTIONS, SPECIAL, misuse, why_unknown
 
-    special, spec = SPECIAL.get(node.function), FUNCTIONS.get(node.function)
-    if special is None and spec is None:
+    special = SPECIAL.get(node.function)
+    if special is None and node.function not in FUNCTIONS:
         own = _own_function(node.function, context)
         if own is not None:
             return call_of(own, node.arguments, context)
@@ -371,11 +316,8 @@ def _call(node: Call, context: Context) -> Operand:
     wrong = misuse(node)
     if wrong is not None:
         raise Unsupported(wrong)
-    if special is not None:
-        return special(context, node.arguments)
-    assert spec is not None
-    kept = _kept_aggregate(node, context)
-    return call(spec, node.arguments, context) if kept is None else kept[0]
+    assert special is not None
+    return special(context, node.arguments)
 
 
 def _own_function(name: str, context: Context) -> Any:
@@ -392,7 +334,7 @@ def _own_function(name: str, context: Context) -> Any:
 
 def _kept_aggregate(node: Call, context: Context) -> tuple[Scalar] | None:
     """An aggregate of one window that whoever keeps the window knows without looking at it."""
-    windows = [a for a in node.arguments if isinstance(a, WindowOf)]
+    windows = [a for a in node.arguments if type(a) is WindowOf]
     if len(windows) != 1:
         return None
     others = [
@@ -404,28 +346,34 @@ def _kept_aggregate(node: Call, context: Context) -> tuple[Scalar] | None:
 
 def call(spec: Spec, nodes: tuple[Node, ...], context: Context) -> Operand:
     """Apply a function of the table to arguments that are still formulas."""
-    kinds = list(spec.kinds_for(len(nodes)))
+    return _called(_shape(spec, len(nodes)), nodes, context)
+
+
+def _called(shape: _Shape, nodes: tuple[Node, ...], context: Context) -> Operand:
+    spec, kinds = shape.spec, shape.kinds
     operands: list[Any] = []
-    for number, (kind, node) in enumerate(zip(kinds, nodes, strict=True)):
-        is_left_out = isinstance(node, Literal) and node.value is None
+    is_plain = True
+    for number, node in enumerate(nodes):
+        kind, is_scalar = kinds[number], shape.are_scalars[number]
+        is_left_out = type(node) is Literal and node.value is None
         if is_left_out and spec.defaults is not None and number >= spec.least:
             operands.append(LEFT_OUT)
             continue
         inside = context.as_array() if kind == "a" else context
         try:
-            is_scalar = kind in SCALAR_KINDS
             operand = _valued(node, inside) if is_scalar else _no_function(evaluate(node, inside))
             if kind == "f" and isinstance(operand, Area):
                 operand = operand.at(0, 0)
             operands.append(operand)
+            if is_scalar and isinstance(operand, (Area, Array, Union)):
+                is_plain = False
         except Raised as raised:
             # Functions decide for themselves whether an error matters to them.
             operands.append(raised.error)
-    scalars = [k in SCALAR_KINDS for k in kinds]
-    if not any(scalars):
+    if is_plain:
         result: Operand = _invoked(spec, kinds, operands, context)
         return result
-    places = [n for n, is_scalar in enumerate(scalars) if is_scalar]
+    places = shape.places
 
     def with_scalars(*values: Scalar) -> Any:
         filled = list(operands)
@@ -436,11 +384,19 @@ def call(spec: Spec, nodes: tuple[Node, ...], context: Context) -> Operand:
     return lifted(with_scalars, [operands[n] for n in places], context)
 
 
-def _invoked(spec: Spec, kinds: list[str], values: list[Any], context: Context) -> Any:
-    arguments = [
-        _coerced(k, v, context) if v is not LEFT_OUT else spec.defaults[n]  # type: ignore[index]
-        for n, (k, v) in enumerate(zip(kinds, values, strict=True))
-    ]
+def _invoked(spec: Spec, kinds: tuple[str, ...], values: list[Any], context: Context) -> Any:
+    arguments = []
+    for n, value in enumerate(values):
+        if value is LEFT_OUT:
+            arguments.append(spec.defaults[n])  # type: ignore[index]
+            continue
+        coerced = _COERCED.get(kinds[n])
+        if coerced is not None:
+            arguments.append(coerced(value))
+        elif kinds[n] == "d":
+            arguments.append(to_number(value) + (OFFSET_1904 if context.uses_1904 else 0))
+        else:
+            arguments.append(value)
     if spec.wants_context:
         arguments.insert(0, context)
     try:
@@ -468,20 +424,10 @@ def _with_numbers(array: Array) -> Array:
     return Array(tuple(tuple(v if is_held(v) else NUM for v in row) for row in array.rows))
 
 
-def _coerced(kind: str, value: Any, context: Context) -> Any:
-    match kind:
-        case "n":
-            return to_number(value)
-        case "t":
-            return to_text(value)
-        case "b":
-            return to_boolean(value)
-        case "d":
-            return to_number(value) + (OFFSET_1904 if context.uses_1904 else 0)
-        case "v" | "f":
-            return checked(value)
-        case _:
-            return value
+#: What is done to an argument of a kind; a date depends on the workbook.
+_COERCED: dict[str, Callable[[Any], Any]] = {
+    "n": to_number, "t": to_text, "b": to_boolean, "v": checked, "f": checked,
+}  # fmt: skip
 
 
 _EVALUATORS: dict[type, Callable[[Any, Context], Operand]] = {

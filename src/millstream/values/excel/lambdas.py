@@ -11,13 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from millstream.values.excel.arrays import MAX_ARRAY, Array, Operand
-from millstream.values.excel.evaluate import (
-    Context,
-    Special,
-    as_table,
-    evaluate,
-    one_value,
-)
+from millstream.values.excel.evaluate import Context, Special, evaluate
+from millstream.values.excel.lifting import as_table, one_value
 from millstream.values.excel.syntax import Name, Node
 from millstream.values.excel.values import (
     CALC,

@@ -6,16 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from millstream.values.excel.arrays import Area, Array, Operand, Union, column_of
-from millstream.values.excel.evaluate import (
-    Context,
-    Special,
-    as_table,
-    evaluate,
-    intersected,
-    lifted,
-    one_value,
-)
+from millstream.values.excel.evaluate import Context, Special, evaluate
 from millstream.values.excel.gather import Tables
+from millstream.values.excel.lifting import as_table, intersected, lifted, one_value
 from millstream.values.excel.registry import Family, spec
 from millstream.values.excel.syntax import Cell, Group, Name, Node, Range
 from millstream.values.excel.values import (
