@@ -384,11 +384,9 @@ class Broker:
     def _show(self, changes: dict[str, Changes], *, is_first: bool = False) -> None:
         assert self.evaluations is not None
         position = self.evaluations.position
-        ticks = self.evaluations.knowledge.ticks
+        known = self.evaluations.knowledge.horizons()
         with self.showing:
-            self.horizons = {
-                name: one.horizon for name, one in ticks.items() if one.horizon > START_OF_TIME
-            }
+            self.horizons = {n: horizon for n, horizon in known.items() if horizon > START_OF_TIME}
             for name, view in self.views.items():
                 view.take(position, changes.get(name, {}))
                 if is_first:

@@ -106,6 +106,17 @@ class Knowledge:
             return self.ticks[source].horizon
         return self.held.get(source, NOTHING).progress.get(stream, START_OF_TIME)
 
+    def horizons(self) -> dict[str, int]:
+        """How far each stream is known in all that there is here."""
+        imports = self.part.imports if self.part else {}
+        inputs = [(name, name) for name in self.ticks]
+        inputs += [(stream, n) for n, one in imports.items() for stream in sorted(one.streams)]
+        made: dict[str, int] = {}
+        for stream, source in inputs:
+            known = self.known_through(source, stream)
+            made[stream] = min(made.get(stream, known), known)
+        return made
+
     def forget(self, content: Content) -> None:
         """Of what was answered to whom, only the last is kept."""
         if isinstance(content, RowsRecord) and content.publisher != NOBODY:

@@ -1,0 +1,190 @@
+"""What two brokers say to each other, word for word."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field
+
+from millstream.broker.core import Silence
+from millstream.broker.cutting import part_of
+from millstream.broker.messages import Curiosity, Message, Numbers, Wish, read_message, written
+from millstream.broker.node import Node
+from millstream.broker.placement import read_placement
+from millstream.broker.records import KnownRecord
+from millstream.source import Source
+from tests.broker.world import CrashingDisk, SetClock, batch, opened, served
+
+TEXT = """
+    CREATE STREAM M (t: time -> b: time, sold: shares) SLACK 1 SECOND
+        UNTIL '1970-01-01T00:00:00.000900Z';
+    CREATE VIEW Sold (SELECT b, SUM(sold) AS total FROM M GROUP BY b);
+    CREATE VIEW Large (SELECT b, total FROM Sold WHERE total > 5);
+    subscriptions Sold, Large;
+"""
+BROKERS = """
+[broker.up]
+address = "http://127.0.0.1:8101"
+streams = ["M"]
+[broker.down]
+address = "http://127.0.0.1:8102"
+views = ["Large"]
+[link.l]
+from = "up"
+to = "down"
+lazy = LAZY
+"""
+
+
+@dataclass
+class Pair:
+    """Mutable: two brokers, and all that they have said."""
+
+    lazy: bool = False
+    clock: SetClock = field(default_factory=lambda: SetClock(10_000))
+    said: list[tuple[str, Message]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        text = BROKERS.replace("LAZY", str(self.lazy).lower())
+        placement = read_placement(Source("brokers.toml", text))
+        self.nodes = {}
+        for name in ("up", "down"):
+            part = part_of(served(TEXT), placement, name)
+            broker = opened(part, CrashingDisk(), self.clock)
+            self.nodes[name] = Node(broker, lambda to, message: self.said.append((to, message)))
+
+    def work(self, name: str, later: int = 0) -> list[Message]:
+        """Let one of them work; what it has said."""
+        self.clock.time += later
+        node, before = self.nodes[name], len(self.said)
+        requests = node.requests()
+        node.broker.commit(requests)
+        node.settle(requests)
+        node.broker.evaluate()
+        node.tell()
+        return [message for _, message in self.said[before:]]
+
+    def carry(self, messages: list[Message], to: str) -> None:
+        sender = "down" if to == "up" else "up"
+        part = self.nodes[to].part
+        for one in messages:
+            again = read_message(written(one), part)
+            assert again == one or isinstance(one, KnownRecord), "written and read"
+            self.nodes[to].hear(sender, again)
+
+    def publish(self, tick: int, sold: int) -> None:
+        self.nodes["up"].broker.commit([batch("M", [(tick, 1, sold)])])
+
+    def begin(self) -> None:
+        self.carry(self.work("down"), "up")
+        self.carry(self.work("up"), "down")
+        self.work("down")
+
+    @property
+    def large(self) -> list[object]:
+        return [row[1] for row in self.nodes["down"].broker.views["Large"].rows]
+
+
+def known(messages: list[Message]) -> list[KnownRecord]:
+    return [one for one in messages if isinstance(one, KnownRecord)]
+
+
+def curious(messages: list[Message]) -> list[Curiosity]:
+    return [one for one in messages if isinstance(one, Curiosity)]
+
+
+def test_who_has_asked_once_is_told_what_changes() -> None:
+    pair = Pair()
+    pair.begin()
+    pair.publish(1, 7)
+    (told,) = known(pair.work("up"))
+    assert len(told.changes) == 1 and told.after > 0
+    pair.carry([told, told], "down")
+    pair.work("down")
+    assert pair.large == [7]
+
+
+def test_only_what_is_missing_is_asked_for_and_sent() -> None:
+    pair = Pair()
+    pair.begin()
+    sent = []
+    for tick, sold in ((1, 7), (2, 10), (3, 20)):
+        pair.publish(tick, sold)
+        sent += known(pair.work("up"))
+    first, lost, last = sent
+    pair.carry([last, first], "down")
+    pair.work("down")
+    assert pair.large == [7], "what is early waits"
+    (question,) = curious(pair.work("down", 100_000))
+    assert question.gaps == ((lost.after, lost.through),)
+    pair.carry([question], "up")
+    (answer,) = known(pair.work("up"))
+    assert answer == lost
+    pair.carry([answer], "down")
+    pair.work("down")
+    assert pair.large == [37]
+
+
+def test_the_last_message_may_be_lost() -> None:
+    pair = Pair()
+    pair.begin()
+    pair.publish(1, 7)
+    assert known(pair.work("up")), "nobody hears it"
+    said = pair.work("up", 600_000)
+    assert [type(one) for one in said] == [Numbers]
+    pair.carry(said, "down")
+    pair.work("down")
+    pair.carry(list(curious(pair.work("down", 60_000))), "up")
+    pair.carry(pair.work("up"), "down")
+    pair.work("down")
+    assert pair.large == [7]
+
+
+def test_who_gets_no_answer_asks_less_and_less_often() -> None:
+    pair = Pair()
+    times = [pair.clock.time for _ in range(400) if curious(pair.work("down", 20_000))]
+    waits = [b - a for a, b in itertools.pairwise(times)]
+    assert waits[0] < 100_000 and max(waits) <= 2_020_000 and waits == sorted(waits)
+
+
+def test_rows_go_over_a_lazy_link_when_somebody_reads() -> None:
+    pair = Pair(lazy=True)
+    pair.begin()
+    pair.publish(1, 7)
+    said = pair.work("up")
+    assert said and all(isinstance(one, Numbers) for one in said)
+    pair.carry(said, "down")
+    assert not curious(pair.work("down", 60_000)), "it is known that there is something: enough"
+    pair.nodes["down"].want("Large")
+    (question,) = curious(pair.work("down"))
+    assert question.wish is Wish.ROWS
+    pair.carry([question], "up")
+    pair.carry(pair.work("up"), "down")
+    pair.work("down")
+    assert pair.large == [7]
+    (later,) = curious(pair.work("down", 31_000_000))
+    assert later.wish is Wish.NUMBERS, "nobody has read it for a while"
+
+
+def test_what_is_final_is_wanted_no_more() -> None:
+    pair = Pair()
+    pair.begin()
+    pair.nodes["up"].broker.commit([batch("M", [(1, 1, 7)]), Silence("M", 900)])
+    pair.carry(pair.work("up"), "down")
+    (question,) = curious(pair.work("down"))
+    assert question.wish is Wish.NOTHING
+    pair.carry([question], "up")
+    pair.work("up")
+    assert not pair.work("up", 2_000_000) and not pair.work("down", 5_000_000)
+    (row,) = pair.nodes["down"].broker.views["Large"].rows
+    assert row[1] == 7 and pair.nodes["down"].broker.horizons == {"M": 900}
+
+
+def test_brokers_of_another_file_are_not_believed() -> None:
+    pair = Pair()
+    pair.begin()
+    part = pair.nodes["down"].part
+    (name,) = part.imports
+    pair.carry([Numbers(name, "another", "log", 99)], "down")
+    pair.work("down")
+    status = pair.nodes["down"].status()
+    assert status["of_another_file"] == ["up"] and status["imports"][name]["heard"] < 99
