@@ -33,6 +33,7 @@ from millstream.calculus.functions import (
 from millstream.calculus.graph import Operator
 from millstream.calculus.types import QueueType
 from millstream.plan.covering import questions
+from millstream.plan.instants import folds_by_instants
 from millstream.plan.keys import Key
 from millstream.plan.lineage import carried
 from millstream.plan.steps import Plan, Step
@@ -82,6 +83,7 @@ class Rules:
             if can_ask and all(self.inputs_behind[table] <= copied for table in question.tables)
         }
         self.growing = _growing(plan)
+        self.by_instants = folds_by_instants(plan.program)
         # The rows of a constant have an order, which they keep only if they stay together.
         self.constant = {one.name for one in plan.program.inputs if one.values is not None}
 
@@ -168,6 +170,8 @@ class Rules:
         # What is only added to is a stream already: nothing must meet to cancel out.
         if isinstance(op.function, Istream) and op.inputs[index] in self.growing:
             return None
+        if op.id in self.by_instants:
+            return (self.by_instants[op.id],)
         return op.function.facts(types, index).key
 
     def _origins(self, op: Operator, given: list[Place]) -> Origins:
