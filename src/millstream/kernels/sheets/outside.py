@@ -52,6 +52,8 @@ from millstream.values.excel.values import ErrorValue, Scalar
 
 #: Where more combinations are known, all are forgotten before the next batch.
 _MOST = 1 << 17
+#: A text is looked up, and not made anew, if it comes in as many rows as this.
+_ROWS_OF_ONE = 16
 
 
 class Combinations:
@@ -145,7 +147,7 @@ class ColumnBefore(OutsideColumn):
         """The column, and the statuses of its values."""
         self.forget_many()
         vectors = [batch.column(name) for _, name in self.fed]
-        if self.maker is not None:
+        if self.maker is not None and not _repeats(vectors):
             return self._made(self.maker, vectors)
         return self._kept(vectors, len(batch))
 
@@ -187,6 +189,14 @@ class ColumnBefore(OutsideColumn):
         status = _status(value)
         self.statuses.append(status)
         return _SHOWN[self.column.type.kind] if status else value
+
+
+def _repeats(vectors: Sequence[Vector]) -> bool:
+    """Is there one column of a few texts, each in many rows? Then each is worked out once."""
+    if len(vectors) != 1 or not isinstance(vectors[0].values, pa.DictionaryArray):
+        return False
+    values: Any = vectors[0].values
+    return _ROWS_OF_ONE * len(values.dictionary) < len(values)
 
 
 class ColumnAfter(OutsideColumn):

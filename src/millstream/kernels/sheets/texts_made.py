@@ -51,6 +51,7 @@ def as_column(values: Any) -> Column:
 
 
 Maker = Callable[[Rows], Any]
+Change = Callable[[Any], Any]
 
 
 class TextsMade:
@@ -88,6 +89,14 @@ class TextsMade:
                 return self._number(number, format_of(pattern))
             case Call("UPPER" | "LOWER" as function, (text,)):
                 return self._in_case(function, text)
+            case Call("LEFT" | "RIGHT" | "MID", (text, *counts)):
+                return self._changed(text, _slice(node.function, counts))
+            case Call("TRIM", (text,)):
+                return self._changed(text, _trimmed)
+            case Call("SUBSTITUTE", (text, Literal(str(old)), Literal(str(new)))) if old:
+                return self._changed(
+                    text, lambda t: pc.replace_substring(t, pattern=old, replacement=new)
+                )
             case Call("IF", (Cell(sheet, row, column), then, other)):
                 return self._choice((sheet, row, column), self._text(then), self._text(other))
         return None
@@ -130,6 +139,22 @@ class TextsMade:
             return None
         return lambda rows: format_.write(rows.column(address), rows.left_out)
 
+    def _changed(self, node: Node, change: Change | None) -> Maker | None:
+        """What a function of arrow makes of a text; of one that is too long nothing is."""
+        maker = self._text(node) or self._number(node, GeneralFormat())
+        if maker is None or change is None:
+            return None
+
+        def make(rows: Rows) -> Any:
+            text = maker(rows)
+            if isinstance(text, pa.Scalar):
+                text = pa.repeat(text, len(rows.left_out))
+            is_long = pc.greater(pc.binary_length(text), MAX_TEXT)
+            rows.left_out |= pc.fill_null(is_long, False).to_numpy(zero_copy_only=False)
+            return change(text)
+
+        return make
+
     def _in_case(self, function: str, node: Node) -> Maker | None:
         maker = self._text(node)
         if maker is None:
@@ -154,6 +179,34 @@ class TextsMade:
             return chosen(rows, np.asarray(rows.column(test), np.bool_), then, other)
 
         return make
+
+
+def _slice(function: str, counts: Sequence[Node]) -> Change | None:
+    """A part of a text between places that are written in the formula."""
+    whole = [
+        int(n.value)
+        for n in counts
+        if isinstance(n, Literal) and type(n.value) is float and 0 <= n.value <= MAX_TEXT
+    ]
+    if len(whole) < len(counts):
+        return None
+    match function, whole:
+        case "LEFT", []:
+            return lambda t: pc.utf8_slice_codeunits(t, start=0, stop=1)
+        case "LEFT", [count]:
+            return lambda t: pc.utf8_slice_codeunits(t, start=0, stop=count)
+        case "RIGHT", []:
+            return lambda t: pc.utf8_slice_codeunits(t, start=-1)
+        case "RIGHT", [count] if count:
+            return lambda t: pc.utf8_slice_codeunits(t, start=-count)
+        case "MID", [start, count] if start:
+            return lambda t: pc.utf8_slice_codeunits(t, start=start - 1, stop=start - 1 + count)
+    return None
+
+
+def _trimmed(texts: Any) -> Any:
+    ends = pc.utf8_trim(texts, characters=" ")
+    return pc.replace_substring_regex(ends, pattern=" +", replacement=" ")
 
 
 def _always(text: str) -> Maker:
