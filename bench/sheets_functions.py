@@ -56,8 +56,10 @@ _OTHERS = (
     "The others are computed outside of the loop, once for each combination of the values that "
     "they are made of; then they are looked up. The rate is that of computing, in tuples a second "
     "of processor time on a busy machine, where no value comes twice. `&`, `CONCATENATE`, `UPPER`, "
-    "`LOWER` and `TEXT` with common formats (`0.00`, `#,##0`, `0%`, `yyyy-mm-dd hh:mm`) that end "
-    "in an output are made by columns, a million a second and more, whatever the table says."
+    "`LOWER`, `TRIM`, `LEFT`, `MID`, `RIGHT` and `SUBSTITUTE` with written numbers and texts, and "
+    "`TEXT` with common formats (`0.00`, `#,##0`, `0%`, `yyyy-mm-dd hh:mm`), of what a stream "
+    "brings or for an output, are made by columns, a million a second and more, whatever the table "
+    "says."
 )
 
 
@@ -102,10 +104,13 @@ def rate(sheet: Sheet) -> float:
          for c in sheet.cells if not isinstance(c.rule, Computed)}
         for _ in range(TRIES)
     ]  # fmt: skip
-    start = time.process_time()
-    for values in given:
-        machine.compute(SheetState(), 0, values)
-    return TRIES / max(time.process_time() - start, 1e-9)
+    best = float("inf")
+    for _ in range(3):
+        start = time.process_time()
+        for values in given:
+            machine.compute(SheetState(), 0, values)
+        best = min(best, time.process_time() - start)
+    return TRIES / max(best, 1e-9)
 
 
 def measured(name: str) -> tuple[str, str, int] | None:
