@@ -73,7 +73,7 @@ def _from_disk(source: str, digest: str) -> Any:
             file.unlink(missing_ok=True)
     _compile_once(dispatcher, module)
     if sum(dispatcher.stats.cache_misses.values()):
-        _write(checksum, _checksum(kept, digest))
+        _write(checksum, _checksum(_kept_files(kept, digest)))
     return dispatcher
 
 
@@ -183,9 +183,24 @@ def _kept_files(folder: Path, digest: str) -> list[Path]:
     return sorted(folder.glob(f"{digest}.*.nb?"))
 
 
-def _checksum(folder: Path, digest: str) -> bytes:
+@functools.lru_cache(maxsize=1)
+def _listed(folder: Path, _changed: int) -> dict[str, list[Path]]:
+    """The files that numba keeps by their digests: a folder of thousands is gone through once."""
+    listed: dict[str, list[Path]] = {}
+    for name in sorted(os.listdir(folder)):  # noqa: PTH208 - paths of all would take long
+        if name.endswith((".nbi", ".nbc")):
+            listed.setdefault(name.partition(".")[0], []).append(folder / name)
+    return listed
+
+
+def _files_by_list(folder: Path, digest: str) -> list[Path]:
+    """As `_kept_files`, but what was written this very moment may be missing."""
+    return _listed(folder, folder.stat().st_mtime_ns).get(digest, []) if folder.is_dir() else []
+
+
+def _checksum(files: list[Path]) -> bytes:
     checksum = hashlib.sha256()
-    for file in _kept_files(folder, digest):
+    for file in files:
         checksum.update(file.name.encode() + file.read_bytes())
     return checksum.hexdigest().encode()
 
@@ -193,6 +208,9 @@ def _checksum(folder: Path, digest: str) -> bytes:
 def _is_sound(folder: Path, digest: str, checksum: Path) -> bool:
     """Is what numba has kept what it wrote? It would run whatever it finds there."""
     try:
-        return checksum.read_bytes() == _checksum(folder, digest)
+        expected = checksum.read_bytes()
+        if expected == _checksum(_files_by_list(folder, digest)):
+            return True
+        return expected == _checksum(_kept_files(folder, digest))
     except FileNotFoundError:
         return not _kept_files(folder, digest)

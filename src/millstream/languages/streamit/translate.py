@@ -106,6 +106,8 @@ class _Made:
         self.ticks: Queue | None = None
         self.printed: list[Queue] = []
         self.printing: list[Actor] = []
+        #: Whether code prints, by its place in memory; held, so that it stays there.
+        self.known: dict[int, tuple[Code, bool]] = {}
         self.links = links
         #: What tells those who wait that a sender has fired.
         self.turns = {
@@ -169,13 +171,8 @@ class _Made:
     # --- actors ---
 
     def filter(self, actor: Actor, node: Filter, number: int) -> None:
-        prints = any(
-            isinstance(s, Push) and s.output == PRINTED_OUTPUT
-            for body in node.code.bodies()
-            for s in statements_in(body)
-        )
         # A sink that prints nothing still sends its firings somewhere: they may fail.
-        prints = prints or not actor.outputs
+        prints = self.prints(node.code) or not actor.outputs
         pace = None
         if actor.is_source:
             pace = Pace(self.balance.initially[number], self.balance.repeats[number])
@@ -200,6 +197,14 @@ class _Made:
         turns = tuple(self.turns[link.box] for link in heard if link.waits)
         boxes = tuple(link.box for link in (*told, *heard))
         self.wiring.connect(work, (taken, *turns), given, actor.span, state, boxes)
+
+    def prints(self, code: Code) -> bool:
+        """Whether anything in a procedure prints; many filters have the same one."""
+        if id(code) not in self.known:
+            statements = (s for body in code.bodies() for s in statements_in(body))
+            is_said = any(isinstance(s, Push) and s.output == PRINTED_OUTPUT for s in statements)
+            self.known[id(code)] = (code, is_said)
+        return self.known[id(code)][1]
 
     def taken(self, actor: Actor) -> Queue:
         return self.tick_queue() if actor.is_source else self.queues[actor.inputs[0].number]
