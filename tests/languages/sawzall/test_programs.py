@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import pytest
@@ -213,3 +214,44 @@ def test_formats_see_indexes_and_weights_and_call_functions_once(
     assert printed(run_text(tmp_path, text, engine=engine)) == (
         "2:3;calls[] = 3\nheavy[] = x of 7, 7\n"
     )
+
+
+def test_switch_runs_on_columns(tmp_path: Path) -> None:
+    text = """
+    out: table sum[k: string] of int;
+    last: table sum[c: int] of int;
+    s := string(input);
+    n: int = s;
+    switch (len(s)) {
+      case 0: emit out["empty"] <- 1; return;
+      case 1, 2:
+        if (s == "x") break;
+        emit out["short"] <- 1;
+        if (!def(n)) break;
+        emit out["both"] <- n;
+      case n: emit out["itself"] <- 1;
+      default:
+        for (i := 0; i < len(s); i++) {
+          switch (s[i]) {
+            case 'a', 'b': continue;
+            case 'x': if (i > 2) break; emit out["x"] <- i;
+            default: emit out["other"] <- 1;
+          }
+          emit out["round"] <- 1;
+          if (i == 5) break;
+        }
+    }
+    emit last[s[$ - 1]] <- 1;
+    switch (s[0:1]) {
+      case "a", "b": emit out[s[0:1]] <- 1;
+      case s[$ - 1:$]: emit out["same"] <- 1;
+      default: ;
+    }
+    """
+    chance = random.Random(3)
+    lines = ["".join(chance.choices("abxyz0189 ,", k=n % 9)) for n in range(300)] + ["003", "3"]
+    meant = printed(run_text(tmp_path, text, lines, engine="reference"))
+    assert meant == printed(run_text(tmp_path, text, lines, engine="local"))
+    assert "round" in meant
+    compiled = millstream.compile(tmp_path / "program.szl")
+    assert "on whole columns" in compiled.explain("kernels")
