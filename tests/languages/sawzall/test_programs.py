@@ -255,3 +255,16 @@ def test_switch_runs_on_columns(tmp_path: Path) -> None:
     assert "round" in meant
     compiled = millstream.compile(tmp_path / "program.szl")
     assert "on whole columns" in compiled.explain("kernels")
+
+
+@pytest.mark.parametrize("engine", ["reference", "local"])
+def test_sizes_of_numbers_in_formats_say_nothing(tmp_path: Path, engine: str) -> None:
+    text = """
+    n := len(string(input)) * 4000000000;
+    emit stdout <- format("%ld %5lld|%hx %Lf %zu %t", n, n, n, 2.5, uint(n), 0t);
+    """
+    shown = printed(run_text(tmp_path, text, ["", "a"], engine=engine))
+    when = "Thu Jan  1 00:00:00 UTC 1970"
+    assert (
+        shown == f"0     0|0 2.500000 0 {when}\n{(n := 4 * 10**9)} {n}|{n:x} 2.500000 {n} {when}\n"
+    )

@@ -26,7 +26,9 @@ from millstream.values.records.types import (
 from millstream.values.records.zones import time_text
 from millstream.values.undefined import Undefined
 
-_VERB = re.compile(r"%(?P<flags>[-+ #0]*)(?P<width>\d*)(?:\.(?P<precision>\d*))?(?P<verb>.)?",
+#: C's words for the size of a number say nothing here: all have 64 bits.
+_VERB = re.compile(r"%(?P<flags>[-+ #0]*)(?P<width>\d*)(?:\.(?P<precision>\d*))?"
+                   r"(?:(?:hh?|ll?|[jzL])(?=[diouxXeEfFgGaA]))?(?P<verb>.)?",
                    re.DOTALL)  # fmt: skip
 _INTEGERS = (INT, UINT)
 #: What each verb takes; None is anything.
