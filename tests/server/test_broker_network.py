@@ -193,6 +193,38 @@ def kill_some(folder: Path, killed: list[str], seed: int) -> None:
         assert shown == book.left("buy")
 
 
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGKILL])
+def test_all_are_started_together_and_end_together(tmp_path: Path, ending: signal.Signals) -> None:
+    made = Floor(tmp_path)
+    command = [sys.executable, "-m", "millstream", "serve", str(made.file), "--all",
+               "--tokens", str(made.tokens)]  # fmt: skip
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    try:
+        for name in NAMES:
+            wait_until(lambda name=name: is_up(made, name), 60)
+        bid = {"issue": "A", "price": 1, "#bid": 5}
+        made.publish("buys", "BuyBids", 1, {"buyid": 1, **bid})
+        made.publish("sells", "SellBids", 1, {"sellid": 2, **bid})
+        settled(lambda: matchable(made), {(1, 2, 5, 5)})
+        process.send_signal(ending)
+        assert process.wait(60) == (0 if ending == signal.SIGINT else -signal.SIGKILL)
+        for name in NAMES:
+            wait_until(lambda name=name: not is_up(made, name), 60)
+    finally:
+        process.terminate()
+        process.wait(60)
+        assert process.stderr is not None
+        process.stderr.close()
+        made.stop()
+
+
+def is_up(made: Floor, name: str) -> bool:
+    try:
+        return made.client.get(f"{made.urls[name]}/status").status_code == 200
+    except httpx.HTTPError:
+        return False
+
+
 def test_who_asks_the_wrong_broker_is_told_so(tmp_path: Path) -> None:
     with floor(tmp_path) as made:
         wait_until(lambda: made.rows("floor", "Matchable") is not None, 60)

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -21,6 +22,8 @@ from millstream.languages.served import Served
 #: Where the token of links is found.
 LINK_TOKEN = "MILLSTREAM_LINK_TOKEN"  # noqa: S105 - its name
 _SHORTEST = 16
+#: The process that has started this one, with which it ends.
+_STARTED_BY = "MILLSTREAM_STARTED_BY"
 #: A broker that ends by itself is started again, so many times in a minute at most.
 _MOST_STARTS, _MINUTE = 5, 60.0
 
@@ -48,6 +51,9 @@ def _one(arguments: argparse.Namespace, served: Served, placement: Placement) ->
     from millstream.server.listen import Address, listen
     from millstream.server.serving import FAILED
 
+    if _STARTED_BY in os.environ:
+        starter = int(os.environ[_STARTED_BY])
+        threading.Thread(target=_end_with, args=(starter,), daemon=True).start()
     name = arguments.broker
     token = _link_token(arguments)
     folder = _folder(arguments, name)
@@ -62,6 +68,13 @@ def _one(arguments: argparse.Namespace, served: Served, placement: Placement) ->
     if run.status == FAILED and run.fault is not None:
         raise run.fault
     return 0
+
+
+def _end_with(starter: int) -> None:
+    """In an orderly way, as nobody is left who would ask for it."""
+    while os.getppid() == starter:
+        time.sleep(0.5)
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _folder(arguments: argparse.Namespace, name: str) -> Path:
@@ -139,7 +152,8 @@ class _Children:
                               ("--checkpoint", arguments.checkpoint)):  # fmt: skip
             self.command += [option, value] if value else []
         self.command += [word for host in arguments.host for word in ("--host", host)]
-        self.environment = {**os.environ, LINK_TOKEN: link_token}
+        own = {LINK_TOKEN: link_token, _STARTED_BY: str(os.getpid())}
+        self.environment = {**os.environ, **own}
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self.starts: dict[str, list[float]] = {}
         self.is_ending = False
