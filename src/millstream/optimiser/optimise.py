@@ -22,6 +22,7 @@ from millstream.optimiser.narrow_columns import narrow_columns
 from millstream.optimiser.share_common import share_common
 from millstream.optimiser.split_stateless import refusals as of_stateless
 from millstream.optimiser.split_stateless import split_stateless
+from millstream.optimiser.sum_in_parts import refusals as of_totals
 from millstream.optimiser.sum_in_parts import sum_in_parts
 
 Pass = Callable[[Program], Program]
@@ -124,7 +125,10 @@ def refusals(
     program: Program, passes: tuple[Pass, ...] = PASSES
 ) -> Iterator[tuple[Pass, Operator, str]]:
     """What passes look at and leave as it is, in a program that is optimised, and the guards."""
-    told = {hoist_select: of_selects, fuse: of_neighbours, split_stateless: of_stateless}
+    told = {
+        hoist_select: of_selects, fuse: of_neighbours, split_stateless: of_stateless,
+        sum_in_parts: of_totals,
+    }  # fmt: skip
     for one in passes:
         if one in told:
             yield from ((one, op, why) for op, why in told[one](program))

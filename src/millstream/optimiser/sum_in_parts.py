@@ -18,6 +18,7 @@ every row would change a sum, and nothing would be won.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from millstream.calculus.functions import (
@@ -41,14 +42,39 @@ _COMBINED = {"count": "sum", "sum": "sum", "min": "min", "max": "max"}
 def sum_in_parts(program: Program) -> Program:
     """Cut all totals that can be; the same program if there are none."""
     instead: dict[int, list[Operator]] = {}
-    for op in program.operators:
-        function = op.function
-        if not isinstance(function, Aggregate) or function.by:
-            continue
-        path = _path(program, op)
-        if path is not None and all(map(_is_exact, function.aggregations)):
+    for op, function, path in _totals_of_windows(program):
+        if _refusal(function, path) is None:
             instead |= _cut(program, op, function, path)
     return rewritten(program, instead)
+
+
+def refusals(program: Program) -> Iterator[tuple[Operator, str]]:
+    """The totals over windows that stay whole, and the guard of each."""
+    for op, function, path in _totals_of_windows(program):
+        why = _refusal(function, path)
+        if why is not None:
+            yield op, why
+
+
+def _totals_of_windows(program: Program) -> Iterator[tuple[Operator, Aggregate, list[Operator]]]:
+    """The totals of all rows of a window, each with its path from there."""
+    for op in program.operators:
+        if isinstance(op.function, Aggregate) and not op.function.by:
+            path = _path(program, op)
+            if path is not None:
+                yield op, op.function, path
+
+
+def _refusal(function: Aggregate, path: list[Operator]) -> str | None:
+    """Why a total stays whole; None if it can be cut."""
+    window = path[0].function
+    assert isinstance(window, Range)
+    if window.slide is None:
+        return "its window does not slide, so every row would change a part and the total too"
+    rounded = next((one for one in function.aggregations if not _is_exact(one)), None)
+    if rounded is None:
+        return None
+    return f"{rounded.name} is a {rounded.function} of numbers, which parts would round otherwise"
 
 
 def _is_exact(one: Aggregation) -> bool:
@@ -58,14 +84,14 @@ def _is_exact(one: Aggregation) -> bool:
 
 
 def _path(program: Program, total: Operator) -> list[Operator] | None:
-    """From a window that slides to what is totalled, if only rows are chosen and made between."""
+    """From a window to what is totalled, if only rows are chosen and made between."""
     producers = program.producers()
     path: list[Operator] = []
     queue = total.inputs[0]
     while (op := producers.get(queue)) is not None and len(op.outputs) == 1:
         path.insert(0, op)
         if isinstance(op.function, Range):
-            return path if op.function.slide is not None else None
+            return path
         if not isinstance(op.function, (Filter, Map)):
             return None
         queue = op.inputs[0]
