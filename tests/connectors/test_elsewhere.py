@@ -206,6 +206,17 @@ def test_a_topic_is_read_to_where_it_ends_and_gone_on_with(
     assert report.inputs["trades"].read == 120
 
 
+def test_messages_of_avro_are_read_by_their_schema(cluster: Cluster, tmp_path: Path) -> None:
+    fields = [{"name": "at", "type": "long"}, {"name": "n", "type": "long"}]
+    schema = tmp_path / "trades.avsc"
+    schema.write_text(json.dumps({"type": "record", "name": "trade", "fields": fields}))
+    cluster.send("avro", [(0, b"\x02\x04"), (0, b"\0\0\0\0\1\x04\x06"), (0, b"\xff")])
+    place = f"kafka://{cluster.address}/avro?format=avro&schema={schema}"
+    finished = millstream.compile(text=PROGRAM).run({"trades": place})
+    assert [row["n"] for row in finished.rows("out")] == [2, 3]
+    assert finished.report.inputs["trades"].rejected == 1
+
+
 def test_messages_that_are_no_rows_are_rejected(cluster: Cluster) -> None:
     cluster.send("odd", [(0, b'{"at": 1,\r\n "n": 1}'), (0, None), (0, b"x"), (0, b'{"n": 2}')])
     place = f"kafka://{cluster.address}/odd"
@@ -338,7 +349,9 @@ def test_wrong_addresses_of_topics_are_told(cluster: Cluster) -> None:
     for place, message in (
         (f"kafka://{cluster.address}/t?colour=blue", 'unknown setting "colour"'),
         (f"kafka://{cluster.address}/t?security.protocol=blue", "librdkafka says"),
-        (f"kafka://{cluster.address}/t?format=avro", '"avro" cannot be read yet'),
+        (f"kafka://{cluster.address}/t?format=xml", '"xml" cannot be read yet'),
+        (f"kafka://{cluster.address}/t?format=avro", "have a schema, in a file"),
+        (f"kafka://{cluster.address}/t?format=avro&schema=no.avsc", "cannot be read: No such"),
         (f"kafka://{cluster.address}", "names no topic"),
         ("kafka:///t", "names no host"),
     ):

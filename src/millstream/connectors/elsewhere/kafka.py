@@ -1,4 +1,4 @@
-"""A topic of Kafka: every message is a row, its value one object of JSON.
+"""A topic of Kafka: every message is a row, its value one object of JSON, or a record of Avro.
 
 Offsets are written down with the rows (`spool`), not with the broker. Partitions are merged by the
 times of their messages, so that a long backlog of one does not make the rows of the others late.
@@ -6,11 +6,14 @@ times of their messages, so that a long backlog of one does not make the rows of
 
 from __future__ import annotations
 
+import json
 import time
 from collections import deque
+from pathlib import Path
 from typing import Any
 
 from millstream.connectors.elsewhere.address import Elsewhere
+from millstream.connectors.elsewhere.avro import AvroSchema, NotAvro
 from millstream.connectors.elsewhere.extras import optional
 from millstream.connectors.elsewhere.spool import Spool
 from millstream.errors import RunError, UsageError
@@ -35,14 +38,12 @@ class KafkaBringer:
         self._is_following = is_following
         self._faults: list[str] = []
         self._is_away = False
-        if place.settings.get("format", "json") != "json":
-            raise UsageError(f'messages in "{place.settings["format"]}" cannot be read yet',
-                             place=text, hint="format=json is what can")  # fmt: skip
-        own = {k: v for k, v in place.settings.items() if k != "format"}
+        self._schema = _schema_of(place, text)
+        own = {k: v for k, v in place.settings.items() if k not in ("format", "schema")}
         for key in own:
             if "." not in key:
                 raise UsageError(f'unknown setting "{key}" of a topic', place=text,
-                                 hint="format, and those of librdkafka, such as "
+                                 hint="format, schema, and those of librdkafka, such as "
                                  "security.protocol=SASL_SSL")  # fmt: skip
         self._consumer = self._connected(place.host, own)
         self._waiting: dict[int, deque[Any]] = {}
@@ -122,7 +123,7 @@ class KafkaBringer:
             faults = [self._take(one) for one in self._consumer.consume(2_000, _WAIT_SECONDS)]
             before = len(lines)
             for message in self._released():
-                line = _line(message.value())
+                line = _line(message.value(), self._schema)
                 lines.append(line)
                 size += len(line)
                 self._offsets[message.partition()] = message.offset() + 1
@@ -202,9 +203,27 @@ class KafkaBringer:
         self._consumer.close()
 
 
-def _line(value: bytes | None) -> bytes:
+def _schema_of(place: Elsewhere, text: str) -> AvroSchema | None:
+    """The schema by which messages are read, if they are not JSON."""
+    format_, schema = place.settings.get("format", "json"), place.settings.get("schema")
+    if format_ not in ("json", "avro"):
+        raise UsageError(f'messages in "{format_}" cannot be read yet', place=text,
+                         hint="format=json and format=avro are what can")  # fmt: skip
+    if (format_ == "avro") != (schema is not None):
+        hint = "write format=avro&schema=trades.avsc"
+        raise UsageError("messages of Avro have a schema, in a file", place=text, hint=hint)
+    return None if schema is None else AvroSchema.of_file(Path(schema), text)
+
+
+def _line(value: bytes | None, schema: AvroSchema | None = None) -> bytes:
     """A message as a line: breaks in JSON are blanks; one without a value is rejected as `null`."""
     raw = b"null" if value is None else value
+    if schema is not None and value is not None:
+        try:
+            return schema.line(value) + b"\n"
+        except NotAvro as fault:
+            # No object, so that it is rejected, and what is shown of it says why.
+            return json.dumps(f"not Avro: {fault}").encode() + b"\n"
     return raw.replace(b"\n", b" ").replace(b"\r", b" ") + b"\n"
 
 
