@@ -129,6 +129,9 @@ class Aggregates:
             return self._index(window, others[0])
         if function == "MATCH" and len(arguments) > 1 and arguments[1] is windows[0]:
             return self._match(window, others)
+        if function == "ROWS" and not others:
+            group = f"G{window.group.number}"
+            return self.made(f"float(row[{group} + SEEN] - row[{group} + FIRST]), 0")
         simple = _SIMPLE.get(function)
         if function == "COUNTA" and not others:
             return self.made(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 
 import numpy as np
 
@@ -149,16 +150,21 @@ class Calls:
 
     def _content(self, window: Handed, base: int, size: int, first: int, seen: int) -> Content:
         """What a window holds, oldest first, read where the loop keeps it."""
-        places = base + (np.arange(first, seen) & (size - 1)) * window.stride
-        pool = self.pool()
-        values = pool.view(np.float64).take(places + VALUES + window.column).tolist()
-        statuses = (pool.take(places + STATUSES) >> 8 * window.column) & 0xFF
-        if window.kind is Kind.NUMBER and not statuses.any():
+        pool, step = self.pool(), window.stride
+        floats, shift = pool.view(np.float64), 8 * window.column
+        values, statuses = list[float](), list[int]()
+        start, count = first & (size - 1), seen - first
+        until_end = min(count, size - start)
+        # The ring may go on at its beginning.
+        for begin, some in ((start, until_end), (0, count - until_end)):
+            at = base + begin * step
+            end = at + some * step
+            values += floats[at + VALUES + window.column : end : step].tolist()
+            statuses += pool[at + STATUSES : end : step].tolist()
+        if window.kind is Kind.NUMBER and not any(statuses):
             return window_of(tuple(values))
-        pairs = zip(values, statuses.tolist(), strict=True)
-        return window_of(
-            tuple(scalar_of(v, _held(window.kind, s), self.texts) for v, s in pairs)
-        )  # fmt: skip
+        held = (_held(window.kind, (status >> shift) & 0xFF) for status in statuses)
+        return window_of(tuple(map(scalar_of, values, held, repeat(self.texts))))
 
     def _give(self, value: Scalar) -> None:
         site = self.sites[int(self.asked[SITE])]
