@@ -122,5 +122,5 @@ def test_a_relation_is_had_as_it_stands(
         {"symbol": "BOLT", "volume": 75, "trades": 1},
         {"symbol": "ACME", "volume": 300, "trades": 1},
     ]
-    with pytest.raises(UsageError, match="not kept in memory"):
+    with pytest.raises(UsageError, match='there is no output "nothing"'):
         finished.state("nothing")
