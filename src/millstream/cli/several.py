@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -36,10 +37,10 @@ def serve(arguments: argparse.Namespace, served: Served) -> int:
         raise UsageError("there is no file that says which brokers there are", place=str(path),
                          hint=hint)  # fmt: skip
     placement = read_placement(read_source(path))
-    for name in placement.brokers:  # what is wrong with one is told before any starts
-        part_of(served, placement, name)
+    # What is wrong with one is told before any starts.
+    parts = {name: part_of(served, placement, name) for name in placement.brokers}
     if arguments.all:
-        return _all(arguments, placement)
+        return _all(arguments, placement, parts)
     placement.check_broker(arguments.broker)
     return _one(arguments, served, placement)
 
@@ -105,7 +106,7 @@ def _link_token(arguments: argparse.Namespace) -> str:
 # --- all of them ---
 
 
-def _all(arguments: argparse.Namespace, placement: Placement) -> int:
+def _all(arguments: argparse.Namespace, placement: Placement, parts: Mapping[str, Served]) -> int:
     """A process for each, started again should it end by itself, until this one is asked to end."""
     from millstream.server.tokens import new_token
 
@@ -118,13 +119,19 @@ def _all(arguments: argparse.Namespace, placement: Placement) -> int:
     try:
         for name, address in placement.brokers.items():
             children.start(name)
-            alone.say(f"{name}: {address}")
+            alone.say(f"{name}: {address}{_what_is_there(parts[name])}")
         children.watch()
     finally:
         children.stop()
         if not arguments.tokens:
             tokens.unlink(missing_ok=True)
     return 0
+
+
+def _what_is_there(served: Served) -> str:
+    assert served.part is not None
+    told = [("streams", served.part.hosted), ("views", served.views)]
+    return "".join(f"  {what} {', '.join(names)}" for what, names in told if names)
 
 
 def _tokens_for_all(arguments: argparse.Namespace) -> Path:

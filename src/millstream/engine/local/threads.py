@@ -28,8 +28,10 @@ from millstream.plan.keys import Copies, Key
 from millstream.plan.steps import Step
 from millstream.plan.work import CUT, MOVED, rates, work_of_step
 
-#: The setting: on how many threads the local engine works; as many as there are cores.
+#: The setting: on how many threads the local engine works; as many as there are cores for it.
 SETTING = "MILLSTREAM_THREADS"
+#: Unless more are asked for: what buckets make is put in order again, which takes longer with each.
+_USUAL = 8
 #: Of fewer rows in all, threads are not worth their start.
 LEAST_ROWS = 1 << 18
 #: A round of fewer rows is done sooner than threads have been told of it.
@@ -46,13 +48,20 @@ def threads_wanted(asked: int | None) -> int:
     if asked is None:
         text = os.environ.get(SETTING)
         if text is None:
-            return os.cpu_count() or 1
+            return min(_cores(), _USUAL)
         if not text.isascii() or not text.isdigit():
             raise UsageError(f'{SETTING} must be a number of threads, got "{text}"')
         asked = int(text)
     if asked < 1:
         raise UsageError(f"there must be at least one thread, got {asked}")
     return asked
+
+
+def _cores() -> int:
+    """Those that this process may use, where the system says so."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def layout_for_threads(program: Program, sizes: Mapping[str, float]) -> Layout | None:
