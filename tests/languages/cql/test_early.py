@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 from random import Random
-from typing import Any
 
 import pytest
 
@@ -15,7 +13,6 @@ from millstream.calculus.graph import Program
 from millstream.calculus.types import Row
 from millstream.engine.reference.feed import Event
 from millstream.errors import CheckError, ParseError
-from tests.engine.following import Following
 from tests.laws.runs import Rows, on_local, on_reference
 
 SLACK = 6
@@ -132,36 +129,6 @@ def test_local_tells_what_the_reference_tells(name: str) -> None:
         meant, _ = on_reference(early, events)
         rows, _ = on_local(early, events, cuts=[1, 3, 4, 8])
         assert sorted(meant["o"], key=repr) == sorted(rows["o"], key=repr)
-
-
-LAUNCHED: list[Any] = [
-    pytest.param({"engine": "local"}, id="local"),
-    pytest.param({"engine": "spark"}, id="spark", marks=pytest.mark.spark),
-]
-
-
-@pytest.mark.parametrize("launched", LAUNCHED)
-def test_a_run_that_follows_answers_before_the_slack_has_passed(
-    tmp_path: Path, launched: dict[str, Any]
-) -> None:
-    (tmp_path / "q.cql").write_text(
-        """CREATE STREAM s (k TEXT, v INTEGER, at TIME) TIME at SLACK 1 HOUR FROM 's*.csv';
-        SELECT window_start, SUM(v) AS total FROM TUMBLE(s, 10 SECONDS)
-        GROUP BY window_start, window_end EMIT EARLY;"""
-    )
-    (tmp_path / "s1.csv").write_text("k,v,at\na,1,1000000\na,2,12000000\n")
-    job = millstream.compile(tmp_path / "q.cql")
-    with Following(job, launched, tmp_path / "checkpoint") as run:
-        run.wait("processed", 1)
-        # The first window has ended long ago; what comes for it corrects it.
-        (tmp_path / "s2.csv").write_text("k,v,at\nb,5,9000000\nb,1,13000000\nb,1,14000000\n")
-        run.wait("processed", 4)
-        assert 0 == run.count("late")
-    told = [(t, w, r) for t, w, r in run.outputs["query1"].rows]
-    assert told[:1] == [(1_000_000, 1, (0, 1))]
-    assert {(0, 6): 1, (10_000_000, 3): 1} == state(told)
-    assert (12_000_000, -1, (0, 1)) in told
-    assert (12_000_000, 1, (0, 6)) in told
 
 
 REFUSED = {
