@@ -302,29 +302,32 @@ class PlacesKernel:
         (batch,) = inputs
         if not len(batch):
             return (empty_batch(self.type),)
-        out, size = self._take(batch)
+        changes = self._changes(batch)
+        out, size = self._take(changes)
         by_name = dict(zip(self.columns, self.rows.vectors(out.rows[:size]), strict=True))
         places = {name: getattr(out, field) for name, field in
                   zip(PLACES, ("number", "rank", "dense"), strict=True)}  # fmt: skip
         columns = [by_name[n] for n in self.given.schema.names]
         columns += [Vector(INTEGER, places[c.function][:size]) for c in self.function.columns]
         made = Batch(self.type, out.time[:size], tuple(columns), out.weight[:size])
-        self._release()
+        self._release(changes)
         return (made,)
 
-    def _take(self, batch: Batch) -> tuple[Places, int]:
+    def _changes(self, batch: Batch) -> Changed:
         assert batch.weight is not None
         rows = self.rows.ids([batch.column(n) for n in self.columns], len(batch))
         groups = self.groups.ids([batch.column(n) for n in self.function.by], len(batch))
+        return Changed(frozen(batch.time), rows, groups, frozen(batch.weight))
+
+    def _take(self, changes: Changed) -> tuple[Places, int]:
+        """What there is to tell, with room behind it, and how much it is."""
         is_text, texts = order_of(self.rows.codec)
         lists = Lists(
             self.rows.table.records, np.zeros(LEVELS, np.int64), self.shape.row + _LINKS,
             self.signs, is_text, texts, np.empty(LEVELS, np.int64), self.rows.codec.columns,
         )  # fmt: skip
-        changes = Changed(frozen(batch.time), rows, groups, frozen(batch.weight))
-        self.touched = rows, groups
         cursor = np.zeros(5, np.int64)
-        room = 2 * len(rows) + 64
+        room = 2 * len(changes.time) + 64
         out = Places(*(np.empty(room, np.int64) for _ in Places._fields))
         records = self.groups.table.records
         while not place_changes(changes, self.shape, records, lists, out, cursor):
@@ -332,11 +335,11 @@ class PlacesKernel:
             out = Places(*(padded(a, room) for a in out))
         return out, int(cursor[_SIZE])
 
-    def _release(self) -> None:
+    def _release(self, changes: Changed) -> None:
         """Give back the rows that are gone, and the groups that have none."""
         for interner, used, column in (
-            (self.rows, self.touched[0], self.shape.row + _COUNT),
-            (self.groups, self.touched[1], self.shape.group + _ROWS),
+            (self.rows, changes.rows, self.shape.row + _COUNT),
+            (self.groups, changes.groups, self.shape.group + _ROWS),
         ):
             interner.release(dead_ids(used, interner.table.records, column))
 
@@ -353,7 +356,7 @@ class PlacesKernel:
         held = restored_batch(QueueType(self.given.schema), state)
         if len(held):
             weight = np.ones(len(held), np.int64)
-            self._take(Batch(self.given, held.time, held.columns, weight))
+            self._take(self._changes(Batch(self.given, held.time, held.columns, weight)))
 
     def faults(self) -> dict[str, int]:
         return {}
