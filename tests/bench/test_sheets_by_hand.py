@@ -99,6 +99,7 @@ def test_answers_that_differ_are_told() -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.proof
 def test_the_table_has_a_sheet_on_spark_beside_the_same_by_hand(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

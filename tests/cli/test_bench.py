@@ -25,6 +25,7 @@ def test_a_wrong_name_is_told_with_those_there_are() -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.proof
 def test_a_small_batch_on_spark_is_measured_part_by_part(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from tests.engine.running import Job, difference, make_job
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.proof_on_spark]
 
 BATCHES = 10
 ROWS = 40

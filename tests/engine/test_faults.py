@@ -112,6 +112,7 @@ def test_an_interrupted_run_finishes_its_batch_and_the_next_one_goes_on(job: Job
 
 
 @pytest.mark.slow
+@pytest.mark.proof_on_spark
 def test_a_second_interrupt_stops_at_once_and_loses_nothing(job: Job) -> None:
     running = job.start("mid-task@3", hold=True)
     wait_for("the batch", lambda: job.is_held() or running.is_over)
@@ -127,6 +128,7 @@ def test_a_second_interrupt_stops_at_once_and_loses_nothing(job: Job) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.proof_on_spark
 def test_a_run_that_follows_ends_when_it_is_asked_to(job: Job) -> None:
     running = job.start(more=["--follow"])
     after_batches(job, running, BATCHES)

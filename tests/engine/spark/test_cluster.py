@@ -38,6 +38,7 @@ def executors(running: Running) -> list[int]:
     ]
 
 
+@pytest.mark.proof  # so does one whose executors are killed
 def test_a_cluster_gives_what_one_process_gives(job: Job) -> None:
     running = job.start()
     wait_for("two executors", lambda: len(executors(running)) == 2 or running.is_over)
