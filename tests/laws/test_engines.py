@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.generate import inputs_for, programs
 from tests.laws.runs import check_faults, on_local, on_reference
 from tests.laws.witness import Witness
-from tests.seeds import TODAY, seeded
+from tests.seeds import TODAY, in_turn, seeded
 
 CUTS = st.lists(st.integers(0, 8), max_size=4)
 
@@ -51,7 +51,7 @@ def test_the_local_engine_gives_what_the_reference_gives(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", range(100, 108))
+@pytest.mark.parametrize("number", in_turn(range(100, 108)))
 def test_the_engines_agree_on_more_programs(number: int, compiled_loops: Witness) -> None:
     agree_on(number, 25)
 

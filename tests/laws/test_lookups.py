@@ -7,6 +7,9 @@ and the local engine on the optimised one.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -141,19 +144,32 @@ def agree(data: st.DataObject) -> None:
     assert expected == on_local(optimised, events, data.draw(st.lists(st.integers(0, 9))))[0]
 
 
+@contextmanager
+def small_pieces() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Piecewise, "room", lambda *_: 1)
+        patch.setattr("millstream.kernels.runtime.gathered._MOST", 1)
+        yield
+
+
 @settings(max_examples=60, deadline=None, derandomize=True, database=None)
 @given(st.data())
 def test_what_is_asked_of_values_that_change_is_answered_the_same(data: st.DataObject) -> None:
     agree(data)
 
 
-@pytest.mark.slow
+@settings(max_examples=30, deadline=None, derandomize=True, database=None)
+@given(st.data())
+def test_what_is_asked_in_small_pieces_is_answered_the_same(data: st.DataObject) -> None:
+    with small_pieces():
+        agree(data)
+
+
+@pytest.mark.proof
 @settings(max_examples=400, deadline=None, derandomize=True, database=None)
 @given(st.data())
 def test_more_of_what_is_asked_in_small_pieces(data: st.DataObject) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Piecewise, "room", lambda *_: 1)
-        patch.setattr("millstream.kernels.runtime.gathered._MOST", 1)
+    with small_pieces():
         agree(data)
 
 

@@ -47,13 +47,13 @@ def test_a_net_gives_what_the_reference_gives_however_it_is_cut_and_stopped(numb
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [100, 105, TODAY])
+@pytest.mark.parametrize("number", [TODAY])
 def test_more_nets_give_what_the_reference_gives(number: int) -> None:
     agree_on(number, 12)
 
 
 @pytest.mark.proof
-@pytest.mark.parametrize("number", range(110, 150))
+@pytest.mark.parametrize("number", range(100, 150))
 def test_many_nets_give_what_the_reference_gives(number: int) -> None:
     agree_on(number, 12)
 
@@ -74,13 +74,13 @@ def test_a_net_for_every_key_gives_what_the_reference_gives() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [200, TODAY])
+@pytest.mark.parametrize("number", [TODAY])
 def test_more_nets_for_every_key_give_what_the_reference_gives(number: int) -> None:
     agree_by_key(number, 12)
 
 
 @pytest.mark.proof
-@pytest.mark.parametrize("number", range(201, 220))
+@pytest.mark.parametrize("number", range(200, 220))
 def test_many_nets_for_every_key_give_what_the_reference_gives(number: int) -> None:
     agree_by_key(number, 12)
 

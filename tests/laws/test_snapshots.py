@@ -22,7 +22,7 @@ from millstream.source import Source
 from tests.generate import inputs_for, programs
 from tests.laws.runs import check_faults, on_local, on_reference
 from tests.laws.witness import Witness
-from tests.seeds import TODAY, seeded
+from tests.seeds import TODAY, in_turn, seeded
 
 
 @contextmanager
@@ -77,7 +77,7 @@ def test_state_that_was_written_down_gives_the_same_rows(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [TODAY, *range(10, 14)])
+@pytest.mark.parametrize("number", [TODAY, *in_turn(range(10, 14))])
 def test_state_of_more_programs_gives_the_same_rows(number: int, compiled_loops: Witness) -> None:
     agree_on(number, 25)
 

@@ -13,7 +13,7 @@ from millstream.engine.local import threads as on_threads
 from millstream.engine.local.threads import ThreadedRunner
 from tests.generate import inputs_for, programs
 from tests.laws.runs import on_local
-from tests.seeds import seeded
+from tests.seeds import in_turn, seeded
 
 CUTS = st.lists(st.integers(0, 8), max_size=4)
 
@@ -57,6 +57,6 @@ def test_any_number_of_threads_gives_the_same_rows(number: int, shared: list[int
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", range(100, 106))
+@pytest.mark.parametrize("number", in_turn(range(100, 106)))
 def test_threads_agree_on_more_programs(number: int, shared: list[int]) -> None:
     agree_on(number, 25)

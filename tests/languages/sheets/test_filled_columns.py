@@ -19,6 +19,7 @@ from millstream.languages.sheets.bindings import (
 from millstream.languages.sheets.translate import translate_workbook
 from millstream.plan.batch import batch_of
 from tests.languages.sheets.books import workbook
+from tests.seeds import in_turn
 
 ROWS = range(3, 183)
 LAST = ROWS[-1]
@@ -91,7 +92,7 @@ def test_a_formula_that_differs_in_true_and_1_is_no_copy_of_the_one_above() -> N
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", SHEETS)
+@pytest.mark.parametrize("name", in_turn([*SHEETS]))
 def test_a_loop_over_rows_gives_what_its_formulas_give(name: str) -> None:
     function = sheet(*SHEETS[name])
     type_ = QueueType(Schema.of(x=NUMBER, y=NUMBER))

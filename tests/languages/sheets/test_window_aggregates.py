@@ -56,7 +56,7 @@ def test_statements_for_a_tuple_hardly_depend_on_the_length_of_windows() -> None
     assert {} == {formula: ratio for formula, ratio in longer.items() if ratio > 2.5}
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_windows_of_a_hundred_thousand_values_cost_little_more_than_of_a_thousand() -> None:
     """All aggregates together: what is not in the caches of the processor costs some more."""
     kept = [part for part in PARTS if part[0] in KEPT]

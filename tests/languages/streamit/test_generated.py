@@ -54,7 +54,7 @@ def test_generated_programs_give_what_their_text_says(program: tuple[str, list[f
 
 
 @pytest.mark.slow
-@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 @given(programs())
 def test_the_local_engine_gives_the_same(program: tuple[str, list[float]]) -> None:
     text, items = program
@@ -69,7 +69,7 @@ def test_rates_that_change_give_what_the_text_says(program: tuple[str, list[floa
 
 
 @pytest.mark.slow
-@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 @given(changing_programs())
 def test_rates_change_in_the_same_way_on_the_local_engine(
     program: tuple[str, list[float]],
