@@ -414,6 +414,24 @@ def test_a_batch_that_comes_again_changes_no_table(tmp_path: Path) -> None:
     assert standing_in(tmp_path / "t") == [0, 1]
 
 
+@pytest.mark.parametrize("most", [100, 5])
+def test_a_table_that_is_seldom_written_does_not_hold_a_job_up(
+    most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The results of batches that it knows nothing of are kept, but not all of them for ever."""
+    monkeypatch.setattr("millstream.connectors.elsewhere.delta._EMPTY_BATCHES", most)
+    job = millstream.compile(text=PROGRAM.replace("n >= 0", "n == 3"))
+    kept: dict[str, Any] = {"checkpoint": tmp_path / "ck", "snapshot_every": 2, "batch_bytes": 10}
+    (tmp_path / "in").mkdir()
+    for first in (0, 12):
+        for n in range(first, first + 12):
+            (tmp_path / "in" / f"{n:02}.csv").write_text(f"at,n\n{START + n},{n}\n")
+        job.run({"trades": f"{tmp_path}/in/"}, {"out": f"delta:{tmp_path}/t"}, **kept)
+    assert standing_in(tmp_path / "t") == [3]
+    batches = sorted(p.name for p in (tmp_path / "ck" / "batches").iterdir())
+    assert (int(batches[0]) <= 5) == (most == 100)
+
+
 def test_tables_that_cannot_be_used_are_told(tmp_path: Path) -> None:
     deltalake.write_deltalake(tmp_path / "t", delta_rows(1))
     (tmp_path / "x.csv").write_text("at,n\n1,1\n")

@@ -31,6 +31,8 @@ from millstream.errors import RunError, UsageError
 from millstream.plan.batch import Batch
 
 _OURS = "results of Millstream"
+#: After so many batches without rows a version without rows says that they are over.
+_EMPTY_BATCHES = 100
 #: What a version tells of its changes beside the columns.
 _CHANGE = ("_change_type", "_commit_version", "_commit_timestamp")
 
@@ -114,6 +116,8 @@ class DeltaWriter:
         self._shape = shape
         self._job: str | None = None
         self._next = 0
+        #: The first batch that the table may not know of: one without rows leaves no trace.
+        self.wanted_from = 0
         self._is_replacing = False
         with _told(location.text):
             self._refuse_foreign_table()
@@ -133,14 +137,15 @@ class DeltaWriter:
         with _told(self._text):
             if not fresh and self._delta.DeltaTable.is_deltatable(self._path):
                 known = self._delta.DeltaTable(self._path).transaction_version(self._job)
-        self._next = 0 if known is None else known + 1
+        self._next = self.wanted_from = 0 if known is None else known + 1
         self._is_replacing = known is None
         return self._next
 
     def write_batch(self, number: int, batch: Batch, more: Iterable[Batch] = ()) -> None:
         if number < self._next:
             return
-        if len(batch) or self._is_replacing:
+        is_due = number - self.wanted_from >= _EMPTY_BATCHES
+        if len(batch) or self._is_replacing or is_due:
             writer = self._writer()
             try:
                 for one in chain((batch,), more):
@@ -190,3 +195,4 @@ class DeltaWriter:
                 commit_properties=self._delta.CommitProperties(app_transactions=[numbered]),
             )  # fmt: skip
         self._is_replacing = False
+        self.wanted_from = number + 1
