@@ -1,4 +1,4 @@
-"""Streams of NATS as inputs, against a server of its own."""
+"""Streams of NATS as inputs and outputs, against a server of its own."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,14 @@ import pyarrow as pa
 import pytest
 
 import millstream
+from millstream.calculus.types import INTEGER, TEXT, QueueType, Schema
 from millstream.connectors.elsewhere.bring import Bringing
 from millstream.connectors.elsewhere.jetstream import JetStreamBringer
+from millstream.connectors.elsewhere.jetstream_out import JetStreamWriter
 from millstream.connectors.location import parse_location
+from millstream.connectors.outputs import writer_of
 from millstream.errors import MillstreamError, RunError, UsageError
+from millstream.plan.batch import batch_of
 
 PROGRAM = "output out; input trades(n integer) time at; (out) <- Filter[n >= 0](trades);"
 PROGRAM_OF_NATS = Path(sys.executable).with_name("nats-server")
@@ -179,6 +184,165 @@ def waited(is_so: Callable[[], bool]) -> None:
     while not is_so():
         assert time.monotonic() < deadline
         time.sleep(0.05)
+
+
+# --- outputs ---
+
+SHAPE = QueueType(Schema.of(n=INTEGER, t=TEXT))
+
+
+def sent(server: Server, stream: str) -> list[tuple[dict[str, str], bytes]]:
+    """All messages of a stream, as anybody reads them."""
+    found = []
+
+    async def read(js: Any) -> None:
+        info = await js.stream_info(stream)
+        for number in range(info.state.first_seq, info.state.last_seq + 1):
+            message = await js.get_msg(stream, number)
+            found.append((message.headers or {}, message.data or b""))
+
+    server.do(read)
+    return found
+
+
+def rows_of(*numbers: int, text: str = "") -> Any:
+    return batch_of(SHAPE, list(numbers), [(n, text) for n in numbers])
+
+
+@contextmanager
+def writer_to(place: str) -> Iterator[JetStreamWriter]:
+    writer = writer_of("out", parse_location(place, Path()), SHAPE, is_following=True)
+    assert isinstance(writer, JetStreamWriter)
+    try:
+        yield writer
+    finally:
+        writer.abort()
+
+
+def numbers_in(messages: list[tuple[dict[str, str], bytes]]) -> list[list[int]]:
+    return [[json.loads(one)["n"] for one in body.splitlines()] for _, body in messages if body]
+
+
+@pytest.mark.parametrize("format_", ["json", "arrow"])
+def test_what_is_sent_can_be_read_again(format_: str, server: Server, tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text(f"at,n\n{START},7\n{START + 1},8\n")
+    place = f"{server.make(f'again-{format_}')}?subject=again-{format_}.x&format={format_}"
+    for times in (1, 2):
+        millstream.compile(text=PROGRAM).run({"trades": tmp_path / "in.csv"}, {"out": place})
+        reader = millstream.compile(text=PROGRAM.replace("time at", ""))
+        rows = reader.run({"trades": place}).rows("out")
+        expected = [(START, 7)] * times + [(START + 1, 8)] * times  # a file is in the order of time
+        assert expected == [(r["_time"], r["n"]) for r in rows]
+
+
+def test_a_job_that_goes_on_sends_every_batch_once(server: Server, tmp_path: Path) -> None:
+    place = f"{server.make('once')}?subject=once.x"
+    job = millstream.compile(text=PROGRAM)
+    (tmp_path / "in").mkdir()
+    for number in range(4):
+        if number != 2:  # the third time nothing has come
+            (tmp_path / "in" / f"{number}.csv").write_text(f"at,n\n{START + number},{number}\n")
+        job.run({"trades": f"{tmp_path}/in/"}, {"out": place}, checkpoint=tmp_path / "ck")
+    assert [[0], [1], [3]] == numbers_in(sent(server, "once"))
+    job.run({"trades": f"{tmp_path}/in/"}, {"out": place}, checkpoint=tmp_path / "ck", rebuild=True)
+    whole = [n for body in numbers_in(sent(server, "once")) for n in body]
+    assert [0, 1, 3, 0, 1, 3] == whole
+
+
+def test_a_large_batch_is_cut_and_taken_up_in_the_middle(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("millstream.connectors.elsewhere.jetstream_out._MOST_BYTES", 4096 + 400)
+    place = f"{server.make('large')}?subject=large.x"
+    batch, more = rows_of(*range(10), text="x" * 60), [rows_of(*range(10, 25), text="y")]
+    for killed_after in (3, 2, None):
+        with writer_to(place) as writer:
+            assert 0 == writer.open("job", fresh=killed_after == 3)
+            if killed_after is None:
+                writer.write_batch(0, batch, more)
+                writer.write_batch(1, rows_of(25))
+            else:
+                count_down(monkeypatch, writer, killed_after)
+                with pytest.raises(KeyboardInterrupt):
+                    writer.write_batch(0, batch, more)
+    found = sent(server, "large")
+    assert list(range(26)) == [n for body in numbers_in(found) for n in body]
+    assert all(len(body) <= 400 for _, body in found)
+    assert len(found) >= 8
+    with_rows = [headers for headers, body in found if body]
+    assert ["0"] * (len(with_rows) - 1) + ["1"] == [one["Millstream-Batch"] for one in with_rows]
+    with writer_to(place) as writer, pytest.raises(RunError, match="bytes does not fit"):
+        writer.write(rows_of(1, text="z" * 600))
+
+
+def count_down(patch: pytest.MonkeyPatch, writer: JetStreamWriter, left: int) -> None:
+    real = writer._send
+
+    def send(*arguments: Any, **more: Any) -> None:
+        nonlocal left
+        if not left:
+            raise KeyboardInterrupt
+        left -= 1
+        real(*arguments, **more)
+
+    patch.setattr(writer, "_send", send)
+
+
+def test_who_writes_beside_a_job_is_found_out(server: Server) -> None:
+    place = f"{server.make('beside')}?subject=beside.x"
+    with writer_to(place) as writer:
+        writer.open("job", fresh=True)
+        server.publish("beside.y", b"another subject is no harm")
+        writer.write_batch(0, rows_of(0))
+        server.publish("beside.x", b"{}")
+        with pytest.raises(RunError, match="somebody else writes to"):
+            writer.write_batch(1, rows_of(1))
+    with writer_to(place) as writer, pytest.raises(RunError, match="others write here") as error:
+        writer.open("job", fresh=False)
+    assert "--rebuild" in error.value.faults[0].render()
+
+
+def test_batches_without_rows_are_told_of_at_last(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("millstream.connectors.elsewhere.jetstream_out._EMPTY_BATCHES", 5)
+    place = f"{server.make('empty')}?subject=empty.x"
+    with writer_to(place) as writer:
+        writer.open("job", fresh=True)
+        for number in range(8):
+            writer.write_batch(number, rows_of())
+        assert 6 == writer.wanted_from
+    with writer_to(place) as writer:
+        assert 6 == writer.open("job", fresh=False)
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("", "messages need one subject"),
+        ("?subject=wrong.*", "messages need one subject"),
+        ("?subject=elsewhere", 'no stream takes "elsewhere"'),
+        ("?subject=wrong.x&format=csv", 'messages in "csv" cannot be written'),
+    ],
+)
+def test_what_is_wrong_with_an_output_is_told(
+    server: Server, setting: str, message: str, tmp_path: Path
+) -> None:
+    (tmp_path / "in.csv").write_text(f"at,n\n{START},7\n")
+    place = f"{wrong_of(server)}{setting}"
+    with pytest.raises(MillstreamError, match=message):
+        millstream.compile(text=PROGRAM).run({"trades": tmp_path / "in.csv"}, {"out": place})
+
+
+def wrong_of(server: Server) -> str:
+    async def made(js: Any) -> None:
+        await js.add_stream(name="wrong", subjects=["wrong.*", "right"])
+
+    server.do(made)
+    return f"{server.address}/wrong"
+
+
+# --- bad addresses ---
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,10 @@ def open_elsewhere(location: Location, output: str, shape: Shape, *, is_followin
         from millstream.connectors.elsewhere.delta import DeltaWriter
 
         return DeltaWriter(location, output, shape)
+    if place.scheme == "nats":
+        from millstream.connectors.elsewhere.jetstream_out import JetStreamWriter
+
+        return JetStreamWriter(location, output, shape)
     if not place.is_objects:
         raise UsageError(f"{place.scheme}:// is for inputs", place=location.text)
     from millstream.connectors.elsewhere.objects_out import ObjectFolderWriter, ObjectWriter
