@@ -13,9 +13,10 @@ import numpy as np
 import pyarrow as pa
 
 from millstream.calculus.types import Schema
-from millstream.kernels.runtime.consolidate import net_of_words
+from millstream.kernels.runtime.consolidate import order_of
 from millstream.kernels.runtime.interning import Interner
 from millstream.kernels.runtime.kernel import Composed, State
+from millstream.kernels.runtime.row_order import sort_rows
 from millstream.plan.batch import Array, Batch, Vector
 
 #: How many rows there must be for a member to be worth the search for distinct ones.
@@ -93,8 +94,9 @@ class Hierarchy(Composed):
         known = self._ranks.get(level)
         if known is None or len(known) < values.bound:
             count = values.bound
-            words, codec = values.table.records[:count], values.codec
-            order, _ = net_of_words(np.zeros(count, int), np.ones(count, int), words, codec)
+            order = np.arange(count)
+            spare = np.empty(count, np.int64)
+            sort_rows(order, spare, values.table.records, order_of(values.codec))
             known = np.empty(count, np.int64)
             known[order] = np.arange(count)
             self._ranks[level] = known

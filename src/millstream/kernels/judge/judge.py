@@ -18,10 +18,9 @@ from millstream.calculus.types import TEXT, Kind, QueueType
 from millstream.kernels.judge.code import allocated, code_of, with_skips
 from millstream.kernels.judge.machine import BLOCK, Code, Found, Stored, by_row, judge_rows
 from millstream.kernels.judge.words import Speech, unmet_of
-from millstream.kernels.runtime.consolidate import net_of_words
+from millstream.kernels.runtime.consolidate import net_of_columns
 from millstream.kernels.runtime.hashing import frozen
 from millstream.kernels.runtime.interning_text import TextPool
-from millstream.kernels.runtime.interning_words import Codec
 from millstream.kernels.runtime.kernel import Round, Termless
 from millstream.plan.batch import Array, Batch, Vector, empty_batch
 
@@ -79,9 +78,7 @@ class JudgeKernel(Termless):
         kept = [batch.column(n) for n in self.judge.keep]
         time, weight = batch.time, batch.weight
         if batch.rank is None and weight is not None:
-            codec = Codec([f.type for f in self.type.schema], pool)
-            words = codec.words([*kept, *texts], len(batch))
-            rows, weight = net_of_words(time, weight, words, codec)
+            rows, weight = net_of_columns(time, weight, [*kept, *texts], pool)
             time, kept = time[rows], [c.take(rows) for c in kept]
             texts = tuple(codes[rows] for codes in texts)
         said = (Vector(TEXT, pool.encoded(codes)) for codes in texts)

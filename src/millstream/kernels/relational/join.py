@@ -251,7 +251,14 @@ class JoinKernel(Piecewise):
 
     def _batch(self, pairs: Pairs) -> Batch:
         columns = self.left.columns(self.kept[0], pairs.left, self.keys)
-        columns += self.right.columns(self.kept[1], pairs.right, self.keys)
+        # Keys that have met are equal: those of the right side are those of the left.
+        known = dict(zip(self.kept[0], columns, strict=True))
+        equal = {b: known[a] for a, b in zip(self.left.keys, self.right.keys, strict=True)}
+        own = [n for n in self.kept[1] if n not in equal]
+        theirs = equal | dict(
+            zip(own, self.right.columns(own, pairs.right, self.keys), strict=True)
+        )
+        columns += [theirs[n] for n in self.kept[1]]
         return Batch(self.type, pairs.time, tuple(columns), pairs.weight)
 
     def _release(self, left: Side, right: Side) -> None:

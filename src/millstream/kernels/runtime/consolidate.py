@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from millstream.kernels.runtime.hashing import frozen
+from millstream.calculus.types import Kind
+from millstream.kernels.runtime.hashing import frozen, words_of_numbers
 from millstream.kernels.runtime.interning import Interner
 from millstream.kernels.runtime.interning_text import TextPool
 from millstream.kernels.runtime.interning_words import Codec
-from millstream.kernels.runtime.row_order import find_crowded, net_changes
+from millstream.kernels.runtime.net_rows import net_changes
+from millstream.kernels.runtime.row_order import find_crowded
 from millstream.kernels.runtime.utf8 import Texts
-from millstream.plan.batch import Array, Batch
+from millstream.plan.batch import Array, Batch, Vector
 
 
 def consolidate(batch: Batch) -> Batch:
@@ -25,15 +29,7 @@ def consolidate(batch: Batch) -> Batch:
     find_crowded(time, weight, crowded)
     if not crowded.any():
         return batch
-    if crowded.all():
-        rows, signs = _net(batch)
-    else:
-        alone, among = np.flatnonzero(~crowded), np.flatnonzero(crowded)
-        picked, signs = _net(batch.take(among))
-        rows = np.concatenate([alone, among[picked]])
-        signs = np.concatenate([weight[alone], signs])
-        in_time = np.argsort(time[rows], kind="stable")
-        rows, signs = rows[in_time], signs[in_time]
+    rows, signs = net_of_columns(batch.time, batch.weight, batch.columns, TextPool())
     columns = tuple(c.take(rows) for c in batch.columns)
     return Batch(batch.type, time[rows], columns, signs)
 
@@ -52,21 +48,47 @@ def summed(batch: Batch) -> Batch:
     return Batch(batch.type, batch.time[first], columns, weights[ids[first]], rank)
 
 
-def _net(batch: Batch) -> tuple[Array, Array]:
-    assert batch.weight is not None
-    codec = Codec([f.type for f in batch.schema], TextPool())
-    words = codec.words(batch.columns, len(batch))
-    return net_of_words(batch.time, batch.weight, words, codec)
+def net_of_columns(
+    time: Array, weight: Array, columns: Sequence[Vector | Array], pool: TextPool
+) -> tuple[Array, Array]:
+    """Which rows have really changed, and whether they have gone or come.
 
-
-def net_of_words(time: Array, weight: Array, words: Array, codec: Codec) -> tuple[Array, Array]:
-    """Which rows have really changed, and whether they have gone or come."""
+    Of texts whose codes in the pool are known, the codes will do.
+    """
+    words: list[Array] = []
+    is_text: list[bool] = []
+    for column in columns:
+        for part in _ordered(column, pool):
+            words.append(part)
+            is_text.append(False)
+        is_text[-1] = not isinstance(column, Vector) or column.is_text
+    # A row without columns is a row like any other.
+    places = np.array([w.ctypes.data for w in words], np.int64)
     most = int(np.abs(weight).sum())
     picked, signs = np.empty(most, np.int64), np.empty(most, np.int64)
-    rows, spare, nets = (np.empty(len(time), np.int64) for _ in range(3))
-    changes = (frozen(time), frozen(weight), words)
-    count = net_changes(changes, order_of(codec), (rows, spare, nets), picked, signs)
+    rows, spare, ends, nets = (np.empty(len(time), np.int64) for _ in range(4))
+    order = (places, np.array(is_text, np.bool_), pool.texts)
+    count = net_changes(
+        frozen(time), frozen(weight), order, (rows, spare, ends, nets), picked, signs
+    )
     return picked[:count], signs[:count]
+
+
+def _ordered(column: Vector | Array, pool: TextPool) -> list[Array]:
+    """Words whose order is that of the values; before them, where there are nulls, what is none."""
+    if not isinstance(column, Vector):
+        return [np.ascontiguousarray(column, np.int64)]
+    valid = column.valid
+    if column.is_text:
+        words = pool.codes(column.values)
+        valid = words >= 0 if len(words) and words.min() < 0 else None
+    elif column.type.kind is Kind.NUMBER:
+        words = words_of_numbers(column.values)
+    else:
+        words = np.ascontiguousarray(column.values, np.int64)
+    if valid is None or valid.all():
+        return [words]
+    return [valid.astype(np.int64), np.where(valid, words, 0)]
 
 
 def order_of(codec: Codec) -> tuple[Array, Texts]:

@@ -161,13 +161,16 @@ def is_full(slots: Array, free: Array, counters: Array) -> Any:
 
 
 @tight
-def gather_rows(records: Array, ids: Array, words: Array) -> None:
-    """The first words of the records of ids."""
+def gather_columns(records: Array, ids: Array, columns: Array, nulls: Array) -> None:
+    """The first words of the records of ids, a column each; of the words behind, all their bits."""
     for i in range(ids.size):
         if i + FAR < ids.size:
             prefetch(records, ids[i + FAR])
-        for j in range(words.shape[1]):
-            words[i, j] = records[ids[i], j]
+        row = ids[i]
+        for j in range(columns.shape[0]):
+            columns[j, i] = records[row, j]
+        for j in range(nulls.size):
+            nulls[j] |= records[row, columns.shape[0] + j]
 
 
 @tight

@@ -21,7 +21,7 @@ from millstream.kernels.runtime.hashing import (
     TOP,
     Table,
     frozen,
-    gather_rows,
+    gather_columns,
     grown,
     hash_rows,
     index_keys,
@@ -149,9 +149,13 @@ class Interner(Composed):
         return self.table.ids(self.codec.words(vectors, count))
 
     def vectors(self, ids: Array) -> tuple[Vector, ...]:
-        words = np.empty((len(ids), self.codec.width), np.int64)
-        gather_rows(self.table.records, frozen(ids), words)
-        return self.codec.vectors(words)
+        codec, records = self.codec, self.table.records
+        columns = np.empty((codec.columns, len(ids)), np.int64)
+        nulls = np.zeros(codec.width - codec.columns, np.int64)
+        gather_columns(records, frozen(ids), columns, nulls)
+        masks = [records[:, codec.columns + n].take(ids) if bits else None
+                 for n, bits in enumerate(nulls.tolist())]  # fmt: skip
+        return codec.vectors_of(tuple(columns), masks)
 
     def release(self, ids: Array) -> None:
         """Give back ids, each of them once; they may be given to other rows."""

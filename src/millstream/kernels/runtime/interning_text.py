@@ -116,7 +116,7 @@ class TextPool:
         if 0 < self.top <= len(codes):
             valid = codes >= 0
             indices = pa.array(codes.astype(np.int32), mask=None if valid.all() else ~valid)
-            return pa.DictionaryArray.from_arrays(indices, self.everything())
+            return pa.DictionaryArray.from_arrays(indices, self.everything(), safe=False)
         return self.gathered(codes)
 
     def everything(self) -> Any:

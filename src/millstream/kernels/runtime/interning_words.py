@@ -56,22 +56,31 @@ class Codec:
         return words
 
     def vectors(self, words: Array) -> tuple[Vector, ...]:
-        return tuple(self._vector(words, column) for column in range(self.columns))
+        rows = words.T
+        masks = [nulls if nulls.any() else None for nulls in rows[self.columns :]]
+        return self.vectors_of(tuple(rows[: self.columns]), masks)
 
-    def _vector(self, words: Array, column: int) -> Vector:
-        type_ = self.types[column]
-        taken = words[:, column]
-        nulls = words[:, self.columns + column // _BITS]
-        valid = None
-        if nulls.any():
-            valid = (nulls >> (column % _BITS)) & 1 == 0
-            valid = None if valid.all() else valid
+    def vectors_of(
+        self, columns: Sequence[Array], nulls: Sequence[Array | None]
+    ) -> tuple[Vector, ...]:
+        """Of columns of words; None stands for words of nulls that are all zero."""
+        made: list[Vector] = []
+        for n, (type_, words) in enumerate(zip(self.types, columns, strict=True)):
+            bits, valid = nulls[n // _BITS], None
+            if bits is not None:
+                valid = (bits >> (n % _BITS)) & 1 == 0
+                valid = None if valid.all() else valid
+            made.append(self._vector(type_, words, valid))
+        return tuple(made)
+
+    def _vector(self, type_: Type, words: Array, valid: Array | None) -> Vector:
         if type_.kind is Kind.TEXT:
-            codes = taken if valid is None else np.where(valid, taken, -1)
+            codes = words if valid is None else np.where(valid, words, -1)
             return Vector(type_, self.pool.array(codes))
         if type_.kind is Kind.NUMBER:
-            return Vector(type_, numbers_of(taken), valid)
-        return Vector(type_, taken.astype(DTYPES[type_.kind]), valid)
+            return Vector(type_, numbers_of(words), valid)
+        is_plain = words.flags.c_contiguous and words.dtype == DTYPES[type_.kind]
+        return Vector(type_, words if is_plain else words.astype(DTYPES[type_.kind]), valid)
 
     def wants_sweep(self) -> bool:
         return bool(self.text_columns) and self.pool.wants_sweep()
