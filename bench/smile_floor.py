@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from cql import Chunks, batches_of
+from millstream.calculus.graph import Program
 from millstream.engine.job import Job
 from millstream.engine.local.run import run
 from millstream.languages.smile.load import load
@@ -27,7 +28,7 @@ REPEATS = 3
 Rows = dict[tuple[int, ...], int]
 
 
-def events(count: int) -> Any:
+def events(count: int, buckets: int = ISSUES * PRICES) -> Any:
     """Buys, sells and matches in turn: kind, tick, bucket, bid or traded, buy, sell."""
     chance = random.Random(7)
     rows: list[tuple[int, ...]] = []
@@ -37,12 +38,12 @@ def events(count: int) -> Any:
     for _ in range(count // 3):
         for kind in (_BUY, _SELL):
             tick += 1
-            bucket, bid = chance.randrange(ISSUES * PRICES), chance.randint(100, 1000)
+            bucket, bid = chance.randrange(buckets), chance.randint(100, 1000)
             rows.append((kind, tick, bucket, bid, 0, 0))
             left[kind][tick] = bid
             by_bucket.setdefault((kind, bucket), []).append(tick)
         tick += 1
-        bucket = chance.randrange(ISSUES * PRICES)
+        bucket = chance.randrange(buckets)
         sides = [[t for t in by_bucket.get((k, bucket), ()) if left[k][t]] for k in (_BUY, _SELL)]
         if all(sides):
             buy, sell = chance.choice(sides[0]), chance.choice(sides[1])
@@ -78,23 +79,32 @@ class Kept:
         return {row: weight for row, weight in made.items() if weight}
 
 
-def by_smile(given: Any) -> tuple[Callable[[], dict[str, Kept]], int]:
+def by_smile(given: Any) -> Callable[[], dict[str, Kept]]:
     program = optimise(load(Source("floor.smile", TRADE_FLOOR.read_text())).program)
-    issues = np.array([f"I{n:02}" for n in range(ISSUES)])
+    names = ("BuyBids", "SellBids", "Matches")
+    return run_on_floor(program, given, names, bid="#bid", traded="#traded")
+
+
+def run_on_floor(
+    program: Program, given: Any, names: tuple[str, str, str], *, bid: str, traded: str
+) -> Callable[[], dict[str, Kept]]:
+    """A run of a program that reads buys, sells and matches, whatever it calls them."""
+    buckets = int(given[:, 2].max()) + 1
+    issues = pa.array([f"I{n:02}" for n in range(-(-buckets // PRICES))])
 
     def bids(kind: int, key: str) -> tuple[dict[str, Any], Any]:
         rows = given[given[:, 0] == kind]
         of = pa.array(rows[:, 2] // PRICES, pa.int32())
-        texts = pa.DictionaryArray.from_arrays(of, pa.array(issues.tolist()))
+        texts = pa.DictionaryArray.from_arrays(of, issues)
         columns = {key: rows[:, 1].copy(), "issue": texts, "price": rows[:, 2] % PRICES,
-                   "#bid": rows[:, 3].copy()}  # fmt: skip
+                   bid: rows[:, 3].copy()}  # fmt: skip
         return columns, rows[:, 1].copy()
 
-    traded = given[given[:, 0] == _MATCH]
-    matches = {"t": traded[:, 1].copy(), "buyid": traded[:, 4].copy(),
-               "sellid": traded[:, 5].copy(), "#traded": traded[:, 3].copy()}  # fmt: skip
-    data = {"BuyBids": bids(_BUY, "buyid"), "SellBids": bids(_SELL, "sellid"),
-            "Matches": (matches, traded[:, 1].copy())}  # fmt: skip
+    rows = given[given[:, 0] == _MATCH]
+    matches = {"t": rows[:, 1].copy(), "buyid": rows[:, 4].copy(),
+               "sellid": rows[:, 5].copy(), traded: rows[:, 3].copy()}  # fmt: skip
+    found = (bids(_BUY, "buyid"), bids(_SELL, "sellid"), (matches, rows[:, 1].copy()))
+    data = dict(zip(names, found, strict=True))
 
     def once() -> dict[str, Kept]:
         readers = {one.name: Chunks(batches_of(one, *data[one.name])) for one in program.inputs}
@@ -102,7 +112,7 @@ def by_smile(given: Any) -> tuple[Callable[[], dict[str, Kept]], int]:
         run(Job(program, readers, dict(writers)))
         return writers
 
-    return once, len(given)
+    return once
 
 
 @numba.njit(inline="always")
@@ -169,9 +179,17 @@ def _floor(given: Any, left: Any, steps: Any, first: Any, following: Any, out: A
 def by_hand(given: Any, room: int) -> Any:
     most = int(given[:, 1].max()) + 1
     left, steps, following = (np.zeros((2, most), np.int64) for _ in range(3))
-    first = np.zeros((2, ISSUES * PRICES), np.int64)
+    first = np.zeros((2, int(given[:, 2].max()) + 1), np.int64)
     out = np.empty((room, 8), np.int64)
     return out[: _floor(given, left, steps, first, following, out)]
+
+
+def changes_of(told: Any) -> Rows:
+    """What the changes of the loop by hand come to."""
+    made: Rows = {}
+    for _, weight, *row, _, _ in told.tolist():
+        made[tuple(row)] = made.get(tuple(row), 0) + weight
+    return {row: weight for row, weight in made.items() if weight}
 
 
 def trade_floor(scale: float) -> list[dict[str, Any]]:
@@ -181,16 +199,13 @@ def trade_floor(scale: float) -> list[dict[str, Any]]:
     answers. Processor time, best of three; rows are in memory on both sides.
     """
     given = events(int(60_000 * scale))
-    once, count = by_smile(given)
+    once, count = by_smile(given), len(given)
     kept = once()
     room = 2 * sum(len(batch) for batch in kept["Matchable"].batches) + 1000
     told = by_hand(given, room)
-    theirs: Rows = {}
-    for _, weight, *row, _, _ in told.tolist():
-        theirs[tuple(row)] = theirs.get(tuple(row), 0) + weight
     assert len(told) == sum(len(batch) for batch in kept["Matchable"].batches)
     names = ("buyid", "sellid", "buyremaining", "sellremaining")
-    assert kept["Matchable"].net(names) == {r: w for r, w in theirs.items() if w}
+    assert kept["Matchable"].net(names) == changes_of(told)
     ours = min(_taken(once) for _ in range(REPEATS))
     hand = min(_taken(lambda: by_hand(given, room)) for _ in range(REPEATS))
     return [{"events": count, "changes": len(told), "ours events/s": int(count / ours),

@@ -69,19 +69,22 @@ def _tell_row(row: Any, one: Side, other: Side, cursor: Array, pairs: Pairs) -> 
     """Tell the pairs of a touched row from LINK on; False if there is no more room."""
     records, extra = other.records, other.extra
     before, after = one.records[row, one.extra + BEFORE], one.records[row, one.extra + ROWS]
-    while cursor[LINK] != 0:
-        match = cursor[LINK] - 1
+    # What changes at every pair is kept out of memory.
+    link, size = cursor[LINK], cursor[SIZE]
+    while link != 0:
+        match = link - 1
         if one.number == 0 or records[match, extra + IS_TOUCHED] == 0:
             change = after * records[match, extra + ROWS] - before * _count_before(other, match)
             if change != 0:
-                size = cursor[SIZE]
                 if size == pairs.time.size:
+                    cursor[LINK], cursor[SIZE] = link, size
                     return False
                 pairs.time[size], pairs.weight[size] = cursor[NOW], change
                 pairs.left[size] = row if one.number == 0 else match
                 pairs.right[size] = match if one.number == 0 else row
-                cursor[SIZE] = size + 1
-        cursor[LINK] = records[match, extra + NEXT]
+                size += 1
+        link = records[match, extra + NEXT]
+    cursor[LINK], cursor[SIZE] = link, size
     return True
 
 

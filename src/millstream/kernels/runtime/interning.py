@@ -78,19 +78,22 @@ class IdTable:
     def ids(self, words: Array) -> Array:
         ids, hashes = np.empty(len(words), np.int64), np.empty(len(words), np.int64)
         hash_rows(words, hashes)
-        start = 0
+        start, size = 0, self.size
         while True:
             start = intern_rows(words, hashes, start, ids, self.table)
             if start == len(words):
                 return ids
-            self._grow()
+            # As many of the rows to come will be new as of those that have come.
+            fresh = self.size - size
+            self._grow(self.size + 1 + fresh * (len(words) - start) // max(start, 1))
 
-    def _grow(self) -> None:
+    def _grow(self, wanted: int) -> None:
+        """Room for so many ids, which may be a guess, and for twice as many as there are."""
         slots, records, free, counters = self.table
         if 2 * (self.size + 1) > len(slots):
-            slots = np.zeros(2 * len(slots), np.int64)
+            slots = np.zeros(max(2 * len(slots), slots_for(wanted)), np.int64)
             refill_slots(self.table.slots, slots)
-        records, free = grown(records, self.size + 1), grown(free, self.size + 1)
+        records, free = grown(records, wanted), grown(free, wanted)
         self.table = Table(slots, records, free, counters)
 
     def release(self, ids: Array) -> None:

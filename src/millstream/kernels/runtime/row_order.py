@@ -13,25 +13,28 @@ from millstream.kernels.runtime.utf8 import Texts, compare_texts
 from millstream.plan.batch import Array
 
 _SMALL = 12
+_BITS = 63
 
 
 @tight
 def compare_words(words: Array, one: int, other: int, is_text: Array, texts: Texts) -> Any:
     """The sign of the canonical order of two rows; `is_text` has a flag per column."""
     columns = is_text.size
-    for j in range(columns):
-        null_word = columns + j // 63
-        a_null = (words[one, null_word] >> (j % 63)) & 1
-        b_null = (words[other, null_word] >> (j % 63)) & 1
-        if a_null != b_null:
-            return -1 if a_null else 1
-        a, b = words[one, j], words[other, j]
-        if a != b:
-            order = -1 if a < b else 1
-            if is_text[j]:
-                order = compare_texts(a, b, texts)
-            if order != 0:
-                return order
+    for block in range(words.shape[1] - columns):
+        a_nulls, b_nulls = words[one, columns + block], words[other, columns + block]
+        for j in range(_BITS * block, min(_BITS * (block + 1), columns)):
+            a, b = words[one, j], words[other, j]
+            if a_nulls != b_nulls:
+                bit = j - _BITS * block
+                a_null, b_null = (a_nulls >> bit) & 1, (b_nulls >> bit) & 1
+                if a_null != b_null:
+                    return -1 if a_null else 1
+            if a != b:
+                order = -1 if a < b else 1
+                if is_text[j]:
+                    order = compare_texts(a, b, texts)
+                if order != 0:
+                    return order
     return 0
 
 
