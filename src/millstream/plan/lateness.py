@@ -35,8 +35,11 @@ def without_late(batch: Batch, largest: int | None, slack: int) -> tuple[Batch, 
 def accepted_of(batch: Batch, largest: int | None, one: Input) -> tuple[Batch, Batch, int | None]:
     """The rows of an input that are not late, the late ones, and the largest time so far.
 
-    Those of an early input have the largest time up to them for their own.
+    Those of an early input have the largest time up to them for their own; numbered rows come in
+    the order of their numbers.
     """
+    if one.is_numbered and len(batch):
+        return batch, empty_batch(batch.type), int(batch.time[-1])
     accepted, late, now_largest = without_late(batch, largest, one.slack)
     return (moved(accepted, largest) if one.is_early else accepted), late, now_largest
 

@@ -38,7 +38,10 @@ class SourceState:
     @property
     def known_below(self) -> int | None:
         """All items with a smaller time have been read; None if nothing is known."""
-        return None if self.largest is None else self.largest - self.input.waits
+        if self.largest is None:
+            return None
+        # No two rows have the same number, so that none has to wait for others of its instant.
+        return self.largest + 1 if self.input.is_numbered else self.largest - self.input.waits
 
     def read_ahead(self) -> None:
         """Let chunks be read in a thread of their own from now on."""

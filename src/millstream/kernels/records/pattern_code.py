@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
+from itertools import groupby
 
 import numpy as np
 
@@ -20,23 +21,32 @@ from millstream.kernels.records.pattern_trees import (
 from millstream.plan.batch import Array
 
 #: One character of a set; try one way, then another; go on elsewhere; note a place; be at a
-#: place; take as many of a set as there are, giving back one at a time; the end.
-ONE, TRY, GO, NOTE, BE, RUN, END = range(7)
+#: place; take as many of a set as there are, giving back one at a time; the end; one character of
+#: each of several sets.
+ONE, TRY, GO, NOTE, BE, RUN, END, ROW = range(8)
 PLACES = "^$AzZbB"
 _MOST = 2000
 _NO_END = 1 << 30
+#: Of so many characters at its beginning is known what a match can have there.
+_MOST_LEAD = 8
 
 
 @dataclass(frozen=True, slots=True)
 class PatternCode:
     """Instructions as columns: the kind, and up to four numbers.
 
-    `starts` are the characters that a match can begin with, if it cannot be empty. `branches` is
-    the number of places to remember where ways part.
+    Then the set that what follows begins with, and two places to note before it is done; -1 is
+    none. `rows` has the sets of instructions with several. A match begins with `lead` characters at
+    least: `steps` says of the last of them how much further on the next match can begin, and
+    `starts` which can be the first. `branches` is the number of places to remember where ways
+    part.
     """
 
     code: Array
     sets: Array
+    rows: Array
+    lead: int
+    steps: Array
     starts: Array
     is_anchored: bool
     groups: int
@@ -61,9 +71,12 @@ def pattern_code(pattern: str) -> PatternCode | None:
         builder.add(END)
     except _TooLong:
         return None
+    builder.fold_notes()
     builder.settle_runs()
+    lead = _lead(found[0])[0][:_MOST_LEAD]
     return PatternCode(
-        np.array(builder.code, np.int64), builder.set_table(), _starts(builder),
+        np.array(builder.code, np.int64), builder.set_table(), np.array(builder.rows, np.int64),
+        len(lead), _steps(lead), _members(lead[0] if lead else frozenset(range(256))),
         _is_anchored(found[0]), found[1], builder.branches,
     )  # fmt: skip
 
@@ -74,12 +87,13 @@ class _Builder:
     def __init__(self) -> None:
         self.code: list[list[int]] = []
         self.sets: list[frozenset[int]] = []
+        self.rows: list[int] = []
         self.branches = 0
 
     def add(self, kind: int, *numbers: int) -> int:
         if len(self.code) >= _MOST:
             raise _TooLong
-        self.code.append([kind, *numbers, *[0] * (4 - len(numbers))])
+        self.code.append([kind, *numbers, *[0] * (4 - len(numbers)), -1, -1, -1])
         return len(self.code) - 1
 
     def note(self, place: int) -> None:
@@ -95,10 +109,7 @@ class _Builder:
         return self.sets.index(of)
 
     def set_table(self) -> Array:
-        table = np.zeros((max(1, len(self.sets)), 256), np.bool_)
-        for number, of in enumerate(self.sets):
-            table[number, sorted(of)] = True
-        return table
+        return np.array([_members(of) for of in self.sets or [frozenset()]])
 
     def build(self, part: Tree) -> None:
         match part:
@@ -107,8 +118,7 @@ class _Builder:
             case Here(kind):
                 self.add(BE, PLACES.index(kind))
             case All(parts):
-                for each in parts:
-                    self.build(each)
+                self.all(parts)
             case Either(parts):
                 self.either(parts)
             case Group(number, inner):
@@ -117,6 +127,17 @@ class _Builder:
                 self.note(2 * number + 1)
             case Repeat():
                 self.repeat(part)
+
+    def all(self, parts: tuple[Tree, ...]) -> None:
+        """One after the other; characters that follow each other are one instruction."""
+        for are_single, together in groupby(parts, lambda part: isinstance(part, One)):
+            run = list(together)
+            if not are_single or len(run) == 1:
+                for each in run:
+                    self.build(each)
+                continue
+            self.add(ROW, len(self.rows), len(run))
+            self.rows += [self.set_number(one.of) for one in run if isinstance(one, One)]
 
     def either(self, parts: tuple[Tree, ...]) -> None:
         ends = []
@@ -161,6 +182,28 @@ class _Builder:
         if not part.is_greedy:
             self.code[way][1], self.code[way][2] = self.code[way][2], self.code[way][1]
 
+    def fold_notes(self) -> None:
+        """A place is noted by the instruction that follows, unless others come to that directly."""
+        targets = {n for c in self.code for n in c[1 : _TARGETS.get(c[0], 0) + 1]}
+        kept: list[list[int]] = []
+        places: list[int] = []
+        noted: list[int] = []
+        for at, instruction in enumerate(self.code):
+            if noted and (at in targets or len(noted) == 2):
+                kept += [[NOTE, place, 0, 0, 0, -1, -1, -1] for place in noted]
+                noted = []
+            places.append(len(kept))
+            if instruction[0] == NOTE:
+                noted.append(instruction[1])
+            else:
+                instruction[6 : 6 + len(noted)] = noted
+                noted = []
+                kept.append(instruction)
+        for instruction in kept:
+            for n in range(1, _TARGETS.get(instruction[0], 0) + 1):
+                instruction[n] = places[instruction[n]]
+        self.code = kept
+
     def settle_runs(self) -> None:
         """A run gives nothing back if what follows it cannot begin with what it takes."""
         for at, instruction in enumerate(self.code):
@@ -169,41 +212,68 @@ class _Builder:
                 while follows[0] == NOTE:
                     at += 1  # noqa: PLW2901 (on to what follows the note)
                     follows = self.code[at + 1]
-                is_apart = follows[0] == ONE and not (
-                    self.sets[follows[1]] & self.sets[instruction[1]]
+                if follows[0] in (ONE, ROW):
+                    instruction[5] = follows[1] if follows[0] == ONE else self.rows[follows[1]]
+                is_apart = instruction[5] >= 0 and not (
+                    self.sets[instruction[5]] & self.sets[instruction[1]]
                 )
                 if is_apart or follows[0] == END:
                     # No place to remember means: all or nothing.
                     instruction[4] = -1
 
 
-def _starts(builder: _Builder) -> Array:
-    """Which characters a match can begin with; all of them if it can be empty."""
-    starts = np.zeros(256, np.bool_)
-    seen: set[int] = set()
-    waiting = [0]
-    while waiting:
-        at = waiting.pop()
-        if at in seen:
-            continue
-        seen.add(at)
-        kind, a, b, *_ = builder.code[at]
-        match kind:
-            case 0:
-                starts[sorted(builder.sets[a])] = True
-            case 1:
-                waiting += [a, b]
-            case 2:
-                waiting.append(a)
-            case 3 | 4:
-                waiting.append(at + 1)
-            case 5:
-                starts[sorted(builder.sets[a])] = True
-                if b == 0:
-                    waiting.append(at + 1)
-            case _:
-                return np.ones(256, np.bool_)
-    return starts
+#: How many of the numbers of an instruction are others to go to.
+_TARGETS = {TRY: 2, GO: 1}
+
+
+def _members(of: frozenset[int]) -> Array:
+    members = np.zeros(256, np.bool_)
+    members[sorted(of)] = True
+    return members
+
+
+def _lead(part: Tree) -> tuple[list[frozenset[int]], bool]:
+    """What the first characters of every match are of, and whether it has no others."""
+    match part:
+        case One(of):
+            return [of], True
+        case Here():
+            return [], True
+        case All(parts):
+            return _one_after_the_other(parts)
+        case Either(parts):
+            ways = [_lead(each) for each in parts]
+            sizes = {len(sets) for sets, _ in ways}
+            lead = [
+                frozenset.union(*sets) for sets in zip(*(sets for sets, _ in ways), strict=False)
+            ]
+            return lead, len(sizes) == 1 and all(is_whole for _, is_whole in ways)
+        case Group(_, inner):
+            return _lead(inner)
+        case Repeat(inner, least, most):
+            lead, is_whole = _one_after_the_other((inner,) * min(least, _MOST_LEAD))
+            return lead, is_whole and least == most and least <= _MOST_LEAD
+
+
+def _one_after_the_other(parts: tuple[Tree, ...]) -> tuple[list[frozenset[int]], bool]:
+    lead: list[frozenset[int]] = []
+    for part in parts:
+        sets, is_whole = _lead(part)
+        lead += sets
+        if not is_whole:
+            return lead, False
+    return lead, True
+
+
+def _steps(lead: list[frozenset[int]]) -> Array:
+    """How far to go on from a character that would be the last of the first ones of a match.
+
+    0 if it can be; otherwise to where it can be one of those before, or behind it.
+    """
+    steps = np.full(256, len(lead), np.int64)
+    for place, of in enumerate(lead):
+        steps[sorted(of)] = len(lead) - 1 - place
+    return steps
 
 
 def _is_anchored(part: Tree) -> bool:

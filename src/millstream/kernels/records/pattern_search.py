@@ -66,10 +66,9 @@ def _back(
         if kind == _OLD:
             places[first] = stack[depth, 2]
             continue
-        low, at = stack[depth, 2], stack[depth, 3]
-        if code[first + 1, 0] == 0:
+        low, at, of = stack[depth, 2], stack[depth, 3], code[first, 5]
+        if of >= 0:
             # Only where the next character fits is it worth to go on.
-            of = code[first + 1, 1]
             while at >= low and not sets[of, data[at]]:
                 at -= 1
         at = _unseen(seen, code[first, 4] * width - start, at, low, stamp)
@@ -81,8 +80,34 @@ def _back(
 
 
 @inlined
+def _noted(
+    code: Array, pc: int, at: int, stack: Array, depth: int, places: Array
+) -> int:  # fmt: skip
+    """Note the places that an instruction has to; what is left to try knows what they were."""
+    for n in range(6, 8):
+        place = code[pc, n]
+        if place < 0:
+            break
+        if depth:
+            depth = _pushed(stack, depth, _OLD, place, places[place], 0)
+        places[place] = at
+    return depth
+
+
+@inlined
+def _are_next(
+    rows: Array, first: int, count: int, sets: Array, data: Array, at: int, end: int
+) -> bool:  # fmt: skip
+    """Whether the next characters are of several sets."""
+    n = 0 if at + count <= end else count + 1
+    while n < count and sets[rows[first + n], data[at + n]]:
+        n += 1
+    return n == count
+
+
+@inlined
 def _attempt(
-    code: Array, sets: Array, data: Array, start: int, at: int, end: int, stamp: int,
+    code: Array, sets: Array, rows: Array, data: Array, start: int, at: int, end: int, stamp: int,
     width: int, seen: Array, stack: Array, places: Array,
 ) -> int:  # fmt: skip
     """A match that begins here; `places` has where its groups lie."""
@@ -91,9 +116,13 @@ def _attempt(
     while pc >= 0:
         kind, first = code[pc, 0], code[pc, 1]
         goes_on = True
+        depth = _noted(code, pc, at - start, stack, depth, places)
         if kind == 0:  # one
             goes_on = at < end and sets[first, data[at]]
             at += 1
+        elif kind == 7:  # row
+            goes_on = _are_next(rows, first, code[pc, 2], sets, data, at, end)
+            at += code[pc, 2]
         elif kind == 5:  # run
             low = at + code[pc, 2]
             limit = min(end, at + code[pc, 3])
@@ -131,39 +160,38 @@ def _attempt(
 
 @inlined
 def _first_match(
-    code: Array, sets: Array, first: Array, can_be_empty: int, is_anchored: int, data: Array,
-    start: int, end: int, stamp: int, width: int, seen: Array, stack: Array, places: Array,
+    code: Array, sets: Array, rows: Array, lead: int, steps: Array, first: Array,
+    is_anchored: int, data: Array, start: int, end: int, stamp: int, width: int, seen: Array,
+    stack: Array, places: Array,
 ) -> int:  # fmt: skip
     """Whether there is a match from `start` on; `places` has where its groups lie."""
     at, last, result = start, start if is_anchored else end, NONE
-    while at <= last and result == NONE:
-        if not can_be_empty:
-            while at < end and not first[data[at]]:
-                at += 1
-            if at >= end or at > last:
+    while result == NONE:
+        if lead:
+            behind = at + lead - 1
+            while behind < end and steps[data[behind]] > 0:
+                behind += steps[data[behind]]
+            at = behind - lead + 1
+            if behind >= end:
                 break
-        result = _attempt(code, sets, data, start, at, end, stamp, width, seen, stack, places)
+        if at > last:
+            break
+        if not lead or first[data[at]]:
+            result = _attempt(
+                code, sets, rows, data, start, at, end, stamp, width, seen, stack, places
+            )
         at += 1
     return result
 
 
-@inlined
-def _begins_anywhere(first: Array) -> bool:
-    """Whether a match may begin with anything, and so with nothing."""
-    anywhere = True
-    for n in range(256):
-        anywhere = anywhere and first[n]
-    return anywhere
-
-
 @tight
 def _search(
-    code: Array, sets: Array, first: Array, is_anchored: int, data: Array, starts: Array,
+    code: Array, sets: Array, rows: Array, lead: int, steps: Array, first: Array,
+    is_anchored: int, data: Array, starts: Array,
     ends: Array, chosen: Array, found: Array, spans: Array, seen: Array, stack: Array,
     width: int,
 ) -> None:  # fmt: skip
     """Of every chosen row whether there is a match, and where."""
-    can_be_empty = int(_begins_anywhere(first))
     stamp = 0
     for row in range(len(starts)):
         if not chosen[row]:
@@ -174,14 +202,15 @@ def _search(
             continue
         stamp += 1
         found[row] = _first_match(
-            code, sets, first, can_be_empty, is_anchored, data, start, end, stamp, width, seen,
-            stack, spans[row],
+            code, sets, rows, lead, steps, first, is_anchored, data, start, end, stamp, width,
+            seen, stack, spans[row],
         )  # fmt: skip
 
 
 @tight
 def _search_on(
-    code: Array, sets: Array, first: Array, is_anchored: int, data: Array, starts: Array,
+    code: Array, sets: Array, rows: Array, lead: int, steps: Array, first: Array,
+    is_anchored: int, data: Array, starts: Array,
     ends: Array, chosen: Array, times: int, counts: Array, spans: Array, seen: Array,
     stack: Array, width: int, places: Array, done: Array,
 ) -> None:  # fmt: skip
@@ -190,7 +219,6 @@ def _search_on(
     From row `done[0]` on, behind `done[1]` spans; it stops where there may not be room for a row.
     A count of -1 is not known.
     """
-    can_be_empty = int(_begins_anywhere(first))
     stamp, made = 0, done[1]
     for row in range(done[0], len(starts)):
         start, end = starts[row], ends[row]
@@ -207,8 +235,8 @@ def _search_on(
         while made - begun < times:
             stamp += 1
             result = _first_match(
-                code, sets, first, can_be_empty, is_anchored, data, start, end, stamp, width,
-                seen, stack, places,
+                code, sets, rows, lead, steps, first, is_anchored, data, start, end, stamp,
+                width, seen, stack, places,
             )  # fmt: skip
             if result != FOUND:
                 if result == UNKNOWN:
@@ -242,8 +270,9 @@ def search_on(
     spans = np.empty((4 * count + longest + 2, 2), np.int64)
     while True:
         _search_on(
-            pattern.code, pattern.sets, pattern.starts, int(pattern.is_anchored), data, starts,
-            ends, chosen, times, counts, spans, seen, stack, width, places, done,
+            pattern.code, pattern.sets, pattern.rows, pattern.lead, pattern.steps, pattern.starts,
+            int(pattern.is_anchored), data, starts, ends, chosen, times, counts, spans, seen,
+            stack, width, places, done,
         )  # fmt: skip
         if done[0] == count:
             return counts, spans[: done[1]]
@@ -264,7 +293,7 @@ def search(
     seen = np.zeros(max(1, pattern.branches * width), np.int64)
     stack = np.empty(((2 * pattern.branches + 4 * pattern.groups + 8) * (width + 1), 4), np.int64)
     _search(
-        pattern.code, pattern.sets, pattern.starts, int(pattern.is_anchored), data, starts, ends,
-        chosen, found, spans, seen, stack, width,
+        pattern.code, pattern.sets, pattern.rows, pattern.lead, pattern.steps, pattern.starts,
+        int(pattern.is_anchored), data, starts, ends, chosen, found, spans, seen, stack, width,
     )  # fmt: skip
     return found, spans
