@@ -112,7 +112,6 @@ def _attempt(
 ) -> int:  # fmt: skip
     """A match that begins here; `places` has where its groups lie."""
     pc, depth, most = 0, 0, len(stack) - 2
-    places[:] = -1
     while pc >= 0:
         kind, first = code[pc, 0], code[pc, 1]
         goes_on = True
@@ -166,6 +165,7 @@ def _first_match(
 ) -> int:  # fmt: skip
     """Whether there is a match from `start` on; `places` has where its groups lie."""
     at, last, result = start, start if is_anchored else end, NONE
+    places[:] = -1
     while result == NONE:
         if lead:
             behind = at + lead - 1
@@ -180,6 +180,8 @@ def _first_match(
             result = _attempt(
                 code, sets, rows, data, start, at, end, stamp, width, seen, stack, places
             )
+            if result == NONE:
+                places[:] = -1
         at += 1
     return result
 
@@ -194,11 +196,10 @@ def _search(
     """Of every chosen row whether there is a match, and where."""
     stamp = 0
     for row in range(len(starts)):
-        if not chosen[row]:
-            continue
         start, end = starts[row], ends[row]
-        if end - start >= width:
-            found[row] = UNKNOWN
+        if not chosen[row] or end - start >= width:
+            found[row] = UNKNOWN if chosen[row] else NONE
+            spans[row] = -1
             continue
         stamp += 1
         found[row] = _first_match(
@@ -286,8 +287,8 @@ def search(
 ) -> tuple[Array, Array]:
     """For slices of bytes, all ASCII: NONE, FOUND or UNKNOWN, and the spans of the groups."""
     count = len(starts)
-    found = np.zeros(count, np.int8)
-    spans = np.full((count, 2 * pattern.groups + 2), -1, np.int32)
+    found = np.empty(count, np.int8)
+    spans = np.empty((count, 2 * pattern.groups + 2), np.int32)
     longest = int((ends - starts).max()) if count else 0
     width = min(longest, LONGEST) + 1
     seen = np.zeros(max(1, pattern.branches * width), np.int64)

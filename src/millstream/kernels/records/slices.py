@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 
 from millstream.compiled import tight
+from millstream.kernels.runtime.hashing import frozen
 from millstream.kernels.runtime.interning_text import text_array, text_column
+from millstream.kernels.runtime.utf8 import SPARE, put_text
 from millstream.plan.batch import Array
 
 GOOD, BAD, UNKNOWN = 0, 1, 2
+_ALL = frozen(np.zeros(0, np.int64))
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +38,13 @@ class Slices:
         last = np.maximum(np.clip(high, 0, lengths), first)
         return Slices(self.data, self.starts + first, self.starts + last)
 
-    def arrow(self, chosen: Array | slice) -> Any:
-        """Some of them as an Arrow array."""
-        starts, ends = self.starts[chosen], self.ends[chosen]
-        offsets = np.zeros(len(starts) + 1, np.int32)
-        np.cumsum(ends - starts, out=offsets[1:])
-        data = np.empty(int(offsets[-1]), np.uint8)
-        _gather(self.data, starts, ends, data)
+    def arrow(self, chosen: Array | None) -> Any:
+        """Some of them as an Arrow array, or all."""
+        rows = _ALL if chosen is None else frozen(chosen)
+        offsets = np.empty((len(self) if chosen is None else len(rows)) + 1, np.int32)
+        starts, ends = frozen(self.starts), frozen(self.ends)
+        data = np.empty(_measure(starts, ends, rows, offsets) + SPARE, np.uint8)
+        _gather(frozen(self.data), starts, ends, rows, offsets, data)
         return text_array(offsets, data, np.zeros(0, np.bool_))
 
     def texts(self, chosen: Array) -> list[str]:
@@ -101,12 +104,30 @@ def _find_odd(data: Array, starts: Array, ends: Array, odd: Array) -> None:
 
 
 @tight
-def _gather(data: Array, starts: Array, ends: Array, out: Array) -> None:
-    at = 0
-    for row in range(len(starts)):
-        for place in range(starts[row], ends[row]):
-            out[at] = data[place]
-            at += 1
+def _measure(starts: Array, ends: Array, rows: Array, offsets: Array) -> int:
+    """Where texts begin that are laid end to end; none chosen stands for all of them."""
+    total = 0
+    for n in range(len(offsets) - 1):
+        row = rows[n] if len(rows) else n
+        offsets[n] = total
+        total += ends[row] - starts[row]
+    offsets[len(offsets) - 1] = total
+    return total
+
+
+@tight
+def _gather(
+    data: Array, starts: Array, ends: Array, rows: Array, offsets: Array, out: Array
+) -> None:
+    """Lay texts end to end; `out` has SPARE bytes more than they need."""
+    for n in range(len(offsets) - 1):
+        row = rows[n] if len(rows) else n
+        start, end, at = starts[row], ends[row], np.int64(offsets[n])
+        if end + SPARE <= data.size:
+            put_text(out, at, data, start, end)
+        else:
+            for j in range(end - start):
+                out[at + j] = data[start + j]
 
 
 @tight
@@ -221,8 +242,33 @@ def places_of(parts: Slices, texts: Slices) -> Array:
     return places
 
 
+@tight
+def _recase(data: Array, low: int, high: int, out: Array) -> None:
+    for at in range(len(data)):
+        c = data[at]
+        out[at] = c ^ 32 if low <= c <= high else c
+
+
 def recased(texts: Slices, *, upper: bool) -> Slices:
     """In capitals or in small letters."""
-    low, high = (97, 122) if upper else (65, 90)
-    is_letter = (texts.data - np.uint8(low)) <= np.uint8(high - low)
-    return Slices(texts.data ^ (is_letter.view(np.uint8) << 5), texts.starts, texts.ends)
+    data = np.empty(len(texts.data), np.uint8)
+    _recase(frozen(texts.data), *((97, 122) if upper else (65, 90)), data)
+    return Slices(frozen(data), texts.starts, texts.ends)
+
+
+@tight
+def _order(rows: Array, places: Array, order: Array) -> None:
+    for n in range(len(rows)):
+        places[rows[n] + 1] += 1
+    for row in range(1, len(places)):
+        places[row] += places[row - 1]
+    for n in range(len(rows)):
+        order[places[rows[n]]] = n
+        places[rows[n]] += 1
+
+
+def in_order_of_rows(rows: Array, count: int) -> Array:
+    """What sorts numbers below `count` and keeps the order of equal ones."""
+    order = np.empty(len(rows), np.int64)
+    _order(rows, np.zeros(count + 1, np.int64), order)
+    return order

@@ -32,7 +32,7 @@ from millstream.calculus.tables import (
 )
 from millstream.calculus.types import QueueType
 from millstream.kernels.records.columns import Column, Columns, NotOnColumns, Parts
-from millstream.kernels.records.slices import Held, Slices, slices_of
+from millstream.kernels.records.slices import Held, Slices, in_order_of_rows, slices_of
 from millstream.kernels.runtime.interning import Interner
 from millstream.kernels.runtime.kernel import Round
 from millstream.kernels.scripts.column_run import ColumnsRun, Emitted
@@ -202,7 +202,7 @@ class ColumnsKernel(RunScriptKernel):
         types = [*(t for _, t in table.indexes), table.value, table.weight or records.INT]
         sent = []
         is_careful = bool(careful.any())
-        for rows, places, columns in _together(run.emits.get(number, [])):
+        for rows, places, columns in _together(run.emits.get(number, []), len(batch)):
             kept, at = rows, places
             if is_careful:
                 good = ~careful[rows]
@@ -216,7 +216,9 @@ class ColumnsKernel(RunScriptKernel):
         return sent
 
 
-def _together(emits: list[Emitted]) -> Iterator[tuple[Array, Array, tuple[Column, ...]]]:
+def _together(
+    emits: list[Emitted], count: int
+) -> Iterator[tuple[Array, Array, tuple[Column, ...]]]:
     """Rows that emit, where in the columns their values lie, and the columns.
 
     What several statements or rounds of a loop have emitted is one, in the order of rows, where
@@ -228,7 +230,7 @@ def _together(emits: list[Emitted]) -> Iterator[tuple[Array, Array, tuple[Column
             yield rows, rows, sent
         return
     rows = np.concatenate([rows for rows, _ in emits])
-    order = np.argsort(rows, kind="stable")
+    order = in_order_of_rows(rows, count)
     yield rows[order], order, columns
 
 
@@ -262,7 +264,7 @@ def _vector(type_: RecordType, column: Column, rows: Array | None) -> Vector:
         vector: Vector = values.column
         return vector if rows is None else vector.take(rows)
     if isinstance(values, Slices):
-        return Vector(queued_type(type_), values.arrow(slice(None) if rows is None else rows))
+        return Vector(queued_type(type_), values.arrow(rows))
     if isinstance(values, Parts):
         return _tuples(type_, values, rows)
     assert isinstance(values, np.ndarray)
