@@ -12,7 +12,8 @@ from pathlib import Path
 _ROOT = Path(__file__).parent
 #: The folders and modules whose code is compiled, and belongs to what is kept.
 COMPILED = tuple(
-    _ROOT / place for place in ("compiled.py", "kernels", "connectors", "values/excel/rounding.py")
+    _ROOT / place
+    for place in ("compiled.py", "words64.py", "kernels", "connectors", "values/excel/rounding.py")
 )
 
 

@@ -13,7 +13,7 @@ from tests.architecture.modules import FILES, ROOT, imports, name_of, tree_of
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("source", "cache", "wildcards"),
     ("errors", "compiled", "locks"),
-    ("tables",),
+    ("tables", "words64"),
     ("values",),
     ("calculus",),
     ("meaning",),

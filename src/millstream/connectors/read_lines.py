@@ -38,9 +38,26 @@ class LinesDecoder:
             stop = len(data)
         if stop <= start:
             return Step(self._batch(pa.array([], pa.string())), (), start, 0)
-        end, breaks = self._end(data, start, stop)
-        texts = _lines(bytes(data[start:end]), breaks)
+        texts, end = (None, start) if window.is_small else self._quickly(data, start, stop)
+        if texts is None:
+            end, breaks = self._end(data, start, stop)
+            texts = _lines(bytes(data[start:end]), breaks)
         return Step(self._batch(texts), (), end, len(texts))
+
+    def _quickly(self, data: bytes, start: int, stop: int) -> tuple[Any, int]:
+        """The next lines and where they end; None if some are not plain, or the last has no end."""
+        from millstream.connectors.line_scan import SPARE, cut_lines
+
+        near = min(start + _PIECE, stop)
+        offsets = np.zeros(min(self._chunk_rows, near - start) + 1, np.int32)
+        out, done = np.empty(near - start + SPARE, np.uint8), np.zeros(2, np.int64)
+        array = np.frombuffer(data, np.uint8)
+        is_plain = cut_lines(array, start, near, offsets, out, done)
+        end, count = done.tolist()
+        if not is_plain or not count:
+            return None, start
+        buffers = [None, pa.py_buffer(offsets[: count + 1]), pa.py_buffer(out)]
+        return pa.Array.from_buffers(pa.string(), count, buffers, null_count=0), end
 
     def _end(self, data: bytes, start: int, stop: int) -> tuple[int, Array]:
         """Where the next lines end, of which there are no more than make a batch, and each."""

@@ -5,9 +5,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 
 from millstream.compiled import inlined, tight
 from millstream.kernels.runtime.hashing import (
@@ -25,6 +22,7 @@ from millstream.kernels.runtime.hashing import (
     take_id,
 )
 from millstream.plan.batch import Array
+from millstream.words64 import copy64, load64
 
 #: Beside TOP, FREE and LIVE: how many bytes of the arena are taken.
 USED = 3
@@ -59,47 +57,6 @@ class Texts(NamedTuple):
     counters: Array
 
 
-def _define_load64(typing_context: Any, data: Any, index: Any) -> Any:
-    """Eight bytes at any address as a little-endian uint64: comparing bytes is too slow."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        array = context.make_array(signature.args[0])(context, builder, args[0])
-        address = builder.gep(array.data, [args[1]])
-        pointer = builder.bitcast(address, ir.IntType(64).as_pointer())
-        load = builder.load(pointer)
-        load.align = 1
-        return load
-
-    del typing_context, index
-    return types.uint64(data, types.int64), generate
-
-
-_load64: Any = intrinsic(_define_load64)
-
-
-def _define_copy64(typing_context: Any, to: Any, place: Any, data: Any, index: Any) -> Any:
-    """Copy eight bytes, from any address to any other."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        pointer = ir.IntType(64).as_pointer()
-        target, source = (
-            builder.bitcast(builder.gep(array.data, [at]), pointer)
-            for array, at in (
-                (context.make_array(signature.args[n])(context, builder, args[n]), args[n + 1])
-                for n in (0, 2)
-            )
-        )
-        load = builder.load(source)
-        load.align = 1
-        builder.store(load, target).align = 1
-        return context.get_dummy_value()
-
-    del typing_context, place, index
-    return types.void(to, types.int64, data, types.int64), generate
-
-
-_copy64: Any = intrinsic(_define_copy64)
-
 #: How many bytes `put_text` may read and write behind the end of a text.
 SPARE = 8
 
@@ -108,7 +65,7 @@ SPARE = 8
 def put_text(arena: Array, at: Any, data: Array, start: Any, end: Any) -> Any:
     """Copy a text in steps of eight bytes; where it ends. What lies behind it is spoilt."""
     for j in range(0, end - start, 8):
-        _copy64(arena, at + j, data, start + j)
+        copy64(arena, at + j, data, start + j)
     return at + end - start
 
 
@@ -117,7 +74,7 @@ def _last64(data: Array, start: Any, length: Any) -> Any:
     """The last `length` < 8 bytes of a text, never reading outside of `data`."""
     if start + 8 <= data.size:
         shift = np.uint64(64 - 8 * length)
-        return (_load64(data, start) << shift) >> shift
+        return (load64(data, start) << shift) >> shift
     word = np.uint64(0)
     for j in range(length):
         word |= np.uint64(data[start + j]) << np.uint64(8 * j)
@@ -130,7 +87,7 @@ def hash_text(data: Array, start: Any, length: Any) -> Any:
     h = _K2 ^ np.uint64(length)
     rest = length
     while rest >= 8:
-        h = (h ^ _load64(data, start)) * _K1
+        h = (h ^ load64(data, start)) * _K1
         h ^= h >> _SHIFT
         start += 8
         rest -= 8
@@ -144,7 +101,7 @@ def hash_text(data: Array, start: Any, length: Any) -> Any:
 def _same_text(one: Array, start: int, other: Array, other_start: Any, length: Any) -> Any:
     rest = length
     while rest >= 8:
-        if _load64(one, start) != _load64(other, other_start):
+        if load64(one, start) != load64(other, other_start):
             return False
         start += 8
         other_start += 8
@@ -165,7 +122,7 @@ def compare_pools(one: Any, texts: Texts, other: Any, others: Texts) -> Any:
     other_start, other_length = others.places[other, 0], others.places[other, 1]
     arena, other_arena = texts.arena, others.arena
     shorter, j = min(length, other_length), 0
-    while j + 8 <= shorter and _load64(arena, start + j) == _load64(other_arena, other_start + j):
+    while j + 8 <= shorter and load64(arena, start + j) == load64(other_arena, other_start + j):
         j += 8
     while j < shorter:
         a, b = arena[start + j], other_arena[other_start + j]
