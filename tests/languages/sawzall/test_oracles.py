@@ -6,7 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.languages.sawzall import oracles_logs, oracles_values  # noqa: F401 (they fill CASES)
+from tests.languages.sawzall import (  # noqa: F401 (they fill CASES)
+    oracles_logs,
+    oracles_paper,
+    oracles_values,
+)
 from tests.languages.sawzall.oracles import CASES, Case
 from tests.languages.sawzall.programs import printed, run_text
 

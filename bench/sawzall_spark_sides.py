@@ -1,0 +1,144 @@
+"""The query log on Spark: as a Sawzall program, and as skilled users of PySpark write it.
+
+    python bench/sawzall_spark_sides.py '{"side": "batch", ...}'
+
+writes `figures.json` into the folder that it is given: seconds, processor time, and the answer.
+"""
+
+# ruff: noqa: TID251 - this is about pyspark
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil
+from pyspark.sql import functions as F  # noqa: N812 - the name that everybody uses
+
+import spark_ours
+from millstream import api
+from millstream.engine.spark.java import find_java, java_environment
+from sawzall_engine import QUERIES
+from spark_hand import SETTINGS
+
+TABLES = ("origins", "targets", "queries", "users")
+
+
+def ours(session: Any, log: Path, folder: Path) -> dict[str, Any]:
+    """The tables are folders of Parquet."""
+    files = list(log.glob("*.parquet"))
+    api.compile(text=QUERIES, language="sawzall").run(
+        {"input": f"{log}/*.parquet"},
+        {name: str(folder / f"{name}.parquet") for name in TABLES},
+        engine="spark", session=session, checkpoint=folder / "checkpoint",
+        batch_bytes=int(1.02 * max(path.stat().st_size for path in files)),
+    )  # fmt: skip
+    tables = {name: session.read.parquet(str(folder / f"{name}.parquet")) for name in TABLES}
+    return {
+        **{name: sorted([r.lat, r.lon, r.value] for r in tables[name].collect())
+           for name in ("origins", "targets")},
+        "queries": [[r.value, r.weight] for r in tables["queries"].collect()],
+        "users": tables["users"].collect()[0].value,
+    }  # fmt: skip
+
+
+def counted(rows: Any) -> dict[str, Any]:
+    """What has to be kept of some rows: counts, and the users that there are."""
+
+    def places(lat: str, lon: str) -> Any:
+        whole = (F.floor(one).alias(name) for one, name in ((lat, "lat"), (lon, "lon")))
+        return rows.select(*whole).groupBy("lat", "lon").count()
+
+    return {
+        "origins": places("lat", "lon"), "targets": places("host_lat", "host_lon"),
+        "queries": rows.groupBy("query").count(), "users": rows.select("user").distinct(),
+    }  # fmt: skip
+
+
+def answered(kept: dict[str, Any]) -> dict[str, Any]:
+    best = kept["queries"].orderBy(F.desc("count"), "query").limit(10)
+    return {
+        **{name: sorted([r.lat, r.lon, r["count"]] for r in kept[name].collect())
+           for name in ("origins", "targets")},
+        "queries": [[r.query, r["count"]] for r in best.collect()],
+        "users": kept["users"].count(),
+    }  # fmt: skip
+
+
+def in_one_batch(session: Any, log: Path, folder: Path) -> dict[str, Any]:
+    del folder
+    return answered(counted(session.read.parquet(str(log)).cache()))
+
+
+def for_each_batch(session: Any, log: Path, folder: Path) -> dict[str, Any]:
+    """Every batch adds its counts to folders of Parquet; they are put together at the end."""
+    kept = folder / "kept"
+
+    def add(batch: Any, number: int) -> None:
+        batch.persist()
+        for name, table in counted(batch).items():
+            table.write.mode("overwrite").parquet(str(kept / name / f"batch={number}"))
+        batch.unpersist()
+
+    schema = session.read.parquet(str(log)).schema
+    stream = session.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(log))
+    writer = stream.writeStream.foreachBatch(add)
+    writer = writer.option("checkpointLocation", str(folder / "checkpoint"))
+    writer.trigger(availableNow=True).start().awaitTermination()
+    tables = {name: session.read.parquet(str(kept / name)) for name in TABLES}
+    keys = {"origins": ["lat", "lon"], "targets": ["lat", "lon"], "queries": ["query"]}
+    added = {name: tables[name].groupBy(*by).agg(F.sum("count").alias("count"))
+             for name, by in keys.items()}  # fmt: skip
+    return answered(added | {"users": tables["users"].select("user").distinct()})
+
+
+SIDES = {"Millstream": ours, "foreachBatch": for_each_batch, "batch": in_one_batch}
+
+
+def session_for(side: str, folder: Path) -> Any:
+    if side == "Millstream":
+        return spark_ours.session_for({"master": "local[2]", "options": {}}, folder)
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.master("local[2]")
+    for name, value in SETTINGS.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("OFF")
+    return session
+
+
+def processor_time() -> float:
+    """Of this process, the JVM, and the workers, those that have ended too."""
+    root = psutil.Process()
+    total = 0.0
+    for process in [root, *root.children(recursive=True)]:
+        try:
+            used = process.cpu_times()
+        except psutil.NoSuchProcess:
+            continue
+        total += used.user + used.system + used.children_user + used.children_system
+    return total
+
+
+def main(spec: dict[str, Any]) -> None:
+    os.environ.update(java_environment(find_java()))
+    folder, run = Path(spec["folder"]), SIDES[spec["side"]]
+    session = session_for(spec["side"], folder)
+    (folder / "warm").mkdir()
+    run(session, Path(spec["warm"]), folder / "warm")
+    used, begun = processor_time(), time.time()
+    answer = run(session, Path(spec["log"]), folder)
+    figures = {
+        "seconds": time.time() - begun, "cpu": processor_time() - used, "answer": answer,
+    }  # fmt: skip
+    (folder / "figures.json").write_text(json.dumps(figures))
+    session.stop()
+
+
+if __name__ == "__main__":
+    main(json.loads(sys.argv[1]))
