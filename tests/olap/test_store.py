@@ -197,3 +197,23 @@ def test_versions_share_what_they_have() -> None:
     large = {id(v.kept[0].layers[0].active[0]) for v in versions if v is not None}
     assert len(large) < 5
     assert asked(store.version, ["part"])[("p0",)] == (40.0, 40, 1.0)
+
+
+def test_a_store_that_is_asked_all_the_time_says_what_one_says_that_is_asked_at_the_end() -> None:
+    """Cells stay in order from one version to the next, whatever comes and goes."""
+    questions = [{"rows": ["part", "shop"], **more} for more in ({}, {"grain": str(GRAIN)})]
+    for seed in range(4):
+        often, once = CubeStore(CUBE), CubeStore(CUBE)
+        for number, rows in enumerate(batches(40, seed)):
+            for store in (often, once):
+                store.write_batch(number, batch_of(rows))
+                store.advance(number, rows[-1][0] if rows else None)
+            for question in questions:
+                answered(often, question)
+        for question in questions:
+            assert answered(once, question) == answered(often, question)
+
+
+def answered(store: CubeStore, question: dict[str, Any]) -> list[dict[str, Any]]:
+    asked = read_question(question, CUBE.function, SCHEMA)
+    return answer(store.version, asked, PATIENT).cells.records()

@@ -10,12 +10,13 @@ import numpy as np
 from millstream.calculus.grains import Grain
 from millstream.calculus.types import Kind
 from millstream.errors import MillstreamError
-from millstream.kernels.cube.cells import Measures, joined
+from millstream.kernels.cube.cells import Measures
 from millstream.kernels.cube.loops import Numbers
 from millstream.kernels.cube.reading import Keys, find_keys, hash_keys, number_keys
+from millstream.kernels.cube.stretches import Ranking, Stretch
 from millstream.kernels.cube.tallies import Counted
-from millstream.kernels.cube.telling import Naming, Side, sorted_words
-from millstream.kernels.cube.versions import Members, Stretch, Version
+from millstream.kernels.cube.telling import Naming, Side, gathered, named, sorted_words
+from millstream.kernels.cube.versions import Members, Version
 from millstream.kernels.runtime.hashing import frozen
 from millstream.kernels.runtime.interning import IdTable
 from millstream.olap.planning import Plan, Span, levels_of
@@ -68,6 +69,11 @@ class Place:
     def numbers(self) -> Array:
         """What each member is at the level that is wanted."""
         return self.members.numbers(self.level, self.wanted)
+
+    @property
+    def ranks(self) -> Array:
+        """Where each member comes in the order of the level that is wanted."""
+        return self.members.places(self.level, self.wanted)
 
     @property
     def values(self) -> Vector:
@@ -178,8 +184,9 @@ class Grouping:
                           hint="ask for a shorter time")  # fmt: skip
         parts = self._parts(span, shifted)
         places = self.places(self.by, kept.vertex.attributes)
-        sizes = [max(1, len(p.values)) for p in places]
-        how, product = _keys(places, sizes, parts.count, self._tests(kept.vertex.attributes))
+        how, product = _keys(
+            places, _sizes(places), parts.count, self._tests(kept.vertex.attributes)
+        )
         if self.is_told_at_once and product is not None:
             told = self._told_at_once(self._stretches(span, 0), places, parts, how, product)
             if told is not None:
@@ -191,46 +198,53 @@ class Grouping:
                 pieces.append(Piece(layer, one, places, keys, product))
         return self._merged(pieces, parts)
 
-    def _stretches(self, span: Span, layer: int) -> list[Stretch]:
-        return self.plan.answering.layers[layer].between(
-            span.first, span.last, is_together=self.plan.grain is None,
+    def _stretches(self, span: Span, layer: int) -> tuple[Stretch, Stretch]:
+        kept = self.plan.answering
+        own = self.places(kept.vertex.attributes, kept.vertex.attributes)
+        ranking = Ranking(tuple(p.ranks for p in own), tuple(_sizes(own)))
+        return kept.layers[layer].between(
+            span.first, span.last, ranking, is_together=self.plan.grain is None,
             has_active=self.plan.has_active,
         )  # fmt: skip
 
     def _found_keys(self, one: Stretch, parts: Parts, how: Keys) -> Array:
         self.limits.check_time()
         self.read += len(one)
+        whole = self.plan.answering.vertex.attributes
+        if one.keys is not None and self.by == whole and not self.conditions and parts.count == 1:
+            return one.keys  # they are in the order of just these members
         keys = np.empty(len(one), np.int64)
-        find_keys(one.cells.codes, one.index, parts.steps, parts.first, how, keys)
+        find_keys(one.cells.words, one.index, parts.steps, parts.first, how, keys)
         return keys
 
     def _told_at_once(
-        self, stretches: list[Stretch], places: list[Place], parts: Parts, how: Keys, product: int
+        self,
+        both: tuple[Stretch, Stretch],
+        places: list[Place],
+        parts: Parts,
+        how: Keys,
+        product: int,
     ) -> Groups | None:
         """Groups in the order of their keys; None if their cells or keys are too long for that."""
-        rest = stretches[1:] or [Stretch(stretches[0].cells.slice(0, 0), stretches[0].index[:0])]
-        active = Stretch(joined([s.cells for s in rest]), np.concatenate([s.index for s in rest]))
-        bits = max(len(stretches[0]), len(active)).bit_length()
-        both = (stretches[0], active)
+        bits = sum(map(len, both)).bit_length()
         is_short = all(one.cells.is_short for one in both)
         if not is_short or (product - 1).bit_length() + bits > 62:
             return None
-        sides = [
-            Side(
-                one.cells.given(), one.cells.codes, one.index,
-                sorted_words(self._found_keys(one, parts, how), bits, product),
-            )
-            for one in both
-        ]  # fmt: skip
-        numbers = [p.numbers for p in places]
-        naming = Naming(
-            _columns(places), _starts(numbers), _flat(numbers, np.int64), parts.steps,
-            parts.first, parts.shift, self.plan.grain is not None,
+        cells = both[0].cells.beside(both[1].cells)
+        one, other = (
+            Side(of.given(),
+                 sorted_words(self._found_keys(stretch, parts, how), bits, product))
+            for of, stretch in zip(cells, both, strict=True)
         )  # fmt: skip
-        most = self.limits.groups + 1
-        codes, *told = self.measures.told_in_order((sides[0], sides[1]), bits, naming, most)
-        self._check_size(len(codes))
-        return Groups(codes, Told(*told), is_in_order=True)
+        groups = gathered(one, other, bits, self.limits.groups + 1)
+        self._check_size(len(groups.starts) - 1)
+        naming = Naming(
+            [p.column for p in places], [frozen(p.numbers) for p in places],
+            [stretch.index for stretch in both], parts.steps, parts.first, parts.shift,
+            self.plan.grain is not None,
+        )  # fmt: skip
+        told = Told(*self.measures.told_in_order(groups))
+        return Groups(named(groups, naming), told, is_in_order=True)
 
     def _check_size(self, size: int) -> None:
         if size > self.limits.groups:
@@ -257,8 +271,12 @@ class Grouping:
             cells = piece.stretch.cells
             if piece.layer:
                 counted[piece.layer].append(Counted(own, cells.codes[:, -1], cells.rows))
+            elif cells.is_short:
+                self.measures.merge_given(cells.given(), own, numbers)
             else:
-                self.measures.merge_packed(cells, own, numbers)
+                chosen = np.flatnonzero(own >= 0)
+                given = self.measures.unpacked(cells.take(chosen).packed()).numbers
+                self.measures.merge(given, own[chosen], numbers)
         together = (Counted(*map(np.concatenate, zip(*c, strict=True))) for c in counted.values())
         return Groups(codes, Held(numbers, tuple(together)), own_keys)
 
@@ -323,13 +341,17 @@ def _keys(
         product *= size
     fits = product < _MOST_KEYS
     shown = places if fits else []
-    steps = [p.members.ranks(p.wanted)[p.numbers] * w for p, w in zip(shown, weights, strict=False)]
+    steps = [p.ranks * w for p, w in zip(shown, weights, strict=False)]
     values = [t for _, t in tests]
     how = Keys(
         _columns(shown), _starts(steps), _flat(steps, np.int64),
         _columns([p for p, _ in tests]), _starts(values), _flat(values, np.bool_),
     )  # fmt: skip
     return how, product if fits else None
+
+
+def _sizes(places: list[Place]) -> list[int]:
+    return [max(1, len(p.values)) for p in places]
 
 
 def _columns(places: list[Place]) -> Array:

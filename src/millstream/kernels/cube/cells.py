@@ -25,8 +25,8 @@ from millstream.kernels.cube.loops import (
     tell_cells,
     tell_instants,
 )
-from millstream.kernels.cube.reading import Given, merge_packed
-from millstream.kernels.cube.telling import Naming, Side, tell_sorted
+from millstream.kernels.cube.reading import Given, merge_given
+from millstream.kernels.cube.telling import Gathered, tell_slowly, told_alone
 from millstream.kernels.relational.accumulators import (
     EXTREME,
     SUM_INTEGERS,
@@ -76,16 +76,6 @@ class Packed:
     def has_wide_sums(self) -> bool:
         return self.sums.shape[2] == CELL and bool(self.sums[:, :, WIDE].any())
 
-    @property
-    def is_short(self) -> bool:
-        """Whether sums have no words but their floats, and perhaps their counts."""
-        return bool(self.sums.shape[2] < CELL)
-
-    def given(self) -> Given:
-        """The cells as loops take them in."""
-        sums = self.sums
-        return Given(self.rows, sums, sums.view(np.float64), self.extremes, self.known)
-
     def slice(self, start: int, stop: int) -> Packed:
         """Some of the cells, in the memory of all."""
         return Packed(
@@ -99,11 +89,11 @@ class Packed:
         return sum(array.nbytes for array in arrays)
 
 
-def joined(parts: Sequence[Packed]) -> Packed:
-    """Cells of several partitions one after the other."""
-    if len(parts) == 1:
+def joined(parts: Sequence[Packed], least: int = 0) -> Packed:
+    """Cells of several partitions one after the other; sums have at least so many words."""
+    most = max(least, *(packed.sums.shape[2] for packed in parts))
+    if len(parts) == 1 and most == parts[0].sums.shape[2]:
         return parts[0]
-    most = max(packed.sums.shape[2] for packed in parts)
     return Packed(
         np.concatenate([packed.codes for packed in parts]),
         np.concatenate([packed.rows for packed in parts]),
@@ -189,18 +179,11 @@ class Measures:
         ) < len(ids):
             self._make_room()
 
-    def merge_packed(self, packed: Packed, ids: Array, target: Numbers) -> None:
-        """Packed cells into groups; those of group -1 are passed over."""
-        if not packed.is_short:
-            chosen = np.flatnonzero(ids >= 0)
-            cells = self.unpacked(packed)
-            numbers = Numbers(*(array[chosen] for array in cells.numbers))
-            self.merge(numbers, ids[chosen], target)
-            return
-        given = packed.given()
+    def merge_given(self, given: Given, ids: Array, target: Numbers) -> None:
+        """Cells into groups; those of group -1 are passed over."""
         start = 0
         while (
-            start := merge_packed(given, ids, start, self.kinds, self.signs, target, self.wides)
+            start := merge_given(given, ids, start, self.kinds, self.signs, target, self.wides)
         ) < len(ids):
             self._make_room()
 
@@ -238,20 +221,22 @@ class Measures:
             tell_cells(numbers, ids, self.outputs, self.wides, self.looks.heaps(0), out)
         return out.words, out.valid
 
-    def told_in_order(
-        self, sides: tuple[Side, Side], bits: int, naming: Naming, most: int
-    ) -> tuple[Array, Array, Array]:
-        """The groups of cells by their words: codes, measures, and which of these are there."""
-        size = min(most, len(sides[0].words) + len(sides[1].words))
-        while len(self.wides.free) < len(self.layout.cells) + self.wides.counters[TOP]:
-            self._make_room()
-        out = self._changes(size)
-        codes = np.empty((size, len(naming.columns) + 1), np.int64)
-        count = tell_sorted(
-            *sides, bits, naming, self.kinds, self.signs, self.outputs, self.numbers(1),
-            self.wides, self.looks.heaps(0), codes, out,
-        )  # fmt: skip
-        return codes[:count], out.words[:count], out.valid[:count]
+    def told_in_order(self, groups: Gathered) -> tuple[Array, Array]:
+        """The measures of groups, and which of these are there; each column lies together."""
+        size = len(groups.starts) - 1
+        words = np.empty((len(self.aggregations), size), np.int64).T
+        valid = np.empty((len(self.aggregations), size), np.bool_).T
+        none = np.zeros(0, np.int64)
+        out = GroupChanges(none, none, none, words, words.view(np.float64), valid, self.overflows)
+        left = told_alone(groups, self.outputs, self.signs, out)
+        if len(left):
+            while len(self.wides.free) < len(self.layout.cells) + self.wides.counters[TOP]:
+                self._make_room()
+            tell_slowly(
+                groups, left, self.kinds, self.signs, self.outputs, self.numbers(1), self.wides,
+                self.looks.heaps(0), out,
+            )  # fmt: skip
+        return words, valid
 
     def tell_instants(self, rows: Rows, time: Array, ids: Array, target: Numbers) -> GroupChanges:
         """Rows into their cells, and what becomes of these at every instant."""

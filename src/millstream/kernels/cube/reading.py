@@ -9,7 +9,14 @@ import numpy as np
 from millstream.compiled import inlined, tight
 from millstream.kernels.cube.loops import Numbers, meet
 from millstream.kernels.relational.accumulators import INTEGER_SUM, NO_SUM
-from millstream.kernels.windows.sums import COUNT, HIGH, LOW, Wides, add_number, has_room
+from millstream.kernels.windows.sums import (
+    COUNT,
+    HIGH,
+    LOW,
+    Wides,
+    add_number,
+    has_room,
+)
 from millstream.plan.batch import Array
 
 _K = np.uint64(0x9E3779B97F4A7C15)
@@ -30,21 +37,49 @@ class Keys(NamedTuple):
     tests: Array
 
 
+class Given(NamedTuple):
+    """Cells that lie one after the other, each with all that is kept of it, without wide sums.
+
+    `floats` is `words` seen as floats. First come the codes, two in a word, then from `rows` on how
+    many rows a cell has, from `sums` on its sums, each of two words or of three with its count, and
+    from `extremes` on its extremes and which of them are known.
+    """
+
+    words: Array
+    floats: Array
+    rows: int
+    sums: int
+    short: int
+    extremes: int
+
+
+@inlined
+def code_of(words: Array, i: Any, column: Any) -> Any:
+    """One of the codes of a cell."""
+    return (words[i, column >> 1] >> ((column & 1) << 5)) & 0xFFFFFFFF
+
+
+@inlined
+def count_of(given: Given, i: Any, c: Any) -> Any:
+    """How many values a sum is of; without a word for it, all rows of the cell have one."""
+    return given.words[i, given.sums + 3 * c] if given.short == 3 else given.words[i, given.rows]
+
+
 @tight
-def find_keys(codes: Array, index: Array, by_time: Array, first: int, how: Keys, out: Array) -> int:
+def find_keys(words: Array, index: Array, by_time: Array, first: int, how: Keys, out: Array) -> int:
     """The key of each cell, or -1 if it does not count; answers how many count.
 
     `by_time` has for each partition from the first on what it adds to the key, or -1.
     """
     count = 0
-    for i in range(codes.shape[0]):
+    for i in range(words.shape[0]):
         key = by_time[index[i] - first]
         for k in range(how.tested.size):
-            if not how.tests[how.test_starts[k] + codes[i, how.tested[k]]]:
+            if not how.tests[how.test_starts[k] + code_of(words, i, how.tested[k])]:
                 key = -1
         if key >= 0:
             for k in range(how.columns.size):
-                key += how.steps[how.starts[k] + codes[i, how.columns[k]]]
+                key += how.steps[how.starts[k] + code_of(words, i, how.columns[k])]
             count += 1
         out[i] = key
     return count
@@ -131,61 +166,46 @@ def ordered(keys: Array) -> Array:
 
 @inlined
 def _add_short(
-    target: Numbers, cell: Any, c: Any, count: Any, words: Array, floats: Array, kind: Any,
-    wides: Wides,
-) -> None:  # fmt: skip
+    target: Numbers, cell: Any, c: Any, given: Given, i: Any, kind: Any, wides: Wides
+) -> None:
     """A sum of two words into another one."""
-    sums = target.sums
-    sums[cell, c, COUNT] += count
+    sums, first = target.sums, given.sums + given.short * (c + 1) - 2
+    sums[cell, c, COUNT] += count_of(given, i, c)
     if kind == INTEGER_SUM:
         before = np.uint64(sums[cell, c, LOW])
-        after = before + np.uint64(words[0])
-        sums[cell, c, HIGH] += words[1] + (1 if after < before else 0)
+        after = before + np.uint64(given.words[i, first])
+        sums[cell, c, HIGH] += given.words[i, first + 1] + (1 if after < before else 0)
         sums[cell, c, LOW] = np.int64(after)
     elif kind != NO_SUM:
-        add_number(sums[cell, c], target.floats[cell, c], floats[0], 1, wides)
-        if floats[1] != 0.0:
-            add_number(sums[cell, c], target.floats[cell, c], floats[1], 1, wides)
-
-
-class Given(NamedTuple):
-    """Packed cells without wide sums; the sums have two words, or three with their counts."""
-
-    rows: Array
-    sums: Array
-    floats: Array
-    extremes: Array
-    known: Array
+        floats = target.floats[cell, c]
+        add_number(sums[cell, c], floats, given.floats[i, first], 1, wides)
+        if given.floats[i, first + 1] != 0.0:
+            add_number(sums[cell, c], floats, given.floats[i, first + 1], 1, wides)
 
 
 @inlined
-def add_packed(
+def add_given(
     given: Given, i: Any, cell: Any, kinds: Array, signs: Array, target: Numbers, wides: Wides
 ) -> None:
-    """A packed cell into a group."""
-    skipped = given.sums.shape[2] - 2
-    target.rows[cell] += given.rows[i]
+    """A cell into a group."""
+    target.rows[cell] += given.words[i, given.rows]
     for c in range(kinds.size):
-        count = given.sums[i, c, 0] if skipped else given.rows[i]
-        _add_short(
-            target, cell, c, count, given.sums[i, c, skipped:], given.floats[i, c, skipped:],
-            kinds[c], wides,
-        )  # fmt: skip
+        _add_short(target, cell, c, given, i, kinds[c], wides)
     for e in range(signs.size):
-        if given.known[i, e]:
-            meet(target, cell, e, given.extremes[i, e], signs[e])
+        if given.words[i, given.extremes + signs.size + e]:
+            meet(target, cell, e, given.words[i, given.extremes + e], signs[e])
 
 
 @tight
-def merge_packed(
+def merge_given(
     given: Given, ids: Array, start: int, kinds: Array, signs: Array, target: Numbers, wides: Wides
 ) -> int:
-    """Packed cells from `start` on into groups; those of group -1 are passed over."""
+    """Cells from `start` on into groups; those of group -1 are passed over."""
     for i in range(start, ids.size):
         cell = ids[i]
         if cell < 0:
             continue
         if not has_room(wides, kinds.size):
             return i
-        add_packed(given, i, cell, kinds, signs, target, wides)
+        add_given(given, i, cell, kinds, signs, target, wides)
     return ids.size

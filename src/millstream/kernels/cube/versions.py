@@ -6,19 +6,18 @@ them. So a question is answered from one version, whatever comes meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from threading import Lock
 
 import numpy as np
 import pyarrow.compute as pc
 
 from millstream.calculus.cube import Cubify, Vertex
 from millstream.calculus.lattice import Lattice, Levels
-from millstream.kernels.cube.cells import Measures, Packed, joined
+from millstream.kernels.cube.cells import Measures, Packed
 from millstream.kernels.cube.cube import CubeKernel
 from millstream.kernels.cube.hierarchies import Hierarchy
-from millstream.kernels.cube.stores import CellTable
+from millstream.kernels.cube.stretches import Ranking, Stretch, Stretches
 from millstream.kernels.cube.tallies import Tally
 from millstream.kernels.windows.sums import Wides
 from millstream.plan.batch import Array, Vector, concat_vectors
@@ -36,6 +35,7 @@ class Members:
     values: tuple[Vector, ...]
     plain: tuple[tuple[Array, ...], ...]
     _ranks: dict[int, Array] = field(default_factory=dict, compare=False)
+    _places: dict[tuple[int, int], Array] = field(default_factory=dict, compare=False)
 
     def ranks(self, level: int) -> Array:
         """Where each value of a level comes in order, null last."""
@@ -46,6 +46,14 @@ class Members:
             made = np.empty(len(order), np.int64)
             made[order] = np.arange(len(order))
             self._ranks[level] = made
+        return made
+
+    def places(self, level: int, wanted: int) -> Array:
+        """For each member of a level, where its value at a coarser one comes in order."""
+        made = self._places.get((level, wanted))
+        if made is None:
+            made = self.ranks(wanted)[self.numbers(level, wanted)]
+            self._places[level, wanted] = made
         return made
 
     def numbers(self, level: int, wanted: int) -> Array:
@@ -64,14 +72,13 @@ class LayerCells:
     active_index: int | None
 
     def between(
-        self, first: int, last: int, *, is_together: bool, has_active: bool
-    ) -> list[Stretch]:
-        """The cells of some partitions: one after the other, or put together to one."""
-        made = [self.stretches.get(self.parts, first, last, is_together=is_together)]
+        self, first: int, last: int, ranking: Ranking, *, is_together: bool, has_active: bool
+    ) -> tuple[Stretch, Stretch]:
+        """The cells of some partitions, each apart or put together to one, and active ones."""
+        over = self.stretches.get(self.parts, first, last, ranking, is_together=is_together)
         index = self.active_index
-        if has_active and index is not None and first <= index <= last:
-            made += [Stretch(c, np.full(len(c), index, np.int64)) for c in self.active]
-        return made
+        is_asked = has_active and index is not None and first <= index <= last
+        return over, self.stretches.active(self.active if is_asked else (), index or 0)
 
     def count(self, first: int, last: int) -> int:
         parts, index = self.parts, self.active_index
@@ -108,63 +115,6 @@ class KeptCells:
     @property
     def bytes(self) -> int:
         return sum(layer.bytes for layer in self.layers)
-
-
-@dataclass(frozen=True)
-class Stretch:
-    """Cells of several partitions, and in which of them each lies."""
-
-    cells: Packed
-    index: Array
-
-    def __len__(self) -> int:
-        return len(self.cells)
-
-
-class Stretches:
-    """Mutable: the cells of a vertex as they were put together last, since most ask for the same.
-
-    Of a partition there is only ever one state here, so its number stands for its cells.
-    """
-
-    def __init__(self, measures: Measures, width: int, *, is_finest: bool) -> None:
-        self._measures = measures
-        self._width = width
-        #: Cells of the finest vertex are hardly fewer when they are put together.
-        self._is_finest = is_finest
-        self._lock = Lock()
-        self._last: dict[bool, tuple[tuple[int, ...], Stretch]] = {}
-
-    def get(
-        self, parts: Mapping[int, Packed], first: int, last: int, *, is_together: bool
-    ) -> Stretch:
-        chosen = tuple(i for i in parts if first <= i <= last)
-        is_together &= not self._is_finest and len(chosen) > 1
-        with self._lock:
-            known = self._last.get(is_together)
-        if known is not None and known[0] == chosen:
-            return known[1]
-        made = self._made([parts[i] for i in chosen], chosen)
-        if is_together and not made.cells.has_wide_sums:
-            made = self._together(made)
-        with self._lock:
-            self._last[is_together] = chosen, made
-        return made
-
-    def _made(self, parts: list[Packed], chosen: tuple[int, ...]) -> Stretch:
-        cells = joined(parts) if parts else self._measures.nothing(self._width)
-        return Stretch(cells, np.repeat(np.array(chosen, np.int64), list(map(len, parts))))
-
-    def _together(self, stretch: Stretch) -> Stretch:
-        """One cell for all partitions, as if it lay in the first of them."""
-        apart = self._measures.apart(None)
-        table = CellTable(self._width, apart)
-        ids = table.ids(stretch.cells.codes.astype(np.int64))
-        apart.merge_packed(stretch.cells, ids, table.numbers)
-        cells = table.cells()
-        if cells.has_wide_sums:
-            return stretch  # these would need wide sums of their own
-        return Stretch(apart.packed(cells), np.repeat(stretch.index[:1], len(cells)))
 
 
 @dataclass(frozen=True)

@@ -239,6 +239,18 @@ def _add_once(floats: Array, value: Any) -> Any:
     return True
 
 
+@inlined
+def add_in_two(hi: Any, lo: Any, value: Any) -> Any:
+    """A finite float more in hi + lo, and whether that is exact."""
+    total, error = two_sum(hi, value)
+    if error == 0.0 and lo == 0.0:  # most numbers have few digits
+        return total, lo, abs(total) < _LARGE
+    low, lost = two_sum(lo, error)
+    is_exact = lost == 0.0 and abs(total) < _LARGE
+    total, low = two_sum(total, low)
+    return total, low, is_exact
+
+
 @tight
 def _add_slowly(cell: Array, floats: Array, value: Any, weight: int, wides: Wides) -> None:
     """Add weight * value where it is not just plus or minus, or does not fit hi + lo."""
