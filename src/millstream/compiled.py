@@ -30,6 +30,8 @@ os.environ.setdefault("NUMBA_CACHE_DIR", str(_FOLDER))
 
 import llvmlite.binding  # noqa: E402  the line above must come first
 import numba  # noqa: E402
+from numba.core.caching import FunctionCache  # noqa: E402
+from numba.core.runtime import rtsys  # noqa: E402
 
 
 def _lend_wide_division() -> None:
@@ -50,6 +52,25 @@ _lend_wide_division()
 _njit: Any = numba.njit
 _config: Any = numba.config
 _config.CACHE_DIR = os.environ["NUMBA_CACHE_DIR"]  # in case numba was loaded before
+
+
+class _Kept(FunctionCache):  # type: ignore[misc]
+    """What numba keeps of a function, loaded without all that numba would compile it with.
+
+    Numba makes ready to compile (a hundred modules, all its declarations) before it looks
+    whether it has to, which takes longer than loading. It does so again when it compiles.
+    """
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        rtsys.initialize(target_context)  # what compiled code counts references to arrays with
+        with self._guard_against_spurious_io_errors():
+            return self._load_overload(sig, target_context)
+
+
+def kept(dispatcher: Any) -> Any:
+    """Let what is compiled of a function be kept, where `CACHE_DIR` of numba says now."""
+    dispatcher._cache = _Kept(dispatcher.py_func)  # noqa: SLF001 - there is no other way in
+    return dispatcher
 
 
 def compiled(function: F) -> F:
@@ -112,7 +133,7 @@ def _compiled(function: F, **options: Any) -> F:
     if before == str(_FOLDER):  # otherwise somebody has said where to keep things
         _config.CACHE_DIR = str(_FOLDER / digest_of_file(home).hex()[:16])
     try:
-        return _njit(cache=True, **options)(function)  # type: ignore[no-any-return]
+        return kept(_njit(**options)(function))  # type: ignore[no-any-return]
     except RuntimeError:  # no folder at all can be written to: compile at every start
         return _njit(**options)(function)  # type: ignore[no-any-return]
     finally:

@@ -16,7 +16,7 @@ from millstream.kernels.rounds import NO_TICKS
 from millstream.kernels.runtime.consolidate import summed
 from millstream.kernels.runtime.gathered import Gathered
 from millstream.kernels.runtime.kernel import Kernel, Round
-from millstream.kernels.table import KERNELS
+from millstream.kernels.table import kernel_for
 from millstream.languages.brook.load import load
 from millstream.plan.batch import batch_of
 from millstream.source import Source
@@ -37,7 +37,7 @@ from tests.laws.runs import on_local, on_reference
 PIECEWISE = [
     (function, types)
     for function, types in CASES
-    if isinstance(KERNELS[type(function)](function, types, outputs_of(function)), Piecewise)
+    if isinstance(kernel_for(type(function))(function, types, outputs_of(function)), Piecewise)
 ]
 
 
@@ -58,7 +58,7 @@ def test_pieces_are_the_whole(
     ticks = sorted({time for h in histories for time, _, _ in h})
 
     def make(room: int) -> Kernel:
-        kernel = KERNELS[type(function)](function, types, 1)
+        kernel = kernel_for(type(function))(function, types, 1)
         kernel.room = lambda _: room
         made: Kernel = kernel
         return made

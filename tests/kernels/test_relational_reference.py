@@ -17,7 +17,7 @@ from millstream.calculus.terms import Call, Column, Literal
 from millstream.calculus.types import BOOLEAN, INTEGER, NUMBER, TEXT, TIME, QueueType, Schema
 from millstream.kernels.fallback import FallbackKernel
 from millstream.kernels.runtime.kernel import Kernel
-from millstream.kernels.table import KERNELS
+from millstream.kernels.table import KERNELS, kernel_for
 from tests.kernels.relational_cases import bags, cuts, marks, relations, run, same, streams
 
 SCHEMA = Schema.of(k=TEXT, x=NUMBER, n=INTEGER)
@@ -156,7 +156,7 @@ def test_kernel_gives_what_the_reference_gives(
     ends = marks(data.draw(cuts), END)
     ticks = sorted({time for h in histories for time, _, _ in h})
     outputs = outputs_of(function)
-    kernel = KERNELS[type(function)](function, types, outputs)
+    kernel = kernel_for(type(function))(function, types, outputs)
     expected = run(reference(function, types, outputs), types, histories, ends, ticks=ticks)
     actual = run(kernel, types, histories, ends, ticks=ticks)
     queues = function.output_types(types, outputs)
@@ -177,7 +177,7 @@ def test_a_kernel_that_is_stored_after_every_round_goes_on_as_before(
     function: Function, types: tuple[QueueType, ...], data: st.DataObject
 ) -> None:
     def make() -> Kernel:
-        made: Kernel = KERNELS[type(function)](function, types, 1)
+        made: Kernel = kernel_for(type(function))(function, types, 1)
         return made
 
     histories = [

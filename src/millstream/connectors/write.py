@@ -13,7 +13,6 @@ from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from millstream.calculus.graph import Input
 from millstream.calculus.types import (
@@ -86,6 +85,8 @@ class ParquetTable:
     """Mutable: a table that is being written as Parquet; rows wait for a full row group."""
 
     def __init__(self, sink: Sink, fields: Sequence[Field]) -> None:
+        import pyarrow.parquet as pq  # with it come file systems and TLS, which take a while
+
         self._sink = sink
         self._schema = pa.schema([(f.name, ARROW_TYPES[f.type.kind]) for f in fields])
         self._waiting: list[Any] = []

@@ -1,12 +1,19 @@
-"""From steps of a plan to kernels, and what can be compiled at all."""
+"""From steps of a plan to kernels, and what can be compiled at all.
+
+Most kernels are loaded where they are built: no program needs all, and all take a while.
+"""
 
 from __future__ import annotations
+
+from typing import cast
 
 from millstream.calculus.each import PerKey
 from millstream.calculus.functions import (
     Aggregate,
+    Changes,
     Cubify,
     Distinct,
+    Dstream,
     Except,
     Filter,
     Function,
@@ -18,23 +25,16 @@ from millstream.calculus.functions import (
 )
 from millstream.calculus.graph import Operator, Program
 from millstream.calculus.sheets import Sheet
+from millstream.calculus.types import QueueType
 from millstream.calculus.unique import unique_keys
 from millstream.calculus.work import Work
-from millstream.kernels.cube.cube import why_not as why_not_cube
 from millstream.kernels.fallback import FallbackKernel
-from millstream.kernels.judge.code import why_not as why_not_judge
 from millstream.kernels.loop.rows import RowKernel
 from millstream.kernels.loop.rows import why_not as why_not_rows
 from millstream.kernels.nets.kernel import NetKernel
 from millstream.kernels.nets.net import why_not as why_not_net
-from millstream.kernels.relational.aggregate import AggregateKernel
-from millstream.kernels.relational.changes import ChangesKernel
-from millstream.kernels.relational.now_join import NowJoinKernel
-from millstream.kernels.relational.table_join import TableJoinKernel
-from millstream.kernels.relational.tostream import DifferenceKernel
-from millstream.kernels.relational.window_aggregate import WindowAggregateKernel
 from millstream.kernels.runtime.kernel import Kernel
-from millstream.kernels.table import KERNELS
+from millstream.kernels.table import KERNELS, kernel_for
 from millstream.plan.net import consolidated_queues
 from millstream.plan.steps import ROW_FUNCTIONS, Plan, Step, make_plan
 from millstream.plan.unique import is_table_join
@@ -59,8 +59,12 @@ def why_not(program: Program, operators: tuple[Operator, ...]) -> str | None:
     if type(op.function) not in KERNELS and not isinstance(op.function, Sheet):
         return f"{op.function.name} has no kernel"
     if isinstance(op.function, Judge):
+        from millstream.kernels.judge.code import why_not as why_not_judge
+
         return why_not_judge(op.function)
     if isinstance(op.function, Cubify):
+        from millstream.kernels.cube.cube import why_not as why_not_cube
+
         return why_not_cube(op.function)
     return None
 
@@ -111,28 +115,37 @@ def build_kernel(plan: Plan, step: Step) -> Kernel:
         inner = make_plan(op.function.program, why_not)
         return PerKeyKernel(op.function, inner, inputs[0][1])
     if isinstance(op.function, Sheet):
-        # Their compiler is large, and what has no sheets need not wait for it.
         from millstream.kernels.sheets.build import sheet_kernel
 
         return sheet_kernel(op.function, tuple(t for _, t in inputs), len(step.outputs))
     if isinstance(op.function, Join):
         keys = unique_keys(plan.program)
         if is_table_join(op.function, [keys.get(q) for q in op.inputs]):
+            from millstream.kernels.relational.table_join import TableJoinKernel
+
             return TableJoinKernel(op.function, tuple(t for _, t in inputs), keys[op.inputs[0]])
-    kernel: Kernel = KERNELS[type(op.function)](
-        op.function, tuple(t for _, t in inputs), len(step.outputs)
-    )
-    if isinstance(kernel, DifferenceKernel):
+    return _kernel_of_one(plan, op, tuple(t for _, t in inputs), len(step.outputs))
+
+
+def _kernel_of_one(
+    plan: Plan, op: Operator, inputs: tuple[QueueType, ...], output_count: int
+) -> Kernel:
+    """The kernel of one function of time or order, told what may be known of its queues."""
+    kernel = kernel_for(type(op.function))(op.function, inputs, output_count)
+    if isinstance(op.function, Istream | Dstream):
         kernel.input_is_net = _is_net(plan.program, op.inputs[0])
-    if isinstance(kernel, ChangesKernel):
+    if isinstance(op.function, Changes):
         kernel.input_is_net = op.inputs[0] in consolidated_queues(plan)
-    if isinstance(kernel, AggregateKernel) and _only_comes(plan.program, op.outputs[0], Filter):
+    if isinstance(op.function, Aggregate) and _only_comes(plan.program, op.outputs[0], Filter):
         kernel.tell_only_news()
-    return kernel
+    return cast("Kernel", kernel)
 
 
 def _windowed_kernel(plan: Plan, step: Step, window: Range) -> Kernel:
     """The kernel of a window and of what reads it."""
+    from millstream.kernels.relational.now_join import NowJoinKernel
+    from millstream.kernels.relational.window_aggregate import WindowAggregateKernel
+
     types = plan.program.queue_types()
     first, op = step.operators
     kernel: WindowAggregateKernel | NowJoinKernel

@@ -21,7 +21,6 @@ _LOADED = (
     "millstream.connectors.pieces",
     "millstream.connectors.read_parquet",
     "millstream.kernels.build",
-    "millstream.kernels.table",
     "pyspark.worker",
 )
 
@@ -32,6 +31,10 @@ def load_before_forking() -> None:
         importlib.import_module(name)
     from numba.core.registry import cpu_target
 
+    from millstream.kernels.table import KERNELS, kernel_for
+
+    for function in KERNELS:
+        kernel_for(function)
     cpu_target.typing_context.refresh()
     cpu_target.target_context.refresh()
     # A worker collects garbage after every task, and would look at all of this each time.

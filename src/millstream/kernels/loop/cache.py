@@ -93,18 +93,18 @@ def _dispatcher(module: ModuleType, folder: Path | None) -> Any:
     """The function, not compiled yet; numba is to keep the compiled code in the folder."""
     import numba
 
+    from millstream.compiled import kept
+
     config: Any = numba.config
     njit: Any = numba.njit
     before = config.CACHE_DIR
     # The folder of other loops is named after their contents, on which kernels do not depend.
     config.CACHE_DIR = str(folder or "")
     try:
-        keeps = folder is not None
         # A module may say that it makes no arrays, so that none are counted.
         more = {} if getattr(module, "MAKES_ARRAYS", True) else {"_nrt": False}
-        return njit(cache=keeps, nogil=True, error_model="numpy", boundscheck=False, **more)(
-            module.run
-        )
+        function = njit(nogil=True, error_model="numpy", boundscheck=False, **more)(module.run)
+        return function if folder is None else kept(function)
     finally:
         config.CACHE_DIR = before
 

@@ -32,6 +32,8 @@ from millstream.meaning.work import arguments_of, broken, started
 from millstream.plan.batch import Array
 
 _FRAME = 31
+#: What is called from outside of the driver: its mode, how many firings, and the frame.
+_CALLED = ctypes.CFUNCTYPE(*3 * (ctypes.c_int64,), ctypes.c_void_p)
 
 
 class Filter:
@@ -52,8 +54,7 @@ class Filter:
             self._begin()
 
     def _begin(self) -> None:
-        call = ctypes.CFUNCTYPE(*3 * (ctypes.c_int64,), ctypes.c_void_p)(int(self.row[FUNCTION]))
-        if call(INIT, 1, self.frame.ctypes.data):
+        if _CALLED(int(self.row[FUNCTION]))(INIT, 1, self.frame.ctypes.data):
             raise self.tell(0)
 
     def _fill(self, row: Array) -> None:

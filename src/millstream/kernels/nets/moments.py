@@ -132,6 +132,9 @@ def _firings(work: Work, inputs: list[Moments]) -> Moments:
     (taken,) = inputs
     first, rates = work.first or work.rates, work.rates
     size = len(taken.repeats)
+    if work.first is None and size == 1 and not len(taken.begins):  # evenly, as most do
+        seen = taken.repeats + (max(rates.peek, 1) - 1) * taken.step
+        return Moments(taken.begins, seen, rates.pop * taken.step)
     rounds = size // math.gcd(size, rates.pop)
     # So many firings until all that are to come look at what repeats itself.
     early = 1 + -(-len(taken.begins) // rates.pop)
