@@ -256,3 +256,17 @@ def statements_in(body: Body) -> Iterator[Statement]:
                 yield from statements_in(inner)
             case _:
                 continue
+
+
+def changed_in(body: Body) -> set[str]:
+    """The variables that statements give another value, as a whole or in part."""
+    changed: set[str] = set()
+    for statement in statements_in(body):
+        match statement:
+            case Assign(target) | Pop(Place() as target) | Peek(_, target):
+                changed.add(target.variable)
+            case Invoke(_, _, Place() as target):
+                changed.add(target.variable)
+            case _:
+                continue
+    return changed

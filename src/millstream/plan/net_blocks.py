@@ -43,9 +43,8 @@ from millstream.calculus.graph import (
     in_dependency_order,
     rewritten,
 )
-from millstream.calculus.procedures import Assign as Set
-from millstream.calculus.procedures import Invoke, Peek, Pop, statements_in
-from millstream.calculus.terms import Call, Column, Literal, Place, Term, VariableField
+from millstream.calculus.procedures import changed_in
+from millstream.calculus.terms import Call, Column, Literal, Term, VariableField
 from millstream.calculus.types import BOOLEAN, INTEGER, NUMBER, Field, Schema, Type
 from millstream.calculus.work import Work
 from millstream.plan.steps import NET_FUNCTIONS, Capability, make_plan
@@ -131,16 +130,8 @@ def _is_fixed(work: Work) -> bool:
     """Whether no firing changes what another one sees."""
     fields = {slot.name for slot in work.code.fields}
     bodies = (work.code.body, *(routine.body for routine in work.code.routines))
-    for statement in (s for body in bodies for s in statements_in(body)):
-        match statement:
-            case Set(target) | Pop(Place() as target) | Peek(_, target):
-                changed: Place | None = target
-            case Invoke(_, _, target):
-                changed = target
-            case _:
-                continue
-        if changed is not None and changed.variable in fields:
-            return False
+    if any(fields & changed_in(body) for body in bodies):
+        return False
     return work.rates.pop > 0 and work.rates.push > 0
 
 

@@ -195,6 +195,10 @@ class _Builder(Composing):
         if whole:
             return whole[0]
         alone = [s for s in streams if s.name not in added]
+        if not streams:
+            place = Span(self.source, 0, len(self.source.text.split("\n", 1)[0]))
+            self.fail("there is no stream in this text", place,
+                      "a program is written as void->void pipeline Main { ... }")  # fmt: skip
         if len(alone) != 1:
             names = ", ".join(str(s.name) for s in alone) or "none"
             self.fail("expected one stream that no other adds, or one void->void: "
@@ -222,11 +226,12 @@ class _Builder(Composing):
         given = [self.values[name] for name, _ in statics] + arguments
         made = self.lowered(stream, (*statics, *captured), taken, wanted)
         if len(given) != len(made.code.parameters):
-            self.fail(arguments_wanted(stream, len(arguments)), span)
+            self.fail(arguments_wanted(stream.name, stream.parameters, len(arguments)), span)
         given = [
             self.argument(value, slot.shape, span)
             for value, slot in zip(given, made.code.parameters, strict=True)
         ]
+        self.check_arrays(made.code, given, span)
         if isinstance(stream.body, ast.Filter):
             built = self.filter(stream, made, given, path)
         else:
@@ -310,6 +315,18 @@ class _Builder(Composing):
             if sizes[0] != sizes[1]:
                 self.fail(f"an array of {sizes[1]} does not fit into an array of {sizes[0]}",
                           place or span)  # fmt: skip
+
+    def check_arrays(self, code: Code, arguments: list[Any], span: Span | None) -> None:
+        """Arrays are given as long as parameters say, which may depend on other parameters."""
+        slots = list(zip(code.parameters, arguments, strict=True))
+        for slot, value in slots:
+            if isinstance(slot.shape, ArrayOf):
+                machine = Machine(code, {slot.name: value for slot, value in slots})
+                size = Frame(machine, None, {}).value(slot.shape.size)
+                if size != len(value):
+                    self.fail(
+                        f"an array of {len(value)} does not fit into an array of {size}", span
+                    )
 
     def filter(self, stream: ast.Stream, made: Lowering, arguments: list[Any], path: str) -> Built:
         self.filters += 1
@@ -415,12 +432,14 @@ class _Builder(Composing):
             match site.statement:
                 case ast.Place("add"):
                     parts.children.append((site.statement, site.captured, values))
+                case ast.Place(role, span=span) | ast.Split(role, span=span) if role in parts.said:
+                    self.fail(f"there is one `{role}` already", span)
                 case ast.Place(role):
                     parts.roles[role] = (site.statement, site.captured, values)
                 case ast.Split(role, kind, _, span):
                     parts.weights[role] = Weights(kind, tuple(values), span)
-                case ast.Enqueue():
-                    parts.enqueued += values
+                case ast.Enqueue(_, span):
+                    parts.enqueued += [(value, span) for value in values]
         return parts
 
     def child(self, added: Added, taken: Shape | None, path: str, wanted: Shape | None) -> Built:
@@ -512,6 +531,8 @@ def _described(value: Any) -> str:
             return "an array"
         case dict():
             return "complex" if value.keys() == {"real", "imag"} else "a struct"
+        case str():
+            return "a text"
         case _:
             return str(value)
 

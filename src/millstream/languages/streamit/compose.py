@@ -94,7 +94,12 @@ class Parts:
     children: list[Added] = field(default_factory=list)
     roles: dict[str, Added] = field(default_factory=dict)
     weights: dict[str, Weights] = field(default_factory=dict)
-    enqueued: list[Any] = field(default_factory=list)
+    enqueued: list[tuple[Any, Span]] = field(default_factory=list)
+
+    @property
+    def said(self) -> set[str]:
+        """What is said once only, and has been."""
+        return {*self.roles, *self.weights}
 
 
 class Composing(ABC):
@@ -224,7 +229,7 @@ class Composing(ABC):
             self.fail(f"the loop gives {spoken(loop.given)} back, but {path}.body takes "
                       f"{spoken(body.taken)}", stream.span)  # fmt: skip
         assert body.taken is not None
-        enqueued = tuple(self.argument(v, body.taken, stream.span) for v in parts.enqueued)
+        enqueued = tuple(self.argument(v, body.taken, span) for v, span in parts.enqueued)
         before, again = self.begun(loop.node)
         given = None if is_void(stream.output) else body.given
         whole = Feedback(path, join, body.node, again, split, enqueued + before, stream.span)

@@ -27,9 +27,10 @@ from millstream.calculus.procedures import (
     Scope,
     Shape,
     Slot,
+    changed_in,
     statements_in,
 )
-from millstream.calculus.terms import Call, Literal, Place, Read, Term
+from millstream.calculus.terms import Call, Literal, Place, Read, Term, walk
 from millstream.calculus.work import FIRST_MESSAGE
 from millstream.errors import suggest
 from millstream.languages.streamit import ast
@@ -61,6 +62,12 @@ PRINTED, FIRST_SITE = 1, 2
 #: Without a latency a message comes with what is pushed by the firing that sends it.
 _NOW = ast.Number(0, False, Span(Source("", ""), 0, 0))
 _LEVEL = "only the body of a pipeline, a splitjoin or a feedbackloop can"
+#: What the body of each of them can say.
+_WORDS = {
+    "pipeline": ("add",),
+    "splitjoin": ("split", "add", "join"),
+    "feedbackloop": ("join", "body", "loop", "split", "enqueue"),
+}
 
 
 #: Names and the variables they stand for.
@@ -157,13 +164,14 @@ def _look_into(program: Program, site: Site) -> None:
         case ast.Place(_, ast.Stream(input=ast.TypeName()) as inner):
             lowered(program, inner, site.captured, None)
         case ast.Place(_, ast.Instance(name, _, arguments, span)) if name in program.streams:
-            if len(program.streams[name].parameters) != len(arguments):
-                program.fault(arguments_wanted(program.streams[name], len(arguments)), span)
+            parameters = program.streams[name].parameters
+            if len(parameters) != len(arguments):
+                program.fault(arguments_wanted(name, parameters, len(arguments)), span)
 
 
-def arguments_wanted(stream: ast.Stream, got: int) -> str:
-    count = len(stream.parameters)
-    return f"{stream.name} takes {count} argument{'s' if count != 1 else ''}, got {got}"
+def arguments_wanted(name: str | None, parameters: tuple[ast.Parameter, ...], got: int) -> str:
+    count = len(parameters)
+    return f"{name} takes {count} argument{'s' if count != 1 else ''}, got {got}"
 
 
 def _pushed_by(maker: _StreamLowering) -> Shape | None:
@@ -195,6 +203,8 @@ class _StreamLowering(CallLowering):
         self.sites: list[Site] = []
         self.sent: list[Sent] = []
         self.result: Shape | None = None
+        #: How many loops the statement stands in that is looked at.
+        self.loops = 0
         self.code_names = self.names
         self.lowering: set[str] = set()
         #: What fields are at first, where parameters alone tell it.
@@ -258,6 +268,7 @@ class _StreamLowering(CallLowering):
         for routine in body.routines:
             if routine.is_handler:
                 self.routines[routine.name] = self.lowered_routine(routine.name, routine)
+        self.check_rates(body.work, rates, work + (first or ()))
         if self.counts_firings:
             fields.append(Slot("iter$", INT32))
             count = Call("int32_add", (Read(Place("iter$"), INT32), Literal(1, INT32)), INT32)
@@ -298,6 +309,23 @@ class _StreamLowering(CallLowering):
                 most[name] = None if rate.most is None else self.calculated(rate.most)
         return Said(least, most)
 
+    def check_rates(self, work: ast.Work, rates: Said, done: Body) -> None:
+        """Rates are fixed once `init` is done: what firings change cannot be in them."""
+        changed, waiting = changed_in(done), [done]
+        seen: set[str] = set()
+        while waiting:
+            called = {s.routine for s in statements_in(waiting.pop()) if isinstance(s, Invoke)}
+            bodies = [self.routines[name].body for name in called - seen if name in self.routines]
+            seen |= called
+            changed |= set().union(*map(changed_in, bodies))
+            waiting += bodies
+        for name, rate in rates.least.items():
+            read = {n.place.variable for n in walk(rate.term) if isinstance(n, Read)}
+            for variable in sorted(read & changed):
+                self.program.fault(f"the {name} rate is not constant: firings change {variable}",
+                                   work.rates[name].span,
+                                   f"`{name} *` says that it changes")  # fmt: skip
+
     def calculated(self, expression: ast.Expression) -> Calculated:
         value, before = self.apart(expression, INT32)
         return Calculated(before, value.term)
@@ -312,8 +340,8 @@ class _StreamLowering(CallLowering):
         return self.routines[name]
 
     def lowered_routine(self, name: str, routine: ast.Routine) -> Routine:
-        names, made, result = self.names, self.made, self.result
-        self.names, self.made = self.code_names.inner(), []
+        names, made, result, loops = self.names, self.made, self.result, self.loops
+        self.names, self.made, self.loops = self.code_names.inner(), [], 0
         self.lowering.add(name)
         try:
             is_void = routine.type is None or routine.type.name == "void"
@@ -323,7 +351,7 @@ class _StreamLowering(CallLowering):
             return Routine(name, slots, self.result, body)
         finally:
             self.lowering.discard(name)
-            self.names, self.made, self.result = names, made, result
+            self.names, self.made, self.result, self.loops = names, made, result, loops
 
     # --- statements ---
 
@@ -369,6 +397,8 @@ class _StreamLowering(CallLowering):
             case ast.Loop():
                 self.loop(statement)
             case ast.Leave(word, span):
+                if not self.loops:
+                    self.fail(f"`{word}` stands outside of a loop", span)
                 self.made.append(Leave(word, span))
             case ast.Return():
                 self.give_back(statement)
@@ -410,8 +440,7 @@ class _StreamLowering(CallLowering):
             self.fail(f'{listener} has no handler "{send.handler}"', send.span, hint)
         parameters = handlers[send.handler].parameters
         if len(parameters) != len(send.arguments):
-            self.fail(f"{send.handler} takes {len(parameters)} arguments, got "
-                      f"{len(send.arguments)}", send.span)  # fmt: skip
+            self.fail(arguments_wanted(send.handler, parameters, len(send.arguments)), send.span)
         return parameters
 
     def declare(self, declare: ast.Declare) -> None:
@@ -460,7 +489,10 @@ class _StreamLowering(CallLowering):
             condition = self.truth(loop.condition).term
             effects = tuple(self.made[before:])
             del self.made[before:]
-        body, after = self.body(loop.body), self.simple(loop.after)
+        self.loops += 1
+        body = self.body(loop.body)
+        self.loops -= 1
+        after = self.simple(loop.after)
         if effects:
             assert condition is not None
             if loop.tests_first:
@@ -497,9 +529,13 @@ class _StreamLowering(CallLowering):
     # --- what composites add ---
 
     def add(self, statement: ast.Place | ast.Split | ast.Enqueue) -> None:
+        word = "enqueue" if isinstance(statement, ast.Enqueue) else statement.role
         if isinstance(self.stream.body, ast.Filter):
-            word = "enqueue" if isinstance(statement, ast.Enqueue) else statement.role
             self.fail(f"{_LEVEL} {word}", statement.span)
+        kind = self.stream.body.kind
+        if word not in _WORDS[kind]:
+            said = ", ".join(f"`{one}`" for one in _WORDS[kind])
+            self.fail(f"a {kind} has no `{word}`", statement.span, f"what it can say is {said}")
         captured: Captured = ()
         values: list[Lowered] = []
         match statement:

@@ -172,6 +172,10 @@ class CallLowering(TermLowering):
             hint = "calculate numbers from a seed, such as seed = seed * 1103515245 + 12345"
             self.fail(f"{name} would give other numbers each time", invoke.span, hint)
         known = ("pop", "peek", "iter", *_FUNCTIONS, *_PAIRS, *self.callable)
+        portal, dot, _ = name.partition(".")
+        if dot and portal not in {helper.name for helper in self.program.text.helpers}:
+            hint = "a filter takes a portal that it writes to as a parameter, portal<R> p"
+            self.fail(f'unknown helper or portal "{portal}"', invoke.span, hint)
         self.fail(f'unknown function "{name}"', invoke.span, suggest(name, known))
 
     def of_number(self, name: str, value: Lowered, span: Span) -> Lowered:

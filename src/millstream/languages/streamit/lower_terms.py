@@ -242,16 +242,30 @@ class TermLowering(ABC):
                 place, shape = self.place_of(of)
                 part = shape.part(name) if isinstance(shape, RecordOf) else None
                 if part is None:
-                    self.fail(f"{spoken(shape)} has no part {name}", span)
+                    known = [part for part, _ in shape.parts] if isinstance(shape, RecordOf) else ()
+                    self.fail(
+                        f"{self.called(shape)} has no part {name}", span, suggest(name, known)
+                    )
                 return Place(place.variable, (*place.path, name), span), part
             case ast.Item(of, index, span):
                 place, shape = self.place_of(of)
                 if not isinstance(shape, ArrayOf):
                     self.fail(f"{spoken(shape)} has no elements", span)
                 number = self.converted(self.value(index), INT32, index.span).term
+                match number, shape.size:
+                    case Literal(int(n)), Literal(int(count)) if not 0 <= n < count:
+                        last = f"0 to {count - 1}" if count else "none"
+                        self.fail(f"there is no element {n}: this array has {last}", span)
                 return Place(place.variable, (*place.path, number), span), shape.element
             case _:
                 self.fail("this is no variable", expression.span)
+
+    def called(self, shape: Shape) -> str:
+        """A type as the text calls it: a struct by its name."""
+        for struct in self.program.text.structs:
+            if isinstance(shape, RecordOf) and shape == self.shape(ast.TypeName(struct.name)):
+                return struct.name
+        return spoken(shape)
 
     def place_of(self, expression: ast.Expression) -> tuple[Place, Shape]:
         """The place of what has parts: if it is no variable, its value is kept in one."""

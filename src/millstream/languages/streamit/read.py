@@ -272,10 +272,16 @@ class _Reader(TermReader):
             name = self.new_name("the name of a handler")
             routine = self.routine(None, name, start)
             parts.routines.append(_as_handler(routine))
+        elif of == "filter" and self.at("add", "split", "join"):
+            self.fail(f"a filter has no {self.token}: that is for pipelines and splitjoins")
         elif of == "static" and not self.at_type():
             parts.between += self.statement()
         else:
             self.member(parts, of, start)
+
+    def refuse_stream(self, start: Span) -> None:
+        if self.at("->"):
+            self.fail("a stream cannot begin here", start, "is a `}` missing before it?")
 
     def at_phase(self) -> bool:
         """`phase Name push 2 {...}`: older programs call their functions without parameters so."""
@@ -322,6 +328,7 @@ class _Reader(TermReader):
     def member(self, parts: _Parts, of: str, start: Span) -> None:
         """A field or a function: both begin with a type and a name."""
         type_ = self.type_name()
+        self.refuse_stream(start)
         if self.tokens[self.position + 1].value == "(" or of == "helper":
             name = self.new_name("the name of a function")
             parts.routines.append(self.routine(type_, name, start))
@@ -382,6 +389,8 @@ class _Reader(TermReader):
             self.advance()
             return [reader(self, start)]
         self.refuse()
+        if self.at("work", "prework", "init"):
+            self.fail(f"only a filter has {self.token}, and only once, outside of other braces")
         simple = self.simple()
         self.expect(";", "after a statement")
         return simple
@@ -390,7 +399,9 @@ class _Reader(TermReader):
         """A declaration, an assignment or a call, without its semicolon."""
         start = self.token.span
         if self.at_type():
-            return list(self.declared(self.type_name()))
+            type_ = self.type_name()
+            self.refuse_stream(start)
+            return list(self.declared(type_))
         target = self.expression()
         if isinstance(target, Set):
             return [target]

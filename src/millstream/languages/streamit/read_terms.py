@@ -104,6 +104,8 @@ class TermReader(Cursor):
             self.expect(">", "after the name of the filter")
             return TypeName("portal", (), self.since(start), listener)
         name = self.advance().value if self.at(*PLAIN_TYPES) else self.new_name("a type")
+        if self.at("*") and self.tokens[self.position + 1].kind == "name":
+            self.fail("there are no pointers: arrays and structs are held by value")
         sizes = self.sizes()
         return TypeName(name, sizes, self.since(start))
 

@@ -29,6 +29,7 @@ RESERVED = frozenset({
 REFUSED = {
     "native": "functions of other languages cannot be called: write them in StreamIt",
     "switch": "there is no `switch`: write `if ... else if ...`",
+    "goto": "there is no `goto`: write a loop",
     "case": "there is no `case`: write `if ... else if ...`",
 }
 #: Words before a type that promise what nobody checks; elsewhere they are names.
