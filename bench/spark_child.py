@@ -35,7 +35,9 @@ def measure(spec: dict[str, Any]) -> dict[str, Any]:
     start = time.time()
     out = side.run(session, spec, Path(spec["trades"]), folder)
     end = time.time()
-    figures = {"start": start, "end": end, "out": str(out), "batches": batches_of(queries[0])}
+    # A finite job has no query.
+    batches = batches_of(queries[0]) if queries else []
+    figures = {"start": start, "end": end, "out": str(out), "batches": batches}
     session.stop()
     return figures
 

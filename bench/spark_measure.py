@@ -65,7 +65,18 @@ class Figures:
     @property
     def rows_per_s_in_all(self) -> float:
         """From the start of the query to its end, without the start of the session."""
-        return self.rows / (self.end - self.start)
+        return self.rows / self.seconds
+
+    @property
+    def seconds(self) -> float:
+        """All of it, without the start of the session."""
+        return self.end - self.start
+
+    @property
+    def cpu_seconds(self) -> float:
+        """Of the processor, in the same time."""
+        times, *roles = zip(*self.samples, strict=True)
+        return float(sum(np.ptp(np.interp((self.start, self.end), times, one)) for one in roles))
 
     @property
     def cpu_us_per_row(self) -> float:
@@ -90,9 +101,12 @@ def measured(
     side: str, job: str, trades: Any, *, files: int | None = None, master: str = MASTER,
     warm: Any = None, events: bool = False, **options: Any,
 ) -> Iterator[Figures]:  # fmt: skip
-    """Run a side in a process of its own; what it has written is there for a while."""
+    """Run a side in a process of its own; what it has written is there for a while.
+
+    A job that is no streaming query has no batches: `files` is 0.
+    """
     folder = fresh(f"{side}-{job}".replace(" ", "-"))
-    files = files or trades.files
+    files = trades.files if files is None else files
     spec = {
         "side": side, "job": job, "trades": str(trades.folder), "folder": str(folder),
         "files": files, "master": master, "options": options,

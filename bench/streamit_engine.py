@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 import streamit_c
+import streamit_coefficients as coefficients
 import streamit_hand as hand
 import streamit_programs as programs
 from millstream.kernels.build import why_not
@@ -96,25 +97,16 @@ def streamit(scale: float) -> list[dict[str, Any]]:
     x = rng.standard_normal(int(400_000 * scale)).astype(F)
     k = rng.integers(-(10**6), 10**6, int(400_000 * scale)).astype(np.int32)
     low = hand.low_pass
-    bands = np.array([low(250000, f + 500 * i, 64) for i in range(4) for f in (1000, 1500)])
-    w = np.zeros((8, 256), F)
-    for level in range(8):
-        n = 2 << level
-        for i in range(n // 2):
-            turn = F(F(F(F(-2) * F(np.pi)) * F(i)) / F(n))
-            w[level, 2 * i], w[level, 2 * i + 1] = (
-                np.cos(np.float64(turn)),
-                np.sin(np.float64(turn)),
-            )
     first, second = (
         np.array([[F(i * 32 + b * 32 + b + i + 1) for i in range(32)] for b in range(s, s + 8)])
         for s in (0, 8)
     )
-    front, last = low(250000, 108000, 128), low(8000, 40, 64)
+    (front, bands), last = coefficients.equalizer(), low(8000, 40, 64)
     fronts = np.array([low(1000, 100 + 10 * i, 32) for i in range(12)])
     backs = np.array([low(1000, 50 + 10 * i, 32) for i in range(4)])
     vocal = np.array([low(8000, 200 * i + f, 64) for i in range(6) for f in (100, 300)])
-    cosines, steer, room, n = _cosines(), _steering(), _room(x, 3), len(x)
+    w, cosines = coefficients.turns(), coefficients.cosines()
+    steer, room, n = coefficients.steering(), _room(x, 3), len(x)
     calls: dict[str, tuple[str, Any, Arguments]] = {
         "fm radio": (programs.FM_RADIO, x, ("fm_radio", (x, n, front, bands), room)),
         "fft": (programs.FFT, x, ("fft", (x, n, w), ())),
@@ -127,25 +119,6 @@ def streamit(scale: float) -> list[dict[str, Any]]:
         "vocoder": (programs.VOCODER, x, ("vocoder", (x, n, vocal, last), room[:2])),
     }  # fmt: skip
     return [_compared(name, *call) for name, call in calls.items()]
-
-
-def _cosines() -> Any:
-    c = np.zeros((8, 8), F)
-    for u in range(8):
-        for x in range(8):
-            s = F(0.35355339) if u == 0 else F(0.5)
-            turn = F(F(F((2 * x + 1) * u) * F(np.pi)) / F(16))
-            c[u, x] = s * F(np.cos(np.float64(turn)))
-    return c
-
-
-def _steering() -> Any:
-    steer = np.zeros((4, 12), F)
-    for beam in range(4):
-        for i in range(12):
-            turn = F(F(F(0.1) * F(beam + 1)) * F(i))
-            steer[beam, i] = np.cos(np.float64(turn))
-    return steer
 
 
 BENCHMARKS = {"streamit": streamit}
