@@ -16,7 +16,17 @@ from millstream.calculus.base import (
     require_same,
 )
 from millstream.calculus.procedure_check import code_faults
-from millstream.calculus.procedures import ArrayOf, Code, Let, Pop, Push, RecordOf, Shape, Slot
+from millstream.calculus.procedures import (
+    ArrayOf,
+    Code,
+    Let,
+    Pop,
+    Push,
+    RecordOf,
+    Shape,
+    Slot,
+    changed_in,
+)
 from millstream.calculus.terms import Literal, Place, Read, Term
 from millstream.calculus.types import BOOLEAN, INTEGER, NUMBER, TEXT, Field, QueueType, Row, Schema
 from millstream.errors import RunError
@@ -159,6 +169,13 @@ class Work(Function):
                 return self.code.first is None and not self.code.init
             case _:
                 return False
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether no firing changes what another one sees."""
+        fields = {slot.name for slot in self.code.fields}
+        bodies = (self.code.body, *(routine.body for routine in self.code.routines))
+        return not any(fields & changed_in(body) for body in bodies)
 
     @property
     def boxes(self) -> int:

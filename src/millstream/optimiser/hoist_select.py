@@ -19,17 +19,20 @@ Of a condition `a and b` the half that can move moves:
     before  (q) <- Join[on k](l, r); (out) <- Filter[x > 1 and z > 2 and x < z](q);
     after   (a) <- Filter[x > 1](l); (b) <- Filter[z > 2](r); (q) <- Join[on k](a, b);
             (out) <- Filter[x < z](q);
+
+One that can move passes others that cannot, for selections commute.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from millstream.calculus.functions import Filter, Join, Lookup, Map
 from millstream.calculus.graph import Operator, Program, in_dependency_order, rewritten
 from millstream.calculus.rename import substitute
-from millstream.calculus.terms import Column, Term, all_of, columns_read, conjuncts
+from millstream.calculus.terms import Column, all_of, columns_read, conjuncts
 from millstream.calculus.types import TIME_COLUMN, QueueType
 
 
@@ -39,19 +42,29 @@ def hoist_select(program: Program) -> Program:
     types = dict(program.queue_types())
     shared = program.shared_variables()
     instead: dict[int, list[Operator]] = {}
+    numbers = itertools.count(1)
     # Those next to the inputs first: they make way for the others.
     waiting = [op for op in reversed(in_dependency_order(program)) if _is_select(op)]
     while waiting:
         select = waiting.pop()
-        below = producers.get(select.inputs[0])
-        if below is None or _is_select(below):
+        others, below = _up_to_work(select, producers)
+        if below is None:
             continue
         inputs = tuple(types[q] for q in below.inputs)
         selects = _hoisted(select, below, inputs, shared)
         if isinstance(selects, str):
-            halves = _halves(select, below, inputs, shared)
+            halves = _halves(select, below, inputs, shared, _name(others, numbers))
             instead |= {id(select): list(halves)} if halves else {}
+            if others:  # else the first moves on at once, and what it passes takes its name
+                producers.update({half.outputs[0]: half for half in halves})
+                types.update({half.outputs[0]: types[select.inputs[0]] for half in halves})
             waiting += reversed(halves)
+            continue
+        if others:
+            changed = _passed(select, others)
+            instead |= {id(old): [new] for old, new in zip((select, *others), changed, strict=True)}
+            producers.update({op.outputs[0]: op for op in changed})
+            waiting.append(changed[0])
             continue
         moved = _behind(below, selects, select.outputs)
         instead[id(select)], instead[id(below)] = [], [*selects, moved]
@@ -78,6 +91,36 @@ def _is_select(op: Operator) -> bool:
     return isinstance(op.function, Filter)
 
 
+def _up_to_work(
+    select: Operator, producers: Mapping[str, Operator]
+) -> tuple[list[Operator], Operator | None]:
+    """The selections before a selection, nearest first, and what comes before them."""
+    others: list[Operator] = []
+    below = producers.get(select.inputs[0])
+    while below is not None and _is_select(below):
+        others.append(below)
+        below = producers.get(below.inputs[0])
+    return others, below
+
+
+def _name(others: list[Operator], numbers: Iterator[int]) -> str:
+    """What is between the halves of a selection: a name that stays if others come before it."""
+    return f"first{next(numbers)}" if others else "first"
+
+
+def _passed(select: Operator, others: list[Operator]) -> list[Operator]:
+    """A selection before others instead of behind them, and these: each takes the next place.
+
+    Selections commute, so one that can go on need not wait for others that cannot.
+    """
+    row = [select, *others]
+    places = [(op.inputs, op.outputs) for op in row]
+    return [
+        replace(op, inputs=inputs, outputs=outputs)
+        for op, (inputs, outputs) in zip(row, (places[-1], *places[:-1]), strict=True)
+    ]
+
+
 def _hoisted(
     select: Operator, below: Operator, inputs: tuple[QueueType, ...], shared: frozenset[str]
 ) -> list[Operator] | str:
@@ -94,8 +137,9 @@ def _hoisted(
         return f"other readers of what {below.id} gives want all rows"
     old = _old_names(below, reads)
     if old is not None:
-        condition = substitute(select.function.condition, old)
-        select = replace(select, function=Filter(condition))
+        if any(term.name != name for name, term in old.items()):
+            condition = substitute(select.function.condition, dict(old))
+            select = replace(select, function=Filter(condition))
         chosen = [0]
     else:
         chosen = _inputs_to_filter(below, inputs, reads)
@@ -117,8 +161,9 @@ def _why_not(below: Operator, inputs: tuple[QueueType, ...], reads: frozenset[st
 
 
 def _halves(
-    select: Operator, below: Operator, inputs: tuple[QueueType, ...], shared: frozenset[str]
-) -> tuple[Operator, ...]:
+    select: Operator, below: Operator, inputs: tuple[QueueType, ...], shared: frozenset[str],
+    name: str,
+) -> tuple[Operator, ...]:  # fmt: skip
     """A selection as two in a row, of which the first can move; none if no part of it can."""
     assert isinstance(select.function, Filter)
     parts = conjuncts(select.function.condition)
@@ -131,7 +176,7 @@ def _halves(
     staying = all_of(p for p, where in zip(parts, places, strict=True) if where != place)
     if not place or moving is None or staying is None:
         return ()
-    between = (f"{select.outputs[0]}.first",)
+    between = (f"{select.outputs[0]}.{name}",)
     first = replace(select, function=Filter(moving), outputs=between)
     return first, replace(select, function=Filter(staying), inputs=between)
 
@@ -142,13 +187,17 @@ def _behind(below: Operator, selects: list[Operator], outputs: tuple[str, ...]) 
     return replace(below, inputs=tuple(selected.get(q, q) for q in below.inputs), outputs=outputs)
 
 
-def _old_names(below: Operator, reads: frozenset[str]) -> dict[str, Term] | None:
+def _old_names(below: Operator, reads: frozenset[str]) -> dict[str, Column] | None:
     """What a Map makes columns of, if it takes each of them as it is, under whatever name."""
     if not isinstance(below.function, Map):
         return None
-    terms = {c.name: c.term for c in below.function.columns if c.name in reads}
-    is_plain = all(isinstance(t, Column) and t.name != TIME_COLUMN for t in terms.values())
-    return terms if is_plain else None
+    old: dict[str, Column] = {}
+    for column in below.function.columns:
+        if column.name in reads:
+            if not isinstance(column.term, Column) or column.term.name == TIME_COLUMN:
+                return None
+            old[column.name] = column.term
+    return old
 
 
 def _inputs_to_filter(

@@ -10,16 +10,26 @@ from millstream.calculus.graph import Operator, Program
 from millstream.calculus.verify import verify
 from millstream.errors import UsageError, listing, suggest
 from millstream.optimiser.combine_linear import combine_linear
+from millstream.optimiser.drop_identities import drop_identities
+from millstream.optimiser.drop_identities import refusals as of_identities
 from millstream.optimiser.first_in_groups import first_in_groups
+from millstream.optimiser.fold_constants import fold_constants
+from millstream.optimiser.fold_constants import refusals as of_constants
 from millstream.optimiser.fuse import fuse
 from millstream.optimiser.fuse import refusals as of_neighbours
 from millstream.optimiser.hoist_select import hoist_select
 from millstream.optimiser.hoist_select import refusals as of_selects
 from millstream.optimiser.index_joins import index_joins
+from millstream.optimiser.join_then_split import join_then_split
+from millstream.optimiser.join_then_split import refusals as of_turns
 from millstream.optimiser.look_up_joins import look_up_joins
 from millstream.optimiser.merge_selects import merge_selects
 from millstream.optimiser.narrow_columns import narrow_columns
+from millstream.optimiser.order_selects import order_selects
+from millstream.optimiser.order_selects import refusals as of_conditions
 from millstream.optimiser.share_common import share_common
+from millstream.optimiser.split_by_rates import refusals as of_rates
+from millstream.optimiser.split_by_rates import split_by_rates
 from millstream.optimiser.split_stateless import refusals as of_stateless
 from millstream.optimiser.split_stateless import split_stateless
 from millstream.optimiser.sum_in_parts import refusals as of_totals
@@ -30,8 +40,12 @@ Pass = Callable[[Program], Program]
 #: Run in turn until nothing changes. A pass rewrites all that it applies to in one go, because a
 #: new program must be typed and verified; it returns the same object if it applies to nothing.
 PASSES: tuple[Pass, ...] = (
+    fold_constants,  # before all: what is known needs no place
+    drop_identities,  # after: a condition may have turned out to be true
+    join_then_split,  # before others look at what lies between
     hoist_select,  # first: what never enters needs no work
     merge_selects,  # after: selections that have met at the same place
+    order_selects,  # after: all conditions of one place are together
     first_in_groups,  # after: all that is asked of the groups is in one place
     index_joins,  # a join that tries every pair is the worst there is
     look_up_joins,  # after indexing: keys ask less than comparisons
@@ -42,7 +56,7 @@ PASSES: tuple[Pass, ...] = (
 
 #: Passes that are made only if they are asked for by name: what they are for is done better where
 #: loops are made and rows are laid out, but they can be seen here, alone and with others.
-ON_REQUEST: tuple[Pass, ...] = (fuse, split_stateless)
+ON_REQUEST: tuple[Pass, ...] = (fuse, split_stateless, split_by_rates)
 
 #: Passes after which numbers may be rounded in another way: made where somebody allows it.
 RELAXED: tuple[Pass, ...] = (combine_linear,)
@@ -52,10 +66,17 @@ RULES: dict[str, str] = {
     "hoist_select": "O-HoistSelect",
     "fuse": "O-Fuse",
     "split_stateless": "O-Split",
+    "split_by_rates": "O-Split",
 }
 
 #: Why each pass is worth its while, for those who read what it has done.
 REASONS: dict[str, str] = {
+    "fold_constants": "what never changes is worked out before anything runs",
+    "drop_identities": "it only hands on what it is given",
+    "join_then_split": "what comes in step is put together in turns only to be taken apart in the "
+    "same turns",
+    "order_selects": "the cheap condition that drops most is asked first, the others only about "
+    "what is left",
     "hoist_select": "the selection reads only what the operator before it leaves as it is, "
     "and what is dropped early costs nothing later",
     "merge_selects": "two selections in a row are one",
@@ -69,6 +90,8 @@ REASONS: dict[str, str] = {
     "fuse": "nothing has to be handed from one to the other",
     "split_stateless": "it has no variables and gives one item for each, so copies of it can "
     "take turns",
+    "split_by_rates": "a firing sees nothing of another, takes and sends always as many items, so "
+    "copies of it can take turns",
     "combine_linear": "the product of their matrices takes fewer multiplications than both",
     "narrow_columns": "nothing behind reads the other columns, which would be kept in state",
 }
@@ -127,7 +150,8 @@ def refusals(
     """What passes look at and leave as it is, in a program that is optimised, and the guards."""
     told = {
         hoist_select: of_selects, fuse: of_neighbours, split_stateless: of_stateless,
-        sum_in_parts: of_totals,
+        sum_in_parts: of_totals, fold_constants: of_constants, drop_identities: of_identities,
+        join_then_split: of_turns, order_selects: of_conditions, split_by_rates: of_rates,
     }  # fmt: skip
     for one in passes:
         if one in told:

@@ -43,7 +43,6 @@ from millstream.calculus.graph import (
     in_dependency_order,
     rewritten,
 )
-from millstream.calculus.procedures import changed_in
 from millstream.calculus.terms import Call, Column, Literal, Term, VariableField
 from millstream.calculus.types import BOOLEAN, INTEGER, NUMBER, Field, Schema, Type
 from millstream.calculus.work import Work
@@ -121,18 +120,14 @@ def _keeps_nothing(op: Operator) -> bool:
         case Work() as work:
             is_plain = work.first is None and work.pace is None and not work.changes
             is_silent = not (work.prints or work.tells or work.hears)
-            return is_plain and is_silent and _is_fixed(work)
+            return (
+                is_plain
+                and is_silent
+                and work.is_fixed
+                and min(work.rates.pop, work.rates.push) > 0
+            )
         case _:
             return False
-
-
-def _is_fixed(work: Work) -> bool:
-    """Whether no firing changes what another one sees."""
-    fields = {slot.name for slot in work.code.fields}
-    bodies = (work.code.body, *(routine.body for routine in work.code.routines))
-    if any(fields & changed_in(body) for body in bodies):
-        return False
-    return work.rates.pop > 0 and work.rates.push > 0
 
 
 def _is_walked(region: _Region, why_not: Capability) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from millstream.calculus.costs import SELECTED, cost_of
 from millstream.calculus.each import PerKey
 from millstream.calculus.functions import (
     Aggregate,
@@ -27,8 +28,6 @@ from millstream.calculus.functions import (
     Range,
 )
 from millstream.calculus.sheets import CountWindow, Sheet, TimeWindow
-from millstream.calculus.terms import Term, walk
-from millstream.calculus.types import Kind
 from millstream.plan.steps import Plan, Step
 
 #: To find the place of a row, to take it there, and to put what is made of it back in order.
@@ -37,8 +36,6 @@ MOVED = 80.0
 CUT = 25.0
 #: To carry a row past a step that is a loop of its own.
 _ROW = 4.0
-#: A part of a term, and one that makes or looks into a text.
-_TERM, _TEXT = 1.0, 40.0
 #: What keeps rows or totals by keys, and tells how they change.
 _KEPT = 150.0
 _TOTAL = 20.0
@@ -46,13 +43,13 @@ _TOTAL = 20.0
 _WINDOW, _CELL = 55.0, 0.7
 #: What is run one item at a time.
 _WALKED = 5_000.0
-#: Of rows that are asked something, so many are kept; a row of a window comes and goes.
-_SELECTED, _COMES_AND_GOES = 0.5, 2.0
+#: A row of a window comes and goes.
+_COMES_AND_GOES = 2.0
 
 
 def work_of(function: Function) -> float:
     """What a function does with one row."""
-    terms = sum(_of_term(term) for term in function.terms())
+    terms = sum(map(cost_of, function.terms()))
     match function:
         case Map() | Filter() | FlatMap() | Fold():
             return _ROW + terms
@@ -69,13 +66,6 @@ def work_of(function: Function) -> float:
             return 2 * _KEPT + terms
         case _:
             return _KEPT + terms
-
-
-def _of_term(term: Term) -> float:
-    """A text is dear where it is made or compared, not where it is handed on."""
-    return sum(
-        _TEXT if part is not term and part.type.kind is Kind.TEXT else _TERM for part in walk(term)
-    )
 
 
 def work_of_step(step: Step) -> float:
@@ -99,7 +89,7 @@ def rates(plan: Plan, sizes: Mapping[str, float]) -> dict[str, float]:
 def _rate(function: Function, given: list[float]) -> float:
     match function:
         case Filter():
-            return _SELECTED * sum(given)
+            return SELECTED * sum(given)
         case Range(length=int()):
             return _COMES_AND_GOES * sum(given)
         case FlatMap(branches=branches):

@@ -1,0 +1,55 @@
+"""What terms cost, and how many rows they keep: guesses, which are always the same.
+
+Costs are nanoseconds for one row, as compiled loops were measured to take. They need not be right;
+they must tell a comparison of numbers from a search in a text.
+"""
+
+from __future__ import annotations
+
+from millstream.calculus.terms import Call, Literal, Term, walk
+from millstream.calculus.types import Kind
+from millstream.values.core.table import SCALARS
+
+#: A part of a term, and one that makes or looks into a text.
+_TERM, _TEXT = 1.0, 40.0
+#: Of rows that are asked something of which nothing is known, so many are kept.
+SELECTED = 0.5
+#: Few rows are equal to one value, most differ from it, and an order cuts off a part.
+_KEPT_BY = {"==": 0.1, "!=": 0.9, "is_null": 0.1, "<": 0.3, "<=": 0.3, ">": 0.3, ">=": 0.3}
+
+
+def cost_of(term: Term) -> float:
+    """A text is dear where it is made or compared, not where it is handed on."""
+    return sum(
+        _TEXT if part is not term and part.type.kind is Kind.TEXT else _TERM for part in walk(term)
+    )
+
+
+def kept_by(condition: Term) -> float:
+    """Which part of all rows a condition is true of."""
+    match condition:
+        case Call("and", (left, right)):
+            return kept_by(left) * kept_by(right)
+        case Call("or", (left, right)):
+            return 1 - (1 - kept_by(left)) * (1 - kept_by(right))
+        case Call("not", (one,)):
+            return 1 - kept_by(one)
+        case Call(function):
+            return _KEPT_BY.get(function, SELECTED)
+        case Literal(value):
+            return float(value is True)
+        case _:
+            return SELECTED
+
+
+def never_fails(term: Term) -> bool:
+    """Whether a term surely has a value, or null, of every row, and no fault is counted."""
+    return all(_is_total(part.function) for part in walk(term) if isinstance(part, Call))
+
+
+def _is_total(function: str) -> bool:
+    """What is compiled for every kind of argument it takes says all its faults."""
+    scalar = SCALARS[function]
+    if scalar.sees_nulls:
+        return True
+    return bool(scalar.loop) and not any(one.faults for one in scalar.loop.values())
