@@ -62,4 +62,4 @@ def test_rates_follow_what_functions_do_with_rows() -> None:
         "(some) <- Filter[a > 0.5](in); (out, $w) <- Range[5 s](some, $w);"
     )
     plan = make_plan(program, why_not)
-    assert {"in": 1.0, "some": 0.5, "out": 1.0} == rates(plan, {"in": 10.0})
+    assert {"in": 1.0, "some": 0.3, "out": 0.6} == rates(plan, {"in": 10.0})

@@ -6,6 +6,8 @@ they must tell a comparison of numbers from a search in a text.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from millstream.calculus.terms import Call, Literal, Term, walk
 from millstream.calculus.types import Kind
 from millstream.values.core.table import SCALARS
@@ -13,7 +15,7 @@ from millstream.values.core.table import SCALARS
 #: A part of a term, and one that makes or looks into a text.
 _TERM, _TEXT = 1.0, 40.0
 #: Of rows that are asked something of which nothing is known, so many are kept.
-SELECTED = 0.5
+_SELECTED = 0.5
 #: Few rows are equal to one value, most differ from it, and an order cuts off a part.
 _KEPT_BY = {"==": 0.1, "!=": 0.9, "is_null": 0.1, "<": 0.3, "<=": 0.3, ">": 0.3, ">=": 0.3}
 
@@ -23,6 +25,15 @@ def cost_of(term: Term) -> float:
     return sum(
         _TEXT if part is not term and part.type.kind is Kind.TEXT else _TERM for part in walk(term)
     )
+
+
+def cost_in_turn(conditions: Iterable[Term]) -> float:
+    """Of conditions in a row, each is asked about what those before it have kept."""
+    cost, rows = 0.0, 1.0
+    for condition in conditions:
+        cost += rows * cost_of(condition)
+        rows *= kept_by(condition)
+    return cost
 
 
 def kept_by(condition: Term) -> float:
@@ -35,11 +46,11 @@ def kept_by(condition: Term) -> float:
         case Call("not", (one,)):
             return 1 - kept_by(one)
         case Call(function):
-            return _KEPT_BY.get(function, SELECTED)
+            return _KEPT_BY.get(function, _SELECTED)
         case Literal(value):
             return float(value is True)
         case _:
-            return SELECTED
+            return _SELECTED
 
 
 def never_fails(term: Term) -> bool:

@@ -2,7 +2,7 @@
 
 Law: a row is kept if all conditions are true, in whichever order they are asked; those behind one
 that is false are not asked at all. With costs c and parts s of the rows that are kept, an order by
-c / (1 - s) takes the least time.
+c / (1 - s) takes the least time. Where the guesses are nearly alike, the order stays.
 
     before  (out) <- Filter[contains(name, "x") and k == 1](in);
     after   (out) <- Filter[k == 1 and contains(name, "x")](in);
@@ -40,7 +40,7 @@ def refusals(program: Program) -> Iterator[tuple[Operator, str]]:
     """The conditions that would come first if they could not fail."""
     for op, parts in _selections(program):
         for before, part in itertools.pairwise(parts):
-            if _rank(part) < _rank(before) and not never_fails(part):
+            if _is_better(part, before) and not never_fails(part):
                 yield op, f"{render_term(part)} can fail on rows that {render_term(before)} drops"
 
 
@@ -56,10 +56,15 @@ def _ordered(parts: list[Term]) -> list[Term]:
     ordered: list[Term] = []
     for part in parts:
         place = len(ordered)
-        while place and never_fails(part) and _rank(part) < _rank(ordered[place - 1]):
+        while place and never_fails(part) and _is_better(part, ordered[place - 1]):
             place -= 1
         ordered.insert(place, part)
     return ordered
+
+
+def _is_better(one: Term, other: Term) -> bool:
+    """Guesses that are nearly alike say nothing."""
+    return 2 * _rank(one) < _rank(other)
 
 
 def _rank(condition: Term) -> float:

@@ -8,9 +8,9 @@ same program on the same inputs is always laid out in the same way.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-from millstream.calculus.costs import SELECTED, cost_of
+from millstream.calculus.costs import cost_in_turn, cost_of, kept_by
 from millstream.calculus.each import PerKey
 from millstream.calculus.functions import (
     Aggregate,
@@ -27,7 +27,9 @@ from millstream.calculus.functions import (
     Merge,
     Range,
 )
+from millstream.calculus.graph import Operator, Program, in_dependency_order
 from millstream.calculus.sheets import CountWindow, Sheet, TimeWindow
+from millstream.calculus.terms import conjuncts
 from millstream.plan.steps import Plan, Step
 
 #: To find the place of a row, to take it there, and to put what is made of it back in order.
@@ -51,7 +53,9 @@ def work_of(function: Function) -> float:
     """What a function does with one row."""
     terms = sum(map(cost_of, function.terms()))
     match function:
-        case Map() | Filter() | FlatMap() | Fold():
+        case Filter(condition):
+            return _ROW + cost_in_turn(conjuncts(condition))
+        case Map() | FlatMap() | Fold():
             return _ROW + terms
         case Duplicate() | Merge():
             return _ROW
@@ -75,21 +79,33 @@ def work_of_step(step: Step) -> float:
     return sum(work_of(op.function) for op in step.operators)
 
 
+def work_of_program(program: Program) -> float:
+    """What a program does with one row of each of its inputs."""
+    operators = in_dependency_order(program)
+    known = _rates(operators, dict.fromkeys(program.input_names, 1.0))
+    return sum(
+        work_of(op.function) * sum(known.get(queue, 0.0) for queue in op.inputs) for op in operators
+    )
+
+
 def rates(plan: Plan, sizes: Mapping[str, float]) -> dict[str, float]:
     """How many rows come along each queue, of one that comes along all inputs."""
     total = sum(sizes.values()) or 1.0
     known = {name: size / total for name, size in sizes.items()}
-    for step in plan.steps:
-        for op in step.operators:
-            given = [known[q] for q in op.inputs if q in known]
-            known.update(dict.fromkeys(op.outputs, _rate(op.function, given)))
+    return _rates([op for step in plan.steps for op in step.operators], known)
+
+
+def _rates(operators: Iterable[Operator], known: dict[str, float]) -> dict[str, float]:
+    for op in operators:
+        given = [known[q] for q in op.inputs if q in known]
+        known.update(dict.fromkeys(op.outputs, _rate(op.function, given)))
     return known
 
 
 def _rate(function: Function, given: list[float]) -> float:
     match function:
-        case Filter():
-            return SELECTED * sum(given)
+        case Filter(condition):
+            return kept_by(condition) * sum(given)
         case Range(length=int()):
             return _COMES_AND_GOES * sum(given)
         case FlatMap(branches=branches):

@@ -56,14 +56,15 @@ class Codec:
         return words
 
     def vectors(self, words: Array) -> tuple[Vector, ...]:
-        rows = words.T
+        """The rows of words that may change later."""
+        rows = words.T.copy()
         masks = [nulls if nulls.any() else None for nulls in rows[self.columns :]]
         return self.vectors_of(tuple(rows[: self.columns]), masks)
 
     def vectors_of(
         self, columns: Sequence[Array], nulls: Sequence[Array | None]
     ) -> tuple[Vector, ...]:
-        """Of columns of words; None stands for words of nulls that are all zero."""
+        """Of columns of words that nobody will change; nulls that are all zero are None."""
         made: list[Vector] = []
         for n, (type_, words) in enumerate(zip(self.types, columns, strict=True)):
             bits, valid = nulls[n // _BITS], None
