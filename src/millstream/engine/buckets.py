@@ -29,15 +29,25 @@ def buckets_of(batch: Batch, key: tuple[str, ...] | None, buckets: int, turn: in
     """The bucket of each row; rows without a key go together to one bucket, in turn."""
     if key is None:
         return np.full(len(batch), turn % buckets, np.int64)
+    if len(key) == 1 and batch.column(key[0]).is_text:
+        # The bucket of a word is worked out once, however many rows have it.
+        hashes, codes = _text_hashes(batch.column(key[0]))
+        numbers = _numbers(_mixed(hashes), buckets)
+        return numbers if codes is None else numbers.take(codes)
     total = np.zeros(len(batch), np.uint64)
     for name in key:
         total = _mixed(total ^ _hashes(batch.column(name)))
-    return (total % np.uint64(buckets)).astype(np.int64)
+    return _numbers(total, buckets)
+
+
+def _numbers(hashes: Array, buckets: int) -> Array:
+    return (hashes % np.uint64(buckets)).astype(np.int64)
 
 
 def _hashes(column: Vector) -> Array:
     if column.is_text:
-        return _text_hashes(column)
+        words, codes = _text_hashes(column)
+        return words if codes is None else words.take(codes)
     if column.type.kind is Kind.NUMBER:
         # Equal numbers hash alike: one NaN, and no minus zero.
         values = np.where(np.isnan(column.values), np.nan, column.values + 0.0)
@@ -50,8 +60,11 @@ def _hashes(column: Vector) -> Array:
     return np.where(column.valid, hashes, _NULL)
 
 
-def _text_hashes(column: Vector) -> Array:
-    """Each word of a dictionary is hashed once; to make one would take longer than to hash."""
+def _text_hashes(column: Vector) -> tuple[Array, Array | None]:
+    """The hash of each text; or of each word of a dictionary, and which of them each text is.
+
+    To make a dictionary would take longer than to hash.
+    """
     values = column.values
     if isinstance(values, pa.ChunkedArray):
         values = values.combine_chunks()
@@ -59,10 +72,12 @@ def _text_hashes(column: Vector) -> Array:
         hashes = _word_hashes(values)
         if values.null_count:
             hashes[pc.is_null(values).to_numpy(zero_copy_only=False)] = _NULL
-        return hashes
-    hashes = np.append(_word_hashes(values.dictionary), _NULL)
-    codes = pc.fill_null(values.indices.cast(pa.int64()), len(hashes) - 1).to_numpy()
-    return np.asarray(hashes[codes])
+        return hashes, None
+    words = np.append(_word_hashes(values.dictionary), _NULL)
+    indices = values.indices
+    if indices.null_count:
+        indices = pc.fill_null(indices, len(words) - 1)
+    return words, indices.to_numpy()
 
 
 def _word_hashes(words: Any) -> Array:
