@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -139,6 +140,17 @@ def first(count: int, *, is_last: bool) -> Callable[[Rows], Answer]:
     return answer
 
 
+def counted_last(rows: Rows) -> Answer:
+    return {key: {"n": 1} for key in first(1, is_last=True)(rows)}
+
+
+def with_bids(rows: Rows) -> Answer:
+    """What was bid at the tick that a sale names, which may still come."""
+    return {
+        (t,): {"whole": rows["B"][b][1] if b in rows["B"] else 0} for t, (b, _) in rows["M"].items()
+    }
+
+
 def case(view: str, key: tuple[str, ...], answer: object, *more: str, low: int = 0) -> Case:
     values = range(low, 3) if low == 0 else (low, 2)
     text = STREAMS.format(low=low) + SALES + "".join(more)
@@ -223,6 +235,16 @@ CASES = {
         "F", ("b",), first(1, is_last=True),
         "CREATE VIEW F (SELECT b, bid FROM B ORDER BY b DESC LIMIT 1);",
     ),
+    "groups of the last": case(
+        "G", ("b",), counted_last,
+        "CREATE VIEW F (SELECT b, bid FROM B ORDER BY b DESC LIMIT 1);"
+        "CREATE VIEW G (SELECT b, COUNT(*) AS n FROM F GROUP BY b);",
+    ),
+    "groups by ticks that may still come": replace(case(
+        "J", ("t",), with_bids,
+        "CREATE VIEW G (SELECT b, SUM(bid) AS whole FROM B GROUP BY b);"
+        "CREATE VIEW J (SELECT t, whole FROM M JOIN G USING (b));",
+    ), domains={"B": [(0, 1), (0, 2)], "M": [(2, 1), (3, 1)]}),
 }  # fmt: skip
 
 

@@ -36,6 +36,8 @@ from millstream.queries.tokens import stop
 _RULES = ("sum", "count", "avg", "min", "max")
 #: Whether the window of a group is over.
 OVER = ".over"
+#: How many rows of a group by a tick can still change.
+_OPEN_ROWS = ".open_rows"
 _TICKS = Size.named(MAXTIME)
 
 
@@ -74,6 +76,8 @@ class Groups:
         self._keep(STEPS, "sum", self.view.steps)
         group_mask = self._mask(is_open, is_global=not keys)
         made = [self._cell(one, is_open) for one in wanted]
+        if _OPEN_ROWS in columns_read(is_open):
+            self.kept.append(Aggregation(_OPEN_ROWS, "count", _counted(self._changing(cells))))
         flow = self._rows(keys)
         by = tuple(name for name, _ in keys)
         queue = self.build.wiring.add(
@@ -89,6 +93,9 @@ class Groups:
             keys=by,
         )  # fmt: skip
         empty = {a.name: _of_nothing(a) for a in self.kept}
+        if _OPEN_ROWS in empty:  # the tick of a group that is not there may still come
+            come = self.build.open_ticks(_ticks_of(cells))
+            empty[_OPEN_ROWS] = choose(come, Literal(1, INTEGER), Literal(0, INTEGER))
         groups = replace(groups, cells=(*groups.cells, *made))
         return replace(groups, defaults=empty) if by else groups
 
@@ -111,13 +118,22 @@ class Groups:
 
     def _open(self, keys: Sequence[Cell]) -> Term:
         """Whether an open tick may still change a group, or bring a row into it."""
-        closed = {c.tick_of for c in keys if c.tick_of is not None}
-        coming = self.view.streams - closed
-        rows = self.view.is_open
+        coming = self.view.streams - _ticks_of(keys)
         windows = {c.window_of for c in keys if c.window_of is not None}
         if windows == coming and coming:
             return both(self.build.open_ticks(coming), negated(Column(OVER, BOOLEAN)))
-        return self.build.open_ticks(coming) if coming else _alone(rows)
+        is_open = self.build.open_ticks(coming) if coming else FALSE
+        if coming == self.view.streams:
+            return is_open
+        # Groups by a tick get no more rows of it; those that they have can be open.
+        rows = Call(">", (Column(_OPEN_ROWS, INTEGER), Literal(0, INTEGER)), BOOLEAN)
+        return either(is_open, rows)
+
+    def _changing(self, keys: Sequence[Cell]) -> Term:
+        """Whether a row itself can still change, or whether it is in."""
+        if self.view.streams - _ticks_of(keys):
+            return FALSE  # the group is open anyway, as long as its other streams are
+        return either(self.view.is_open, negated(self.mask.is_sure))
 
     def _mask(self, is_open: Term, *, is_global: bool) -> Mask:
         """A group is there if it has a row."""
@@ -258,11 +274,9 @@ class Groups:
         return _TICKS * largest
 
 
-def _alone(is_open: Term) -> Term:
-    """Groups of one row each are open while that row is."""
-    if is_open in (TRUE, FALSE):
-        return is_open
-    raise NoRule("a grouping by the tick of rows that can still change")
+def _ticks_of(keys: Sequence[Cell]) -> frozenset[str]:
+    """The streams whose ticks are among the keys."""
+    return frozenset(c.tick_of for c in keys if c.tick_of is not None)
 
 
 def _until(is_open: Term, bound: Term) -> Term | None:
