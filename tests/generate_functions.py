@@ -53,7 +53,7 @@ from millstream.calculus.functions import (
 )
 from millstream.calculus.grains import Grain
 from millstream.calculus.graph import Operator, Variable
-from millstream.calculus.judging import VERDICT, Requirement, Shown
+from millstream.calculus.judging import SEVERITY, VERDICT, Requirement, Shown
 from millstream.calculus.matching import ORDERS
 from millstream.calculus.ordering import NEIGHBOURS, PLACED, PLACES
 from millstream.calculus.sheets import Sheet
@@ -234,16 +234,19 @@ def _judge(draft: Draft, queue: str) -> None:
         lambda f, unit: Shown(f"the {f.name}", unit, Column(f.name, f.type)),
         st.sampled_from(schema.fields), st.sampled_from(["", "m"]),
     )  # fmt: skip
+    levels = draw(st.sampled_from([(), ("low", "high")]))
     requirements = tuple(
         Requirement(
             str(n + 1), f"rule {n}", draw(st.one_of(st.none(), conditions)),
             draw(conditions), tuple(draw(st.lists(shown, max_size=2))),
             tuple(draw(st.lists(shown, max_size=1))),
+            level=draw(st.sampled_from(levels)) if levels else "",
         )
         for n in range(draw(st.integers(1, 3)))
     )  # fmt: skip
-    keep = tuple(n for n in schema.names if n not in VERDICT and draw(st.booleans()))
-    draft.add(Judge(keep, requirements), (queue,))
+    added = (*VERDICT, SEVERITY)
+    keep = tuple(n for n in schema.names if n not in added and draw(st.booleans()))
+    draft.add(Judge(keep, requirements, levels), (queue,))
 
 
 def _opaque(draft: Draft, queue: str) -> None:

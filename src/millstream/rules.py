@@ -23,13 +23,17 @@ from millstream.languages.rules.embedded import (
     Value,
     Vocabulary,
     before,
+    count,
+    distance,
     domain,
+    inside,
     lasting,
     location,
     named,
     rate,
     require,
     since,
+    total,
     unit,
     until,
     when,
@@ -38,6 +42,7 @@ from millstream.languages.rules.embedded import (
 from millstream.languages.rules.situation import explain_situation
 
 __all__ = [
-    "Book", "Value", "Vocabulary", "before", "domain", "explain_situation", "lasting", "location",
-    "named", "rate", "require", "since", "unit", "until", "when", "within",
+    "Book", "Value", "Vocabulary", "before", "count", "distance", "domain", "explain_situation",
+    "inside", "lasting", "location", "named", "rate", "require", "since", "total", "unit", "until",
+    "when", "within",
 ]  # fmt: skip

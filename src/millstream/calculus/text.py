@@ -223,12 +223,14 @@ def _fold_clauses(fold: functions.Fold) -> list[str]:
 
 
 def _judge_clauses(judge: functions.Judge) -> list[str]:
-    clauses = _by(judge.keep)
+    levels = [_texts(judge.levels)] if judge.levels else []
+    clauses = [*levels, *_by(judge.keep)]
     for one in judge.requirements:
         place, text = (json.dumps(t, ensure_ascii=False) for t in (one.place, one.text))
+        level = f", {_texts([one.level])}" if judge.levels else ""
         when = "" if one.when is None else f"when {render_term(one.when)}; "
         clauses.append(
-            f"{when}where {place}, {text}, {render_term(one.holds)}"
+            f"{when}where {place}, {text}, {render_term(one.holds)}{level}"
             + _shown("emit", one.shown)
             + _shown("on", one.asked)
         )

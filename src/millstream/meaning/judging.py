@@ -45,14 +45,18 @@ def outcome(one: Requirement, names: Names) -> Value:
 
 def verdict(
     judge: Judge, names: Names, failed: Sequence[int], undecided: Sequence[int]
-) -> tuple[str, str, str]:
-    """The status of a row, the places of what fails, and the reasons in words."""
+) -> tuple[str, ...]:
+    """The status of a row, the places of what fails, the reasons in words, and the severity."""
     ones = [judge.requirements[n] for n in failed]
+    ranks = judge.ranks()
+    severity = max((ranks[n] for n in failed), default=-1) if judge.levels else -1
+    worst = (judge.levels[severity] if severity >= 0 else "",) if judge.levels else ()
     if failed:
-        return RESTRICTED, ", ".join(one.place for one in ones), failures(ones, names)
+        return RESTRICTED, ", ".join(one.place for one in ones), failures(ones, names), *worst
     if undecided:
-        return UNDECIDED, "", doubts([judge.requirements[n] for n in undecided], names)
-    return ALLOWED, "", ""
+        waiting = [judge.requirements[n] for n in undecided]
+        return UNDECIDED, "", doubts(waiting, names), *worst
+    return ALLOWED, "", "", *worst
 
 
 def failures(ones: Sequence[Requirement], names: Names) -> str:

@@ -222,3 +222,40 @@ def test_words_that_a_domain_cannot_have(tmp_path: Path, words: str, message: st
     (tmp_path / "pumps.rules").write_text('domain "pumps.toml"\nrequire pump.pressure <= 6 bar\n')
     with pytest.raises(CheckError, match=message):
         millstream.compile(str(tmp_path / "pumps.rules"))
+
+
+def test_what_fails_worst_is_told() -> None:
+    job = millstream.compile(
+        text="require vessel.draught < 9 m as advice\n"
+        'require vessel.beam < 9 m else "too wide" as critical\n'
+        "require vessel.length < 99 m as warning else 'too long'\n",
+        language="rules",
+    )
+    sizes = [(1, 5.0, 5.0, 5.0), (2, 10.0, 5.0, 5.0), (3, 10.0, 5.0, 100.0), (4, 10.0, 10.0, 100.0)]
+    rows: list[dict[str, Value]] = [
+        {"_time": n, "mmsi": n, "name": "N", "departed": False, "draught": draught, "beam": beam,
+         "length": length}
+        for n, draught, beam, length in sizes
+    ]  # fmt: skip
+    for engine in ("reference", "local"):
+        result = job.run({"vessels": rows}, engine=engine)
+        assert ["", "advice", "warning", "critical"] == [
+            r["severity"] for r in result.rows("status")
+        ]
+        told = [(r["mmsi"], r["failed"], r["severity"]) for r in result.rows("warnings")]
+        assert [(2, "1", "advice"), (3, "1, 3", "warning"), (4, "1, 2, 3", "critical")] == told
+
+
+def test_a_milder_requirement_does_not_stand_for_a_more_severe_one() -> None:
+    text = "require vessel.draught < {} m as {}\nrequire vessel.draught < 10 m as critical\n"
+    notes = {
+        severity: millstream.compile(text=text.format(5, severity), language="rules").notes
+        for severity in ("advice", "critical")
+    }
+    assert not any("dropped" in note for note in notes["advice"])
+    assert any("dropped line 2" in note for note in notes["critical"])
+
+
+def test_a_severity_that_is_not_known_is_said() -> None:
+    with pytest.raises(CheckError, match='unknown severity "advise"'):
+        millstream.compile(text="require vessel.draught < 9 m as advise\n", language="rules")

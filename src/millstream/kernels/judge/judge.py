@@ -49,6 +49,7 @@ class JudgeKernel(Termless):
         self.numbers, self.truths, self.texts = made.numbers, made.truths, made.texts
         self.crossed = frozenset(made.crossed)
         self.known = pa.array(list(made.texts), pa.string())
+        self.ranks = np.array(function.ranks(), np.int64)
 
     def process(self, inputs: tuple[Batch, ...], round_: Round) -> tuple[Batch, ...]:
         (batch,) = inputs
@@ -134,16 +135,19 @@ class JudgeKernel(Termless):
     def _texts(
         self, batch: Batch, given: Given, unmet: tuple[Array, Array, Array], pool: TextPool
     ) -> tuple[Array, ...]:
-        """The codes of the three texts of each row."""
+        """The codes of the texts of each row."""
         first, requirements, fails = unmet
         is_unmet = np.diff(first) > 0
         statuses = pool.codes(pa.array((ALLOWED, RESTRICTED, UNDECIDED)))
         status = statuses[np.where(fails, 1, np.where(is_unmet, 2, 0))]
         failed, reasons = (np.full(len(batch), pool.codes(pa.array([""]))[0]) for _ in range(2))
+        severity = np.full(len(batch), len(self.judge.levels))
         rows = np.flatnonzero(fails)
         if len(rows):
             stored = self._stored(self.shown, len(self.speech.shown.stored), given, rows)
             said = unmet_of(first, requirements, rows)
+            if self.judge.levels:
+                severity[rows] = np.maximum.reduceat(self.ranks[said.requirements], said.first[:-1])
             failed[rows], reasons[rows] = self.speech.failures(batch.take(rows), stored, said, pool)
         rows = np.flatnonzero(is_unmet & ~fails)
         if len(rows):
@@ -152,7 +156,10 @@ class JudgeKernel(Termless):
             failed[rows], reasons[rows] = self.speech.doubts(
                 batch.take(rows), stored.known, said, pool
             )
-        return status, failed, reasons
+        if not self.judge.levels:
+            return status, failed, reasons
+        levels = pool.codes(pa.array([*self.judge.levels, ""], pa.string()))
+        return status, failed, reasons, levels[severity]
 
 
 def _difference(one: Array, other: Array) -> tuple[Array, Array]:

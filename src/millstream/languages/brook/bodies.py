@@ -399,7 +399,8 @@ class Body:
             elif clause.keyword in ("emit", "on") and requirements:
                 part = "shown" if clause.keyword == "emit" else "asked"
                 requirements[-1] = replace(requirements[-1], **{part: self.shown(clause)})  # type: ignore[arg-type]
-        return functions.Judge(self.column_names("by"), tuple(requirements))
+        levels = self.texts("a level of severity, as a text")
+        return functions.Judge(self.column_names("by"), tuple(requirements), tuple(levels))
 
     def requirement(self, clause: Clause, when: Term | None) -> Requirement | None:
         values = [i.value for i in clause.items]
@@ -407,6 +408,12 @@ class Body:
             case [Constant(str() as place), Constant(str() as text), holds]:
                 term = self.term(holds, BOOLEAN)
                 return None if term is None else Requirement(place, text, when, term)
+            case [Constant(str() as place), Constant(str() as text), holds,
+                  Constant(str() as level)]:  # fmt: skip
+                term = self.term(holds, BOOLEAN)
+                if term is None:
+                    return None
+                return Requirement(place, text, when, term, level=level)
             case _:
                 self.fail("expected a place, a text and a condition", clause.span,
                           f"usage: {SHAPES['Judge'].usage}")  # fmt: skip
@@ -495,7 +502,7 @@ SHAPES: dict[str, Shape] = {
                   Body.join),
     "Lookup": Shape((None, "on", "nulls", "where"),
                     "Lookup[found; on key, left = right; where left < right]", Body.lookup),
-    "Judge": Shape(("by", "when", "where", "emit", "on"),
+    "Judge": Shape((None, "by", "when", "where", "emit", "on"),
                    'Judge[by key; when condition; where "place", "text", condition]', Body.judge),
     "Top": Shape((None, "by", "descending"), "Top[10 by a, b; descending b]", Body.top),
     "Ordered": Shape((None, "by", "on", "descending", "emit"),

@@ -66,16 +66,33 @@ class Apply:
     span: Span | None = dataclasses.field(default=None, compare=False)
 
 
-Expression = Number | Text | Truth | Field | Word | Named | Apply
+@dataclass(frozen=True, slots=True)
+class Total:
+    """`sum(vessel.length by berth.basin where vessel.type == Chemical)`.
+
+    A function over the rows of an entity that have `by` in common with the subject, and for
+    which the condition holds; `value` is None where rows are counted.
+    """
+
+    function: str
+    value: Expression | None
+    entity: str
+    by: tuple[Field, ...] = ()
+    where: Expression | None = None
+    span: Span | None = dataclasses.field(default=None, compare=False)
+
+
+Expression = Number | Text | Truth | Field | Word | Named | Apply | Total
 
 
 @dataclass(frozen=True, slots=True)
 class Require:
-    """`message` is what the author says if it does not hold."""
+    """`message` is what the author says if it does not hold, `severity` how much that matters."""
 
     condition: Expression
     message: str = ""
     span: Span | None = dataclasses.field(default=None, compare=False)
+    severity: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +131,10 @@ def parts(expression: Expression) -> Iterator[Expression]:
         case Apply(_, args):
             for arg in args:
                 yield from parts(arg)
+        case Total(_, value, _, by, where):
+            for inner in (value, *by, where):
+                if inner is not None:
+                    yield from parts(inner)
 
 
 _BINDING = {"or": 1, "and": 2, "for": 4, "within": 4, "since": 4, "until": 4,
@@ -140,7 +161,12 @@ def written(expression: Expression, floor: int = 0) -> str:
             return f"({text})" if floor > 3 else text
         case Apply("neg", (value,)):
             return f"-{written(value, 8)}"
-        case Apply(("abs" | "before" | "rate") as function, args):
+        case Total(function, value, entity, by, where):
+            text = entity if value is None else written(value)
+            text += f" by {', '.join(map(written, by))}" if by else ""
+            text += f" where {written(where)}" if where is not None else ""
+            return f"{function}({text})"
+        case Apply(("abs" | "before" | "rate" | "distance" | "inside") as function, args):
             return f"{function}({', '.join(written(a) for a in args)})"
         case Apply(operator, (left, right)):
             level = _BINDING[operator]

@@ -28,14 +28,18 @@ from millstream.languages.rules.ast import (
     Named,
     Number,
     Text,
+    Total,
     Truth,
     Word,
     parts,
     written,
 )
+from millstream.languages.rules.beside import Memory
 from millstream.languages.rules.domain import Domain
 from millstream.languages.rules.look_back import looked_back
-from millstream.languages.rules.over_time import BETWEEN, CALLS, LASTING, Memory
+from millstream.languages.rules.over_time import BETWEEN, CALLS, LASTING
+from millstream.languages.rules.placed import PLACED, placed
+from millstream.languages.rules.related import totalled
 from millstream.languages.rules.typed import (
     Moment,
     Quantity,
@@ -78,6 +82,10 @@ class Checker:
     later: Mapping[str, int] = field(default_factory=dict)
     #: What rules look back at; where there is none, only this moment can be asked about.
     memory: Memory | None = None
+
+    def about(self, entity: str) -> Checker:
+        """For conditions about the rows of another entity, and about nothing else."""
+        return replace(self, only=entity, memory=None)
 
     def fail(self, message: str, span: Span | None, hint: str | None = None) -> None:
         fault = Fault(message, span, hint)
@@ -124,10 +132,14 @@ class Checker:
                 return self.word(expression)
             case Named(_, value):
                 return self.typed(value)
-            case Apply(operator, (value,)):
-                return self.unary(operator, value)
             case Apply(operator) if operator in (*LASTING, *BETWEEN, *CALLS):
                 return looked_back(self, expression)
+            case Apply(operator) if operator in PLACED:
+                return placed(self, expression)
+            case Total():
+                return totalled(self, expression)
+            case Apply(operator, (value,)):
+                return self.unary(operator, value)
             case Apply(operator, (left, right)):
                 return self.binary(operator, left, right)
             case _:
@@ -157,6 +169,8 @@ class Checker:
             whose = self.only or self.domain.subject
             usable = [e for e in entities if self.domain.is_reachable(e)]
             hint = f"there are: {listing([self.only] if self.only else usable)}"
+            if not self.only:
+                hint += f"; of several, write max({name.entity}.{name.name} where ...)"
             self.fail(f"a {whose} has no {name.entity} of its own", name.span, hint)
             return None
         column = entity.columns[name.name]
@@ -346,10 +360,9 @@ class Checker:
     def shown(self, expression: Expression) -> Iterator[Shown]:
         """The named expressions and fields of an expression, each once."""
         seen: set[str] = set()
-        for part in parts(expression):
-            is_named = isinstance(part, Named) and any(isinstance(p, Field) for p in parts(part))
-            is_before = isinstance(part, Apply) and part.operator in CALLS
-            if not (is_named or is_before or isinstance(part, Field)) or written(part) in seen:
+        for part in _own_parts(expression):
+            is_named = isinstance(part, Named) and any(map(_is_told, parts(part)))
+            if not (is_named or _is_told(part)) or written(part) in seen:
                 continue
             seen.add(written(part))
             if isinstance(part, Named) and isinstance(part.value, Field):
@@ -361,6 +374,25 @@ class Checker:
 
 
 _Side = tuple[Expression, Typed]
+
+
+def _is_told(part: Expression) -> bool:
+    """Whether it is something that data tell, which explains an outcome."""
+    is_beside = isinstance(part, Apply) and part.operator in (*CALLS, *PLACED)
+    return is_beside or isinstance(part, (Field, Total))
+
+
+def _own_parts(expression: Expression) -> Iterator[Expression]:
+    """The parts that are about the subject: inside a total, only what relates others to it."""
+    yield expression
+    match expression:
+        case Named(_, value):
+            yield from _own_parts(value)
+        case Apply(_, args):
+            for arg in args:
+                yield from _own_parts(arg)
+        case Total(by=by):
+            yield from by
 
 
 def _over(left: Expression, right: Expression) -> Span | None:

@@ -19,6 +19,8 @@ from millstream.languages.rules.units import PLAIN, Unit
 RESTRICTED, CHANGED, LIFTED = "restricted", "reason changed", "lifted"
 UNDECIDED, ALLOWED = "undecided", "allowed"
 WARNINGS = (RESTRICTED, CHANGED, LIFTED, UNDECIDED, ALLOWED)
+#: How much it matters that a requirement fails, the least first.
+USUAL_SEVERITIES = ("advice", "warning", "critical")
 USUAL_WARNINGS = (RESTRICTED, CHANGED, LIFTED, UNDECIDED)
 
 
@@ -110,6 +112,22 @@ class Entity:
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """A point that does not move: latitude and longitude in degrees, or x and y in a unit."""
+
+    coordinates: tuple[float, float]
+    is_on_globe: bool
+    unit: Unit
+
+
+@dataclass(frozen=True, slots=True)
+class Area:
+    """What edges enclose, each from one corner to the next: x, y, x, y."""
+
+    edges: tuple[tuple[float, float, float, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Domain:
     """Entities by name; `subject` is the one that rules are about."""
 
@@ -123,6 +141,10 @@ class Domain:
     folder: Path | None = None
     #: What its users call verdicts and warnings, where it is not what they are called here.
     own_words: Mapping[str, str] = field(default_factory=dict)
+    places: Mapping[str, Place] = field(default_factory=dict)
+    areas: Mapping[str, Area] = field(default_factory=dict)
+    #: Empty unless the domain names its own.
+    severities: tuple[str, ...] = ()
 
     def column(self, path: ColumnPath) -> ColumnType:
         return self.entities[path.entity].columns[path.column]
@@ -145,6 +167,8 @@ class Domain:
     def words(self) -> dict[str, str]:
         """What the names of entities and of members are: no expression can have them."""
         meanings = dict.fromkeys(self.entities, "an entity of the domain")
+        meanings |= dict.fromkeys(self.places, "a place of the domain")
+        meanings |= dict.fromkeys(self.areas, "an area of the domain")
         for name, places in self.members().items():
             meanings[name] = f"a value of {places[0]}"
         return meanings

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from millstream.calculus.types import INTEGER, NUMBER, TEXT
 from millstream.errors import Fault
 from millstream.languages.rules.ast import Expression
+from millstream.languages.rules.beside import Memory
 from millstream.languages.rules.check import Checker
 from millstream.languages.rules.domain import Domain, Entity
-from millstream.languages.rules.over_time import Memory
 from millstream.source import Span
 
 #: Where some words stand one after the other in the file.

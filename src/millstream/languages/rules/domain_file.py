@@ -15,16 +15,19 @@ from millstream.calculus.syntax import Constant
 from millstream.calculus.types import BOOLEAN, DURATION, INTEGER, NUMBER, TEXT, TIME
 from millstream.errors import CheckError, Fault, ParseError, UsageError, listing, suggest
 from millstream.languages.language import read_source
+from millstream.languages.rules.areas import AreaError, area_of_file, area_of_wkt
 from millstream.languages.rules.ast import Expression, Named
 from millstream.languages.rules.domain import (
     USUAL_WARNINGS,
     WARNINGS,
+    Area,
     ColumnPath,
     ColumnType,
     Domain,
     Entity,
     Forecast,
     Nearest,
+    Place,
 )
 from millstream.languages.rules.domain_check import misfits
 from millstream.languages.rules.read import read_expression
@@ -33,7 +36,8 @@ from millstream.source import Source, Span
 
 _SHIPPED = Path(__file__).parent / "domains"
 _TYPES = {"number": NUMBER, "integer": INTEGER, "text": TEXT, "boolean": BOOLEAN, "time": TIME}
-_TOP = ("extends", "subject", "locations", "warn", "words", "define", "entity")
+_TOP = ("extends", "subject", "locations", "warn", "words", "severities", "define", "place",
+        "area", "entity")  # fmt: skip
 _KEYS = ("input", "key", "columns", "of", "nearest", "forecast", "keep", "once", "table",
          "source", "time", "slack", "shown", "departed")  # fmt: skip
 
@@ -163,7 +167,12 @@ class _Reader:
             self.fail(f'the subject "{subject}" needs a key', "entity", subject)
         located = tuple(p for p in paths if p is not None)
         own = self.own_words(document)
-        domain = Domain(subject, self.entities, located, shown, departed, names, warn, folder, own)
+        places, areas = self.places(document), self.areas(document, folder)
+        severities = self.texts(document, "severities") or ()
+        if len(set(severities)) < len(severities) or not all(s.isidentifier() for s in severities):
+            self.fail('severities are different words, such as ["advice", "alarm"]', "severities")
+        domain = Domain(subject, self.entities, located, shown, departed, names, warn, folder, own,
+                        places, areas, severities)  # fmt: skip
         if not self.faults:
             self.faults += misfits(domain, self.place)
         return domain
@@ -177,6 +186,57 @@ class _Reader:
         if len(set(said)) < len(said):
             self.fail("two things cannot be called the same", "words")
         return {word: str(own) for word, own in given.items()}
+
+    # --- where things are ---
+
+    def described(self, document: dict[str, Any], kind: str) -> dict[str, dict[str, Any]]:
+        """The tables of a kind, such as [place.pilot]."""
+        tables = document.get(kind, {})
+        if not isinstance(tables, dict) or not all(isinstance(t, dict) for t in tables.values()):
+            self.fail(f"expected tables such as [{kind}.name]", kind)
+            return {}
+        for name in tables:
+            if name in self.entities:
+                self.fail(f'"{name}" is an entity already', kind, name)
+        return tables
+
+    def places(self, document: dict[str, Any]) -> dict[str, Place]:
+        found: dict[str, Place] = {}
+        for name, table in self.described(document, "place").items():
+            pair = ("latitude", "longitude") if "latitude" in table else ("x", "y")
+            given = {k: v for k, v in table.items() if k != "unit"}
+            is_number = [isinstance(v, (int, float)) and not isinstance(v, bool)
+                         for v in given.values()]  # fmt: skip
+            if set(given) != set(pair) or not all(is_number):
+                self.fail("a place has latitude and longitude in degrees, or x, y and unit",
+                          "place", name)  # fmt: skip
+                continue
+            unit = "degrees" if "latitude" in table else self.text(table, "unit", "place", name)
+            try:
+                known = parse_unit(unit or "")
+            except UnknownUnitError as error:
+                self.fail(str(error), "place", name, "unit", hint=error.hint)
+                continue
+            numbers = (float(given[pair[0]]), float(given[pair[1]]))
+            found[name] = Place(numbers, "latitude" in table, known)
+        return found
+
+    def areas(self, document: dict[str, Any], folder: Path) -> dict[str, Area]:
+        found: dict[str, Area] = {}
+        for name in self.described(document, "area"):
+            known = ("wkt", "file", "name")
+            table = self.table(document["area"], name, known, "area") or {}
+            wkt, file, feature = (self.text(table, key, "area", name) for key in known)
+            if (wkt is None) == (file is None):
+                self.fail("an area has an outline: wkt, or a GeoJSON file", "area", name)
+                continue
+            try:
+                found[name] = (
+                    area_of_wkt(wkt) if file is None else area_of_file(folder / file, feature)  # type: ignore[arg-type]
+                )
+            except AreaError as error:
+                self.fail(str(error), "area", name, hint=error.hint)
+        return found
 
     # --- entities ---
 

@@ -15,6 +15,7 @@ from millstream.languages.rules import ast
 from millstream.languages.rules.domain import Domain
 from millstream.languages.rules.domain_file import load_domain
 from millstream.languages.rules.load import Checked, check_tree, translated
+from millstream.languages.rules.totals import FUNCTIONS
 from millstream.languages.rules.units import UnknownUnitError, parse_unit
 from millstream.source import Source, Span
 
@@ -135,6 +136,10 @@ class Value:
         )
 
 
+#: What related rows have in common with the subject.
+By = Value | tuple[Value, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class UnitOf:
     """A unit: `15 * unit("m")` is a length."""
@@ -189,9 +194,49 @@ def rate(value: Value, length: Value) -> Value:
     return Value(ast.Apply("rate", (_node(value), _node(length)), _place()))
 
 
-def require(condition: Value, otherwise: str = "") -> ast.Require:
-    """What must hold; `otherwise` is what reasons say where it does not."""
-    return ast.Require(_node(condition), otherwise, _place())
+def count(entity: EntityWords, *, by: By = (), where: Value | None = None) -> Value:
+    """How many rows of an entity are related to the subject: `count(E by C where D)`."""
+    return _total("count", None, entity._entity, by, where)  # noqa: SLF001  its fields are those of a row
+
+
+def total(function: str, value: Value, *, by: By = (), where: Value | None = None) -> Value:
+    """`sum`, `min`, `max` or `mean` of a value over the rows that are related to the subject."""
+    known = [name for name in FUNCTIONS if name != "count"]
+    if function not in known:
+        hint = suggest(function, known) or f"there are: {listing(known)}"
+        raise UsageError(f'unknown total "{function}"', span=_place(), hint=hint)
+    return _total(function, _node(value), "", by, where)
+
+
+def _total(
+    function: str, value: ast.Expression | None, entity: str, by: By, where: Value | None
+) -> Value:
+    columns = [one.node for one in ((by,) if isinstance(by, Value) else by)]
+    fields = tuple(c for c in columns if isinstance(c, ast.Field))
+    if len(fields) < len(columns):
+        raise UsageError("rows are related by columns, such as berth.basin", span=_place())
+    condition = None if where is None else _node(where)
+    return Value(ast.Total(function, value, entity, fields, condition, _place()))
+
+
+def distance(one: EntityWords | str, other: EntityWords | str) -> Value:
+    """How far two things lie apart; a place of the domain is given by its name."""
+    return Value(ast.Apply("distance", (_named(one), _named(other)), _place()))
+
+
+def inside(one: EntityWords | str, area: str) -> Value:
+    """Whether something lies in an area of the domain."""
+    return Value(ast.Apply("inside", (_named(one), _named(area)), _place()))
+
+
+def _named(one: EntityWords | str) -> ast.Word:
+    name = one if isinstance(one, str) else one._entity  # noqa: SLF001  its fields are those of a row
+    return ast.Word(name, _place())
+
+
+def require(condition: Value, otherwise: str = "", severity: str = "") -> ast.Require:
+    """What must hold; `otherwise` is what reasons say where it does not, and how severe that is."""
+    return ast.Require(_node(condition), otherwise, _place(), severity)
 
 
 def when(condition: Value, *body: ast.Statement) -> ast.When:

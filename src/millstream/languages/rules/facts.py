@@ -41,10 +41,13 @@ from millstream.calculus.wiring import Queue
 from millstream.errors import Fault
 from millstream.languages.rules.ast import Expression, parts
 from millstream.languages.rules.ast import Field as Mention
+from millstream.languages.rules.beside import Beside, needed
 from millstream.languages.rules.check import Checker
 from millstream.languages.rules.distances import distance, located
 from millstream.languages.rules.domain import ColumnPath, ColumnType, Domain, Entity
-from millstream.languages.rules.over_time import Remembered, add_column, columns_of, needed
+from millstream.languages.rules.measured import Measured, add_measure
+from millstream.languages.rules.over_time import add_column
+from millstream.languages.rules.totals import Totalled, add_total
 from millstream.languages.rules.typed import finite
 from millstream.languages.rules.wiring import RulesWiring
 
@@ -55,10 +58,12 @@ class Facts:
 
     domain: Domain
     wiring: RulesWiring
-    #: What may be looked back at.
-    remembered: tuple[Remembered, ...] = ()
+    #: What may be asked for beside them.
+    beside: tuple[Beside, ...] = ()
     #: The columns that are needed of each entity.
     needed: dict[str, set[str]] = field(default_factory=dict)
+    #: The columns of tables that are only totalled.
+    totalled: dict[str, set[str]] = field(default_factory=dict)
     tables: dict[str, Queue] = field(default_factory=dict)
     #: The columns that the finished facts have.
     kept: frozenset[str] = frozenset()
@@ -66,10 +71,13 @@ class Facts:
     def flow(self, wanted: Iterable[str]) -> Queue:
         """The facts, with the columns that are wanted."""
         asked = frozenset(wanted)
-        looked_back = needed(self.remembered, asked)
-        made = frozenset(n for one in looked_back for n in (one.column, one.perhaps))
-        names = sorted(asked.union(*map(columns_of, looked_back)) - made)
+        beside = needed(self.beside, asked)
+        made = frozenset[str]().union(*(one.made() for one in beside))
+        names = sorted(asked.union(*(one.reads() for one in beside)) - made)
         self._need_all(names)
+        for one in beside:
+            if isinstance(one, Totalled) and not one.is_own:
+                self._need_rows(one)
         self.kept = self._identity() | frozenset(names)
         flow = self._table(self.domain.entities[self.domain.subject])
         steps = list(self._steps())
@@ -77,12 +85,23 @@ class Facts:
             later = (self._used(*other) for other in steps[number + 1 :])
             keep = self.kept.union(*later)
             flow = step(flow, entity, keep)
-        subject = self.domain.entities[self.domain.subject]
-        for number, one in enumerate(looked_back):
-            later_on = (columns_of(other) for other in looked_back[number + 1 :])
-            keep = self._identity() | asked.union(*later_on)
-            flow = add_column(self.wiring, flow, one, f"{subject.name}.{subject.key}", keep)
+        for number, one in enumerate(beside):
+            later_on = (other.reads() for other in beside[number + 1 :])
+            flow = self._with(flow, one, self._identity() | asked.union(*later_on))
         return flow
+
+    def _with(self, flow: Queue, one: Beside, keep: frozenset[str]) -> Queue:
+        """The facts with a column beside them."""
+        match one:
+            case Totalled():
+                table = self.domain.entities[one.entity]
+                rows = flow if one.is_own else self._table(table)
+                return add_total(self.wiring, flow, rows, one, keep)
+            case Measured():
+                return add_measure(self.wiring, flow, one, keep)
+            case _:
+                subject = self.domain.entities[self.domain.subject]
+                return add_column(self.wiring, flow, one, f"{subject.name}.{subject.key}", keep)
 
     def _identity(self) -> frozenset[str]:
         """The columns by which a subject is known."""
@@ -158,6 +177,14 @@ class Facts:
                     self._need(ColumnPath(one, column))
             self._mentioned(entity.nearest.where)
 
+    def _need_rows(self, one: Totalled) -> None:
+        """The columns of a table that a total reads; finding a row of a subject takes none."""
+        entity = self.domain.entities[one.entity]
+        columns = {name.partition(".")[2] for name in one.rows()} | set(_key_columns(entity))
+        # Rows are counted even if nothing of them is read.
+        columns = columns or {next(iter(entity.columns))}
+        self.totalled.setdefault(entity.name, set()).update(columns)
+
     def _in_order(self) -> list[Entity]:
         """Entities after those through which they are found, else as they are declared."""
         ordered: list[Entity] = []
@@ -177,7 +204,8 @@ class Facts:
         """The rows of an entity, the latest for each key, under names such as `tide.height`."""
         if entity.name in self.tables:
             return self.tables[entity.name]
-        names = [c for c in entity.columns if c in self.needed[entity.name]]
+        used = self.needed.get(entity.name, set()) | self.totalled.get(entity.name, set())
+        names = [c for c in entity.columns if c in used]
         schema = Schema(tuple(Field(c, entity.columns[c].type) for c in names))
         is_relation = entity.is_once or entity.is_table
         time = None if entity.is_once else entity.time

@@ -8,13 +8,19 @@ from pathlib import Path
 from millstream.errors import CheckError, Fault, ParseError, UnitError
 from millstream.languages.language import Translation
 from millstream.languages.rules.ast import Named, Rules, Text
+from millstream.languages.rules.beside import Beside, Memory
 from millstream.languages.rules.check import Checker, UnitFault
 from millstream.languages.rules.domain import Domain
 from millstream.languages.rules.domain_file import load_domain
-from millstream.languages.rules.over_time import Memory, Remembered
 from millstream.languages.rules.read import domain_named, read_rules
 from millstream.languages.rules.reduce import Reduced, faults_of, idle, reduced
-from millstream.languages.rules.resolve import Node, Resolver, expected_places, rules_in
+from millstream.languages.rules.resolve import (
+    Node,
+    Resolver,
+    expected_places,
+    rules_in,
+    severities_of,
+)
 from millstream.languages.rules.translate import Asked, sources_of, translate
 from millstream.source import Source, Span
 
@@ -30,7 +36,8 @@ class Checked:
     span: Span | None = None
     warnings: tuple[Fault, ...] = ()
     places: tuple[Text, ...] = ()
-    remembered: tuple[Remembered, ...] = ()
+    beside: tuple[Beside, ...] = ()
+    severities: tuple[str, ...] = ()
 
 
 def load(source: Source) -> Translation:
@@ -39,7 +46,7 @@ def load(source: Source) -> Translation:
 
 
 def translated(checked: Checked) -> Translation:
-    asked = Asked(checked.reduced.requirements, checked.remembered)
+    asked = Asked(checked.reduced.requirements, checked.beside, checked.severities)
     program = translate(checked.domain, asked, checked.span)
     sources = sources_of(checked.domain, program, checked.folder)
     return Translation(
@@ -84,7 +91,8 @@ def _checked(
     spans = {d.name: d.span for d in definitions if d.span is not None}
     later = {name: s.source.line_and_column(s.start)[0] for name, s in spans.items()}
     memory = Memory()
-    resolver = Resolver(domain, Checker(domain, faults, lost, later=later, memory=memory))
+    checker = Checker(domain, faults, lost, later=later, memory=memory)
+    resolver = Resolver(domain, checker, severities_of(rules.statements, domain))
     resolver.definitions(definitions)
     nodes = resolver.nodes(rules.statements)
     all_rules = list(rules_in(nodes))
@@ -96,7 +104,7 @@ def _checked(
     places = tuple(resolver.places)
     return Checked(
         domain, nodes, reduced(all_rules), folder, span, tuple(idle(all_rules)), places,
-        memory.all(),
+        memory.all(), resolver.severities,
     )  # fmt: skip
 
 

@@ -9,7 +9,8 @@ from millstream.calculus.terms import Column
 from millstream.calculus.types import BOOLEAN
 from millstream.languages.rules import logic
 from millstream.languages.rules.ast import Apply, Expression, Number
-from millstream.languages.rules.over_time import BETWEEN, Memory, truth_of
+from millstream.languages.rules.beside import Memory
+from millstream.languages.rules.over_time import BETWEEN, truth_of
 from millstream.languages.rules.typed import Moment, Quantity, Truthful, Typed, Wordy, finite
 from millstream.languages.rules.typed import quantity as quantity_of
 from millstream.languages.rules.units import SECONDS

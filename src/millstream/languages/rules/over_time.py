@@ -13,8 +13,6 @@ What is not known now or was not known then is neither true nor false.
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from millstream.calculus.functions import Assign, Distinct, Filter, Join, Lookup, Map
@@ -47,40 +45,11 @@ class Remembered:
         """Beside a condition that has lasted: whether it may have, as far as is known."""
         return f"{self.column} perhaps"
 
+    def made(self) -> frozenset[str]:
+        return frozenset({self.column, self.perhaps} if self.kind in LASTING else {self.column})
 
-@dataclass
-class Memory:
-    """Mutable: all that the rules look back at, what is inside others first."""
-
-    columns: dict[tuple[str, tuple[Term, ...], int], Remembered] = dataclasses.field(
-        default_factory=dict
-    )
-
-    def of(self, kind: str, terms: tuple[Term, ...], length: int = 0) -> Remembered:
-        """The column for a condition or value; equal ones share it."""
-        key = (kind, terms, length)
-        if key not in self.columns:
-            name = f"{kind} {len(self.columns) + 1}"
-            self.columns[key] = Remembered(name, *key)
-        return self.columns[key]
-
-    def all(self) -> tuple[Remembered, ...]:
-        return tuple(self.columns.values())
-
-
-def needed(remembered: Iterable[Remembered], wanted: Iterable[str]) -> tuple[Remembered, ...]:
-    """Those whose columns are wanted, and what these look back at in turn."""
-    names = set(wanted)
-    chosen: list[Remembered] = []
-    for one in reversed(list(remembered)):
-        if names & {one.column, one.perhaps}:
-            chosen.append(one)
-            names |= columns_of(one)
-    return tuple(reversed(chosen))
-
-
-def columns_of(one: Remembered) -> frozenset[str]:
-    return frozenset[str]().union(*(columns_read(t) for t in one.terms))
+    def reads(self) -> frozenset[str]:
+        return frozenset[str]().union(*(columns_read(t) for t in self.terms))
 
 
 def truth_of(one: Remembered) -> Term:

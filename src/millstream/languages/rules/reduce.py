@@ -172,10 +172,12 @@ def reduced(rules: list[Rule]) -> Reduced:
 def _makes_needless(one: Rule, other: Rule, *, is_first: bool) -> bool:
     if one is other or not logic.implies(one.formula, other.formula):
         return False
-    if not _covers(one, other):
+    if not _covers(one, other) or one.rank < other.rank:
         return False
-    # Of two that imply each other the first one stays.
-    is_mutual = logic.implies(other.formula, one.formula) and _covers(other, one)
+    # Of two that imply each other the first one stays, or the more severe one.
+    is_mutual = (
+        one.rank == other.rank and logic.implies(other.formula, one.formula) and _covers(other, one)
+    )
     return not is_mutual or is_first
 
 

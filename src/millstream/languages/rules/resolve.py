@@ -17,7 +17,7 @@ from millstream.languages.language import Expected
 from millstream.languages.rules import logic
 from millstream.languages.rules.ast import Location, Named, Require, Statement, Text, When, written
 from millstream.languages.rules.check import Checker
-from millstream.languages.rules.domain import ColumnPath, Domain, Entity
+from millstream.languages.rules.domain import USUAL_SEVERITIES, ColumnPath, Domain, Entity
 from millstream.languages.rules.typed import Truthful
 from millstream.source import Span
 
@@ -36,6 +36,9 @@ class Node:
     place: str
     #: Of a requirement what its author says if it fails.
     message: str = ""
+    #: How much it matters that it fails; empty where nothing is said of severity.
+    level: str = ""
+    rank: int = 0
 
     @property
     def spoken(self) -> str:
@@ -61,6 +64,10 @@ class Rule:
     def place(self) -> str:
         return self.node.place
 
+    @property
+    def rank(self) -> int:
+        return self.node.rank
+
     def requirement(self, conditions: tuple[Node, ...] | None = None) -> Requirement:
         """As the calculus wants it, under some of its conditions."""
         above = self.above if conditions is None else conditions
@@ -71,7 +78,7 @@ class Rule:
         said = f"{self.node.message}: " if self.node.message else ""
         return Requirement(
             self.place, said + self.node.text, when, self.node.condition.term, shown,
-            tuple(asked.values()), self.node.span,
+            tuple(asked.values()), self.node.span, self.node.level,
         )  # fmt: skip
 
 
@@ -100,6 +107,8 @@ class Resolver:
 
     domain: Domain
     checker: Checker
+    #: The levels of severity, the least first; none if nothing is said of it.
+    severities: tuple[str, ...] = ()
     #: The locations that are named.
     places: list[Text] = field(default_factory=list)
     #: How many requirements stand at each place: Python makes several in a loop.
@@ -132,14 +141,16 @@ class Resolver:
 
     def node(self, statement: Statement) -> Node | None:
         match statement:
-            case Require(condition, message, span):
+            case Require(condition, message, span, severity):
                 checked = self.checker.condition(condition, "a requirement")
                 if checked is None:
                     return None
                 shown = tuple(self.checker.shown(condition))
                 place = self.place(span, is_requirement=True)
                 text = written(condition)
-                return Node("require", text, checked, shown, (), span, place, message)
+                level = self.level(severity, span)
+                rank = self.severities.index(level) if level in self.severities else 0
+                return Node("require", text, checked, shown, (), span, place, message, level, rank)
             case When(condition, body, span):
                 checked = self.checker.condition(condition, "a condition")
                 children = self.nodes(body)
@@ -159,6 +170,14 @@ class Resolver:
                     Shown(str(p), "", Column(str(p), TEXT)) for p in self.domain.locations
                 )
                 return Node("location", text, here, shown, children, span, self.place(span))
+
+    def level(self, severity: str, span: Span | None) -> str:
+        """What fails without a word of how severe that is, is as severe as can be."""
+        if severity and severity not in self.severities:
+            near = suggest(severity, self.severities) or ""
+            hint = f"there are: {listing(self.severities)}. {near}".strip()
+            self.checker.fail(f'unknown severity "{severity}"', span, hint)
+        return severity or (self.severities[-1] if self.severities else "")
 
     def location(self, names: tuple[Text, ...], span: Span | None) -> Truthful | None:
         """A subject is at a place if one of the columns for locations names it."""
@@ -197,6 +216,19 @@ class Resolver:
         # So it is not what `berth.basin == ...` is, which nothing decides while it is null.
         formula = tuple(logic.Member(f"location by {name}", p) for p in places)
         return Call("and", (term, guard), BOOLEAN), formula
+
+
+def severities_of(statements: tuple[Statement, ...], domain: Domain) -> tuple[str, ...]:
+    """The levels of the domain, or the usual ones if a requirement speaks of its severity."""
+    is_said = any(isinstance(s, Require) and s.severity for s in _all_of(statements))
+    return domain.severities or (USUAL_SEVERITIES if is_said else ())
+
+
+def _all_of(statements: tuple[Statement, ...]) -> Iterator[Statement]:
+    for one in statements:
+        yield one
+        if not isinstance(one, Require):
+            yield from _all_of(one.body)
 
 
 def _located(domain: Domain) -> str:

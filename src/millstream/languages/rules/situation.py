@@ -113,7 +113,7 @@ def _facts(
 ) -> dict[str, dict[str, Value]]:
     """One row of facts for every subject that is there at the end, by its key."""
     requirements = tuple(r.requirement() for r in rules_in(checked.nodes))
-    program = facts_program(checked.domain, Asked(requirements, checked.remembered))
+    program = facts_program(checked.domain, Asked(requirements, checked.beside))
     sources = sources_of(checked.domain, program, folder)
     located = {name: parse_location(text, folder) for name, text in sources.items()}
     compiled = Compiled(program, "facts", folder, located)

@@ -26,13 +26,16 @@ _NEXT_WORD = re.compile(r"(?:\s|#[^\n]*(?:\n|$))*(\w+|[^\s#])")
 KEYWORDS = frozenset({"require", "when", "location", "domain"})
 #: Words that look back stand between two parts of a line, as operators do.
 LOOKING_BACK = frozenset({"for", "within", "since", "until"})
-WORDS = frozenset({"and", "or", "not", "abs", "true", "false"}) | LOOKING_BACK | KEYWORDS
+#: Words that say which rows are totalled.
+RELATING = frozenset({"by", "where"})
+_LOGICAL = frozenset({"and", "or", "not", "abs", "true", "false", "else", "as"})
+WORDS = _LOGICAL | LOOKING_BACK | RELATING | KEYWORDS
 
 #: Operators of other languages, and ours.
 FOREIGN = {"===": "==", "=<": "<=", "=>": ">=", "<>": "!=", "&&": "and", "||": "or", "!": "not",
            "≤": "<=", "≥": ">=", "≠": "!="}  # fmt: skip
 _GOES_ON = frozenset({"+", "-", "*", "/", "<", "<=", ">", ">=", "==", "!=", "=", "(", ","}
-                     | {"and", "or", "not"} | LOOKING_BACK)  # fmt: skip
+                     | {"and", "or", "not"} | LOOKING_BACK | RELATING)  # fmt: skip
 
 
 #: What word processors make of quotes.

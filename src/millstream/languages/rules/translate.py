@@ -13,10 +13,11 @@ from pathlib import Path
 
 from millstream.calculus.functions import Assign, Changes, Filter, Judge, Map
 from millstream.calculus.graph import Program
-from millstream.calculus.judging import FAILED, REASONS, STATUS, VERDICT, Requirement
+from millstream.calculus.judging import FAILED, SEVERITY, STATUS, VERDICT, Requirement
 from millstream.calculus.terms import Call, Literal, Term, columns_read
 from millstream.calculus.types import BOOLEAN, TEXT
 from millstream.calculus.wiring import Queue
+from millstream.languages.rules.beside import Beside
 from millstream.languages.rules.domain import (
     ALLOWED,
     CHANGED,
@@ -26,7 +27,6 @@ from millstream.languages.rules.domain import (
     Domain,
 )
 from millstream.languages.rules.facts import Facts
-from millstream.languages.rules.over_time import Remembered
 from millstream.languages.rules.wiring import RulesWiring
 from millstream.source import Span
 
@@ -50,10 +50,11 @@ class Names:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What must hold of the facts, and what of them is looked back at."""
+    """What must hold of the facts, and of what stands beside them."""
 
     requirements: tuple[Requirement, ...]
-    remembered: tuple[Remembered, ...] = ()
+    beside: tuple[Beside, ...] = ()
+    severities: tuple[str, ...] = ()
 
     def columns(self) -> list[str]:
         """The columns of facts that are read."""
@@ -64,10 +65,11 @@ class Asked:
 def translate(domain: Domain, asked: Asked, span: Span | None) -> Program:
     """The program whose outputs are `status` and `warnings`."""
     wiring = _wiring(domain, ("status", "warnings"), span)
-    facts = Facts(domain, wiring, asked.remembered).flow(asked.columns())
+    facts = Facts(domain, wiring, asked.beside).flow(asked.columns())
     names = Names.of(domain)
-    judged = wiring.add(Judge(names.inside, asked.requirements), facts, name="judged")
-    renamed = dict(zip(names.outside, names.inside, strict=True)) | {n: n for n in VERDICT}
+    judge = Judge(names.inside, asked.requirements, asked.severities)
+    judged = wiring.add(judge, facts, name="judged")
+    renamed = dict(zip(names.outside, names.inside, strict=True)) | {n: n for n in judge.added}
     status = wiring.columns(judged, renamed, "verdicts")
     outputs = {"status": status, "warnings": _warnings(wiring, status, names, domain.warn)}
     own = domain.own_words
@@ -77,7 +79,7 @@ def translate(domain: Domain, asked: Asked, span: Span | None) -> Program:
 def facts_program(domain: Domain, asked: Asked) -> Program:
     """The program whose output `facts` has all that requirements read, for explanations."""
     wiring = _wiring(domain, ("facts",), None)
-    facts = Facts(domain, wiring, asked.remembered).flow(asked.columns())
+    facts = Facts(domain, wiring, asked.beside).flow(asked.columns())
     return wiring.program({"facts": facts})
 
 
@@ -105,7 +107,8 @@ def _warnings(wiring: RulesWiring, status: Queue, names: Names, warn: tuple[str,
     both = wiring.add(Changes(names.outside[:1], old), status, name="change")
     columns = [Assign(n, both.column(n)) for n in names.outside]
     columns.append(Assign(WARNING, _warning(both)))
-    columns += [Assign(n, both.column(n)) for n in (STATUS, FAILED, REASONS)]
+    verdict = [n for n in (*VERDICT, SEVERITY) if n in status.schema.names]
+    columns += [Assign(n, both.column(n)) for n in verdict]
     warnings = wiring.add(Map(tuple(columns)), both, name="told")
     wanted: Term = Literal(False, BOOLEAN)
     for kind in warn:

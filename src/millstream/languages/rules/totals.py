@@ -1,0 +1,140 @@
+"""Totals over related things, as columns beside the facts of a subject.
+
+    count(vessel by berth.basin)                        those in the basin, oneself among them
+    sum(crane.reach where crane.berth == vessel.berth)  the rows of a table that belong to one
+
+Rows are put together by the columns that relate them, and every subject finds the total of
+its own. What is not known of a related row leaves the total unknown; a row of which it is not
+known to what it is related is related to nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+
+from millstream.calculus.functions import Aggregate, Aggregation, Assign, Filter, Map
+from millstream.calculus.terms import Call, Column, Literal, Term, columns_read
+from millstream.calculus.types import BOOLEAN, INTEGER, NUMBER, Type
+from millstream.calculus.wiring import Queue
+from millstream.languages.rules.typed import finite
+from millstream.languages.rules.wiring import RulesWiring
+
+#: What they are called here, and in the calculus.
+FUNCTIONS = {"count": "count", "sum": "sum", "min": "min", "max": "max", "mean": "avg"}
+
+
+@dataclass(frozen=True, slots=True)
+class Totalled:
+    """A function over the rows of an entity; those of the subject are the facts themselves.
+
+    `keys` are pairs of columns, of a row and of the facts, that must be equal. `value` and
+    `where` are about a row.
+    """
+
+    column: str
+    function: str
+    entity: str
+    is_own: bool
+    value: Term | None
+    where: Term | None
+    keys: tuple[tuple[str, str], ...]
+
+    @property
+    def type(self) -> Type:
+        return INTEGER if self.value is None else self.value.type
+
+    def made(self) -> frozenset[str]:
+        return frozenset({self.column})
+
+    def reads(self) -> frozenset[str]:
+        """The columns of the facts."""
+        facts = frozenset(fact for _, fact in self.keys)
+        return facts | self.rows() if self.is_own else facts
+
+    def rows(self) -> frozenset[str]:
+        """The columns of the rows that are put together."""
+        terms = [t for t in (self.value, self.where) if t is not None]
+        return frozenset(row for row, _ in self.keys).union(*map(columns_read, terms))
+
+
+def add_total(
+    wiring: RulesWiring, facts: Queue, rows: Queue, one: Totalled, keep: frozenset[str]
+) -> Queue:
+    """The facts with one more column; of the others those in `keep` stay."""
+    name = one.column.replace(" ", "_")
+    there = f"{one.column} there"
+    mine = tuple((fact, f"{one.column} by {n}") for n, (_, fact) in enumerate(one.keys))
+    totals = _totals(wiring, rows, one, tuple(key for _, key in mine), name)
+    # A group that all have left is still there if it is the group of all.
+    told = Call("coalesce", (totals.column(one.column), _of_none(one)), one.type)
+    nothing = Literal(None, one.type)
+    known = Call("if", (_is_zero(totals.column("doubts")), told, nothing), one.type)
+    columns = [Assign(key, totals.column(key)) for _, key in mine]
+    columns += [Assign(one.column, known), Assign(there, Literal(True, BOOLEAN))]
+    found = wiring.add(Map(tuple(columns)), totals, name=name)
+    wanted = keep | one.made() | {there} | {fact for fact, _ in mine}
+    joined = wiring.left_join(facts, found, mine, f"{name}_facts", wanted)
+    kept = [Assign(n, joined.column(n)) for n in facts.schema.names if n in keep]
+    kept.append(Assign(one.column, _of_subject(joined, one, there)))
+    return wiring.add(Map(tuple(kept)), joined, name=f"{name}_facts")
+
+
+def _totals(
+    wiring: RulesWiring, rows: Queue, one: Totalled, keys: tuple[str, ...], name: str
+) -> Queue:
+    """For each group its total, and of how many rows it is not known what they add to it."""
+    asked = [_is_known(rows.column(row)) for row, _ in one.keys]
+    doubtful: list[Term] = []
+    if one.where is not None:
+        asked.append(Call("coalesce", (one.where, Literal(True, BOOLEAN)), BOOLEAN))
+        doubtful.append(_is_null(one.where))
+    if one.value is not None:
+        doubtful.append(_is_null(one.value))
+    if asked:
+        condition = reduce(lambda a, b: Call("and", (a, b), BOOLEAN), asked)
+        rows = wiring.add(Filter(condition), rows, name=f"{name}_related")
+    doubt: Term = Literal(0, INTEGER)
+    for reason in doubtful:
+        doubt = Call("if", (reason, Literal(1, INTEGER), doubt), INTEGER)
+    columns = [Assign(key, rows.column(row)) for key, (row, _) in zip(keys, one.keys, strict=True)]
+    columns.append(Assign("doubt", doubt))
+    if one.value is not None:
+        columns.append(Assign("value", one.value))
+    related = wiring.add(Map(tuple(columns)), rows, name=f"{name}_related")
+    value = None if one.value is None else related.column("value")
+    total = Aggregation(one.column, FUNCTIONS[one.function], value)
+    doubts = Aggregation("doubts", "sum", related.column("doubt"))
+    return wiring.add(Aggregate(keys, (total, doubts)), related, name=f"{name}_total")
+
+
+def _of_none(one: Totalled) -> Literal:
+    """Of nothing at all the sum is nothing, but the greatest is not known."""
+    if one.function == "count":
+        return Literal(0, INTEGER)
+    return Literal(0.0 if one.function == "sum" else None, one.type)
+
+
+def _of_subject(joined: Queue, one: Totalled, there: str) -> Term:
+    total: Term = joined.column(one.column)
+    if one.type == NUMBER:
+        total = finite(total)
+    made: Term = Call("if", (_is_null(joined.column(there)), _of_none(one), total), one.type)
+    for _, fact in one.keys:
+        is_unknown = _is_null(joined.column(fact))
+        made = Call("if", (is_unknown, Literal(None, one.type), made), one.type)
+    return made
+
+
+def _is_zero(count: Column) -> Term:
+    """Of a group without rows there is no sum of doubts."""
+    zero = Literal(0, INTEGER)
+    return Call("==", (Call("coalesce", (count, zero), INTEGER), zero), BOOLEAN)
+
+
+def _is_null(term: Term) -> Term:
+    return Call("is_null", (term,), BOOLEAN)
+
+
+def _is_known(term: Term) -> Term:
+    return Call("not", (_is_null(term),), BOOLEAN)
