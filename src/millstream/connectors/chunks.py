@@ -71,8 +71,11 @@ class BatchWriter(Writer, Protocol):
     out. Used as a plain writer, without `open`, it is written anew by every run.
     """
 
-    def open(self, job: str, *, fresh: bool) -> int:
+    def open(self, job: str, *, fresh: bool) -> int | None:
         """Begin for a job; answers the number of the first batch that is not there yet.
+
+        None if that cannot be said: then the last batch is delivered again, for which it is
+        kept if the sink has `is_told_again`.
 
         `job` stays the same for all runs on one checkpoint. `fresh` says that the job starts
         from nothing. What an earlier job wrote here is replaced by the first batch that is

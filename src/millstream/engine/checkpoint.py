@@ -27,7 +27,8 @@ KEPT_PLANS = 12
 #: What kernels keep and how; another number is another way, which this one cannot go on from.
 FORMAT = 6
 #: What a job keeps in its checkpoint; what else lies there is somebody else's.
-_OWN_FOLDERS = ("spark", "state", "batches", "sources", "exchange", "outputs", "claims", "inputs")
+_OWN_FOLDERS = ("spark", "state", "batches", "sources", "exchange", "outputs", "claims", "inputs",
+                "told")  # fmt: skip
 
 Record = dict[str, Any]
 

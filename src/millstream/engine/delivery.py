@@ -1,8 +1,10 @@
 """Handing the results of batches over to the sinks, each batch once and in order.
 
-A sink that knows which batches it has is given only those that it lacks. One that does
-not (a single file, memory) is given everything from the first batch on, in every run, so
-the checkpoint keeps all results for it.
+A sink that knows which batches it has is given only those that it lacks. One that cannot say
+(whoever is posted to) is given the last one again if it may not have had it, which the checkpoint
+notes. One that is filled
+anew (a single file, memory) is given everything from the first batch on, in every run, so the
+checkpoint keeps all results for it.
 """
 
 from __future__ import annotations
@@ -57,8 +59,8 @@ class Delivery:
         """The first batch whose results some sink may need again after this one is delivered."""
         if self.needs_all:
             return 0
-        return min((getattr(s, "wanted_from", version + 1) for s in self.sinks.values()),
-                   default=version + 1)  # fmt: skip
+        return min((version if _is_told_again(s) else getattr(s, "wanted_from", version + 1)
+                    for s in self.sinks.values()), default=version + 1)  # fmt: skip
 
     def _takes_batches(self, sink: object) -> bool:
         """Whether a sink remembers which batches it has, and shows each of them."""
@@ -68,7 +70,8 @@ class Delivery:
         """Ask every sink where to go on; `last` is the newest batch that is over."""
         for name, sink in self.sinks.items():
             knows = self._takes_batches(sink)
-            self.next[name] = sink.open(job, fresh=last < 0) if knows else 0
+            known = sink.open(job, fresh=last < 0) if knows else 0
+            self.next[name] = self._noted(last) if known is None else known
         first = min([*self.next.values(), 0 if self.needs_all else last + 1])
         there = self.files.names(FOLDER)
         if first <= last and (not there or int(there[0]) > first):
@@ -86,6 +89,12 @@ class Delivery:
                 for _ in self._counted(name, results[name]):
                     pass  # they were handed over before
             self._report(manifest)
+
+    def _noted(self, last: int) -> int:
+        """The first batch that was perhaps not handed over to those who cannot say."""
+        is_noted = bool(self.files.names(TOLD))
+        told = int(self.files.read(f"{TOLD}/last")) if is_noted else -1
+        return last + 1 if 0 <= last == told else max(last, 0)
 
     def _by_output(self, results: Sequence[Any]) -> dict[str, list[Parcel]]:
         """The parcels of every output of a batch; late rows by input."""
@@ -143,6 +152,8 @@ class Delivery:
                 pass  # what a sink has already is counted all the same
             self.next[name] = max(self.next[name], version + 1)
         reached("after-sink", version)
+        if self.is_lasting and any(map(_is_told_again, self.sinks.values())):
+            self.files.write(f"{TOLD}/last", str(version).encode())
         self._tell(manifest)
 
     def _tell(self, manifest: Manifest) -> None:
@@ -162,6 +173,13 @@ class Delivery:
 
 
 _LATE_PREFIX = "late of "
+#: The folder that notes which batch was handed over last to those who cannot say.
+TOLD = "told"
+
+
+def _is_told_again(sink: object) -> bool:
+    """Whether it may not be able to say which batches it has."""
+    return bool(getattr(sink, "is_told_again", False))
 
 
 def _late(name: str) -> str:

@@ -4,6 +4,7 @@
     kafka://host:9092,other:9092/topic                JSON, one object a message
     nats://host:4222/STREAM?subject=trades.*          a stream of JetStream
     http://127.0.0.1:8080/trades                      rows that others post, as JSON Lines
+    https://hooks.example.org/port                    of an output: whom rows are posted to
 
 What an address says of credentials is never shown; better they are in the environment, where the
 libraries look for them.
@@ -20,9 +21,11 @@ from millstream.connectors.address import masked
 from millstream.errors import UsageError, listing
 
 OBJECTS = ("s3", "gs", "az")
-SCHEMES = (*OBJECTS, "kafka", "nats", "http")
-_ADDRESS = re.compile(r"(s3|gs|az|kafka|nats|http)://([^/?]*)(?:/([^?]*))?(?:\?(.*))?", re.DOTALL)
-_SECRET = re.compile(r"((?:secret|token|key|password)[^=&]*=)[^&\s]*", re.IGNORECASE)
+SCHEMES = (*OBJECTS, "kafka", "nats", "http", "https")
+_ADDRESS = re.compile(r"(s3|gs|az|kafka|nats|https?)://([^/?]*)(?:/([^?]*))?(?:\?(.*))?", re.DOTALL)
+_SECRET = re.compile(r"((?:secret|token|key|password|sig)[^=&]*=)[^&\s]*", re.IGNORECASE)
+#: Whoever knows the whole address of a webhook may post to it.
+_HOOK = re.compile(r"(https://[^/?\s]*/)[^\s]*", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,8 @@ class Elsewhere:
     #: A key or pattern of objects, a topic, or the name that is posted to.
     path: str
     settings: Mapping[str, str] = field(default_factory=dict, repr=False, hash=False)
+    #: Who is meant to ask, with a password.
+    user: str = field(default="", repr=False, hash=False)
 
     @property
     def is_objects(self) -> bool:
@@ -47,24 +52,25 @@ def is_elsewhere(text: str) -> bool:
 
 def shown(text: str) -> str:
     """An address without its secrets."""
-    return _SECRET.sub(r"\1***", masked(text))
+    return _HOOK.sub(r"\1***", _SECRET.sub(r"\1***", masked(text)))
 
 
 def parse_elsewhere(text: str) -> Elsewhere:
     found = _ADDRESS.fullmatch(text)
     assert found is not None, shown(text)
     scheme, host, path, query = found.groups()
-    host = host.rpartition("@")[2]
+    user, _, host = host.rpartition("@")
     settings = dict(parse_qsl(query or "", keep_blank_values=True))
-    what = {"kafka": "a topic", "nats": "a stream", "http": "a name"}.get(scheme, "an object")
+    parts = {"kafka": "topic", "nats": "stream", **dict.fromkeys(("http", "https"), "name")}
     if not host or not path:
         example = {"kafka": "kafka://localhost:9092/trades", "nats": "nats://localhost:4222/TRADES",
-                   "http": "http://127.0.0.1:8080/trades"}  # fmt: skip
+                   "http": "http://127.0.0.1:8080/trades",
+                   "https": "https://hooks.example.org/port"}  # fmt: skip
         raise UsageError(
-            f"this address names no {'host' if not host else what.split()[-1]}",
+            f"this address names no {'host' if not host else parts.get(scheme, 'object')}",
             place=shown(text), hint=f"such as {example.get(scheme, f'{scheme}://bucket/trades.csv')}",
         )  # fmt: skip
-    return Elsewhere(scheme, host, path, settings)
+    return Elsewhere(scheme, host, path, settings, user)
 
 
 def refuse_settings(place: Elsewhere, known: tuple[str, ...], text: str) -> None:

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from millstream.connectors.elsewhere.address import OBJECTS
 from millstream.connectors.elsewhere.spool import Spool
 from millstream.connectors.location import Format, Location
-from millstream.errors import MillstreamError
+from millstream.errors import MillstreamError, UsageError
 
 POLL_SECONDS = 0.2
 #: A source that is away is asked again after so long.
@@ -116,6 +116,10 @@ def _bringer(location: Location, spool: Spool, *, is_following: bool) -> Bringer
         return PostgresBringer(location, spool, location.text, is_following=is_following)
     place = location.elsewhere
     assert place is not None
+    if place.scheme not in _BRINGERS:
+        raise UsageError(f"{place.scheme}:// is for outputs, which are posted there",
+                         place=location.text,
+                         hint="http://127.0.0.1:8080/name takes rows that others post")  # fmt: skip
     module, _, name = _BRINGERS[place.scheme].partition(":")
     kind: Any = getattr(importlib.import_module(f"millstream.connectors.elsewhere.{module}"), name)
     bringer: Bringer = kind(place, spool, location.text, is_following=is_following)

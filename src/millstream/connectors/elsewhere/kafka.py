@@ -39,12 +39,7 @@ class KafkaBringer:
         self._faults: list[str] = []
         self._is_away = False
         self._schema = _schema_of(place, text)
-        own = {k: v for k, v in place.settings.items() if k not in ("format", "schema")}
-        for key in own:
-            if "." not in key:
-                raise UsageError(f'unknown setting "{key}" of a topic', place=text,
-                                 hint="format, schema, and those of librdkafka, such as "
-                                 "security.protocol=SASL_SSL")  # fmt: skip
+        own = own_settings(place, ("format", "schema"), text)
         self._consumer = self._connected(place.host, own)
         self._waiting: dict[int, deque[Any]] = {}
         self._is_at_end: dict[int, bool] = {}
@@ -62,7 +57,7 @@ class KafkaBringer:
         try:
             return self._kafka.Consumer(settings)
         except self._kafka.KafkaException as error:
-            raise UsageError(f"librdkafka says: {_reason(error)}", place=self._text) from None
+            raise UsageError(f"librdkafka says: {reason_of(error)}", place=self._text) from None
 
     def _note(self, error: Any) -> None:
         self._faults = [*self._faults[-9:], error.str()]
@@ -82,7 +77,7 @@ class KafkaBringer:
                 low, high = self._consumer.get_watermark_offsets(one, timeout=_SECONDS)
                 self._start(number, low, high, known.get(str(number)))
         except self._kafka.KafkaException as error:
-            why = self._faults[-1] if self._faults else _reason(error)
+            why = self._faults[-1] if self._faults else reason_of(error)
             raise RunError(f"Kafka cannot be reached: {why}", place=self._text) from None
         self._consumer.assign(
             [self._kafka.TopicPartition(self._topic, n, o) for n, o in self._offsets.items()]
@@ -203,6 +198,17 @@ class KafkaBringer:
         self._consumer.close()
 
 
+def own_settings(place: Elsewhere, ours: tuple[str, ...], text: str) -> dict[str, str]:
+    """The settings of an address that are librdkafka's: all of them have a dot."""
+    own = {k: v for k, v in place.settings.items() if k not in ours}
+    for key in own:
+        if "." not in key:
+            raise UsageError(f'unknown setting "{key}" of a topic', place=text,
+                             hint=f"{', '.join(ours)}, and those of librdkafka, such as "
+                             "security.protocol=SASL_SSL")  # fmt: skip
+    return own
+
+
 def _schema_of(place: Elsewhere, text: str) -> AvroSchema | None:
     """The schema by which messages are read, if they are not JSON."""
     format_, schema = place.settings.get("format", "json"), place.settings.get("schema")
@@ -227,6 +233,6 @@ def _line(value: bytes | None, schema: AvroSchema | None = None) -> bytes:
     return raw.replace(b"\n", b" ").replace(b"\r", b" ") + b"\n"
 
 
-def _reason(error: Any) -> str:
+def reason_of(error: Any) -> str:
     fault = error.args[0]
     return str(fault.str() if hasattr(fault, "str") else fault)

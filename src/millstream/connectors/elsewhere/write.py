@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
+import importlib
+from typing import Any
+
 from millstream.connectors.chunks import Writer
 from millstream.connectors.location import Location
 from millstream.connectors.write import Shape
 from millstream.errors import UsageError
 
+#: What each kind of place is written by, loaded when it is wanted.
+_WRITERS = {
+    "delta": "delta:DeltaWriter",
+    "http": "post:PostWriter",
+    "https": "post:PostWriter",
+    "kafka": "kafka_out:KafkaWriter",
+    "nats": "jetstream_out:JetStreamWriter",
+}
+
 
 def open_elsewhere(location: Location, output: str, shape: Shape, *, is_following: bool) -> Writer:
-    """The writer of an address; kinds that only bring rows are refused."""
+    """The writer of an address."""
     place = location.elsewhere
     assert place is not None
     if location.is_state:
         raise UsageError("what stands is written to one file here", place=location.text)
-    if place.scheme == "delta":
-        from millstream.connectors.elsewhere.delta import DeltaWriter
-
-        return DeltaWriter(location, output, shape)
-    if place.scheme == "nats":
-        from millstream.connectors.elsewhere.jetstream_out import JetStreamWriter
-
-        return JetStreamWriter(location, output, shape)
     if not place.is_objects:
-        raise UsageError(f"{place.scheme}:// is for inputs", place=location.text)
+        module, _, name = _WRITERS[place.scheme].partition(":")
+        kind: Any = getattr(importlib.import_module(f"{__package__}.{module}"), name)
+        writer: Writer = kind(location, output, shape)
+        return writer
     from millstream.connectors.elsewhere.objects_out import ObjectFolderWriter, ObjectWriter
 
     if place.path.endswith("/"):
