@@ -87,6 +87,8 @@ class Compiled:
     aside: tuple[str, ...] = ()
     #: What its language knows of columns before it runs.
     types: tuple[str, ...] = ()
+    #: What a project brings for Spark.
+    spark: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @staticmethod
     def of(translation: Translation, name: str, base: Path) -> Compiled:
@@ -209,6 +211,7 @@ class Compiled:
 
         passes = passes_named(only if optimise else (), without, relaxed=relaxed)
         check_engine(engine)
+        options = {**(self.spark if engine == "spark" else {}), **options}
         program = followed(self.program) if follow else self.program
         program = optimised(program, passes)
         job_inputs = dict(self.sources) | _checked(inputs or {}, self.program.input_names, "input")
@@ -438,7 +441,7 @@ def _compile_project(folder: Path, shown: str, names: Mapping[str, str]) -> Comp
     return Compiled(
         linked.program, folder.resolve().name, folder, linked.sources, linked.sinks, linked.notes,
         linked.warnings, linked.expected, linked.rounds, linked.leftovers, aside=linked.aside,
-        types=linked.types,
+        types=linked.types, spark=linked.spark,
     )  # fmt: skip
 
 

@@ -109,6 +109,12 @@ def _add_engine_options(run: argparse.ArgumentParser) -> None:
         help="of the local engine (default: MILLSTREAM_THREADS, or as many as there are cores)",
     )  # fmt: skip
     run.add_argument("--ui", action="store_true", help="of Spark: its pages in a browser")
+    run.add_argument("--jars", metavar="FILES", help="of Spark: jars that you bring, with commas")
+    run.add_argument(
+        "--packages",
+        metavar="NAMES",
+        help="of Spark: packages of Maven, such as group:artifact:1.0",
+    )
 
 
 def _add_run(commands: Commands, common: _Parser) -> None:

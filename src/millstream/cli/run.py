@@ -95,7 +95,7 @@ def passes_asked(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def default_engine(arguments: argparse.Namespace) -> str:
     """Spark, unless it is not installed and nothing that only it can do is asked for."""
-    if has_spark() or arguments.master or arguments.ui:
+    if has_spark() or arguments.master or arguments.ui or arguments.jars or arguments.packages:
         return DEFAULT_ENGINE
     print("Spark is not installed, so this runs on --engine local; for Spark: "
           "pip install 'millstream[spark]'", file=sys.stderr)  # fmt: skip
@@ -133,7 +133,8 @@ def with_rounds_asked(compiled: api.Compiled, arguments: argparse.Namespace) -> 
 #: Which engines take an option.
 _OPTIONS = {
     "master": ("spark",), "ui": ("spark",), "checkpoint": ("spark", "local"),
-    "rebuild": ("spark", "local"), "threads": ("local",),
+    "rebuild": ("spark", "local"), "threads": ("local",), "jars": ("spark",),
+    "packages": ("spark",),
 }  # fmt: skip
 
 
@@ -155,7 +156,8 @@ def _engine_options(arguments: argparse.Namespace, engine: str) -> dict[str, Any
                 hint=f"it is for {listing(engines)}",
             )
         if is_given:
-            options[name] = value
+            is_list = name in ("jars", "packages")
+            options[name] = [one.strip() for one in value.split(",")] if is_list else value
     return options
 
 

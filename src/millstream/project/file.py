@@ -74,6 +74,8 @@ class ProjectFile:
     streams: tuple[StreamTable, ...]
     nodes: tuple[NodeTable, ...]
     sinks: tuple[SinkTable, ...]
+    #: What the project brings for Spark: `jars` and `packages`.
+    spark: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def parse_project(source: Source) -> ProjectFile:
@@ -91,7 +93,7 @@ class _Reader(Tables):
 
     def project(self, document: dict[str, Any]) -> ProjectFile:
         own = {lang.section[0]: lang for lang in languages().values() if lang.section}
-        known = ("stream", "relation", "node", *own, "sink")
+        known = ("stream", "relation", "node", *own, "sink", "spark")
         for section in document:
             if section not in known:
                 hint = f"sections are: {listing(known)}. {suggest(section, known) or ''}".strip()
@@ -108,7 +110,24 @@ class _Reader(Tables):
         sinks = [self.sink(name, table) for name, table in self.tables(document, "sink")]
         if not nodes and not self.faults:
             self.fail("this project has no node", None, "add [node.NAME] with a program")
-        return ProjectFile(tuple(streams), tuple(nodes), tuple(sinks))
+        return ProjectFile(tuple(streams), tuple(nodes), tuple(sinks), self.spark(document))
+
+    def spark(self, document: dict[str, Any]) -> dict[str, tuple[str, ...]]:
+        """`[spark]` with `jars` and `packages`."""
+        given = document.get("spark", {})
+        known = ("jars", "packages")
+        if not isinstance(given, dict):
+            self.fail("expected a table", self.place("spark"), 'such as jars = ["mine.jar"]')
+            return {}
+        self.keys(given, "spark", known)
+        found: dict[str, tuple[str, ...]] = {}
+        for key in known:
+            texts = given.get(key, [])
+            if not isinstance(texts, list) or not all(isinstance(one, str) for one in texts):
+                self.fail(f'expected "{key}" to be a list of texts', self.place("spark", key))
+            elif texts:
+                found[key] = tuple(texts)
+        return found
 
     def stream(self, section: str, name: str, table: dict[str, Any]) -> StreamTable:
         here = f"{section}.{name}"

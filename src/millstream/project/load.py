@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from millstream.calculus.graph import Program
@@ -45,6 +45,7 @@ class Project:
     leftovers: Leftovers
     types: tuple[str, ...] = ()
     aside: tuple[str, ...] = ()
+    spark: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def load_project(folder: Path, shown: str, names: Mapping[str, str] = NO_NAMES) -> Project:
@@ -75,7 +76,13 @@ def load_project(folder: Path, shown: str, names: Mapping[str, str] = NO_NAMES) 
         _leftovers(said),
         tuple(line for _, translation in said for line in translation.types),
         tuple(node.outputs.get(n, n) for node, translation in said for n in translation.aside),
+        {**project.spark, **_jars(project.spark.get("jars", ()), folder)},
     )
+
+
+def _jars(jars: Sequence[str], folder: Path) -> dict[str, tuple[str, ...]]:
+    """Files are meant from the folder of the project."""
+    return {"jars": tuple(j if "://" in j else str(folder / j) for j in jars)} if jars else {}
 
 
 def _leftovers(said: Sequence[tuple[NodeTable, Translation]]) -> Leftovers:

@@ -13,7 +13,7 @@ import functools
 import os
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from millstream.engine.spark.session import (
     DEFAULT_MASTER,
     LOG,
     abandon,
+    brought_by_user,
     cores_of,
     is_over,
     require_spark,
@@ -64,11 +65,14 @@ def run(
     batch_bytes: int = DEFAULT_BATCH_BYTES,
     snapshot_every: int = SNAPSHOT_EVERY,
     ui: bool = False,
+    jars: Sequence[str] = (),
+    packages: Sequence[str] = (),
     session: Any = None,
 ) -> Report:
     """Run a job from where its checkpoint is to the end of its input.
 
-    A Spark session that is given is used and left running.
+    A Spark session that is given is used and left running. `jars` are files or addresses, and
+    `packages` names in Maven's repositories, of what a user brings for `spark:` inputs.
     """
     require_spark()
     settings = Settings(
@@ -78,8 +82,9 @@ def run(
     with checkpoint_folder(checkpoint) as folder:
         log = folder / LOG if checkpoint else Path(f"{folder.parent}-{folder.name}.log")
         start = functools.partial(
-            start_session, master, folder, settings.partitions, ui=ui, log=log
-        )
+            start_session, master, folder, settings.partitions, ui=ui, log=log,
+            brought=brought_by_user(jars, packages),
+        )  # fmt: skip
         is_named = checkpoint is not None
         try:
             batches = Batches(job, progress, folder, settings)

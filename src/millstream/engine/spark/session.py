@@ -15,7 +15,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -24,7 +24,7 @@ from typing import Any
 from millstream.engine.scratch import has_room_for_sockets, scratch_folder
 from millstream.engine.spark.archive import java_options
 from millstream.engine.spark.java import Java, find_java, java_environment
-from millstream.errors import MillstreamError, RunError, SetupError
+from millstream.errors import MillstreamError, RunError, SetupError, UsageError
 
 DEFAULT_MASTER = "local[*,4]"
 LOG = "spark.log"
@@ -57,6 +57,8 @@ def _flag(is_on: bool) -> str:  # noqa: FBT001 - that is what it is
     return str(is_on).lower()
 
 
+#: A package of Maven's: group, artifact and version.
+_PACKAGE = re.compile(r"[^\s:,]+:[^\s:,]+:[^\s:,]+")
 _LOCAL = re.compile(r"local(?:\[(?P<cores>\d+|\*)(?:,\s*\d+)?\])?")
 _LOCAL_CLUSTER = re.compile(r"local-cluster\[\s*(\d+)\s*,\s*(\d+)\s*,\s*\d+\s*\]")
 
@@ -74,8 +76,26 @@ def cores_of(master: str, session: Any = None) -> int:
     return int(local["cores"] or 1)
 
 
+def brought_by_user(jars: Sequence[str], packages: Sequence[str]) -> dict[str, str]:
+    """The settings by which Spark finds classes that a user brings."""
+    for one in jars:
+        if "://" not in one and not Path(one).is_file():
+            raise UsageError(f'there is no jar "{one}"')
+    for one in packages:
+        if not _PACKAGE.fullmatch(one):
+            raise UsageError(f'"{one}" is no package', hint="such as group:artifact:1.0")
+    found = {"spark.jars": jars, "spark.jars.packages": packages}
+    return {name: ",".join(given) for name, given in found.items() if given}
+
+
 def start_session(
-    master: str, checkpoint: Path, partitions: int, *, ui: bool = False, log: Path | None = None
+    master: str,
+    checkpoint: Path,
+    partitions: int,
+    *,
+    ui: bool = False,
+    log: Path | None = None,
+    brought: Mapping[str, str] | None = None,
 ) -> Any:
     """A Spark session for one job; one that runs already is used as it is."""
     require_spark()
@@ -84,7 +104,7 @@ def start_session(
     os.environ.update({"SPARK_LOCAL_IP": _LOOPBACK, **os.environ, **java_environment(java)})
     _silence_py4j()
     log = log or checkpoint / LOG
-    settings = _settings(java, checkpoint, partitions, log, ui=ui)
+    settings = {**_settings(java, checkpoint, partitions, log, ui=ui), **(brought or {})}
     try:
         _launch(java, {"spark.master": master, **settings}, log)
         session = _started(master, settings, log)
