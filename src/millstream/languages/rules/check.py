@@ -365,7 +365,7 @@ class Checker:
             if not (is_named or _is_told(part)) or written(part) in seen:
                 continue
             seen.add(written(part))
-            if isinstance(part, Named) and isinstance(part.value, Field):
+            if isinstance(part, Named) and _is_told(part.value):
                 seen.add(written(part.value))  # another name of the same
             typed = self.typed(part)
             assert typed is not None
