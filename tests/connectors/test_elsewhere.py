@@ -419,7 +419,7 @@ def test_a_table_that_is_seldom_written_does_not_hold_a_job_up(
     most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The results of batches that it knows nothing of are kept, but not all of them for ever."""
-    monkeypatch.setattr("millstream.connectors.elsewhere.delta._EMPTY_BATCHES", most)
+    monkeypatch.setattr("millstream.connectors.elsewhere.versions._EMPTY_BATCHES", most)
     job = millstream.compile(text=PROGRAM.replace("n >= 0", "n == 3"))
     kept: dict[str, Any] = {"checkpoint": tmp_path / "ck", "snapshot_every": 2, "batch_bytes": 10}
     (tmp_path / "in").mkdir()

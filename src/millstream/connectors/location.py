@@ -22,7 +22,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
-from urllib.parse import unquote
+from urllib.parse import parse_qsl, unquote
 
 from millstream.connectors.address import Database, is_database, masked, parse_database
 from millstream.connectors.dialect import SETTINGS, STANDARD, Dialect, split_dialect
@@ -31,6 +31,7 @@ from millstream.connectors.elsewhere.address import (
     Elsewhere,
     is_elsewhere,
     parse_elsewhere,
+    refuse_settings,
     shown,
 )
 from millstream.connectors.native import NativeSettings, native_in
@@ -73,8 +74,8 @@ _PREFIXES = (
     Format.PARQUET, Format.CSV, Format.JSONL, Format.RAW, Format.LINES, Format.GENERATOR,
     Format.SPARK,
 )  # fmt: skip
-#: Before a table of Delta Lake.
-_DELTA = "delta:"
+#: Before a table of Delta Lake, and of Iceberg.
+_DELTA, _ICEBERG = "delta:", "iceberg:"
 #: After an output: what stands is wanted, not what changes.
 _STATE = "?state"
 _TABBED = re.compile(r"\.tsv(\.gz)?$", re.IGNORECASE)
@@ -194,6 +195,8 @@ def parse_location(text: str, base: Path) -> Location:
         return _located_elsewhere(text, base)
     if text.startswith(_DELTA):
         return _delta_table(text, base)
+    if text.startswith(_ICEBERG):
+        return _iceberg_table(text, base)
     if _ADDRESS.match(text):
         raise _unknown_format(text)
     prefix, rest = _split_prefix(text)
@@ -236,6 +239,23 @@ def _delta_table(text: str, base: Path) -> Location:
     return Location(Format.PARQUET, Path(shown(path)), shown(text), base, elsewhere=place)
 
 
+def _iceberg_table(text: str, base: Path) -> Location:
+    where, _, query = text.removeprefix(_ICEBERG).partition("?")
+    settings = dict(parse_qsl(query, keep_blank_values=True))
+    place = Elsewhere("iceberg", "", where, settings)
+    refuse_settings(place, ("catalog",), shown(text))
+    name = where.rpartition("/")[2]
+    has_folder = "/" in where
+    if name.count(".") == 0 or "" in name.split(".") or has_folder == ("catalog" in settings):
+        raise UsageError("a table of Iceberg has a namespace, and a folder or a catalog",
+                         place=shown(text),
+                         hint="such as iceberg:lake/shop.trades, or "
+                         "iceberg:shop.trades?catalog=prod")  # fmt: skip
+    if has_folder:
+        place = replace(place, path=str(base / where))
+    return Location(Format.PARQUET, Path(shown(where)), shown(text), base, elsewhere=place)
+
+
 def _located_elsewhere(text: str, base: Path) -> Location:
     """Objects are in the format that their names tell, all else is JSON Lines."""
     place, shown_ = parse_elsewhere(text), shown(text)
@@ -273,6 +293,9 @@ def seen_from(text: str, folder: Path) -> str:
     if text.startswith(_DELTA):
         where = text.removeprefix(_DELTA)
         return text if "://" in where else f"{_DELTA}{folder / where}"
+    if text.startswith(_ICEBERG):
+        where = text.removeprefix(_ICEBERG)
+        return f"{_ICEBERG}{folder / where}" if "/" in where.partition("?")[0] else text
     return f"{prefix.value}:{folder / rest}" if prefix else str(folder / rest)
 
 

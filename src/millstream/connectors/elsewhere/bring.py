@@ -36,6 +36,7 @@ _BRINGERS = {
     "nats": "jetstream:JetStreamBringer",
     "http": "posted:PostedBringer",
     "delta": "delta:DeltaBringer",
+    "iceberg": "iceberg:IcebergBringer",
 }
 
 

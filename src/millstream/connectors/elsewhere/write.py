@@ -15,6 +15,7 @@ _WRITERS = {
     "delta": "delta:DeltaWriter",
     "http": "post:PostWriter",
     "https": "post:PostWriter",
+    "iceberg": "iceberg:IcebergWriter",
     "kafka": "kafka_out:KafkaWriter",
     "nats": "jetstream_out:JetStreamWriter",
 }
