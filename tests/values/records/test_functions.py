@@ -150,7 +150,7 @@ def test_functions(name: str, args: tuple[Any, ...], expected: Any) -> None:
         ("load", ("x",), "outside of the project"),
         ("getenv", ("HOME",), "is not set"),
         ("format", ("%d", "a"), "%d takes int or uint, got string"),
-        ("format", ("%d",), "1 verbs, and 0 values"),
+        ("format", ("%d",), "1 verb, and is given 0 values"),
         ("format", ("%n",), "is no verb"),
         ("format", ("%",), "is no verb"),
         ("format", ("%c", 0xD800), "no character"),

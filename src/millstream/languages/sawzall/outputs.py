@@ -127,7 +127,7 @@ class TableReader(CallReader):
         self.expect(")", "after the parameter")
         if isinstance(value, Const):
             return value.value
-        self.note("the parameter of a table must be a number", value.span or start)
+        self.note("the parameter of a table must be a plain number above 0", value.span or start)
         return 1
 
     def index_declarations(self) -> list[tuple[str | None, RecordType]]:
@@ -261,7 +261,10 @@ class TableReader(CallReader):
     ) -> list[Statement]:  # fmt: skip
         table = self.tables[number]
         if len(indexes) != len(table.indexes):
-            self.note(f'"{table.name}" has {len(table.indexes)} indexes, got {len(indexes)}', span)
+            count = len(table.indexes)
+            indexed = table.name + "".join(f"[{type_}]" for _, type_ in table.indexes)
+            words = "1 index" if count == 1 else f"{count} indexes"
+            self.note(f'"{table.name}" has {words}, got {len(indexes)}', span, f"it is {indexed}")
             return []
         pairs = zip(indexes, table.indexes, strict=True)
         keys = tuple(self.wanted(i, type_, "the index") for i, (_, type_) in pairs)

@@ -487,7 +487,9 @@ class Reader(TableReader):
         if not self.at("some", "each", "all"):
             self.fail(f"expected some, each or all, got {self.token}")
         word = self.advance().text
-        type_ = self.type()
+        if self.at(";"):
+            self.note("expected a type, got `;`", self.token.span, f"as in i: {word} int;")
+        type_ = INT if self.at(";") else self.type()
         self.expect(";", "after a quantifier")
         made = []
         for name in names:

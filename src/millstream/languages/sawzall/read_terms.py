@@ -47,6 +47,7 @@ from millstream.source import Span
 from millstream.values.records.types import (
     BOOL,
     BYTES,
+    FLOAT,
     INT,
     STRING,
     TIME,
@@ -134,6 +135,8 @@ class TermReader(TypeReader):
         return Operate(operator.text, (left, right), type_, span)
 
     def mixing_hint(self, left: RecordType, right: RecordType) -> str | None:
+        if {left, right} == {INT, FLOAT}:
+            return "convert one of them, such as float(...)"
         if conversion_fault(right, left, ()) is None and left not in (right, VOID):
             return f"convert one of them, such as {left}(...)"
         return None
@@ -188,7 +191,13 @@ class TermReader(TypeReader):
             return self.conversion(self.type(), token.span)
         if token.kind == "name" and (token.text not in RESERVED):
             return self.named(self.advance())
-        self.fail(f"expected an expression, got {token}")
+        if token.text == "else":
+            self.fail("there is no `if` that this `else` belongs to")
+        is_comment = token.text == "/" and self.peek().text in ("/", "*")
+        hint = "a comment begins with #" if is_comment else None
+        if token.text == "[":
+            hint = "an array is written in braces, as in {1, 2}"
+        self.fail(f"expected an expression, got {token}", hint=hint)
 
     def literal(self, token: Token) -> Expression:
         value, type_ = token.value, token.type
@@ -229,9 +238,21 @@ class TermReader(TypeReader):
         if not is_map:
             return made
         keys, values = [self.finished(e) for e in items[::2]], items[1::2]
+        self.check_pairs(keys, values)
         type_ = MapOf(keys[0].type, self.finished(values[0]).type)
         # The values may still become something else, where a type is wanted.
         return replace(made, type=_Pairs(type_.key, type_.value))
+
+    def check_pairs(self, keys: list[Expression], values: list[Expression]) -> None:
+        """All keys are of one type, and all values whose types are known are."""
+        for what, items in (("keys", keys), ("values", values)):
+            known = [i for i in items if i.type not in (COMPOSITE, UNKNOWN)]
+            for item in known[1:]:
+                if not is_same(item.type, known[0].type):
+                    types = f"{known[0].type} and {item.type}"
+                    span = self.span_of(item, self.previous)
+                    self.note(f"the {what} of a map are of one type, got {types}", span)
+                    break
 
     def inline(self, start: Span) -> Expression:
         """As in `?{ ... result e; }`."""
@@ -363,7 +384,10 @@ class TermReader(TypeReader):
         if type_ == UNKNOWN:
             return BAD
         if not isinstance(type_, TupleOf):
-            self.note(f"{an(base.type)} has no fields", self.span_of(base, name))
+            hint = None
+            if type_ == BYTES:
+                hint = f"a row becomes a tuple by its type: r: {{{name.text}: string}} = input;"
+            self.note(f"{an(base.type)} has no fields", self.span_of(base, name), hint)
             return BAD
         names = [f.name for f in type_.fields]
         if name.text not in names:
@@ -399,7 +423,8 @@ class TermReader(TypeReader):
             return Index(base, self.integer(low), type_.element, length, span)
         if type_ in (STRING, BYTES):
             return Index(base, self.integer(low), INT, length, span)
-        self.note(f"{an(base.type)} cannot be indexed", span)
+        hint = "a field is taken by its name, as in t.a" if isinstance(type_, TupleOf) else None
+        self.note(f"{an(base.type)} cannot be indexed", span, hint)
         return BAD
 
     def applied(self, function: Expression) -> Expression:

@@ -80,7 +80,8 @@ class TypeReader(Reader[Token]):
             if "\n" in last.source.text[last.end : self.token.span.start]:
                 return self.previous  # what comes on the next line stands for itself
             raise Stop
-        self.fail(f"expected `{text}` {where}, got {self.token}")
+        hint = "`==` compares" if text == ")" and self.at("=") else None
+        self.fail(f"expected `{text}` {where}, got {self.token}", hint=hint)
 
     def expect_name(self, what: str) -> Token:
         if self.token.kind == "name" and self.token.text not in RESERVED:

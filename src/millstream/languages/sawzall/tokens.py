@@ -70,7 +70,7 @@ def tokens_of(source: Source, faults: list[Fault]) -> list[Token]:
     while position < len(text):
         lexeme = _PATTERN.match(text, position)
         if lexeme is None:
-            position = _stray(source, position, faults)
+            position = _stray(source, position, tokens, faults)
             continue
         span = Span(source, position, lexeme.end())
         position = lexeme.end()
@@ -152,12 +152,18 @@ def unescaped(text: str, span: Span, faults: list[Fault]) -> str:
     return _ESCAPE.sub(character, text)
 
 
-def _stray(source: Source, position: int, faults: list[Fault]) -> int:
-    stray, rest = source.text[position], source.text[position:]
+def _stray(source: Source, position: int, tokens: list[Token], faults: list[Fault]) -> int:
+    stray, line = source.text[position], source.text[position:].split("\n", 1)[0]
     if stray in "\"`'":
-        end = position + max(1, len(rest.split("\n", 1)[0]))
-        faults.append(Fault("this has no closing quote", Span(source, position, end)))
-        return end
+        size, message, hint = max(1, len(line.rstrip("; "))), "this has no closing quote", None
+        if stray == "'" and line.find("'", 1) > 0:
+            size, message = line.find("'", 1) + 1, "between ' stands one character"
+            hint = 'a text is in ", as in "ab"'
+        span = Span(source, position, position + size)
+        faults.append(Fault(message, span, hint))
+        # So that what follows is read on.
+        tokens.append(Token("literal", stray, span, "", STRING))
+        return position + size
     span = Span(source, position, position + 1)
     faults.append(Fault(f"unexpected character {stray!r}", span))
     return position + 1

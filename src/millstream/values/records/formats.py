@@ -81,7 +81,9 @@ def complaint(form: str, types: tuple[RecordType, ...]) -> str | None:
         return parts
     verbs = [part for part in parts if isinstance(part, _Verb)]
     if len(verbs) != len(types):
-        return f"the format has {len(verbs)} verbs, and {len(types)} values follow"
+        counts = (f"{n} {word}{'s' * (n != 1)}" for n, word in
+                  ((len(verbs), "verb"), (len(types), "value")))  # fmt: skip
+        return "the format has {}, and is given {}".format(*counts)
     for verb, type_ in zip(verbs, types, strict=True):
         takes = _TAKES[verb.letter]
         if takes is not None and resolved(type_) not in takes:
