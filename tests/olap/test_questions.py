@@ -14,8 +14,9 @@ from millstream.calculus.cube import Cubify, Vertex
 from millstream.calculus.grains import Grain
 from millstream.calculus.terms import Column
 from millstream.calculus.types import BOOLEAN, INTEGER, NUMBER, TEXT, TIME, QueueType, Schema
-from millstream.olap.answer import answer
+from millstream.olap.answer import Answer, answer
 from millstream.olap.groups import Limits
+from millstream.olap.plain import plain_version
 from millstream.olap.program import ServedCube
 from millstream.olap.question import QuestionError, read_question
 from millstream.olap.store import CubeStore
@@ -101,12 +102,15 @@ def filled(cube: ServedCube, rows: list[dict[str, Any]], rng: random.Random) -> 
         while stop < len(rows) and rows[stop]["_time"] == rows[stop - 1]["_time"]:
             stop += 1
         own = rows[start:stop]
-        vectors = tuple(vector_of(f.type, [r[f.name] for r in own]) for f in SCHEMA)
-        times = np.array([r["_time"] for r in own], np.int64)
-        store.write_batch(number, Batch(QueueType(SCHEMA), times, vectors))
+        store.write_batch(number, batch_of(own))
         store.advance(number, own[-1]["_time"])
         start, number = stop, number + 1
     return store
+
+
+def batch_of(rows: list[dict[str, Any]]) -> Batch:
+    vectors = tuple(vector_of(f.type, [r[f.name] for r in rows]) for f in SCHEMA)
+    return Batch(QueueType(SCHEMA), np.array([r["_time"] for r in rows], np.int64), vectors)
 
 
 def cube_of(rng: random.Random, grain: Grain) -> ServedCube:
@@ -186,6 +190,15 @@ def assert_same(expected: list[dict[str, Any]], made: list[dict[str, Any]], abou
         assert not wrong, (about, wrong)
 
 
+def assert_alike(made: Answer, plain: Answer, about: Any) -> None:
+    """What is asked of rows is what is asked of their cells, by the same vertex."""
+    one, other = made.record(), plain.record()
+    for name in ("as_of", "asked", "answered_by", "columns"):
+        assert one.get(name) == other.get(name), (about, name)
+    for name in ("cells", "totals"):
+        assert_same(one.get(name, []), other.get(name, []), about)
+
+
 def unpivoted(made: Any, question: Any, plain: Plain) -> None:
     """Each cell stands where its members say, and nowhere else; rows are as without columns."""
     fixed = [*question.rows, *(["time"] if question.grain else [])]
@@ -231,12 +244,14 @@ def check(seed: int, questions: int) -> None:
     store = filled(cube, rows, rng)
     mark = rows[-1]["_time"]
     plain = Plain(cube.function, rows, mark)
+    few = plain_version(cube, [batch_of(rows)], mark)
     now = int(calendar.grain.index(mark))
     for _ in range(questions):
         asked = question_of(rng, now, calendar)
         question = read_question(asked, cube.function, SCHEMA)
         try:
             made = answer(store.version, question, PATIENT)
+            assert_alike(made, answer(few, question, PATIENT), asked)
         except QuestionError as error:
             if "before what is kept" not in str(error):
                 raise

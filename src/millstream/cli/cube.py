@@ -14,8 +14,10 @@ from millstream.cli.progress import Progress
 from millstream.cli.run import named, with_times_asked
 from millstream.cli.show import print_table, print_warnings
 from millstream.errors import UsageError, listing, suggest
+from millstream.kernels.cube.versions import Version
 from millstream.olap.answer import Answer, answer
 from millstream.olap.groups import Limits
+from millstream.olap.plain import SmallStore
 from millstream.olap.planning import (
     attributes_of,
     kept_vertex,
@@ -26,7 +28,6 @@ from millstream.olap.planning import (
 )
 from millstream.olap.program import ServedCube, served
 from millstream.olap.question import Question, read_question
-from millstream.olap.store import CubeStore
 
 #: Who asks in a terminal can end it; code that is not there yet takes its time to compile.
 _PATIENT = Limits(seconds=3600)
@@ -42,15 +43,15 @@ def run(arguments: argparse.Namespace) -> int:
     question = read_question(_json(arguments.question), cube.function, cube.schema)
     print_warnings(compiled.warnings(named(arguments.in_, "--in")))
     alone = replace(compiled, program=program, sinks={})
-    store = CubeStore(cube)
+    store = SmallStore(cube)
     with Progress("auto", "local") as progress:
         finished = alone.run(
             named(arguments.in_, "--in"), {cube.output: store}, engine="local", progress=progress
         )
-        store.advance(store.version.number + 1, finished.report.mark)
-        made = answer(store.version, question, _PATIENT) if arguments.what == "query" else None
+        version = store.version(finished.report.mark)
+        made = answer(version, question, _PATIENT) if arguments.what == "query" else None
     if made is None:
-        _show_plan(store, question, arguments.format)
+        _show_plan(version, question, arguments.format)
     else:
         _show_answer(made, arguments.format)
     return 0
@@ -99,8 +100,8 @@ def _show_answer(made: Answer, form: str) -> None:
     )
 
 
-def _show_plan(store: CubeStore, question: Question, form: str) -> None:
-    version, cube = store.version, store.cube.function
+def _show_plan(version: Version, question: Question, form: str) -> None:
+    cube = version.function
     how = plan(version, question)
     asked, answering = attributes_of(cube, how.asked), how.answering.vertex.attributes
     kept = [

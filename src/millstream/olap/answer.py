@@ -13,18 +13,17 @@ from millstream.calculus.cube import TIME_OF_CELL
 from millstream.calculus.types import INTEGER, NUMBER, TIME
 from millstream.kernels.cube.reading import ordered
 from millstream.kernels.cube.versions import Version
-from millstream.kernels.runtime.interning import IdTable
 from millstream.olap.groups import (
+    Content,
     Grouping,
     Groups,
-    Held,
     Limits,
     Place,
-    Told,
     TooMuch,
     parts_as_times,
 )
 from millstream.olap.pivot import Header, pivoted
+from millstream.olap.plain import PlainGrouping, PlainVersion
 from millstream.olap.planning import Plan, kept_vertex, plan, vertex_record
 from millstream.olap.question import OTHERS, Order, Question
 from millstream.olap.tables import Table, ranks, stacked, taken
@@ -68,7 +67,9 @@ def answer(version: Version, question: Question, limits: Limits | None = None) -
     started = perf_counter()
     how = plan(version, question)
     version = version.as_of(None if question.as_of is None else how.as_of)
-    answering = _Answering(version, question, how, (limits or Limits()).begun())
+    grouping = PlainGrouping if isinstance(version, PlainVersion) else Grouping
+    begun = grouping(version, question, how, (limits or Limits()).begun())
+    answering = _Answering(version, question, how, begun)
     cells, totals, headers = answering.tables()
     cube = version.function
     return Answer(
@@ -81,12 +82,12 @@ def answer(version: Version, question: Question, limits: Limits | None = None) -
 class _Answering:
     """Mutable: one question on its way to its answer."""
 
-    def __init__(self, version: Version, question: Question, how: Plan, limits: Limits) -> None:
+    def __init__(self, version: Version, question: Question, how: Plan, grouping: Grouping) -> None:
         self.version = version
         self.question = question
         self.how = how
-        self.limits = limits
-        self.grouping = Grouping(version, question, how, limits)
+        self.limits = grouping.limits
+        self.grouping = grouping
         finest = version.function.finest.attributes
         self.places = self.grouping.places(self.grouping.by, finest)
         self.chosen = [
@@ -98,7 +99,7 @@ class _Answering:
     def tables(self) -> tuple[Table, tuple[Table, ...], tuple[Header, ...]]:
         question, how = self.question, self.how
         groups = self.grouping.groups(how.span)
-        before: Held | None = None
+        before: Content | None = None
         if how.before is not None:
             assert question.earlier is not None
             earlier = self.grouping.groups(how.before, shifted=question.earlier)
@@ -118,7 +119,7 @@ class _Answering:
             )
         return table, totals, headers
 
-    def _table(self, groups: Groups, before: Held | Told | None) -> Table:
+    def _table(self, groups: Groups, before: Content | None) -> Table:
         """The cells in the order that is asked for."""
         question = self.question
         if before is None and not (question.order or question.limit or question.share):
@@ -147,7 +148,7 @@ class _Answering:
         if question.grain is not None:
             yield TIME_OF_CELL, Vector(TIME, parts_as_times(codes[:, -1], question.grain))
 
-    def _measures(self, held: Held | Told, before: Held | Told | None) -> list[tuple[str, Vector]]:
+    def _measures(self, held: Content, before: Content | None) -> list[tuple[str, Vector]]:
         now = self._told(held)
         made = list(zip(self.names, now, strict=True))
         if before is not None:
@@ -155,7 +156,7 @@ class _Answering:
                 made += [(f"{name}_before", old), (f"{name}_change", _difference(vector, old))]
         return made
 
-    def _told(self, held: Held | Told, order: Array | None = None) -> list[Vector]:
+    def _told(self, held: Content, order: Array | None = None) -> list[Vector]:
         """The measures that are asked for."""
         vectors = self.grouping.told(held, order)
         return [vectors[n] for n in self.chosen]
@@ -179,12 +180,14 @@ class _Answering:
         """Groups by all rows but the last, by columns and by time."""
         last = len(self.question.rows) - 1
         codes = np.delete(groups.codes, last, axis=1) if last >= 0 else groups.codes
-        return _numbered(codes)
+        return self.grouping.numbered(codes)
 
     def _rows(self, groups: Groups, *, but: int = 0) -> tuple[Array, int]:
         """Groups by all rows, or all but so many of the last, and by time; whatever the columns."""
         shown = len(self.question.rows)
-        return _numbered(groups.codes[:, [*range(shown - but), groups.codes.shape[1] - 1]])
+        return self.grouping.numbered(
+            groups.codes[:, [*range(shown - but), groups.codes.shape[1] - 1]]
+        )
 
     # --- order ---
 
@@ -241,7 +244,7 @@ class _Answering:
             key, valid = ranks(vector), vector.mask()
         return np.where(valid, -key, 1) if one.is_falling else key
 
-    def _told_of(self, name: str, held: Held | Told) -> Vector:
+    def _told_of(self, name: str, held: Content) -> Vector:
         names = [m.name for m in self.version.function.measures]
         return self.grouping.told(held)[names.index(name)]
 
@@ -252,7 +255,7 @@ class _Answering:
     # --- limits, totals, comparisons ---
 
     def _limited(
-        self, groups: Groups, before: Held | Told | None, measures: list[tuple[str, Vector]],
+        self, groups: Groups, before: Content | None, measures: list[tuple[str, Vector]],
         order: Array,
     ) -> Table:  # fmt: skip
         """The first of each parent, and all others of it as one row."""
@@ -289,15 +292,17 @@ class _Answering:
         return numbers - np.maximum.accumulate(np.where(is_new_parent, numbers, 0))
 
     def _others(
-        self, groups: Groups, before: Held | Told | None, parents: Array, rest: Array, count: int
+        self, groups: Groups, before: Content | None, parents: Array, rest: Array, count: int
     ) -> tuple[Table, Array]:
         """One row for each parent that has more members than are shown, and a group of each."""
         present = _distinct(parents[rest])
         target = np.full(count, -1, np.int64)
         target[present] = np.arange(len(present))
         ids = target[parents[rest]]
+        targets = np.full(len(groups), -1, np.int64)
+        targets[rest] = ids
         merged = [
-            None if given is None else self._together(given, rest, ids, len(present))
+            None if given is None else self.grouping.put_together(given, targets, len(present))
             for given in (groups.held, before)
         ]
         assert merged[0] is not None
@@ -319,7 +324,7 @@ class _Answering:
         return _table(told, len(present)), example
 
     def _rest_of_share(
-        self, groups: Groups, name: str, parents: Array, present: Array, held: Held
+        self, groups: Groups, name: str, parents: Array, present: Array, held: Content
     ) -> Vector:
         names = [m.name for m in self.version.function.measures]
         count = int(parents.max(initial=-1)) + 1
@@ -327,18 +332,12 @@ class _Answering:
         of = self.grouping.told(whole)[names.index(name)].take(present)
         return _quotient(self.grouping.told(held)[names.index(name)], of)
 
-    def _together(self, held: Held | Told, chosen: Array, ids: Array, count: int) -> Held:
-        assert isinstance(held, Held), "what is told is not put together"
-        targets = np.full(len(held.numbers.rows), -1, np.int64)
-        targets[chosen] = ids
-        return self.grouping.put_together(held, targets, count)
-
-    def _totals(self, groups: Groups, before: Held | Told | None) -> Iterator[Table]:
+    def _totals(self, groups: Groups, before: Content | None) -> Iterator[Table]:
         """For each number of rows but all of them, those of the groups that share so many."""
         rows = len(self.question.rows)
         for count in range(rows):
             kept = [*range(count), *range(rows, groups.codes.shape[1])]
-            ids, size = _numbered(groups.codes[:, kept])
+            ids, size = self.grouping.numbered(groups.codes[:, kept])
             merged = [
                 None if given is None else self.grouping.put_together(given, ids, size)
                 for given in (groups.held, before)
@@ -351,25 +350,17 @@ class _Answering:
             order = np.lexsort([codes[:, -1], *ranked[::-1]])
             yield _table(columns, size).take(order)
 
-    def _beside(self, now: Groups, before: Groups) -> tuple[Groups, Held]:
+    def _beside(self, now: Groups, before: Groups) -> tuple[Groups, Content]:
         """The groups of both periods; those that one of them lacks are empty there."""
-        table = IdTable(now.codes.shape[1])
-        ids = [table.ids(np.ascontiguousarray(g.codes)) for g in (now, before)]
-        codes = table.records[: table.bound, : now.codes.shape[1]].copy()
+        both = np.concatenate([now.codes, before.codes])
+        ids, size = self.grouping.numbered(both)
+        codes = np.empty((size, both.shape[1]), np.int64)
+        codes[ids] = both
         ours, theirs = (
-            self.grouping.put_together(given.held, own, len(codes))
-            for given, own in zip((now, before), ids, strict=True)
+            self.grouping.put_together(given.held, own, size)
+            for given, own in zip((now, before), np.split(ids, [len(now)]), strict=True)
         )
         return Groups(codes, ours), theirs
-
-
-def _numbered(codes: Array) -> tuple[Array, int]:
-    """Rows of codes as dense numbers, and how many differ."""
-    if codes.shape[1] == 0:
-        return np.zeros(len(codes), np.int64), min(1, len(codes))
-    table = IdTable(codes.shape[1])
-    ids = table.ids(np.ascontiguousarray(codes))
-    return ids, table.bound
 
 
 def _distinct(numbers: Array) -> Array:

@@ -121,6 +121,17 @@ class Told:
 
 
 @dataclass(frozen=True)
+class HeldRows:
+    """The rows of groups, where there are no cells."""
+
+    rows: list[list[int]]
+
+
+#: What is known of groups.
+Content = Held | HeldRows | Told
+
+
+@dataclass(frozen=True)
 class Groups:
     """Groups by codes, a column for each attribute and one for the part of time.
 
@@ -129,7 +140,7 @@ class Groups:
     """
 
     codes: Array
-    held: Held | Told
+    held: Content
     keys: Array | None = None
     is_in_order: bool = False
 
@@ -297,7 +308,7 @@ class Grouping:
             for place, condition in zip(places, self.conditions, strict=True)
         ]
 
-    def put_together(self, held: Held | Told, ids: Array, count: int) -> Held:
+    def put_together(self, held: Content, ids: Array, count: int) -> Content:
         """Groups into coarser ones; those of group -1 are passed over."""
         assert isinstance(held, Held), "what is told is not put together"
         numbers, chosen = self.measures.numbers(count), np.flatnonzero(ids >= 0)
@@ -310,10 +321,19 @@ class Grouping:
         counted = tuple(c._replace(ids=after[c.ids]) for c in held.counted)
         return Held(numbers, counted)
 
-    def told(self, held: Held | Told, order: Array | None = None) -> tuple[Vector, ...]:
+    def numbered(self, codes: Array) -> tuple[Array, int]:
+        """Rows of codes as dense numbers, and how many differ."""
+        if codes.shape[1] == 0:
+            return np.zeros(len(codes), np.int64), min(1, len(codes))
+        table = IdTable(codes.shape[1])
+        ids = table.ids(np.ascontiguousarray(codes))
+        return ids, table.bound
+
+    def told(self, held: Content, order: Array | None = None) -> tuple[Vector, ...]:
         """All measures of groups, in some order; of groups without rows they are null."""
         if isinstance(held, Told):
             return self._vectors(held.words, held.valid, order)
+        assert isinstance(held, Held)
         numbers = held.numbers
         words, valid = self.measures.told(numbers, np.arange(len(numbers.rows)))
         for (_, tally), counted in zip(self.tallies, held.counted, strict=True):
