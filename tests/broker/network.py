@@ -200,8 +200,6 @@ class Network:
         for replica in self.replicas:
             if self.homes[replica.view] == name:
                 replica.subscriber = None
-                if not place.disk.files:  # it will be told to begin anew
-                    replica.steps = {}
 
     def _at(self, name: str, what: Any) -> None:
         """Have something done at a broker that runs; it may end there."""

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, field
+from uuid import uuid4
 
+import pytest
+
+from millstream.broker.asking import asked
 from millstream.broker.core import Silence
+from millstream.broker.cursor import Subscriber
 from millstream.broker.cutting import part_of
 from millstream.broker.messages import Curiosity, Message, Numbers, Wish, read_message, written
 from millstream.broker.node import Node
@@ -46,11 +51,15 @@ class Pair:
     def __post_init__(self) -> None:
         text = BROKERS.replace("LAZY", str(self.lazy).lower())
         placement = read_placement(Source("brokers.toml", text))
-        self.nodes = {}
+        self.parts = {name: part_of(served(TEXT), placement, name) for name in ("up", "down")}
+        self.nodes: dict[str, Node] = {}
         for name in ("up", "down"):
-            part = part_of(served(TEXT), placement, name)
-            broker = opened(part, CrashingDisk(), self.clock)
-            self.nodes[name] = Node(broker, lambda to, message: self.said.append((to, message)))
+            self.start(name)
+
+    def start(self, name: str) -> None:
+        """A broker whose disk is empty."""
+        broker = opened(self.parts[name], CrashingDisk(), self.clock, identity=lambda: uuid4().hex)
+        self.nodes[name] = Node(broker, lambda to, message: self.said.append((to, message)))
 
     def work(self, name: str, later: int = 0) -> list[Message]:
         """Let one of them work; what it has said."""
@@ -101,6 +110,38 @@ def test_who_has_asked_once_is_told_what_changes() -> None:
     pair.carry([told, told], "down")
     pair.work("down")
     assert pair.large == [7]
+
+
+def test_who_comes_back_is_told_nothing_before_all_that_it_has_heard_of_is_there() -> None:
+    pair = Pair()
+    pair.begin()
+    pair.publish(1, 7)
+    pair.carry(pair.work("up"), "down")
+    pair.work("down")
+    wanted = asked(pair.parts["down"].views["Large"])
+    token = Subscriber(pair.nodes["down"].broker, wanted).next()[-1].token
+    pair.start("down")
+    pair.work("down")
+    again = Subscriber(pair.nodes["down"].broker, wanted, token)
+    assert again.next() == [], "it would be told less than it knew"
+    assert Subscriber(pair.nodes["down"].broker, wanted).next(), "others are told what is here"
+    pair.carry(pair.work("down", 2_000_000), "up")
+    pair.carry(pair.work("up"), "down")
+    pair.work("down")
+    kinds = [(one.kind, len(one.data.get("rows", ()))) for one in again.next()]
+    assert kinds == [("reset", 0), ("state", 1), ("live", 0)]
+
+
+@pytest.mark.parametrize("cut", [1, 5])
+def test_a_token_with_a_damaged_end_begins_anew(cut: int) -> None:
+    pair = Pair()
+    pair.begin()
+    wanted = asked(pair.parts["down"].views["Large"])
+    token = Subscriber(pair.nodes["down"].broker, wanted).next()[-1].token
+    pair.start("down")
+    pair.begin()
+    again = Subscriber(pair.nodes["down"].broker, wanted, token[:-cut] + "!")
+    assert again.next()[0].kind == "reset"
 
 
 def test_only_what_is_missing_is_asked_for_and_sent() -> None:

@@ -3,15 +3,24 @@
 A token names the log, the text of the program, the question and a position. What follows on it
 is the change since then, all of it taken together, so that nobody who is slow holds up anything:
 it gets fewer and larger changes. If that is no longer known, `reset` comes and the whole state.
+
+One of several brokers may lose its log and begin anew. What it knew of the logs of others is in
+the token too: until it knows no less again, whoever comes back is told nothing, for nobody goes
+back.
 """
 
 from __future__ import annotations
 
+import base64
+import binascii
 from dataclasses import dataclass
 from typing import Any
 
+import orjson
+
 from millstream.broker.asking import Asked
 from millstream.broker.core import Broker
+from millstream.broker.knowledge import Held
 from millstream.broker.views import ViewRows
 
 #: So many rows of a state come in one message.
@@ -41,6 +50,8 @@ class Subscriber:
         self.asked = asked
         self.position = position_in(broker, asked, after)
         self.is_reset = after is not None and self.position is None
+        #: What the one who comes back has heard of; nothing is said before that is here.
+        self.heard = Held(stand=_stand_in(asked, after) if self.is_reset else {})
         self.is_live = False
         self.told_known: dict[str, int] = {}
 
@@ -57,6 +68,8 @@ class Subscriber:
             return self._next()
 
     def _next(self) -> list[Message]:
+        if self.heard.stand and not Held(stand=_stand(self.broker, self.asked)).covers(self.heard):
+            return []
         since = None if self.position is None else self.view.since(self.position)
         messages: list[Message] = []
         if since is None:
@@ -99,14 +112,41 @@ class Subscriber:
 
 def token_of(broker: Broker, asked: Asked, position: int | None) -> str:
     place = _PART if position is None else str(position)
-    return f"{broker.identity}.{asked.view.edition}.{asked.digest}.{place}"
+    token = f"{broker.identity}.{asked.view.edition}.{asked.digest}.{place}"
+    stand = _stand(broker, asked)
+    if not stand:
+        return token
+    return f"{token}.{base64.urlsafe_b64encode(orjson.dumps(stand)).decode().rstrip('=')}"
 
 
 def position_in(broker: Broker, asked: Asked, token: str | None) -> int | None:
     """The position that a token names; None if it is not one of this log, program and question."""
-    prefix = token_of(broker, asked, None).removesuffix(_PART)
+    prefix = f"{broker.identity}.{asked.view.edition}.{asked.digest}."
     if token is None or not token.startswith(prefix):
         return None
-    place = token.removeprefix(prefix)
+    place = token.removeprefix(prefix).partition(".")[0]
     is_number = place.isascii() and place.isdecimal() and len(place) < 19
     return int(place) if is_number else None
+
+
+def _stand(broker: Broker, asked: Asked) -> dict[str, int]:
+    """How much of the logs of other brokers a view is made of now, by the way that it took."""
+    part = broker.served.part
+    if part is None or broker.evaluations is None:
+        return {}
+    held = broker.evaluations.knowledge.held
+    needs = sorted(part.needs.get(asked.view.name, frozenset()) & held.keys())
+    return {f"{way} {need}": number for need in needs for way, number in held[need].stand.items()}
+
+
+def _stand_in(asked: Asked, token: str | None) -> dict[str, int]:
+    """What a token of the same view and question says of other logs; nothing if it is damaged."""
+    parts = (token or "").split(".")
+    if len(parts) != 5 or parts[1:3] != [asked.view.edition, asked.digest]:
+        return {}
+    try:
+        stand = orjson.loads(base64.urlsafe_b64decode(parts[4] + "=" * (-len(parts[4]) % 4)))
+    except (binascii.Error, ValueError):
+        return {}
+    is_stand = isinstance(stand, dict) and all(isinstance(n, int) for n in stand.values())
+    return stand if is_stand else {}
