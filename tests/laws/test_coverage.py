@@ -7,6 +7,7 @@ import importlib
 import inspect
 import pkgutil
 from collections import Counter
+from collections.abc import Collection
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
@@ -104,11 +105,11 @@ def draw(found: Drawn, number: int) -> None:
     take()
 
 
-def missing(drawn: Drawn, all_kernels: set[str]) -> dict[str, set[object]]:
+def missing(drawn: Drawn, all_kernels: set[str]) -> dict[str, Collection[object]]:
     """By kind, what was never drawn; of options those that were always or never left out."""
     elsewhere = KERNELS_OF_SCRIPTS | KERNELS_OF_NETS | KERNELS_OF_LARGE_SHEETS
     seldom = {option for option, values in drawn.options.items() if len(values) < 2}
-    by_kind: dict[str, set[object]] = {
+    by_kind: dict[str, Collection[object]] = {
         "functions": {*FUNCTIONS, Sheet.__name__} - OF_SCRIPTS - set(drawn.functions),
         "options": {*seldom} - IN_NETS - OF_CUBES,
         "aggregates": {*AGGREGATIONS} - set(drawn.aggregates),
