@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import http.client
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import millstream
 from millstream.cli.main import main
 from millstream.cli.metrics import Metrics, metrics_text
 from millstream.engine.job import BatchFigures, InputCounts, Report
@@ -75,3 +77,33 @@ def test_a_run_says_where_its_metrics_are(
     out, err = capsys.readouterr()
     assert out == "_time,n\n1,2\n"
     assert "metrics: http://127.0.0.1:" in err
+
+
+@pytest.mark.parametrize("is_kept", [False, True])
+def test_each_step_tells_what_it_has_done(tmp_path: Path, is_kept: bool) -> None:
+    """Without a checkpoint in rounds, and with one in batches."""
+    program = (
+        "output out; input trades(k text, n integer) time at; "
+        "(big) <- Filter[n >= 2](trades); (held, $a) <- Latest[by k](big, $a); "
+        "(out, $b) <- Aggregate[by k; s = sum(n)](held, $b);"
+    )
+    rows = "".join(f'{{"at": {n}, "k": "{n % 3}", "n": {n}}}\n' for n in range(10))
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "1.jsonl").write_text(rows)
+    job = millstream.compile(text=program)
+    seen: list[str] = []
+    options: dict[str, Any] = {"checkpoint": tmp_path / "ck"} if is_kept else {}
+    report = job.run({"trades": f"{tmp_path}/in/"}, progress=lambda r: seen.append(
+        metrics_text(r, 2.0)), **options).report  # fmt: skip
+    done = report.steps
+    first, last = next(iter(done.values())), list(done.values())[-1]
+    assert 10 == first.taken
+    assert report.outputs["out"] == last.made
+    assert all(one.seconds > 0 and one.faults == 0 for one in done.values())
+    for name in done:
+        assert f'millstream_step_rows_in_total{{step="{name}"}}' in seen[-1]
+        assert f'millstream_step_seconds_total{{step="{name}"}}' in seen[-1]
+    if is_kept:
+        (tmp_path / "in" / "2.jsonl").write_text('{"at": 20, "k": "0", "n": 20}\n')
+        again = job.run({"trades": f"{tmp_path}/in/"}, {}, **options).report
+        assert 1 == next(iter(again.steps.values())).taken

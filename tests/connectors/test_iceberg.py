@@ -56,7 +56,7 @@ def test_a_table_is_read_and_what_is_added_is_read_on(tmp_path: Path) -> None:
     lake = tmp_path / "lake"
     there = table(lake)
     place = f"iceberg:{lake}/shop.trades"
-    options = {"checkpoint": tmp_path / "ck"}
+    options: dict[str, Any] = {"checkpoint": tmp_path / "ck"}
     assert run(place, **options) == []
     there.append(trades(1, 2))
     there.append(trades(3))
@@ -71,7 +71,7 @@ def test_a_table_is_read_and_what_is_added_is_read_on(tmp_path: Path) -> None:
 def test_a_batch_is_a_snapshot_that_is_there_once(tmp_path: Path) -> None:
     lake = tmp_path / "lake"
     place = f"iceberg:{lake}/shop.results"
-    options = {"checkpoint": tmp_path / "ck"}
+    options: dict[str, Any] = {"checkpoint": tmp_path / "ck"}
     for first in (0, 3, 3):
         run(folder_of(tmp_path / "in", first, first + 3), place, **options)
     assert kept(lake) == list(range(6))

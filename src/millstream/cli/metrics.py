@@ -11,9 +11,14 @@ from typing import Any, Self
 
 from millstream.engine.job import Progress, Report
 from millstream.errors import UsageError
+from millstream.plan.figures import StepFigures
 
 _ADDRESS = re.compile(r"(127\.0\.0\.1|localhost)?:?(\d{1,5})", re.ASCII)
 _ROWS = ("read", "processed", "late", "rejected")
+#: The figures of a step, and what they are called.
+_OF_STEPS = (("taken", "rows_in_total", "counter"), ("made", "rows_out_total", "counter"),
+             ("seconds", "seconds_total", "counter"), ("faults", "faults_total", "counter"),
+             ("state", "state_bytes", "gauge"))  # fmt: skip
 
 
 def metrics_text(report: Report | None, now: float) -> str:
@@ -39,6 +44,7 @@ def _lines(report: Report | None, now: float) -> Iterator[str]:
         yield f'millstream_rows_written_total{{output="{_escaped(name)}"}} {rows}'
     yield "# TYPE millstream_faults_total counter"
     yield f"millstream_faults_total {sum(report.faults.values())}"
+    yield from _of_steps(dict(report.steps))
     if report.mark is not None:
         mark = report.mark / 1e6
         yield from ("# TYPE millstream_mark_seconds gauge", f"millstream_mark_seconds {mark!r}")
@@ -50,6 +56,17 @@ def _lines(report: Report | None, now: float) -> Iterator[str]:
     if report.state_bytes is not None:
         yield "# TYPE millstream_state_bytes gauge"
         yield f"millstream_state_bytes {report.state_bytes}"
+
+
+def _of_steps(steps: dict[str, StepFigures]) -> Iterator[str]:
+    """What each step takes in and gives, how long it works, what it cannot compute, and keeps."""
+    for figure, word, kind in _OF_STEPS:
+        told = {name: getattr(one, figure) for name, one in steps.items()}
+        known = {name: value for name, value in told.items() if value is not None}
+        if known:
+            yield f"# TYPE millstream_step_{word} {kind}"
+        for name, value in known.items():
+            yield f'millstream_step_{word}{{step="{_escaped(name)}"}} {value!r}'
 
 
 def _escaped(name: str) -> str:

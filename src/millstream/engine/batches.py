@@ -49,6 +49,7 @@ from millstream.engine.spec import InputSpec, SourceSpec
 from millstream.engine.stage import Turn
 from millstream.engine.storage.codec import DamagedState
 from millstream.errors import RunError
+from millstream.plan.figures import StepFigures, together
 
 FULL = "No space left on device"
 #: A large state is written whole less often, but at least after so many times as long.
@@ -191,6 +192,9 @@ class Batches:
             self.last, number, messages, self.delivery.written, self.checkpoint.files.taken_notes()
         )
         write_manifest(self.checkpoint.files, manifest)
+        told = ({name: StepFigures(*one) for name, one in m.get("steps", {}).items()}
+                for m in messages)  # fmt: skip
+        self.report.take_figures(together(told))
         version = manifest["version"]
         reached("after-manifest", version)
         self.handing_over.start(functools.partial(self._hand_over, self.last, manifest))

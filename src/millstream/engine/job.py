@@ -11,6 +11,7 @@ from millstream.connectors.chunks import Reader, Rejected, Writer
 from millstream.connectors.location import Location
 from millstream.errors import AllRejected, Fault, Stopped
 from millstream.plan.batch import Batch
+from millstream.plan.figures import StepFigures
 from millstream.values.rejection import rejected_in
 
 SHOWN_REJECTIONS = 5
@@ -85,6 +86,13 @@ class Report:
     by_program: dict[tuple[str, str, str], int] = field(default_factory=dict)
     #: The size of the state when it was last written as a whole.
     state_bytes: int | None = None
+    #: What each step has done in this run, by its name.
+    steps: dict[str, StepFigures] = field(default_factory=dict, compare=False)
+
+    def take_figures(self, figures: Mapping[str, StepFigures]) -> None:
+        """What steps have done since they told of it last, and all faults there were."""
+        nothing = StepFigures()
+        self.steps |= {n: more.after(self.steps.get(n, nothing)) for n, more in figures.items()}
 
     @staticmethod
     def for_program(program: Program) -> Report:

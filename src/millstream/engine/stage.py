@@ -27,6 +27,7 @@ from millstream.engine.storage.codec import DamagedState, encode
 from millstream.engine.storage.records import missing, read_record
 from millstream.kernels.scripts.combining import combined
 from millstream.plan.batch import Batch
+from millstream.plan.figures import StepFigures, bytes_of, name_of, together
 from millstream.plan.lateness import happened, moved
 
 #: What came to a bucket: a parcel, and the time before which its rows are late.
@@ -71,6 +72,8 @@ class StageTask:
         self.group = group
         self.names = self.layout.plan.program.input_names
         self.done = Done()
+        #: How much each step keeps, where the state is written as a whole.
+        self.sizes: dict[str, int] = {}
         name = f"{turn.version:09}.{stage}-{group}"
         self.later = Packer(memory.files, f"exchange/{name}")
         self.results = Packer(memory.files, f"outputs/{name}")
@@ -220,6 +223,7 @@ class StageTask:
             "faults": self._faults(), "mark": clock.mark,
             "known": [[k.largest, k.is_silent] for k in clock.known],
             "delta": delta, "snapshot": snapshot,
+            "steps": {name: one.written() for name, one in self._figures().items()},
         }  # fmt: skip
         return [*sent, (self.layout.driver, done)]
 
@@ -232,6 +236,16 @@ class StageTask:
                 total[what] = total.get(what, 0) + count
         return total
 
+    def _figures(self) -> dict[str, StepFigures]:
+        """What the steps of this group of buckets have done in this batch."""
+        told: list[dict[str, StepFigures]] = []
+        for bucket in self.memory.of_group(self.stage, self.group):
+            runner = self.memory.buckets[self.stage, bucket].runner
+            counted = [bucket == 0 or not self.layout.is_everywhere(s) for s in runner.steps]
+            told.append(runner.taken_figures(counted))
+        kept = {name: StepFigures(state=size) for name, size in self.sizes.items()}
+        return together([*told, kept])
+
     # --- versions ---
 
     def _state(self, bucket: int) -> Bucket:
@@ -242,6 +256,7 @@ class StageTask:
             hot = self._from_snapshot(bucket)
         while hot.version < version:
             self._replay(hot, bucket)
+            hot.runner.taken_figures()  # it was told before
         self.memory.buckets[self.stage, bucket] = hot
         return hot
 
@@ -286,6 +301,11 @@ class StageTask:
 
     def _write_snapshot(self, buckets: list[int]) -> int:
         states = {b: self.memory.buckets[self.stage, b].snapshot() for b in buckets}
+        for bucket, state in states.items():
+            steps = self.memory.buckets[self.stage, bucket].runner.steps
+            for step, kept in zip(steps, state["kernels"], strict=True):
+                name = name_of(step)
+                self.sizes[name] = self.sizes.get(name, 0) + bytes_of(kept)
         data = encode(states)
         self.memory.files.write(self._name(self.turn.version + 1, "snapshot"), data)
         return len(data)

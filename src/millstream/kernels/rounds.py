@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -16,6 +17,7 @@ from millstream.kernels.runtime.gathered import Gathered, cut_queues, cut_ticks
 from millstream.kernels.runtime.kernel import Kernel, Round, State
 from millstream.kernels.runtime.memory import keep_freed_memory
 from millstream.plan.batch import Array, Batch, distinct_times, empty_batch
+from millstream.plan.figures import StepFigures, name_of, together
 from millstream.plan.ranks import freed, rank_of_mark, with_positions
 from millstream.plan.steps import Plan, Step
 
@@ -40,6 +42,7 @@ class StepRunner:
             for number, kernel in enumerate(self.kernels)
             if kernel.rests
         }
+        self.figures = [StepFigures() for _ in self.steps]
         self.has_ticks = any(isinstance(op.function, Rstream) for op in plan.program.operators)
 
     def close(self) -> None:
@@ -78,7 +81,7 @@ class StepRunner:
                 continue
             inputs = self._taken(step, [queues.pop(q) for q in step.inputs])
             round_ = Round(mark, self._ticks(step, ticks))
-            for made, until in self._made(number, inputs, round_):
+            for made, until in self._watched(number, inputs, round_):
                 if until == mark:
                     queues.update(made)
                     continue
@@ -86,6 +89,33 @@ class StepRunner:
                 soon, ticks = cut_ticks(ticks, until)
                 yield from self._from(number + 1, early | made, until, soon)
         yield queues
+
+    def _watched(
+        self, number: int, inputs: tuple[Batch, ...], round_: Round
+    ) -> Iterator[tuple[dict[str, Batch], int]]:
+        """What a step makes; how much, and how long that takes, is noted."""
+        figures = self.figures[number]
+        figures.taken += sum(map(len, inputs))
+        pieces = self._made(number, inputs, round_)
+        while True:
+            start = time.perf_counter()
+            made = next(pieces, None)
+            figures.seconds += time.perf_counter() - start
+            if made is None:
+                return
+            figures.made += sum(map(len, made[0].values()))
+            yield made
+
+    def taken_figures(self, counted: Sequence[bool] | None = None) -> dict[str, StepFigures]:
+        """What the steps have done since this was asked last; faults are all that there were."""
+        figures, self.figures = self.figures, [StepFigures() for _ in self.steps]
+        for one, kernel in zip(figures, self.kernels, strict=True):
+            one.faults = sum(kernel.faults().values())
+        return together(
+            {name_of(step): one}
+            for number, (step, one) in enumerate(zip(self.steps, figures, strict=True))
+            if counted is None or counted[number]
+        )
 
     def _last(self, number: int) -> Step:
         """The step that gives what another makes: itself, or the one that follows it."""

@@ -150,6 +150,7 @@ class Run:
                 self.report.outputs[name] += len(batch)
                 self._write(self.job.writers[name], batch)
         self.report.mark = mark
+        self.report.take_figures(self.engine.taken_figures())
         self.progress(self.report)
 
 

@@ -24,6 +24,7 @@ from millstream.errors import UsageError
 from millstream.kernels.rounds import StepRunner
 from millstream.kernels.scripts.combining import combined
 from millstream.plan.batch import Array, Batch, concat_batches
+from millstream.plan.figures import StepFigures, together
 from millstream.plan.keys import Copies, Key
 from millstream.plan.steps import Step
 from millstream.plan.work import CUT, MOVED, rates, work_of_step
@@ -195,6 +196,16 @@ class ThreadedRunner:
                 counted = [bucket == 0 or not self.layout.is_everywhere(s) for s in runner.steps]
                 total.update(runner.faults(counted))
         return total
+
+    def taken_figures(self) -> dict[str, StepFigures]:
+        """What the steps of all buckets have done since this was asked last."""
+        return together(
+            runner.taken_figures(
+                [bucket == 0 or not self.layout.is_everywhere(s) for s in runner.steps]
+            )
+            for runners in self._stages
+            for bucket, runner in enumerate(runners)
+        )
 
 
 def _even(rows: int, parts: int) -> list[int]:
