@@ -31,7 +31,7 @@ os.environ.setdefault("NUMBA_CACHE_DIR", str(_FOLDER))
 import llvmlite.binding  # noqa: E402  the line above must come first
 import numba  # noqa: E402
 from numba.core.caching import FunctionCache  # noqa: E402
-from numba.core.runtime import rtsys  # noqa: E402
+from numba.core.runtime.nrt import rtsys  # noqa: E402
 
 
 def _lend_wide_division() -> None:
@@ -54,7 +54,7 @@ _config: Any = numba.config
 _config.CACHE_DIR = os.environ["NUMBA_CACHE_DIR"]  # in case numba was loaded before
 
 
-class _Kept(FunctionCache):  # type: ignore[misc]
+class _Kept(FunctionCache):
     """What numba keeps of a function, loaded without all that numba would compile it with.
 
     Numba makes ready to compile (a hundred modules, all its declarations) before it looks
@@ -64,12 +64,13 @@ class _Kept(FunctionCache):  # type: ignore[misc]
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         rtsys.initialize(target_context)  # what compiled code counts references to arrays with
         with self._guard_against_spurious_io_errors():
-            return self._load_overload(sig, target_context)
+            return self._load_overload(sig, target_context)  # type: ignore[no-untyped-call]
 
 
 def kept(dispatcher: Any) -> Any:
     """Let what is compiled of a function be kept, where `CACHE_DIR` of numba says now."""
-    dispatcher._cache = _Kept(dispatcher.py_func)  # noqa: SLF001 - there is no other way in
+    cache = _Kept(dispatcher.py_func)  # type: ignore[no-untyped-call]
+    dispatcher._cache = cache  # noqa: SLF001 - there is no other way in
     return dispatcher
 
 

@@ -6,6 +6,7 @@ What can be known without any interpreter (checksums, sorted numbers) is compare
 from __future__ import annotations
 
 import cmath
+import hashlib
 import zlib
 from pathlib import Path
 
@@ -111,6 +112,23 @@ def test_four_ways_to_sort_give_the_same() -> None:
 def test_a_cipher_is_the_one_that_is_known_by_its_name() -> None:
     known = bytes.fromhex("BBF316E8D940AF0AD3")  # of "Plaintext" by the key "Key"
     assert list(known) == [int(line) for line in lines("rc4", 1)]
+
+
+def test_blocks_are_enciphered_and_digested_as_the_standards_say() -> None:
+    enciphered = bytes(int(line) for line in lines("aes128", 1))
+    assert "69c4e0d86a7b0430d8cdb78070b4c55a" == enciphered.hex()
+    words = [int(line) & 0xFFFFFFFF for line in lines("sha1", 1)]
+    assert hashlib.sha1(b"abc").hexdigest() == "".join(f"{word:08x}" for word in words)  # noqa: S324
+
+
+def test_noise_is_taken_out_of_words_by_their_check_bits() -> None:
+    words = [" ".join(str((w * 5 + 3 >> k) & 1) for k in range(4)) for w in range(6)]
+    assert words == lines("hamming", 6)
+
+
+def test_what_nobody_divides_is_left_by_filters_that_may_give_nothing() -> None:
+    left = [n for n in range(2, 62) if all(n == p or n % p for p in (2, 3, 5, 7))]
+    assert [str(n) for n in left] == lines("sieve", 60)
 
 
 def test_a_transform_that_adds_itself_is_a_sum_of_turns() -> None:

@@ -16,7 +16,7 @@ from millstream.calculus.procedures import (
     RecordOf,
     Shape,
 )
-from millstream.calculus.terms import Literal, Read, walk
+from millstream.calculus.terms import Literal
 from millstream.calculus.work import Rates
 from millstream.errors import CheckError, Fault, suggest
 from millstream.languages.streamit import ast
@@ -32,9 +32,15 @@ from millstream.languages.streamit.compose import (
     identity,
 )
 from millstream.languages.streamit.graph import Filter, Message, Weights
+from millstream.languages.streamit.looks import (
+    declared_in,
+    described,
+    fixed,
+    instances,
+    needs_fields,
+)
 from millstream.languages.streamit.lower import (
     FIRST_SITE,
-    PORTAL,
     PRINTED,
     Calculated,
     Captured,
@@ -54,14 +60,13 @@ from millstream.languages.streamit.scope import (
     Program,
     Variable,
     mentioned,
-    names_in,
 )
 from millstream.languages.streamit.shapes import COMPLEX, is_portal, spoken
 from millstream.languages.streamit.sizes import Pair, pairs_in
 from millstream.meaning.procedures import Frame, Machine, Trap
 from millstream.source import Source, Span
 from millstream.values.core.machine import converted, single
-from millstream.values.types import INT32, TEXT, Type
+from millstream.values.types import TEXT, Type
 
 #: More filters than any machine would run, and deeper than any person would write.
 MOST_FILTERS = 100_000
@@ -186,7 +191,7 @@ class _Builder(Composing):
         streams = self.program.text.streams
         whole = [s for s in streams if s.input and s.output
                  and s.input.name == s.output.name == "void"]  # fmt: skip
-        added = {name for s in streams for name in _instances(s) if name != s.name}
+        added = {name for s in streams for name in instances(s) if name != s.name}
         whole = [s for s in whole if s.name not in added] or whole
         if len(whole) > 1:
             both = " and ".join(str(s.name) for s in whole[:2])
@@ -256,7 +261,7 @@ class _Builder(Composing):
                 return converted(value, shape)
             case Type(), str() if shape == TEXT:
                 return value
-        self.fail(f"expected {spoken(shape)}, got {_described(value)}", span)
+        self.fail(f"expected {spoken(shape)}, got {described(value)}", span)
 
     def statics_of(self, stream: ast.Stream) -> Captured:
         """The constants that a stream mentions and that have to be handed to it."""
@@ -298,7 +303,7 @@ class _Builder(Composing):
             return self.started(replace(made.code, init=made.spoken_init), arguments, span)
         if key not in self.begun_once:
             self.alive.append(made)
-            self.begun_once[key] = _needs_fields(made)
+            self.begun_once[key] = needs_fields(made)
             return self.started(made.code, arguments, span)
         if self.begun_once[key]:
             return self.started(made.code, arguments, span)
@@ -323,10 +328,9 @@ class _Builder(Composing):
             if isinstance(slot.shape, ArrayOf):
                 machine = Machine(code, {slot.name: value for slot, value in slots})
                 size = Frame(machine, None, {}).value(slot.shape.size)
-                if size != len(value):
-                    self.fail(
-                        f"an array of {len(value)} does not fit into an array of {size}", span
-                    )
+                if len(value) != size:
+                    message = f"an array of {len(value)} does not fit into an array of {size}"
+                    self.fail(message, span)
 
     def filter(self, stream: ast.Stream, made: Lowering, arguments: list[Any], path: str) -> Built:
         self.filters += 1
@@ -428,7 +432,7 @@ class _Builder(Composing):
         parts = Parts()
         for number, given in added.calls:
             site = made.sites[number]
-            values = [_declared_in(value, path) for value in given]
+            values = [declared_in(value, path) for value in given]
             match site.statement:
                 case ast.Place("add"):
                     parts.children.append((site.statement, site.captured, values))
@@ -495,73 +499,3 @@ class _Builder(Composing):
         code = Code(name, (), (), input_, output, (), None, ())
         node = Filter(path, code, (), input_, output, rates, None, instance.span, values[0])
         return Built(node, input_, output)
-
-
-def _needs_fields(made: Lowering) -> bool:
-    """Whether rates or the sizes of items may depend on what `init` does."""
-    code = made.code
-    calculated = [*made.rates.calculated(), *(made.first_rates or Said()).calculated()]
-    if any(rate.before for rate in calculated):
-        return True
-    read = {
-        node.place.variable
-        for rate in calculated
-        for node in walk(rate.term)
-        if isinstance(node, Read)
-    }
-    for shape in (code.taken, code.given):
-        read |= set() if shape is None else names_in(shape)
-    return bool(read & {slot.name for slot in code.fields})
-
-
-def _declared_in(value: Any, path: str) -> Any:
-    """A portal that a composite declares is its own: others may have one of the same name."""
-    match value:
-        case dict():
-            return {name: _declared_in(part, path) for name, part in value.items()}
-        case str() if value.startswith(PORTAL) and "@" not in value:
-            return f"{value}@{path}"
-        case _:
-            return value
-
-
-def _described(value: Any) -> str:
-    match value:
-        case list():
-            return "an array"
-        case dict():
-            return "complex" if value.keys() == {"real", "imag"} else "a struct"
-        case str():
-            return "a text"
-        case _:
-            return str(value)
-
-
-def _instances(stream: ast.Stream) -> set[str]:
-    """The streams that are added somewhere in one."""
-    names: set[str] = set()
-
-    def look(node: object) -> None:
-        if isinstance(node, ast.Instance):
-            names.add(node.name)
-        if isinstance(node, tuple | list):
-            for part in node:
-                look(part)
-        elif hasattr(node, "__dataclass_fields__") and not isinstance(node, Span):
-            for name in node.__dataclass_fields__:
-                look(getattr(node, name))
-
-    look(stream)
-    return names
-
-
-def fixed(shape: Shape, machine: Machine) -> Shape:
-    """A shape with its sizes as they are for the arguments of a machine."""
-    match shape:
-        case ArrayOf(element, size):
-            count = Frame(machine, None, {}).value(size)
-            return ArrayOf(fixed(element, machine), Literal(count, INT32))
-        case RecordOf(parts):
-            return RecordOf(tuple((name, fixed(part, machine)) for name, part in parts))
-        case _:
-            return shape
