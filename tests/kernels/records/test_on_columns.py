@@ -91,12 +91,27 @@ PROGRAMS = {
         if (n == 7) n = 3000;
         for (i := 0; i < n; i++) { if (i % 2 == 0) continue; emit sums[n] <- i; }
     """,
+    "fields": """
+        parts: table collection of bytes;
+        shown: table sum[year: int][month: int][day: int][hour: int] of int;
+        since: table collection of {second: time, hour: time, day: time, week: time, month: time,
+                                    year: time};
+        f := splitcsvline(input);
+        for (i := 0; i < len(f); i++) emit parts <- f[i];
+        t := time(int(f[0]) * 86399999);
+        emit shown[yearof(t)][monthof(t)][dayofmonth(t)][hourof(t, "UTC")] <- dayofyear(t);
+        emit shown[0][dayofweek(t)][minuteof(t)][secondof(t)] <- 1;
+        emit since <- {trunctosecond(t), trunctohour(t), trunctoday(t), trunctoweek(t),
+                       trunctomonth(t), trunctoyear(t)};
+    """,
 }
+FIELDS = ["1772323200, a ,", "-99999999,b,,c", '7,"x, y"', ",", "999999999999,z", " 20 \t,\t"]
 LINES = st.lists(
     st.sampled_from(["GET 200 1.5", "get 404", "PUT 500 3", "POST 12 1e3", "xxy", "GET 007 -2.25"])
     | st.sampled_from(["1.5", "-7", "1e400", "250", "0", "", "-0.5", "99999999999999999999", "3 "])
     | st.sampled_from(["ab=5", "b=007", "b=-3", "z=", "=1", "abc", "ü=1", "a=9223372036854775808"])
-    | st.text(st.sampled_from("GET 123.ab=xyü\x00\n"), max_size=12),
+    | st.sampled_from(FIELDS)
+    | st.text(st.sampled_from("GET 123.ab=xyü,\x00\n"), max_size=12),
     max_size=12,
 )
 

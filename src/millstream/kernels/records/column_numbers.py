@@ -54,3 +54,40 @@ NUMBERS: dict[str, Callable[..., Array]] = {
     "abs": np.abs, "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "sqrt": np.sqrt,
     "min": lambda *v: np.minimum.reduce(v), "max": lambda *v: np.maximum.reduce(v),
 }  # fmt: skip
+
+_DAY = 86_400_000_000
+#: Beyond these some calendar has no day.
+FIRST_TIME, LAST_TIME = -719_000 * _DAY, 2_932_000 * _DAY
+
+
+def _dates(times: Array) -> Array:
+    return (times // _DAY).view("M8[D]")
+
+
+def _since(times: Array, unit: str) -> Array:
+    """The days since the year or the month of a time has begun."""
+    dates = _dates(times)
+    return (dates - dates.astype(f"M8[{unit}]").astype("M8[D]")).astype(np.int64)
+
+
+def _begun(unit: str) -> Callable[[Array], Array]:
+    return lambda t: _dates(t).astype(f"M8[{unit}]").astype("M8[us]").astype(np.int64)
+
+
+def _cut_off(size: int) -> Callable[[Array], Array]:
+    return lambda t: t - t % size
+
+
+#: Functions of times in UTC.
+TIMES: dict[str, Callable[[Array], Array]] = {
+    "hourof": lambda t: t // 3_600_000_000 % 24, "minuteof": lambda t: t // 60_000_000 % 60,
+    "secondof": lambda t: t // 1_000_000 % 60,
+    "dayofweek": lambda t: (t // _DAY + 3) % 7 + 1,
+    "dayofmonth": lambda t: _since(t, "M") + 1, "dayofyear": lambda t: _since(t, "Y") + 1,
+    "monthof": lambda t: _dates(t).astype("M8[M]").astype(np.int64) % 12 + 1,
+    "yearof": lambda t: _dates(t).astype("M8[Y]").astype(np.int64) + 1970,
+    "trunctosecond": _cut_off(1_000_000), "trunctominute": _cut_off(60_000_000),
+    "trunctohour": _cut_off(3_600_000_000), "trunctoday": _cut_off(_DAY),
+    "trunctoweek": lambda t: t - (t + 3 * _DAY) % (7 * _DAY),
+    "trunctomonth": _begun("M"), "trunctoyear": _begun("Y"),
+}  # fmt: skip

@@ -31,17 +31,29 @@ from millstream.calculus.scripts import (
     Slice,
 )
 from millstream.kernels.records import slices
+from millstream.kernels.records.column import Column, NotOnColumns, Parts, Pieces, either
 from millstream.kernels.records.column_numbers import (
     COMPARED,
     CONVERSIONS,
+    FIRST_TIME,
+    LAST_TIME,
     NUMBERS,
     OPERATORS,
+    TIMES,
     WHOLE_ONLY,
     towards_zero,
 )
 from millstream.kernels.records.pattern_code import PatternCode, pattern_code
-from millstream.kernels.records.sawing import MOST_SAWN, Sawing, all_matches, searched, span
-from millstream.kernels.records.slices import Held, Slices
+from millstream.kernels.records.sawing import (
+    MOST_SAWN,
+    Cut,
+    Sawing,
+    all_matches,
+    fields,
+    searched,
+    span,
+)
+from millstream.kernels.records.slices import Slices
 from millstream.plan.batch import Array
 from millstream.values.records.numbers import FINITE_WEIGHT, WEIGHT
 from millstream.values.records.running import pattern
@@ -57,49 +69,6 @@ from millstream.values.records.types import (
     TupleOf,
     resolved,
 )
-
-
-class NotOnColumns(Exception):
-    """Something that only single records can be asked; the message names it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Pieces:
-    """Arrays of texts: the first `count` of `most` pieces in each row, cut when asked for."""
-
-    most: int
-    cut: Callable[[int], Slices]
-    count: Array
-
-
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """Tuples, as a column for every field."""
-
-    columns: tuple[Column, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """What an expression gives in each row; `bad` are the rows in which it has no value."""
-
-    values: Array | Slices | Pieces | Parts | Held
-    bad: Array | None = None
-
-    def plain(self) -> Column:
-        """With texts that can be looked into."""
-        return Column(self.values.slices(), self.bad) if isinstance(self.values, Held) else self
-
-
-def either(*masks: Array | None) -> Array | None:
-    known = [mask for mask in masks if mask is not None]
-    if not known:
-        return None
-    together = known[0]
-    for mask in known[1:]:
-        together = together | mask
-    return together
-
 
 _DTYPES: dict[RecordType, Any] = {
     INT: np.int64, TIME: np.int64, FLOAT: np.float64, BOOL: np.bool_,
@@ -121,6 +90,7 @@ class Columns:
     active: Array
     #: What calls a function of the script.
     call: Callable[[Apply], Column]
+    timezone: str
     variables: dict[int, Column] = field(default_factory=dict)
     #: Lengths of what is indexed, by the numbers that `$` has in an index.
     lengths: dict[int, Array] = field(default_factory=dict)
@@ -185,7 +155,7 @@ class Columns:
             return np.zeros(self.count, _DTYPES[kind])
         if kind in _TEXTS:
             return slices.one_text("", self.count)
-        if kind == ArrayOf(STRING):
+        if kind in (ArrayOf(STRING), ArrayOf(BYTES)):
             return Pieces(0, _no_piece, np.zeros(self.count, np.int64))
         raise NotOnColumns(f"a variable of type {kind}")
 
@@ -389,11 +359,7 @@ class Columns:
         codes = [self.pattern_code(cut.pattern) for cut in node.cuts]
         going = self.active if bad is None else self.active & ~bad
         if len(codes) == 1 and not node.cuts[0].is_skipped and not node.cuts[0].is_submatch:
-            count, unsure, piece = all_matches(codes[0], texts, going, times)
-            # Texts with very many pieces are sawn one by one.
-            self.look_closer(unsure | (count >= MOST_SAWN))
-            most = int(count.max()) if self.count else 1
-            return Column(Pieces(most, piece, count), bad)
+            return self._cut(all_matches(codes[0], texts, going, times), bad)
         sawing = Sawing(self.look_closer, texts, going)
         for _ in range(times):
             if self.count and not sawing.going.any():
@@ -405,6 +371,29 @@ class Columns:
             self.look_closer(sawing.going)  # those that are not through yet
         parts = sawing.parts
         return Column(Pieces(len(parts), parts.__getitem__, sawing.count), bad)
+
+    def _cut(self, cut: Cut, bad: Array | None) -> Column:
+        count, unsure, piece = cut
+        # Texts with very many pieces are cut one by one.
+        self.look_closer(unsure | (count >= MOST_SAWN))
+        most = int(count.max()) if self.count else 1
+        return Column(Pieces(most, piece, count), bad)
+
+    def fields(self, node: Intrinsic) -> Column:
+        texts, bad = self.texts(node.arguments[0])
+        return self._cut(fields(texts, self.active if bad is None else self.active & ~bad), bad)
+
+    def time(self, node: Intrinsic) -> Column:
+        """What clocks and calendars in UTC show of a time."""
+        zone = _constant(node.arguments[1]) if len(node.arguments) > 1 else ""
+        if (zone or self.timezone) != "UTC":
+            raise NotOnColumns(f"{node.name} in other zones than UTC")
+        values, bad = self.numbers(node.arguments[0])
+        is_far = (values < FIRST_TIME) | (values > LAST_TIME)
+        if is_far.any():
+            self.look_closer(is_far if bad is None else is_far & ~bad)
+            values = np.where(is_far, 0, values)
+        return Column(TIMES[node.name](values), bad)
 
     def length(self, node: Intrinsic) -> Column:
         column = self.value(node.arguments[0])
@@ -469,6 +458,7 @@ _READ: dict[type, Callable[[Columns, Any], Column]] = {
 _FUNCTIONS: dict[str, Callable[[Columns, Any], Column]] = {
     "match": Columns.match, "matchstrs": Columns.matchstrs, "len": Columns.length,
     "lowercase": Columns.recased, "uppercase": Columns.recased, "strfind": Columns.place,
-    "bytesfind": Columns.place, WEIGHT: Columns.weight, FINITE_WEIGHT: Columns.weight,
-    **dict.fromkeys(NUMBERS, Columns.number),
+    "bytesfind": Columns.place, "splitcsvline": Columns.fields, WEIGHT: Columns.weight,
+    FINITE_WEIGHT: Columns.weight,
+    **dict.fromkeys(NUMBERS, Columns.number), **dict.fromkeys(TIMES, Columns.time),
 }  # fmt: skip

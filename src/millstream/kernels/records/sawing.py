@@ -7,14 +7,17 @@ from collections.abc import Callable
 import numpy as np
 
 from millstream.calculus.scripts import Saw
-from millstream.compiled import tight
+from millstream.compiled import inlined, tight
 from millstream.kernels.records.pattern_code import PatternCode
 from millstream.kernels.records.pattern_search import FOUND, UNKNOWN, search, search_on
 from millstream.kernels.records.slices import Slices
+from millstream.kernels.runtime.hashing import frozen
 from millstream.plan.batch import Array
 
 #: Texts with more matches than this are sawn one by one.
 MOST_SAWN = 256
+#: How many pieces each text has, where that is not known, and the n-th piece of all.
+Cut = tuple[Array, Array, Callable[[int], Slices]]
 
 
 def searched(pattern: PatternCode, texts: Slices, chosen: Array) -> tuple[Array, Array, Array]:
@@ -37,11 +40,14 @@ def _span(starts: Array, spans: Array, number: int, first: Array, last: Array) -
         last[row] = starts[row] + spans[row, 2 * number + 1] if took_part else first[row]
 
 
-def all_matches(
-    code: PatternCode, texts: Slices, chosen: Array, times: int
-) -> tuple[Array, Array, Callable[[int], Slices]]:
+def all_matches(code: PatternCode, texts: Slices, chosen: Array, times: int) -> Cut:
     """Texts sawn by one pattern: how often, where that is not known, and the n-th piece of all."""
     counts, spans = search_on(code, texts.data, texts.starts, texts.ends, chosen, times)
+    return cut_at(texts, counts, spans)
+
+
+def cut_at(texts: Slices, counts: Array, spans: Array) -> Cut:
+    """Texts cut at spans, so many in each row; a count of -1 is not known."""
     unsure = counts < 0
     counts = np.where(unsure, 0, counts) if unsure.any() else counts
     begun = np.cumsum(counts) - counts
@@ -52,6 +58,52 @@ def all_matches(
         return Slices(texts.data, first, last)
 
     return counts, unsure, piece
+
+
+def fields(texts: Slices, chosen: Array) -> Cut:
+    """The fields of lines between commas, without space around them, where nothing is quoted."""
+    counts = np.zeros(len(texts), np.int64)
+    data, starts, ends = frozen(texts.data), frozen(texts.starts), frozen(texts.ends)
+    spans = np.empty((_count_fields(data, starts, ends, frozen(chosen), counts), 2), np.int64)
+    _find_fields(data, starts, ends, counts, spans)
+    return cut_at(texts, counts, spans)
+
+
+@tight
+def _count_fields(data: Array, starts: Array, ends: Array, chosen: Array, counts: Array) -> int:
+    total = 0
+    for row in range(len(starts)):
+        if not chosen[row] or starts[row] == ends[row]:
+            continue
+        commas, is_quoted = 1, False
+        for at in range(starts[row], ends[row]):
+            commas += data[at] == 44
+            is_quoted |= data[at] == 34
+        counts[row] = -1 if is_quoted else commas
+        total += 0 if is_quoted else commas
+    return total
+
+
+@inlined
+def _is_space(c: int) -> bool:
+    return c == 32 or 9 <= c <= 13
+
+
+@tight
+def _find_fields(data: Array, starts: Array, ends: Array, counts: Array, spans: Array) -> None:
+    made = 0
+    for row in range(len(starts)):
+        at = starts[row]
+        for _ in range(counts[row]):
+            while at < ends[row] and _is_space(data[at]):
+                at += 1
+            begun, last = at, at
+            while at < ends[row] and data[at] != 44:
+                at += 1
+                last = last if _is_space(data[at - 1]) else at
+            spans[made, 0], spans[made, 1] = begun, last
+            made += 1
+            at += 1
 
 
 @tight

@@ -34,7 +34,8 @@ from millstream.calculus.scripts import (
     Statement,
     When,
 )
-from millstream.kernels.records.columns import Column, Columns, NotOnColumns, Parts, Pieces, either
+from millstream.kernels.records.column import Column, NotOnColumns, Parts, Pieces, either
+from millstream.kernels.records.columns import Columns
 from millstream.kernels.records.slices import Slices
 from millstream.plan.batch import Array
 from millstream.values.records.types import BOOL, MapOf, resolved

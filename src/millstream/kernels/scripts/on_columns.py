@@ -31,7 +31,8 @@ from millstream.calculus.tables import (
     to_queue,
 )
 from millstream.calculus.types import QueueType
-from millstream.kernels.records.columns import Column, Columns, NotOnColumns, Parts
+from millstream.kernels.records.column import Column, NotOnColumns, Parts
+from millstream.kernels.records.columns import Columns
 from millstream.kernels.records.slices import Held, Slices, in_order_of_rows, slices_of
 from millstream.kernels.runtime.interning import Interner
 from millstream.kernels.runtime.kernel import Round
@@ -104,7 +105,15 @@ def _on_columns(known: _Known, batch: Batch) -> ColumnsRun:
     rows = _Rows(batch, odd)
     run = ColumnsRun(known.functions)
     run.columns = Columns(
-        count, texts, rows.column, known.statics, script.record.number, odd, ~odd, run.call
+        count,
+        texts,
+        rows.column,
+        known.statics,
+        script.record.number,
+        odd,
+        ~odd,
+        run.call,
+        script.timezone,
     )
     run.body(script.body)
     return run
