@@ -259,7 +259,7 @@ class Network:
             assert known >= place.known.get(name, known), "what is known remains so"
             place.known[name] = known
         for name, held in evaluations.knowledge.held.items():
-            had = self.had[name, held.incarnation, held.through]
+            had = self.had.get((name, held.incarnation, held.through))
             assert evaluations.held[name] == had, "what is held is what was sent"
 
     def _check_known(self, stream: str, through: int, rows: Changes) -> None:

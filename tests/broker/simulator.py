@@ -31,6 +31,7 @@ TEXT = """
 """
 PROGRAM = served(TEXT)
 KEYS = {"Sold": "b", "Left": "b", "Kinds": "k"}
+ACKNOWLEDGED = "what was acknowledged is there, once, and as it was said"
 
 
 @dataclass
@@ -112,8 +113,10 @@ class Simulation:
             except PlanError as error:
                 is_full = self.disk.full_at is not None and self.disk.full_at <= self.disk.calls
                 if not is_full or "damaged" in str(error):
-                    raise
+                    raise AssertionError("a crash damages no log") from error
                 continue
+            except Exception as error:
+                raise AssertionError("a broker always starts") from error
             self.restored += broker.soft_log.position > 0
             self._check_durable(broker)
             return broker
@@ -135,10 +138,10 @@ class Simulation:
     def _check_durable(self, broker: Broker) -> None:
         """What was acknowledged is there, once, and as it was said."""
         for (publisher, sequence), (_, answer) in self.acknowledged.items():
-            known = broker.knowledge.publishers[publisher].answered[sequence]
-            assert known.judged is not None
-            assert known.position == answer.position
-            assert [j.tick for j in known.judged] == [j.tick for j in answer.judged]
+            known = broker.knowledge.publisher(publisher).answered.get(sequence)
+            assert known is not None and known.judged is not None, ACKNOWLEDGED
+            assert known.position == answer.position, ACKNOWLEDGED
+            assert [j.tick for j in known.judged] == [j.tick for j in answer.judged], ACKNOWLEDGED
         for replica in self.replicas:
             wanted = asked(PROGRAM.views[replica.view])
             position = position_in(broker, wanted, replica.token)
@@ -283,4 +286,4 @@ class Simulation:
             "Kinds": {(k,) for k, _ in bids.values()},
         }[replica.view]
         shown = {tuple(v for n, v in row if not n.startswith("_")) for row in replica.rows}
-        assert shown == expected
+        assert shown == expected, "at rest a view is what plain Python says"

@@ -285,7 +285,9 @@ class Selecting:
         found = Sources(made, names)
         if self.query.having is not None:
             found = self._where(found, conjuncts(self.query.having), replacing)
-        live = self.build.without_dropped(found.view, self.query.span)
+        live = found.view
+        if self.drops:
+            live = self.build.without_dropped(live, self.query.span)
         cells = self._items(Sources(live, names), replacing)
         return self.build.made(live, cells, self.name, self.query.span)
 

@@ -250,10 +250,9 @@ class Translator:
             raise NoRule(reason)
         selecting = Selecting(self.build, self.faults, query, name, self.view)
         whole = [(alias, view.whole or view, how) for alias, view, how in parts]
-        if selecting.is_grouped:
-            return selecting.view(whole)
-        made = selecting.view(parts)
-        if made.mask.is_certain:
+        made = selecting.view(whole if selecting.is_grouped else parts)
+        is_dropping = not selecting.is_grouped or query.having is not None
+        if made.mask.is_certain or not is_dropping:
             return made
         # Steps never become fewer: what counts them counts those of rows that are gone too.
         all_rows = Selecting(self.build, self.faults, query, name, self.view, drops=False)
