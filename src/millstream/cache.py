@@ -13,8 +13,9 @@ _ROOT = Path(__file__).parent
 #: The folders and modules whose code is compiled, and belongs to what is kept.
 COMPILED = tuple(
     _ROOT / place
-    for place in ("compiled.py", "words64.py", "kernels", "connectors", "values/excel/rounding.py")
-)
+    for place in ("compiled.py", "lending.py", "words64.py", "kernels", "connectors",
+                  "values/excel/rounding.py")
+)  # fmt: skip
 
 
 def cache_directory() -> Path:

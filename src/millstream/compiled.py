@@ -33,6 +33,8 @@ import numba  # noqa: E402
 from numba.core.caching import FunctionCache  # noqa: E402
 from numba.core.runtime.nrt import rtsys  # noqa: E402
 
+from millstream.lending import Lending, for_all_constants  # noqa: E402
+
 
 def _lend_wide_division() -> None:
     """Tell LLVM how to divide 128 bits: it may, to know how often a loop goes round.
@@ -95,11 +97,9 @@ def tight(function: F) -> F:
 def inlined(function: F) -> F:
     """Compile a function that makes no arrays into the bodies of those that call it.
 
-    It can only be called by compiled functions, and is not kept on its own.
+    It can only be called by compiled functions.
     """
-    return _njit(  # type: ignore[no-any-return]
-        _nrt=False, forceinline=True, no_cpython_wrapper=True, **_OPTIONS
-    )(function)
+    return _lent(function, forceinline=True)
 
 
 def lent(function: Any) -> Any:
@@ -109,7 +109,7 @@ def lent(function: Any) -> Any:
 
 def _with_compiled(function: FunctionType) -> FunctionType:
     home = Path(function.__code__.co_filename)
-    assert any(home.is_relative_to(place) for place in COMPILED), f"{home} is not in COMPILED"
+    assert _is_ours(home), f"{home} is not in COMPILED"
     known = function.__globals__
     called = {n: known[n] for n in function.__code__.co_names if n in known}
     plain = {n: apart(_with_compiled(f)) for n, f in called.items() if isinstance(f, FunctionType)}
@@ -117,25 +117,50 @@ def _with_compiled(function: FunctionType) -> FunctionType:
 
 
 def apart(function: F) -> F:
-    """Compile a function of generated code that makes no arrays on its own, called by others.
+    """Compile a function that makes no arrays on its own, called by compiled functions only."""
+    return _lent(function, forceinline=False)
 
-    It is not kept on its own either: it lies in what calls it.
+
+def _lent(function: F, *, forceinline: bool) -> F:
+    """It is kept on its own, unless it lies in a generated source, when it is first called.
+
+    To look for a place for each of some hundred functions takes longer than to load the few.
     """
-    return _njit(_nrt=False, no_cpython_wrapper=True, **_OPTIONS)(function)  # type: ignore[no-any-return]
+    made = _njit(
+        _nrt=False, forceinline=forceinline, no_cpython_wrapper=True, pipeline_class=Lending,
+        **_OPTIONS,
+    )(function)  # fmt: skip
+    home = Path(function.__code__.co_filename)
+    # The same function may be lent in both ways.
+    way = "-inlined" if forceinline else ""
+
+    def keep() -> None:
+        if _is_ours(home):
+            _keep(made, home, way)
+
+    return for_all_constants(made, keep)  # type: ignore[no-any-return]
+
+
+def _is_ours(home: Path) -> bool:
+    return any(home.is_relative_to(place) for place in COMPILED)
 
 
 _OPTIONS = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 
 
 def _compiled(function: F, **options: Any) -> F:
-    options |= _OPTIONS
-    home = Path(function.__code__.co_filename)
+    made = _njit(**options, **_OPTIONS)(function)
+    _keep(made, Path(function.__code__.co_filename))
+    return made  # type: ignore[no-any-return]
+
+
+def _keep(dispatcher: Any, home: Path, way: str = "") -> None:
     before = _config.CACHE_DIR
     if before == str(_FOLDER):  # otherwise somebody has said where to keep things
-        _config.CACHE_DIR = str(_FOLDER / digest_of_file(home).hex()[:16])
+        _config.CACHE_DIR = str(_FOLDER / (digest_of_file(home).hex()[:16] + way))
     try:
-        return kept(_njit(**options)(function))  # type: ignore[no-any-return]
-    except RuntimeError:  # no folder at all can be written to: compile at every start
-        return _njit(**options)(function)  # type: ignore[no-any-return]
+        kept(dispatcher)
+    except RuntimeError:
+        return  # no folder at all can be written to: it is compiled at every start
     finally:
         _config.CACHE_DIR = before

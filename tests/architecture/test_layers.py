@@ -11,7 +11,7 @@ from tests.architecture.modules import FILES, ROOT, imports, name_of, tree_of
 #: From the ground up: a part may import parts of its own layer's row only if it is the
 #: same part, and anything from earlier rows.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("source", "cache", "wildcards"),
+    ("source", "cache", "lending", "wildcards"),
     ("errors", "compiled", "locks"),
     ("tables", "words64"),
     ("values",),

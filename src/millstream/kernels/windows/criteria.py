@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from millstream.compiled import inlined, lent, tight
+from millstream.compiled import apart, inlined, lent
 from millstream.kernels.windows.ring import (
     EMPTIES,
     ERRORS,
@@ -31,7 +31,7 @@ _shown: Any = lent(rounding.shown_number)
 _last_same: Any = lent(rounding.last_same)
 
 
-@tight
+@apart
 def criterion_bounds(kind: int, x: Any, status: Any) -> Any:
     """A status or zero; the least and the greatest number; and whether all others are meant."""
     if status >= _FIRST_ERROR:
@@ -62,7 +62,7 @@ def is_met(status: Any, value: Any, wanted: Any, low: Any, high: Any, is_other: 
     return is_found != is_other
 
 
-@tight
+@apart
 def window_count_met(
     row: Array, pool: Array, floats: Array, tree: Any, counts: int, column: int, wanted: Any,
     low: Any, high: Any, is_other: Any,

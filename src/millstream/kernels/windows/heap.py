@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from millstream.compiled import inlined, tight
+from millstream.compiled import apart, inlined
 from millstream.kernels.runtime.utf8 import Texts, compare_texts
 from millstream.plan.batch import Array
 
@@ -60,7 +60,7 @@ def _linked(one: Any, other: Any, heaps: Heaps) -> Any:
     return one
 
 
-@tight
+@apart
 def _paired(first: Any, heaps: Heaps) -> Any:
     """A list of siblings as one heap: pairs from left to right, then all into one."""
     nodes = heaps.nodes
@@ -82,13 +82,13 @@ def _paired(first: Any, heaps: Heaps) -> Any:
     return heap
 
 
-@tight
+@apart
 def _insert(node: Any, heap: Any, heaps: Heaps) -> None:
     roots = heaps.roots
     roots[heap] = node + 1 if roots[heap] == 0 else _linked(roots[heap], node + 1, heaps)
 
 
-@tight
+@apart
 def _remove(node: Any, heap: Any, heaps: Heaps) -> None:
     nodes, roots = heaps.nodes, heaps.roots
     link, child = node + 1, nodes[node, CHILD]

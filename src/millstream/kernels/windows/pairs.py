@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from millstream.compiled import tight
+from millstream.compiled import apart
 from millstream.kernels.windows.ring import FIRST, SEEN, STATUSES, VALUES, place_of
 from millstream.plan.batch import Array
 
@@ -16,7 +16,7 @@ SLOPE, INTERCEPT, CORRELATION, DETERMINATION, COVARIANCE, SAMPLE_COVARIANCE = ra
 _FIRST_ERROR, _DIV0, _NUM = 10, 11, 15
 
 
-@tight
+@apart
 def _error_of(row: Array, pool: Array, group: int, stride: int, column: int) -> Any:
     for position in range(row[group + FIRST], row[group + SEEN]):
         at = place_of(row, group, stride, position)
@@ -26,13 +26,13 @@ def _error_of(row: Array, pool: Array, group: int, stride: int, column: int) -> 
     return 0
 
 
-@tight
+@apart
 def _is_pair(pool: Array, at: Any, one: int, other: int) -> Any:
     statuses = pool[at + STATUSES]
     return (statuses >> (8 * one)) & 0xFF == 0 and (statuses >> (8 * other)) & 0xFF == 0
 
 
-@tight
+@apart
 def window_pairs(
     row: Array, pool: Array, numbers: Array, group: int, stride: int, one: int, other: int,
     what: int,
@@ -76,6 +76,6 @@ def window_pairs(
     return _finite(ratio * ratio if what == DETERMINATION else ratio)
 
 
-@tight
+@apart
 def _finite(value: Any) -> Any:
     return (0.0, _NUM) if value - value != 0.0 else (value + 0.0, 0)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from millstream.compiled import inlined, tight
+from millstream.compiled import apart, inlined
 from millstream.kernels.windows.ring import (
     BASE,
     CAPACITY,
@@ -40,7 +40,7 @@ def _peak(row: Array, pool: Array, floats: Array, tree: Any, node: Any) -> Any:
     return floats[at + VALUES + column] * sign
 
 
-@tight
+@apart
 def peaks_enter(row: Array, pool: Array, floats: Array, tree: Any, position: Any) -> None:
     size = row[tree[0] + CAPACITY]
     node = size + (position & (size - 1))
@@ -54,7 +54,7 @@ def peaks_enter(row: Array, pool: Array, floats: Array, tree: Any, position: Any
         floats[at] = least
 
 
-@tight
+@apart
 def peaks_moved(row: Array, pool: Array, floats: Array, tree: Any) -> None:
     """The window has a larger ring, in which nodes lie elsewhere."""
     for node in range(row[tree[0] + CAPACITY] - 1, 0, -1):
@@ -104,7 +104,7 @@ def _last_place(
     return -1
 
 
-@tight
+@apart
 def first_below(
     row: Array, pool: Array, floats: Array, tree: Any, start: Any, end: Any, bound: Any
 ) -> Any:
@@ -121,7 +121,7 @@ def first_below(
     return start + place - low if place >= 0 else np.int64(-1)
 
 
-@tight
+@apart
 def last_below(
     row: Array, pool: Array, floats: Array, tree: Any, start: Any, end: Any, bound: Any
 ) -> Any:
@@ -158,7 +158,7 @@ def _last_of_run(
     return last_below(row, pool, floats, tree, place, less if less >= 0 else end, np.inf)
 
 
-@tight
+@apart
 def window_match_below(
     row: Array, pool: Array, floats: Array, tree: Any, turned: Any, x: Any, status: Any
 ) -> Any:
@@ -189,7 +189,7 @@ def window_match_below(
     return (float(best - first + 1), 0) if best >= 0 else (0.0, _NA)
 
 
-@tight
+@apart
 def window_match_above(
     row: Array, pool: Array, floats: Array, tree: Any, x: Any, status: Any
 ) -> Any:

@@ -18,7 +18,7 @@ import numpy as np
 from numba import types
 from numba.extending import intrinsic
 
-from millstream.compiled import inlined, tight
+from millstream.compiled import apart, inlined
 from millstream.kernels.windows.ring import FIRST, SEEN, STATUSES, VALUES, place_of
 from millstream.plan.batch import Array
 
@@ -121,7 +121,7 @@ def product_enter(row: Array, words: int, status: Any, value: Any) -> None:
         _multiply(row, words + WHOLE, value, row, words + WHOLE)
 
 
-@tight
+@apart
 def product_leave(row: Array, pool: Array, floats: Array, place: Any, position: Any) -> None:
     """The oldest value leaves; `place` is (group, stride, words, word, column)."""
     group, stride, words, _, column = place
@@ -133,7 +133,7 @@ def product_leave(row: Array, pool: Array, floats: Array, place: Any, position: 
         row[words + ZEROS] -= 1
 
 
-@tight
+@apart
 def _turn(row: Array, pool: Array, floats: Array, place: Any, first: Any) -> None:
     """The back becomes the front: products from the newest number on."""
     group, stride, words, word, column = place
@@ -149,7 +149,7 @@ def _turn(row: Array, pool: Array, floats: Array, place: Any, first: Any) -> Non
     row[words + BACK] = row[group + SEEN]
 
 
-@tight
+@apart
 def window_product(row: Array, pool: Array, place: Any, error: Any, numbers: Any) -> Any:
     group, stride, words, word, _ = place
     if error != 0:
@@ -165,7 +165,7 @@ def window_product(row: Array, pool: Array, place: Any, error: Any, numbers: Any
     return _rounded_product(pool, front, row, whole)
 
 
-@tight
+@apart
 def _rounded(pool: Array, at: Any) -> Any:
     power = pool[at + POWER]
     if pool[at + TOP] == 0:
@@ -174,7 +174,7 @@ def _rounded(pool: Array, at: Any) -> Any:
     return _nearest(words[0], words[1] | words[2], power & 2 != 0, power >> 2, power & 1 != 0)
 
 
-@tight
+@apart
 def _rounded_product(pool: Array, at: Any, other: Array, there: Any) -> Any:
     """The nearest float to the product of two products."""
     if pool[at + TOP] == 0:
@@ -204,7 +204,7 @@ def _rounded_product(pool: Array, at: Any, other: Array, there: Any) -> Any:
     return _nearest(r5, r4 | r3, is_cut, power, (first ^ second) & 1 != 0)
 
 
-@tight
+@apart
 def _nearest(top: Any, below: Any, is_cut: Any, power: Any, is_negative: Any) -> Any:
     """The float that is nearest, of two equally near ones the even one; and a status.
 

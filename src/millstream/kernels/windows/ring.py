@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from millstream.compiled import inlined, lent, tight
+from millstream.compiled import apart, inlined, lent, tight
 from millstream.kernels.windows.sums import (
     HI,
     LO,
@@ -60,7 +60,7 @@ def room_wanted(row: Array, group: int, stride: int) -> Any:
     return max(LEAST_BLOCK, 2 * row[group + CAPACITY]) * stride
 
 
-@tight
+@apart
 def move(row: Array, pool: Array, used: Array, group: int, stride: int, queues: Array) -> None:
     """Move a full group to a block of twice the size; there is room for it.
 
@@ -98,7 +98,7 @@ def has_left(row: Array, pool: Array, group: int, stride: int, oldest: Any) -> A
     )
 
 
-@tight
+@apart
 def count_odd(row: Array, counts: int, status: Any, weight: int) -> None:
     """A value that is no number enters or leaves."""
     row[counts + NO_NUMBERS] += weight
@@ -122,7 +122,7 @@ def add_to_sum(row: Array, floats: Array, at: int, value: Any, wides: Wides) -> 
         _add_carefully(row, floats, at, value, wides)
 
 
-@tight
+@apart
 def _add_carefully(row: Array, floats: Array, at: int, value: Any, wides: Wides) -> None:
     cell, view = row[at : at + 8], floats[at : at + 8]
     if not (cell[WIDE] == 0 and _add_once(view, value)):
@@ -163,7 +163,7 @@ def sum_of(row: Array, floats: Array, at: int, wides: Wides) -> Any:
     return narrow(row[at : at + 8], wides) + 0.0
 
 
-@tight
+@apart
 def error_in(row: Array, pool: Array, group: int, stride: int, column: int) -> Any:
     """The first error in a window that has one."""
     for position in range(row[group + FIRST], row[group + SEEN]):
@@ -272,7 +272,7 @@ def window_index(
     return floats[at + VALUES + column], value_status
 
 
-@tight
+@apart
 def first_error_of(row: Array, pool: Array, group: int, stride: int, columns: int) -> Any:
     """The first error of several columns, of which `columns` has a bit per byte."""
     for position in range(row[group + FIRST], row[group + SEEN]):

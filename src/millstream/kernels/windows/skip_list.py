@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from millstream.compiled import inlined, tight
+from millstream.compiled import apart, inlined
 from millstream.kernels.runtime.utf8 import Texts, compare_texts
 from millstream.plan.batch import Array
 
@@ -37,7 +37,7 @@ class Lists(NamedTuple):
     nulls: int
 
 
-@tight
+@apart
 def compare_rows(one: Any, other: Any, lists: Lists) -> Any:
     """The sign of the order of two rows; null is less than all else, equals go by number."""
     words = lists.records
@@ -96,7 +96,7 @@ def _link(before: Any, level: Any, link: Any, lists: Lists) -> None:
         lists.records[before, lists.links + level] = link
 
 
-@tight
+@apart
 def insert_row(row: Any, lists: Lists) -> None:
     _find(row, lists)
     for level in range(_height(row)):
@@ -105,7 +105,7 @@ def insert_row(row: Any, lists: Lists) -> None:
         _link(before, level, row + 1, lists)
 
 
-@tight
+@apart
 def remove_row(row: Any, lists: Lists) -> None:
     _find(row, lists)
     for level in range(_height(row)):
@@ -113,7 +113,7 @@ def remove_row(row: Any, lists: Lists) -> None:
         lists.records[row, lists.links + level] = 0
 
 
-@tight
+@apart
 def sort_numbers(rows: Array, lists: Lists) -> None:
     """Sort numbers of rows in place by the order of the rows: a heap sort."""
     for start in range(rows.size // 2 - 1, -1, -1):

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from millstream.compiled import inlined, tight
+from millstream.compiled import apart, inlined
 from millstream.kernels.windows.ring import add_to_sum, sum_of
 from millstream.kernels.windows.sums import (
     WIDE,
@@ -36,7 +36,7 @@ def _in_two(row: Array, floats: Array, at: int, wides: Wides) -> Any:
     return sum_in_two(row[at : at + 8], floats[at : at + 8], wides)
 
 
-@tight
+@apart
 def window_spread(
     row: Array, floats: Array, places: Any, error: Any, numbers: Any, less: int, is_root: int,
     wides: Wides,
@@ -75,7 +75,7 @@ def _three_floats(row: Array, floats: Array, places: Any, n: Any, wides: Wides) 
     return upper, upper + (low + doubt) == upper and upper + (low - doubt) == upper
 
 
-@tight
+@apart
 def _exactly(row: Array, floats: Array, places: Any, n: Any, wides: Wides) -> Any:
     """The same from all products, added up in a sum that loses nothing."""
     total = _in_two(row, floats, places[0], wides)

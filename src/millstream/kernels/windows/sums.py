@@ -18,7 +18,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from millstream.calculus.functions import SQUARABLE
-from millstream.compiled import inlined, tight
+from millstream.compiled import apart, inlined
 from millstream.kernels.runtime.hashing import FREE, TOP
 from millstream.plan.batch import Array
 from millstream.values.excel import rounding
@@ -72,7 +72,7 @@ float_of_bits: Any = intrinsic(_define_float_of_bits)
 bits_of_float: Any = intrinsic(_define_bits_of_float)
 
 
-@tight
+@apart
 def wide_add(wides: Array, slot: int, bits: Any, power: int, sign: int) -> None:
     """Add sign * 2^power * x, x finite and given by its bits."""
     exponent = (bits >> 52) & 0x7FF
@@ -105,7 +105,7 @@ def wide_add(wides: Array, slot: int, bits: Any, power: int, sign: int) -> None:
         carry = total >> 32
 
 
-@tight
+@apart
 def wide_round(wides: Array, slot: int) -> Any:
     """The float nearest to a wide sum, of two equally near ones the even one."""
     limbs = wides[0]
@@ -133,7 +133,7 @@ def wide_round(wides: Array, slot: int) -> Any:
     return -value if is_negative else value
 
 
-@tight
+@apart
 def _rounded_bits(limbs: Array, length: int) -> Any:
     if length > 2098:  # the length of the largest float
         return _INF_BITS
@@ -156,7 +156,7 @@ def _rounded_bits(limbs: Array, length: int) -> Any:
     return bits
 
 
-@tight
+@apart
 def _is_zero(wides: Array, slot: int) -> bool:
     for k in range(LIMBS):  # noqa: SIM110  numba does not compile all()
         if wides[slot, k] != 0:
@@ -170,7 +170,7 @@ def has_room(wides: Wides, count: int) -> Any:
     return wides.free.size - wides.counters[TOP] + wides.counters[FREE] >= count
 
 
-@tight
+@apart
 def widen(cell: Array, wides: Wides) -> None:
     """Move a sum to a wide one; there is room for it."""
     limbs, free, counters = wides
@@ -196,7 +196,7 @@ def give_back(cell: Array, wides: Wides) -> None:
     cell[WIDE] = 0
 
 
-@tight
+@apart
 def narrow(cell: Array, wides: Wides) -> Any:
     """The value of a wide sum, which moves back if two floats can hold it.
 
@@ -251,7 +251,7 @@ def add_in_two(hi: Any, lo: Any, value: Any) -> Any:
     return total, low, is_exact
 
 
-@tight
+@apart
 def _add_slowly(cell: Array, floats: Array, value: Any, weight: int, wides: Wides) -> None:
     """Add weight * value where it is not just plus or minus, or does not fit hi + lo."""
     sign = 1 if weight > 0 else -1
@@ -300,7 +300,7 @@ def is_finite(cell: Array) -> Any:
     return cell[NANS] == 0 and cell[PLUS_INF] == 0 and cell[MINUS_INF] == 0
 
 
-@tight
+@apart
 def sum_in_two(cell: Array, floats: Array, wides: Wides) -> Any:
     """A sum of finite floats in twice their digits: the nearest float, and what is left."""
     if cell[WIDE] == 0:
@@ -357,7 +357,7 @@ def squares_about_mean(total: Any, squares: Any, rests: Any, n: Any) -> Any:
     return three
 
 
-@tight
+@apart
 def variance_of(total: Any, squares: Any, rests: Any, count: Any, less: Any) -> Any:
     """(n * squares - total^2) / (n * (n - less))."""
     n = float(count)
@@ -401,7 +401,7 @@ def fits_integer(cell: Array) -> Any:
     return cell[HIGH] == cell[LOW] >> 63
 
 
-@tight
+@apart
 def integer_sum_as_float(cell: Array) -> Any:
     """A sum of 128 bits as the nearest float."""
     low, high = np.uint64(cell[LOW]), np.uint64(cell[HIGH])

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from millstream.compiled import inlined, tight
+from millstream.compiled import apart, inlined
 from millstream.kernels.windows.ring import FIRST, SEEN, STATUSES, VALUES, place_of
 from millstream.plan.batch import Array
 
@@ -59,7 +59,7 @@ def _place(row: Array, floats: Array, tops: Any, number: Any) -> Any:
     return position, _number(row, floats, tops, position)
 
 
-@tight
+@apart
 def tops_enter(row: Array, pool: Array, floats: Array, tops: Any, position: Any) -> None:
     group, stride, words, word, _, _, levels = tops
     value = _number(row, floats, tops, position)
@@ -85,7 +85,7 @@ def tops_enter(row: Array, pool: Array, floats: Array, tops: Any, position: Any)
     row[words + END] = last + 1
 
 
-@tight
+@apart
 def tops_leave(row: Array, pool: Array, tops: Any, position: Any) -> None:
     """The oldest number leaves: if it is anywhere, it is the first there."""
     known = tops[2] + TOP_ROW * tops[6]
@@ -100,7 +100,7 @@ def tops_leave(row: Array, pool: Array, tops: Any, position: Any) -> None:
             return
 
 
-@tight
+@apart
 def _find_places(row: Array, pool: Array, floats: Array, tops: Any) -> Any:
     """How many of the first places are known, after they have been found; equal ones by age."""
     words, levels = tops[2], tops[6]
@@ -127,7 +127,7 @@ def _find_places(row: Array, pool: Array, floats: Array, tops: Any) -> Any:
     return known
 
 
-@tight
+@apart
 def window_top(
     row: Array, pool: Array, floats: Array, tops: Any, error: Any, numbers: Any, k: int
 ) -> Any:
@@ -140,7 +140,7 @@ def window_top(
     return _place(row, floats, tops, k - 1)[1] * tops[5], 0
 
 
-@tight
+@apart
 def window_match_top(
     row: Array, pool: Array, floats: Array, tops: Any, numbers: Any, x: Any, status: Any
 ) -> Any:
@@ -160,7 +160,7 @@ def window_match_top(
     return (float(position - first + 1), 0) if position >= 0 else (0.0, _NA)
 
 
-@tight
+@apart
 def _first_anywhere(row: Array, pool: Array, floats: Array, tops: Any, x: Any) -> Any:
     group, stride, column = tops[0], tops[1], tops[4]
     for position in range(row[group + FIRST], row[group + SEEN]):

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from millstream.compiled import inlined, tight
+from millstream.compiled import apart, inlined
 from millstream.kernels.windows.ring import place_of
 from millstream.plan.batch import Array
 
@@ -49,7 +49,7 @@ def _is_before(row: Array, floats: Array, tree: Any, node: Any, value: Any, othe
     return mine < value or (mine == value and node < other)
 
 
-@tight
+@apart
 def tree_enter(row: Array, pool: Array, floats: Array, tree: Any, position: Any) -> None:
     """A tree is (group, stride, top, words, value word): places in rows and in elements."""
     top, words = tree[2], tree[3]
@@ -109,7 +109,7 @@ def _rank(
     return count
 
 
-@tight
+@apart
 def tree_leave(row: Array, pool: Array, floats: Array, tree: Any, position: Any) -> None:
     top, words = tree[2], tree[3]
     gone = position + 1
@@ -151,13 +151,13 @@ def tree_leave(row: Array, pool: Array, floats: Array, tree: Any, position: Any)
             side, other = LEFT, pool[at + LEFT]
 
 
-@tight
+@apart
 def tree_count(row: Array, pool: Array, floats: Array, tree: Any, value: Any) -> Any:
     """How many numbers are less."""
     return _rank(row, pool, floats, tree, row[tree[2] + TOP], value, np.int64(0))
 
 
-@tight
+@apart
 def tree_number(row: Array, pool: Array, floats: Array, tree: Any, index: Any) -> Any:
     """The number at a place, from zero, in rising order; there is one."""
     node = row[tree[2] + TOP]
@@ -173,7 +173,7 @@ def tree_number(row: Array, pool: Array, floats: Array, tree: Any, index: Any) -
             node = pool[at + tree[3] + RIGHT]
 
 
-@tight
+@apart
 def tree_first(row: Array, pool: Array, floats: Array, tree: Any, value: Any) -> Any:
     """The first position at which a number stands, or -1."""
     candidate, node = np.int64(0), row[tree[2] + TOP]
@@ -192,7 +192,7 @@ def tree_first(row: Array, pool: Array, floats: Array, tree: Any, value: Any) ->
 # --- aggregates -------------------------------------------------------------------------
 
 
-@tight
+@apart
 def window_kth(
     row: Array, pool: Array, floats: Array, tree: Any, error: Any, k: Any, status: Any,
     is_largest: int,
@@ -207,7 +207,7 @@ def window_kth(
     return tree_number(row, pool, floats, tree, index), 0
 
 
-@tight
+@apart
 def window_median(row: Array, pool: Array, floats: Array, tree: Any, error: Any) -> Any:
     if error != 0:
         return 0.0, error
@@ -220,7 +220,7 @@ def window_median(row: Array, pool: Array, floats: Array, tree: Any, error: Any)
     return (tree_number(row, pool, floats, tree, count // 2 - 1) + upper) / 2.0, 0
 
 
-@tight
+@apart
 def window_percentile(
     row: Array, pool: Array, floats: Array, tree: Any, error: Any, share: Any, status: Any
 ) -> Any:
@@ -238,7 +238,7 @@ def window_percentile(
     return value + (place - low) * (following - value), 0
 
 
-@tight
+@apart
 def window_quartile(
     row: Array, pool: Array, floats: Array, tree: Any, error: Any, which: Any, status: Any
 ) -> Any:
@@ -248,7 +248,7 @@ def window_quartile(
     return window_percentile(row, pool, floats, tree, error, share, status)
 
 
-@tight
+@apart
 def window_rank(
     row: Array, pool: Array, floats: Array, tree: Any, error: Any, x: Any, status: Any,
     is_rising: Any,
@@ -264,7 +264,7 @@ def window_rank(
     return 1.0 + row[tree[2] + COUNT] - above, 0
 
 
-@tight
+@apart
 def window_match(
     row: Array, pool: Array, floats: Array, tree: Any, first: Any, x: Any, status: Any
 ) -> Any:
@@ -277,7 +277,7 @@ def window_match(
     return float(position - first + 1), 0
 
 
-@tight
+@apart
 def mode_enter(
     row: Array, pool: Array, floats: Array, tree: Any, modes: Any, position: Any
 ) -> None:
@@ -298,7 +298,7 @@ def mode_enter(
     tree_enter(row, pool, floats, modes, first)
 
 
-@tight
+@apart
 def mode_leave(
     row: Array, pool: Array, floats: Array, tree: Any, modes: Any, position: Any
 ) -> None:
@@ -312,7 +312,7 @@ def mode_leave(
         tree_enter(row, pool, floats, modes, following)
 
 
-@tight
+@apart
 def window_mode(row: Array, pool: Array, floats: Array, tree: Any, modes: Any, error: Any) -> Any:
     """The number that stands there most often, of several the one that came first."""
     if error != 0:
