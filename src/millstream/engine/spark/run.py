@@ -30,6 +30,7 @@ from millstream.engine.spark.session import (
     brought_by_user,
     cores_of,
     is_over,
+    pass_over_lookup,
     require_spark,
     start_session,
 )
@@ -176,6 +177,8 @@ class SparkRun:
         frames = [native_frame(session, spec, i) for i in spec.inputs if i.is_native]
         own = replace(spec, inputs=tuple(i for i in spec.inputs if not i.is_native))
         if own.inputs:
+            if not frames and self.own is not None:
+                pass_over_lookup(session)
             session.dataSource.register(MillstreamSource)
             text = spec_to_json(own)
             frames.append(session.readStream.format(NAME).option("spec", text).load())

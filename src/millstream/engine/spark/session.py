@@ -269,6 +269,19 @@ def _not_launched(java: Java, master: str, log: Path) -> MillstreamError:
     return SetupError(f'the Java in "{java.home}" did not start{reason}', hint=f"its log is {log}")
 
 
+def pass_over_lookup(session: Any) -> None:
+    """Do not let Spark look for Python data sources in all modules that there are.
+
+    It would start two processes of Python for that, one after the other, before it takes up ours,
+    which is made known to it by hand. For a session or a source of a user's this is not called.
+    """
+    jvm = session.sparkContext._jvm  # noqa: SLF001 - nobody else knows it
+    manager = getattr(jvm.org.apache.spark.sql.execution.datasources, "DataSourceManager$")
+    known = getattr(manager, "MODULE$")
+    nothing = jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(jvm.java.util.HashMap())
+    getattr(known, "dataSourceBuilders_$eq")(jvm.scala.Option.apply(nothing))
+
+
 def is_over(session: Any, patience: float = _PATIENCE_SECONDS) -> bool:
     """Whether Java has ended, of itself or because somebody has ended it."""
     process = session.sparkContext._gateway.proc  # noqa: SLF001 - nobody else knows it
