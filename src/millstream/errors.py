@@ -7,10 +7,23 @@ once. A fault says what happened, where, what was expected and what to do.
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from millstream.source import Span
+
+#: What hints say for the command line, and what it is in a call of Python.
+_IN_PYTHON = tuple(
+    (re.compile(pattern), call)
+    for pattern, call in (
+        (r"--in ([^\s=]+)=([^\s,;]+)", r'inputs={"\1": "\2"}'),
+        (r"--out ([^\s=]+)=([^\s,;]+)", r'outputs={"\1": "\2"}'),
+        (r"--unit ([^\s=]+)=(\w+)", r'with_units({"\1": "\2"})'),
+        (r"--engine (\w+)", r'engine="\1"'),
+        (r"--rebuild\b", "rebuild=True"),
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +47,13 @@ class Fault:
             lines.append(f"    {self.hint}")
         return "\n".join(lines)
 
+    def in_python(self) -> Fault:
+        """The same for whoever calls from Python: options of commands are arguments there."""
+        hint = self.hint
+        for pattern, call in _IN_PYTHON if hint else ():
+            hint = pattern.sub(call, hint or "")
+        return self if hint == self.hint else replace(self, hint=hint)
+
 
 class MillstreamError(Exception):
     """The base of everything a user may be told."""
@@ -51,7 +71,8 @@ class MillstreamError(Exception):
         self.faults: tuple[Fault, ...] = (
             (message,) if isinstance(message, Fault) else tuple(message)
         )
-        super().__init__("\n".join(fault.render() for fault in self.faults))
+        # The command line shows the faults themselves.
+        super().__init__("\n".join(fault.in_python().render() for fault in self.faults))
 
 
 class UsageError(MillstreamError):

@@ -132,7 +132,7 @@ def test_rows_of_a_program_and_of_standard_input_are_questioned_too(
     job = millstream.compile("job.brook")
     rows = [{"at": SECONDS, "n": 1}]
     for engine in ("local", "reference"):
-        with pytest.raises(CheckError, match="--unit trades=s"):
+        with pytest.raises(CheckError, match=r'with_units\(\{"trades": "s"\}\)'):
             job.run({"trades": rows}, engine=engine)
         found = job.with_units({"trades": "s"}).run({"trades": rows}, engine=engine).rows("out")
         assert [{"_time": MICROS, "n": 1}] == found
