@@ -128,6 +128,8 @@ def test_a_batch_that_may_be_missing_is_posted_again_under_the_same_key(
         ("http://127.0.0.1:9/hook?format=xml", 'cannot be posted as "xml"'),
         ("https://hooks.example.org", "names no name"),
         ("https:///hook", "names no host"),
+        ("http://127.0.0.1:x/hook", '"x" is no port'),
+        ("http://127.0.0.1:99999/hook", '"99999" is no port'),
     ],
 )
 def test_what_is_wrong_with_an_address_is_said(
@@ -230,14 +232,26 @@ def test_a_batch_that_is_committed_is_not_sent_again(
 def test_what_is_wrong_with_a_topic_of_results_is_said(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kafka_out, "_SECONDS", 2.0)
+    monkeypatch.setattr(kafka_out, "_REACH_SECONDS", 2.0)
     for place, message in (
         (f"kafka://{cluster.address}/t?key=m", 'has no column "m"'),
         (f"kafka://{cluster.address}/t?format=avro", "messages are written as JSON"),
         (f"kafka://{cluster.address}/t?colour=red", 'unknown setting "colour"'),
         (f"kafka://{cluster.address}/t?security.protocol=red", "librdkafka says"),
-        ("kafka://127.0.0.1:9/t?sasl.password=SECRET", "Kafka cannot be reached"),
+        ("kafka://127.0.0.1:9/t?sasl.password=SECRET", "Kafka cannot be reached: .*refused"),
+        ("kafka://me:SECRET@127.0.0.1:9/t", "Kafka has no users before the host"),
+        ("kafka://127.0.0.1:port/t", '"port" is no port'),
+        ("kafka://127.0.0.1:9,:9/t", "names no host"),
     ):
         with pytest.raises(MillstreamError, match=message) as caught:
             send(place, rows(0, 1))
         assert "SECRET" not in str(caught.value)
+
+
+def test_a_user_before_a_host_is_told_to_nats_and_shown_to_nobody() -> None:
+    from millstream.connectors.location import parse_location
+
+    location = parse_location("nats://me:SECRET@127.0.0.1:4222/T", Path())
+    assert location.elsewhere is not None
+    assert "me:SECRET" == location.elsewhere.user
+    assert "SECRET" not in repr(location)

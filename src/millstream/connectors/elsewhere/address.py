@@ -70,7 +70,25 @@ def parse_elsewhere(text: str) -> Elsewhere:
             f"this address names no {'host' if not host else parts.get(scheme, 'object')}",
             place=shown(text), hint=f"such as {example.get(scheme, f'{scheme}://bucket/trades.csv')}",
         )  # fmt: skip
+    if scheme not in OBJECTS:
+        _refuse_wrong_ports(host, shown(text))
+    if user and scheme == "kafka":
+        raise UsageError("Kafka has no users before the host", place=shown(text),
+                         hint="write ?security.protocol=SASL_SSL&sasl.mechanism=PLAIN&"
+                         "sasl.username=...&sasl.password=...")  # fmt: skip
     return Elsewhere(scheme, host, path, settings, user)
+
+
+def _refuse_wrong_ports(hosts: str, text: str) -> None:
+    for host in hosts.split(","):
+        name, colon, port = host.rpartition(":")
+        has_port = bool(colon) and not host.endswith("]")
+        if not (name if has_port else host):
+            raise UsageError("this address names no host", place=text)
+        is_number = port.isascii() and port.isdigit()
+        if has_port and not (is_number and int(port) <= 65_535):
+            raise UsageError(f'"{port}" is no port', place=text,
+                             hint="a port is a number up to 65535")  # fmt: skip
 
 
 def refuse_settings(place: Elsewhere, known: tuple[str, ...], text: str) -> None:

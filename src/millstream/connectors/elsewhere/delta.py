@@ -49,9 +49,9 @@ class DeltaBringer:
         self._delta = optional("deltalake", "delta")
         self._spool = spool
         self._text = text
-        if not self._delta.DeltaTable.is_deltatable(place.path):
-            raise UsageError("there is no table of Delta Lake here", place=text)
         with _told(text):
+            if not self._delta.DeltaTable.is_deltatable(place.path):
+                raise UsageError("there is no table of Delta Lake here", place=text)
             self._table = self._delta.DeltaTable(place.path)
 
     def fetch(self) -> bool:

@@ -77,7 +77,8 @@ class KafkaBringer:
                 low, high = self._consumer.get_watermark_offsets(one, timeout=_SECONDS)
                 self._start(number, low, high, known.get(str(number)))
         except self._kafka.KafkaException as error:
-            why = self._faults[-1] if self._faults else reason_of(error)
+            self._consumer.poll(0)  # so that what happened is told
+            why = why_of(self._faults, error)
             raise RunError(f"Kafka cannot be reached: {why}", place=self._text) from None
         self._consumer.assign(
             [self._kafka.TopicPartition(self._topic, n, o) for n, o in self._offsets.items()]
@@ -231,6 +232,12 @@ def _line(value: bytes | None, schema: AvroSchema | None = None) -> bytes:
             # No object, so that it is rejected, and what is shown of it says why.
             return json.dumps(f"not Avro: {fault}").encode() + b"\n"
     return raw.replace(b"\n", b" ").replace(b"\r", b" ") + b"\n"
+
+
+def why_of(faults: list[str], error: Any) -> str:
+    """What happened to a connection, before what all of them together came to."""
+    told = [one for one in faults if "failed:" in one] or faults
+    return told[-1] if told else reason_of(error)
 
 
 def reason_of(error: Any) -> str:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any, ClassVar
 
 from millstream.connectors.elsewhere.extras import optional
-from millstream.connectors.elsewhere.kafka import own_settings, reason_of
+from millstream.connectors.elsewhere.kafka import own_settings, reason_of, why_of
 from millstream.connectors.elsewhere.staged import Staged
 from millstream.connectors.location import Location
 from millstream.connectors.shelf import new_job
@@ -22,6 +22,7 @@ from millstream.errors import RunError, UsageError, suggest
 from millstream.plan.batch import Batch
 
 _SECONDS = 30.0
+_REACH_SECONDS = 10.0
 _OURS = ("format", "key")
 
 
@@ -135,9 +136,10 @@ class KafkaWriter:
     def _look_for_topic(self) -> None:
         producer = self._made("Producer", {})
         try:
-            topic = producer.list_topics(self._topic, timeout=_SECONDS).topics[self._topic]
+            topic = producer.list_topics(self._topic, timeout=_REACH_SECONDS).topics[self._topic]
         except self._kafka.KafkaException as error:
-            why = self._faults[-1] if self._faults else reason_of(error)
+            producer.poll(0)  # so that what happened is told
+            why = why_of(self._faults, error)
             raise RunError(f"Kafka cannot be reached: {why}", place=self._text) from None
         if topic.error is not None or not topic.partitions:
             raise UsageError(f'there is no topic "{self._topic}"', place=self._text)

@@ -30,7 +30,7 @@ class Nats:
             raise UsageError(f'messages in "{self.format}" {what_fails}',
                              place=text, hint=f"formats are: {listing(FORMATS)}")  # fmt: skip
         self._login = {k: v for k, v in place.settings.items() if k in _LOGIN}
-        self._server = f"nats://{place.host}"
+        self._server = f"nats://{place.user}{'@' if place.user else ''}{place.host}"
         self._what_fails = what_fails
         self._loop = asyncio.new_event_loop()
         self.connection: Any = None

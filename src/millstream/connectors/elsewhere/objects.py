@@ -12,6 +12,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import Any
 from urllib.parse import quote
 
@@ -29,6 +30,8 @@ _SETTINGS = {
 }
 _PIECE_BYTES = 1 << 22
 
+_PATIENCE = timedelta(seconds=20)
+
 
 def file_system(place: Elsewhere, text: str) -> Any:
     """The file system of an address; what it does not say, the environment does."""
@@ -40,13 +43,14 @@ def file_system(place: Elsewhere, text: str) -> Any:
     is_anonymous = given.get("anonymous", "") in ("true", "1")
     with told(text):
         if place.scheme == "gs":
-            return fs.GcsFileSystem(anonymous=is_anonymous, **at)
+            # Of itself it would try for a quarter of an hour.
+            return fs.GcsFileSystem(anonymous=is_anonymous, retry_time_limit=_PATIENCE, **at)
         if place.scheme == "az":
             account = given.get("account") or os.environ.get("AZURE_STORAGE_ACCOUNT")
             if not account:
                 hint = "add ?account=NAME, or set AZURE_STORAGE_ACCOUNT"
                 raise UsageError("the account of this store is not said", place=text, hint=hint)
-            return fs.AzureFileSystem(account, given.get("account_key"))
+            return fs.AzureFileSystem(account_name=account, account_key=given.get("account_key"))
         settings: dict[str, Any] = {"anonymous": is_anonymous, **at}
         for key in ("region", "access_key", "secret_key"):
             if key in given:
