@@ -17,7 +17,7 @@ PATTERN = re.compile(
   | (?P<text>"(?:[^"\\\n]|\\.)*")
   | (?P<quoted>`[^`\n]+`)
   | (?P<name>[^\W\d]\w*)
-  | (?P<symbol><-|==|!=|<=|>=|\|\||[-+*/%<>=()\[\],;.$^])
+  | (?P<symbol>(?!/\*)(?:<-|==|!=|<=|>=|\|\||[-+*/%<>=()\[\],;.$^]))
     """,
     re.VERBOSE | re.DOTALL,
 )
@@ -88,6 +88,10 @@ def _skip_stray(source: Source, position: int, faults: list[Fault]) -> int:
         end = position + len(rest.split("\n", 1)[0])
         faults.append(Fault("this text has no closing quote", Span(source, position, end)))
         return end
+    if rest.startswith("/*"):
+        place = Span(source, position, position + 2)
+        faults.append(Fault("this comment has no end", place, "it ends with */"))
+        return len(source.text)
     if rest.startswith("/*"):
         faults.append(Fault("this comment is not closed", Span(source, position, position + 2)))
         return len(source.text)

@@ -56,7 +56,7 @@ class CallLowering(TermLowering):
         struct = next((s for s in self.program.text.structs if s.name == name), None)
         if name not in known and struct is not None:
             if name in self.inside:
-                self.fail(f"a {name} cannot hold a {name}", struct.span)
+                self.fail(f"{name} cannot hold itself", struct.span)
             self.inside.add(name)
             maker = CallLowering(self.program, Names(), None, inside=self.inside)
             known[name] = RecordOf(tuple((p.name, maker.shape(p.type)) for p in struct.fields))

@@ -37,6 +37,7 @@ from millstream.languages.streamit.shapes import (
     spoken,
     wider,
 )
+from millstream.languages.streamit.tokens import ELSEWHERE
 from millstream.source import Span
 from millstream.values.core.machine import single, wrapped
 from millstream.values.core.table import SCALARS
@@ -107,7 +108,9 @@ class TermLowering(ABC):
         shape = PLAIN.get(type_.name) or self.struct(type_.name)
         if shape is None:
             known = (*PLAIN, *(struct.name for struct in self.program.text.structs))
-            hint = suggest(type_.name, known) or f"types are: {listing(known)}"
+            other = ELSEWHERE.get(type_.name)
+            hint = f"write {other}" if other else suggest(type_.name, known)
+            hint = hint or f"types are: {listing(known)}"
             self.fail(f'unknown type "{type_.name}"', type_.span, hint)
         for size in reversed(type_.sizes):
             shape = ArrayOf(shape, self.converted(self.value(size), INT32, size.span).term)
@@ -236,6 +239,8 @@ class TermLowering(ABC):
                     self.fail(f"{name} is a constant, which nothing can be assigned to", span)
                 if variable is None:
                     hint = suggest(name, (*self.names.visible(), *self.program.constants))
+                    if name in self.program.streams:
+                        hint = f"it is a stream: write `add {name};`"
                     self.fail(f'unknown name "{name}"', span, hint)
                 return Place(variable.name, (), span), variable.shape
             case ast.Member(of, name, span):

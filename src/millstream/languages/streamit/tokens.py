@@ -10,8 +10,8 @@ PATTERN = re.compile(
   | (?P<number>0[xX][0-9a-fA-F]+|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[fFi]?(?!\w))
   | (?P<text>"(?:[^"\\\n]|\\.)*")
   | (?P<name>[^\W\d]\w*)
-  | (?P<symbol><<=|>>=|->|\+\+|--|&&|\|\||<<|>>|<=|>=|==|!=|\+=|-=|\*=|/=|%=|&=|\|=|\^=
-       |[-+*/%<>=!~&|^?:;,.(){}\[\]])
+  | (?P<symbol>(?!/\*)(?:<<=|>>=|->|\+\+|--|&&|\|\||<<|>>|<=|>=|==|!=|\+=|-=|\*=|/=|%=|&=|\|=|\^=
+       |[-+*/%<>=!~&|^?:;,.(){}\[\]]))
     """,
     re.VERBOSE | re.DOTALL,
 )
@@ -34,6 +34,12 @@ REFUSED = {
 }
 #: Words before a type that promise what nobody checks; elsewhere they are names.
 REMARKS = ("final", "const")
+
+#: What other languages call types that we have.
+ELSEWHERE = {
+    "double": "float", "long": "int", "short": "int", "char": "int", "unsigned": "int",
+    "bool": "boolean",
+}  # fmt: skip
 
 #: Types that are there without being defined.
 PLAIN_TYPES = ("void", "boolean", "bit", "int", "float", "complex")
