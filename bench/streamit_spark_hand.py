@@ -38,8 +38,8 @@ def session_for(spec: Mapping[str, Any], _folder: Path) -> Any:
     return builder.getOrCreate()
 
 
-def transformed(rows: Any, size: int, loop: Loop) -> Any:
-    """Whole blocks, file by file."""
+def whole_blocks(size: int, loop: Loop) -> Callable[..., Iterator[pd.DataFrame]]:
+    """A loop over whole blocks, as Spark calls it for the Arrow batches of a file."""
 
     def apply(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
         numbers, values = np.zeros(0, np.int64), np.zeros(0, np.float32)
@@ -52,20 +52,23 @@ def transformed(rows: Any, size: int, loop: Loop) -> Any:
             yield pd.DataFrame({"n": numbers[:whole], "value": out.astype(np.float64)})
             numbers, values = numbers[whole:], values[whole:]
 
-    return rows.mapInPandas(apply, RESULT)
+    return apply
 
 
 def fft(rows: Any) -> Any:
     w = coefficients.turns()
-    return transformed(rows, 512, lambda x, out: hand.fft(x, len(x), w, out))
+    loop = whole_blocks(512, lambda x, out: hand.fft(x, len(x), w, out))
+    return rows.mapInPandas(loop, RESULT)
 
 
 def dct(rows: Any) -> Any:
     c = coefficients.cosines()
-    return transformed(rows, 64, lambda x, out: hand.dct(x, len(x), c, out))
+    loop = whole_blocks(64, lambda x, out: hand.dct(x, len(x), c, out))
+    return rows.mapInPandas(loop, RESULT)
 
 
-def fm_radio(rows: Any) -> Any:
+def radio_block() -> Callable[..., pd.DataFrame]:
+    """The radio over one block and what it sees of the next, as Spark calls it."""
     front, bands = coefficients.equalizer()
 
     def apply(key: tuple[int], frame: pd.DataFrame) -> pd.DataFrame:
@@ -76,11 +79,15 @@ def fm_radio(rows: Any) -> Any:
         n = key[0] * (BLOCK // 5) + np.arange(count)
         return pd.DataFrame({"n": n, "value": out[:count].astype(np.float64)})
 
+    return apply
+
+
+def fm_radio(rows: Any) -> Any:
     mine = F.floor(F.col("_time") / BLOCK)
     is_shared = (F.col("_time") % BLOCK < AHEAD) & (mine > 0)
     places = F.when(is_shared, F.array(mine - 1, mine)).otherwise(F.array(mine))
     cut = rows.select("_time", "value", F.explode(places).alias("block"))
-    return cut.groupBy("block").applyInPandas(apply, RESULT)
+    return cut.groupBy("block").applyInPandas(radio_block(), RESULT)
 
 
 JOBS = {"fm radio": fm_radio, "fft": fft, "dct": dct}
