@@ -134,7 +134,7 @@ def test_a_sender_whose_input_changes_is_heard_in_time() -> None:
     [
         ("p.grow(1) [0:0]", "this message comes too late"),
         ("p.shrink(1)", 'Counter has no handler "shrink"'),
-        ("p.grow()", "grow takes 1 arguments, got 0"),
+        ("p.grow()", "grow takes 1 argument, got 0"),
         ("q.grow(1) [1:1]", 'there is no portal "q"'),
     ],
 )
