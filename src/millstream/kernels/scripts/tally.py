@@ -6,6 +6,7 @@ of each goes to the accumulator of its index, with how often it was there, and l
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from millstream.calculus.tables import Contents, Tally
-from millstream.calculus.types import QueueType, Type
+from millstream.calculus.types import Kind, QueueType, Type
+from millstream.kernels.runtime.interning_text import text_array, text_column
 from millstream.kernels.runtime.kernel import Round, State, Termless
 from millstream.kernels.scripts.counting import Counted
 from millstream.plan.batch import Array, Batch, Vector, batch_of, concat_batches, vector_of
@@ -156,14 +158,18 @@ class TallyKernel(Termless):
 
     def _count(self, instant: int, window: int | None, batch: Batch) -> None:
         place = (instant, window)
-        width = self.contents.at if self.adds else len(self.schema)
         if place not in self.counted:
-            self.counted[place] = Counted([f.type for f in self.schema][:width])
+            self.counted[place] = Counted(self._counted_types())
         counted = self.counted[place]
+        width = len(counted.types)
         values = batch.columns[width].values if self.adds else None
         counted.add(batch.columns[:width], len(batch), values)
         if counted.size > (_MOST_SUMS if self.is_direct else _MOST):
             self._into_accumulators(place)
+
+    def _counted_types(self) -> list[Type]:
+        width = self.contents.at if self.adds else len(self.schema)
+        return [f.type for f in self.schema][:width]
 
     def _settle(self, place: tuple[int, int | None]) -> None:
         self._into_accumulators(place)
@@ -192,10 +198,12 @@ class TallyKernel(Termless):
     # --- state ---
 
     def snapshot(self) -> State:
-        for place in self.counted:
-            self._into_accumulators(place)
         encode = self.contents.table.encode
         return {
+            "counted": tuple(
+                (instant, window, *_kept(counted))
+                for (instant, window), counted in self.counted.items()
+            ),
             "waiting": tuple(
                 (instant, tuple((key, encode(acc)) for key, acc in accs.items()))
                 for instant, accs in self.waiting.items()
@@ -207,6 +215,9 @@ class TallyKernel(Termless):
     def restore(self, state: State) -> None:
         decode = self.contents.table.decode
         self.counted = {}
+        for instant, window, columns, amounts in state.get("counted", ()):
+            counted = self.counted[instant, window] = Counted(self._counted_types())
+            counted.add(_vectors(counted.types, columns), len(amounts), amounts)
         self.waiting = {
             instant: {_key(key): decode(raw) for key, raw in accs}
             for instant, accs in state["waiting"]
@@ -218,3 +229,29 @@ class TallyKernel(Termless):
 def _key(key: Any) -> _Key:
     window, indexes = key
     return window, tuple(indexes)
+
+
+def _kept(counted: Counted) -> tuple[tuple[tuple[Array, ...], ...], Array]:
+    """What was counted, as plain arrays."""
+    vectors, amounts = counted.sums()
+    return tuple(map(_arrays, vectors)), np.array(amounts, np.int64)
+
+
+def _arrays(vector: Vector) -> tuple[Array, ...]:
+    valid = np.zeros(0, np.bool_) if vector.valid is None else vector.valid
+    if not vector.is_text:
+        return np.array(vector.values), np.array(valid)
+    offsets, data, valid = text_column(vector.to_arrow())
+    return offsets - offsets[0], np.array(data[offsets[0] : offsets[-1]]), np.array(valid)
+
+
+def _vectors(types: Sequence[Type], columns: Sequence[tuple[Array, ...]]) -> list[Vector]:
+    vectors = []
+    for type_, arrays in zip(types, columns, strict=True):
+        if type_.kind is Kind.TEXT:
+            offsets, data, valid = arrays
+            vectors.append(Vector(type_, text_array(offsets, data, valid)))
+        else:
+            values, valid = arrays
+            vectors.append(Vector(type_, values, valid if len(valid) else None))
+    return vectors
