@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -28,6 +29,7 @@ from sawzall_hand import (
     by_numba,
     by_polars,
     lines_by_re,
+    pairs_by_in,
     pairs_by_re,
     words_by_re,
 )
@@ -87,22 +89,23 @@ def query_log(scale: float) -> list[dict[str, Any]]:
 
 def lines(scale: float) -> list[dict[str, Any]]:
     """A program of one pattern with groups on the lines of a web log, beside Python with `re`."""
-    return of_lines(LINES, write_access, lines_by_re, scale)
+    return of_lines(LINES, write_access, {"re": lines_by_re}, scale)
 
 
 def words(scale: float) -> list[dict[str, Any]]:
     """All words of lines, in lower case, counted; beside Python with `re`."""
-    return of_lines(WORDS, write_text, words_by_re, scale)
+    return of_lines(WORDS, write_text, {"re": words_by_re}, scale)
 
 
 def pairs(scale: float) -> list[dict[str, Any]]:
     """Lines with a word, then two patterns on them; beside Python with `re`."""
-    return of_lines(PAIRS, write_errors, pairs_by_re, scale)
+    sides = {"re": pairs_by_re, "re, and in": pairs_by_in}
+    return of_lines(PAIRS, write_errors, sides, scale)
 
 
 def of_lines(
-    text: str, write: Callable[[Path, int], None], by_re: Callable[[Path], dict[str, int]],
-    scale: float,
+    text: str, write: Callable[[Path, int], None],
+    by_hand: dict[str, Callable[[Path], dict[str, int]]], scale: float,
 ) -> list[dict[str, Any]]:  # fmt: skip
     rows = int(1_000_000 * scale)
     with tempfile.TemporaryDirectory() as folder:
@@ -111,7 +114,8 @@ def of_lines(
         program.write_text(text)
 
         sides: dict[str, Callable[[], Any]] = {
-            "Millstream": lambda: printed(program, log), "re": lambda: by_re(log),
+            "Millstream": lambda: printed(program, log),
+            **{name: partial(side, log) for name, side in by_hand.items()},
         }  # fmt: skip
         return compared(sides, rows, sums)
 

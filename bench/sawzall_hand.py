@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -111,11 +112,21 @@ def words_by_re(path: Path) -> dict[str, int]:
 
 
 def pairs_by_re(path: Path) -> dict[str, int]:
+    word = re.compile("error")
+    return _pairs(path, lambda line: word.search(line) is not None)
+
+
+def pairs_by_in(path: Path) -> dict[str, int]:
+    """The word is looked for without a pattern."""
+    return _pairs(path, lambda line: "error" in line)
+
+
+def _pairs(path: Path, has_word: Callable[[str], bool]) -> dict[str, int]:
     first, second = re.compile(r"^\S+"), re.compile(r"status=(\d+)")
     found: dict[str, int] = defaultdict(int)
     with path.open() as file:
         for line in file:
-            if "error" not in line:
+            if not has_word(line):
                 continue
             host, status = first.search(line), second.search(line)
             if host and status:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+import pyarrow.parquet as pq
 from pyspark.sql import functions as F  # noqa: N812 - the name that everybody uses
 
 import spark_ours
@@ -29,7 +30,7 @@ TABLES = ("origins", "targets", "queries", "users")
 
 
 def ours(session: Any, log: Path, folder: Path) -> dict[str, Any]:
-    """The tables are folders of Parquet."""
+    """The tables are files of Parquet, which are read again."""
     files = list(log.glob("*.parquet"))
     api.compile(text=QUERIES, language="sawzall").run(
         {"input": f"{log}/*.parquet"},
@@ -37,13 +38,13 @@ def ours(session: Any, log: Path, folder: Path) -> dict[str, Any]:
         engine="spark", session=session, checkpoint=folder / "checkpoint",
         batch_bytes=int(1.02 * max(path.stat().st_size for path in files)),
     )  # fmt: skip
-    tables = {name: session.read.parquet(str(folder / f"{name}.parquet")) for name in TABLES}
-    return {
-        **{name: sorted([r.lat, r.lon, r.value] for r in tables[name].collect())
-           for name in ("origins", "targets")},
-        "queries": [[r.value, r.weight] for r in tables["queries"].collect()],
-        "users": tables["users"].collect()[0].value,
-    }  # fmt: skip
+    tables = {name: pq.read_table(folder / f"{name}.parquet").to_pylist() for name in TABLES}
+    places = {
+        name: sorted([row["lat"], row["lon"], row["value"]] for row in tables[name])
+        for name in ("origins", "targets")
+    }
+    queries = [[row["value"], row["weight"]] for row in tables["queries"]]
+    return places | {"queries": queries, "users": tables["users"][0]["value"]}
 
 
 def counted(rows: Any) -> dict[str, Any]:
