@@ -61,13 +61,15 @@ FIRST_TIME, LAST_TIME = -719_000 * _DAY, 2_932_000 * _DAY
 
 
 def _dates(times: Array) -> Array:
-    return (times // _DAY).view("M8[D]")
+    dates: Array = (times // _DAY).view("M8[D]")
+    return dates
 
 
 def _since(times: Array, unit: str) -> Array:
     """The days since the year or the month of a time has begun."""
     dates = _dates(times)
-    return (dates - dates.astype(f"M8[{unit}]").astype("M8[D]")).astype(np.int64)
+    days: Array = (dates - dates.astype(f"M8[{unit}]").astype("M8[D]")).astype(np.int64)
+    return days
 
 
 def _begun(unit: str) -> Callable[[Array], Array]:
