@@ -112,6 +112,7 @@ def test_all_faults_are_told_at_once_with_near_misses() -> None:
         (("CWindow", "Measures = min(customerID)\nCWindow"), "min cannot aggregate a text"),
         (("CWindow", "Measures = a: sum(amount), a: count()\nCWindow"), 'two columns "a"'),
         (("CWindow", "Output = lively\nCWindow"), 'unknown output "lively"'),
+        (("CWindow", "MMode = Measured\nCWindow"), 'unknown word "Measured"'),
     ],
 )
 def test_bad_input_is_told(change: tuple[str, str], told: str) -> None:

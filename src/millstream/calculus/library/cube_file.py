@@ -312,17 +312,21 @@ def _output(made: Configuration, value: Span) -> None:
         made.fail(f'unknown output "{value.text}"', value, f"write live or steps. {near}".strip())
 
 
-def _word_of(made: Configuration, value: Span, known: tuple[str, ...]) -> str | None:
-    """One of some words, in any case."""
+def _word_of(
+    made: Configuration, value: Span, known: tuple[str, ...], elsewhere: str = ""
+) -> str | None:
+    """One of some words, in any case; `elsewhere` says where one is written that is not of them."""
     word = next((k for k in known if k.lower() == value.text.lower()), None)
     if word is None:
-        near = suggest(value.text, known) or ""
+        near = elsewhere or suggest(value.text, known) or ""
         made.fail(f'unknown word "{value.text}"', value, f"write {listing(known)}. {near}".strip())
     return word
 
 
 def _mode(made: Configuration, value: Span) -> None:
-    mode = _word_of(made, value, MODES)
+    method = next((m for m in METHODS if m.lower() == value.text.lower()), None)
+    elsewhere = f"For {method} write MMode = Optimized and OptMethod = {method}." if method else ""
+    mode = _word_of(made, value, MODES, elsewhere)
     made.choosing = replace(made.choosing, mode=mode or "Custom")
 
 
