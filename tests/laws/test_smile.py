@@ -42,8 +42,8 @@ def by_sql(drawn: Drawn, data: Data) -> dict[str, Counter[tuple[Any, ...]]]:
             connection.execute(statement)
         for view in drawn.views:
             if view.has_sql:
-                columns = ", ".join((*view.kept, *view.numbers))
-                rows = connection.execute(f"SELECT {columns} FROM {view.name}").fetchall()
+                shown = ", ".join((*view.kept, *view.numbers))
+                rows = connection.execute(f"SELECT {shown} FROM {view.name}").fetchall()
                 found[view.name] = Counter(rows)
     return found
 
