@@ -220,7 +220,7 @@ _QUERIES = (
 )  # fmt: skip
 
 
-def drawn_program(seed: int, views: int = 4) -> Drawn:
+def drawn_program(seed: int, views: int) -> Drawn:
     chance = random.Random(seed)
     drawn = Drawn(chance)
     drawn.smile.append("CREATE TYPE lot AS INTEGER BETWEEN 0 AND 50;")

@@ -97,9 +97,9 @@ def events_of(program: Program, data: Data) -> dict[str, list[Event]]:
     return found
 
 
-def agree(seed: int) -> None:
+def agree(seed: int, views: int) -> None:
     chance = random.Random(seed)
-    drawn, data = drawn_program(seed), drawn_rows(seed)
+    drawn, data = drawn_program(seed, views), drawn_rows(seed)
     program = load(Source("generated.smile", drawn.text())).program
     events = events_of(program, data)
     expected, _ = on_reference(program, events)
@@ -116,16 +116,16 @@ def agree(seed: int) -> None:
     assert rounds
 
 
-@pytest.mark.parametrize("seed", [*range(12), TODAY])
+@pytest.mark.parametrize("seed", [*range(6), TODAY])
 def test_views_are_the_same_however_they_are_cut_and_taken_up(seed: int) -> None:
-    agree(seed)
+    agree(seed, 3)
 
 
 @pytest.mark.proof
 @pytest.mark.parametrize("first", range(100, 2100, 100))
 def test_more_views_are_the_same_however_they_are_cut_and_taken_up(first: int) -> None:
     for seed in range(first, first + 100):
-        agree(seed)
+        agree(seed, 5)
 
 
 @pytest.mark.parametrize("seed", range(3))
