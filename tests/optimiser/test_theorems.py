@@ -12,7 +12,7 @@ import pytest
 
 from millstream.calculus.functions import RoundRobinJoin, RoundRobinSplit
 from millstream.calculus.graph import Operator, Program
-from millstream.calculus.text import render
+from millstream.calculus.text import render, render_operator
 from millstream.engine.reference.explore import explore
 from millstream.engine.reference.feed import Event
 from millstream.languages.brook.load import load
@@ -138,3 +138,22 @@ def test_passes_are_chosen_by_name() -> None:
     assert hoist_select not in passes_named(without=["hoist_select"])
     with pytest.raises(Exception, match='there is no pass "fuze"'):
         passes_named(["fuze"])
+
+
+def test_many_selections_move_in_a_few_turns() -> None:
+    """Each passes those that stay, and takes along those that can move as well."""
+    steps, queue = [], "in"
+    for number in range(150):
+        steps.append(
+            f"(a{number}) <- Map[k, x = x + 1]({queue});"
+            f"(b{number}) <- Filter[x > {number}](a{number});"
+            f'(c{number}) <- Filter[k != "{number}"](b{number});'
+        )
+        queue = f"c{number}"
+    text = f"output out; input in(k text, x integer); {''.join(steps)} (out) <- Map[k, x]({queue});"
+    rewrites: list[str] = []
+    optimised = optimise(program_of(text), trace=lambda one: rewrites.append(one.name))
+    first, *rest = optimised.operators
+    assert render_operator(first).count("k !=") == 150
+    assert not any("k !=" in render_operator(op) for op in rest)
+    assert rewrites.count("hoist_select") <= 3

@@ -140,13 +140,15 @@ def variables_read(term: Term) -> frozenset[str]:
 
 def conjuncts(term: Term | None) -> list[Term]:
     """A condition taken apart at `and`."""
-    match term:
-        case None:
-            return []
-        case Call("and", args):
-            return [one for arg in args for one in conjuncts(arg)]
-        case _:
-            return [term]
+    found: list[Term] = []
+    stack = [] if term is None else [term]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Call) and node.function == "and":
+            stack.extend(reversed(node.args))
+        else:
+            found.append(node)
+    return found
 
 
 def all_of(terms: Iterable[Term]) -> Term | None:

@@ -20,13 +20,12 @@ Of a condition `a and b` the half that can move moves:
     after   (a) <- Filter[x > 1](l); (b) <- Filter[z > 2](r); (q) <- Join[on k](a, b);
             (out) <- Filter[x < z](q);
 
-One that can move passes others that cannot, for selections commute.
+One that meets another on its way moves on together with it, or without it if that one stays.
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 
 from millstream.calculus.functions import Filter, Join, Lookup, Map
@@ -42,35 +41,42 @@ def hoist_select(program: Program) -> Program:
     types = dict(program.queue_types())
     shared = program.shared_variables()
     instead: dict[int, list[Operator]] = {}
-    numbers = itertools.count(1)
-    # Those next to the inputs first: they make way for the others.
-    waiting = [op for op in reversed(in_dependency_order(program)) if _is_select(op)]
+    #: Selections that have moved, and those that have been looked at.
+    moved_ones: set[int] = set()
+    tried: set[int] = set()
+    # Those next to the outputs first: they take those along that they meet on their way.
+    waiting = [op for op in in_dependency_order(program) if _is_select(op)]
     while waiting:
         select = waiting.pop()
-        others, below = _up_to_work(select, producers)
-        if below is None:
+        below = producers.get(select.inputs[0])
+        if below is None or id(select) in instead:
             continue
+        if _is_select(below):
+            if id(select) in moved_ones:
+                both = _met(below, select)
+                instead[id(select)], instead[id(below)] = [], [both]
+                producers[both.outputs[0]] = both
+                moved_ones.add(id(both))
+                waiting.append(both)
+            elif id(below) not in tried:
+                waiting += [select, below]  # it may make way
+            else:
+                tried.add(id(select))
+            continue
+        tried.add(id(select))
         inputs = tuple(types[q] for q in below.inputs)
         selects = _hoisted(select, below, inputs, shared)
         if isinstance(selects, str):
-            halves = _halves(select, below, inputs, shared, _name(others, numbers))
+            halves = _halves(select, below, inputs, shared)
             instead |= {id(select): list(halves)} if halves else {}
-            if others:  # else the first moves on at once, and what it passes takes its name
-                producers.update({half.outputs[0]: half for half in halves})
-                types.update({half.outputs[0]: types[select.inputs[0]] for half in halves})
             waiting += reversed(halves)
-            continue
-        if others:
-            changed = _passed(select, others)
-            instead |= {id(old): [new] for old, new in zip((select, *others), changed, strict=True)}
-            producers.update({op.outputs[0]: op for op in changed})
-            waiting.append(changed[0])
             continue
         moved = _behind(below, selects, select.outputs)
         instead[id(select)], instead[id(below)] = [], [*selects, moved]
         for op in (*selects, moved):
             producers.update(dict.fromkeys(op.outputs, op))
         types.update({s.outputs[0]: types[s.inputs[0]] for s in selects})
+        moved_ones.update(map(id, selects))
         waiting += selects
     return rewritten(program, instead)
 
@@ -91,34 +97,13 @@ def _is_select(op: Operator) -> bool:
     return isinstance(op.function, Filter)
 
 
-def _up_to_work(
-    select: Operator, producers: Mapping[str, Operator]
-) -> tuple[list[Operator], Operator | None]:
-    """The selections before a selection, nearest first, and what comes before them."""
-    others: list[Operator] = []
-    below = producers.get(select.inputs[0])
-    while below is not None and _is_select(below):
-        others.append(below)
-        below = producers.get(below.inputs[0])
-    return others, below
-
-
-def _name(others: list[Operator], numbers: Iterator[int]) -> str:
-    """What is between the halves of a selection: a name that stays if others come before it."""
-    return f"first{next(numbers)}" if others else "first"
-
-
-def _passed(select: Operator, others: list[Operator]) -> list[Operator]:
-    """A selection before others instead of behind them, and these: each takes the next place.
-
-    Selections commute, so one that can go on need not wait for others that cannot.
-    """
-    row = [select, *others]
-    places = [(op.inputs, op.outputs) for op in row]
-    return [
-        replace(op, inputs=inputs, outputs=outputs)
-        for op, (inputs, outputs) in zip(row, (places[-1], *places[:-1]), strict=True)
-    ]
+def _met(first: Operator, second: Operator) -> Operator:
+    """A selection with another that has come to stand behind it, as one that can move on."""
+    assert isinstance(first.function, Filter)
+    assert isinstance(second.function, Filter)
+    both = all_of((first.function.condition, second.function.condition))
+    assert both is not None
+    return replace(second, function=Filter(both), inputs=first.inputs)
 
 
 def _hoisted(
@@ -161,22 +146,26 @@ def _why_not(below: Operator, inputs: tuple[QueueType, ...], reads: frozenset[st
 
 
 def _halves(
-    select: Operator, below: Operator, inputs: tuple[QueueType, ...], shared: frozenset[str],
-    name: str,
-) -> tuple[Operator, ...]:  # fmt: skip
+    select: Operator, below: Operator, inputs: tuple[QueueType, ...], shared: frozenset[str]
+) -> tuple[Operator, ...]:
     """A selection as two in a row, of which the first can move; none if no part of it can."""
     assert isinstance(select.function, Filter)
     parts = conjuncts(select.function.condition)
     places = []
+    #: Where a part can go depends on what it reads.
+    known: dict[frozenset[str], tuple[tuple[str, ...], ...]] = {}
     for part in parts:
-        selects = _hoisted(replace(select, function=Filter(part)), below, inputs, shared)
-        places.append(() if isinstance(selects, str) else tuple(s.inputs for s in selects))
+        reads = columns_read(part)
+        if reads not in known:
+            selects = _hoisted(replace(select, function=Filter(part)), below, inputs, shared)
+            known[reads] = () if isinstance(selects, str) else tuple(s.inputs for s in selects)
+        places.append(known[reads])
     place = next(filter(None, places), ())
     moving = all_of(p for p, where in zip(parts, places, strict=True) if where == place)
     staying = all_of(p for p, where in zip(parts, places, strict=True) if where != place)
     if not place or moving is None or staying is None:
         return ()
-    between = (f"{select.outputs[0]}.{name}",)
+    between = (f"{select.outputs[0]}.first",)
     first = replace(select, function=Filter(moving), outputs=between)
     return first, replace(select, function=Filter(staying), inputs=between)
 
