@@ -49,27 +49,29 @@ def hoist_select(program: Program) -> Program:
     while waiting:
         select = waiting.pop()
         below = producers.get(select.inputs[0])
-        if below is None or id(select) in instead:
+        if id(select) in instead:
+            continue
+        tried.add(id(select))
+        if below is None:
             continue
         if _is_select(below):
-            if id(select) in moved_ones:
+            if id(select) not in moved_ones and id(below) not in tried:
+                waiting += [select, below]  # it may make way
+            elif id(select) in moved_ones:
                 both = _met(below, select)
                 instead[id(select)], instead[id(below)] = [], [both]
                 producers[both.outputs[0]] = both
                 moved_ones.add(id(both))
                 waiting.append(both)
-            elif id(below) not in tried:
-                waiting += [select, below]  # it may make way
-            else:
-                tried.add(id(select))
             continue
-        tried.add(id(select))
         inputs = tuple(types[q] for q in below.inputs)
         selects = _hoisted(select, below, inputs, shared)
         if isinstance(selects, str):
             halves = _halves(select, below, inputs, shared)
-            instead |= {id(select): list(halves)} if halves else {}
-            waiting += reversed(halves)
+            if halves:
+                instead[id(select)] = list(halves)
+                producers[select.outputs[0]] = halves[1]
+                waiting += reversed(halves)
             continue
         moved = _behind(below, selects, select.outputs)
         instead[id(select)], instead[id(below)] = [], [*selects, moved]
