@@ -126,6 +126,8 @@ def _lent(function: F, *, forceinline: bool) -> F:
 
     To look for a place for each of some hundred functions takes longer than to load the few.
     """
+    if _config.DISABLE_JIT:
+        return function
     made = _njit(
         _nrt=False, forceinline=forceinline, no_cpython_wrapper=True, pipeline_class=Lending,
         **_OPTIONS,
@@ -149,6 +151,8 @@ _OPTIONS = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 
 
 def _compiled(function: F, **options: Any) -> F:
+    if _config.DISABLE_JIT:  # loops are to be run by Python itself
+        return function
     made = _njit(**options, **_OPTIONS)(function)
     _keep(made, Path(function.__code__.co_filename))
     return made  # type: ignore[no-any-return]
