@@ -11,7 +11,7 @@ import numpy as np
 
 from millstream.calculus.sheets import Address, Fed, Sheet, SheetCell
 from millstream.kernels.sheets.called import Site
-from millstream.kernels.sheets.machine import LiveCells, SheetMachine, SheetState
+from millstream.kernels.sheets.machine import LiveCells, SheetMachine, SheetState, constants_of
 from millstream.kernels.sheets.operands import (
     ABSENT,
     BOOLEAN_HELD,
@@ -44,7 +44,6 @@ from millstream.kernels.windows.ring import STATUSES, VALUES
 from millstream.plan.batch import Array
 from millstream.values.excel.arrays import Array as Content
 from millstream.values.excel.arrays import Cells, window_of
-from millstream.values.excel.constant_cells import ConstantCells
 from millstream.values.excel.evaluate import part_of
 from millstream.values.excel.kinds import Kind
 from millstream.values.excel.values import ErrorValue, Scalar
@@ -233,7 +232,7 @@ class _Machine(SheetMachine):
 
 
 def _machine(sheet: Sheet, site: Site) -> _Machine:
-    constants = ConstantCells(dict(sheet.constants), site.addresses)
+    constants = constants_of(sheet)
     leaves = [SheetCell(a, Fed(0, str(n))) for n, a in enumerate(site.addresses)]
     machine = _Machine(leaves, constants, constants, uses_1904=sheet.uses_1904)
     machine.live = _HandedCells(constants, frozenset(site.addresses))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from millstream.calculus.sheets import (
@@ -18,11 +19,13 @@ from millstream.calculus.sheets import (
     Fed,
     Previous,
     Selected,
+    Sheet,
     SheetCell,
     TimeWindow,
 )
 from millstream.kernels.sheets.summary import WindowSummary
 from millstream.values.excel.arrays import Area, Array, Cells, window_of
+from millstream.values.excel.constant_cells import ConstantCells
 from millstream.values.excel.evaluate import Context, Names, array_of, value_of
 from millstream.values.excel.indexes import AreaIndex
 from millstream.values.excel.syntax import Node
@@ -167,6 +170,15 @@ class LiveCells:
 
     def is_subtotal(self, sheet: str, row: int, column: int) -> bool:
         return self.static.is_subtotal(sheet, row, column)
+
+
+@lru_cache(maxsize=16)
+def constants_of(sheet: Sheet) -> ConstantCells:
+    """The cells of a sheet that never change, with what is known of where they stand.
+
+    All that compute parts of the sheet share them: tables are indexed once.
+    """
+    return ConstantCells(dict(sheet.constants), [c.address for c in sheet.cells])
 
 
 class SheetMachine:

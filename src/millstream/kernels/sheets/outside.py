@@ -22,7 +22,7 @@ from millstream.calculus.types import BOOLEAN, INTEGER, NUMBER, TEXT, QueueType,
 from millstream.calculus.types import Kind as ColumnKind
 from millstream.kernels.runtime.interning import Interner
 from millstream.kernels.sheets.columns import Zeros, number_column
-from millstream.kernels.sheets.machine import SheetMachine, SheetState
+from millstream.kernels.sheets.machine import SheetMachine, SheetState, constants_of
 from millstream.kernels.sheets.operands import (
     ABSENT,
     BOOLEAN_HELD,
@@ -45,7 +45,6 @@ from millstream.kernels.sheets.texts_made import (
 )
 from millstream.meaning.sheet_values import from_cell, to_cell
 from millstream.plan.batch import Array, Batch, Vector, concat_vectors, vector_of
-from millstream.values.excel.constant_cells import ConstantCells
 from millstream.values.excel.kinds import Kind
 from millstream.values.excel.syntax import Call, Cell, Node, Range, children
 from millstream.values.excel.values import ErrorValue, Scalar
@@ -62,7 +61,7 @@ class Combinations:
     def __init__(
         self, sheet: Sheet, cells: Sequence[SheetCell], wanted: Address, types: Sequence[Type]
     ) -> None:
-        constants = ConstantCells(dict(sheet.constants), [c.address for c in cells])
+        constants = constants_of(sheet)
         self.machine = SheetMachine(cells, constants, constants, uses_1904=sheet.uses_1904)
         self.wanted = wanted
         self.types = list(types)

@@ -10,10 +10,15 @@ import numpy as np
 from millstream.calculus.sheets import Address, Sheet
 from millstream.calculus.types import QueueType, Row, Value
 from millstream.kernels.runtime.kernel import Round, State
-from millstream.kernels.sheets.machine import ABSENT, SheetMachine, SheetState, WindowBuffer
+from millstream.kernels.sheets.machine import (
+    ABSENT,
+    SheetMachine,
+    SheetState,
+    WindowBuffer,
+    constants_of,
+)
 from millstream.meaning.sheet_values import from_cell, to_cell
 from millstream.plan.batch import Array, Batch, batch_of
-from millstream.values.excel.constant_cells import ConstantCells
 from millstream.values.excel.values import ERRORS_BY_NAME, ErrorValue, Scalar
 
 _ERROR, _NOTHING = "error", "absent"
@@ -39,7 +44,7 @@ class SheetKernel:
         self.function = function
         self.input_types = input_types
         self.output_types = function.output_types(input_types, output_count)
-        constants = ConstantCells(dict(function.constants), [c.address for c in function.cells])
+        constants = constants_of(function)
         self.machine = SheetMachine(
             function.cells, constants, constants, uses_1904=function.uses_1904
         )
