@@ -15,7 +15,7 @@ from millstream.connectors.window import Window, decoded
 LINE = Input("input", QueueType(Schema.of(line=TEXT)), is_numbered=True)
 
 
-def lines_of(data: bytes, piece: int, chunk_rows: int) -> list[str]:
+def lines_of(data: bytes, piece: int, chunk_rows: int) -> list[object]:
     window = Window(io.BytesIO(data).read, "lines", piece)
     chunks = decoded(window, lines_decoder(LINE, chunk_rows)(window))
     return [line for chunk in chunks for (line,) in chunk.batch.rows()]

@@ -50,4 +50,5 @@ def cut_lines(data: Array, start: int, stop: int, offsets: Array, out: Array, do
             made += 1
         at += size
     done[0], done[1] = end, lines
-    return odd & _HIGH == 0
+    is_plain: bool = odd & _HIGH == 0
+    return is_plain
