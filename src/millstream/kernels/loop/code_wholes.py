@@ -112,11 +112,12 @@ def writer_of(name: str, rest: Body) -> Written | None:
                 return None
             if any(isinstance(s, (Leave, Return)) for s in statements_in(statement.body)):
                 return None
-            indexes = [s.target.path[0] for s in _flat(statement.body)
-                       if isinstance(s, Assign) and s.target.variable == name]  # fmt: skip
-            terms = tuple(index for index in indexes if not isinstance(index, str))
-            is_only = len(terms) == len(indexes) == count
-            return Written(statement, before, counter, terms) if is_only else None
+            paths = [s.target.path[:1] for s in _flat(statement.body)
+                     if isinstance(s, Assign) and s.target.variable == name]  # fmt: skip
+            indexes = tuple(i for path in paths for i in path if not isinstance(i, str))
+            # Another place of it is read, or assigned as a whole.
+            is_only = len(indexes) == count
+            return Written(statement, before, counter, indexes) if is_only else None
         before = statement
     return None
 
