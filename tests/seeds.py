@@ -17,11 +17,14 @@ from hypothesis import HealthCheck, seed, settings
 TODAY = int(os.environ.get("MILLSTREAM_SEED") or datetime.now(UTC).strftime("%Y%m%d"))
 
 
-def in_turn(cases: Sequence[Any], day: int = TODAY) -> list[Any]:
-    """Long cases, for `parametrize`: one of them each day, all of them in the campaigns."""
-    chosen = day % len(cases)
+def in_turn(cases: Sequence[Any], days: int | None = None, day: int = TODAY) -> list[Any]:
+    """Long cases, for `parametrize`: a part of them each day, all of them in the campaigns.
+
+    Each has its turn once in so many days; by default one of them is chosen a day.
+    """
+    days = days or len(cases)
     return [
-        case if number == chosen else pytest.param(case, marks=pytest.mark.proof)
+        case if number % days == day % days else pytest.param(case, marks=pytest.mark.proof)
         for number, case in enumerate(cases)
     ]
 

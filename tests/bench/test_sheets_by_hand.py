@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from millstream import api
+from tests.seeds import in_turn
 
 pytestmark = pytest.mark.slow
 
@@ -69,11 +70,12 @@ def by_hand(sheet: str, batches: list[dict[str, Any]]) -> Any:
 
 
 @pytest.mark.parametrize("sheet", [*KEYED, "average", "twitter"])
-@pytest.mark.parametrize(("rows", "step"), [(800, 1_000_000), (20, 30_000_000), (200, 1_000)])
+@pytest.mark.parametrize("cut", in_turn([(800, 1_000_000), (20, 30_000_000), (200, 1_000)]))
 def test_steps_by_hand_compute_what_the_sheet_computes(
-    sheet: str, rows: int, step: int, tmp_path: Path
+    sheet: str, cut: tuple[int, int], tmp_path: Path
 ) -> None:
     """With windows that rows leave within a batch, and between batches, and not at all."""
+    rows, step = cut
     batches = batches_of(sheet, rows, step)
     expected = ours(sheet, batches, tmp_path)
     assert BATCHES * rows == expected.num_rows

@@ -158,7 +158,7 @@ def test_json_lines_that_grow(folder: Path, data: bytes, cuts: list[int], most: 
     check_growing(data, folder / "g.jsonl", cuts, most)
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 @settings(CAREFUL, max_examples=500)
 @given(CSV_TEXTS, SIZES, CUTS)
 def test_many_csv_files(folder: Path, data: bytes, sizes: list[int], cuts: list[int]) -> None:
@@ -166,7 +166,7 @@ def test_many_csv_files(folder: Path, data: bytes, sizes: list[int], cuts: list[
     check_growing(data, folder / "many.csv", cuts, sizes[0])
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 @settings(CAREFUL, max_examples=500)
 @given(JSON_TEXTS, SIZES, CUTS)
 def test_many_json_lines(folder: Path, data: bytes, sizes: list[int], cuts: list[int]) -> None:

@@ -39,7 +39,7 @@ __all__ = ["small_rooms"]
 
 
 @settings(
-    max_examples=60, deadline=None, derandomize=True, database=None, phases=[Phase.generate],
+    max_examples=25, deadline=None, derandomize=True, database=None, phases=[Phase.generate],
     suppress_health_check=list(HealthCheck),
 )  # fmt: skip
 @given(st.data(), st.integers(0, 1000))
@@ -52,7 +52,7 @@ def test_generated_programs_in_batches_give_what_the_reference_gives(
 
 
 @settings(
-    max_examples=60, deadline=None, derandomize=True, database=None, phases=[Phase.generate],
+    max_examples=25, deadline=None, derandomize=True, database=None, phases=[Phase.generate],
     suppress_health_check=list(HealthCheck),
 )  # fmt: skip
 @given(queries(), inputs(), st.integers(0, 1000))
@@ -66,7 +66,7 @@ def test_generated_queries_in_batches_give_what_the_reference_gives(
 
 
 @settings(
-    max_examples=8, deadline=None, derandomize=True, database=None, phases=[Phase.generate],
+    max_examples=4, deadline=None, derandomize=True, database=None, phases=[Phase.generate],
     suppress_health_check=list(HealthCheck),
 )  # fmt: skip
 @given(st.data(), st.integers(0, 1000))

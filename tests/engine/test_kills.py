@@ -147,7 +147,7 @@ def long_job(folder: Path, sinks: str, seed: int, engine: str) -> Job:
     )  # fmt: skip
 
 
-@pytest.mark.proof_on_spark
+@pytest.mark.proof
 def test_killed_many_times_at_random_a_run_loses_and_repeats_nothing(
     engine: str, tmp_path: Path
 ) -> None:

@@ -25,6 +25,7 @@ from millstream.engine.spark.worker import rows_from
 from millstream.engine.spec import SourceSpec
 from tests.examples.folders import example_folders, name_of, program_of
 from tests.examples.test_examples import table
+from tests.seeds import in_turn
 
 
 class InTasks(local.LocalBatches):
@@ -60,7 +61,7 @@ def in_tasks(partitions: int) -> Callable[[Job, Progress, Path, Settings], Repor
     return run
 
 
-@pytest.mark.parametrize("partitions", [1, 4, 16])
+@pytest.mark.parametrize("partitions", in_turn([1, 4, 16]))
 @pytest.mark.parametrize("folder", example_folders(), ids=name_of)
 def test_example_gives_the_expected_output(
     folder: Path, partitions: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

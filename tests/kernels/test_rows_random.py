@@ -63,6 +63,7 @@ from millstream.meaning.machine import Machine
 from millstream.plan.batch import batch_of
 from millstream.values.core.scalar import Signature
 from millstream.values.core.table import OF_ROWS, SCALARS
+from tests.seeds import in_turn
 
 ALL = (NUMBER, INTEGER, TEXT, BOOLEAN, TIME, DURATION)
 NO_TICKS = np.zeros(0, np.int64)
@@ -324,6 +325,6 @@ def test_compiled_programs_do_what_the_reference_does(seed: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(100, 130))
+@pytest.mark.parametrize("seed", in_turn(range(100, 130), 10))
 def test_more_compiled_programs_do_what_the_reference_does(seed: int) -> None:
     check_program(seed)

@@ -92,7 +92,7 @@ def test_a_job_that_is_stopped_and_taken_up_gives_what_the_reference_gives(
     agree(data.draw(programs()), data, tmp_path_factory.mktemp("case"), seed)
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 @settings(
     max_examples=80, deadline=None, derandomize=True, database=None, phases=[Phase.generate],
     suppress_health_check=list(HealthCheck),

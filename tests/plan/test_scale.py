@@ -16,6 +16,7 @@ from millstream.plan.stages import stages_of
 from millstream.plan.state_kept import state_kept
 from millstream.plan.steps import MOST_FUSED, Plan, make_plan
 from millstream.source import Source
+from tests.seeds import in_turn
 
 
 def queries(operators: int) -> Program:
@@ -87,7 +88,7 @@ def test_a_thousand_operators_are_planned_in_three_seconds(family: Family) -> No
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", in_turn(FAMILIES))
 def test_five_times_as_many_operators_take_little_more_than_five_times_as_long(
     family: Family,
 ) -> None:

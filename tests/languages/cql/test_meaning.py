@@ -126,7 +126,7 @@ def test_subqueries_are_the_values_that_sql_says(query: Query, given_: Inputs) -
     check_against_oracle(query, given_)
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 @settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.one_of(queries(), queries_with_values()), inputs())
 def test_more_queries_say_what_sql_says(query: Query, given_: Inputs) -> None:
@@ -140,7 +140,7 @@ def test_the_engines_agree_on_queries(query: Query, given_: Inputs, cuts: list[i
     check_engines(query, given_, cuts)
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 @settings(max_examples=60, deadline=None, derandomize=True, database=None,
           suppress_health_check=list(HealthCheck))  # fmt: skip
 @given(st.one_of(queries(), queries_with_values()), inputs(), CUTS)

@@ -55,7 +55,7 @@ def test_compiled_loops_give_what_figure_4_says_on_many_sheets(
 
 
 @pytest.mark.slow
-@settings(max_examples=8, deadline=None, derandomize=True, database=None,
+@settings(max_examples=4, deadline=None, derandomize=True, database=None,
           suppress_health_check=list(HealthCheck))  # fmt: skip
 @given(sheets(), tuples(), CUTS)
 def test_the_local_engine_gives_what_figure_4_says(

@@ -43,6 +43,7 @@ def test_aggregates_agree_to_the_last_digit(formulas: list[str]) -> None:
     agree(sheet(formulas), events(digits()), [3, 50])
 
 
+@pytest.mark.proof
 def test_statements_for_a_tuple_hardly_depend_on_the_length_of_windows() -> None:
     """Windows that are sixteen times as long: those of trees have four more levels to go down."""
     command = [sys.executable, "-m", "tests.languages.sheets.count_steps", "32", "512"]

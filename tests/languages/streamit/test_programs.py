@@ -18,6 +18,7 @@ from millstream.languages.streamit.load import load
 from millstream.source import Source
 from tests.languages.streamit.oracle import Oracle
 from tests.laws.runs import on_local, on_reference
+from tests.seeds import in_turn
 
 PROGRAMS = sorted((Path(__file__).parent / "programs").glob("*.str"))
 ITERATIONS = 3
@@ -70,7 +71,7 @@ def test_constants_of_a_long_text_do_not_take_each_other_s_places() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", in_turn(PROGRAMS, 3), ids=lambda path: path.stem)
 def test_the_local_engine_prints_what_the_reference_does(path: Path) -> None:
     program = compiled(path)
     assert printed(program) == printed(program, is_local=True)
