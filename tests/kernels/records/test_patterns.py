@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from millstream.kernels.records.pattern_code import pattern_code
 from millstream.kernels.records.pattern_search import FOUND, UNKNOWN, search
+from millstream.kernels.records.quick_patterns import cuts_alike, quick_pattern
+from millstream.values.records.matching import Take, sawn
 from millstream.values.records.patterns import Spans, compiled
 
 
@@ -59,6 +61,35 @@ def test_columns_and_pcre_agree(pattern: str, texts: list[str]) -> None:
     rows = found(pattern, texts)
     if rows is not None:
         assert [compiled(pattern).spans(text) for text in texts] == rows
+
+
+@given(PATTERNS, st.lists(st.text(st.sampled_from("aabcx1 ü\n"), max_size=9), min_size=1))
+@settings(max_examples=300)
+def test_patterns_that_are_quick_on_single_texts_find_what_pcre_finds(
+    pattern: str, texts: list[str]
+) -> None:
+    quick = quick_pattern(pattern)
+    if quick is None:
+        return
+    matches = [quick.search(text) for text in texts]
+    spans = [m and [m.span(n) for n in range(quick.groups + 1)] for m in matches]
+    assert [compiled(pattern).spans(text) for text in texts] == spans
+    if cuts_alike(pattern):
+        for text in texts:
+            pieces = tuple(m[0] for m in quick.finditer(text))
+            assert sawn(100, text, [Take(pattern)])[0] == pieces
+
+
+@pytest.mark.parametrize("pattern", ["[A-Za-z]+", r"^(\S+) (\S+)", r"status=(\d+)", r'"([^"]*)"'])
+def test_usual_patterns_are_quick_on_single_texts(pattern: str) -> None:
+    assert quick_pattern(pattern) is not None
+
+
+@pytest.mark.parametrize(
+    "pattern", [r"(a+)+$", r"(a|aa)+$", "a*a*b", "(?:a?){30}a{30}b", "(?i)k", ".*a.*b"]
+)
+def test_what_could_take_long_is_not_for_the_quick_way(pattern: str) -> None:
+    assert quick_pattern(pattern) is None
 
 
 @pytest.mark.parametrize(

@@ -30,10 +30,17 @@ class Parts:
 
 
 @dataclass(frozen=True, slots=True)
+class Objects:
+    """Values of Python, which only statements that are done record by record look into."""
+
+    values: Array
+
+
+@dataclass(frozen=True, slots=True)
 class Column:
     """What an expression gives in each row; `bad` are the rows in which it has no value."""
 
-    values: Array | Slices | Pieces | Parts | Held
+    values: Array | Slices | Pieces | Parts | Held | Objects
     bad: Array | None = None
 
     def plain(self) -> Column:

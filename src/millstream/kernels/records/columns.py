@@ -7,7 +7,7 @@ care: it is run from the beginning by the meaning of the script.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,6 +31,8 @@ from millstream.calculus.scripts import (
     Slice,
 )
 from millstream.kernels.records import slices
+from millstream.kernels.records.answers import Known, answered
+from millstream.kernels.records.between import DTYPES, TEXTS, Values
 from millstream.kernels.records.column import Column, NotOnColumns, Parts, Pieces, either
 from millstream.kernels.records.column_numbers import (
     COMPARED,
@@ -43,6 +45,7 @@ from millstream.kernels.records.column_numbers import (
     WHOLE_ONLY,
     towards_zero,
 )
+from millstream.kernels.records.made_texts import decimal, joined
 from millstream.kernels.records.pattern_code import PatternCode, pattern_code
 from millstream.kernels.records.sawing import (
     MOST_SAWN,
@@ -55,8 +58,11 @@ from millstream.kernels.records.sawing import (
 )
 from millstream.kernels.records.slices import Slices
 from millstream.plan.batch import Array
+from millstream.values.records import operators
+from millstream.values.records.formats import Verb, pieces
 from millstream.values.records.numbers import FINITE_WEIGHT, WEIGHT
-from millstream.values.records.running import pattern
+from millstream.values.records.running import Runtime, pattern
+from millstream.values.records.table import INTRINSICS
 from millstream.values.records.types import (
     BOOL,
     BYTES,
@@ -65,15 +71,16 @@ from millstream.values.records.types import (
     STRING,
     TIME,
     ArrayOf,
+    MapOf,
     RecordType,
     TupleOf,
     resolved,
 )
 
-_DTYPES: dict[RecordType, Any] = {
-    INT: np.int64, TIME: np.int64, FLOAT: np.float64, BOOL: np.bool_,
-}  # fmt: skip
-_TEXTS = (STRING, BYTES)
+#: Texts that are longer are put together with care.
+_LONGEST_MADE = 1 << 20
+#: What operators of numbers work on.
+_NUMBERS = (INT, TIME, FLOAT, BOOL)
 
 
 @dataclass(slots=True)
@@ -91,6 +98,8 @@ class Columns:
     #: What calls a function of the script.
     call: Callable[[Apply], Column]
     timezone: str
+    runtime: Runtime
+    values: Values = field(default_factory=Values)
     variables: dict[int, Column] = field(default_factory=dict)
     #: Lengths of what is indexed, by the numbers that `$` has in an index.
     lengths: dict[int, Array] = field(default_factory=dict)
@@ -129,9 +138,9 @@ class Columns:
 
     def constant(self, value: Any, type_: RecordType) -> Column:
         kind = resolved(type_)
-        if kind in _DTYPES:
-            return Column(np.full(self.count, value, _DTYPES[kind]))
-        if kind in _TEXTS:
+        if kind in DTYPES:
+            return Column(np.full(self.count, value, DTYPES[kind]))
+        if kind in TEXTS:
             text = value.decode("latin-1") if kind == BYTES else value
             if text.isascii() and "\0" not in text:
                 return Column(slices.one_text(text, self.count))
@@ -151,9 +160,9 @@ class Columns:
 
     def _nothing(self, type_: RecordType) -> Any:
         kind = resolved(type_)
-        if kind in _DTYPES:
-            return np.zeros(self.count, _DTYPES[kind])
-        if kind in _TEXTS:
+        if kind in DTYPES:
+            return np.zeros(self.count, DTYPES[kind])
+        if kind in TEXTS:
             return slices.one_text("", self.count)
         if kind in (ArrayOf(STRING), ArrayOf(BYTES)):
             return Pieces(0, _no_piece, np.zeros(self.count, np.int64))
@@ -163,19 +172,32 @@ class Columns:
 
     def operate(self, node: Operate) -> Column:
         kinds = [resolved(a.type) for a in node.arguments]
-        if kinds[0] in _TEXTS:
+        if kinds[0] in TEXTS and node.operator == "+":
+            return self._joined(_summands(node))
+        if kinds[0] in TEXTS:
             return self._compared_texts(node)
-        if any(kind not in _DTYPES for kind in kinds):
-            raise NotOnColumns(f"{node.operator} of {kinds[0]}")
+        if not _has_loop(node.operator, kinds):
+            types = tuple(a.type for a in node.arguments)
+            return self.asked(operators.operation(node.operator, types), node.arguments, node.type)
         pairs = [self.numbers(a) for a in node.arguments]
         values, bad = [v for v, _ in pairs], either(*(b for _, b in pairs))
         if node.operator in ("/", "%") and kinds[0] != FLOAT:
             return self._divided(node.operator, values, bad)
-        function = OPERATORS.get(node.operator)
-        if function is None or (kinds[0] == FLOAT and node.operator in WHOLE_ONLY):
+        if kinds[0] == FLOAT and node.operator in WHOLE_ONLY:
             raise NotOnColumns(f"the operator {node.operator}")
         with np.errstate(all="ignore"):
-            return Column(function(*values), bad)
+            return Column(OPERATORS[node.operator](*values), bad)
+
+    def _joined(self, parts: Sequence[Expression | Column]) -> Column:
+        """Texts one after the other; very long ones are made with care."""
+        columns = [p if isinstance(p, Column) else self.value(p) for p in parts]
+        texts = [c.values for c in columns if isinstance(c.values, Slices)]
+        assert len(texts) == len(columns)
+        bad = either(*(c.bad for c in columns))
+        chosen = self.active if bad is None else self.active & ~bad
+        made = joined(texts, chosen)
+        self.look_closer(made.lengths() > _LONGEST_MADE)
+        return Column(made, bad)
 
     def _compared_texts(self, node: Operate) -> Column:
         test = COMPARED.get(node.operator)
@@ -211,10 +233,38 @@ class Columns:
             bad = either(bad, bad_right & ~decided)
         return Column(values, bad)
 
+    # --- what has no loop ---
+
+    def known(self, node: Expression) -> Known | None:
+        """What is the same in every row, of whatever type."""
+        if isinstance(node, Const):
+            return Known(node.value)
+        if isinstance(node, Get) and node.var.level < 0 and node.var.number in self.statics:
+            return Known(self.statics[node.var.number])
+        return None
+
+    def asked(
+        self, function: Callable[..., Any], nodes: Sequence[Expression], type_: RecordType
+    ) -> Column:
+        """Ask a function once for every different combination of arguments."""
+        arguments = [self.known(node) or (self.value(node), node.type) for node in nodes]
+        column, odd = answered(function, arguments, type_, self.active, self.values)
+        if odd is not None:
+            self.look_closer(odd)
+        return column
+
     # --- parts ---
 
     def index(self, node: Index) -> Column:
+        held = self.known(node.base)
+        if held is not None and isinstance(resolved(node.base.type), (ArrayOf, MapOf)):
+            kind, inside = resolved(node.base.type), held.value
+            if node.number is not None:
+                self.lengths[node.number] = np.full(self.count, len(inside))
+            return self.asked(lambda at: operators.item(kind, inside, at), [node.index], node.type)
         base = self.value(node.base)
+        if not isinstance(base.values, (Slices, Pieces)):
+            raise NotOnColumns(f"an index of {node.base.type}")
         self._measure(node.number, base)
         places, bad = self.numbers(node.index)
         if isinstance(base.values, Slices):
@@ -222,8 +272,6 @@ class Columns:
             at = np.where(inside, base.values.starts + places, 0)
             codes = base.values.data[np.minimum(at, len(base.values.data) - 1)].astype(np.int64)
             return Column(codes, either(base.bad, bad, ~inside))
-        if not isinstance(base.values, Pieces):
-            raise NotOnColumns(f"an index of {node.base.type}")
         pieces, bad = base.values, either(base.bad, bad)
         if isinstance(node.index, Const) and 0 <= node.index.value < pieces.most:
             outside = pieces.count <= node.index.value
@@ -255,7 +303,7 @@ class Columns:
         return Column(Slices(first.data, starts, ends), either(bad, outside))
 
     def slice(self, node: Slice) -> Column:
-        if resolved(node.base.type) not in _TEXTS:
+        if resolved(node.base.type) not in TEXTS:
             raise NotOnColumns("a slice of an array")
         base, bad = self.texts(node.base)
         self._measure(node.number, Column(base))
@@ -288,12 +336,12 @@ class Columns:
     def convert(self, node: Convert) -> Column:
         to, of = resolved(node.type), resolved(node.value.type)
         base = _constant(node.parameters[0]) if node.parameters else 0
-        is_decimal = base == 10 and to == INT and of in _TEXTS
-        if isinstance(to, TupleOf) or (node.parameters and not is_decimal):
-            raise NotOnColumns(f"a conversion to {to}")
-        if to == of or (to in _TEXTS and of in _TEXTS):
+        is_decimal = base == 10 and to == INT and of in TEXTS
+        if node.parameters and not is_decimal:
+            return self._converted(node)
+        if to == of or (to in TEXTS and of in TEXTS):
             return self.value(node.value)
-        if of in _TEXTS and to in (INT, FLOAT):
+        if of in TEXTS and to in (INT, FLOAT):
             texts, bad = self.texts(node.value)
             if to == INT:
                 values, status = slices.integers(texts, leading_zeros=is_decimal)
@@ -302,21 +350,61 @@ class Columns:
             unsure = status == slices.UNKNOWN
             self.look_closer(unsure if bad is None else unsure & ~bad)
             return Column(values, bad)
+        if of == INT and to in TEXTS:
+            numbers, bad = self.numbers(node.value)
+            return Column(decimal(numbers), bad)
         function = CONVERSIONS.get((to, of))
         if function is None:
-            raise NotOnColumns(f"a conversion from {of} to {to}")
+            return self._converted(node)
         values, bad = self.numbers(node.value)
         converted, wrong = function(values)
         return Column(converted, either(bad, wrong))
 
+    def _converted(self, node: Convert) -> Column:
+        types = tuple(p.type for p in node.parameters)
+        function = self.runtime.conversion(node.value.type, node.type, types)
+        return self.asked(function, (node.value, *node.parameters), node.type)
+
     def intrinsic(self, node: Intrinsic) -> Column:
         if node.name == "row":
             return self.row(node.type)
-        call = _FUNCTIONS.get(node.name)
-        if call is None:
+        if node.name in _FUNCTIONS:
+            try:
+                found: Column = _FUNCTIONS[node.name](self, node)
+            except NotOnColumns:
+                if not _is_pure(node.name):
+                    raise
+            else:
+                return found
+        if not _is_pure(node.name):
             raise NotOnColumns(f"the function {node.name}")
-        found: Column = call(self, node)
-        return found
+        types = tuple(a.type for a in node.arguments)
+        return self.asked(self.runtime.intrinsic(node.name, types), node.arguments, node.type)
+
+    def format(self, node: Intrinsic) -> Column:
+        """Texts and numbers one after the other; each other verb is a format of one value."""
+        form, *values = node.arguments
+        held = self.known(form)
+        parts = None if held is None else pieces(held.value, tuple(v.type for v in values))
+        if parts is None:
+            raise NotOnColumns("a format that changes")
+        following = iter(values)
+        texts = [
+            self.constant(p, STRING) if isinstance(p, str) else self._formatted(p, next(following))
+            for p in parts
+            if p != ""
+        ]
+        return self._joined(texts or [self.constant("", STRING)])
+
+    def _formatted(self, verb: Verb, value: Expression) -> Column:
+        kind = resolved(value.type)
+        if verb.is_plain and verb.letter == "s" and kind == STRING:
+            return self.value(value)
+        if verb.is_plain and verb.letter in "di" and kind == INT:
+            numbers, bad = self.numbers(value)
+            return Column(decimal(numbers), bad)
+        function = self.runtime.intrinsic("format", (STRING, value.type))
+        return self.asked(function, (Const(verb.text, STRING), value), STRING)
 
     def pattern_code(self, node: Expression) -> PatternCode:
         """What is searched for: it must be known before the first record is."""
@@ -439,6 +527,25 @@ class Columns:
         return Column(result, either(*(b for _, b in pairs)))
 
 
+def _has_loop(operator: str, kinds: Sequence[RecordType]) -> bool:
+    """Whether numbers of these types are worked on as whole columns."""
+    if operator in COMPARED:
+        return all(kind in DTYPES for kind in kinds)
+    return (operator in OPERATORS or operator in ("/", "%")) and all(k in _NUMBERS for k in kinds)
+
+
+def _is_pure(name: str) -> bool:
+    return name in INTRINSICS and INTRINSICS[name].pure
+
+
+def _summands(node: Expression) -> list[Expression]:
+    """What is added up to a text, from left to right."""
+    if isinstance(node, Operate) and node.operator == "+":
+        left, right = node.arguments
+        return [*_summands(left), right]
+    return [node]
+
+
 def _constant(node: Expression) -> Any:
     if not isinstance(node, Const):
         raise NotOnColumns("what is only known while a record is read")
@@ -458,7 +565,7 @@ _READ: dict[type, Callable[[Columns, Any], Column]] = {
 _FUNCTIONS: dict[str, Callable[[Columns, Any], Column]] = {
     "match": Columns.match, "matchstrs": Columns.matchstrs, "len": Columns.length,
     "lowercase": Columns.recased, "uppercase": Columns.recased, "strfind": Columns.place,
-    "bytesfind": Columns.place, "splitcsvline": Columns.fields, WEIGHT: Columns.weight,
-    FINITE_WEIGHT: Columns.weight,
+    "bytesfind": Columns.place, "format": Columns.format, "splitcsvline": Columns.fields,
+    WEIGHT: Columns.weight, FINITE_WEIGHT: Columns.weight,
     **dict.fromkeys(NUMBERS, Columns.number), **dict.fromkeys(TIMES, Columns.time),
 }  # fmt: skip

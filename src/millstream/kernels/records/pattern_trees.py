@@ -13,7 +13,9 @@ _MOST_REPEATS = 200
 _DIGIT = frozenset(range(48, 58))
 _WORD = _DIGIT | set(range(65, 91)) | set(range(97, 123)) | {95}
 _SPACE = frozenset(b" \t\n\v\f\r")
-_ALL = frozenset(range(128))
+#: Stands in sets for every character beyond ASCII.
+BEYOND = 128
+_ALL = frozenset(range(BEYOND + 1))
 _CLASSES = {"d": _DIGIT, "w": frozenset(_WORD), "s": _SPACE, "h": frozenset(b" \t")}
 _POSIX = {
     "alpha": frozenset(range(65, 91)) | frozenset(range(97, 123)), "digit": _DIGIT,

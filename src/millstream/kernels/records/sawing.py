@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -50,14 +51,23 @@ def cut_at(texts: Slices, counts: Array, spans: Array) -> Cut:
     """Texts cut at spans, so many in each row; a count of -1 is not known."""
     unsure = counts < 0
     counts = np.where(unsure, 0, counts) if unsure.any() else counts
-    begun = np.cumsum(counts) - counts
+    return counts, unsure, PiecesAt(texts.data, spans, np.cumsum(counts) - counts, counts)
 
-    def piece(number: int) -> Slices:
-        first, last = np.zeros(len(texts), np.int64), np.zeros(len(texts), np.int64)
-        _pieces(spans, begun, counts, number, first, last)
-        return Slices(texts.data, first, last)
 
-    return counts, unsure, piece
+@dataclass(frozen=True, slots=True)
+class PiecesAt:
+    """The n-th piece of all rows: each has so many spans, which begin at some place."""
+
+    data: Array
+    spans: Array
+    begun: Array
+    counts: Array
+
+    def __call__(self, number: int) -> Slices:
+        count = len(self.counts)
+        first, last = np.zeros(count, np.int64), np.zeros(count, np.int64)
+        _pieces(self.spans, self.begun, self.counts, number, first, last)
+        return Slices(self.data, first, last)
 
 
 def fields(texts: Slices, chosen: Array) -> Cut:

@@ -6,8 +6,9 @@ plain are noted, to be run again from the beginning by the meaning of the script
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +22,6 @@ from millstream.calculus.scripts import (
     Do,
     Emit,
     Expression,
-    Function,
     Get,
     If,
     Lambda,
@@ -32,16 +32,34 @@ from millstream.calculus.scripts import (
     Return,
     Scope,
     Statement,
+    Var,
     When,
 )
-from millstream.kernels.records.column import Column, NotOnColumns, Parts, Pieces, either
+from millstream.kernels.records.between import column_of
+from millstream.kernels.records.column import Column, NotOnColumns, Objects, Parts, either
 from millstream.kernels.records.columns import Columns
 from millstream.kernels.records.slices import Slices
-from millstream.plan.batch import Array
+from millstream.kernels.scripts.by_record import NOTHING, Part, changed_in
+from millstream.plan.batch import Array, Vector
 from millstream.values.records.types import BOOL, MapOf, resolved
 
-#: The rows that emit to a table, and the columns of what they emit.
-Emitted = tuple[Array, tuple[Column, ...]]
+
+@dataclass(frozen=True, slots=True)
+class Emitted:
+    """The rows that emit to a table, and the columns of what they emit, of all rows."""
+
+    rows: Array
+    columns: tuple[Column, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What was emitted record by record: the row of each emit, and what is sent."""
+
+    rows: Array
+    vectors: tuple[Vector, ...]
+
+
 #: After so many rounds of a loop the rows that are still in it are run one by one; after fewer
 #: already, if they are less than one in so many.
 _MOST_ROUNDS, _FEW_ROUNDS, _FEW = 512, 32, 32
@@ -59,17 +77,103 @@ class _Around:
 class ColumnsRun:
     """Mutable: one batch on its way through a script."""
 
-    def __init__(self, functions: Mapping[int, Function]) -> None:
+    def __init__(
+        self, functions: Mapping[int, Declare], parts: Mapping[int, Part] | None = None,
+        can_be_sent: Callable[[int], bool] = lambda _table: True,
+    ) -> None:  # fmt: skip
         self.columns: Columns
         self.functions = functions
-        self.emits: dict[int, list[Emitted]] = {}
+        #: What is done record by record, by its first statement; None while that is found out.
+        self.parts = parts
+        self.refused: dict[int, NotOnColumns] = {}
+        self.can_be_sent = can_be_sent
+        self.emits: dict[int, list[Emitted | Recorded]] = {}
         #: Of each call that is under way: the function, and what was returned in which rows.
         self.calls: list[tuple[int, list[tuple[Array, Column]]]] = []
         self.around: list[_Around] = []
+        #: Inside of how many statements that are done as a whole, or not at all.
+        self.wholes = 0
 
     def body(self, block: Block) -> None:
-        for statement in block:
+        if self.parts is None and not self.wholes:
+            for statement in block:
+                self.attempt(statement)
+            return
+        done = 0
+        for at, statement in enumerate(block):
+            part = (self.parts or {}).get(id(statement))
+            if part is not None:
+                self.one_by_one(part)
+                done = at + len(part.statements)
+            elif at >= done:
+                self.do(statement)
+
+    def attempt(self, statement: Statement) -> None:
+        """Find out whether a statement can be done on columns."""
+        columns = self.columns
+        before = columns.active, list(self.around), list(self.calls)
+        try:
             self.do(statement)
+        except NotOnColumns as reason:
+            self.refused[id(statement)] = reason
+            columns.active, self.around, self.calls = before
+            self.wholes = 0
+            nowhere = np.zeros(0, np.int64)
+            for var in changed_in(statement):
+                columns.variables[var.number] = column_of((), var.type, nowhere, 0)[0]
+
+    def one_by_one(self, part: Part) -> None:
+        """Statements that are done record by record, in all rows that come to them."""
+        columns = self.columns
+        columns.active = columns.active & ~columns.careful
+        rows = np.flatnonzero(columns.active)
+        if not len(rows):
+            return
+        numbers = rows.tolist()
+        made, careful = part(numbers, [self.listed(var, rows) for var in part.inputs])
+        if careful:
+            columns.careful[careful] = True
+        kept = made
+        if None in made:
+            stays = np.array([outputs is not None for outputs in made])
+            kept, rows = [outputs for outputs in made if outputs is not None], rows[stays]
+        columns.active = np.zeros(columns.count, np.bool_)
+        columns.active[rows] = True
+        for number in part.lists.emitted:
+            emitting, vectors = part.lists.taken(number)
+            if len(emitting):
+                self.emits.setdefault(number, []).append(Recorded(emitting, vectors))
+        for var, values in zip(part.outputs, zip(*kept, strict=True), strict=False):
+            self.assign(var.number, self.unlisted(var, values, rows))
+
+    def listed(self, var: Var, rows: Array) -> list[Any]:
+        """The values of a variable in some rows."""
+        columns = self.columns
+        column = columns.variables.get(var.number)
+        if column is None and var.number == columns.record_number:
+            column = Column(columns.record)
+        if column is None:
+            return [NOTHING] * len(rows)
+        values = columns.values.of(column, var.type, rows)
+        if column.bad is not None and column.bad[rows].any():
+            for place in np.flatnonzero(column.bad[rows]).tolist():
+                values[place] = NOTHING
+        return values
+
+    def unlisted(self, var: Var, values: Sequence[Any], rows: Array) -> Column:
+        """Values of some rows as a column; those that columns cannot hold need care."""
+        columns = self.columns
+        where, bad = np.full(columns.count, -1), None
+        if NOTHING in values:
+            has_value = np.array([value is not NOTHING for value in values])
+            bad = np.zeros(columns.count, np.bool_)
+            bad[rows[~has_value]] = True
+            values, rows = [value for value in values if value is not NOTHING], rows[has_value]
+        where[rows] = np.arange(len(rows))
+        column, odd = column_of(values, var.type, where, columns.count)
+        if odd is not None:
+            columns.look_closer(odd)
+        return Column(column.values, bad)
 
     def do(self, statement: Statement) -> None:
         columns = self.columns
@@ -91,14 +195,12 @@ class ColumnsRun:
                 self.certain(columns.value(value))
             case If(condition, then, otherwise):
                 self.branch(columns.value(condition), then, otherwise)
-            case Choose():
-                self.choose(statement)
+            case Choose() | Loop() | When():
+                self.wholes += 1
+                self.whole(statement)
+                self.wholes -= 1
             case Emit():
                 self.emit(statement)
-            case Loop():
-                self.loop(statement)
-            case When((Quantifier(word) as quantifier,)) if word != "all":
-                self.when(statement, quantifier)
             case Leave(word):
                 self.leave(word)
             case Scope(inner):
@@ -110,13 +212,26 @@ class ColumnsRun:
             case _:
                 raise NotOnColumns(f"`{type(statement).__name__.lower()}`")
 
+    def whole(self, statement: Choose | Loop | When) -> None:
+        match statement:
+            case Choose():
+                self.choose(statement)
+            case Loop():
+                self.loop(statement)
+            case When((Quantifier(word) as quantifier,)) if word != "all":
+                self.when(statement, quantifier)
+            case _:
+                raise NotOnColumns("`when` with several names, or with `all`,")
+
     def call(self, node: Apply) -> Column:
         """A function is done for all rows at once, as if it stood there."""
         columns = self.columns
         target = node.function.var.number if isinstance(node.function, Get) else -1
-        function = self.functions.get(target)
-        if function is None or any(number == target for number, _ in self.calls):
-            raise NotOnColumns("recursion" if function else "a function that is chosen")
+        declared = self.functions.get(target)
+        if declared is None or any(number == target for number, _ in self.calls):
+            raise NotOnColumns("recursion" if declared else "a function that is chosen")
+        assert isinstance(declared.value, Lambda)
+        function = declared.value.function
         given = [columns.value(argument) for argument in node.arguments]
         bad, before = either(*(g.bad for g in given)), columns.active
         if bad is not None:
@@ -125,7 +240,9 @@ class ColumnsRun:
             columns.variables[parameter.number] = column
         self.calls.append((target, []))
         around, self.around = self.around, []
+        self.wholes += 1
         self.body(function.body)
+        self.wholes -= 1
         self.around = around
         _, returned = self.calls.pop()
         # Rows that come to the end without a return have no value.
@@ -290,13 +407,13 @@ class ColumnsRun:
         return equal.values if equal.bad is None else equal.values & ~equal.bad
 
     def emit(self, emit: Emit) -> None:
+        if not self.can_be_sent(emit.table):
+            raise NotOnColumns("an emit of what has parts")
         columns = self.columns
         nodes = [*emit.indexes, emit.value, *([] if emit.weight is None else [emit.weight])]
         sent = tuple(self.certain(columns.to_send(node)) for node in nodes)
-        if any(isinstance(c.values, Pieces) for c in sent):
-            raise NotOnColumns("an emit of an array")
         rows = np.flatnonzero(columns.active & ~columns.careful)
-        self.emits.setdefault(emit.table, []).append((rows, sent))
+        self.emits.setdefault(emit.table, []).append(Emitted(rows, sent))
 
 
 def _mixed(chosen: Array, new: Column, old: Column) -> Column:
@@ -314,6 +431,8 @@ def _mixed(chosen: Array, new: Column, old: Column) -> Column:
         case Parts(a), Parts(b):
             pairs = zip(a, b, strict=True)
             return Column(Parts(tuple(_mixed(chosen, x, y) for x, y in pairs)), bad)
+        case Objects(a), Objects(b):
+            return Column(Objects(np.where(chosen, a, b)), bad)
     raise NotOnColumns("an array that is assigned in some records only")
 
 

@@ -178,6 +178,8 @@ class ExpressionWriter:
         match node.name:
             case "row":
                 return self.row(node)
+            case "lowercase" | "uppercase" if first is not None:
+                return self.recased(node.name, self.value(first))
             case "len" if first is not None:
                 return f"len({self.raw(first)})"
             case "haskey" if first is not None:
@@ -185,8 +187,8 @@ class ExpressionWriter:
             case "lookup" if first is not None:
                 key, otherwise = (self.value(a) for a in node.arguments[1:])
                 return f"{self.raw(first)}.get({key}, {otherwise})"
-            case "match" if isinstance(first, Const):
-                found = self.library.matcher(first.value)
+            case "match" | "matchstrs" if isinstance(first, Const):
+                found = self.library.matcher(node.name, first.value)
                 if found is not None:
                     return f"{self.constant(found)}({self.value(node.arguments[1])})"
         function = self.library.intrinsic(node)
@@ -195,6 +197,13 @@ class ExpressionWriter:
         if first is not None and is_map:
             arguments[0] = self.raw(first)
         return f"{self.constant(function)}({', '.join(arguments)})"
+
+    def recased(self, name: str, text: str) -> str:
+        """Of ASCII at once, of other texts by the library."""
+        t = self.temporary()
+        slow = self.constant(self.library.runtime.intrinsic(name, (records.STRING,)))
+        quick = f"{t}.{name.removesuffix('case')}()"
+        return f"({quick} if ({t} := {text}).isascii() else {slow}({t}))"
 
     def row(self, node: Intrinsic) -> str:
         """The record as a tuple, from the columns of its row."""
@@ -282,6 +291,11 @@ class ExpressionWriter:
     def of_defined(self, node: Defined) -> str:
         if self.is_sure(node.value):
             return "True"
+        match node.value:
+            case Index(base, index, number=None) if self.is_sure(base) and self.is_sure(index):
+                if isinstance(resolved(base.type), MapOf):
+                    return f"({self.value(index)} in {self.raw(base)})"
+                return f"(0 <= {self.value(index)} < len({self.raw(base)}))"
         return f"defined(lambda: {self.value(node.value)})"
 
     def of_present(self, node: Present) -> str:

@@ -60,11 +60,11 @@ class Generated:
     runtime: Runtime
 
 
-def generated(script: Script, columns: tuple[str, ...]) -> Generated:
+def generated(script: Script, columns: tuple[str, ...], *, by_table: bool = False) -> Generated:
     """The function of a script, or `NotGenerated` with the reason."""
     if script.passes_over:
         raise NotGenerated("it passes over statements that have no value")
-    return _Writer(script, columns).whole()
+    return Writer(script, columns, by_table=by_table).whole()
 
 
 @dataclass
@@ -89,11 +89,13 @@ class _Place:
     around: list[_Around] = field(default_factory=list)
 
 
-class _Writer(ExpressionWriter):
+class Writer(ExpressionWriter):
     """Mutable: the lines so far."""
 
-    def __init__(self, script: Script, columns: tuple[str, ...]) -> None:
+    def __init__(self, script: Script, columns: tuple[str, ...], *, by_table: bool) -> None:
         super().__init__(script, columns)
+        #: Whether what is emitted goes to a list for each table, with the number of its row.
+        self.by_table = by_table
         self.lines: list[str] = []
         self.places: dict[int, str] = {}
         self.indent = 0
@@ -103,14 +105,22 @@ class _Writer(ExpressionWriter):
         self.held = frozenset(_held(script))
 
     def whole(self) -> Generated:
+        number = "r, " if self.by_table else ""
+        self.begin(f"def run({number}v{self.script.record.number}, row):")
+        self.block(self.script.body)
+        self.line("return")
+        return self.done()
+
+    def begin(self, head: str) -> None:
+        """What is static, then the beginning of the function."""
         self.names |= names_of(self.script)
         for statement in self.script.statics:
             self.statement(statement)
-        self.line(f"def run(v{self.script.record.number}, row):")
+        self.line(head)
         self.inside.append(_Place(0))
         self.indent += 1
-        self.block(self.script.body)
-        self.line("return")
+
+    def done(self) -> Generated:
         text = "\n".join(self.lines) + "\n"
         return Generated(text, self.places, self.names, self.library.runtime)
 
@@ -214,6 +224,10 @@ class _Writer(ExpressionWriter):
         return self.constant("" if self.span is None else self.span.place)
 
     def do_emit(self, one: Emit) -> None:
+        if self.by_table:
+            nodes = [*one.indexes, one.value, *([] if one.weight is None else [one.weight])]
+            self.line(f"emit{one.table}((r, {', '.join(map(self.value, nodes))}))")
+            return
         indexes = "".join(f"{self.value(i)}, " for i in one.indexes)
         weight = "None" if one.weight is None else self.value(one.weight)
         self.line(f"emit(({one.table}, ({indexes}), {self.value(one.value)}, {weight}))")
@@ -516,4 +530,4 @@ def _held(script: Script) -> Iterator[int]:
                 yield node.target.var.number
 
 
-__all__ = ["Generated", "NotGenerated", "generated"]
+__all__ = ["Generated", "NotGenerated", "Writer", "generated"]

@@ -7,7 +7,7 @@ something that columns cannot be asked; `explain` says what.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,6 @@ import pyarrow as pa
 from millstream.calculus.scripts import (
     Assign,
     Declare,
-    Function,
     Get,
     Lambda,
     Script,
@@ -31,41 +30,63 @@ from millstream.calculus.tables import (
     to_queue,
 )
 from millstream.calculus.types import QueueType
+from millstream.kernels.records.between import DTYPES, TEXTS
 from millstream.kernels.records.column import Column, NotOnColumns, Parts
 from millstream.kernels.records.columns import Columns
 from millstream.kernels.records.slices import Held, Slices, in_order_of_rows, slices_of
+from millstream.kernels.runtime.hashing import frozen
 from millstream.kernels.runtime.interning import Interner
 from millstream.kernels.runtime.kernel import Round
-from millstream.kernels.scripts.column_run import ColumnsRun, Emitted
+from millstream.kernels.scripts.by_record import Part, parts_of
+from millstream.kernels.scripts.column_run import ColumnsRun, Emitted, Recorded
+from millstream.kernels.scripts.generate import NotGenerated
 from millstream.kernels.scripts.run import RunScriptKernel, why_walked
 from millstream.meaning.scripts import Machine
 from millstream.plan.batch import Array, Batch, Vector, concat_batches, empty_batch
 from millstream.values.records import types as records
+from millstream.values.records.running import Runtime
 from millstream.values.records.types import RecordType, TupleOf, resolved
 
 
 def why_not(function: RunScript, inputs: tuple[QueueType, ...]) -> str | None:
-    """What of a script columns cannot be asked, or None; it is found out on no rows at all."""
+    """Why all of a script is run record by record, or None; it is found out on no rows at all."""
     try:
-        if chances(function) or function.as_source:
-            raise NotOnColumns("chance" if chances(function) else "telling emits as source")
-        if any(t.file is not None and t.indexes for t in function.tables):
-            raise NotOnColumns("a file with an index")
-        if any(t.names_files for t in function.tables):
-            raise NotOnColumns("a file for every emit")
-        if len(function.sent) < len(function.told):
-            raise NotOnColumns("printing from several tables")
-        for table in function.tables:
-            for type_ in (*(t for _, t in table.indexes), table.value, table.weight):
-                if type_ is not None and not _can_be_sent(type_):
-                    raise NotOnColumns(f"an emit of {type_}")
-        _on_columns(_Known.of(function), empty_batch(inputs[0]))
+        known(function, inputs)
     except NotOnColumns as reason:
         return f"{reason} needs single records"
     return None
 
 
-_SENT = (records.INT, records.FLOAT, records.BOOL, records.TIME, records.STRING, records.BYTES)
+def known(function: RunScript, inputs: tuple[QueueType, ...]) -> Known:
+    """What is known of a script before its first record, or `NotOnColumns`."""
+    if chances(function) or function.as_source:
+        raise NotOnColumns("chance" if chances(function) else "telling emits as source")
+    if any(t.file is not None and t.indexes for t in function.tables):
+        raise NotOnColumns("a file with an index")
+    if any(t.names_files for t in function.tables):
+        raise NotOnColumns("a file for every emit")
+    if len(function.sent) < len(function.told):
+        raise NotOnColumns("printing from several tables")
+    script = function.script
+    functions = _functions(script)
+    runtime = Runtime(script.timezone, script.folder)
+    first = Known(function, Machine(script).statics, functions, reads_record(script), runtime, None)
+    run = _on_columns(first, empty_batch(inputs[0]))
+    if not run.refused:
+        return replace(first, parts={})
+    if len(run.refused) == len(script.body):
+        raise next(iter(run.refused.values()))
+    try:
+        parts = parts_of(script, function.told, run.refused, functions)
+    except NotGenerated as reason:
+        raise NotOnColumns(str(reason)) from None
+    except (SyntaxError, RecursionError, MemoryError):
+        raise NotOnColumns("so much") from None
+    reasons = {number: _reason(part, run.refused) for number, part in parts.items()}
+    return replace(first, parts=parts, reasons=reasons)
+
+
+_SENT = (*DTYPES, *TEXTS)
 
 
 def _can_be_sent(type_: RecordType) -> bool:
@@ -76,22 +97,27 @@ def _can_be_sent(type_: RecordType) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
-    """What is known of a script before its first record: functions, and what is static."""
+class Known:
+    """What is known of a script before its first record: functions, and what is static.
+
+    `parts` are done record by record, for `reasons`; None while that is found out.
+    """
 
     function: RunScript
     statics: Mapping[int, Any]
-    functions: Mapping[int, Function]
+    functions: Mapping[int, Declare]
     reads_record: bool
+    runtime: Runtime
+    parts: Mapping[int, Part] | None
+    reasons: Mapping[int, str] = field(default_factory=dict)
 
-    @staticmethod
-    def of(function: RunScript) -> _Known:
-        script = function.script
-        statics = Machine(script).statics
-        return _Known(function, statics, _functions(script), reads_record(script))
+    def can_be_sent(self, number: int) -> bool:
+        table = self.function.script.tables[number]
+        types = (*(t for _, t in table.indexes), table.value, table.weight)
+        return all(t is None or _can_be_sent(t) for t in types)
 
 
-def _on_columns(known: _Known, batch: Batch) -> ColumnsRun:
+def _on_columns(known: Known, batch: Batch) -> ColumnsRun:
     function = known.function
     script = function.script
     count = len(batch)
@@ -103,7 +129,7 @@ def _on_columns(known: _Known, batch: Batch) -> ColumnsRun:
     else:
         texts, odd = slices_of(batch.columns[0].values)
     rows = _Rows(batch, odd)
-    run = ColumnsRun(known.functions)
+    run = ColumnsRun(known.functions, known.parts, known.can_be_sent)
     run.columns = Columns(
         count,
         texts,
@@ -114,17 +140,18 @@ def _on_columns(known: _Known, batch: Batch) -> ColumnsRun:
         ~odd,
         run.call,
         script.timezone,
+        known.runtime,
     )
     run.body(script.body)
     return run
 
 
-def _functions(script: Script) -> dict[int, Function]:
-    """Functions by their variables, of those that are never given another one."""
+def _functions(script: Script) -> dict[int, Declare]:
+    """Declarations of functions by their variables, of those that are never given another one."""
     nodes = list(nodes_in((script.statics, script.body)))
     assigned = {n.target.var.number for n in nodes if isinstance(n, Assign)}
     return {
-        n.var.number: n.value.function
+        n.var.number: n
         for n in nodes
         if isinstance(n, Declare) and isinstance(n.value, Lambda) and n.var.number not in assigned
     }
@@ -161,7 +188,8 @@ class _Rows:
             return Column(Held(vector, self.odd))
         if vector.valid is not None:
             self.odd |= ~vector.valid
-        return Column(vector.values)
+        unsigned = kind in (records.UINT, records.FINGERPRINT)
+        return Column(vector.values.view(np.uint64) if unsigned else vector.values)
 
 
 class ColumnsKernel(RunScriptKernel):
@@ -171,15 +199,16 @@ class ColumnsKernel(RunScriptKernel):
         self, function: RunScript, input_types: tuple[QueueType, ...], output_count: int
     ) -> None:
         super().__init__(function, input_types, output_count)
-        self.known: _Known | None = None
-        reason = why_not(function, input_types)
+        self.known: Known | None = None
         walked = why_walked(function, input_types[0].schema.names)
-        #: What `explain` shows.
-        self.source = "# on whole columns; records that are not plain one by one"
-        if reason is None:
-            self.known = _Known.of(function)
+        try:
+            self.known = known(function, input_types)
+        except NotOnColumns as reason:
+            #: What `explain` shows.
+            self.source = f"# record by record, because {reason} needs single records"
         else:
-            self.source = f"# record by record, because {reason}"
+            self.source = "# on whole columns; records that are not plain one by one"
+            self.source += _told(self.known)
         if walked is not None:
             self.source += f"; each statement by statement, because {walked}"
 
@@ -211,7 +240,11 @@ class ColumnsKernel(RunScriptKernel):
         types = [*(t for _, t in table.indexes), table.value, table.weight or records.INT]
         sent = []
         is_careful = bool(careful.any())
-        for rows, places, columns in _together(run.emits.get(number, []), len(batch)):
+        for emitted in _runs(run.emits.get(number, [])):
+            if isinstance(emitted, Recorded):
+                sent.append(_recorded(emitted, type_, batch, careful))
+                continue
+            rows, places, columns = _together(emitted, len(batch))
             kept, at = rows, places
             if is_careful:
                 good = ~careful[rows]
@@ -225,40 +258,88 @@ class ColumnsKernel(RunScriptKernel):
         return sent
 
 
-def _together(
-    emits: list[Emitted], count: int
-) -> Iterator[tuple[Array, Array, tuple[Column, ...]]]:
+def _runs(emits: list[Emitted | Recorded]) -> Iterator[list[Emitted] | Recorded]:
+    """What was emitted, in order; what lies in columns alike is one."""
+    waiting: list[Emitted] = []
+    for emitted in emits:
+        if isinstance(emitted, Emitted) and (not waiting or _are_alike(waiting[0], emitted)):
+            waiting.append(emitted)
+            continue
+        if waiting:
+            yield waiting
+        waiting = [emitted] if isinstance(emitted, Emitted) else []
+        if isinstance(emitted, Recorded):
+            yield emitted
+    if waiting:
+        yield waiting
+
+
+def _are_alike(one: Emitted, other: Emitted) -> bool:
+    pairs = zip(one.columns, other.columns, strict=True)
+    return all(
+        type(a.values) is type(b.values) and isinstance(a.values, (Slices, np.ndarray))
+        for a, b in pairs
+    )
+
+
+def _together(emits: list[Emitted], count: int) -> tuple[Array, Array, tuple[Column, ...]]:
     """Rows that emit, where in the columns their values lie, and the columns.
 
-    What several statements or rounds of a loop have emitted is one, in the order of rows, where
-    its columns are alike.
+    What several statements or rounds of a loop have emitted is one, in the order of rows.
     """
-    columns = _alike(emits) if len(emits) > 1 else None
-    if columns is None:
-        for rows, sent in emits:
-            yield rows, rows, sent
-        return
-    rows = np.concatenate([rows for rows, _ in emits])
+    if len(emits) == 1:
+        return emits[0].rows, emits[0].rows, emits[0].columns
+    every = [e.rows for e in emits]
+    columns = (_joined(every, c) for c in zip(*(e.columns for e in emits), strict=True))
+    rows = np.concatenate(every)
     order = in_order_of_rows(rows, count)
-    yield rows[order], order, columns
+    return rows[order], order, tuple(columns)
 
 
-def _alike(emits: list[Emitted]) -> tuple[Column, ...] | None:
-    """Columns of what was emitted, one part after the other; None if texts lie apart."""
-    joined: list[Column] = []
-    for parts in zip(*(sent for _, sent in emits), strict=True):
-        chosen = [(rows, c.values) for (rows, _), c in zip(emits, parts, strict=True)]
-        texts = [(rows, v) for rows, v in chosen if isinstance(v, Slices)]
-        plain = [v[rows] for rows, v in chosen if isinstance(v, np.ndarray)]
-        if len(plain) == len(chosen):
-            joined.append(Column(np.concatenate(plain)))
-        elif len(texts) == len(chosen) and all(v.data is texts[0][1].data for _, v in texts):
-            starts = np.concatenate([v.starts[rows] for rows, v in texts])
-            ends = np.concatenate([v.ends[rows] for rows, v in texts])
-            joined.append(Column(Slices(texts[0][1].data, starts, ends)))
-        else:
-            return None
-    return tuple(joined)
+def _joined(every: list[Array], columns: tuple[Column, ...]) -> Column:
+    """Some rows of several columns, one part after the other."""
+    chosen = [(rows, c.values) for rows, c in zip(every, columns, strict=True)]
+    texts = [(rows, v) for rows, v in chosen if isinstance(v, Slices)]
+    if not texts:
+        return Column(np.concatenate([v[rows] for rows, v in chosen]))
+    shifts: dict[int, int] = {}
+    data: list[Array] = []
+    size = 0
+    for _, text in texts:
+        if id(text.data) not in shifts:
+            shifts[id(text.data)] = size
+            data.append(text.data)
+            size += len(text.data)
+    starts = [text.starts[rows] + shifts[id(text.data)] for rows, text in texts]
+    ends = [text.ends[rows] + shifts[id(text.data)] for rows, text in texts]
+    whole = data[0] if len(data) == 1 else frozen(np.concatenate(data))
+    return Column(Slices(whole, np.concatenate(starts), np.concatenate(ends)))
+
+
+def _recorded(
+    emitted: Recorded, type_: QueueType, batch: Batch, careful: Array
+) -> tuple[Batch, Array]:
+    """What was emitted record by record, of the rows that need no care."""
+    made = Batch(type_, batch.time[emitted.rows], emitted.vectors)
+    rows, good = emitted.rows, ~careful[emitted.rows]
+    if not good.all():
+        made, rows = made.take(np.flatnonzero(good)), rows[good]
+    return _ranked(made, batch, rows), rows
+
+
+def _reason(part: Part, refused: Mapping[int, NotOnColumns]) -> str:
+    """The first reason for which statements are done record by record."""
+    return next(str(refused[id(n)]) for n in nodes_in(part.statements) if id(n) in refused)
+
+
+def _told(known: Known) -> str:
+    """Which statements are done record by record, and why, for `explain`."""
+    told = []
+    for number, part in (known.parts or {}).items():
+        spans = (getattr(node, "span", None) for node in nodes_in(part.statements))
+        where = next(span.place for span in spans if span is not None)
+        told.append(f"from {where} on record by record, because of {known.reasons[number]}")
+    return "".join(f"; {one}" for one in told)
 
 
 def _ranked(made: Batch, batch: Batch, rows: Array) -> Batch:
@@ -278,6 +359,8 @@ def _vector(type_: RecordType, column: Column, rows: Array | None) -> Vector:
         return _tuples(type_, values, rows)
     assert isinstance(values, np.ndarray)
     chosen = values if rows is None else values[rows]
+    if chosen.dtype == np.uint64:  # these travel by their bits
+        chosen = chosen.view(np.int64)
     if chosen.dtype == np.float64:  # every zero, and whatever is no number, is one index
         chosen = np.where(np.isnan(chosen), np.nan, chosen + 0.0)
     return Vector(queued_type(type_), chosen)

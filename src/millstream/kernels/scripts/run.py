@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -11,13 +12,14 @@ import numpy as np
 
 from millstream.calculus.scripts import Script, Var, nodes_in
 from millstream.calculus.tables import Emits, RunScript
-from millstream.calculus.types import QueueType
+from millstream.calculus.types import QueueType, Row
 from millstream.kernels.runtime.kernel import Round, State, Termless
 from millstream.kernels.scripts.generate import NotGenerated, generated
-from millstream.kernels.scripts.runtime import Running
+from millstream.kernels.scripts.runtime import UNDEFINED, Running
+from millstream.kernels.scripts.sending import Lists, can_send_by_table
 from millstream.meaning.scripts import Machine
 from millstream.plan.batch import Batch, batch_of
-from millstream.values.records.running import Emitted, Rejected, deep_calls
+from millstream.values.records.running import MOST_ROUNDS, Emitted, Rejected, deep_calls
 from millstream.values.rejection import count_rejected
 
 #: What a record emits: of the record as bytes, its row, and what chance begins with.
@@ -65,6 +67,16 @@ def variables_of(script: Script) -> dict[str, str]:
     return found
 
 
+class _ByTable:
+    """Mutable: a script as one function that gathers what is emitted to each table."""
+
+    def __init__(self, function: RunScript, columns: tuple[str, ...]) -> None:
+        self.lists = Lists(function.script, function.told)
+        made = generated(function.script, columns, by_table=True)
+        names = made.names | self.lists.names()
+        self.running = Running(made.text, made.places, names, variables_of(function.script))
+
+
 class RunScriptKernel(Termless):
     """Mutable: counts the records that the script has rejected."""
 
@@ -75,32 +87,71 @@ class RunScriptKernel(Termless):
         self.types = function.output_types(input_types, output_count)
         names = input_types[0].schema.names
         self.emits = Emits(function, names)
-        self.run = runner(function, names)
+        is_walked = why_walked(function, names) is not None
+        self.by_table: _ByTable | None = None
+        if can_send_by_table(function) and not is_walked:
+            self.by_table = _ByTable(function, names)
+        else:
+            self.run = runner(function, names)
         self.rejected: Counter[str] = Counter()
 
     def process(self, inputs: tuple[Batch, ...], round_: Round) -> tuple[Batch, ...]:
         with deep_calls():
-            return self._emitted(inputs[0])
+            return self._gathered(inputs[0]) if self.by_table else self._emitted(inputs[0])
+
+    def _records(self, batch: Batch) -> Iterator[tuple[bytes, Row]]:
+        """Each row as the bytes of its record, if anybody looks at them, and by its columns."""
+        emits = self.emits
+        if emits.has_columns:
+            for row in batch.rows():
+                yield emits.record(row)[0] if emits.reads_bytes else b"", row
+            return
+        for row in batch.rows():
+            yield str(row[0] or "").encode("latin-1") if row else b"", row
+
+    def _reject(self, rejected: Rejected, record: bytes, row: Row) -> None:
+        whole = record if record or not self.emits.has_columns else self.emits.record(row)[0]
+        count_rejected(self.rejected, self.function.input_name, str(rejected), whole)
+
+    def _gathered(self, batch: Batch) -> tuple[Batch, ...]:
+        """What is emitted, gathered by table; what a rejected record has emitted is left out."""
+        assert self.by_table is not None
+        running, lists = self.by_table.running, self.by_table.lists
+        run = running.function
+        refused: list[int] = []
+        for number, (record, row) in enumerate(self._records(batch)):
+            running.rounds = itertools.repeat(None, MOST_ROUNDS)
+            try:
+                run(number, record, row)
+            except Rejected as rejected:
+                self._reject(rejected, record, row)
+                refused.append(number)
+            except UNDEFINED as error:
+                self._reject(running.rejection(error), record, row)
+                refused.append(number)
+        counts = np.ones(len(batch), np.bool_)
+        counts[refused] = False
+        made = []
+        for number, type_ in zip(self.function.told, self.types, strict=True):
+            rows, vectors = lists.taken(number)
+            rank = None if batch.rank is None else batch.rank[rows]
+            whole = Batch(type_, batch.time[rows], vectors, rank=rank)
+            made.append(whole.take(np.flatnonzero(counts[rows])) if refused else whole)
+        return tuple(made)
 
     def _emitted(self, batch: Batch) -> tuple[Batch, ...]:
         emits, run, makers = self.emits, self.run, self.emits.makers
-        has_columns, has_chance = emits.has_columns, emits.has_chance
+        has_chance = emits.has_chance
         sent: list[tuple[list[int], list[Any], list[int]]] = [([], [], []) for _ in self.types]
         ways = {n: (*sent[place], makers[n]) for n, place in emits.outputs.items()}
         times = batch.time.tolist()
         ranks = range(len(times)) if batch.rank is None else batch.rank.tolist()
-        needs_bytes = emits.reads_bytes
-        for time, row, rank in zip(times, batch.rows(), ranks, strict=True):
-            if has_columns:
-                record = emits.record(row)[0] if needs_bytes else b""
-            else:
-                record = str(row[0] or "").encode("latin-1")
+        for time, (record, row), rank in zip(times, self._records(batch), ranks, strict=True):
             seed = emits.seed(time, row) if has_chance else 0
             try:
                 made = run(record, row, seed)
             except Rejected as rejected:
-                whole = record if record or not has_columns else emits.record(row)[0]
-                count_rejected(self.rejected, self.function.input_name, str(rejected), whole)
+                self._reject(rejected, record, row)
                 continue
             for number, (table, indexes, value, weight) in enumerate(made):
                 at, rows, order, maker = ways[table]

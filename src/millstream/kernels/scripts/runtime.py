@@ -6,6 +6,7 @@ import itertools
 import re
 import sys
 from collections.abc import Callable, Iterable
+from functools import partial
 from types import TracebackType
 from typing import Any, NoReturn
 
@@ -23,8 +24,9 @@ from millstream.calculus.scripts import (
     nodes_in,
 )
 from millstream.kernels.loop.cache import plain_module
+from millstream.kernels.records.quick_patterns import LONGEST, cuts_alike, quick_pattern
 from millstream.values.records import operators
-from millstream.values.records.matching import WITHOUT_END, Rest, Take, sawn
+from millstream.values.records.matching import WITHOUT_END, Rest, Take, matchstrs, sawn
 from millstream.values.records.patterns import BadPattern, searched
 from millstream.values.records.proto import is_present, with_field
 from millstream.values.records.running import (
@@ -75,12 +77,20 @@ class Library:
         return _quick_integers(whole) if is_number else whole
 
     @staticmethod
-    def matcher(pattern: str) -> Callable[[str], bool] | None:
+    def matcher(name: str, pattern: str) -> Callable[[str], Any] | None:
         """What looks for a pattern that is known; None if it is none."""
         try:
-            return searched(pattern).matches
+            slow = searched(pattern)
         except (Undefined, BadPattern):
             return None
+        quick = quick_pattern(pattern)
+        if name == "match":
+            if quick is None:
+                return slow.matches
+            find = quick.search
+            return lambda text: find(text) is not None if is_quick(text) else slow.matches(text)
+        whole = partial(matchstrs, pattern)
+        return whole if quick is None else _quick_strings(quick, whole)
 
     @staticmethod
     def saw(node: Saw) -> Callable[[int | None, str], tuple[str, ...]]:
@@ -94,7 +104,12 @@ class Library:
         def cut_up(count: int | None, text: str) -> tuple[str, ...]:
             return sawn(WITHOUT_END if count is None else count, text, steps)[0]
 
-        return cut_up
+        (only, *others) = steps
+        is_one = not others and isinstance(only, Take) and only.kept == "match"
+        if not is_one or not isinstance(only, Take) or not cuts_alike(only.pattern):
+            return cut_up
+        quick = quick_pattern(only.pattern)
+        return cut_up if quick is None else _quick_pieces(quick, cut_up)
 
     def sure(self, is_sure: Callable[[Expression], bool]) -> frozenset[int]:
         """The variables that always have a value where they can be seen."""
@@ -111,6 +126,47 @@ class Library:
                 self._sure |= {node.var.number}
         self._sure -= taken
         return self._sure
+
+
+def is_quick(text: str) -> bool:
+    """Whether a text is for Python's own `re`: not long, and no half of a character in it."""
+    if len(text) > LONGEST:
+        return False
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _quick_strings(
+    pattern: re.Pattern[str], slow: Callable[[str], tuple[str, ...]]
+) -> Callable[[str], tuple[str, ...]]:
+    def strings(text: str) -> tuple[str, ...]:
+        if not is_quick(text):
+            return slow(text)
+        match = pattern.search(text)
+        return () if match is None else (match[0], *match.groups(""))
+
+    return strings
+
+
+def _quick_pieces(
+    pattern: re.Pattern[str], slow: Callable[[int | None, str], tuple[str, ...]]
+) -> Callable[[int | None, str], tuple[str, ...]]:
+    def pieces(count: int | None, text: str) -> tuple[str, ...]:
+        if not is_quick(text):
+            return slow(count, text)
+        if count is None and not pattern.groups:
+            return tuple(pattern.findall(text))
+        found = pattern.finditer(text)
+        if count is not None:
+            found = itertools.islice(found, max(count, 0))
+        return tuple(match[0] for match in found)
+
+    return pieces
 
 
 def _quick_integers(convert: Callable[..., int]) -> Callable[..., int]:
@@ -232,7 +288,10 @@ class Running:
         self.depth -= 1
 
     def rejected(self, error: BaseException) -> NoReturn:
-        raise Rejected(self.place(error.__traceback__), self.reason(error)) from None
+        raise self.rejection(error) from None
+
+    def rejection(self, error: BaseException) -> Rejected:
+        return Rejected(self.place(error.__traceback__), self.reason(error))
 
     def place(self, trace: TracebackType | None) -> str:
         """Where in the script an error came up: in its innermost statement."""

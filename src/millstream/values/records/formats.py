@@ -41,17 +41,25 @@ _LARGEST = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class _Verb:
+class Verb:
+    """What stands in a format for a value."""
+
     flags: str
     width: int
     precision: int | None
     letter: str
+    #: As it is written.
+    text: str
+
+    @property
+    def is_plain(self) -> bool:
+        return not self.flags and not self.width and self.precision is None
 
 
 @functools.lru_cache(maxsize=1024)
-def _parts(form: str) -> tuple[str | _Verb, ...] | str:
+def _parts(form: str) -> tuple[str | Verb, ...] | str:
     """A format in pieces, or what is wrong with it."""
-    parts: list[str | _Verb] = []
+    parts: list[str | Verb] = []
     at = 0
     for found in _VERB.finditer(form):
         parts.append(form[at : found.start()])
@@ -63,9 +71,9 @@ def _parts(form: str) -> tuple[str | _Verb, ...] | str:
         if letter not in _TAKES:
             return f"{found[0]!r} is no verb"
         precision = found["precision"]
-        verb = _Verb(
+        verb = Verb(
             found["flags"], int(found["width"] or 0),
-            None if precision is None else int(precision or 0), letter,
+            None if precision is None else int(precision or 0), letter, found[0],
         )  # fmt: skip
         if max(verb.width, verb.precision or 0) > _LARGEST:
             return f"{found[0]!r} is too wide"
@@ -79,7 +87,7 @@ def complaint(form: str, types: tuple[RecordType, ...]) -> str | None:
     parts = _parts(form)
     if isinstance(parts, str):
         return parts
-    verbs = [part for part in parts if isinstance(part, _Verb)]
+    verbs = [part for part in parts if isinstance(part, Verb)]
     if len(verbs) != len(types):
         counts = (f"{n} {word}{'s' * (n != 1)}" for n, word in
                   ((len(verbs), "verb"), (len(types), "value")))  # fmt: skip
@@ -89,6 +97,12 @@ def complaint(form: str, types: tuple[RecordType, ...]) -> str | None:
         if takes is not None and resolved(type_) not in takes:
             return f"%{verb.letter} takes {' or '.join(map(str, takes))}, got {type_}"
     return None
+
+
+def pieces(form: str, types: tuple[RecordType, ...]) -> tuple[str | Verb, ...] | None:
+    """A format in texts and verbs, one for each value; None if they do not go together."""
+    parts = _parts(form)
+    return None if isinstance(parts, str) or complaint(form, types) is not None else parts
 
 
 def _rule(args: tuple[RecordType, ...]) -> Signature | str:
@@ -115,7 +129,7 @@ def _bind(settings: Settings, signature: Signature) -> Callable[..., str]:
     return format_
 
 
-def _formatted(verb: _Verb, value: Any, type_: RecordType, zone: str) -> str:
+def _formatted(verb: Verb, value: Any, type_: RecordType, zone: str) -> str:
     match verb.letter:
         case "d" | "i" | "u":
             return _number(verb, _decimal(verb, value, type_))
@@ -134,7 +148,7 @@ def _formatted(verb: _Verb, value: Any, type_: RecordType, zone: str) -> str:
     return _padded(verb, text if verb.precision is None else text[: verb.precision])
 
 
-def _text(verb: _Verb, value: Any, type_: RecordType, zone: str) -> str:
+def _text(verb: Verb, value: Any, type_: RecordType, zone: str) -> str:
     match verb.letter:
         case "b":
             return "true" if value else "false"
@@ -156,17 +170,17 @@ def _character(code: int) -> str:
     return chr(code)
 
 
-def _decimal(verb: _Verb, value: int, type_: RecordType) -> str:
+def _decimal(verb: Verb, value: int, type_: RecordType) -> str:
     return str(unsigned(value) if verb.letter == "u" or type_ == UINT else value)
 
 
-def _prefix(verb: _Verb, value: int) -> str:
+def _prefix(verb: Verb, value: int) -> str:
     if "#" not in verb.flags or value == 0:
         return ""
     return {"o": "0", "x": "0x", "X": "0X"}[verb.letter]
 
 
-def _number(verb: _Verb, digits: str, prefix: str = "") -> str:
+def _number(verb: Verb, digits: str, prefix: str = "") -> str:
     """With a sign, digits up to the precision, and zeros or spaces up to the width."""
     sign = "-" if digits.startswith("-") else ""
     digits = digits.removeprefix("-")
@@ -179,7 +193,7 @@ def _number(verb: _Verb, digits: str, prefix: str = "") -> str:
     return _padded(verb, sign + prefix + digits)
 
 
-def _float(verb: _Verb, value: float) -> str:
+def _float(verb: Verb, value: float) -> str:
     flags = "".join(dict.fromkeys(verb.flags))
     if value != value or value in (float("inf"), float("-inf")):
         text = general(value)
@@ -190,7 +204,7 @@ def _float(verb: _Verb, value: float) -> str:
     return f"%{flags}{verb.width or ''}{precision}{verb.letter}" % value
 
 
-def _padded(verb: _Verb, text: str) -> str:
+def _padded(verb: Verb, text: str) -> str:
     return text.ljust(verb.width) if "-" in verb.flags else text.rjust(verb.width)
 
 
