@@ -110,7 +110,9 @@ class Values:
 def _numbers_from(starts: Array, counts: Array) -> Array:
     """So many numbers from each start on."""
     ends = np.cumsum(counts)
-    return np.arange(int(ends[-1]) if len(ends) else 0) + np.repeat(starts - ends + counts, counts)
+    total = int(ends[-1]) if len(ends) else 0
+    numbers: Array = np.arange(total) + np.repeat(starts - ends + counts, counts)
+    return numbers
 
 
 def column_of(

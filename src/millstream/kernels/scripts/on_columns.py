@@ -301,7 +301,8 @@ def _joined(every: list[Array], columns: tuple[Column, ...]) -> Column:
     chosen = [(rows, c.values) for rows, c in zip(every, columns, strict=True)]
     texts = [(rows, v) for rows, v in chosen if isinstance(v, Slices)]
     if not texts:
-        return Column(np.concatenate([v[rows] for rows, v in chosen]))
+        plain = [v[rows] for rows, v in chosen if isinstance(v, np.ndarray)]
+        return Column(np.concatenate(plain))
     shifts: dict[int, int] = {}
     data: list[Array] = []
     size = 0
