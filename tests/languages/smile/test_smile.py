@@ -127,6 +127,23 @@ def test_what_has_no_rule_is_as_of(engine: str) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("engine", ["reference", "local"])
+def test_steps_count_rows_that_have_left_the_first(engine: str) -> None:
+    text = """
+        CREATE STREAM A (t: time -> k: integer, x: shares) UNTIL 9;
+        CREATE VIEW Best (SELECT t, k, x FROM A ORDER BY x DESC, t LIMIT 2);
+        CREATE VIEW Sums (SELECT k, SUM(x) AS total FROM Best GROUP BY k);
+        subscriptions Sums WITH RANGES;
+    """
+    given = [{"t": t, "k": 1, "x": x} for t, x in ((1, 5), (2, 3), (3, 9), (4, 1))]
+    told = {r["_time"]: (r["total"], r["_steps"], r["_final"])
+            for r in rows(text, {"A": given}, "Sums", engine) if r["_weight"] > 0}  # fmt: skip
+    assert {
+        1: (5, 1, False), 2: (8, 2, False), 3: (14, 3, False), 4: (14, 4, False),
+        10: (14, 4, True),
+    } == told  # fmt: skip
+
+
 @pytest.mark.parametrize("seed", [1, 2])
 def test_trade_floor_comes_to_what_sql_says(seed: int) -> None:
     chance = random.Random(seed)

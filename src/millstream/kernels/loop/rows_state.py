@@ -3,7 +3,9 @@
 Variables that folds use together lie in one *space*, under the same keys. A key gets its
 place when it is first met, but counts only once a fold has written its record: then it
 is *seen*, and the order in which keys were seen is the order of a snapshot, which is thus
-a function of the rows and not of how they were cut into batches.
+a function of the rows and of how they were cut into batches. A key whose record is again as
+that of a key that was never met is forgotten, now and then: so a fold that empties its record
+keeps nothing.
 """
 
 from __future__ import annotations
@@ -22,6 +24,8 @@ from millstream.kernels.runtime.rowstore import restored_vector, stored_vector
 from millstream.plan.batch import DTYPES, Array, Vector
 
 _LEAST_UNSEEN = 4096
+#: At so many keys it is looked for the first time whether some can be forgotten.
+_LEAST_SEEN = 4096
 
 
 class Field:
@@ -48,6 +52,13 @@ class Field:
         self.there = np.concatenate(
             [self.there, np.full(capacity - old, self.is_initially_there, np.bool_)]
         )
+
+    def is_initial(self, places: Array) -> Array:
+        """At which places it is as at the beginning."""
+        there = self.there[places]
+        if not self.is_initially_there:
+            return ~there
+        return there & (self.values[places] == self.initial)
 
     def vector(self, places: Array) -> Vector:
         values, there = self.values[places], self.there[places]
@@ -83,6 +94,7 @@ class Space:
         self.seen: Array = np.zeros(0, np.bool_)
         self.order: Array = np.zeros(0, np.int64)
         self.tally: Array = np.zeros(1, np.int64)
+        self._look_at = _LEAST_SEEN
 
     @property
     def seen_places(self) -> Array:
@@ -111,6 +123,20 @@ class Space:
         if self.types and self.interner.size - seen > max(_LEAST_UNSEEN, seen):
             live = self.interner.table.is_live()
             self.interner.release(np.flatnonzero(live & ~self.seen[: len(live)]))
+
+    def forget_empty(self) -> None:
+        """Give back the places of keys whose records are as at the beginning."""
+        count = int(self.tally[0])
+        if not self.types or count < self._look_at:
+            return
+        places = self.order[:count]
+        is_empty = np.logical_and.reduce([f.is_initial(places) for f in self.fields])
+        gone, kept = places[is_empty], places[~is_empty]
+        self.seen[gone] = False
+        self.order[: len(kept)] = kept
+        self.tally[0] = len(kept)
+        self._look_at = max(2 * len(kept), _LEAST_SEEN)
+        self.interner.release(gone)
 
 
 class Variables:
@@ -146,6 +172,7 @@ class Variables:
         """Give back what is no longer used, now and then."""
         for space in self.spaces:
             space.forget_unseen()
+            space.forget_empty()
         if self.pool.wants_sweep():
             marks = self.pool.marks()
             marks[texts_in_use] = True

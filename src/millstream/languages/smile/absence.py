@@ -99,9 +99,10 @@ class Absence:
                                         conjuncts(query.where))  # fmt: skip
         queue, mask = self.partners(view.queue, other, pairs)
         if is_negated:
-            mask = replace(mask, is_in=negated(mask.is_in),
+            # A partner that is there for ever ends it: then there is no other kind.
+            mask = replace(mask, is_in=negated(mask.is_in), stays_out=other.mask.is_certain,
                            can_be_true=self.build.open_ticks(other.streams) != TRUE)  # fmt: skip
-        asked_view = replace(view, queue=queue)
+        asked_view = replace(view, queue=queue, flow=None, account=None)
         return self.build.selected(asked_view, mask, mask.is_in, expression.span)
 
     def _correlated(

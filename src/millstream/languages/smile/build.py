@@ -11,7 +11,19 @@ from millstream.calculus.rename import substitute
 from millstream.calculus.terms import Call, Column, Literal, Term, columns_read
 from millstream.calculus.types import BOOLEAN, START_OF_TIME, TIME, QueueType, Schema
 from millstream.calculus.wiring import Queue, Wiring
-from millstream.languages.smile.cells import FALSE, TRUE, Cell, Mask, View, either, negated
+from millstream.languages.smile.accounts import Opening
+from millstream.languages.smile.cells import (
+    CERTAIN,
+    FALSE,
+    TRUE,
+    Account,
+    Cell,
+    Mask,
+    View,
+    either,
+    negated,
+)
+from millstream.languages.smile.flows import RowFlow, Tally, projected
 from millstream.source import Span
 
 _OPEN = ".open "
@@ -38,6 +50,8 @@ class Build:
 
     wiring: Wiring
     is_live: bool = False
+    #: Whether rows that can never be in again are forgotten; else views are made of views alone.
+    keeps_accounts: bool = True
     until: dict[str, int] = field(default_factory=dict)
     clocks: dict[str, Queue] = field(default_factory=dict)
     #: The rows of streams as they come, and the columns of their ticks.
@@ -108,7 +122,9 @@ class Build:
         if mask.is_certain or (mask.is_sure == TRUE and view.mask.is_certain):
             queue = self.timed(view.queue, [condition])
             kept = self.wiring.add(Filter(condition), queue, name=view.name, origin=span)
-            return replace(view, queue=kept, defaults=None)
+            account = view.account and view.account.selected(mask)
+            flow = self._filtered(view.flow, condition)
+            return replace(view, queue=kept, defaults=None, flow=flow, account=account)
         met = view.mask & mask
         queue = self.timed(view.queue, [met.is_in, met.is_sure])
         columns = [Assign(f.name, Column(f.name, f.type)) for f in queue.schema
@@ -120,18 +136,39 @@ class Build:
             t if isinstance(t, Literal) else Column(n, BOOLEAN) for n, t in stored.items()
         )
         met = replace(met, is_in=is_in, is_sure=is_sure)
-        return replace(view, queue=queue, mask=met, defaults=None)
+        account = view.account and view.account.selected(mask)
+        return replace(view, queue=queue, mask=met, defaults=None, flow=None, account=account)
+
+    def _filtered(self, flow: RowFlow | Tally | None, condition: Term) -> RowFlow | None:
+        """The rows of a flow that a condition lets in; groups are none."""
+        if not isinstance(flow, RowFlow) or columns_read(condition) - set(flow.columns):
+            return None
+        only = Filter(flow.of(condition))
+        return replace(flow, stream=self.wiring.add(only, flow.stream, name="only"))
 
     def without_dropped(self, view: View, span: Span | None = None) -> View:
         """Without the rows that are out for ever."""
-        is_kept = negated(view.mask.is_out)
+        if view.mask.stays_out and view.account is not None and self.keeps_accounts:
+            return self._opened(view, view.account, span)
+        mask = view.mask
+        is_kept = mask.is_in if mask.stays_out else negated(mask.is_out)
         if is_kept == TRUE:
             return view
         queue = self.timed(view.queue, [is_kept])
         queue = self.wiring.add(Filter(is_kept), queue, name=view.name, origin=span)
         # What can never be sure to be in, and is still there, can still change.
-        mask = view.mask if view.mask.can_be_true else replace(view.mask, is_sure=FALSE)
-        return replace(view, queue=queue, mask=mask)
+        mask = mask if mask.can_be_true else replace(mask, is_sure=FALSE)
+        return replace(
+            view, queue=queue, mask=replace(mask, is_in=TRUE) if mask.stays_out else mask
+        )
+
+    def _opened(self, view: View, account: Account, span: Span | None) -> View:
+        """The rows that are in, of which nothing is kept once they are out."""
+        queue = Opening(self.wiring, account, view.name, span).queue()
+        all_in = replace(view, queue=queue, mask=CERTAIN, account=None)
+        made = self.selected(all_in, account.mask, account.mask.is_in, span)
+        is_sure = made.mask.is_sure if made.mask.can_be_true else FALSE
+        return replace(made, mask=replace(made.mask, is_in=TRUE, is_sure=is_sure))
 
     def made(self, view: View, cells: Sequence[Cell], name: str, span: Span | None = None) -> View:
         """A view of other cells, computed of the columns of a view."""
@@ -160,8 +197,10 @@ class Build:
         is_total = view.defaults is not None and all(k in keys for k in view.keys)
         defaults = _defaults(columns, view.defaults, placed) if is_total else None
         mask = replace(view.mask, is_in=kept[IN], is_sure=kept[SURE])
+        flow = projected(view.flow, columns) if view.mask.is_certain else None
         return replace(
-            view, name=name, queue=queue, cells=tuple(placed), steps=kept[STEPS], mask=mask,
+            view, name=name, flow=flow, account=None, queue=queue, cells=tuple(placed),
+            steps=kept[STEPS], mask=mask,
             is_open=kept.get(OPEN, view.is_open), defaults=defaults, stream=None,
             keys=tuple(keys[k] for k in view.keys) if defaults is not None else (),
         )  # fmt: skip

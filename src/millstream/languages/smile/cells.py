@@ -19,6 +19,7 @@ from millstream.calculus.terms import Call, Column, Literal, Term
 from millstream.calculus.types import BOOLEAN, INTEGER, Type
 from millstream.calculus.wiring import Queue
 from millstream.languages.smile.extent import ANY, ONE, Extent, Size
+from millstream.languages.smile.flows import RowFlow, Tally, renamed
 
 TRUE, FALSE = Literal(True, BOOLEAN), Literal(False, BOOLEAN)
 
@@ -121,6 +122,8 @@ class Mask:
     #: How often it may change, and whether it may come to be true for ever.
     steps: Size = ONE
     can_be_true: bool = True
+    #: Whether a row that is not in now is out for ever.
+    stays_out: bool = False
 
     def __and__(self, other: Mask) -> Mask:
         if self == Mask():
@@ -132,7 +135,8 @@ class Mask:
         sure = either(both(self.is_sure, other.is_sure), out)
         can_be_true = self.can_be_true and other.can_be_true
         steps = self.steps + other.steps
-        return Mask(both(self.is_in, other.is_in), sure, steps, can_be_true)
+        stays_out = self.stays_out and other.stays_out
+        return Mask(both(self.is_in, other.is_in), sure, steps, can_be_true, stays_out)
 
     @property
     def is_certain(self) -> bool:
@@ -147,6 +151,21 @@ class Mask:
 
 CERTAIN = Mask()
 _ONE_ROW = Literal(1, INTEGER)
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """Rows with the tally of their tick, and the conditions on both so far."""
+
+    rows: RowFlow
+    entries: Tally
+    #: The columns of both that are the tick.
+    tick: str
+    key: str
+    mask: Mask = CERTAIN
+
+    def selected(self, mask: Mask) -> Account:
+        return replace(self, mask=self.mask & mask)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +192,9 @@ class View:
     as_of: str | None = None
     #: With the rows that are out for ever, where steps are counted; None if there are none.
     whole: View | None = None
+    #: How its rows follow from those of a stream, if they do so one by one.
+    flow: RowFlow | Tally | None = None
+    account: Account | None = None
 
     @property
     def is_final(self) -> Term:
@@ -198,5 +220,6 @@ class View:
         return replace(
             self, queue=queue, cells=tuple(map(cell, self.cells)),
             steps=there(self.steps), mask=mask, is_open=there(self.is_open), defaults=defaults,
-            keys=tuple(names[k] for k in self.keys), stream=None,
+            keys=tuple(names[k] for k in self.keys), stream=None, flow=renamed(self.flow, names),
+            account=None,
         )  # fmt: skip

@@ -28,6 +28,7 @@ from millstream.languages.smile.cells import (
     null,
 )
 from millstream.languages.smile.extent import MAXTIME, ONE, ZERO, Extent, Size
+from millstream.languages.smile.flows import tallied
 from millstream.languages.smile.ranges import Ranges
 from millstream.languages.smile.windows import COLUMN
 from millstream.queries import ast
@@ -97,6 +98,9 @@ class Groups:
             come = self.build.open_ticks(_ticks_of(cells))
             empty[_OPEN_ROWS] = choose(come, Literal(1, INTEGER), Literal(0, INTEGER))
         groups = replace(groups, cells=(*groups.cells, *made))
+        if len(keys) == 1 and self.mask.is_certain and self.over is None:
+            tally = tallied(self.view.flow, *keys[0], tuple(self.kept))
+            groups = replace(groups, flow=tally)
         return replace(groups, defaults=empty) if by else groups
 
     # --- rows and groups ---

@@ -17,7 +17,8 @@ from millstream.calculus.wiring import Queue
 from millstream.errors import Fault, listing
 from millstream.languages.smile.absence import Absence
 from millstream.languages.smile.build import Build, NoRule
-from millstream.languages.smile.cells import Cell, Mask, View, added, either
+from millstream.languages.smile.cells import Account, Cell, Mask, View, added, either
+from millstream.languages.smile.flows import RowFlow, Tally
 from millstream.queries import ast
 from millstream.queries.scope import Names, Seen, Visible, find
 from millstream.queries.terms import asks, conjuncts, term_of
@@ -186,7 +187,22 @@ class Joining:
             self.name, queue, (*left.cells, *right.cells), left.streams | right.streams,
             steps=added(left.steps, right.steps), mask=masks[0] & masks[1],
             is_open=either(left.is_open, right.is_open),
+            account=self._account(left, right, pairs) if theirs and not ours else None,
         )  # fmt: skip
+
+    @staticmethod
+    def _account(left: View, right: View, pairs: Pairs) -> Account | None:
+        """Rows with the groups of their ticks: each tick has one row for ever."""
+        if (
+            not isinstance(left.flow, RowFlow)
+            or not isinstance(right.flow, Tally)
+            or len(pairs) > 1
+        ):
+            return None
+        ((tick, key),) = pairs
+        is_tick = any(c.tick_of is not None and c.value == left.queue.column(tick)
+                      for c in left.cells)  # fmt: skip
+        return Account(left.flow, right.flow, tick, key) if is_tick else None
 
     @staticmethod
     def _is_total(view: View, columns: Sequence[str], how: ast.Joined) -> bool:

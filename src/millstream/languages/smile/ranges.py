@@ -36,6 +36,8 @@ class Truth:
     yes: Term
     no: Term
     steps: Size = ONE
+    #: Whether it never becomes true again once it is not.
+    stays_false: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,23 +145,25 @@ class Ranges:
         truth = self.truth(condition)
         is_in = surely(truth.now)
         if self.is_exact(condition):
-            return Mask(is_in, TRUE)
+            return Mask(is_in, TRUE, stays_out=True)
         sure = either(truth.yes, truth.no, negated(self.is_open))
         can_be_true = truth.yes != FALSE or self.is_open != TRUE
-        return Mask(is_in, sure, truth.steps, can_be_true)
+        return Mask(is_in, sure, truth.steps, can_be_true, truth.stays_false)
 
     def truth(self, term: Term) -> Truth:
         if self.is_exact(term):
-            return Truth(term, surely(term), surely(negated(term)))
+            return Truth(term, surely(term), surely(negated(term)), stays_false=True)
         match term:
             case Call("and", (a, b)):
                 one, other = self.truth(a), self.truth(b)
                 yes, no = both(one.yes, other.yes), either(one.no, other.no)
-                return Truth(term, yes, no, one.steps + other.steps)
+                stays = one.stays_false and other.stays_false
+                return Truth(term, yes, no, one.steps + other.steps, stays)
             case Call("or", (a, b)):
                 one, other = self.truth(a), self.truth(b)
                 yes, no = either(one.yes, other.yes), both(one.no, other.no)
-                return Truth(term, yes, no, one.steps + other.steps)
+                stays = one.stays_false and other.stays_false
+                return Truth(term, yes, no, one.steps + other.steps, stays)
             case Call("not", (a,)):
                 one = self.truth(a)
                 return Truth(term, one.no, one.yes, one.steps)
@@ -179,7 +183,20 @@ class Ranges:
         steps = self.cell("", a).steps + self.cell("", b).steps
         if (a_low == a and b_high == b) or (a_high == a and b_low == b):
             steps = Size.number(2)  # what only rises or only falls crosses once
-        return Truth(term, yes, no, steps)
+        stays = a_low == a and b_high == b and self._has_value(a) and self._has_value(b)
+        return Truth(term, yes, no, steps, stays)
+
+    def _has_value(self, term: Term) -> bool:
+        """Whether it is null only if it is too large, as it is for ever then."""
+        match term:
+            case Column(name):
+                return not self.cells[name].can_be_null
+            case Literal(value=value):
+                return value is not None
+            case Call("+" | "-" | "*" | "neg" | "number", args):
+                return all(self._has_value(a) for a in args)
+            case _:
+                return False
 
     def _equal(self, term: Term, a: Term, b: Term, *, is_equal: bool) -> Truth:
         (a_low, a_high), (b_low, b_high) = self.bounds(a), self.bounds(b)

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from millstream.calculus import syntax
-from millstream.calculus.functions import Top
+from millstream.calculus.functions import Assign, Except, Map, Merge, Top
+from millstream.calculus.library.columns import kept
 from millstream.calculus.terms import Column, Term
 from millstream.calculus.types import BOOLEAN
 from millstream.calculus.wiring import Queue
 from millstream.errors import Fault
 from millstream.languages.smile.absence import Absence, Find
-from millstream.languages.smile.build import SURE, Build, NoRule
+from millstream.languages.smile.build import IN, SURE, Build, NoRule
 from millstream.languages.smile.cells import FALSE, TRUE, Cell, Mask, View, negated
 from millstream.languages.smile.extent import Size
 from millstream.languages.smile.group import Groups, Wanted
@@ -98,12 +99,32 @@ class Selecting:
         is_settled = tick.tick_of is not None and not down and view.streams == {tick.tick_of}
         is_open = self.build.open_ticks(view.streams)
         sure = TRUE if is_settled else negated(is_open)
+        first = queue
         if is_settled and tick.tick_of is not None and self.build.is_live:
             # As rows arrive, that is so of what lies below the horizon.
-            queue = self.build.below_horizon(queue, tick.name, tick.tick_of)
-            sure = queue.column(SURE)
+            first = self.build.below_horizon(queue, tick.name, tick.tick_of)
+            sure = first.column(SURE)
         mask = Mask(TRUE, sure, Size.number(2), can_be_true=sure != FALSE)
-        return replace(view, queue=queue, mask=mask)
+        if not self.drops:
+            first, mask = self._beside_others(view.queue, queue, first, mask, limit)
+        return replace(view, queue=first, mask=mask, flow=None)
+
+    def _beside_others(
+        self, rows: Queue, top: Queue, first: Queue, mask: Mask, limit: ast.Limit
+    ) -> tuple[Queue, Mask]:
+        """The first rows, and all others, which are out for ever."""
+        wiring = self.build.wiring
+        others = wiring.add(Except(), rows, top, name=f"{self.name}_others", origin=limit.span)
+        first = self.build.timed(first, [mask.is_sure])
+        told = [
+            wiring.add(
+                Map((*kept(rows.schema), Assign(IN, is_in), Assign(SURE, is_sure))),
+                queue, name=f"{self.name}_mask",
+            )
+            for queue, is_in, is_sure in ((first, TRUE, mask.is_sure), (others, FALSE, TRUE))
+        ]  # fmt: skip
+        queue = wiring.add(Merge(), *told, name=self.name, origin=limit.span)
+        return queue, replace(mask, is_in=queue.column(IN), is_sure=queue.column(SURE))
 
     def totals(self) -> list[ast.Total]:
         """The aggregates of the list and of HAVING."""

@@ -65,7 +65,9 @@ def load_served(source: Source, added: Mapping[str, str] = MappingProxyType({}))
             views[one.view.name] = _served(view, one.view.name, made.schema, edition, is_live)
         if translator.faults:
             raise CheckError(translator.faults)
-        wired.append(_wired(translator, outputs))
+        apart = Translator(source, subscribed, is_live=is_live, keeps_accounts=False)
+        found = [s for s in subscribed.subscriptions if s.view.name in outputs]
+        wired.append(_wired(apart, {s.view.name: apart.output(s, is_served=True) for s in found}))
         programs[is_live] = translator.build.wiring.program(outputs) if outputs else None
     streams = {s.name.name: _stream(s, settled) for s in read.streams}
     assert LANGUAGE.served is not None

@@ -25,6 +25,7 @@ from millstream.languages.served import MASK_COLUMN
 from millstream.languages.smile.build import Build, NoRule
 from millstream.languages.smile.cells import FALSE, TRUE, Cell, Mask, View, negated
 from millstream.languages.smile.extent import MAXTIME, ONE, Extent, Size
+from millstream.languages.smile.flows import RowFlow
 from millstream.languages.smile.ranges import can_be_bounded
 from millstream.languages.smile.select import Selecting
 from millstream.languages.smile.sources import Calls
@@ -70,12 +71,14 @@ class Translator:
     One that is live leaves out, without a fault, what has an answer only as of the horizon.
     """
 
-    def __init__(self, source: Source, read: ReadText, *, is_live: bool = False) -> None:
+    def __init__(
+        self, source: Source, read: ReadText, *, is_live: bool = False, keeps_accounts: bool = True
+    ) -> None:
         self.read = read
         self.is_live = is_live
         self.queries = queries.Translator(beside(source), knows_all=not read.has_lost_names)
         self.faults = self.queries.faults
-        self.build = Build(self.queries.builder.wiring, is_live)
+        self.build = Build(self.queries.builder.wiring, is_live, keeps_accounts)
         #: None if it is at fault, or not known yet.
         self.views: dict[str, View | None] = {}
         self.written = {v.name.name: v for v in read.views}
@@ -127,7 +130,9 @@ class Translator:
         cells = tuple(
             self._cell(n, domain, tick_of=name if n == key else None) for n, domain in columns
         )
-        view = View(name, queue, cells, frozenset((name,)), stream=rows, keys=(key,))
+        tick = key if not self.is_live and not stream.shifts_ties else None
+        flow = RowFlow(rows, {f.name: rows.column(f.name) for f in rows.schema}, tick)
+        view = View(name, queue, cells, frozenset((name,)), stream=rows, keys=(key,), flow=flow)
         known = queries.Known(stream.name, Flow(rows.name, rows.type), is_declared=True)
         self.queries.known[name] = known
         return view
