@@ -102,6 +102,8 @@ class Client:
         while True:
             try:
                 for event in self._events(_address(view, "/changes", asked), after):
+                    if event.kind == "lost":
+                        raise Refused(410, event.data["error"], event.data["hint"])
                     after, pause = event.token, _FIRST
                     yield event
             except (OSError, http.client.HTTPException):

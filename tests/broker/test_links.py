@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from uuid import uuid4
 
 import pytest
@@ -130,6 +130,48 @@ def test_who_comes_back_is_told_nothing_before_all_that_it_has_heard_of_is_there
     pair.work("down")
     kinds = [(one.kind, len(one.data.get("rows", ()))) for one in again.next()]
     assert kinds == [("reset", 0), ("state", 1), ("live", 0)]
+
+
+def test_a_view_whose_stream_has_lost_its_log_says_so_until_it_begins_anew() -> None:
+    pair = Pair()
+    pair.begin()
+    pair.publish(1, 7)
+    pair.carry(pair.work("up"), "down")
+    pair.work("down")
+    wanted = asked(pair.parts["down"].views["Large"])
+    listening = Subscriber(pair.nodes["down"].broker, wanted)
+    token = listening.next()[-1].token
+    (held,) = pair.nodes["down"].broker.knowledge.held.values()
+    (old,) = held.stand
+    pair.start("up")
+    pair.publish(1, 20)
+    pair.carry(pair.work("down", 2_000_000), "up")
+    pair.carry(pair.work("up"), "down")
+    pair.work("down")
+    assert [one.kind for one in listening.next()] == ["lost"]
+    assert pair.large == [7], "what was known stays"
+    pair.start("down")
+    again = Subscriber(pair.nodes["down"].broker, wanted, token)
+    assert again.next() == [], "it may still be that it comes"
+    pair.carry(pair.work("down", 2_000_000), "up")
+    pair.carry(pair.work("up"), "down")
+    pair.work("down")
+    first, state, _ = again.next()
+    assert ("reset", {"lost": (old,)}) == (first.kind, first.data)
+    assert [20] == [row["total"] for row in state.data["rows"]]
+
+
+def test_a_lost_log_is_told_to_brokers_further_down() -> None:
+    pair = Pair()
+    pair.begin()
+    ((name, held),) = pair.nodes["down"].broker.knowledge.held.items()
+    gone = Numbers(name, pair.nodes["down"].part.edition, held.incarnation, 0, ("gone",))
+    pair.carry([gone], "down")
+    pair.work("down")
+    assert {name: ("gone",)} == pair.nodes["down"].broker.lost
+    pair.carry([replace(gone, lost=())], "down")
+    pair.work("down")
+    assert {} == pair.nodes["down"].broker.lost, "its folder was put back"
 
 
 @pytest.mark.parametrize("cut", [1, 5])

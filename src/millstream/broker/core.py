@@ -139,6 +139,8 @@ class Broker:
         self.soft_log = SoftLog(env.disk, least)
         #: The checkpoint that the log was taken up from, until views have been made of it.
         self.soft: Soft | None = None
+        #: Logs of other brokers that are gone, by what is made of them here.
+        self.lost: dict[str, tuple[str, ...]] = {}
 
     # --- the beginning ---
 

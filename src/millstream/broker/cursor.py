@@ -6,7 +6,8 @@ it gets fewer and larger changes. If that is no longer known, `reset` comes and 
 
 One of several brokers may lose its log and begin anew. What it knew of the logs of others is in
 the token too: until it knows no less again, whoever comes back is told nothing, for nobody goes
-back.
+back. But if the log of a stream is lost, what was told of it will never be known again: where
+its rows still are, `lost` comes and that is all; where they are not, `reset` says so.
 """
 
 from __future__ import annotations
@@ -20,13 +21,19 @@ import orjson
 
 from millstream.broker.asking import Asked
 from millstream.broker.core import Broker
-from millstream.broker.knowledge import Held
+from millstream.broker.knowledge import NOTHING, Held
 from millstream.broker.views import ViewRows
 
 #: So many rows of a state come in one message.
 PIECE = 2_000
 #: The place of one who has been told a part of the state.
 _PART = "part"
+#: What the last message is called if a view cannot go on.
+LOST = "lost"
+_LOST_WHY = {
+    "error": "a broker has lost the log of a stream that this view is made of",
+    "hint": "put its folder back, or start this broker with another folder as well",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +75,20 @@ class Subscriber:
             return self._next()
 
     def _next(self) -> list[Message]:
-        if self.heard.stand and not Held(stand=_stand(self.broker, self.asked)).covers(self.heard):
+        needs = _needs(self.broker, self.asked)
+        if any(need in self.broker.lost for need in needs):
+            return [Message(LOST, self._token(self.position), _LOST_WHY)]
+        here = Held(stand=_stand(self.broker, self.asked))
+        gone = self.heard.lost_to(here)
+        if not gone and not here.covers(self.heard):
             return []
+        self.heard = NOTHING
         since = None if self.position is None else self.view.since(self.position)
         messages: list[Message] = []
         if since is None:
             if self.position is not None or self.is_reset:
-                messages.append(Message("reset", self._token(None), {}))
+                why = {"lost": gone} if gone else {}
+                messages.append(Message("reset", self._token(None), why))
             messages += self._state()
             self.is_live = False
         elif changes := self.asked.shown(since):
@@ -131,12 +145,17 @@ def position_in(broker: Broker, asked: Asked, token: str | None) -> int | None:
 
 def _stand(broker: Broker, asked: Asked) -> dict[str, int]:
     """How much of the logs of other brokers a view is made of now, by the way that it took."""
-    part = broker.served.part
-    if part is None or broker.evaluations is None:
+    if broker.evaluations is None:
         return {}
     held = broker.evaluations.knowledge.held
-    needs = sorted(part.needs.get(asked.view.name, frozenset()) & held.keys())
+    needs = sorted(_needs(broker, asked) & held.keys())
     return {f"{way} {need}": number for need in needs for way, number in held[need].stand.items()}
+
+
+def _needs(broker: Broker, asked: Asked) -> frozenset[str]:
+    """The relations of other brokers, and the streams, that a view is made of."""
+    part = broker.served.part
+    return frozenset() if part is None else part.needs.get(asked.view.name, frozenset())
 
 
 def _stand_in(asked: Asked, token: str | None) -> dict[str, int]:

@@ -40,8 +40,18 @@ class Incoming:
         self.wait = FIRST
         self.wanted_until = 0
         self.is_final = False
+        #: Logs that what is here is made of, and that are gone: the sender began anew.
+        self.lost: tuple[str, ...] = ()
 
     # --- what comes ---
+
+    def look_for_losses(self, held: Held, message: KnownRecord | Numbers) -> None:
+        """Whether what is here can ever go on, as far as a message tells."""
+        if isinstance(message, KnownRecord):
+            if message.incarnation != held.incarnation:
+                self.lost = held.lost_to(message)
+        elif message.incarnation == held.incarnation:
+            self.lost = message.lost
 
     def hear_of(self, incarnation: str, through: int, now: int) -> None:
         """There is something up to a number."""
@@ -144,6 +154,7 @@ class Imports:
                 continue
             self.others.discard(sender)
             held = knowledge.held.get(message.relation, NOTHING)
+            one.look_for_losses(held, message)
             if message.incarnation != held.incarnation or message.through > held.through:
                 one.hear_of(message.incarnation, message.through, now)
             if one.is_final:

@@ -39,6 +39,15 @@ class Held:
         """Whether nothing that is in the other is missing here."""
         return all(self.stand.get(way, -1) >= number for way, number in other.stand.items())
 
+    def lost_to(self, other: Held | KnownRecord) -> tuple[str, ...]:
+        """The logs that this is made of, in whose place the other has one that is new.
+
+        A way leads from one broker, so that it has two logs only if that broker lost the first.
+        """
+        ways = {_way(key) for key in other.stand}
+        gone = [key for key in self.stand if key not in other.stand and _way(key) in ways]
+        return tuple(sorted({key.partition(" ")[0] for key in gone}))
+
     def fits(self, known: KnownRecord) -> bool:
         """Whether it goes on exactly here, or is the whole and no step back."""
         if known.incarnation == self.incarnation:
@@ -47,6 +56,11 @@ class Held:
 
 
 NOTHING = Held()
+
+
+def _way(key: str) -> str:
+    """By which relations a log came here."""
+    return key.partition(" ")[2]
 
 
 class Knowledge:

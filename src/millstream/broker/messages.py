@@ -34,6 +34,8 @@ class Numbers:
     edition: str
     incarnation: str
     through: int
+    #: Logs that it is made of and that are gone, so that nothing will come any more.
+    lost: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +61,9 @@ def written(message: Message) -> dict[str, Any]:
     match message:
         case KnownRecord():
             return {"kind": "known", **known_record(message)}
-        case Numbers(relation, edition, incarnation, through):
+        case Numbers(relation, edition, incarnation, through, lost):
             return {"kind": "numbers", "relation": relation, "edition": edition,
-                    "incarnation": incarnation, "through": through}  # fmt: skip
+                    "incarnation": incarnation, "through": through, "lost": lost}  # fmt: skip
         case Curiosity():
             return {
                 "kind": "curiosity", "relation": message.relation, "edition": message.edition,
@@ -78,7 +80,9 @@ def read_message(record: Mapping[str, Any], part: Part) -> Message:
             of = part.imports.get(relation)
             return read_known(record, None if of is None else of.schema)
         case "numbers":
-            return Numbers(relation, edition, str(record["incarnation"]), int(record["through"]))
+            lost = tuple(str(log) for log in record["lost"])
+            return Numbers(relation, edition, str(record["incarnation"]), int(record["through"]),
+                           lost)  # fmt: skip
         case "curiosity":
             gaps = tuple((int(after), int(through)) for after, through in record["gaps"])
             return Curiosity(relation, edition, str(record["incarnation"]), int(record["through"]),

@@ -54,6 +54,8 @@ class Node:
         with self._lock:
             known = [self._known.popleft() for _ in range(len(self._known))]
             ready = self.imports.hear(self.broker.knowledge, known, self.now)
+            lost = {n: one.lost for n, one in self.imports.incoming.items() if one.lost}
+            self.broker.lost = lost
         return [Take(one) for one in ready]
 
     def settle(self, requests: Sequence[Take]) -> None:
@@ -106,6 +108,7 @@ class Node:
                 imports[name] = {
                     "from": one.one.sender, "number": here.through, "heard": one.heard,
                     "gaps": one.gaps(here), "is_lazy": one.one.is_lazy, "is_final": one.is_final,
+                    "lost_logs": one.lost,
                 }  # fmt: skip
             exports = {n: sorted(one.readers) for n, one in self.exports.items()}
         return {"broker": self.part.broker, "imports": imports, "exports": exports,

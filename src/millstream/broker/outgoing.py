@@ -133,4 +133,6 @@ class Outgoing:
                            tuple(changes.items()), mark.progress, mark.stand)  # fmt: skip
 
     def _numbers(self, broker: Broker, mark: Mark) -> Numbers:
-        return Numbers(self.one.name, self.part.edition, broker.identity, mark.number)
+        lost = {log for need in self.one.needs for log in broker.lost.get(need, ())}
+        return Numbers(self.one.name, self.part.edition, broker.identity, mark.number,
+                       tuple(sorted(lost)))  # fmt: skip

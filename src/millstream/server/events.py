@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import orjson
 from fastapi import Response
 
-from millstream.broker.cursor import Message, Subscriber, ViewGone
+from millstream.broker.cursor import LOST, Message, Subscriber, ViewGone
 from millstream.server.routes import Form
 
 if TYPE_CHECKING:
@@ -46,6 +46,8 @@ async def messages(run: BrokerRun, subscriber: Subscriber) -> AsyncIterator[Mess
             news.clear()
             for message in await asyncio.to_thread(subscriber.next):
                 yield message
+                if message.kind == LOST:
+                    return
             await asyncio.sleep(PAUSE_SECONDS)
     finally:
         end()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from millstream.server.broker_run import BrokerRun
 
-TOO_SLOW, NOT_UNDERSTOOD, AGAIN = 4408, 1008, 1013
+TOO_SLOW, LOG_LOST, NOT_UNDERSTOOD, AGAIN = 4408, 4410, 1008, 1013
 
 
 async def talk(socket: WebSocket, run: BrokerRun) -> None:
@@ -62,6 +62,7 @@ async def _tell(socket: WebSocket, run: BrokerRun, subscriber: Subscriber) -> No
         record = {"type": message.kind, "token": message.token, **message.data}
         async with asyncio.timeout(TAKE_SECONDS):
             await socket.send_text(orjson.dumps(record).decode())
+    await socket.close(LOG_LOST)  # there is no other end
 
 
 async def _until_they_leave(socket: WebSocket) -> None:
