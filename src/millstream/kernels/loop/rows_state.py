@@ -58,7 +58,8 @@ class Field:
         there = self.there[places]
         if not self.is_initially_there:
             return ~there
-        return there & (self.values[places] == self.initial)
+        same: Array = self.values[places] == self.initial
+        return there & same
 
     def vector(self, places: Array) -> Vector:
         values, there = self.values[places], self.there[places]
