@@ -20,7 +20,7 @@ from millstream.values.types import SINGLE
 
 #: What would take longer than anybody waits for an explanation.
 _MOST_CELLS = 1 << 14
-_MOST_ROUNDS = 1 << 16
+_MOST_STEPS = 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ def linear_of(work: Work) -> Linear | None:
     seen = _Seen(work)
     try:
         begun = started(work)
-        machine = Machine(work.code, begun.variables, _MOST_ROUNDS)
+        machine = Machine(work.code, begun.variables, _MOST_STEPS)
         _LinearFrame(machine, seen, {}).run(work.code.body)
     except (_NotLinear, Trap, Starved, RunError):
         return None

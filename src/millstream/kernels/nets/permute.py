@@ -34,7 +34,7 @@ from millstream.plan.batch import Array
 from millstream.values.types import INT32, SINGLE
 
 #: More is not tried: it is done statement by statement, before anything runs.
-_MOST_ITEMS, _MOST_ROUNDS = 1 << 11, 1 << 14
+_MOST_ITEMS, _MOST_STEPS = 1 << 11, 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ def permute_of(work: Work) -> Permute | None:
 
 
 def _limited(machine: Machine) -> Machine:
-    machine.rounds_left = _MOST_ROUNDS
+    machine.steps_left = _MOST_STEPS
     return machine
 
 

@@ -63,6 +63,7 @@ from millstream.languages.streamit.scope import (
 )
 from millstream.languages.streamit.shapes import COMPLEX, is_portal, spoken
 from millstream.languages.streamit.sizes import Pair, pairs_in
+from millstream.languages.streamit.unseen import Unseen
 from millstream.meaning.procedures import Frame, Machine, Trap
 from millstream.source import Source, Span
 from millstream.values.core.machine import converted, single
@@ -70,8 +71,8 @@ from millstream.values.types import TEXT, Type
 
 #: More filters than any machine would run, and deeper than any person would write.
 MOST_FILTERS = 100_000
-#: While a graph is built, loops of one body together go round no more often than this.
-MOST_ROUNDS = 3_000_000
+#: Loops of one body that builds the graph, or of one `init`, do no more statements than these.
+MOST_STEPS, MOST_STEPS_OF_INIT = 600_000, 10_000_000
 DEEPEST = 400
 
 
@@ -151,9 +152,8 @@ class _Builder(Composing):
 
     def look_at_the_rest(self) -> None:
         """Faults of streams that were not come to, because others had some."""
-        for stream in self.program.text.streams:
-            if all(key[0] != id(stream) for key in self.made):
-                lowered(self.program, stream, self.statics_of(stream), None)
+        rest = Unseen(self.program, self.statics_of, {key[0] for key in self.made})
+        rest.look_at(self.made.values())
 
     def define(self) -> None:
         program = self.program
@@ -175,7 +175,7 @@ class _Builder(Composing):
         stream = ast.Stream("static", None, None, (), body, static.span)
         statics = self.statics_of(stream)
         made = lowered(self.program, stream, statics, None)
-        if made is None:
+        if made is None or made.has_faults:
             raise Stop
         machine = self.machine(made, [self.values[name] for name, _ in statics], static.span)
         for slot in made.code.fields:
@@ -286,13 +286,13 @@ class _Builder(Composing):
             self.alive.append(stream)
             self.made[key] = lowered(self.program, stream, captured, taken, wanted)
         made = self.made[key]
-        if made is None:
+        if made is None or made.has_faults:
             raise Stop
         return made
 
     def started(self, code: Code, arguments: list[Any], span: Span) -> Machine:
         try:
-            return Machine.started(code, arguments, self.told, MOST_ROUNDS)
+            return Machine.started(code, arguments, self.told, MOST_STEPS_OF_INIT)
         except Trap as trap:
             self.fail(trap.message, trap.span or span)
 
@@ -406,6 +406,7 @@ class _Builder(Composing):
         )
         if taken is UNKNOWN or path == stream.name:
             taken = said[0]
+        machine.steps_left = MOST_STEPS
         try:
             machine.run(made.code.body, added)
         except Trap as trap:

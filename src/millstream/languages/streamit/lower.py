@@ -134,13 +134,14 @@ class Lowering:
     sent: tuple[Sent, ...] = ()
     #: `init` as it is written, if it prints: that is done while the graph is built.
     spoken_init: Body | None = None
+    has_faults: bool = False
 
 
 def lowered(
     program: Program, stream: ast.Stream, captured: Captured, taken: Shape | None,
     wanted: Shape | None = None,
 ) -> Lowering | None:  # fmt: skip
-    """The code of a stream whose input has items of a shape; None if it has faults.
+    """The code of a stream whose input has items of a shape; None if it does not come so far.
 
     One that does not say what it gives gives what is wanted, else the widest that it pushes.
     """
@@ -151,22 +152,7 @@ def lowered(
         made = _StreamLowering(program, captured, taken, stream, wanted).lowered()
     except Stop:
         return None
-    if len(program.faults) == before:
-        return made
-    for site in made.sites:  # nobody will come to them, but theirs are told as well
-        _look_into(program, site)
-    return None
-
-
-def _look_into(program: Program, site: Site) -> None:
-    """Note the faults of a stream that is added where others are wrong."""
-    match site.statement:
-        case ast.Place(_, ast.Stream(input=ast.TypeName()) as inner):
-            lowered(program, inner, site.captured, None)
-        case ast.Place(_, ast.Instance(name, _, arguments, span)) if name in program.streams:
-            parameters = program.streams[name].parameters
-            if len(parameters) != len(arguments):
-                program.fault(arguments_wanted(name, parameters, len(arguments)), span)
+    return replace(made, has_faults=len(program.faults) > before)
 
 
 def arguments_wanted(name: str | None, parameters: tuple[ast.Parameter, ...], got: int) -> str:
