@@ -47,11 +47,19 @@ _NEUTRAL = {"and": True, "or": False}
 def fold_constants(program: Program) -> Program:
     """Work out all that is known; the same program if nothing is."""
     instead: dict[int, list[Operator]] = {}
+    # The codes of filters by their numbers in memory: thousands of filters share a few of them.
+    codes: dict[int, Code] = {}
     for op in program.operators:
-        if isinstance(op.function, _FUNCTIONS):
-            function = _within(op.function)
-            if function is not op.function:
-                instead[id(op)] = [replace(op, function=function)]
+        function = op.function
+        if isinstance(function, Work):
+            if id(function.code) not in codes:
+                codes[id(function.code)] = _within(function.code)
+            code = codes[id(function.code)]
+            function = function if code is function.code else replace(function, code=code)
+        elif isinstance(function, _FUNCTIONS):
+            function = _within(function)
+        if function is not op.function:
+            instead[id(op)] = [replace(op, function=function)]
     return rewritten(program, instead)
 
 

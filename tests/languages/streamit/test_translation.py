@@ -7,10 +7,13 @@ from pathlib import Path
 import pytest
 
 import millstream
+from millstream.calculus.work import Work
 from millstream.errors import RunError
 from millstream.languages.streamit.build import _Builder
+from millstream.languages.streamit.load import load
 from millstream.languages.streamit.read import read
 from millstream.languages.streamit.scope import Program
+from millstream.optimiser.fold_constants import fold_constants
 from millstream.source import Source
 from tests.examples.folders import ROOT
 from tests.languages.streamit.test_meaning import out
@@ -72,3 +75,12 @@ def test_streams_that_are_made_meanwhile_are_kept_for_as_long_as_their_numbers_c
     builder.built()
     assert builder.made
     assert {number for number, *_ in builder.made} <= {id(kept) for kept in builder.alive}
+
+
+def test_instances_share_their_code_when_constants_in_it_are_worked_out() -> None:
+    text = """int->int filter Add { work pop 1 push 1 { push(pop() + 2 * 3); } }
+    int->int pipeline Main { add Add; add Add; add Add; }"""
+    program = fold_constants(load(Source("adds.str", text)).program)
+    codes = {id(op.function.code) for op in program.operators if isinstance(op.function, Work)}
+    assert (3, 1) == (len(program.operators), len(codes))
+    assert "6" in str(program) and "2 * 3" not in str(program)
