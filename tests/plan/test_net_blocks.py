@@ -103,7 +103,7 @@ def test_kernels_run_blocks_and_forget_them() -> None:
 
 
 def test_blocks_are_on_many_buckets_and_rows_are_numbered_in_one_place() -> None:
-    text = SMOOTH.replace("Fir(5)", "Fir(64)")
+    text = SMOOTH.replace("Fir(5)", "Fir(160)")
     layout = layout_as(load(Source("smooth.str", text)).program, Choice())
     assert [[("items", ())], [("items.blocks", ("block",))]] == [
         list(s.keys) for s in layout.stages
@@ -116,12 +116,12 @@ def test_blocks_are_on_many_buckets_and_rows_are_numbered_in_one_place() -> None
 @pytest.mark.parametrize(
     "filter_",
     [
-        "float kept; work pop 1 push 1 peek 80 { kept += pop(); push(kept); }",
-        "work pop 1 push 1 peek 80 { push(iter()); pop(); }",
-        "prework push 1 { push(0); } work pop 1 push 1 peek 80 { push(pop()); }",
-        "float kept; void keep() { kept++; } work pop 1 push 1 peek 80 { keep(); push(pop()); }",
-        "work pop 1 push [0, 1] peek 80 { if (pop() > 0) push(1); }",
-        "work pop 1 push 1 peek 80 { println(peek(0)); push(pop()); }",
+        "float kept; work pop 1 push 1 peek 800 { kept += pop(); push(kept); }",
+        "work pop 1 push 1 peek 800 { push(iter()); pop(); }",
+        "prework push 1 { push(0); } work pop 1 push 1 peek 800 { push(pop()); }",
+        "float kept; void keep() { kept++; } work pop 1 push 1 peek 800 { keep(); push(pop()); }",
+        "work pop 1 push [0, 1] peek 800 { if (pop() > 0) push(1); }",
+        "work pop 1 push 1 peek 800 { println(peek(0)); push(pop()); }",
         "work pop 1 push 1 peek 2 { push(pop()); }",
     ],
 )

@@ -53,8 +53,9 @@ from millstream.source import Span
 LEAST_ROWS, LEAST_SHARES = 8_192, 8
 #: More rows are not waited for.
 MOST_ROWS = 1 << 20
-#: To send a row elsewhere costs about as much as to look at so many items.
-WORTH_IT = 64
+#: To number a row and send it elsewhere takes about as long, on two cores, as looking at so many
+#: items saves there (`millstream bench streamit_blocks`; on eight it is worth while from 60 on).
+WORTH_IT = 400
 
 
 def nets_in_blocks(program: Program, why_not: Capability) -> Program:

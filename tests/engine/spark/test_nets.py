@@ -22,7 +22,7 @@ pytestmark = pytest.mark.spark
 #: Three items for each: the filter behind it sees several that are set free by one row.
 TEXT = """float->float pipeline Main {
     add float->float filter { work pop 1 push 3 { push(peek(0)); push(0); push(-pop()); } };
-    add Fir(64);
+    add Fir(160);
 }
 float->float filter Fir(int n) {
     float[n] h;
@@ -50,5 +50,5 @@ def test_blocks_of_several_batches_are_put_together_again(spark: Any, tmp_path: 
     Compiled(program).run(items, {"out": expected}, engine="local")
     Compiled(program).run(items, {"out": actual}, engine="spark", session=spark, partitions=4,
                           buckets=4, batch_bytes=60_000)  # fmt: skip
-    assert 3 * count - 63 == len(expected.rows)
+    assert 3 * count - 159 == len(expected.rows)
     assert expected.rows == actual.rows
