@@ -11,7 +11,6 @@ import numpy as np
 
 from millstream.calculus.cube import TIME_OF_CELL
 from millstream.calculus.types import INTEGER, NUMBER, TIME
-from millstream.kernels.cube.reading import ordered
 from millstream.kernels.cube.versions import Version
 from millstream.olap.groups import (
     Content,
@@ -220,8 +219,6 @@ class _Answering:
         """By members, then by time."""
         if self._is_in_order(groups):
             return np.arange(len(groups))
-        if groups.keys is not None and not self.question.columns:
-            return ordered(groups.keys)
         return np.lexsort(self._usual_keys(groups)[::-1])
 
     def _key(self, one: Order, groups: Groups, measures: dict[str, Vector]) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import accumulate
 from time import monotonic
 
 import numpy as np
@@ -12,10 +13,10 @@ from millstream.calculus.types import Kind
 from millstream.errors import MillstreamError
 from millstream.kernels.cube.cells import Measures
 from millstream.kernels.cube.loops import Numbers
-from millstream.kernels.cube.reading import Keys, find_keys, hash_keys, number_keys
-from millstream.kernels.cube.stretches import Ranking, Stretch
+from millstream.kernels.cube.reading import Keys, find_keys, move_bits
+from millstream.kernels.cube.stretches import Ranking, Stretch, width_of
 from millstream.kernels.cube.tallies import Counted
-from millstream.kernels.cube.telling import Naming, Side, gathered, named, sorted_words
+from millstream.kernels.cube.telling import LONGEST, Side, name_groups, numbered
 from millstream.kernels.cube.versions import Members, Version
 from millstream.kernels.runtime.hashing import frozen
 from millstream.kernels.runtime.interning import IdTable
@@ -23,10 +24,6 @@ from millstream.olap.planning import Plan, Span, levels_of
 from millstream.olap.question import Condition, Question
 from millstream.plan.batch import Array, Vector, vector_of
 from millstream.wildcards import like_pattern
-
-#: Keys up to this are looked up in a table of their own; others are hashed.
-_DENSE = 1 << 18
-_MOST_KEYS = 1 << 62
 
 
 class TooMuch(MillstreamError):
@@ -94,14 +91,32 @@ class Parts:
 
 
 @dataclass(frozen=True)
+class Packing:
+    """How many bits of a key each attribute has, the first the highest, and the part of time.
+
+    Attributes are in keys by the order of their members: so keys are in the usual order of answers.
+    """
+
+    widths: tuple[int, ...]
+    time: int
+
+    @property
+    def width(self) -> int:
+        return sum(self.widths) + self.time
+
+    @property
+    def shifts(self) -> list[int]:
+        """Above which bits each attribute lies."""
+        return [self.width - sum(self.widths[: n + 1]) for n in range(len(self.widths))]
+
+
+@dataclass(frozen=True)
 class Piece:
-    """Cells on their way into groups; without a product keys are parts of time alone."""
+    """Cells on their way into groups."""
 
     layer: int
     stretch: Stretch
-    places: list[Place]
     keys: Array
-    product: int | None
 
 
 @dataclass(frozen=True)
@@ -135,13 +150,11 @@ Content = Held | HeldRows | Told
 class Groups:
     """Groups by codes, a column for each attribute and one for the part of time.
 
-    `keys` are in the order of members, then of time, where they fit into words; they may be
-    `in_order`.
+    They may be in the order of members, then of time.
     """
 
     codes: Array
     held: Content
-    keys: Array | None = None
     is_in_order: bool = False
 
     def __len__(self) -> int:
@@ -166,6 +179,8 @@ class Grouping:
             (layer, tally) for layer, tally in enumerate(version.tallies, 1)
             if any(names[place] in shown for place, _ in tally.wanted)
         ]  # fmt: skip
+        #: Which measures are told of groups.
+        self.wanted = tuple(n for n, name in enumerate(names) if name in shown | {*question.share})
         #: Whether nothing is made of groups but what is told of each.
         self.is_told_at_once = not (
             self.tallies or question.share or question.has_totals or question.has_others
@@ -174,11 +189,13 @@ class Grouping:
 
     def places(self, attributes: tuple[str, ...], vertex: tuple[str, ...]) -> list[Place]:
         """Where attributes are among the codes of a vertex."""
+        if not attributes:
+            return []
         cube = self.version.function
         made = []
-        column = {d: n for n, d in enumerate(
-            d for d, level in enumerate(levels_of(cube, vertex)) if level is not None)}  # fmt: skip
         levels = levels_of(cube, vertex)
+        there = [d for d, level in enumerate(levels) if level is not None]
+        column = {d: n for n, d in enumerate(there)}
         for name in attributes:
             d = next(n for n, names in enumerate(cube.dimensions) if name in names)
             level = levels[d]
@@ -194,91 +211,90 @@ class Grouping:
             raise TooMuch(f"more than {self.limits.read:,} cells would be read",
                           hint="ask for a shorter time")  # fmt: skip
         parts = self._parts(span, shifted)
-        places = self.places(self.by, kept.vertex.attributes)
-        how, product = _keys(
-            places, _sizes(places), parts.count, self._tests(kept.vertex.attributes)
+        both = self._stretches(span, 0)
+        self.read += sum(map(len, both))
+        is_whole = (
+            self.by == kept.vertex.attributes and not self.conditions and self.plan.grain is None
         )
-        if self.is_told_at_once and product is not None:
-            told = self._told_at_once(self._stretches(span, 0), places, parts, how, product)
-            if told is not None:
-                return told
-        pieces = []
-        for layer in (0, *(number for number, _ in self.tallies)):
-            for one in self._stretches(span, layer):
-                keys = self._found_keys(one, parts, how)
-                pieces.append(Piece(layer, one, places, keys, product))
-        return self._merged(pieces, parts)
+        if not (is_whole and self.is_told_at_once):
+            return self._made(span, both, parts)
+        # The whole of a vertex that is kept is told once, if it can be an answer.
+        stretches = kept.layers[0].stretches
+        known: Groups | None = stretches.made_of(both, self.wanted)
+        if known is None:
+            known = self._made(span, both, parts)
+            if len(known) <= self.limits.cells:
+                stretches.remember(both, self.wanted, known)
+        return known
+
+    def _made(self, span: Span, both: tuple[Stretch, Stretch], parts: Parts) -> Groups:
+        """Groups of the cells of two stretches, and those of the tallies that go with them."""
+        vertex = self.plan.answering.vertex.attributes
+        places = self.places(self.by, vertex)
+        stretches = [(0, one) for one in both]
+        for layer, _ in self.tallies:
+            counted = self._stretches(span, layer)
+            self.read += sum(map(len, counted))
+            stretches += [(layer, one) for one in counted]
+        packing = _packing(places, parts.count, sum(len(one) for _, one in stretches))
+        how = _keys(places, packing, self._tests(vertex))
+        pieces = [
+            Piece(n, one, self._found_keys(one, parts, places, packing, how))
+            for n, one in stretches
+        ]
+        if packing is None:
+            codes, ids = _hashed(pieces, places, parts)
+            self._check_size(len(codes))
+        else:
+            keys, ids = numbered([p.keys for p in pieces], packing.width)
+            self._check_size(len(keys))
+            codes = _named(keys, places, packing, parts)
+        held = self._held(pieces, ids, len(codes))
+        return Groups(codes, held, is_in_order=packing is not None)
 
     def _stretches(self, span: Span, layer: int) -> tuple[Stretch, Stretch]:
         kept = self.plan.answering
         own = self.places(kept.vertex.attributes, kept.vertex.attributes)
-        ranking = Ranking(tuple(p.ranks for p in own), tuple(_sizes(own)))
+        ranking = Ranking(tuple(p.ranks for p in own), tuple(width_of(len(p.values)) for p in own))
         return kept.layers[layer].between(
             span.first, span.last, ranking, is_together=self.plan.grain is None,
             has_active=self.plan.has_active,
         )  # fmt: skip
 
-    def _found_keys(self, one: Stretch, parts: Parts, how: Keys) -> Array:
+    def _found_keys(
+        self, one: Stretch, parts: Parts, places: list[Place], packing: Packing | None, how: Keys
+    ) -> Array:
         self.limits.check_time()
-        self.read += len(one)
-        whole = self.plan.answering.vertex.attributes
-        if one.keys is not None and self.by == whole and not self.conditions and parts.count == 1:
-            return one.keys  # they are in the order of just these members
-        keys = np.empty(len(one), np.int64)
-        find_keys(one.cells.words, one.index, parts.steps, parts.first, how, keys)
+        vertex = self.plan.answering.vertex.attributes
+        is_moved = packing is not None and not self.conditions and parts.count == 1
+        if one.keys is None or not is_moved or any(p.level != p.wanted for p in places):
+            keys = np.empty(len(one), np.int64)
+            find_keys(one.cells.words, one.index, parts.steps, parts.first, how, keys)
+            return keys
+        # Cells that are in order have the same members in keys of their own.
+        assert packing is not None
+        if self.by == vertex:
+            return one.keys
+        own = Packing(tuple(width_of(len(p.values)) for p in self.places(vertex, vertex)), 0)
+        keys = np.zeros(len(one), np.int64)
+        for place, width, to in zip(places, packing.widths, packing.shifts, strict=True):
+            move_bits(one.keys, own.shifts[place.column], width, to, keys)
         return keys
-
-    def _told_at_once(
-        self,
-        both: tuple[Stretch, Stretch],
-        places: list[Place],
-        parts: Parts,
-        how: Keys,
-        product: int,
-    ) -> Groups | None:
-        """Groups in the order of their keys; None if their cells or keys are too long for that."""
-        bits = sum(map(len, both)).bit_length()
-        is_short = all(one.cells.is_short for one in both)
-        if not is_short or (product - 1).bit_length() + bits > 62:
-            return None
-        cells = both[0].cells.beside(both[1].cells)
-        one, other = (
-            Side(of.given(),
-                 sorted_words(self._found_keys(stretch, parts, how), bits, product))
-            for of, stretch in zip(cells, both, strict=True)
-        )  # fmt: skip
-        groups = gathered(one, other, bits, self.limits.groups + 1)
-        self._check_size(len(groups.starts) - 1)
-        naming = Naming(
-            [p.column for p in places], [frozen(p.numbers) for p in places],
-            [stretch.index for stretch in both], parts.steps, parts.first, parts.shift,
-            self.plan.grain is not None,
-        )  # fmt: skip
-        told = Told(*self.measures.told_in_order(groups))
-        return Groups(named(groups, naming), told, is_in_order=True)
 
     def _check_size(self, size: int) -> None:
         if size > self.limits.groups:
             raise TooMuch(f"this has more than {self.limits.groups:,} groups",
                           hint="ask for coarser levels, or for some members")  # fmt: skip
 
-    def _merged(self, pieces: list[Piece], parts: Parts) -> Groups:
-        """Groups of all pieces, by their codes."""
-        own_keys: Array | None = None
-        if pieces[0].product is None:
-            codes, ids = _hashed(pieces, parts)
-        else:
-            keys = np.concatenate([p.keys for p in pieces])
-            firsts, ids = _numbered(keys, pieces[0].product)
-            codes, own_keys = _codes(pieces, firsts, parts), keys.take(firsts)
-        self._check_size(len(codes))
-        numbers = self.measures.numbers(len(codes))
+    def _held(self, pieces: list[Piece], ids: list[Array], size: int) -> Content:
+        """What is known of groups, of the cells of all pieces."""
+        if self.is_told_at_once and all(p.stretch.cells.is_short for p in pieces):
+            sides = [Side(p.stretch.cells.given(), own) for p, own in zip(pieces, ids, strict=True)]
+            return Told(*self.measures.told_in_order(sides, size, self.wanted))
+        numbers = self.measures.numbers(size)
         counted: dict[int, list[Counted]] = {layer: [] for layer, _ in self.tallies}
-        start = 0
-        for piece in pieces:
+        for piece, own in zip(pieces, ids, strict=True):
             self.limits.check_time()
-            own = ids[start : start + len(piece.keys)]
-            start += len(own)
             cells = piece.stretch.cells
             if piece.layer:
                 counted[piece.layer].append(Counted(own, cells.codes[:, -1], cells.rows))
@@ -288,8 +304,10 @@ class Grouping:
                 chosen = np.flatnonzero(own >= 0)
                 given = self.measures.unpacked(cells.take(chosen).packed()).numbers
                 self.measures.merge(given, own[chosen], numbers)
+        if self.is_told_at_once:
+            return Told(*self.measures.told(numbers, np.arange(size)))
         together = (Counted(*map(np.concatenate, zip(*c, strict=True))) for c in counted.values())
-        return Groups(codes, Held(numbers, tuple(together)), own_keys)
+        return Held(numbers, tuple(together))
 
     def _parts(self, span: Span, shifted: int) -> Parts:
         """For each partition of a span its part of time at the grain."""
@@ -346,32 +364,21 @@ class Grouping:
         return vectors if order is None else tuple(v.take(order) for v in vectors)
 
 
-def _keys(
-    places: list[Place], sizes: list[int], count: int, tests: list[tuple[Place, Array]]
-) -> tuple[Keys, int | None]:
-    """How keys are made of codes, and how many there can be; None if that is too many.
+def _packing(places: list[Place], count: int, cells: int) -> Packing | None:
+    """How keys are made; None if with the places of so many cells they are too long for a word."""
+    packing = Packing(tuple(width_of(len(p.values)) for p in places), width_of(count))
+    return packing if packing.width + cells.bit_length() <= LONGEST else None
 
-    Time weighs least, and what comes first most, by the order of its members: so keys are in the
-    usual order of answers. Where there are too many the key is the part of time alone.
-    """
-    product = count
-    weights: list[int] = []
-    for size in reversed(sizes):
-        weights.insert(0, product)
-        product *= size
-    fits = product < _MOST_KEYS
-    shown = places if fits else []
-    steps = [p.ranks * w for p, w in zip(shown, weights, strict=False)]
+
+def _keys(places: list[Place], packing: Packing | None, tests: list[tuple[Place, Array]]) -> Keys:
+    """How keys are made of codes. Without a packing the key is the part of time alone."""
+    shown, shifts = ([], []) if packing is None else (places, packing.shifts)
+    steps = [p.ranks << shift for p, shift in zip(shown, shifts, strict=True)]
     values = [t for _, t in tests]
-    how = Keys(
+    return Keys(
         _columns(shown), _starts(steps), _flat(steps, np.int64),
         _columns([p for p, _ in tests]), _starts(values), _flat(values, np.bool_),
     )  # fmt: skip
-    return how, product if fits else None
-
-
-def _sizes(places: list[Place]) -> list[int]:
-    return [max(1, len(p.values)) for p in places]
 
 
 def _columns(places: list[Place]) -> Array:
@@ -379,58 +386,44 @@ def _columns(places: list[Place]) -> Array:
 
 
 def _starts(arrays: list[Array]) -> Array:
-    lengths = [0, *(len(a) for a in arrays)]
-    return frozen(np.cumsum(lengths, dtype=np.int64)[:-1].copy())
+    starts = accumulate((len(a) for a in arrays), initial=0)
+    return frozen(np.array(list(starts)[:-1], np.int64))
 
 
 def _flat(arrays: list[Array], dtype: type) -> Array:
-    return frozen(np.concatenate([np.zeros(0, dtype), *arrays]))
+    return frozen(np.concatenate(arrays) if arrays else np.zeros(0, dtype))
 
 
-def _numbered(keys: Array, product: int) -> tuple[Array, Array]:
-    """Where each distinct key comes first, and the number of each key; -1 stays -1."""
-    ids, firsts = np.empty(len(keys), np.int64), np.empty(len(keys), np.int64)
-    if product <= max(_DENSE, 4 * len(keys)):
-        size = number_keys(keys, np.full(product, -1, np.int64), ids, firsts)
-    else:
-        slots = np.zeros(1 << max(6, (2 * len(keys) - 1).bit_length()), np.int64)
-        size = hash_keys(keys, slots, ids, firsts)
-    return firsts[:size], ids
+def _named(keys: Array, places: list[Place], packing: Packing, parts: Parts) -> Array:
+    """The codes of groups, from their keys: a column for each attribute, one for the part of time.
+
+    Each column lies together.
+    """
+    codes = np.empty((len(places) + 1, len(keys)), np.int64)
+    pairs = zip(places, packing.shifts, packing.widths, strict=True)
+    for column, (place, shift, width) in enumerate(pairs):
+        name_groups(keys, shift, width, place.members.order(place.wanted), codes[column])
+    codes[-1] = parts.shift
+    if packing.time:
+        codes[-1] += keys & ((1 << packing.time) - 1)
+    return codes.T
 
 
-def _codes(pieces: list[Piece], firsts: Array, parts: Parts) -> Array:
-    """The codes of groups, from the cell that each was first seen in, and the part of time."""
-    width = len(pieces[0].places)
-    codes = np.empty((len(firsts), width + 1), np.int64)
-    start = 0
-    for piece in pieces:
-        stop = start + len(piece.keys)
-        # They come in order, so those of a piece lie together.
-        a, b = np.searchsorted(firsts, [start, stop])
-        own = firsts[a:b] - start
-        cells = piece.stretch.cells.codes
-        for column, place in enumerate(piece.places):
-            codes[a:b, column] = place.numbers.take(cells[:, place.column].take(own))
-        codes[a:b, width] = parts.steps[piece.stretch.index[own] - parts.first] + parts.shift
-        start = stop
-    return codes
-
-
-def _hashed(pieces: list[Piece], parts: Parts) -> tuple[Array, Array]:
+def _hashed(pieces: list[Piece], places: list[Place], parts: Parts) -> tuple[Array, list[Array]]:
     """Where keys would be too large for a word: the codes of groups as they are."""
     words, chosen = [], []
     for piece in pieces:
         own = np.flatnonzero(piece.keys >= 0)
         cells = piece.stretch.cells.codes
-        columns = [p.numbers.take(cells[:, p.column].take(own)) for p in piece.places]
+        columns = [p.numbers.take(cells[:, p.column].take(own)) for p in places]
         words.append(np.stack([*columns, piece.keys[own] + parts.shift], axis=1))
         chosen.append(own)
     together = np.ascontiguousarray(np.concatenate(words))
     table = IdTable(together.shape[1])
-    numbers = table.ids(together)
-    ids = np.full(sum(len(p.keys) for p in pieces), -1, np.int64)
-    offsets = np.cumsum([0, *(len(p.keys) for p in pieces)])
-    ids[np.concatenate([c + o for c, o in zip(chosen, offsets, strict=False)])] = numbers
+    numbers = np.split(table.ids(together), np.cumsum([len(c) for c in chosen])[:-1])
+    ids = [np.full(len(p.keys), -1, np.int64) for p in pieces]
+    for own, there, found in zip(ids, chosen, numbers, strict=True):
+        own[there] = found
     return table.records[: table.bound, : together.shape[1]].copy(), ids
 
 

@@ -27,7 +27,7 @@ from millstream.olap.groups import Content, Grouping, Groups, HeldRows
 from millstream.olap.moving import Movements, by_keys, facts_of
 from millstream.olap.planning import Span, lattice_of, levels_of
 from millstream.olap.program import ServedCube
-from millstream.olap.store import CubeStore
+from millstream.olap.store import CubeStore, kept_vertices
 from millstream.plan.batch import Array, Batch, Vector, concat_batches, vector_of
 
 Row = tuple[Any, ...]
@@ -101,7 +101,7 @@ def plain_version(cube: ServedCube, batches: Iterable[Batch], mark: int | None) 
                          strict=True) if function.dimensions else ((), ())  # fmt: skip
     table = np.stack(codes, axis=1) if codes else np.zeros((len(rows), 0), np.int64)
     facts = Facts(schema, rows, partitions, table)
-    kept = tuple(_kept(function, v, facts, members) for v in function.kept)
+    kept = tuple(_kept(function, v, facts, members) for v in kept_vertices(function))
     no_measures: Any = None
     version: Version = PlainVersion(
         0, mark, cube.function, tuple(members), kept, no_measures, no_measures, (), facts=facts

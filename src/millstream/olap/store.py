@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from millstream.calculus.cube import Cubify, Vertex
 from millstream.calculus.lattice import Levels
 from millstream.calculus.types import QueueType
 from millstream.engine.storage.codec import DamagedState
@@ -42,16 +43,18 @@ _CHOICES = 4
 _NO_TICKS = np.zeros(0, np.int64)
 
 
-def kernel_of(cube: ServedCube) -> CubeKernel:
-    """A kernel that keeps the partitions of the history too, and has no outputs.
+def kept_vertices(function: Cubify) -> tuple[Vertex, ...]:
+    """Vertices are kept by the partitions of time, whatever grain they were named with."""
+    return tuple(dict.fromkeys(replace(v, grain=function.grain) for v in function.kept))
 
-    Vertices are kept by the partitions of time, whatever grain they were named with.
-    """
+
+def kernel_of(cube: ServedCube) -> CubeKernel:
+    """A kernel that keeps the partitions of the history too, and has no outputs."""
     function = by_keys(cube.function)
-    kept = {replace(v, grain=function.grain): None for v in function.kept}
     whole = replace(
-        function, kept=tuple(kept), outputs=(), window=function.window + function.history
-    )
+        function, kept=kept_vertices(function), outputs=(),
+        window=function.window + function.history,
+    )  # fmt: skip
     return CubeKernel(whole, (QueueType(facts_of(cube)),), 0, is_asked=True)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from millstream.calculus.types import QueueType
-from millstream.kernels.cube.telling import sorted_words
+from millstream.kernels.cube.reading import move_bits
+from millstream.kernels.cube.telling import numbered
 from millstream.olap.answer import answer
 from millstream.olap.groups import Limits
 from millstream.olap.program import ServedCube
@@ -23,12 +24,17 @@ def warm(cube: ServedCube) -> None:
         given = Batch(QueueType(cube.brought), np.full(1, time, np.int64), columns)
         store.write_batch(number, given)
         store.advance(number, time)
-    # Of these rows all are in order.
-    sorted_words(np.array([1, 0]), 1, 2)
+    # Of these rows all are in order, and their keys are short.
+    keys = np.array([1, 0])
+    numbered([keys, keys], 40)
+    move_bits(keys, 0, 1, 0, np.zeros_like(keys))
     rows = [levels[0] for levels in cube.function.dimensions]
     patient = Limits(seconds=3600)
     whole, grain = {"rows": rows}, str(cube.function.grain)
-    # What has totals is put together from groups; all else is told of these at once.
-    for question in (whole, {"rows": rows[:1]}, whole | {"grain": grain, "totals": True}):
+    # What has totals is put together from groups; all else is told of these at once, each measure
+    # by a loop of its own, if none that is asked for with it has to be told otherwise.
+    alone = [whole | {"measures": [one.name]} for one in cube.function.measures]
+    with_totals = whole | {"grain": grain, "totals": True}
+    for question in (whole, {"rows": rows[:1]}, with_totals, *alone):
         asked = read_question(question, cube.function, cube.schema)
         answer(store.version, asked, patient)

@@ -470,6 +470,8 @@ class Translator:
         if known is None:
             near = suggest(word.name, self.known)
             hint = f"there are: {listing(self.known)}. {near or ''}".strip()
+            if not self.known:
+                hint = "streams and relations are declared before they are read"
             if word.name in self.outputs:
                 hint = "it is the result of a query; name it as a view to read it again"
             if word.name in self.later:

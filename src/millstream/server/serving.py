@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -95,6 +96,9 @@ class Serving:
         try:
             for store in self.stores.values():
                 warm(store.cube)
+            # What is there by now stays, and all wait while Python looks through it for garbage.
+            gc.collect()
+            gc.freeze()
             self.compiled.run(
                 outputs=stores | {name: Nowhere() for name in others},
                 engine=self.settings.engine, follow=self.settings.follow, stopped=self._stopped,

@@ -26,7 +26,7 @@ from millstream.kernels.cube.loops import (
     tell_instants,
 )
 from millstream.kernels.cube.reading import Given, merge_given
-from millstream.kernels.cube.telling import Gathered, tell_slowly, told_alone
+from millstream.kernels.cube.telling import Side, told_alone
 from millstream.kernels.relational.accumulators import (
     EXTREME,
     SUM_INTEGERS,
@@ -221,21 +221,18 @@ class Measures:
             tell_cells(numbers, ids, self.outputs, self.wides, self.looks.heaps(0), out)
         return out.words, out.valid
 
-    def told_in_order(self, groups: Gathered) -> tuple[Array, Array]:
-        """The measures of groups, and which of these are there; each column lies together."""
-        size = len(groups.starts) - 1
-        words = np.empty((len(self.aggregations), size), np.int64).T
-        valid = np.empty((len(self.aggregations), size), np.bool_).T
-        none = np.zeros(0, np.int64)
-        out = GroupChanges(none, none, none, words, words.view(np.float64), valid, self.overflows)
-        left = told_alone(groups, self.outputs, self.signs, out)
+    def told_in_order(
+        self, sides: Sequence[Side], size: int, wanted: Sequence[int]
+    ) -> tuple[Array, Array]:
+        """Some measures of so many groups, and which are there; each column lies together."""
+        words, valid, left = told_alone(sides, size, self.layout.outputs, wanted, self.signs)
         if len(left):
-            while len(self.wides.free) < len(self.layout.cells) + self.wides.counters[TOP]:
-                self._make_room()
-            tell_slowly(
-                groups, left, self.kinds, self.signs, self.outputs, self.numbers(1), self.wides,
-                self.looks.heaps(0), out,
-            )  # fmt: skip
+            places = np.full(size + 1, -1, np.int64)
+            places[left] = np.arange(len(left))
+            numbers = self.numbers(len(left))
+            for given, ids in sides:
+                self.merge_given(given, places[ids], numbers)
+            words[left], valid[left] = self.told(numbers, np.arange(len(left)))
         return words, valid
 
     def tell_instants(self, rows: Rows, time: Array, ids: Array, target: Numbers) -> GroupChanges:

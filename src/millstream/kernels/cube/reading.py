@@ -19,8 +19,6 @@ from millstream.kernels.windows.sums import (
 )
 from millstream.plan.batch import Array
 
-_K = np.uint64(0x9E3779B97F4A7C15)
-
 
 class Keys(NamedTuple):
     """How the codes of cells become keys: columns, and from where in `steps` they are looked up.
@@ -86,44 +84,11 @@ def find_keys(words: Array, index: Array, by_time: Array, first: int, how: Keys,
 
 
 @tight
-def number_keys(keys: Array, known: Array, ids: Array, firsts: Array) -> int:
-    """Dense numbers for keys, in the order in which they come; `firsts` has where each came first.
-
-    `known` has room for every key.
-    """
-    size = 0
+def move_bits(keys: Array, shift: int, width: int, to: int, out: Array) -> None:
+    """Some bits of keys at another place of other keys."""
+    mask = (1 << width) - 1
     for i in range(keys.size):
-        key = keys[i]
-        if key < 0:
-            ids[i] = -1
-            continue
-        if known[key] < 0:
-            known[key] = size
-            firsts[size] = i
-            size += 1
-        ids[i] = known[key]
-    return size
-
-
-@tight
-def hash_keys(keys: Array, slots: Array, ids: Array, firsts: Array) -> int:
-    """The same for keys of any size, with a table of slots that is at most half full."""
-    mask = slots.size - 1
-    size = 0
-    for i in range(keys.size):
-        key = keys[i]
-        if key < 0:
-            ids[i] = -1
-            continue
-        place = np.int64((np.uint64(key) * _K) >> np.uint64(20)) & mask
-        while slots[place] != 0 and keys[firsts[slots[place] - 1]] != key:
-            place = (place + 1) & mask
-        if slots[place] == 0:
-            firsts[size] = i
-            size += 1
-            slots[place] = size
-        ids[i] = slots[place] - 1
-    return size
+        out[i] |= ((keys[i] >> shift) & mask) << to
 
 
 #: Bits of a key that are looked at together when keys are sorted.

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from threading import Lock
+from typing import Any
 
 import numpy as np
 
@@ -18,30 +19,35 @@ from millstream.kernels.cube.stores import CellTable
 from millstream.kernels.windows.sums import CELL
 from millstream.plan.batch import Array
 
-#: Keys and the places of their cells must be one word (see `telling`).
-_MOST_KEYS = 1 << 62
+#: Keys must be one word.
+_LONGEST = 62
+
+
+def width_of(count: int) -> int:
+    """The bits that so many places need."""
+    return max(0, count - 1).bit_length()
 
 
 @dataclass(frozen=True)
 class Ranking:
-    """The order of cells: for each column where members come, and how many places there are."""
+    """The order of cells: for each column where members come, and how many bits that needs."""
 
     ranks: tuple[Array, ...]
-    sizes: tuple[int, ...]
+    widths: tuple[int, ...]
 
     def keys(self, codes: Array) -> Array | None:
-        """Cells by all their members, the first of most weight; None if that is too much."""
-        weight = int(np.prod(np.array(self.sizes, object)))
-        if weight >= _MOST_KEYS:
+        """Cells by all their members, the first in the highest bits; None if that is too much."""
+        shift = sum(self.widths)
+        if shift > _LONGEST:
             return None
         keys = np.zeros(len(codes), np.int64)
-        for column, (ranks, size) in enumerate(zip(self.ranks, self.sizes, strict=True)):
-            weight //= size
-            keys += ranks.take(codes[:, column]) * weight
+        for column, (ranks, width) in enumerate(zip(self.ranks, self.widths, strict=True)):
+            shift -= width
+            keys |= ranks.take(codes[:, column]) << shift
         return keys
 
     def is_same(self, other: Ranking) -> bool:
-        return self.sizes == other.sizes and all(
+        return self.widths == other.widths and all(
             a is b or np.array_equal(a, b) for a, b in zip(self.ranks, other.ranks, strict=True)
         )
 
@@ -154,6 +160,8 @@ class Stretches:
         self._is_finest = is_finest
         self._lock = Lock()
         self._last: dict[bool, tuple[tuple[int, ...], Ranking, Stretch]] = {}
+        self._active: tuple[Sequence[Packed], Stretch] | None = None
+        self._once: tuple[tuple[Stretch, ...], object, object] | None = None
 
     def get(
         self, parts: Mapping[int, Packed], first: int, last: int, ranking: Ranking, *,
@@ -179,8 +187,24 @@ class Stretches:
         return made
 
     def active(self, runs: Sequence[Packed], index: int) -> Stretch:
-        """The cells of the active partition."""
-        return self._made(runs, (index,) * len(runs))
+        """The cells of the active partition, of which each version has runs of its own."""
+        known = self._active
+        if known is not None and known[0] is runs:
+            return known[1]
+        made = self._made(runs, (index,) * len(runs))
+        self._active = runs, made
+        return made
+
+    def made_of(self, stretches: tuple[Stretch, ...], what: object) -> Any:
+        """What was made of some stretches, if it was made of these last."""
+        known = self._once
+        if known is None or known[1] != what:
+            return None
+        is_same = all(a is b for a, b in zip(known[0], stretches, strict=True))
+        return known[2] if is_same else None
+
+    def remember(self, stretches: tuple[Stretch, ...], what: object, made: object) -> None:
+        self._once = stretches, what, made
 
     def _made(self, parts: Sequence[Packed], chosen: tuple[int, ...]) -> Stretch:
         cells = records(parts or [self._measures.nothing(self._width)])

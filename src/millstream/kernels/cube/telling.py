@@ -1,20 +1,20 @@
-"""The compiled loops of most questions: cells in the order of their groups, told group by group.
+"""The compiled loops of most questions: which group each cell is of, then a measure at a time.
 
-A key and the place of its cell are one word. In the order of these words the cells of a group
-lie together, so a group needs no room of its own. Cells are moved into that order once; then each
-attribute and each measure is told by a loop of its own, which has little to decide. What two floats
-do not hold exactly, and measures that are made of several sums, are told by `tell_slowly`.
+Groups are numbered in the order of their keys. Where there are not many more keys than cells each
+key has a bit, and the bits that are set before one say its number; otherwise keys are sorted, each
+with the place of its cell in one word. What two floats do not hold exactly, and measures that are
+made of several sums, are told by `Measures.told`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from millstream.compiled import inlined, tight
-from millstream.kernels.cube.loops import Numbers, looked_at, tell
-from millstream.kernels.cube.reading import Given, add_given, code_of, count_of
+from millstream.kernels.cube.reading import Given, count_of
 from millstream.kernels.relational.accumulators import (
     COUNT_ROWS,
     COUNT_VALUES,
@@ -23,54 +23,77 @@ from millstream.kernels.relational.accumulators import (
     SUM_INTEGERS,
     SUM_NUMBERS,
 )
-from millstream.kernels.relational.aggregate_loop import GroupChanges
-from millstream.kernels.runtime.hashing import NEAR, prefetch
-from millstream.kernels.windows.heap import Heaps
-from millstream.kernels.windows.sums import (
-    COUNT,
-    HI,
-    LO,
-    WIDE,
-    Wides,
-    add_in_two,
-    give_back,
-)
+from millstream.kernels.windows.sums import add_in_two
 from millstream.plan.batch import Array
 
 #: Bits of a word that are looked at together when words are sorted.
-_DIGIT = 12
+_DIGIT = 13
+#: Keys have bits where these need at most so many words for each cell, or so many at all.
+_WORDS_PER_CELL, _FEW_WORDS = 3, 1 << 10
+#: Keys and the places of their cells must be one word.
+LONGEST = 62
 #: Measures that have loops of their own.
 _ALONE = (COUNT_ROWS, COUNT_VALUES, SUM_NUMBERS, SUM_INTEGERS, MEAN_NUMBERS, EXTREME)
+_OF_NUMBERS = (SUM_NUMBERS, MEAN_NUMBERS)
+_LEFT = np.uint64(63)
+_ONE = np.uint64(1)
 
 
 class Side(NamedTuple):
-    """Cells, and the words of those that count."""
+    """Cells, and the number of the group of each, or -1."""
 
     given: Given
-    words: Array
+    ids: Array
 
 
-class Gathered(NamedTuple):
-    """Cells that lie as their groups do, where they lay before, and where groups start."""
-
-    cells: Given
-    places: Array
-    starts: Array
+# --- numbers of groups ---
 
 
-class Naming(NamedTuple):
-    """How groups get the codes of their attributes and of their part of time.
+@inlined
+def _bits_set(word: Any) -> Any:
+    """How many bits of a word are set."""
+    word = word - ((word >> _ONE) & np.uint64(0x5555555555555555))
+    pairs = word & np.uint64(0x3333333333333333)
+    word = pairs + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
-    `numbers` has for each column of cells what a member is at the level that is wanted.
-    """
 
-    columns: list[int]
-    numbers: list[Array]
-    partitions: list[Array]
-    by_time: Array
-    first: int
-    shift: int
-    has_time: bool
+@tight
+def _mark(keys: Array, present: Array) -> int:
+    """Set the bits of keys; answers how many were not set before."""
+    count = 0
+    for i in range(keys.size):
+        key = keys[i]
+        if key >= 0:
+            word, bit = present[key >> 6], _ONE << (np.uint64(key) & _LEFT)
+            count += 1 if word & bit == 0 else 0
+            present[key >> 6] = word | bit
+    return count
+
+
+@tight
+def _list_marked(present: Array, before: Array, keys: Array) -> None:
+    """The keys whose bits are set, in order, and for each word how many come before it."""
+    size = 0
+    for w in range(present.size):
+        before[w] = size
+        word = present[w]
+        while word != 0:
+            lowest = word & (~word + _ONE)
+            keys[size] = (w << 6) + _bits_set(lowest - _ONE)
+            size += 1
+            word ^= lowest
+
+
+@tight
+def _find_marked(keys: Array, present: Array, before: Array, ids: Array) -> None:
+    for i in range(keys.size):
+        key = keys[i]
+        ids[i] = -1
+        if key >= 0:
+            bits = (_ONE << (np.uint64(key) & _LEFT)) - _ONE
+            ids[i] = before[key >> 6] + _bits_set(present[key >> 6] & bits)
 
 
 @tight
@@ -103,24 +126,20 @@ def _sort(words: Array, spare: Array, shift: int, digit: int, counts: Array) -> 
         counts[place] += 1
 
 
-def sorted_words(keys: Array, bits: int, product: int) -> Array:
-    """The words of keys below a product, by key, then by place."""
+def sorted_words(keys: Array, bits: int, width: int) -> Array:
+    """The words of keys of so many bits, by key, then by place."""
     words = np.empty(len(keys), np.int64)
     size, is_in_order = join_places(keys, bits, words)
     words = words[:size]
     if is_in_order:
         return words
-    width = max(1, (product - 1).bit_length())
-    passes = -(-width // _DIGIT)
+    passes = max(1, -(-width // _DIGIT))
     digit = -(-width // passes)
     spare, counts = np.empty_like(words), np.empty(1 << digit, np.int64)
     for number in range(passes):
         _sort(words, spare, bits + number * digit, digit, counts)
         words, spare = spare, words
     return words
-
-
-# --- cells by their groups ---
 
 
 @tight
@@ -142,208 +161,219 @@ def _merge(one: Array, other: Array, bits: int, beyond: int, words: Array) -> No
 
 
 @tight
-def _find_starts(words: Array, bits: int, starts: Array) -> int:
-    """Where groups start, as many as there is room for; words become places. Answers how many."""
+def _number(words: Array, bits: int, ids: Array, keys: Array) -> int:
+    """The numbers of cells by their places, and the keys of groups; answers how many."""
     count, last, mask = 0, np.int64(-1), (1 << bits) - 1
     for i in range(words.size):
         key = words[i] >> bits
         if key != last:
-            starts[count] = i
-            if count + 1 == starts.size:
-                return count
+            keys[count] = key
             last = key
             count += 1
-        words[i] &= mask
-    starts[count] = words.size
+        ids[words[i] & mask] = count - 1
     return count
 
 
-@tight
-def _gather(one: Given, other: Given, places: Array, into: Array) -> None:
-    """Cells of both sides in the order of places."""
-    split, width = one.words.shape[0], into.shape[1]
-    for i in range(places.size):
-        if i + NEAR < places.size:
-            prefetch(one.words, places[i + NEAR])
-            # A cell may lie across the lines of the cache.
-            prefetch(one.words, places[i + NEAR] + 1)
-        place = places[i]
-        if place < split:
-            for k in range(width):
-                into[i, k] = one.words[place, k]
-        else:
-            for k in range(width):
-                into[i, k] = other.words[place - split, k]
+def numbered(keys: Sequence[Array], width: int) -> tuple[Array, list[Array]]:
+    """The keys of groups, in order, and for the cells of each side the numbers of their groups.
+
+    Keys are of so many bits; those of cells that do not count are -1.
+    """
+    sizes = [len(own) for own in keys]
+    words = (1 << width) + 63 >> 6
+    if words <= max(_FEW_WORDS, _WORDS_PER_CELL * sum(sizes)):
+        return _by_bits(keys, words)
+    ids = np.full(sum(sizes), -1, np.int64)
+    found = np.empty(len(ids), np.int64)
+    bits = len(ids).bit_length()
+    whole = sorted_words(keys[0], bits, width)
+    start = sizes[0]
+    for own in keys[1:]:
+        more = sorted_words(own, bits, width)
+        both = np.empty(len(whole) + len(more), np.int64)
+        _merge(whole, more, bits, start, both)
+        whole, start = both, start + len(own)
+    count = _number(whole, bits, ids, found)
+    return found[:count], np.split(ids, np.cumsum(sizes)[:-1])
 
 
-def gathered(one: Side, other: Side, bits: int, most: int) -> Gathered:
-    """The cells of two sides by their groups, of which there are at most so many."""
-    words, given = one.words, one.given
-    if len(other.words):
-        words = np.empty(len(one.words) + len(other.words), np.int64)
-        _merge(one.words, other.words, bits, len(given.words), words)
-    starts = np.empty(min(len(words), most) + 1, np.int64)
-    starts = starts[: _find_starts(words, bits, starts) + 1]
-    places = words[: starts[-1]]
-    into = np.empty((len(places), given.words.shape[1]), np.int64)
-    _gather(given, other.given, places, into)
-    return Gathered(given._replace(words=into, floats=into.view(np.float64)), places, starts)
-
-
-# --- attributes and measures, one after the other ---
-
-
-@tight
-def _name(groups: Gathered, column: int, numbers: Array, codes: Array) -> None:
-    """What groups are at the level that is wanted, from their first cells."""
-    for group in range(codes.size):
-        codes[group] = numbers[code_of(groups.cells.words, groups.starts[group], column)]
-
-
-def named(groups: Gathered, naming: Naming) -> Array:
-    """The codes of groups: a column for each attribute, and one for the part of time."""
-    size = len(groups.starts) - 1
-    codes = np.empty((len(naming.columns) + 1, size), np.int64).T
-    for place, (column, numbers) in enumerate(zip(naming.columns, naming.numbers, strict=True)):
-        _name(groups, column, numbers, codes[:, place])
-    codes[:, -1] = naming.shift
-    if naming.has_time:
-        places = groups.places[groups.starts[:-1]]
-        partitions = np.concatenate(naming.partitions)[places]
-        codes[:, -1] += naming.by_time[partitions - naming.first]
-    return codes
+def _by_bits(keys: Sequence[Array], words: int) -> tuple[Array, list[Array]]:
+    present, before = np.zeros(words, np.uint64), np.empty(words, np.int64)
+    found = np.empty(sum(_mark(own, present) for own in keys), np.int64)
+    _list_marked(present, before, found)
+    ids = [np.empty(len(own), np.int64) for own in keys]
+    for own, numbers in zip(keys, ids, strict=True):
+        _find_marked(own, present, before, numbers)
+    return found, ids
 
 
 @tight
-def _tell_rows(groups: Gathered, words: Array) -> None:
-    for group in range(words.size):
-        total = np.int64(0)
-        for i in range(groups.starts[group], groups.starts[group + 1]):
-            total += groups.cells.words[i, groups.cells.rows]
-        words[group] = total
+def name_groups(keys: Array, shift: int, width: int, members: Array, codes: Array) -> None:
+    """The members that some bits of keys stand for."""
+    mask = (1 << width) - 1
+    for i in range(keys.size):
+        codes[i] = members[(keys[i] >> shift) & mask]
+
+
+# --- measures, one after the other ---
 
 
 @tight
-def _tell_counts(groups: Gathered, c: int, words: Array) -> None:
-    for group in range(words.size):
-        total = np.int64(0)
-        for i in range(groups.starts[group], groups.starts[group + 1]):
-            total += count_of(groups.cells, i, c)
-        words[group] = total
+def _add_rows(given: Given, ids: Array, totals: Array) -> None:
+    for i in range(ids.size):
+        if ids[i] >= 0:
+            totals[ids[i]] += given.words[i, given.rows]
 
 
 @tight
-def _tell_numbers(
-    groups: Gathered, c: int, how: int, floats: Array, valid: Array, is_hard: Array
+def _add_counts(given: Given, ids: Array, c: int, totals: Array) -> None:
+    for i in range(ids.size):
+        if ids[i] >= 0:
+            totals[ids[i]] += count_of(given, i, c)
+
+
+@tight
+def _add_numbers(
+    given: Given, ids: Array, c: int, sums: Array, counts: Array, is_hard: Array
 ) -> None:
-    """Sums of numbers, or their means; those that two floats do not hold are hard."""
-    cells = groups.cells
-    first = cells.sums + cells.short * (c + 1) - 2
-    for group in range(floats.size):
-        start = groups.starts[group]
-        count = count_of(cells, start, c)
-        hi, lo = cells.floats[start, first], cells.floats[start, first + 1]
-        is_exact = True
-        for i in range(start + 1, groups.starts[group + 1]):
-            count += count_of(cells, i, c)
-            hi, lo, could = add_in_two(hi, lo, cells.floats[i, first])
-            is_exact &= could
-            if cells.floats[i, first + 1] != 0.0:
-                hi, lo, could = add_in_two(hi, lo, cells.floats[i, first + 1])
-                is_exact &= could
-        total = hi + 0.0
-        if how == MEAN_NUMBERS and count > 0:
-            total = total / count + 0.0
-        valid[group] = count > 0
-        floats[group] = total if count > 0 else 0.0
-        is_hard[group] |= not is_exact
+    """Sums of numbers in two floats each, and their counts; what floats do not hold is hard."""
+    first = given.sums + given.short * (c + 1) - 2
+    for i in range(ids.size):
+        group = ids[i]
+        if group < 0:
+            continue
+        hi, lo, could = add_in_two(sums[group, 0], sums[group, 1], given.floats[i, first])
+        if given.floats[i, first + 1] != 0.0:
+            hi, lo, could_too = add_in_two(hi, lo, given.floats[i, first + 1])
+            could &= could_too
+        sums[group, 0] = hi
+        sums[group, 1] = lo
+        counts[group] += count_of(given, i, c)
+        if not could:
+            is_hard[group] = True
 
 
 @tight
-def _tell_integers(groups: Gathered, c: int, words: Array, valid: Array) -> None:
-    """Sums of integers, of 128 bits; they are there if 64 suffice."""
-    cells = groups.cells
-    first = cells.sums + cells.short * (c + 1) - 2
-    for group in range(words.size):
-        count, low, high = np.int64(0), np.uint64(0), np.int64(0)
-        for i in range(groups.starts[group], groups.starts[group + 1]):
-            count += count_of(cells, i, c)
-            after = low + np.uint64(cells.words[i, first])
-            high += cells.words[i, first + 1] + (1 if after < low else 0)
-            low = after
-        fits = count > 0 and high == np.int64(low) >> 63
-        valid[group] = fits
-        words[group] = np.int64(low) if fits else 0
+def _add_integers(given: Given, ids: Array, c: int, sums: Array) -> None:
+    """Sums of integers, of 128 bits."""
+    first = given.sums + given.short * (c + 1) - 2
+    for i in range(ids.size):
+        group = ids[i]
+        if group < 0:
+            continue
+        before = np.uint64(sums[group, 0])
+        after = before + np.uint64(given.words[i, first])
+        sums[group, 0] = np.int64(after)
+        sums[group, 1] += given.words[i, first + 1] + (1 if after < before else 0)
 
 
 @tight
-def _tell_extremes(
-    groups: Gathered, e: int, count: int, sign: int, words: Array, valid: Array
+def _meet(
+    given: Given, ids: Array, at: int, of: int, sign: int, words: Array, valid: Array
 ) -> None:
     """One of so many extremes that cells have."""
-    given, first = groups.cells.words, groups.cells.extremes + e
-    for group in range(words.size):
-        is_known, best = False, np.int64(0)
-        for i in range(groups.starts[group], groups.starts[group + 1]):
-            word = given[i, first]
-            is_better = word < best if sign > 0 else word > best
-            if given[i, first + count] != 0 and (not is_known or is_better):
-                is_known, best = True, word
-        valid[group], words[group] = is_known, best
+    first = given.extremes + at
+    for i in range(ids.size):
+        group = ids[i]
+        if group >= 0 and given.words[i, first + of] != 0:
+            word = given.words[i, first]
+            is_better = word < words[group] if sign > 0 else word > words[group]
+            if is_better or not valid[group]:
+                valid[group], words[group] = True, word
 
 
-def told_alone(groups: Gathered, outputs: Array, signs: Array, out: GroupChanges) -> Array:
-    """Tell all measures that have loops of their own; answers the groups that are left."""
-    if not np.isin(outputs[:, 0], _ALONE).all():
-        return np.arange(len(out.words))
-    is_hard = np.zeros(len(out.words), np.bool_)
-    for number, (how, which, _) in enumerate(outputs.tolist()):
-        words, floats, valid = out.words[:, number], out.floats[:, number], out.valid[:, number]
+class Told(NamedTuple):
+    """Measures of groups as words, which of them are there, and groups that are yet to be told."""
+
+    words: Array
+    valid: Array
+    left: Array
+
+
+def told_alone(
+    sides: Sequence[Side], size: int, outputs: Sequence[tuple[int, int, int]],
+    wanted: Sequence[int], signs: Array,
+) -> Told:  # fmt: skip
+    """The measures of so many groups that are wanted, if all have loops of their own.
+
+    Each column lies together.
+    """
+    words = np.empty((len(outputs), size), np.int64)
+    valid = np.ones((len(outputs), size), np.bool_)
+    words[[n for n in range(len(outputs)) if n not in wanted]] = 0
+    if not all(outputs[number][0] in _ALONE for number in wanted):
+        return Told(words.T, valid.T, np.arange(size))
+    is_hard = np.zeros(size, np.bool_)
+    counts = _Counts(sides, size)
+    # Sums of numbers come first: their loop counts too.
+    for number in sorted(wanted, key=lambda n: outputs[n][0] not in _OF_NUMBERS):
+        how, which, _ = outputs[number]
         if how == COUNT_ROWS:
-            valid[:] = True
-            _tell_rows(groups, words)
+            words[number] = counts.rows()
         elif how == COUNT_VALUES:
-            valid[:] = True
-            _tell_counts(groups, which, words)
-        elif how == SUM_INTEGERS:
-            _tell_integers(groups, which, words, valid)
+            words[number] = counts.of(which)
         elif how == EXTREME:
-            _tell_extremes(groups, which, len(signs), int(signs[which]), words, valid)
+            words[number], valid[number] = 0, False
+            for given, ids in sides:
+                _meet(
+                    given, ids, which, len(signs), int(signs[which]), words[number], valid[number]
+                )
+        elif how == SUM_INTEGERS:
+            sums = np.zeros((size, 2), np.int64)
+            for given, ids in sides:
+                _add_integers(given, ids, which, sums)
+            low, high = sums.T
+            valid[number] = (counts.of(which) > 0) & (high == low >> 63)
+            words[number] = np.where(valid[number], low, 0)
         else:
-            _tell_numbers(groups, which, how, floats, valid, is_hard)
-    return np.flatnonzero(is_hard)
+            floats, own = np.zeros((size, 2)), np.zeros(size, np.int64)
+            for given, ids in sides:
+                _add_numbers(given, ids, which, floats, own, is_hard)
+            counts.know(which, own)
+            _finish(floats[:, 0], own, words[number], valid[number], how)
+    return Told(words.T, valid.T, np.flatnonzero(is_hard))
 
 
-# --- all measures of a group ---
+def _finish(totals: Array, count: Array, words: Array, valid: Array, how: int) -> None:
+    """Sums, or means, as words; those of no values are not there."""
+    valid[:] = count > 0
+    # That of nothing is zero, and no zero has a sign.
+    told = words.view(np.float64)
+    np.add(totals, 0.0, out=told)
+    if how == MEAN_NUMBERS:
+        np.divide(told, count, out=told, where=valid)
+        told += 0.0
 
 
-@inlined
-def _begin(given: Given, i: Any, scratch: Numbers, wides: Wides) -> None:
-    """A group of one cell; there are no infinities among cells without wide sums."""
-    scratch.rows[0] = given.words[i, given.rows]
-    for c in range(scratch.sums.shape[1]):
-        sums, first = scratch.sums[0, c], given.sums + given.short * (c + 1) - 2
-        if sums[WIDE] != 0:
-            give_back(sums, wides)
-        sums[COUNT] = count_of(given, i, c)
-        sums[HI], sums[LO] = given.words[i, first], given.words[i, first + 1]
-    extremes = scratch.extremes.shape[1]
-    for e in range(extremes):
-        scratch.known[0, e] = given.words[i, given.extremes + extremes + e] != 0
-        scratch.extremes[0, e] = given.words[i, given.extremes + e]
+class _Counts:
+    """Mutable: how many rows groups have, and how many values of each sum; each made once."""
 
+    def __init__(self, sides: Sequence[Side], size: int) -> None:
+        self._sides = sides
+        self._size = size
+        self._rows: Array | None = None
+        self._of: dict[int, Array] = {}
+        #: Whether all rows have values of all sums.
+        self._is_all = all(side.given.short == 2 for side in sides)
 
-@tight
-def tell_slowly(
-    groups: Gathered, chosen: Array, kinds: Array, signs: Array, outputs: Array, scratch: Numbers,
-    wides: Wides, heaps: Heaps, out: GroupChanges,
-) -> None:  # fmt: skip
-    """All measures of some groups. There must be room for as many wide sums as a cell has."""
-    kept = looked_at(scratch, wides, heaps)
-    for n in range(chosen.size):
-        group = chosen[n]
-        start = groups.starts[group]
-        _begin(groups.cells, start, scratch, wides)
-        for i in range(start + 1, groups.starts[group + 1]):
-            add_given(groups.cells, i, 0, kinds, signs, scratch, wides)
-        tell(scratch, 0, outputs, kept, out, group)
+    def know(self, which: int, counts: Array) -> None:
+        """Counts that were made beside something else."""
+        self._of[which] = counts
+        if self._is_all:
+            self._rows = counts
+
+    def rows(self) -> Array:
+        if self._rows is None:
+            self._rows = np.zeros(self._size, np.int64)
+            for given, ids in self._sides:
+                _add_rows(given, ids, self._rows)
+        return self._rows
+
+    def of(self, which: int) -> Array:
+        if self._is_all:
+            return self.rows()
+        if which not in self._of:
+            self._of[which] = np.zeros(self._size, np.int64)
+            for given, ids in self._sides:
+                _add_counts(given, ids, which, self._of[which])
+        return self._of[which]

@@ -19,6 +19,7 @@ from millstream.kernels.cube.cube import CubeKernel
 from millstream.kernels.cube.hierarchies import Hierarchy
 from millstream.kernels.cube.stretches import Ranking, Stretch, Stretches
 from millstream.kernels.cube.tallies import Tally
+from millstream.kernels.runtime.hashing import frozen
 from millstream.kernels.windows.sums import Wides
 from millstream.plan.batch import Array, Vector, concat_vectors
 
@@ -34,15 +35,24 @@ class Members:
     names: tuple[str, ...]
     values: tuple[Vector, ...]
     plain: tuple[tuple[Array, ...], ...]
+    _orders: dict[int, Array] = field(default_factory=dict, compare=False)
     _ranks: dict[int, Array] = field(default_factory=dict, compare=False)
     _places: dict[tuple[int, int], Array] = field(default_factory=dict, compare=False)
+
+    def order(self, level: int) -> Array:
+        """The values of a level in order, null last."""
+        made = self._orders.get(level)
+        if made is None:
+            values = self.values[level].to_arrow()
+            made = frozen(np.asarray(pc.sort_indices(values)).astype(np.int64))
+            self._orders[level] = made
+        return made
 
     def ranks(self, level: int) -> Array:
         """Where each value of a level comes in order, null last."""
         made = self._ranks.get(level)
         if made is None:
-            values = self.values[level].to_arrow()
-            order = np.asarray(pc.sort_indices(values))
+            order = self.order(level)
             made = np.empty(len(order), np.int64)
             made[order] = np.arange(len(order))
             self._ranks[level] = made
