@@ -92,9 +92,11 @@ def _skip_stray(source: Source, position: int, faults: list[Fault]) -> int:
         place = Span(source, position, position + 2)
         faults.append(Fault("this comment has no end", place, "it ends with */"))
         return len(source.text)
-    if rest.startswith("/*"):
-        faults.append(Fault("this comment is not closed", Span(source, position, position + 2)))
-        return len(source.text)
+    directive = re.match(r"#[ \t]*(include|define|undef|if|ifdef|ifndef|endif|pragma)\b.*", rest)
+    if directive:
+        span = Span(source, position, position + directive.end())
+        faults.append(Fault("there is no preprocessor", span, "leave this line out"))
+        return span.end
     closing = re.match(r"'[^'\n]*'", rest)
     if closing:
         end = position + closing.end()

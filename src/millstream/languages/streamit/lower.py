@@ -431,6 +431,8 @@ class _StreamLowering(CallLowering):
 
     def declare(self, declare: ast.Declare) -> None:
         shape = self.shape(declare.type)
+        if declare.name in self.names.own:
+            self.fail(f"there is a variable {declare.name} in this block already", declare.span)
         try:
             value = None if declare.value is None else self.fitting(declare.value, shape)
         finally:

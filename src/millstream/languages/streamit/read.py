@@ -188,6 +188,10 @@ class _Reader(StatementReader):
         name = self.new_name(f"the name of the {kind}") if is_named else None
         parameters = self.parameters() if self.at("(") else ()
         head = self.since(start)
+        if parameters and not is_named:
+            self.faults.append(Fault(f"a {kind} without a name has no parameters", head,
+                                     "it sees the variables around it"))  # fmt: skip
+            parameters = ()
         body = self.filter_body() if kind == "filter" else self.composite_body(kind)
         return Stream(name, input_, output, parameters, body, head)
 
