@@ -119,7 +119,11 @@ class _Reader(Cursor):
         output, box = self.pair()
         self.expect("call", "before what is to be called")
         routine = self.expect_name("a function of whoever hears it").name
-        return Telling(output, box, routine, self.signed())
+        latency = self.signed()
+        by_items = self.accept("by")
+        if by_items:
+            self.expect("items", "which are counted instead of firings")
+        return Telling(output, box, routine, latency, by_items)
 
     def hearing(self) -> Hearing:
         begins = [self.whole()]

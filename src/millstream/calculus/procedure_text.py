@@ -69,7 +69,7 @@ def work_lines(work: Work) -> Iterator[str]:
         yield "prints"
     for telling in work.tells:
         yield (f"tells {telling.output} to {telling.box} call {_name(telling.routine)} "
-               f"with {telling.latency}")  # fmt: skip
+               f"with {telling.latency}{' by items' if telling.by_items else ''}")  # fmt: skip
     for hearing in work.hears:
         begins = ", ".join(map(str, hearing.begins))
         yield f"hears {begins} then {hearing.period} to {hearing.step} with {hearing.least}"

@@ -77,13 +77,15 @@ class Telling:
     """What is pushed to an output is a message: a routine that another `Work` is to call.
 
     It lies in one of the boxes that both have as a variable, until that other one fires on what
-    comes of the firing that is so many later than this one.
+    comes of the firing that is so many later than this one. A firing that sends now more items and
+    now fewer is known by its items: who hears it counts these instead of firings.
     """
 
     output: int
     box: int
     routine: str
     latency: int
+    by_items: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +93,7 @@ class Hearing:
     """How far a `Work` hears, before each of its firings, who tells it something.
 
     Its n-th firing comes after messages for firings of the other one up to `upto(n)`; it has to
-    wait until the other has fired so often, less the least latency.
+    wait until the other has fired so often, less the least latency. They may be items instead.
     """
 
     begins: tuple[int, ...]

@@ -46,7 +46,7 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """A message: the firing of its sender that it is for, and what is to be called."""
+    """A message: the firing or the item of its sender that it is for, and what is to be called."""
 
     due: int
     routine: str
@@ -55,30 +55,33 @@ class Letter:
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """How often its sender has fired, and the messages that were not delivered yet."""
+    """How far its sender is, in firings or items, and the messages that were not delivered yet."""
 
-    fired: int = 0
+    done: int = 0
     letters: tuple[Letter, ...] = ()
 
     @staticmethod
     def of(kept: tuple[Any, ...]) -> Box:
-        fired, letters = kept
-        return Box(fired, tuple(Letter(*letter) for letter in letters))
+        done, letters = kept
+        return Box(done, tuple(Letter(*letter) for letter in letters))
 
     @property
     def kept(self) -> tuple[Any, ...]:
         """As plain values."""
-        return self.fired, tuple((one.due, one.routine, one.values) for one in self.letters)
+        return self.done, tuple((one.due, one.routine, one.values) for one in self.letters)
 
-    def after(self, function: Work, number: int, place: int, sent: Sequence[Message]) -> Box:
+    def after(self, function: Work, number: int, place: int, firing: Firing) -> Box:
         """With what a firing has put into it."""
+        tells = [telling for telling in function.tells if telling.box == place]
+        by_items = any(telling.by_items for telling in tells)
+        here = self.done + 1 if by_items else number
         new = [
-            Letter(number + telling.latency, telling.routine, values)
-            for output, values in sent
-            for telling in function.tells
-            if telling.output == output and telling.box == place
+            Letter(here + telling.latency, telling.routine, values)
+            for output, values in firing.messages
+            for telling in tells
+            if telling.output == output
         ]
-        return Box(number, (*self.letters, *new))
+        return Box(self.done + len(firing.sent) if by_items else number, (*self.letters, *new))
 
     def heard(self, upto: int) -> tuple[tuple[Letter, ...], Box]:
         """The messages for firings up to one, and the box without them."""
@@ -277,7 +280,7 @@ def _fired_out(
 def hears_enough(function: Work, boxes: Sequence[Box], number: int) -> bool:
     """Whether all who may have something to say before a firing have fired often enough."""
     heard = zip(function.hears, boxes[function.boxes :], strict=True)
-    return all(box.fired >= hearing.awaited(number) for hearing, box in heard)
+    return all(box.done >= hearing.awaited(number) for hearing, box in heard)
 
 
 def check_idle(function: Work, idle: int, fired: int) -> None:
@@ -330,7 +333,7 @@ def fired_once(
     except Trap as trap:
         raise broken(function, trap.message, trap.span, number) from None
     for place in range(function.boxes):
-        heard[place] = heard[place].after(function, number, place, firing.messages)
+        heard[place] = heard[place].after(function, number, place, firing)
     boxes[:] = heard
     return firing
 

@@ -7,10 +7,12 @@ import pytest
 from millstream.calculus.procedure_read import work_of_lines
 from millstream.calculus.procedure_text import work_lines
 from millstream.calculus.work import Hearing, Work
+from millstream.engine.reference.feed import Event
 from millstream.errors import CheckError, Fault
 from millstream.languages.streamit.load import load
 from millstream.source import Source
 from tests.languages.streamit.test_meaning import printed
+from tests.laws.runs import on_local, on_reference
 
 #: A counter that is told to grow, between a source that tells it and a printer.
 COUNTER = """int->int filter Counter {
@@ -127,6 +129,67 @@ def test_a_sender_whose_input_changes_is_heard_in_time() -> None:
         add Counter to p; add Lines;
     }}"""
     assert [1, 102, 103, 104, 106, 207, 208, 209, 211, 312] == lines(text, 13)
+
+
+#: A parser that gives as many items as it reads, between tellings of what they are.
+PARSER = f"""{COUNTER}
+void->void pipeline Main {{
+    portal<Counter> p;
+    add void->int filter {{ int n; work push 1 {{ push(n++ % 4); }} }};
+    add int->int filter {{
+        int told; work pop 1 push [0, 3] {{
+            int count = pop();
+            if (count != 2) p.grow(++told * 100);
+            for (int i = 0; i < count; i++) push(i);
+        }}
+    }};
+    add int->int filter {{ work pop 2 push 2 peek 3 {{ push(pop()); push(pop()); }} }};
+    add Counter to p; add Lines;
+}}"""
+
+
+def parsed(count: int) -> list[int]:
+    """What the counter gives: it hears of a firing when it is given its first item, or the next."""
+    items: list[tuple[int, int]] = []
+    extra = told = 0
+    for firing in range(count):
+        if firing % 4 != 2:
+            told += 1
+            extra += 100 * told
+        items += [(i, extra) for i in range(firing % 4)]
+    # Two items are passed on when a third one is there: both are there for the first of them.
+    firsts = range(0, len(items) - 2, 2)
+    return [items[n][0] + items[n + 2 - n % 2][1] for first in firsts for n in (first, first + 1)]
+
+
+def test_a_sender_that_gives_now_more_and_now_fewer_is_heard_with_its_items() -> None:
+    expected = parsed(24)
+    assert len(expected) > 30
+    assert expected == lines(PARSER, 24)
+
+
+def test_such_a_sender_is_heard_alike_by_all_engines_and_can_be_written() -> None:
+    program = load(Source("test.str", PARSER)).program
+    ticks = {name: [Event(n, (n,)) for n in range(25)] for name in program.input_names}
+    assert on_reference(program, ticks)[0] == on_local(program, ticks, (3, 7))[0]
+    for op in program.operators:
+        if isinstance(op.function, Work):
+            work, faults = op.function, list[Fault]()
+            assert work == work_of_lines(list(work_lines(work)), faults), faults
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("p.grow(++told * 100);", "p.grow(1) [1:1];", "gives changes, so that its messages come"),
+        ("work pop 1 push 1 {", "work pop [1, 2] push 1 {", "rates change between"),
+    ],
+)
+def test_where_rates_change_what_cannot_be_counted_is_refused(
+    old: str, new: str, message: str
+) -> None:
+    with pytest.raises(CheckError, match=message):
+        load(Source("test.str", PARSER.replace(old, new)))
 
 
 @pytest.mark.parametrize(

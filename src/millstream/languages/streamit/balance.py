@@ -198,26 +198,43 @@ def _want(actor: Actor, firings: int, wanted: list[int]) -> None:
         wanted[channel.number] = max(wanted[channel.number], most)
 
 
-def needed_firings(flat: Flat, target: int, count: int) -> list[int]:
-    """How often each actor must have fired for one to fire so often, without going round."""
+def needed_firings(flat: Flat, target: int, count: int, first: int = 0) -> list[int]:
+    """How often each actor must have fired for one to fire so often, without going round.
+
+    Those before the first that counts are left out.
+    """
     firings = [0] * len(flat.actors)
     firings[target] = count
-    for number in reversed(range(target + 1)):
+    for number in range(target, first - 1, -1):
         actor = flat.actors[number]
         if not firings[number]:
             continue
         for channel in actor.inputs:
             if channel.source is None or _is_back(channel):
                 continue
-            wanted = actor.peek(channel, is_first=True)
-            if firings[number] > 1:
-                taken = actor.pop(channel, is_first=True)
-                taken += (firings[number] - 2) * actor.pop(channel, is_first=False)
-                wanted = max(wanted, taken + actor.peek(channel, is_first=False))
             source = channel.source
-            needed = _needed(source, channel, wanted - len(channel.enqueued))
-            firings[source.number] = max(firings[source.number], needed)
+            if source.number >= first:
+                needed = _needed(source, channel, _wanted(actor, channel, firings[number]))
+                firings[source.number] = max(firings[source.number], needed)
     return firings
+
+
+def needed_items(flat: Flat, target: int, count: int, channel: Channel) -> int:
+    """How many items a channel must have had for an actor behind it to fire so often."""
+    assert channel.source is not None and channel.target is not None
+    taker = channel.target
+    firings = needed_firings(flat, target, count, channel.source.number + 1)[taker.number]
+    return _wanted(taker, channel, firings) if firings else 0
+
+
+def _wanted(actor: Actor, channel: Channel, firings: int) -> int:
+    """How many items must have come for an actor to fire so often, but for those enqueued."""
+    wanted = actor.peek(channel, is_first=True)
+    if firings > 1:
+        taken = actor.pop(channel, is_first=True)
+        taken += (firings - 2) * actor.pop(channel, is_first=False)
+        wanted = max(wanted, taken + actor.peek(channel, is_first=False))
+    return wanted - len(channel.enqueued)
 
 
 def _check_cycles(flat: Flat, repeats: list[int]) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from millstream.calculus.work import Hearing, Telling
 from millstream.errors import Fault
-from millstream.languages.streamit.balance import Balance, needed_firings
+from millstream.languages.streamit.balance import Balance, needed_firings, needed_items
 from millstream.languages.streamit.flat import Actor, Flat
 from millstream.languages.streamit.graph import Filter, Message
 
@@ -39,6 +39,8 @@ class Link:
     hearing: Hearing
     #: Whether the receiver must wait for its sender, though its items do not.
     waits: bool
+    #: Whether the items of the sender are counted, of which it gives now more and now fewer.
+    by_items: bool = False
 
     @property
     def box(self) -> str:
@@ -74,7 +76,7 @@ def tellings_of(links: list[Link], sender: int) -> tuple[Telling, ...]:
     """What a sender tells, with a box for each who hears it."""
     own = [link for link in links if link.sender == sender]
     return tuple(
-        Telling(message.output, box, message.handler, latency)
+        Telling(message.output, box, message.handler, latency, link.by_items)
         for box, link in enumerate(own)
         for message, latency in link.tellings
     )
@@ -88,13 +90,12 @@ def _link(
     is_down = receiver in _after(flat, sender)
     if not is_down and sender not in _after(flat, receiver):
         raise Unheard(Fault(f"no items pass between {places}: a message has no time there", span))
-    between = _after(flat, sender if is_down else receiver) & _before(
-        flat, receiver if is_down else sender
-    )
-    if any(flat.actors[n].changes for n in between - {sender if is_down else receiver}) or (
-        any(flat.actors[sender if is_down else receiver].is_open(c)
-            for c in flat.actors[sender if is_down else receiver].outputs)
-    ):  # fmt: skip
+    first, last = (sender, receiver) if is_down else (receiver, sender)
+    is_open = any(flat.actors[first].is_open(c) for c in flat.actors[first].outputs)
+    between = (_after(flat, first) & _before(flat, last)) - {first}
+    is_taken_openly = any(flat.actors[last].is_open(c) for c in flat.actors[last].inputs)
+    is_unknown = is_taken_openly or (is_open and not is_down)
+    if is_unknown or any(flat.actors[n].changes for n in between):
         raise Unheard(Fault(f"rates change between {places}: a message has no time there", span))
     told = tuple((m, m.latency if m.latency is not None else int(not is_down)) for m in messages)
     least = min(latency for _, latency in told)
@@ -106,10 +107,32 @@ def _link(
     period, step = balance.repeats[receiver], balance.repeats[sender]
     if period * len(flat.actors) * 3 > _MOST_STEPS:
         raise Unheard(Fault(f"the way between {places} is too long to be counted", span))
+    if is_open:
+        return _link_by_items(flat, balance, sender, receiver, told)
     count = 2 * period + 2
     upto = _down(flat, sender, receiver, count) if is_down else _up(flat, sender, receiver, count)
     hearing = Hearing(tuple(upto), period, step, least)
     return Link(sender, receiver, told, hearing, waits=not is_down or least < 0)
+
+
+def _link_by_items(
+    flat: Flat, balance: Balance, sender: int, receiver: int, told: tuple[tuple[Message, int], ...]
+) -> Link:
+    """To who comes after a filter that gives now more items and now fewer: these are counted."""
+    for message, latency in told:
+        if latency:
+            raise Unheard(Fault(
+                f"how many items {flat.actors[sender].path} gives changes, so that its messages "
+                "come with the items of the firing that sends them", message.span,
+                "leave its latency out",
+            ))  # fmt: skip
+    (channel,) = flat.actors[sender].outputs
+    assert channel.target is not None
+    period = balance.repeats[receiver]
+    upto = [needed_items(flat, receiver, n, channel) for n in range(1, 2 * period + 3)]
+    each = channel.target.pop(channel, is_first=False) * balance.repeats[channel.target.number]
+    hearing = Hearing(tuple(upto), period, each, 0)
+    return Link(sender, receiver, told, hearing, waits=False, by_items=True)
 
 
 def _down(flat: Flat, sender: int, receiver: int, count: int) -> list[int]:
