@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
@@ -124,28 +124,29 @@ class _Answering:
         if before is None and not (question.order or question.limit or question.share):
             # Most ask so: nothing is made before its place is known.
             order = None if self._is_in_order(groups) else self._usual_order(groups)
-            codes = groups.codes if order is None else groups.codes.take(order, axis=0)
+            if order is not None:
+                groups = replace(groups, codes=groups.codes.take(order, axis=0), _numbers={})
             told = zip(self.names, self._told(groups.held, order), strict=True)
-            return _table([*self._attributes(codes), *told], len(groups))
+            return _table([*self._attributes(groups), *told], len(groups))
         measures = self._measures(groups.held, before) + self._shares(groups)
         order = self._order(groups, measures)
         if question.limit is not None:
             return self._limited(groups, before, measures, order)
-        columns = [*self._attributes(groups.codes), *measures]
+        columns = [*self._attributes(groups), *measures]
         return _table(columns, len(groups)).take(order)
 
     # --- columns ---
 
-    def _attributes(self, codes: Array, count: int | None = None) -> Iterator[tuple[str, Vector]]:
+    def _attributes(self, groups: Groups, count: int | None = None) -> Iterator[tuple[str, Vector]]:
         """The members of groups; of rows only so many where that is said."""
         question = self.question
         rows = len(question.rows) if count is None else count
         names = [*question.rows[:rows], *question.columns]
         places = [*range(rows), *range(len(question.rows), len(self.places))]
         for name, column in zip(names, places, strict=True):
-            yield name, taken(self.places[column].values, codes[:, column])
+            yield name, taken(self.places[column].values, groups.numbers(column))
         if question.grain is not None:
-            yield TIME_OF_CELL, Vector(TIME, parts_as_times(codes[:, -1], question.grain))
+            yield TIME_OF_CELL, Vector(TIME, parts_as_times(groups.codes[:, -1], question.grain))
 
     def _measures(self, held: Content, before: Content | None) -> list[tuple[str, Vector]]:
         now = self._told(held)
@@ -261,7 +262,7 @@ class _Answering:
         parents, count = self._parents(groups)
         place = self._places_of_rows(groups, order)
         first, rest = order[place < limit], order[place >= limit]
-        columns = [*self._attributes(groups.codes), *measures]
+        columns = [*self._attributes(groups), *measures]
         table = _table(columns, len(groups)).take(first)
         if not self.question.has_others:
             return table
@@ -309,7 +310,7 @@ class _Answering:
         example = np.empty(len(present), np.int64)
         example[ids] = rest
         size = np.bincount(left, minlength=len(groups))[above[example]].astype(np.int64)
-        columns = dict(self._attributes(groups.codes[example]))
+        columns = dict(self._attributes(Groups(groups.codes[example], merged[0])))
         last = self.question.rows[-1]
         columns[last] = _none_of(columns[last])
         columns |= dict(self._measures(merged[0], merged[1]))
@@ -342,8 +343,9 @@ class _Answering:
             assert merged[0] is not None
             codes = np.empty((size, groups.codes.shape[1]), np.int64)
             codes[ids] = groups.codes
-            columns = [*self._attributes(codes, count), *self._measures(merged[0], merged[1])]
-            ranked = [self._rank(n, Groups(codes, merged[0])) for n in kept if n < len(self.places)]
+            whole = Groups(codes, merged[0])
+            columns = [*self._attributes(whole, count), *self._measures(merged[0], merged[1])]
+            ranked = [self._rank(n, whole) for n in kept if n < len(self.places)]
             order = np.lexsort([codes[:, -1], *ranked[::-1]])
             yield _table(columns, size).take(order)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate
 from time import monotonic
 
@@ -84,10 +84,8 @@ class Parts:
     first: int
     steps: Array
     shift: int
-
-    @property
-    def count(self) -> int:
-        return int(self.steps.max(initial=0)) + 1
+    #: How many parts of time there are at most.
+    count: int = 1
 
 
 @dataclass(frozen=True)
@@ -156,6 +154,13 @@ class Groups:
     codes: Array
     held: Content
     is_in_order: bool = False
+    _numbers: dict[int, Array] = field(default_factory=dict, compare=False)
+
+    def numbers(self, column: int) -> Array:
+        """The codes of an attribute as columns of texts have them; made once."""
+        if column not in self._numbers:
+            self._numbers[column] = self.codes[:, column].astype(np.int32)
+        return self._numbers[column]
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -317,7 +322,8 @@ class Grouping:
             return Parts(span.first, np.zeros(max(1, size), np.int64), 0)
         indexes = np.arange(span.first, span.last + 1) + shifted
         parts = np.asarray(grain.index(self.version.function.grain.start(indexes)), np.int64)
-        return Parts(span.first, np.ascontiguousarray(parts - parts[0]), int(parts[0]))
+        steps = np.ascontiguousarray(parts - parts[0])
+        return Parts(span.first, steps, int(parts[0]), int(steps.max()) + 1)
 
     def _tests(self, vertex: tuple[str, ...]) -> list[tuple[Place, Array]]:
         places = self.places(tuple(c.attribute for c in self.conditions), vertex)

@@ -109,6 +109,6 @@ def taken(values: Vector, numbers: Array) -> Vector:
     """Values by their numbers; texts stay where they are and are only pointed at."""
     if not values.is_text:
         return values.take(numbers)
-    indices = pa.array(numbers.astype(np.int32))
+    indices = pa.array(numbers.astype(np.int32, copy=False))
     texts = pa.DictionaryArray.from_arrays(indices, values.to_arrow(), safe=False)
     return Vector(values.type, texts)
