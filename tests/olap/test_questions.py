@@ -276,3 +276,14 @@ def test_answers_are_what_questions_mean(seed: int) -> None:
 def test_many_answers_are_what_questions_mean() -> None:
     for seed in range(300):
         check(1000 * TODAY + seed, 60)
+
+
+def test_few_rows_are_answered_by_the_vertices_that_a_store_keeps() -> None:
+    """By the partitions of time, whatever grain a vertex was named with."""
+    calendar = CALENDARS[0]
+    finest, hourly = Vertex(FINEST, calendar.grain), Vertex(("town",), Grain(3600 * SECOND))
+    by_minute = replace(hourly, grain=calendar.grain)
+    cube = Cubify(DIMENSIONS, MEASURES, calendar.grain, 60, (finest, hourly, by_minute), ())
+    served = ServedCube("c", cube, SCHEMA, "c.rows")
+    kept = [k.vertex for k in plain_version(served, [], None).kept]
+    assert [finest, by_minute] == kept == [k.vertex for k in CubeStore(served).version.kept]
