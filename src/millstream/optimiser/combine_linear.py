@@ -14,7 +14,7 @@ Sums in another order are rounded in another way, so this is made only if somebo
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -38,8 +38,8 @@ def combine_linear(program: Program) -> Program:
         known = [one for one in before if one is not None]
         combined = None
         if len(known) == len(before):
-            combined = _in_a_row(op, known) or _side_by_side(op, known, made)
-        if combined is not None:
+            combined = _combined(op, known, made)
+        if isinstance(combined, tuple):
             new, gone = combined
             instead.update({id(one): [] for one in gone})
             instead[id(op)] = [new]
@@ -49,23 +49,42 @@ def combine_linear(program: Program) -> Program:
     return rewritten(program, instead)
 
 
-def _in_a_row(op: Operator, before: list[Operator]) -> tuple[Operator, tuple[Operator, ...]] | None:
+def refusals(program: Program) -> Iterator[tuple[Operator, str]]:
+    """The filters that stay beside others, and the guard of each."""
+    producers = program.producers()
+    for op in in_dependency_order(program):
+        known = [producers[queue] for queue in op.inputs if queue in producers]
+        if len(known) == len(op.inputs):
+            why = _combined(op, known, producers)
+            if isinstance(why, str):
+                yield op, why
+
+
+#: A filter that does the work of others, and these; or why there is none. None is no match.
+_Combined = tuple[Operator, tuple[Operator, ...]] | str | None
+
+
+def _combined(op: Operator, before: list[Operator], made: Mapping[str, Operator]) -> _Combined:
+    if isinstance(op.function, RoundRobinJoin):
+        return _side_by_side(op, op.function, before, made)
+    if isinstance(op.function, Work) and before and isinstance(before[0].function, Work):
+        return _in_a_row(op, before[0], before[0].function, op.function)
+    return None
+
+
+def _in_a_row(op: Operator, first: Operator, left: Work, right: Work) -> _Combined:
     """A filter with the one before it."""
-    first = before[0]
-    if not isinstance(op.function, Work) or not isinstance(first.function, Work):
-        return None
-    left, right = first.function, op.function
     # If one firing of the second needs whole ones of the first, items leave when they did before.
     if not left.rates.push or right.rates.pop % left.rates.push:
-        return None
+        return f"a firing of it does not take what whole firings of {first.id} give"
     times, inner = right.rates.pop // left.rates.push, _linear(left)
     outer = None if inner is None else _linear(right)
     if inner is None or outer is None or len(op.outputs) != 1:
-        return None
+        return f"{first.id if inner is None else op.id} is not linear"
     seen = (-(-right.rates.peek // left.rates.push) - 1) * left.rates.pop + left.rates.peek
     # A matrix that has more numbers than both would only make more work.
     if right.rates.push * seen > min(_MOST_CELLS, times * _products(inner) + _products(outer)):
-        return None
+        return f"the matrix of it and {first.id} has more numbers than both, or too many"
     product = _product(outer, inner, left.rates.pop, seen)
     path = f"{left.path} and {right.path}"
     work = linear_work(product.matrix, product.offset, times * left.rates.pop, path)
@@ -74,29 +93,29 @@ def _in_a_row(op: Operator, before: list[Operator]) -> tuple[Operator, tuple[Ope
 
 
 def _side_by_side(
-    op: Operator, before: list[Operator], made: dict[str, Operator]
-) -> tuple[Operator, tuple[Operator, ...]] | None:
+    op: Operator, join: RoundRobinJoin, before: list[Operator], made: Mapping[str, Operator]
+) -> _Combined:
     """A join with the filters before it and the copies that they are given."""
-    if not isinstance(op.function, RoundRobinJoin) or any(op.function.enqueued):
-        return None
     works = [one.function for one in before if isinstance(one.function, Work)]
     copies = made.get(before[0].inputs[0])
     if len(works) < len(before) or copies is None or not isinstance(copies.function, Duplicate):
         return None
     if copies.outputs != tuple(queue for one in before for queue in one.inputs):
         return None
-    rates, weights = works[0].rates, op.function.weights or (1,) * len(before)
+    if any(join.enqueued):
+        return "items lie on its inputs before anything comes"
+    rates, weights = works[0].rates, join.weights or (1,) * len(before)
     # Those who look as far fire at the same times, so that items leave when they did before.
     if any((w.rates.pop, w.rates.peek) != (rates.pop, rates.peek) for w in works):
-        return None
+        return "the filters before it do not look equally far, so they fire at other times"
     if weights != tuple(work.rates.push for work in works):
-        return None
+        return "it does not take in turn what one firing of each filter gives"
     linears = [_linear(work) for work in works]
     known = [one for one in linears if one is not None]
-    if len(known) < len(linears) or rates.peek * sum(weights) > min(
-        _MOST_CELLS, sum(map(_products, known))
-    ):
-        return None
+    if len(known) < len(linears):
+        return f"{before[linears.index(None)].id} is not linear"
+    if rates.peek * sum(weights) > min(_MOST_CELLS, sum(map(_products, known))):
+        return "the matrix of all its filters has more numbers than they have, or too many"
     matrix = [row for one in known for row in one.matrix]
     offset = [number for one in known for number in one.offset]
     work = linear_work(matrix, offset, rates.pop, " and ".join(work.path for work in works))

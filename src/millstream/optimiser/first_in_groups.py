@@ -11,6 +11,7 @@ A change behind the first rows then changes nothing, and need not be told.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from millstream.calculus.functions import Filter, Ordered
@@ -20,21 +21,42 @@ from millstream.calculus.terms import Call, Column, Literal, Term, conjuncts
 
 def first_in_groups(program: Program) -> Program:
     """Let all groups in order tell no more than is wanted; the same program if all are."""
-    readers = {queue: op for queue, (op, _) in program.consumers().items()}
     instead: dict[int, list[Operator]] = {}
-    for op in program.operators:
-        if not isinstance(op.function, Ordered) or op.outputs[0] not in readers:
-            continue
-        select = readers[op.outputs[0]].function
-        if not isinstance(select, Filter):
-            continue
-        numbers = {c.name for c in op.function.columns if c.function == "row_number"}
-        asked = [most for t in conjuncts(select.condition) if (most := _most(t, numbers))]
-        if op.function.count is not None:
-            asked.append(op.function.count)
-        if asked and min(asked) != op.function.count:
-            instead[id(op)] = [replace(op, function=replace(op.function, count=min(asked)))]
+    for op, function, reader in _numbered(program):
+        asked = _asked(function, reader)
+        if function.count is not None:
+            asked.append(function.count)
+        if asked and min(asked) != function.count:
+            instead[id(op)] = [replace(op, function=replace(function, count=min(asked)))]
     return rewritten(program, instead)
+
+
+def refusals(program: Program) -> Iterator[tuple[Operator, str]]:
+    """The groups whose rows are numbered and all told, and who wants them all."""
+    for op, function, reader in _numbered(program):
+        if function.count is None and not _asked(function, reader):
+            if not isinstance(reader.function, Filter):
+                yield op, f"{reader.id} reads all rows of a group"
+            else:
+                yield op, f"{reader.id} does not say how many rows of a group it wants at most"
+
+
+def _numbered(program: Program) -> Iterator[tuple[Operator, Ordered, Operator]]:
+    """What numbers the rows of groups, each with who reads it."""
+    readers = {queue: op for queue, (op, _) in program.consumers().items()}
+    for op in program.operators:
+        if isinstance(op.function, Ordered) and op.outputs[0] in readers:
+            if any(c.function == "row_number" for c in op.function.columns):
+                yield op, op.function, readers[op.outputs[0]]
+
+
+def _asked(function: Ordered, reader: Operator) -> list[int]:
+    """How many rows of a group are wanted at most, by each condition that says so."""
+    if not isinstance(reader.function, Filter):
+        return []
+    numbers = {c.name for c in function.columns if c.function == "row_number"}
+    conditions = conjuncts(reader.function.condition)
+    return [most for t in conditions if (most := _most(t, numbers))]
 
 
 def _most(condition: Term, numbers: set[str]) -> int | None:

@@ -9,11 +9,13 @@ is true; a null equals nothing in both. One column must be of each side, and of 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from millstream.calculus.functions import Join
 from millstream.calculus.graph import Operator, Program, rewritten
-from millstream.calculus.terms import Call, Column, Term, all_of, conjuncts
+from millstream.calculus.terms import Call, Column, Term, all_of, columns_read, conjuncts
+from millstream.calculus.text import render_term
 from millstream.calculus.types import Schema
 
 
@@ -28,6 +30,28 @@ def index_joins(program: Program) -> Program:
             if function is not op.function:
                 instead[id(op)] = [replace(op, function=function)]
     return rewritten(program, instead)
+
+
+def refusals(program: Program) -> Iterator[tuple[Operator, str]]:
+    """The equations of joins that do not become keys, and the guard of each."""
+    types = program.queue_types()
+    for op in program.operators:
+        if isinstance(op.function, Join) and op.function.where is not None:
+            left, right = (types[q].schema for q in op.inputs)
+            for term in conjuncts(op.function.where):
+                if isinstance(term, Call) and term.function == "==":
+                    yield op, f"{render_term(term)}: {_why_not(op.function, term, left, right)}"
+
+
+def _why_not(join: Join, equation: Call, left: Schema, right: Schema) -> str:
+    if join.nulls_match:
+        return "keys of this join match if they are null, which an equation does not"
+    if not all(isinstance(one, Column) for one in equation.args):
+        return "a key is a column, and this is worked out of columns"
+    reads = columns_read(equation)
+    if reads <= frozenset(left.names) or reads <= frozenset(right.names):
+        return "it compares columns of one side"
+    return "both sides have a column of that name, which is a key already"
 
 
 def _indexed(join: Join, conditions: list[Term], left: Schema, right: Schema) -> Join:

@@ -18,6 +18,7 @@ one thing can be asked.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from millstream.calculus.functions import (
@@ -33,6 +34,7 @@ from millstream.calculus.functions import (
 )
 from millstream.calculus.graph import Operator, Program
 from millstream.calculus.terms import Column, Term, all_of, columns_read, conjuncts, is_known
+from millstream.calculus.text import render_term
 from millstream.calculus.types import Schema
 from millstream.calculus.unique import is_within, unique_keys
 from millstream.optimiser.asking import Asking, Question
@@ -48,9 +50,19 @@ def look_up_joins(program: Program) -> Program:
     for join in joins:
         for asked in (1, 0):
             pair = _Pair(known, join, asked)
-            if pair.is_worth_it():
+            if pair.refusal() is None:
                 return pair.looked_up()
     return program
+
+
+def refusals(program: Program) -> Iterator[tuple[Operator, str]]:
+    """The joins that stay, and the guard that keeps each from asking its second input."""
+    joins = [op for op in program.operators if isinstance(op.function, Join)]
+    is_mixed = bool(joins) and mixes_ways(program)
+    known = None if is_mixed or not joins else _Known(program)
+    for join in joins:
+        why = None if known is None else _Pair(known, join, 1).refusal()
+        yield join, why or "rows come round to where they were, or must look alike by several ways"
 
 
 class _Known:
@@ -89,7 +101,9 @@ class _Pair:
         given = tuple(c for c in conditions if asking.is_theirs(c))
         others = [c for c in conditions if c not in self.own and c not in given]
         answers = [(c, asking.answer(c, given)) for c in others]
-        self.rest = [c for c, answer in answers if answer is None]
+        #: What is worked out of both rows, and so is no question to one of them.
+        self.of_both = [c for c, answer in answers if answer is None]
+        self.rest = list(self.of_both)
         self.answers = [answer for _, answer in answers if answer is not None]
         wanted = self.known.needed[self.out]
         self.is_asked_only = not self.rest and wanted <= frozenset(self.outer.names)
@@ -100,14 +114,24 @@ class _Pair:
         read = frozenset().union(*(columns_read(a.term) for a in self.answers))
         self.questions = {q: name for q, name in asking.questions.items() if name in read}
 
-    def is_worth_it(self) -> bool:
+    def refusal(self) -> str | None:
+        """Why a lookup would not do, or not pay; None if it does."""
         compares = any(q.order is not None for q in self.questions)
-        key = self.known.unique.get(self.op.inputs[self.asked])
-        is_single = is_within(key, [pair[self.asked] for pair in self.join.on])
-        if self.is_asked_only:
-            is_enough = is_single or (len(self.questions) == 1 and self._is_seen_once())
-            return is_enough and (compares or not self.join.on)
-        return is_single and compares and not self.join.on
+        asked = self.op.inputs[self.asked]
+        is_single = is_within(
+            self.known.unique.get(asked), [pair[self.asked] for pair in self.join.on]
+        )
+        if not self.is_asked_only and not is_single:
+            return f"columns of {asked} are read behind it, and several of its rows may match"
+        if not is_single and not (len(self.questions) == 1 and self._is_seen_once()):
+            return f"several rows of {asked} may match, and how many is seen behind it"
+        if not self.is_asked_only and self.join.on:
+            return f"columns of {asked} are read behind it, and keys find its row as well"
+        if not compares and self.of_both:
+            return f"{render_term(self.of_both[0])} takes a row of both sides to work out"
+        if not compares and (self.join.on or not self.is_asked_only):
+            return f"nothing is compared with {asked}" + " but keys" * bool(self.join.on)
+        return None
 
     def _is_seen_once(self) -> bool:
         """Whether Distinct is all that sees how many rows there are."""

@@ -14,6 +14,7 @@ What reads whole rows (Distinct, Top, Istream and their like) keeps all columns 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from millstream.calculus.functions import (
@@ -53,6 +54,23 @@ def narrow_columns(program: Program) -> Program:
             zip(op.outputs, op.function.output_types(inputs, len(op.outputs)), strict=True)
         )
     return rewritten(program, instead)
+
+
+def refusals(program: Program) -> Iterator[tuple[Operator, str]]:
+    """What keeps columns that nobody behind it reads, and why it goes on to."""
+    keepers = [op for op in program.operators if isinstance(op.function, _KEEPERS)]
+    if not keepers or not mixes_ways(program):
+        return
+    if has_cycle(program):
+        why = "rows come round to where they were: what is read behind it is read before it too"
+        yield from ((op, why) for op in keepers)
+        return
+    needed, types = columns_needed(program), program.queue_types()
+    for op in keepers:
+        unread = sorted({n for q in op.inputs for n in types[q].schema.names if n not in needed[q]})
+        if unread:
+            why = "rows that are joined in turns must look alike by every way"
+            yield op, f"nobody behind it reads {', '.join(unread)}, but {why}"
 
 
 def mixes_ways(program: Program) -> bool:

@@ -10,9 +10,11 @@ from millstream.calculus.graph import Operator, Program
 from millstream.calculus.verify import verify
 from millstream.errors import UsageError, listing, suggest
 from millstream.optimiser.combine_linear import combine_linear
+from millstream.optimiser.combine_linear import refusals as of_linear
 from millstream.optimiser.drop_identities import drop_identities
 from millstream.optimiser.drop_identities import refusals as of_identities
 from millstream.optimiser.first_in_groups import first_in_groups
+from millstream.optimiser.first_in_groups import refusals as of_groups
 from millstream.optimiser.fold_constants import fold_constants
 from millstream.optimiser.fold_constants import refusals as of_constants
 from millstream.optimiser.fuse import fuse
@@ -20,13 +22,17 @@ from millstream.optimiser.fuse import refusals as of_neighbours
 from millstream.optimiser.hoist_select import hoist_select
 from millstream.optimiser.hoist_select import refusals as of_selects
 from millstream.optimiser.index_joins import index_joins
+from millstream.optimiser.index_joins import refusals as of_equations
 from millstream.optimiser.join_then_split import join_then_split
 from millstream.optimiser.join_then_split import refusals as of_turns
 from millstream.optimiser.look_up_joins import look_up_joins
+from millstream.optimiser.look_up_joins import refusals as of_joins
 from millstream.optimiser.merge_selects import merge_selects
 from millstream.optimiser.narrow_columns import narrow_columns
+from millstream.optimiser.narrow_columns import refusals as of_columns
 from millstream.optimiser.order_selects import order_selects
 from millstream.optimiser.order_selects import refusals as of_conditions
+from millstream.optimiser.share_common import refusals as of_twins
 from millstream.optimiser.share_common import share_common
 from millstream.optimiser.split_by_rates import refusals as of_rates
 from millstream.optimiser.split_by_rates import split_by_rates
@@ -96,6 +102,16 @@ REASONS: dict[str, str] = {
     "narrow_columns": "nothing behind reads the other columns, which would be kept in state",
 }
 
+#: What tells the matches that a pass does not apply to, and their guards. Two selections in a row
+#: are always merged.
+TOLD_BY: dict[Pass, Callable[[Program], Iterator[tuple[Operator, str]]]] = {
+    hoist_select: of_selects, fuse: of_neighbours, split_stateless: of_stateless,
+    sum_in_parts: of_totals, fold_constants: of_constants, drop_identities: of_identities,
+    join_then_split: of_turns, order_selects: of_conditions, split_by_rates: of_rates,
+    first_in_groups: of_groups, index_joins: of_equations, look_up_joins: of_joins,
+    share_common: of_twins, narrow_columns: of_columns, combine_linear: of_linear,
+}  # fmt: skip
+
 #: After a turn of all passes little is left to do for a second, and next to nothing for more.
 MAX_TURNS = 100
 
@@ -148,14 +164,9 @@ def refusals(
     program: Program, passes: tuple[Pass, ...] = PASSES
 ) -> Iterator[tuple[Pass, Operator, str]]:
     """What passes look at and leave as it is, in a program that is optimised, and the guards."""
-    told = {
-        hoist_select: of_selects, fuse: of_neighbours, split_stateless: of_stateless,
-        sum_in_parts: of_totals, fold_constants: of_constants, drop_identities: of_identities,
-        join_then_split: of_turns, order_selects: of_conditions, split_by_rates: of_rates,
-    }  # fmt: skip
     for one in passes:
-        if one in told:
-            yield from ((one, op, why) for op, why in told[one](program))
+        if one in TOLD_BY:
+            yield from ((one, op, why) for op, why in TOLD_BY[one](program))
 
 
 def _applied(one: Pass, program: Program, trace: Callable[[Rewrite], None] | None) -> Program:

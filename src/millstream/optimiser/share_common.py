@@ -13,6 +13,7 @@ This is how queries of one file share their windows, joins and aggregates.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import replace
 
 from millstream.calculus.functions import Duplicate, Fold, Function, Opaque, OpaqueFold
@@ -46,6 +47,22 @@ def share_common(program: Program) -> Program:
         elif id(op) in twins:
             instead[id(op)] = _working_for(op, twins[id(op)], unread)
     return without_copies(_flattened(rewritten(program, instead)))
+
+
+def refusals(program: Program) -> Iterator[tuple[Operator, str]]:
+    """What does the same as another and is done all the same, and the guard of each."""
+    same: dict[str, str] = {}
+    known: dict[object, Operator] = {}
+    for op in in_dependency_order(program):
+        sources = tuple(same.get(q, q) for q in op.inputs)
+        if isinstance(op.function, Duplicate):
+            same.update(dict.fromkeys(op.outputs, sources[0]))
+        elif isinstance(op.function, _NOT_ALONE) or op.function.shared_count:
+            first = known.setdefault((op.function, sources), op)
+            if first is not op and isinstance(op.function, (Opaque, OpaqueFold)):
+                yield op, f"it may be the same as {first.id}, but nobody sees into Python's code"
+            elif first is not op:
+                yield op, f"it may be the same as {first.id}, but others may share its variables"
 
 
 def _twins(program: Program) -> dict[int, list[Operator]]:
