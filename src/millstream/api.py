@@ -59,6 +59,12 @@ ENGINES: dict[str, str] = {
     "spark": "millstream.engine.spark.run:run",
 }
 DEFAULT_ENGINE = "local"
+#: The engines that small jobs are tried on before they are compiled, and the options with which
+#: that makes no difference.
+_FOR_SMALL = {
+    "local": frozenset({"threads"}),
+    "spark": frozenset({"master", "session", "partitions", "buckets", "jars", "packages"}),
+}
 
 #: The endings of a file that is an input without being named.
 _BESIDE = ("parquet", "csv", "jsonl", "txt", "log")
@@ -212,8 +218,12 @@ class Compiled:
         passes = passes_named(only if optimise else (), without, relaxed=relaxed)
         check_engine(engine)
         options = {**(self.spark if engine == "spark" else {}), **options}
-        program = followed(self.program) if follow else self.program
-        program = optimised(program, passes)
+        written = followed(self.program) if follow else self.program
+        program = optimised(written, passes)
+        if options.get("checkpoint") is not None and not options.get("rebuild"):
+            from millstream.engine.begun import as_begun
+
+            program = as_begun(options["checkpoint"], written, program)
         job_inputs = dict(self.sources) | _checked(inputs or {}, self.program.input_names, "input")
         job_inputs = {name: framed(given) for name, given in job_inputs.items()}
         called = _checked(on_change or {}, program.outputs, "output")
@@ -227,8 +237,9 @@ class Compiled:
                 program, job_inputs, job_outputs, stopped, stack,
                 is_following=follow, checkpoint=options.get("checkpoint"), on_change=called,
             )  # fmt: skip
-            if engine == "local" and not follow and options.keys() <= {"threads"}:
-                report = self._run_locally(job, job_inputs, progress, options)
+            job = replace(job, written=written)
+            if not follow and options.keys() <= _FOR_SMALL.get(engine, frozenset()):
+                report = self._run_unless_small(engine, job, job_inputs, progress, options)
             else:
                 report = _engine(engine)(job, progress=progress, **options)
             if not follow:
@@ -259,22 +270,28 @@ class Compiled:
         }
         return bring(places, stack, is_following=is_following, options=options)
 
-    def _run_locally(
-        self, job: Job, inputs: Mapping[str, Any], progress: Progress, options: Mapping[str, Any]
+    def _run_unless_small(
+        self,
+        engine: str,
+        job: Job,
+        inputs: Mapping[str, Any],
+        progress: Progress,
+        options: Mapping[str, Any],
     ) -> Report:
         """A small job whose loops are not compiled yet is answered without any."""
-        from millstream.engine.reference.small import answered, is_large, is_small
+        from millstream.engine.reference.small import answered, is_large, is_small, trial_of
         from millstream.engine.warm import note_warm
 
         given = [self._input(one, inputs) for one in job.program.inputs]
         if is_small(_location(one) if isinstance(one, (str, Path)) else one for one in given):
-            report = answered(job, progress)
-            if report is not None:
+            if engine == "spark":
+                options = {**options, "trial": trial_of(job, progress)}
+            elif (report := answered(job, progress)) is not None:
                 return report
-            again = self._readers(job.program, inputs, is_following=False)
-            job = replace(job, readers=again)
-        report = _engine("local")(job, progress=progress, **options)
-        if not is_large(job.program):  # to know it by its text would take long, and help nobody
+            job = replace(job, readers=self._readers(job.program, inputs, is_following=False))
+        report = _engine(engine)(job, progress=progress, **options)
+        if engine == "local" and not is_large(job.program):
+            # To know a large one by its text would take long, and help nobody.
             note_warm(job.program)
         return report
 

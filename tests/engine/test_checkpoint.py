@@ -213,3 +213,44 @@ def test_an_instant_of_nothing_but_rejected_changes_is_an_instant_everywhere(
         told = [(row["_time"], row["name"]) for row in finished.rows("all")]
         assert [(1, "a"), (2, "a"), (3, "a"), (3, "c"), (4, "a"), (4, "c")] == told
         assert 2 == finished.report.inputs["lots"].rejected
+
+
+NARROWED = """
+output totals;
+input trades(symbol text, venue text, volume integer);
+(large)       <- Filter[volume > 1 and symbol != "x"](trades);
+(recent, $w)  <- Range[5 us](large, $w);
+(totals, $a)  <- Aggregate[by symbol; volume = sum(volume)](recent, $a);
+"""
+
+
+def test_a_checkpoint_is_gone_on_with_whatever_is_made_of_its_program_now(
+    launched: dict[str, Any], tmp_path: Path
+) -> None:
+    """By other passes, or by none; it is known by what was written."""
+    compiled = millstream.compile(text=NARROWED, language="brook")
+    (tmp_path / "trades").mkdir()
+    passes: list[dict[str, Any]] = [{}, {"optimise": False}, {"only": ["narrow_columns"]}]
+    rows: list[Any] = []
+    for number, some in enumerate(passes):
+        lines = "".join(f"{9 * number + n},{'abx'[n % 3]},v,{n}\n" for n in range(9))
+        (tmp_path / "trades" / f"{number}.csv").write_text(f"_time,symbol,venue,volume\n{lines}")
+        finished = compiled.run(
+            {"trades": parse_location("trades/", tmp_path)}, checkpoint=tmp_path / "checkpoint",
+            **some, **launched,
+        )  # fmt: skip
+        rows = finished.rows("totals")  # with those of the runs before it
+    whole = compiled.run({"trades": parse_location("trades/", tmp_path)}, engine="reference")
+    assert whole.rows("totals") == rows
+
+
+def test_a_checkpoint_of_another_text_is_refused(launched: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "trades.csv").write_text("_time,symbol,venue,volume\n1,a,v,2\n")
+    for text in (NARROWED, NARROWED.replace("5 us", "6 us")):
+        compiled = millstream.compile(text=text, language="brook")
+        inputs = {"trades": tmp_path / "trades.csv"}
+        if text == NARROWED:
+            compiled.run(inputs, checkpoint=tmp_path / "state", **launched)
+            continue
+        with pytest.raises(PlanError, match="6 us"):
+            compiled.run(inputs, checkpoint=tmp_path / "state", **launched)

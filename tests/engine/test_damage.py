@@ -47,8 +47,7 @@ DAMAGES: dict[str, Callable[[bytes], bytes | None]] = {
 
 #: The newest file of each kind, as a pattern.
 KINDS = ["job", "sources/*.plan", "state/stage-0/*.delta", "state/stage-0/*.snapshot",
-         "exchange/*", "outputs/*", "batches/*", "spark/offsets/*", "spark/commits/*",
-         "spark/metadata"]  # fmt: skip
+         "exchange/*", "outputs/*", "batches/*"]  # fmt: skip
 CASES = list(itertools.product(KINDS, DAMAGES))
 #: So long that rows travel in files.
 NOTE = "long " * 8_000
@@ -107,7 +106,7 @@ def expected(stopped: Path, launched: Launched, tmp_path_factory: pytest.TempPat
 
 def _on_spark(kind: str, damage: str) -> Any:
     """Few with Spark; all of them by `make proof`."""
-    is_quick = damage in ("flipped", "removed") and kind.startswith(("spark/", "job", "batches"))
+    is_quick = damage in ("flipped", "removed") and kind.startswith(("job", "batches"))
     marks = () if is_quick else (pytest.mark.proof,)
     return pytest.param(kind, damage, marks=marks, id=f"{kind}-{damage}")
 
@@ -122,9 +121,7 @@ def test_damage_is_noticed_on_spark_or_changes_nothing(
 
 
 @pytest.mark.parametrize("engine", ["local"], indirect=True)
-@pytest.mark.parametrize(
-    ("kind", "damage"), [case for case in CASES if not case[0].startswith("spark/")]
-)
+@pytest.mark.parametrize(("kind", "damage"), CASES)
 def test_damage_is_noticed_by_the_local_engine_or_changes_nothing(
     kind: str, damage: str, stopped: Path, expected: Rows, launched: Launched, tmp_path: Path
 ) -> None:
@@ -149,7 +146,7 @@ def after_damage(kind: str, damage: str, stopped: Path, launched: Launched, tmp_
     return rows
 
 
-OWN = [k for k in KINDS if not k.startswith(("spark/", "job"))]
+OWN = [k for k in KINDS if k != "job"]
 
 
 def bench(folder: Path) -> Bench:

@@ -16,7 +16,7 @@ from millstream.engine.batches import Batches
 from millstream.engine.job import Job, Progress, Report
 from millstream.engine.layout import DEFAULT_BUCKETS
 from millstream.engine.local import batches as local
-from millstream.engine.planning import Planner
+from millstream.engine.planning import ReadingTask
 from millstream.engine.reading import ShareTask
 from millstream.engine.scratch import checkpoint_folder
 from millstream.engine.settings import Settings
@@ -31,10 +31,10 @@ from tests.seeds import in_turn
 class InTasks(local.LocalBatches):
     """Every stage as several tasks, which are sent what Spark would send them."""
 
-    def _run(self, spec: SourceSpec, planner: Planner, seq: int) -> None:
+    def _run(self, spec: SourceSpec, tasks: list[ReadingTask]) -> None:
         turn, partitions = self.batches.turn(), self.batches.description.partitions
         rows: list[Wire] = []
-        for task in planner.tasks(seq):
+        for task in tasks:
             sent = ShareTask(spec, self.files, task).run()
             rows += wired(sent, self.layout.driver, partitions)
         for stage in range(self.layout.driver):

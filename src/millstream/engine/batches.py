@@ -42,18 +42,21 @@ from millstream.engine.manifest import (
     write_manifest,
 )
 from millstream.engine.messages import Message
+from millstream.engine.planning import Planner, ReadingTask
 from millstream.engine.points import reached
 from millstream.engine.settings import Settings
 from millstream.engine.sizes import measured
 from millstream.engine.spec import InputSpec, SourceSpec
 from millstream.engine.stage import Turn
 from millstream.engine.storage.codec import DamagedState
+from millstream.engine.storage.files import FULL
 from millstream.errors import RunError
 from millstream.plan.figures import StepFigures, together
 
-FULL = "No space left on device"
 #: A large state is written whole less often, but at least after so many times as long.
 _PATIENCE = 10
+#: How often inputs that are followed are looked at while they have nothing new.
+POLL_SECONDS = 0.1
 #: What is no longer needed is looked for after so many batches.
 _TIDIED_EVERY = 8
 
@@ -73,6 +76,7 @@ class Batches:
         self.description = Description(
             job.program, str(folder), made["buckets"] if made else self._new_buckets(),
             settings.partitions, uuid.uuid4().hex, self.layout.choice,
+            is_lasting=not settings.is_scratch,
         )  # fmt: skip
         self.report = Report.for_program(job.program)
         self.inputs = Inputs(job, self.checkpoint.files, is_kept=not settings.is_scratch)
@@ -102,6 +106,7 @@ class Batches:
         self.checkpoint.open(
             render(self.job.program), self.layout.shape, self.description.buckets,
             self.layout.choice.written(), rebuild=self.settings.rebuild,
+            written=None if self.job.written is None else render(self.job.written),
         )  # fmt: skip
         try:
             self._take_up()
@@ -157,6 +162,23 @@ class Batches:
             self.description.buckets, len(self.layout.stages), self.settings.batch_bytes,
             has_ticks, self.job.is_following,
         )  # fmt: skip
+
+    def due(self, spec: SourceSpec) -> Iterator[list[ReadingTask]]:
+        """The tasks of one batch after another, until nothing can come or a stop is asked for."""
+        planner = Planner(spec, self.checkpoint.files, done=self.last_over)
+        if not self.job.is_following:
+            planner.freeze()
+        while not self.job.stopped():
+            is_piped_out = self.inputs.is_piped_out.is_set()
+            seq = self.last["sources"]
+            if planner.next(seq) > seq:
+                yield planner.tasks(seq)
+            elif not self.job.is_following or planner.is_over(is_piped_out=is_piped_out):
+                return
+            elif self.handing_over.has_failed:
+                self.wait_for_sinks()  # raises what went wrong
+            else:
+                time.sleep(POLL_SECONDS)
 
     # --- one batch ---
 

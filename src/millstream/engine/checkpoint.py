@@ -53,9 +53,19 @@ class Checkpoint:
         return record if record is not None and record.get("format") == FORMAT else None
 
     def open(
-        self, program: str, shape: str, buckets: int, layout: Record, *, rebuild: bool
+        self,
+        program: str,
+        shape: str,
+        buckets: int,
+        layout: Record,
+        *,
+        rebuild: bool,
+        written: str | None = None,
     ) -> None:
-        """Lock the folder; refuse one that another run uses or another program made."""
+        """Lock the folder; refuse one that another run uses or another program made.
+
+        `written` is the program before it was optimised, if it was.
+        """
         self.folder.mkdir(parents=True, exist_ok=True)
         self._take_lock()
         if rebuild:
@@ -63,7 +73,8 @@ class Checkpoint:
         record = self._job()
         if record is None:
             record = {"format": FORMAT, "program": program, "shape": shape, "buckets": buckets,
-                      "layout": layout, "identity": uuid.uuid4().hex}  # fmt: skip
+                      "layout": layout, "identity": uuid.uuid4().hex,
+                      "written": written}  # fmt: skip
             write_record(self.files, "job", record)
         self._check(record, program, shape)
         self.identity = record["identity"]

@@ -10,6 +10,7 @@ from millstream.calculus.graph import Program
 from millstream.connectors.chunks import Reader, Rejected, Writer
 from millstream.connectors.location import Location
 from millstream.errors import AllRejected, Fault, Stopped
+from millstream.meaning.items import Entry
 from millstream.plan.batch import Batch
 from millstream.plan.figures import StepFigures
 from millstream.values.rejection import rejected_in
@@ -40,6 +41,8 @@ class Job:
     stopped: Callable[[], bool] = never
     #: Where inputs come from, for engines that read them elsewhere.
     locations: Mapping[str, Location] = field(default_factory=dict)
+    #: The program before anything was made of it, by which a checkpoint is known.
+    written: Program | None = None
 
 
 @dataclass
@@ -134,6 +137,23 @@ class Report:
             self.first_rejections.append(f"{place}: {one.reason}")
         if job.on_rejected is not None:
             job.on_rejected(rejected)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What has come out of a small job that was tried."""
+
+    entries: Mapping[str, list[Entry]]
+    faults: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A small job that has been read, as a question."""
+
+    #: Can be sent to another process; answers nothing if it takes too long.
+    ask: Callable[[], Answer | None]
+    publish: Callable[[Answer], Report]
 
 
 def rejected_changes(name: str, batch: Batch) -> list[Rejected]:

@@ -51,6 +51,8 @@ class Description:
     #: Tells one run from the next, so that no worker remembers what another run has done.
     run: str
     choice: Choice = Choice()
+    #: Whether somebody may take the checkpoint up again.
+    is_lasting: bool = True
 
     def layout(self) -> Layout:
         return layout_as(self.program, self.choice)

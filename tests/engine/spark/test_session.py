@@ -12,9 +12,11 @@ from typing import Any
 import pytest
 
 import millstream
+from millstream.api import Compiled
 from millstream.engine.spark.java import find_java
-from millstream.engine.spark.run import STARTS, SparkRun
+from millstream.engine.spark.query import Query
 from millstream.engine.spark.session import _launch
+from millstream.engine.spark.telling import STARTS
 from millstream.errors import RunError
 
 pytestmark = pytest.mark.spark
@@ -52,6 +54,19 @@ def test_a_master_that_means_nothing_is_told_in_one_sentence(tmp_path: Path) -> 
     assert "sparkle" in Path(log).read_text()
 
 
+def native_job(folder: Path) -> Compiled:
+    """An input that Spark reads makes a run one query."""
+    (folder / "job.brook").write_text("output out; input in(n integer); (out) <- Map[n](in);")
+    (folder / "rows").mkdir()
+    (folder / "rows" / "1.json").write_text('{"_time": "1970-01-01T00:00:01Z", "n": 1}\n')
+    (folder / "millstream.toml").write_text(
+        '[stream.in]\nsource = "spark:json"\noptions = { path = "rows" }\n'
+        'columns = { _time = "time", n = "integer" }\ntime = "_time"\n'
+        '[node.job]\nbrook = "job.brook"\n'
+    )
+    return millstream.compile(folder)
+
+
 def test_a_query_that_spark_did_not_wait_for_is_started_again(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -59,19 +74,17 @@ def test_a_query_that_spark_did_not_wait_for_is_started_again(
     from pyspark.errors import StreamingQueryException
 
     starts = []
-    until_over = SparkRun._until_over
+    until_over = Query._until_over
 
-    def late(run: SparkRun, writer: Any) -> None:
-        starts.append(run)
+    def late(query: Query, writer: Any) -> None:
+        starts.append(query)
         if len(starts) < STARTS:
             raise StreamingQueryException("Python worker failed to connect back.")
-        until_over(run, writer)
+        until_over(query, writer)
 
-    monkeypatch.setattr(SparkRun, "_until_over", late)
-    (tmp_path / "in.csv").write_text("_time,n\n1,1\n2,2\n")
-    compiled = millstream.compile(text=PASSING, language="brook")
-    finished = compiled.run({"in": tmp_path / "in.csv"}, engine="spark", session=spark)
-    assert [1, 2] == [row["n"] for row in finished.rows("out")]
+    monkeypatch.setattr(Query, "_until_over", late)
+    finished = native_job(tmp_path).run(engine="spark", session=spark)
+    assert [1] == [row["n"] for row in finished.rows("out")]
     assert len(starts) == STARTS
 
 
@@ -80,14 +93,12 @@ def test_a_query_that_never_starts_is_given_up(
 ) -> None:
     from pyspark.errors import StreamingQueryException
 
-    def never(run: SparkRun, writer: Any) -> None:
+    def never(query: Query, writer: Any) -> None:
         raise StreamingQueryException("Python worker failed to connect back.")
 
-    monkeypatch.setattr(SparkRun, "_until_over", never)
-    (tmp_path / "in.csv").write_text("_time,n\n1,1\n")
-    compiled = millstream.compile(text=PASSING, language="brook")
+    monkeypatch.setattr(Query, "_until_over", never)
     with pytest.raises(RunError, match="not there within ten seconds"):
-        compiled.run({"in": tmp_path / "in.csv"}, engine="spark", session=spark)
+        native_job(tmp_path).run(engine="spark", session=spark)
 
 
 def test_a_launch_that_is_interrupted_leaves_no_java(
@@ -108,6 +119,7 @@ def test_a_launch_that_is_interrupted_leaves_no_java(
     java = find_java()
     monkeypatch.setattr(SparkContext, "_gateway", None)
     monkeypatch.setattr("millstream.engine.spark.session.subprocess.Popen", noted)
+    monkeypatch.setattr("millstream.engine.spark.session._launched", [])
     monkeypatch.setattr("time.sleep", interrupt)
     with pytest.raises(KeyboardInterrupt):
         _launch(java, {"spark.master": "local[1]"}, tmp_path / "log")

@@ -6,13 +6,12 @@ then it is gone on with as it is.
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 from millstream.engine.batches import Batches
 from millstream.engine.job import Job, Progress, Report
 from millstream.engine.messages import Message
-from millstream.engine.planning import Planner
+from millstream.engine.planning import ReadingTask
 from millstream.engine.points import reached
 from millstream.engine.reading import ShareTask
 from millstream.engine.scratch import checkpoint_folder
@@ -20,8 +19,6 @@ from millstream.engine.settings import Settings
 from millstream.engine.spec import SourceSpec
 from millstream.engine.stage import StageTask
 from millstream.engine.state import Memory
-
-POLL_SECONDS = 0.1
 
 
 def run_batches(
@@ -43,29 +40,18 @@ class LocalBatches:
         self.memory = Memory(batches.description, self.layout, self.files, types)
 
     def to_the_end(self) -> Report:
-        job = self.batches.job
         with self.batches.running() as spec:
-            planner = Planner(spec, self.files, done=self.batches.last_over)
-            if not job.is_following:
-                planner.freeze()
-            while not job.stopped():
-                is_piped_out = self.batches.inputs.is_piped_out.is_set()
-                seq = self.batches.last["sources"]
-                if planner.next(seq) > seq:
-                    self._run(spec, planner, seq)
-                elif not job.is_following or planner.is_over(is_piped_out=is_piped_out):
-                    break
-                else:
-                    time.sleep(POLL_SECONDS)
+            for tasks in self.batches.due(spec):
+                self._run(spec, tasks)
         return self.batches.report
 
-    def _run(self, spec: SourceSpec, planner: Planner, seq: int) -> None:
+    def _run(self, spec: SourceSpec, tasks: list[ReadingTask]) -> None:
         """A batch: its tasks one after another."""
         turn = self.batches.turn()
         reached("before-tasks", turn.version)
         #: The messages for each stage, and in the last place those for us.
         inboxes: list[list[Message]] = [[] for _ in range(self.layout.driver + 1)]
-        for task in planner.tasks(seq):
+        for task in tasks:
             for target, message in ShareTask(spec, self.files, task).run():
                 inboxes[target].append(message)
         for stage in range(self.layout.driver):

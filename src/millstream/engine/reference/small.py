@@ -1,26 +1,29 @@
-"""Small jobs of the local engine, answered by the meanings, so that nothing is compiled for them.
+"""Small jobs, answered by the meanings, so that nothing is compiled for them.
 
 By law 1 the rows are the same. The meanings take a time that grows with the square of what they
 look at, and how much that is only shows on the way: so a job is tried, in memory, and given up
-when it has taken more of the processor than starting the compiled engine is worth.
+when it has taken more of the processor than starting the compiled engine is worth. It is read
+and published by whoever runs it; in between it is a question that can be asked in any process.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Sized
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from millstream.calculus.graph import Program
 from millstream.connectors.chunks import Chunk, Reader, Rejected
 from millstream.connectors.location import Location, files_now
 from millstream.connectors.memory import MemoryWriter
-from millstream.engine.job import Job, Progress, Report
+from millstream.engine.job import Answer, Job, Progress, Report, Trial
 from millstream.engine.reference.feed import entries_of, read_events
 from millstream.engine.reference.run import write_outputs
 from millstream.engine.warm import is_warm
+from millstream.meaning.items import Entry
 from millstream.meaning.machine import Machine
 
 #: The setting: how many seconds of the processor a small job may take; 0 for none.
@@ -58,42 +61,61 @@ def is_small(inputs: Iterable[Any]) -> bool:
     return size <= MOST_BYTES and rows <= MOST_ROWS
 
 
-def answered(job: Job, progress: Progress) -> Report | None:
-    """Run a job whose loops are not compiled yet; None if it is better run by compiled loops.
+def trial_of(job: Job, progress: Progress) -> Trial | None:
+    """A job whose loops are not compiled yet, as a question; None if it is not to be tried.
 
-    Then nothing has been written, and its readers are used up.
+    Its readers are used up then, but nothing has been written.
     """
     seconds = float(os.environ.get(SETTING, SECONDS))
     if seconds <= 0 or is_large(job.program) or is_warm(job.program):
         return None
-    until = time.thread_time() + seconds
     report = Report.for_program(job.program)
     rejected: list[Rejected] = []
-    trial = replace(
+    apart = replace(
         job,
         readers={name: _Few(reader) for name, reader in job.readers.items()},
         late_writers={name: MemoryWriter() for name in job.late_writers},
         on_rejected=rejected.extend,
     )
     try:
-        events = read_events(trial, report)
+        events = read_events(apart, report)
     except _TooLarge:
         return None
-    machine = Machine(job.program)
-    for queue, entries in entries_of(job.program, events, end=report.mark).items():
+
+    def publish(answer: Answer) -> Report:
+        _publish(apart, job, rejected)
+        write_outputs(job, report, answer.entries)
+        report.take_faults(answer.faults, job)
+        progress(report)
+        return report
+
+    fed = entries_of(job.program, events, end=report.mark)
+    return Trial(partial(evaluated, job.program, fed, seconds), publish)
+
+
+def answered(job: Job, progress: Progress) -> Report | None:
+    """Run a job in this process; None if it is better run by compiled loops."""
+    trial = trial_of(job, progress)
+    answer = None if trial is None else trial.ask()
+    return None if trial is None or answer is None else trial.publish(answer)
+
+
+def evaluated(
+    program: Program, fed: Mapping[str, Sequence[Entry]], seconds: float
+) -> Answer | None:
+    """What the meanings make of all that is fed to a program; None if that takes too long."""
+    until = time.thread_time() + seconds
+    machine = Machine(program)
+    for queue, entries in fed.items():
         machine.push(queue, entries)
     if not machine.run(lambda: time.thread_time() > until):
         return None
-    _publish(trial, job, rejected)
-    write_outputs(job, report, {name: list(machine.queues[name]) for name in job.program.outputs})
-    report.take_faults(machine.faults, job)
-    progress(report)
-    return report
+    return Answer({name: list(machine.queues[name]) for name in program.outputs}, machine.faults)
 
 
-def _publish(trial: Job, job: Job, rejected: list[Rejected]) -> None:
+def _publish(apart: Job, job: Job, rejected: list[Rejected]) -> None:
     """What was put aside while reading goes where it was to go."""
-    for name, writer in trial.late_writers.items():
+    for name, writer in apart.late_writers.items():
         assert isinstance(writer, MemoryWriter)
         for batch in writer.batches:
             job.late_writers[name].write(batch)

@@ -8,6 +8,10 @@ from __future__ import annotations
 
 import gc
 import importlib
+import os
+
+#: Set for tasks that compile nothing: what they need is loaded by themselves.
+PLAIN = "MILLSTREAM_PLAIN_TASKS"
 
 #: Arrow loads pandas when it first makes an array.
 _LOADED = (
@@ -45,7 +49,8 @@ def load_before_forking() -> None:
 def main() -> None:
     from pyspark.daemon import manager
 
-    load_before_forking()
+    if PLAIN not in os.environ:
+        load_before_forking()
     manager()
 
 

@@ -15,12 +15,13 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
+from millstream.engine.aside import Aside
 from millstream.engine.scratch import has_room_for_sockets, scratch_folder
 from millstream.engine.spark.archive import java_options
 from millstream.engine.spark.java import Java, find_java, java_environment
@@ -221,7 +222,7 @@ def _launch(java: Java, settings: Mapping[str, str], log: Path) -> None:
     if SparkContext._gateway is not None:  # noqa: SLF001 - nobody else knows it
         return
     conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
-    with log.open("ab") as file, _ended_if_interrupted():
+    with log.open("ab") as file, _remembered_while_launched():
         try:
             gateway: Any = launch_gateway(  # type: ignore[no-untyped-call]
                 conf, {"stdout": file, "stderr": file}
@@ -232,30 +233,38 @@ def _launch(java: Java, settings: Mapping[str, str], log: Path) -> None:
 
 
 @contextmanager
-def _ended_if_interrupted() -> Iterator[None]:
-    """End the Java that is being launched if that is interrupted: nobody else knows it yet.
+def _remembered_while_launched() -> Iterator[None]:
+    """Remember the Java that is being launched: until it answers, nobody else knows it.
 
     It ends when its standard input does, but not where it has lost the folder it is to answer in.
     """
     from pyspark import java_gateway
 
     module: Any = java_gateway
-    launched: list[subprocess.Popen[bytes]] = []
 
     def remembered(*arguments: Any, **options: Any) -> subprocess.Popen[bytes]:
-        launched.append(subprocess.Popen(*arguments, **options))  # noqa: S603 - it is Spark's
-        return launched[-1]
+        _launched.append(subprocess.Popen(*arguments, **options))  # noqa: S603 - it is Spark's
+        return _launched[-1]
 
     popen, module.Popen = module.Popen, remembered
     try:
         yield
     except BaseException:
-        for process in launched:
-            process.kill()
-            process.communicate()
+        _end_launched()
         raise
     finally:
         module.Popen = popen
+
+
+#: The Java of this process, as soon as there is one.
+_launched: list[subprocess.Popen[bytes]] = []
+
+
+def _end_launched() -> None:
+    while _launched:
+        process = _launched.pop()
+        process.kill()
+        process.communicate()
 
 
 def _not_launched(java: Java, master: str, log: Path) -> MillstreamError:
@@ -269,24 +278,59 @@ def _not_launched(java: Java, master: str, log: Path) -> MillstreamError:
     return SetupError(f'the Java in "{java.home}" did not start{reason}', hint=f"its log is {log}")
 
 
-def pass_over_lookup(session: Any) -> None:
-    """Do not let Spark look for Python data sources in all modules that there are.
+class Launch:
+    """Mutable: the session of a run: one that is given, or one that ends with the run."""
 
-    It would start two processes of Python for that, one after the other, before it takes up ours,
-    which is made known to it by hand. For a session or a source of a user's this is not called.
-    """
-    jvm = session.sparkContext._jvm  # noqa: SLF001 - nobody else knows it
-    manager = getattr(jvm.org.apache.spark.sql.execution.datasources, "DataSourceManager$")
-    known = getattr(manager, "MODULE$")
-    nothing = jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(jvm.java.util.HashMap())
-    getattr(known, "dataSourceBuilders_$eq")(jvm.scala.Option.apply(nothing))
+    def __init__(self, given: Any, start: Callable[[], Any]) -> None:
+        self.is_own = given is None
+        self._session = given
+        self._start = start
+        self._starting: Aside | None = None
+
+    def begin(self) -> None:
+        """Let it start, beside what the caller does until the session is wanted."""
+        if self._session is None and self._starting is None:
+            self._starting = Aside()
+            self._starting.start(self._run)
+
+    def _run(self) -> None:
+        self._session = self._start()
+
+    def session(self) -> Any:
+        self.begin()
+        if self._starting is not None:
+            self._starting.wait()
+        return self._session
+
+    def has_ended(self) -> bool:
+        """Whether Java is no more."""
+        return self._session is not None and is_over(self._session)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if self._starting is None:
+            return
+        is_hurried = kind is not None and issubclass(kind, KeyboardInterrupt)
+        if self._session is None:
+            end_java()  # what is still starting gives up then
+            self._starting.end()
+        if self._session is None:
+            return
+        if is_hurried or is_over(self._session, 0.0):
+            abandon(self._session)
+        else:
+            self._session.stop()
 
 
 def is_over(session: Any, patience: float = _PATIENCE_SECONDS) -> bool:
     """Whether Java has ended, of itself or because somebody has ended it."""
-    process = session.sparkContext._gateway.proc  # noqa: SLF001 - nobody else knows it
+    gateway: Any = session.sparkContext._gateway  # noqa: SLF001 - nobody else knows it
+    if gateway is None:
+        return True
     try:
-        process.wait(patience)
+        gateway.proc.wait(patience)
     except subprocess.TimeoutExpired:
         return False
     return True
@@ -307,6 +351,7 @@ def end_java() -> None:
     if gateway is not None:
         gateway.proc.kill()
         gateway.proc.wait()
+    _end_launched()
     # What comes next in this process must not try to talk to it.
     SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
     SparkContext._active_spark_context = None  # noqa: SLF001

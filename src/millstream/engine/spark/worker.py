@@ -56,19 +56,37 @@ def _group(memory: Memory, stage: int, version: int, partition: int) -> int:
     return claims.take(partition, lambda group: memory.has_at_hand(stage, group, version))
 
 
+def files_of(description: Description) -> LocalFiles:
+    """Where a task writes; what goes with the run need not be durable."""
+    return LocalFiles(Path(description.checkpoint), is_durable=description.is_lasting)
+
+
 _memory: dict[str, Memory] = {}
 
 
-def _memory_for(description: Description) -> Memory:
+def memory_for(description: Description) -> Memory:
     """The memory of a job; only one job is kept per process."""
     name = f"{description.checkpoint}|{description.run}"
     if name not in _memory:
         _memory.clear()
         layout = description.layout()
-        files = LocalFiles(Path(description.checkpoint))
+        files = files_of(description)
         types = layout.plan.program.queue_types()
         _memory[name] = Memory(description, layout, files, types)
     return _memory[name]
+
+
+def turn_of_task() -> Turn:
+    """The turn of the task that this process runs: a property of its job, the same for all."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    assert context is not None
+    told = context.getLocalProperty(TURN)
+    assert told is not None
+    turn = _turn_in(told)
+    reached("before-tasks", turn.version)
+    return turn
 
 
 def run_stage(description: Any, stage: int) -> Any:
@@ -82,12 +100,9 @@ def run_stage(description: Any, stage: int) -> Any:
 
         context = TaskContext.get()
         assert context is not None
-        told = context.getLocalProperty(TURN)
-        assert told is not None
-        turn = _turn_in(told)
-        reached("before-tasks", turn.version)
+        turn = turn_of_task()
         rows = (row for batch in batches for row in rows_of(batch))
-        memory = _memory_for(description.value)
+        memory = memory_for(description.value)
         yield record_batch(rows_from(memory, stage, turn, context.partitionId(), rows))
 
     return run

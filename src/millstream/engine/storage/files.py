@@ -15,6 +15,9 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+#: What a system says when a disk is full.
+FULL = "No space left on device"
+
 
 class Growing(Protocol):
     """Mutable: a file in the making, which nobody sees."""
