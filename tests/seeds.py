@@ -24,9 +24,27 @@ def in_turn(cases: Sequence[Any], days: int | None = None, day: int = TODAY) -> 
     """
     days = days or len(cases)
     return [
-        case if number % days == day % days else pytest.param(case, marks=pytest.mark.proof)
+        case if is_turn(number, days, day) else pytest.param(case, marks=pytest.mark.proof)
         for number, case in enumerate(cases)
     ]
+
+
+def is_turn(number: int, days: int, day: int = TODAY) -> bool:
+    """Whether a case with this number among others is tried today, once in so many days."""
+    return number % days == day % days
+
+
+def some_of_each(cases: Sequence[Any], kind_of: Callable[[Any], object], days: int) -> set[Any]:
+    """Of each kind of cases a part each day, and at least one; each case once in so many days."""
+    kinds: dict[object, list[Any]] = {}
+    for case in cases:
+        kinds.setdefault(kind_of(case), []).append(case)
+    return {
+        case
+        for some in kinds.values()
+        for number, case in enumerate(some)
+        if is_turn(number, min(days, len(some)))
+    }
 
 
 def seeded(number: int, examples: int, **more: Any) -> Callable[[Any], Any]:

@@ -18,6 +18,7 @@ from millstream.errors import MillstreamError
 from millstream.languages.brook.load import load
 from millstream.source import Source
 from tests.engine.bench import Bench
+from tests.seeds import is_turn
 
 pytestmark = pytest.mark.slow
 
@@ -105,9 +106,10 @@ def expected(stopped: Path, launched: Launched, tmp_path_factory: pytest.TempPat
 
 
 def _on_spark(kind: str, damage: str) -> Any:
-    """Few with Spark; all of them by `make proof`."""
-    is_quick = damage in ("flipped", "removed") and kind.startswith(("job", "batches"))
-    marks = () if is_quick else (pytest.mark.proof,)
+    """Few with Spark, each kind that it has to do with in one way a day; all by `make proof`."""
+    is_spark = kind.startswith(("job", "batches"))
+    is_today = is_turn(KINDS.index(kind) + [*DAMAGES].index(damage), len(DAMAGES))
+    marks = () if is_spark and is_today else (pytest.mark.proof,)
     return pytest.param(kind, damage, marks=marks, id=f"{kind}-{damage}")
 
 

@@ -14,7 +14,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from millstream.api import Compiled
-from millstream.connectors.location import parse_location
+from millstream.calculus.graph import Program
+from millstream.connectors.location import Location, parse_location
 from millstream.errors import AllRejected
 from millstream.languages.sawzall.translate import Settings, translated
 from millstream.source import Source
@@ -83,15 +84,16 @@ LINES = st.lists(
 )  # fmt: skip
 
 
-def local(program: object, location: object) -> tuple[dict[str, Rows], object]:
-    compiled = Compiled(program)  # type: ignore[arg-type]
-    collectors = {name: Collector() for name in compiled.program.outputs}
-    finished = compiled.run({"input": location}, collectors, engine="local")  # type: ignore[dict-item]
+def local(program: Program, locations: dict[str, Location]) -> tuple[dict[str, Rows], object]:
+    collectors = {name: Collector() for name in program.outputs}
+    finished = Compiled(program).run(locations, collectors, engine="local")
     return {name: c.rows for name, c in collectors.items()}, finished.report.inputs
 
 
-def agree(text: str, lines: list[str], folder: Path, seed: int) -> None:
-    chance = random.Random(seed)
+def case_of(
+    text: str, lines: list[str], folder: Path, chance: random.Random
+) -> tuple[Program, dict[str, Location]]:
+    """A script with some settings, and its lines in two files."""
     given = Settings(
         ignores_undefined=chance.random() < 0.3,
         window=chance.choice((None, None, 7)), every=chance.choice((None, 5)),
@@ -102,15 +104,20 @@ def agree(text: str, lines: list[str], folder: Path, seed: int) -> None:
     cut = chance.randrange(len(lines) + 1)
     for name, part in (("a", lines[:cut]), ("b", lines[cut:])):
         (folder / f"{name}.txt").write_text("".join(f"{line}\n" for line in part))
-    location = parse_location("*.txt", folder)
+    return program, {"input": parse_location("*.txt", folder)}
+
+
+def agree(text: str, lines: list[str], folder: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    program, locations = case_of(text, lines, folder, chance)
     try:
-        expected = in_one_go(program, {"input": location})
+        expected = in_one_go(program, locations)
     except AllRejected:
         with pytest.raises(AllRejected):
-            in_many_goes(program, {"input": location}, folder / "checkpoint", chance)
+            in_many_goes(program, locations, folder / "checkpoint", chance)
         return
-    assert expected == local(program, location)
-    assert expected == in_many_goes(program, {"input": location}, folder / "checkpoint", chance)
+    assert expected == local(program, locations)
+    assert expected == in_many_goes(program, locations, folder / "checkpoint", chance)
 
 
 @settings(

@@ -87,6 +87,10 @@ def check_order(before: dict[str, Any], now: dict[str, Any], bounded: list[str])
                 assert now[end] is not None and sign * now[end] >= sign * before[end], (before, now)
 
 
+def program_of(seed: int, views: int) -> Program:
+    return load(Source("generated.smile", drawn_program(seed, views).text())).program
+
+
 def events_of(program: Program, data: Data) -> dict[str, list[Event]]:
     found: dict[str, list[Event]] = {}
     for one in program.inputs:
@@ -132,7 +136,7 @@ def test_more_views_are_the_same_however_they_are_cut_and_taken_up(first: int) -
 def test_views_that_are_stopped_and_taken_up_tell_what_the_reference_tells(
     tmp_path: Any, seed: int
 ) -> None:
-    program = load(Source("generated.smile", drawn_program(seed, 2).text())).program
+    program = program_of(seed, 2)
     chance = random.Random(seed)
     events = events_of(program, drawn_rows(seed, 20))
     given = {name: events[name] for name in STREAMS if name in events}

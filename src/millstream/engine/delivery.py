@@ -119,14 +119,26 @@ class Delivery:
 
     def _ordered(self, name: str, parcels: list[Parcel]) -> Iterator[Batch]:
         type_ = self._type(name)
-        if name.startswith(_LATE_PREFIX) and parcels:
-            yield _in_log_order([opened(self.files, p, type_) for p in parcels], type_)
+        if name.startswith(_LATE_PREFIX):
+            yield from self._in_log_order(parcels, type_) if parcels else ()
             return
         waiting = Waiting(type_)
         for numbers, until in in_turns(parcels, INT64_MAX):
             for number in numbers:
                 waiting.add(opened(self.files, parcels[number], type_))
             yield finished(waiting.taken(until), type_)
+
+    def _in_log_order(self, parcels: list[Parcel], type_: QueueType) -> Iterator[Batch]:
+        """Late rows as they stand in their input."""
+        waiting: list[Batch] = []
+        for numbers, until in in_turns(parcels, INT64_MAX):
+            came = (opened(self.files, parcels[number], type_) for number in numbers)
+            some = concat_batches([*waiting, *came], type_)
+            assert some.rank is not None
+            some = some.take(np.argsort(some.rank, kind="stable"))
+            cut = int(np.searchsorted(some.rank, until, side="right"))
+            yield some.slice(0, cut)
+            waiting = [some.slice(cut, len(some))]
 
     def _type(self, name: str) -> QueueType:
         return self.types[name.removeprefix(_LATE_PREFIX)]
@@ -184,10 +196,3 @@ def _is_told_again(sink: object) -> bool:
 
 def _late(name: str) -> str:
     return f"{_LATE_PREFIX}{name}"
-
-
-def _in_log_order(batches: list[Batch], type_: QueueType) -> Batch:
-    """Late rows as they stand in their input."""
-    whole = concat_batches(batches, type_)
-    assert whole.rank is not None
-    return whole.take(np.argsort(whole.rank, kind="stable"))

@@ -36,7 +36,7 @@ class Parcel:
     bucket: int
     queue: int
     rows: int
-    #: The smallest time in it.
+    #: The smallest time in it; of late rows, which stay as they came, the smallest rank.
     oldest: int
     blob: bytes | None
     file: str = ""
@@ -80,7 +80,9 @@ class Packer:
         if not len(batch):
             return
         blob = encode_batch(batch)
-        parcel = Parcel(bucket, queue, len(batch), int(batch.time.min()), None)
+        order = batch.time if queue > LATE else batch.rank
+        assert order is not None, "late rows have ranks"
+        parcel = Parcel(bucket, queue, len(batch), int(order.min()), None)
         self._held.append((parcel, blob))
         self._size += len(blob)
         if self._size > _MOST_HELD:

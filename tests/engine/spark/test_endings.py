@@ -13,6 +13,7 @@ import pytest
 import millstream
 from millstream.engine.points import VARIABLE
 from tests.engine.running import Commands, Running, of_session, wait_for
+from tests.seeds import in_turn
 
 pytestmark = pytest.mark.spark
 
@@ -77,9 +78,19 @@ def log_named(running: Running) -> Path:
     return Path(named[1])
 
 
-def test_a_master_that_is_none_is_told_and_the_log_is_there(commands: Commands) -> None:
-    running = start(commands, "--master", "foo")
-    check(commands, running, 1, "Spark did not start", "foo", "local[*]")
+#: Spark itself tells one sooner than the other.
+MASTERS = {
+    "foo": "Master must either be yarn or start with spark, k8s, or local",
+    "sparkle": "Could not parse Master URL: 'sparkle'",
+}
+
+
+@pytest.mark.parametrize("master", in_turn([*MASTERS]))
+def test_a_master_that_is_none_is_told_and_the_log_is_there(
+    master: str, commands: Commands
+) -> None:
+    running = start(commands, "--master", master)
+    check(commands, running, 1, f"error: Spark did not start: {MASTERS[master]}\n", "local[*]")
     log = log_named(running)
     assert log.is_file()
     log.unlink()

@@ -45,15 +45,6 @@ def test_a_java_that_does_not_start_is_told_with_its_own_words(tmp_path: Path) -
     assert "heap" not in answer.stdout
 
 
-def test_a_master_that_means_nothing_is_told_in_one_sentence(tmp_path: Path) -> None:
-    answer = run_job(tmp_path, "--master", "sparkle")
-    assert 1 == answer.returncode
-    sentence, hint = answer.stderr.splitlines()
-    assert "error: Spark did not start: Could not parse Master URL: 'sparkle'" == sentence
-    _, _, log = hint.partition("; its log is ")
-    assert "sparkle" in Path(log).read_text()
-
-
 def native_job(folder: Path) -> Compiled:
     """An input that Spark reads makes a run one query."""
     (folder / "job.brook").write_text("output out; input in(n integer); (out) <- Map[n](in);")

@@ -24,6 +24,7 @@ from tests.engine.running import (
     wait_for,
     workers_among,
 )
+from tests.seeds import in_turn
 
 pytestmark = pytest.mark.spark
 
@@ -122,7 +123,7 @@ def test_workers_that_are_killed_in_every_batch_lose_and_repeat_nothing(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("point", ["mid-task@3", "after-state@4"])
+@pytest.mark.parametrize("point", in_turn(["mid-task@3", "after-state@4"]))
 def test_workers_that_are_killed_at_a_point_lose_and_repeat_nothing(
     point: str, tmp_path: Path
 ) -> None:
