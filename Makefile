@@ -6,6 +6,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 BOOTSTRAP := .cache/virtualenv
+#: Where tests are that start Spark, but for campaigns: to look through all others takes longer.
+ON_SPARK := tests/engine
+# Tests start Python hundreds of times, which takes half as long again if nothing is kept.
+unexport PYTHONDONTWRITEBYTECODE
 NO_VENV := setup: cannot make a virtual environment here; run "apt install python3-venv", then make again
 OLD_PYTHON := setup: $(PYTHON) is not Python 3.11 or newer; run "make PYTHON=/path/to/a/newer/python3 setup"
 
@@ -39,13 +43,13 @@ demo: setup  ## run the main job on generated data and show the result
 
 test: setup  ## run every test except the long campaigns of `proof`
 	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -m 'not spark and not proof'
-	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -m 'spark and not proof'
+	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -m 'spark and not proof' $(ON_SPARK)
 
 test-fast: setup  ## run the tests for every minute of work: no Spark, under 60 s
 	@$(BIN)/pytest -q -n $(WORKERS) --dist worksteal -m 'not spark and not slow and not proof'
 
 test-spark: setup  ## run the tests that start Spark
-	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -m 'spark and not proof'
+	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -m 'spark and not proof' $(ON_SPARK)
 
 proof: setup  ## run the long campaigns
 	@$(BIN)/pytest -m proof --hypothesis-profile searching

@@ -8,12 +8,15 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.laws.witness import Witness, watching
 from tests.seeds import TODAY
+
+ON_SPARK = Path(__file__).parent / "engine"
 
 # Tests of the local engine are about compiled code, however few rows they have.
 os.environ["MILLSTREAM_SMALL"] = "0"
@@ -30,6 +33,14 @@ settings.register_profile(
 )  # fmt: skip
 settings.register_profile("searching", derandomize=False)
 settings.load_profile("steady")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """`make test` looks for Spark in one folder only."""
+    for item in items:
+        is_daily = item.get_closest_marker("spark") and not item.get_closest_marker("proof")
+        if is_daily and ON_SPARK not in item.path.parents:
+            raise pytest.UsageError(f"{item.nodeid} starts Spark and does not stand in {ON_SPARK}")
 
 
 def pytest_report_header() -> str:

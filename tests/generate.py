@@ -67,6 +67,18 @@ def inputs_for(draw: st.DrawFn, program: Program, *, max_rows: int = 8) -> dict[
     }  # fmt: skip
 
 
+#: A program, the events of its inputs, and where these are cut.
+Case = tuple[Program, dict[str, list[Event]], list[int]]
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    """What most laws are tried on: equal for equal seeds, so that its loops are compiled once."""
+    program = draw(programs())
+    events = draw(inputs_for(program))
+    return program, events, draw(st.lists(st.integers(0, 8), max_size=4))
+
+
 @st.composite
 def _row(draw: st.DrawFn, schema: Schema) -> Row:
     return tuple(draw(values(f.type)) for f in schema)

@@ -17,6 +17,7 @@ from millstream.broker.evaluations import Maker
 from tests.broker.world import CrashingDisk, SetClock, batch, opened, served
 from tests.languages.smile.histories import Case, Row, Rows
 from tests.languages.smile.test_histories import CASES, drawn
+from tests.seeds import in_turn
 
 
 def shown(broker: Broker, case: Case) -> dict[Row, dict[str, Any]]:
@@ -81,7 +82,7 @@ def check(case: Case, seed: int, make: Maker) -> None:
     assert all(row["_final"] for row in now.values())
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", in_turn(range(2)))
 @pytest.mark.parametrize("name", CASES)
 def test_no_history_contradicts_a_view_as_rows_arrive(name: str, seed: int) -> None:
     check(CASES[name], seed, Interpreted)

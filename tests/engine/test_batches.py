@@ -5,6 +5,7 @@ Without Spark itself, so many more can be tried than with it.
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -27,32 +28,35 @@ from millstream.optimiser.optimise import optimise
 from millstream.source import Source
 from tests.engine.bench import Bench
 from tests.engine.written import written
-from tests.generate import inputs_for, programs
+from tests.generate import Case, cases
 from tests.kernels.relational_cases import History
 from tests.kernels.test_pieces import PROGRAMS, events, small_rooms
 from tests.languages.cql.generate import Inputs, Query, inputs, queries
 from tests.languages.rules.generate import events_for, rule_texts
 from tests.languages.rules.test_laws import checked_or_none
 from tests.laws.runs import on_reference
+from tests.seeds import seeded
 
 __all__ = ["small_rooms"]
 
 
-@settings(
-    max_examples=25, deadline=None, derandomize=True, database=None, phases=[Phase.generate],
-    suppress_health_check=list(HealthCheck),
-)  # fmt: skip
-@given(st.data(), st.integers(0, 1000))
 @pytest.mark.slow
 def test_generated_programs_in_batches_give_what_the_reference_gives(
-    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, seed: int
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
-    program = data.draw(programs())
-    check(program, data.draw(inputs_for(program)), tmp_path_factory.mktemp("case"), seed)
+    seeds = itertools.count()
+
+    @seeded(0, 20, phases=[Phase.generate])
+    @given(cases())
+    def law(case: Case) -> None:
+        program, events, _ = case
+        check(program, events, tmp_path_factory.mktemp("case"), next(seeds))
+
+    law()
 
 
 @settings(
-    max_examples=25, deadline=None, derandomize=True, database=None, phases=[Phase.generate],
+    max_examples=12, deadline=None, derandomize=True, database=None, phases=[Phase.generate],
     suppress_health_check=list(HealthCheck),
 )  # fmt: skip
 @given(queries(), inputs(), st.integers(0, 1000))

@@ -1,4 +1,8 @@
-"""Every example folder, on every engine, plain and optimised: one expected output."""
+"""Every example folder, on every engine, plain and optimised: one expected output.
+
+Each day every example runs as a user would run it, and in one other way; by the reference it is
+answered in tests/engine/reference/test_small.py too. All ways are tried in the campaigns.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ import pytest
 
 from millstream.api import ENGINES
 from tests.examples.folders import example_folders, name_of, program_of
+from tests.seeds import is_turn
 
 
 def table(path: Path) -> list[list[str]]:
@@ -16,9 +21,27 @@ def table(path: Path) -> list[list[str]]:
         return list(csv.reader(file))
 
 
-@pytest.mark.parametrize("optimise", [False, True], ids=["plain", "optimised"])
-@pytest.mark.parametrize("engine", [e for e in ENGINES if e != "spark"])  # see tests/spark
-@pytest.mark.parametrize("folder", example_folders(), ids=name_of)
+USUAL = ("local", True)
+OTHERS = [
+    (engine, optimise)
+    for optimise in (False, True)
+    for engine in ENGINES
+    if engine != "spark" and (engine, optimise) != USUAL  # see tests/engine/spark
+]
+WAYS = [
+    pytest.param(
+        folder, engine, optimise,
+        id=f"{name_of(folder)}-{engine}-{'optimised' if optimise else 'plain'}",
+        marks=()
+        if place < 0 or is_turn(number + place, len(OTHERS))
+        else pytest.mark.proof,
+    )
+    for number, folder in enumerate(example_folders())
+    for place, (engine, optimise) in enumerate([USUAL, *OTHERS], -1)
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("folder", "engine", "optimise"), WAYS)
 def test_example_gives_the_expected_output(
     folder: Path, engine: str, optimise: bool, tmp_path: Path
 ) -> None:

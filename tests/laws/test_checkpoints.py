@@ -3,6 +3,7 @@ gives what it gives in one go."""
 
 from __future__ import annotations
 
+import itertools
 import random
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,13 @@ from millstream.api import Compiled
 from millstream.calculus.graph import Program
 from millstream.connectors.location import Location
 from millstream.engine.job import InputCounts, Report
+from millstream.engine.reference.feed import Event
 from millstream.errors import AllRejected, Stopped
 from tests.engine.bench import Kept
 from tests.engine.written import written
-from tests.generate import inputs_for, programs
+from tests.generate import Case, cases
 from tests.laws.runs import Collector, Rows
+from tests.seeds import seeded
 
 
 def in_one_go(
@@ -69,9 +72,9 @@ def in_many_goes(
     raise AssertionError("it does not end")
 
 
-def agree(program: Program, data: st.DataObject, folder: Path, seed: int) -> None:
+def agree(program: Program, events: dict[str, list[Event]], folder: Path, seed: int) -> None:
     chance = random.Random(seed)
-    locations = written(program, data.draw(inputs_for(program)), folder, chance)
+    locations = written(program, events, folder, chance)
     try:
         expected = in_one_go(program, locations)
     except AllRejected:
@@ -81,15 +84,18 @@ def agree(program: Program, data: st.DataObject, folder: Path, seed: int) -> Non
     assert expected == in_many_goes(program, locations, folder / "checkpoint", chance)
 
 
-@settings(
-    max_examples=12, deadline=None, derandomize=True, database=None, phases=[Phase.generate],
-    suppress_health_check=list(HealthCheck),
-)  # fmt: skip
-@given(st.data(), st.integers(0, 1000))
 def test_a_job_that_is_stopped_and_taken_up_gives_what_the_reference_gives(
-    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, seed: int
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
-    agree(data.draw(programs()), data, tmp_path_factory.mktemp("case"), seed)
+    seeds = itertools.count()
+
+    @seeded(0, 12, phases=[Phase.generate])
+    @given(cases())
+    def law(case: Case) -> None:
+        program, events, _ = case
+        agree(program, events, tmp_path_factory.mktemp("case"), next(seeds))
+
+    law()
 
 
 @pytest.mark.proof
@@ -97,8 +103,9 @@ def test_a_job_that_is_stopped_and_taken_up_gives_what_the_reference_gives(
     max_examples=80, deadline=None, derandomize=True, database=None, phases=[Phase.generate],
     suppress_health_check=list(HealthCheck),
 )  # fmt: skip
-@given(st.data(), st.integers(0, 1000))
+@given(cases(), st.integers(0, 1000))
 def test_more_jobs_that_are_stopped_and_taken_up_give_what_the_reference_gives(
-    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, seed: int
+    tmp_path_factory: pytest.TempPathFactory, case: Case, seed: int
 ) -> None:
-    agree(data.draw(programs()), data, tmp_path_factory.mktemp("case"), seed)
+    program, events, _ = case
+    agree(program, events, tmp_path_factory.mktemp("case"), seed)

@@ -10,19 +10,16 @@ import os
 
 import pytest
 from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
-from tests.generate import inputs_for, programs
+from millstream.calculus.graph import Program
+from millstream.engine.reference.feed import Event
+from tests.generate import Case, cases
 from tests.laws.runs import check_faults, on_local, on_reference
 from tests.laws.witness import Witness
-from tests.seeds import TODAY, in_turn, seeded
-
-CUTS = st.lists(st.integers(0, 8), max_size=4)
+from tests.seeds import TODAY, seeded
 
 
-def agree(data: st.DataObject, cuts: list[int]) -> None:
-    program = data.draw(programs())
-    events = data.draw(inputs_for(program))
+def agree(program: Program, events: dict[str, list[Event]], cuts: list[int]) -> None:
     expected, reference_report = on_reference(program, events)
     actual, report = on_local(program, events, cuts)
     assert expected == actual
@@ -36,9 +33,9 @@ def agree_on(number: int, count: int) -> None:
     """On so many programs that follow from a seed."""
 
     @seeded(number, count)
-    @given(st.data(), CUTS)
-    def law(data: st.DataObject, cuts: list[int]) -> None:
-        agree(data, cuts)
+    @given(cases())
+    def law(case: Case) -> None:
+        agree(*case)
 
     law()
 
@@ -50,8 +47,8 @@ def test_the_local_engine_gives_what_the_reference_gives(
     agree_on(number, 20)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("number", in_turn(range(100, 108)))
+@pytest.mark.proof
+@pytest.mark.parametrize("number", range(100, 108))
 def test_the_engines_agree_on_more_programs(number: int, compiled_loops: Witness) -> None:
     agree_on(number, 25)
 
@@ -68,8 +65,6 @@ def test_the_engines_agree_on_programs_of_the_day(number: int, compiled_loops: W
     deadline=None,
     suppress_health_check=list(HealthCheck),
 )
-@given(st.data(), CUTS)
-def test_the_engines_agree_on_thousands_of_programs(
-    compiled_loops: Witness, data: st.DataObject, cuts: list[int]
-) -> None:
-    agree(data, cuts)
+@given(cases())
+def test_the_engines_agree_on_thousands_of_programs(compiled_loops: Witness, case: Case) -> None:
+    agree(*case)

@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 from millstream.optimiser.optimise import ON_REQUEST, PASSES, Pass, optimise
 from tests.generate import inputs_for, programs
 from tests.laws.runs import on_reference
+from tests.seeds import in_turn
 
 EVERY = (*PASSES, *ON_REQUEST)
-PIPELINES = [PASSES, EVERY, *((one,) for one in EVERY)]
+#: The pipelines of engines each day, every pass alone in its turn.
+PIPELINES = [PASSES, EVERY, *in_turn([(one,) for one in EVERY], 3)]
 
 
 @pytest.mark.parametrize("passes", PIPELINES, ids=lambda p: "+".join(x.__name__ for x in p))

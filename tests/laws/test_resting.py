@@ -6,13 +6,12 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from millstream.engine.storage.codec import encode
 from millstream.kernels.rounds import NO_TICKS, StepRunner
 from millstream.kernels.runtime.kernel import Round
 from millstream.plan.batch import empty_batch
-from tests.generate import inputs_for, programs
+from tests.generate import Case, cases
 from tests.laws.runs import on_local
 from tests.seeds import seeded
 
@@ -43,11 +42,11 @@ def test_what_rests_has_nothing_to_give(monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.setattr(StepRunner, "round", round_)
 
-    @seeded(1, 25)
-    @given(st.data())
-    def law(data: st.DataObject) -> None:
-        program = data.draw(programs())
-        on_local(program, data.draw(inputs_for(program)), [1, 3])
+    @seeded(1, 20)
+    @given(cases())
+    def law(case: Case) -> None:
+        program, events, _ = case
+        on_local(program, events, [1, 3])
 
     law()
     assert rested

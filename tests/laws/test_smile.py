@@ -24,7 +24,7 @@ from tests.generate_smile import STREAMS, Drawn, Made, drawn_program, drawn_rows
 from tests.laws.runs import Rows, on_local, on_reference
 from tests.laws.test_checkpoints import in_many_goes, in_one_go
 from tests.laws.test_snapshots import forgetting
-from tests.seeds import TODAY
+from tests.seeds import TODAY, in_turn
 
 Data = dict[str, list[tuple[int, int, int]]]
 
@@ -120,7 +120,7 @@ def agree(seed: int, views: int) -> None:
     assert rounds
 
 
-@pytest.mark.parametrize("seed", [*range(6), TODAY])
+@pytest.mark.parametrize("seed", [*in_turn(range(6), 3), TODAY])
 def test_views_are_the_same_however_they_are_cut_and_taken_up(seed: int) -> None:
     agree(seed, 3)
 
@@ -132,7 +132,7 @@ def test_more_views_are_the_same_however_they_are_cut_and_taken_up(first: int) -
         agree(seed, 5)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", in_turn(range(3)))
 def test_views_that_are_stopped_and_taken_up_tell_what_the_reference_tells(
     tmp_path: Any, seed: int
 ) -> None:

@@ -6,16 +6,13 @@ from collections.abc import Iterator
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from millstream.engine.layout import Layout
 from millstream.engine.local import threads as on_threads
 from millstream.engine.local.threads import ThreadedRunner
-from tests.generate import inputs_for, programs
+from tests.generate import Case, cases
 from tests.laws.runs import on_local
-from tests.seeds import in_turn, seeded
-
-CUTS = st.lists(st.integers(0, 8), max_size=4)
+from tests.seeds import TODAY, seeded
 
 
 @pytest.fixture
@@ -37,10 +34,9 @@ def shared(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
 
 def agree_on(number: int, count: int) -> None:
     @seeded(number, count)
-    @given(st.data(), CUTS)
-    def law(data: st.DataObject, cuts: list[int]) -> None:
-        program = data.draw(programs())
-        events = data.draw(inputs_for(program))
+    @given(cases())
+    def law(case: Case) -> None:
+        program, events, cuts = case
         expected, report = on_local(program, events, cuts)
         for threads in (2, 3):
             actual, also = on_local(program, events, cuts, threads)
@@ -51,12 +47,12 @@ def agree_on(number: int, count: int) -> None:
     law()
 
 
-@pytest.mark.parametrize("number", range(2))
+@pytest.mark.parametrize("number", [0, TODAY])
 def test_any_number_of_threads_gives_the_same_rows(number: int, shared: list[int]) -> None:
     agree_on(number, 20)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("number", in_turn(range(100, 106)))
+@pytest.mark.proof
+@pytest.mark.parametrize("number", range(100, 106))
 def test_threads_agree_on_more_programs(number: int, shared: list[int]) -> None:
     agree_on(number, 25)

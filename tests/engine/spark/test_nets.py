@@ -15,7 +15,10 @@ from millstream.engine.layout import Choice, layout_as
 from millstream.languages.streamit.load import load
 from millstream.plan.net_blocks import LEAST_ROWS
 from millstream.source import Source
+from tests.languages.streamit.test_partition import folder, keys_and_changing_rates
 from tests.laws.runs import Collector
+
+__all__ = ["folder"]
 
 pytestmark = pytest.mark.spark
 
@@ -52,3 +55,7 @@ def test_blocks_of_several_batches_are_put_together_again(spark: Any, tmp_path: 
                           buckets=4, batch_bytes=60_000)  # fmt: skip
     assert 3 * count - 159 == len(expected.rows)
     assert expected.rows == actual.rows
+
+
+def test_keys_and_changing_rates_in_one_project(spark: Any, folder: Path) -> None:
+    keys_and_changing_rates(folder, engine="spark", session=spark, partitions=2)

@@ -23,11 +23,11 @@ pytestmark = pytest.mark.spark
 PASSING = "output out; input in(n integer); (out) <- Map[n](in);"
 
 
-def run_job(folder: Path, *more: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def run_job(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     (folder / "job.brook").write_text(PASSING)
     (folder / "in.csv").write_text("_time,n\n1,1\n")
     return subprocess.run(
-        [sys.executable, "-m", "millstream", "run", "job.brook", "--in", "in=in.csv", *more],
+        [sys.executable, "-m", "millstream", "run", "job.brook", "--in", "in=in.csv"],
         env={**os.environ, **environment},
         cwd=folder,
         capture_output=True,

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.languages.smile.histories import Answer, Case, Rows
+from tests.seeds import in_turn
 
 STREAMS = """
     CREATE TYPE few AS INTEGER BETWEEN {low} AND 2;
@@ -258,7 +259,7 @@ def drawn(case: Case, seed: int) -> Rows:
     return rows
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", in_turn(range(2)))
 @pytest.mark.parametrize("name", CASES)
 def test_no_history_contradicts_a_view(name: str, seed: int) -> None:
     case = CASES[name]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections import defaultdict
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import millstream
 from millstream.cli.main import main
 from millstream.engine.local import batches as local
 from tests.engine.test_partitions import in_tasks
@@ -83,20 +83,21 @@ to = "runs.csv"
 """
 
 
-@pytest.mark.parametrize("engine", ["local", pytest.param("spark", marks=pytest.mark.spark)])
-def test_keys_and_changing_rates_in_one_project(folder: Path, engine: str) -> None:
-    """In a process of its own: at its end it would stop the session of other tests."""
+def keys_and_changing_rates(folder: Path, **launched: Any) -> None:
     (folder / "runs.str").write_text(RUNS)
     halves = [n * 7 % 10 // 5 for n in range(30)]
     rows = [f"{n},{half}" for n, half in enumerate(halves)]
     (folder / "halves.csv").write_text("\n".join(["_time,value", *rows, ""]))
     (folder / "millstream.toml").write_text(PROJECT + MORE)
-    command = [sys.executable, "-m", "millstream", "run", ".", "--engine", engine]
-    subprocess.run(command, cwd=folder, check=True)
+    millstream.compile(folder).run(**launched)
     assert expected(folder) == (folder / "smooth.csv").read_text().splitlines()[1:]
     runs = [n for value, run in groupby(halves) for n in (value, len(list(run)))]
     written = [int(row.split(",")[1]) for row in (folder / "runs.csv").read_text().splitlines()[1:]]
     assert runs[:-2] == written  # whether the last run goes on is not known
+
+
+def test_keys_and_changing_rates_in_one_project(folder: Path) -> None:
+    keys_and_changing_rates(folder, engine="local")
 
 
 def test_what_has_no_key_is_told(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
