@@ -135,8 +135,8 @@ class Delivery:
             came = (opened(self.files, parcels[number], type_) for number in numbers)
             some = concat_batches([*waiting, *came], type_)
             assert some.rank is not None
+            cut = int((some.rank <= until).sum())
             some = some.take(np.argsort(some.rank, kind="stable"))
-            cut = int(np.searchsorted(some.rank, until, side="right"))
             yield some.slice(0, cut)
             waiting = [some.slice(cut, len(some))]
 
