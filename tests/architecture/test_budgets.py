@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from tests.architecture.modules import FILES, name_of, tree_of
+from tests.architecture.modules import FILES, name_of, nodes_of
 
 MAX_FILE_LINES = 600
 MAX_FUNCTION_LINES = 50
@@ -36,7 +36,7 @@ def test_functions_are_short() -> None:
     longer = {}
     for path in FILES:
         text = path.read_text().splitlines()
-        for node in ast.walk(tree_of(path)):
+        for node in nodes_of(path):
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 length = code_lines(node, text)
                 if length > MAX_FUNCTION_LINES:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.architecture.modules import FILES, ROOT, imports, name_of, tree_of
+from tests.architecture.modules import FILES, ROOT, imports, name_of, nodes_of
 
 #: From the ground up: a part may import parts of its own layer's row only if it is the
 #: same part, and anything from earlier rows.
@@ -116,7 +116,7 @@ def test_nothing_turns_text_into_code() -> None:
     turns = [
         f"{name_of(path)}, line {node.lineno}: {name}"
         for path in FILES
-        for node in ast.walk(tree_of(path))
+        for node in nodes_of(path)
         if isinstance(node, ast.Call)
         and isinstance(node.func, (ast.Name, ast.Attribute))
         and (name := ast.unparse(node.func)) in TURNS_TEXT_INTO_CODE
