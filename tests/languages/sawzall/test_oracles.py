@@ -8,6 +8,7 @@ import pytest
 
 from tests.languages.sawzall import (  # noqa: F401 (they fill CASES)
     oracles_logs,
+    oracles_mixed,
     oracles_paper,
     oracles_values,
 )

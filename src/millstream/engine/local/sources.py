@@ -122,6 +122,9 @@ class SourceState:
         batch = concat_batches(self._pending, self.input.type)
         if len(self._pending) > 1 and not is_sorted(batch.time):
             batch = batch.take(np.argsort(batch.time, kind="stable"))
+        if len(batch) and int(batch.time[-1]) <= mark:
+            self._pending = []  # a mark beyond all times would have them made into objects
+            return batch
         cut = int(np.searchsorted(batch.time, mark, side="right"))
         self._pending = [batch.slice(cut, len(batch))] if cut < len(batch) else []
         return batch.slice(0, cut)

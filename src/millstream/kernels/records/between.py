@@ -43,6 +43,26 @@ def has_columns(type_: RecordType) -> bool:
     return kind in DTYPES or kind in TEXTS or kind in _TEXT_ARRAYS
 
 
+def taken(column: Column, rows: Array) -> Column:
+    """Some rows of a column."""
+    bad = None if column.bad is None else column.bad[rows]
+    match column.plain().values:
+        case Slices() as texts:
+            return Column(texts.take(rows), bad)
+        case Pieces(most, PiecesAt() as cut):
+            chosen = cut.take(rows)
+            return Column(Pieces(most, chosen, chosen.counts), bad)
+        case Pieces(most, cut, count):
+            return Column(Pieces(most, lambda n: cut(n).take(rows), count[rows]), bad)
+        case Parts(columns):
+            return Column(Parts(tuple(taken(c, rows) for c in columns)), bad)
+        case Objects(values):
+            return Column(Objects(values[rows]), bad)
+        case values:
+            assert isinstance(values, np.ndarray)
+            return Column(values[rows], bad)
+
+
 class Values:
     """Mutable: columns of one batch as lists; bytes are decoded once."""
 

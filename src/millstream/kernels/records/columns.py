@@ -32,7 +32,7 @@ from millstream.calculus.scripts import (
 )
 from millstream.kernels.records import slices
 from millstream.kernels.records.answers import Known, answered
-from millstream.kernels.records.between import DTYPES, TEXTS, Values
+from millstream.kernels.records.between import DTYPES, TEXTS, Values, taken
 from millstream.kernels.records.column import Column, NotOnColumns, Parts, Pieces, either
 from millstream.kernels.records.column_numbers import (
     COMPARED,
@@ -126,6 +126,14 @@ class Columns:
         column = self.value(node)
         assert isinstance(column.values, Slices), node
         return column.values, column.bad
+
+    def keep(self, rows: Array) -> None:
+        """From here on nothing is done with other rows."""
+        self.count = len(rows)
+        self.record = self.record.take(rows)
+        self.careful, self.active = np.zeros(self.count, np.bool_), np.ones(self.count, np.bool_)
+        self.variables = {n: taken(column, rows) for n, column in self.variables.items()}
+        self.lengths = {}
 
     def look_closer(self, rows: Array) -> None:
         """These rows are to be run with care, as far as something is done with them."""

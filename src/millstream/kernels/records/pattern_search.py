@@ -37,6 +37,19 @@ def _is_here(kind: int, at: int, start: int, end: int, data: Array) -> bool:
 
 
 @inlined
+def _run_end(sets: Array, of: int, data: Array, at: int, limit: int) -> int:
+    """The first place from here on with a character that is not of a set.
+
+    Indexes without a sign are not looked at for being negative.
+    """
+    place, end = np.uint64(at), np.uint64(limit)
+    row, one = np.uint64(of), np.uint64(1)
+    while place < end and sets[row, data[place]]:
+        place += one
+    return np.int64(place)
+
+
+@inlined
 def _pushed(stack: Array, depth: int, kind: int, a: int, b: int, c: int) -> int:
     stack[depth, 0], stack[depth, 1], stack[depth, 2], stack[depth, 3] = kind, a, b, c
     return depth + 1
@@ -124,9 +137,7 @@ def _attempt(
             at += code[pc, 2]
         elif kind == 5:  # run
             low = at + code[pc, 2]
-            limit = min(end, at + code[pc, 3])
-            while at < limit and sets[first, data[at]]:
-                at += 1
+            at = _run_end(sets, first, data, at, min(end, at + code[pc, 3]))
             if code[pc, 4] >= 0:
                 at = _unseen(seen, code[pc, 4] * width - start, at, low, stamp)
                 if at > low:
@@ -158,6 +169,18 @@ def _attempt(
 
 
 @inlined
+def _next_end(steps: Array, data: Array, behind: int, end: int) -> int:
+    """Where the first characters of the next match may end, from here on."""
+    place, last = np.uint64(behind), np.uint64(end)
+    while place < last:
+        step = steps[data[place]]
+        if step == 0:
+            break
+        place += np.uint64(step)
+    return np.int64(place)
+
+
+@inlined
 def _first_match(
     code: Array, sets: Array, rows: Array, lead: int, steps: Array, first: Array,
     is_anchored: int, data: Array, start: int, end: int, stamp: int, width: int, seen: Array,
@@ -168,9 +191,7 @@ def _first_match(
     places[:] = -1
     while result == NONE:
         if lead:
-            behind = at + lead - 1
-            while behind < end and steps[data[behind]] > 0:
-                behind += steps[data[behind]]
+            behind = _next_end(steps, data, at + lead - 1, end)
             at = behind - lead + 1
             if behind >= end:
                 break

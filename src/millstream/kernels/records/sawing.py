@@ -69,6 +69,9 @@ class PiecesAt:
         _pieces(self.spans, self.begun, self.counts, number, first, last)
         return Slices(self.data, first, last)
 
+    def take(self, rows: Array) -> PiecesAt:
+        return PiecesAt(self.data, self.spans, self.begun[rows], self.counts[rows])
+
 
 def fields(texts: Slices, chosen: Array) -> Cut:
     """The fields of lines between commas, without space around them, where nothing is quoted."""

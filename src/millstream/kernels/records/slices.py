@@ -28,6 +28,9 @@ class Slices:
     def __len__(self) -> int:
         return len(self.starts)
 
+    def take(self, rows: Array) -> Slices:
+        return Slices(self.data, self.starts[rows], self.ends[rows])
+
     def lengths(self) -> Array:
         return self.ends - self.starts
 
@@ -62,7 +65,9 @@ def slices_of(column: Any) -> tuple[Slices, Array]:
     offsets = parts.offsets.astype(np.int64)
     slices = Slices(parts.data, offsets[:-1], offsets[1:])
     odd = np.zeros(len(slices), np.bool_)
-    if len(parts.data) and (int(parts.data.max()) >= 128 or int(parts.data.min()) == 0):
+    # What lies behind the last text is not to be looked at.
+    used = parts.data[: int(offsets[-1])]
+    if len(used) and (int(used.max()) >= 128 or int(used.min()) == 0):
         _find_odd(parts.data, slices.starts, slices.ends, odd)
     if len(parts.valid):
         odd |= ~parts.valid

@@ -6,7 +6,7 @@ plain are noted, to be run again from the beginning by the meaning of the script
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,9 +46,10 @@ from millstream.values.records.types import BOOL, MapOf, resolved
 
 @dataclass(frozen=True, slots=True)
 class Emitted:
-    """The rows that emit to a table, and the columns of what they emit, of all rows."""
+    """The rows that emit to a table, where in columns what they emit lies, and the columns."""
 
     rows: Array
+    places: Array
     columns: tuple[Column, ...]
 
 
@@ -88,11 +89,53 @@ class ColumnsRun:
         self.refused: dict[int, NotOnColumns] = {}
         self.can_be_sent = can_be_sent
         self.emits: dict[int, list[Emitted | Recorded]] = {}
+        #: The rows that the columns are of, None for all; and those of others that need care.
+        self.rows: Array | None = None
+        self.left_careful: Array | None = None
         #: Of each call that is under way: the function, and what was returned in which rows.
         self.calls: list[tuple[int, list[tuple[Array, Column]]]] = []
         self.around: list[_Around] = []
         #: Inside of how many statements that are done as a whole, or not at all.
         self.wholes = 0
+
+    def run(self, block: Block, *, can_leave_out: bool) -> None:
+        """A whole script; what has come to its end is left out, if that is worth it."""
+        if self.parts is None or not can_leave_out:
+            self.body(block)
+            return
+        for statements in self.stretches(block):
+            self.body(statements)
+            columns = self.columns
+            going = columns.active & ~columns.careful
+            if 2 * np.count_nonzero(going) < columns.count:
+                self.leave_out(np.flatnonzero(going))
+
+    def stretches(self, block: Block) -> Iterator[Block]:
+        """Statement by statement, but what is done record by record as one."""
+        at = 0
+        while at < len(block):
+            part = (self.parts or {}).get(id(block[at]))
+            size = 1 if part is None else len(part.statements)
+            yield block[at : at + size]
+            at += size
+
+    def leave_out(self, rows: Array) -> None:
+        columns = self.columns
+        self.left_careful = self.careful()
+        self.rows = rows if self.rows is None else self.rows[rows]
+        columns.keep(rows)
+
+    def careful(self) -> Array:
+        """The rows of the batch that need care."""
+        if self.rows is None or self.left_careful is None:
+            return self.columns.careful
+        careful = self.left_careful
+        careful[self.rows[self.columns.careful]] = True
+        return careful
+
+    def numbers(self, rows: Array) -> Array:
+        """Rows of the columns as rows of the batch."""
+        return rows if self.rows is None else self.rows[rows]
 
     def body(self, block: Block) -> None:
         if self.parts is None and not self.wholes:
@@ -142,7 +185,7 @@ class ColumnsRun:
         for number in part.lists.emitted:
             emitting, vectors = part.lists.taken(number)
             if len(emitting):
-                self.emits.setdefault(number, []).append(Recorded(emitting, vectors))
+                self.emits.setdefault(number, []).append(Recorded(self.numbers(emitting), vectors))
         for var, values in zip(part.outputs, zip(*kept, strict=True), strict=False):
             self.assign(var.number, self.unlisted(var, values, rows))
 
@@ -413,7 +456,7 @@ class ColumnsRun:
         nodes = [*emit.indexes, emit.value, *([] if emit.weight is None else [emit.weight])]
         sent = tuple(self.certain(columns.to_send(node)) for node in nodes)
         rows = np.flatnonzero(columns.active & ~columns.careful)
-        self.emits.setdefault(emit.table, []).append(Emitted(rows, sent))
+        self.emits.setdefault(emit.table, []).append(Emitted(self.numbers(rows), rows, sent))
 
 
 def _mixed(chosen: Array, new: Column, old: Column) -> Column:

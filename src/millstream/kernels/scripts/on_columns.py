@@ -142,7 +142,7 @@ def _on_columns(known: Known, batch: Batch) -> ColumnsRun:
         script.timezone,
         known.runtime,
     )
-    run.body(script.body)
+    run.run(script.body, can_leave_out=not function.has_columns)
     return run
 
 
@@ -220,7 +220,7 @@ class ColumnsKernel(RunScriptKernel):
             run = _on_columns(self.known, batch)
         except NotOnColumns:
             return super().process(inputs, round_)
-        careful = run.columns.careful
+        careful = run.careful()
         parts = [self._sent(run, number, batch, careful) for number in self.function.told]
         if careful.any():
             rows = np.flatnonzero(careful)
@@ -288,10 +288,10 @@ def _together(emits: list[Emitted], count: int) -> tuple[Array, Array, tuple[Col
     What several statements or rounds of a loop have emitted is one, in the order of rows.
     """
     if len(emits) == 1:
-        return emits[0].rows, emits[0].rows, emits[0].columns
-    every = [e.rows for e in emits]
+        return emits[0].rows, emits[0].places, emits[0].columns
+    every = [e.places for e in emits]
     columns = (_joined(every, c) for c in zip(*(e.columns for e in emits), strict=True))
-    rows = np.concatenate(every)
+    rows = np.concatenate([e.rows for e in emits])
     order = in_order_of_rows(rows, count)
     return rows[order], order, tuple(columns)
 

@@ -17,6 +17,8 @@ REFUSED = {
     "setadditionalinput": "a record is all that a program gets",
     "lockadditionalinput": "a record is all that a program gets",
     "getresourcestats": "what a program uses is in its report",
+    "print": "what is emitted to stdout is printed: emit stdout <- ...",
+    "printf": "what is emitted to stdout is printed: emit stdout <- format(...)",
     "proc": "programs start no others",
 }
 

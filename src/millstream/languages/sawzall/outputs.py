@@ -309,7 +309,7 @@ class TableReader(CallReader):
 def weighed(weight: Expression, table: Table) -> Expression:
     """A weight that has no value if the table could do nothing with it."""
     name = TABLES[table.kind].weighed
-    is_plain = isinstance(weight, Const) and weight.type == INT and weight.value >= 0
+    is_plain = isinstance(weight, Const) and weight.type == INT and (weight.value or 0) >= 0
     if name is None or is_plain or UNKNOWN in (weight.type, table.weight):
         return weight
     return Intrinsic(name, (weight,), weight.type, weight.span)

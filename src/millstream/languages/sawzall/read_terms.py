@@ -27,6 +27,7 @@ from millstream.calculus.scripts import (
 )
 from millstream.errors import suggest
 from millstream.languages.sawzall import operators
+from millstream.languages.sawzall.composites import Pairs, are_alike, count_fault, item_types
 from millstream.languages.sawzall.library import conversion_fault, literal_time
 from millstream.languages.sawzall.read_types import TypeReader
 from millstream.languages.sawzall.scope import (
@@ -241,7 +242,7 @@ class TermReader(TypeReader):
         self.check_pairs(keys, values)
         type_ = MapOf(keys[0].type, self.finished(values[0]).type)
         # The values may still become something else, where a type is wanted.
-        return replace(made, type=_Pairs(type_.key, type_.value))
+        return replace(made, type=Pairs(type_.key, type_.value))
 
     def check_pairs(self, keys: list[Expression], values: list[Expression]) -> None:
         """All keys are of one type, and all values whose types are known are."""
@@ -286,6 +287,8 @@ class TermReader(TypeReader):
         if self.at("("):
             return self.call_by_name(name)
         hint = suggest(name.text, self.names.all())
+        if hint is None and self.at("="):
+            hint = f"a name is declared first: {name.text} := ..."
         self.note(f'unknown name "{name.text}"', name.span, hint)
         return BAD
 
@@ -319,6 +322,9 @@ class TermReader(TypeReader):
         return self.conversion(member.type, name.span)
 
     def conversion(self, type_: RecordType, start: Span) -> Expression:
+        if self.token.kind == "name":
+            hint = f"write {self.token.text}: {type_} = ..."
+            self.fail("a variable is declared by its name, then its type", hint=hint)
         self.expect("(", "after a type, around what is converted")
         arguments = self.separated(self.expression, ")")
         self.expect(")", "after what is converted")
@@ -330,16 +336,20 @@ class TermReader(TypeReader):
     def converted(
         self, value: Expression, type_: RecordType, parameters: tuple[Expression, ...], span: Span
     ) -> Expression:
-        if value.type == COMPOSITE or isinstance(value.type, _Pairs):
+        if value.type == COMPOSITE or isinstance(value.type, Pairs):
             made = self.fitted(value, type_)
             if made is not None:
                 return made
-            types = _item_types(value, type_)
-            is_mixed = isinstance(resolved(type_), ArrayOf) and not _are_alike(value)
+            types = item_types(value, type_)
+            is_mixed = isinstance(resolved(type_), ArrayOf) and not are_alike(value)
             if isinstance(value, Make) and types is not None and not (parameters or is_mixed):
                 pairs = zip(value.items, types, strict=True)
                 items = tuple(self.converted(i, t, (), i.span or span) for i, t in pairs)
                 return replace(value, items=items, type=type_)
+            wrong = count_fault(value, type_)
+            if wrong is not None:
+                self.note(wrong, span, f"it is {type_}")
+                return Const(None, type_, span)
             value = self.finished(value)
         if UNKNOWN in (value.type, type_):
             return Const(None, type_, span)
@@ -501,7 +511,7 @@ class TermReader(TypeReader):
         """A composite whose type nothing around it tells: an array if it can be, else a tuple."""
         if not isinstance(value, Make):
             return value
-        if isinstance(value.type, _Pairs):
+        if isinstance(value.type, Pairs):
             return self.fitted(value, MapOf(value.type.key, value.type.value)) or value
         if value.type != COMPOSITE:
             return value
@@ -513,10 +523,10 @@ class TermReader(TypeReader):
     def fitted(self, value: Expression, type_: RecordType) -> Expression | None:
         """The expression as one of a type, without any conversion; None if it is none."""
         wanted = resolved(type_)
-        is_pairs = isinstance(value.type, _Pairs)
+        is_pairs = isinstance(value.type, Pairs)
         if not isinstance(value, Make) or not (is_pairs or value.type == COMPOSITE):
             return value if is_same(value.type, type_) else None
-        types = _item_types(value, type_)
+        types = item_types(value, type_)
         if types is None and isinstance(wanted, TupleOf) and wanted.is_proto and not value.items:
             # A message with nothing in it: all fields have their defaults.
             return Convert(Const(b"", BYTES), (), type_, value.span)
@@ -562,32 +572,6 @@ class TermReader(TypeReader):
 
     def call_by_name(self, name: Token) -> Expression:
         raise NotImplementedError
-
-
-class _Pairs(MapOf):
-    """Of `{k: v}`, whose values may be composites that are still to be typed."""
-
-
-def _are_alike(value: Expression) -> bool:
-    """Whether all items of a composite whose types are known are of one type."""
-    items = value.items if isinstance(value, Make) else ()
-    known = [i.type for i in items if i.type != COMPOSITE]
-    return all(is_same(one, known[0]) for one in known)
-
-
-def _item_types(value: Expression, type_: RecordType) -> list[RecordType] | None:
-    """What the items of a composite must be for it to be an array, a map or a tuple."""
-    if not isinstance(value, Make):
-        return None
-    is_pairs, count = isinstance(value.type, _Pairs), len(value.items)
-    match resolved(type_):
-        case ArrayOf(element) if not is_pairs:
-            return [element] * count
-        case MapOf(key, inner) if is_pairs or not count:
-            return [key, inner] * (count // 2)
-        case TupleOf(fields) if not is_pairs and len(fields) == count:
-            return [f.type for f in fields]
-    return None
 
 
 __all__ = ["BAD", "TermReader", "can_be_key"]

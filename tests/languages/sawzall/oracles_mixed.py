@@ -1,0 +1,139 @@
+"""Programs that are partly done on columns and partly record by record, beside plain Python."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+
+from tests.languages.sawzall.oracles import case, summed
+
+_CHANCE = random.Random(5)
+WEB = [
+    f"10.0.{_CHANCE.randrange(4)}.{_CHANCE.randrange(9)} {_CHANCE.choice(['GET', 'POST', 'HEAD'])} "
+    f"/p{_CHANCE.randrange(6)}/{_CHANCE.choice(['a', 'b', 'ü'])}.html "
+    f"{_CHANCE.choice([200, 200, 304, 404, 500])} {_CHANCE.randrange(5000)}"
+    for _ in range(120)
+]
+NUMBERS = [" ".join(str(_CHANCE.randrange(-5, 60)) for _ in range(n % 6)) for n in range(60)]
+
+
+@case(
+    """
+    # Words counted by a map of each record, and the most frequent of each first letter.
+    seen: map[string] of int = {};
+    w := sawzall(string(input), `[^ /.]+`);
+    for (i := 0; i < len(w); i++) {
+      if (haskey(seen, w[i])) seen[w[i]]++; else seen[w[i]] = 1;
+    }
+    c: table sum[string] of int;
+    m: table maximum(3)[kind: string] of string weight int;
+    k := keys(seen);
+    for (i := 0; i < len(k); i++) {
+      emit c[k[i]] <- seen[k[i]];
+      emit m[k[i][0:1]] <- k[i] weight seen[k[i]];
+    }
+    """,
+    WEB,
+)
+def counted_by_maps(lines: list[str]) -> Iterator[str]:
+    counts: Counter[tuple[object, ...]] = Counter()
+    best: dict[str, list[tuple[int, str]]] = defaultdict(list)
+    for line in lines:
+        for word, count in Counter(re.findall(r"[^ /.]+", line)).items():
+            counts[word,] += count
+            best[word[0]].append((-count, word))
+    yield from summed("c", dict(counts))
+    for first in sorted(best):
+        yield from (f"m[{first}] = {word}, {-count}" for count, word in sorted(best[first])[:3])
+
+
+@case(
+    r"""
+    # Every way to quantify, over numbers that are converted all at once.
+    a: array of int = array of int(sawzall(string(input), `-?\d+`));
+    pos: table sum[string] of int;
+    when (i: some int; a[i] > 50) emit pos["some"] <- a[i];
+    when (i: each int; a[i] % 2 == 0) emit pos["each"] <- 1;
+    when (i: all int; a[i] >= 0) emit pos["all"] <- 1;
+    when (i: each int; j: each int; i < j && a[i] == a[j]) emit pos["pairs"] <- 1;
+    when (i: each int; j: some int; a[j] == a[i] + 1) emit pos["next"] <- a[j];
+    when (i: some int; j: all int; a[i] >= a[j]) emit pos["max"] <- a[i];
+    """,
+    NUMBERS,
+)
+def quantified(lines: list[str]) -> Iterator[str]:
+    found: Counter[tuple[object, ...]] = Counter()
+    for line in lines:
+        a = [int(word) for word in line.split()]
+        found["some",] += next((n for n in a if n > 50), 0)
+        found["each",] += sum(n % 2 == 0 for n in a)
+        found["all",] += all(n >= 0 for n in a)
+        found["pairs",] += sum(a[i] == a[j] for j in range(len(a)) for i in range(j))
+        found["next",] += sum(n + 1 for n in a if n + 1 in a)
+        found["max",] += max(a, default=0)
+    yield from summed("pos", dict(found))
+
+
+@case(
+    r"""
+    # What is static is looked up on columns, and keys are put together there.
+    static codes: map[int] of string = { 200: "ok", 304: "same", 404: "lost" };
+    static weights: array of float = { 0.5, 1.5, 2.5 };
+    static limit: int = len(codes) * 1000;
+    f := sawzall(string(input), `\S+`);
+    name := lookup(codes, int(f[3]), "other");
+    t: table sum[name: string] of float;
+    if (int(f[4]) >= limit) return;
+    size := format("%03d", int(f[4]) / 1000);
+    emit t[name + "/" + f[1][0:1] + size] <- weights[int(f[2][2:3]) % 3];
+    """,
+    WEB,
+)
+def looked_up(lines: list[str]) -> Iterator[str]:
+    names, weights = {200: "ok", 304: "same", 404: "lost"}, (0.5, 1.5, 2.5)
+    found: dict[tuple[object, ...], float] = defaultdict(float)
+    for line in lines:
+        _, method, path, code, size = line.split()
+        if int(size) < 3000:
+            key = f"{names.get(int(code), 'other')}/{method[0]}{int(size) // 1000:03d}"
+            found[key,] += weights[int(path[2]) % 3]
+    yield from summed("t", {k: f"{v:g}" for k, v in found.items()})
+
+
+@case(
+    r"""
+    # A result of statements, and a function that is left in the middle of a switch.
+    kind := function(code: int): string {
+      switch (code / 100) {
+        case 2: return "ok";
+        case 3, 4: { if (code == 404) return "lost"; return "moved"; }
+        default: return "broken";
+      }
+    };
+    label := ?{
+      f := sawzall(string(input), `\S+`);
+      if (len(f) < 5) result "short";
+      result kind(int(f[3]));
+    };
+    t: table sum[string] of int;
+    emit t[label] <- 1;
+    switch (label) {
+      case "ok", "moved": emit t["fine"] <- 1; break;
+      case "lost": ;
+      default: emit t["bad"] <- 1;
+    }
+    """,
+    [*WEB, "a b"],
+)
+def labelled(lines: list[str]) -> Iterator[str]:
+    found: Counter[tuple[object, ...]] = Counter()
+    for line in lines:
+        code = int((*line.split(), 0, 0, 0)[3]) if len(line.split()) > 4 else 0
+        by_hundred = {0: "short", 2: "ok", 3: "moved", 4: "lost" if code == 404 else "moved"}
+        label = by_hundred.get(code // 100, "broken")
+        found[label,] += 1
+        if label != "lost":
+            found["fine" if label in ("ok", "moved") else "bad",] += 1
+    yield from summed("t", dict(found))
