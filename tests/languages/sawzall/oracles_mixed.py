@@ -130,7 +130,8 @@ def looked_up(lines: list[str]) -> Iterator[str]:
 def labelled(lines: list[str]) -> Iterator[str]:
     found: Counter[tuple[object, ...]] = Counter()
     for line in lines:
-        code = int((*line.split(), 0, 0, 0)[3]) if len(line.split()) > 4 else 0
+        words = line.split()
+        code = int(words[3]) if len(words) > 4 else 0
         by_hundred = {0: "short", 2: "ok", 3: "moved", 4: "lost" if code == 404 else "moved"}
         label = by_hundred.get(code // 100, "broken")
         found[label,] += 1

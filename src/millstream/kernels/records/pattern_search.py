@@ -6,6 +6,8 @@ tried again: the time is bounded by the length of the text times that of the pat
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from millstream.compiled import inlined, tight
@@ -37,7 +39,7 @@ def _is_here(kind: int, at: int, start: int, end: int, data: Array) -> bool:
 
 
 @inlined
-def _run_end(sets: Array, of: int, data: Array, at: int, limit: int) -> int:
+def _run_end(sets: Array, of: int, data: Array, at: int, limit: int) -> Any:
     """The first place from here on with a character that is not of a set.
 
     Indexes without a sign are not looked at for being negative.
@@ -169,7 +171,7 @@ def _attempt(
 
 
 @inlined
-def _next_end(steps: Array, data: Array, behind: int, end: int) -> int:
+def _next_end(steps: Array, data: Array, behind: int, end: int) -> Any:
     """Where the first characters of the next match may end, from here on."""
     place, last = np.uint64(behind), np.uint64(end)
     while place < last:

@@ -92,6 +92,7 @@ class ColumnsRun:
         #: The rows that the columns are of, None for all; and those of others that need care.
         self.rows: Array | None = None
         self.left_careful: Array | None = None
+        self.every: Array | None = None
         #: Of each call that is under way: the function, and what was returned in which rows.
         self.calls: list[tuple[int, list[tuple[Array, Column]]]] = []
         self.around: list[_Around] = []
@@ -124,6 +125,15 @@ class ColumnsRun:
         self.left_careful = self.careful()
         self.rows = rows if self.rows is None else self.rows[rows]
         columns.keep(rows)
+
+    def emitting(self) -> Array:
+        """The rows that come to an emit: mostly all."""
+        columns = self.columns
+        if columns.careful.any() or not columns.active.all():
+            return np.flatnonzero(columns.active & ~columns.careful)
+        if self.every is None or len(self.every) != columns.count:
+            self.every = np.arange(columns.count)
+        return self.every
 
     def careful(self) -> Array:
         """The rows of the batch that need care."""
@@ -455,7 +465,7 @@ class ColumnsRun:
         columns = self.columns
         nodes = [*emit.indexes, emit.value, *([] if emit.weight is None else [emit.weight])]
         sent = tuple(self.certain(columns.to_send(node)) for node in nodes)
-        rows = np.flatnonzero(columns.active & ~columns.careful)
+        rows = self.emitting()
         self.emits.setdefault(emit.table, []).append(Emitted(self.numbers(rows), rows, sent))
 
 
