@@ -111,6 +111,17 @@ PROGRAMS = {
            WHERE p.x<q.x);""",
         """SELECT p.t AS a,q.t AS b FROM A p JOIN A q ON p.k=q.k WHERE p.x<q.x""",
     ),
+    "groups_of_the_first": (
+        """CREATE VIEW F (SELECT t,k,x FROM A WHERE k<>1 ORDER BY x DESC, t LIMIT 5);
+           CREATE VIEW V (SELECT k,COUNT(*) AS n,SUM(x) AS s FROM F GROUP BY k);""",
+        """SELECT k,COUNT(*) AS n,SUM(x)::BIGINT AS s FROM (SELECT t,k,x FROM A WHERE k<>1
+           ORDER BY x DESC, t LIMIT 5) GROUP BY k""",
+    ),
+    "the_first_in_a_join": (
+        """CREATE VIEW F (SELECT t,k FROM A ORDER BY x DESC, t LIMIT 3);
+           CREATE VIEW V (SELECT t,u FROM F JOIN B ON F.k=B.k);""",
+        """SELECT t,u FROM (SELECT t,k FROM A ORDER BY x DESC, t LIMIT 3) F JOIN B ON F.k=B.k""",
+    ),
     "two_groups": (
         """CREATE VIEW S (SELECT k,SUM(x) AS s FROM A GROUP BY k); CREATE VIEW T (SELECT
            k,SUM(y) AS z FROM B GROUP BY k); CREATE VIEW V (SELECT k,s-z AS d FROM S JOIN T
