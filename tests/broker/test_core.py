@@ -196,6 +196,21 @@ def test_a_group_that_was_not_finished_is_cut_off_wherever_it_is_damaged() -> No
         rows_in(data[:at] + bytes(8) + data[at + 8 :])
 
 
+def test_after_a_start_only_what_is_short_is_taken_one_by_one() -> None:
+    """Who comes back goes on behind the last small records; large ones begin anew."""
+    text = "CREATE STREAM S (t: time -> x: string);" + VIEW.replace("SUM(x)", "MAX(x)")
+    program, disk = served(text), CrashingDisk()
+    broker = opened(program, disk, SetClock(100))
+    tokens = []
+    for tick, x in ((1, "small"), (2, "x" * 200_000), (3, "z"), (4, "y")):
+        publish(broker, (tick, x))
+        broker.evaluate()
+        tokens.append(Subscriber(broker, asked(program.views["V"])).next()[-1].token)
+    again = opened(program, disk, SetClock(100))
+    told = [Subscriber(again, asked(program.views["V"]), token).next()[0].kind for token in tokens]
+    assert ["reset", "changes", "changes", "live"] == told
+
+
 def test_streams_keep_their_columns() -> None:
     disk = written()
     other = STREAM.format("").replace("shares", "text") + VIEW.replace("SUM(x)", "COUNT(x)")

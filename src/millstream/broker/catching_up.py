@@ -5,17 +5,17 @@ They are made from a soft checkpoint that fits, or from the log as a whole.
 
 from __future__ import annotations
 
-import itertools
+from collections.abc import Iterator
 
 from millstream.broker.env import Disk
 from millstream.broker.evaluate import Changes
 from millstream.broker.evaluations import Evaluations, Maker
-from millstream.broker.log import records_between
+from millstream.broker.log import Record, records_between
 from millstream.broker.soft import Soft
 from millstream.languages.served import Served
 
-#: So many records are taken in at once.
-_AT_ONCE = 5_000
+#: So many records, of so many bytes, are taken in at once: what is out again stays no longer.
+_AT_ONCE, _BYTES_AT_ONCE = 5_000, 4 << 20
 
 
 class CatchUp:
@@ -31,7 +31,7 @@ class CatchUp:
 
     def up_to(self, position: int) -> None:
         records = records_between(self.disk, self.evaluations.position, position)
-        while some := list(itertools.islice(records, _AT_ONCE)):
+        while some := _next_few(records):
             for name, changes in self.evaluations.advance(some).items():
                 rows = self.rows[name]
                 for row, weight in changes.items():
@@ -42,3 +42,14 @@ class CatchUp:
     def differs(self, rows: dict[str, Changes]) -> list[str]:
         """The views whose rows are not these; of others nothing is said."""
         return [n for n, some in self.rows.items() if n in rows and some != rows[n]]
+
+
+def _next_few(records: Iterator[Record]) -> list[Record]:
+    some: list[Record] = []
+    size = 0
+    for record in records:
+        some.append(record)
+        size += len(record.data)
+        if len(some) == _AT_ONCE or size >= _BYTES_AT_ONCE:
+            break
+    return some

@@ -39,8 +39,9 @@ from millstream.languages.language import function_named
 from millstream.languages.served import Served
 from millstream.source import Source
 
-#: After a start, the last records are taken in one by one, so that those who come back go on.
-ONE_BY_ONE = 64
+#: After a start, the last records are taken in one by one, so that those who come back go on; but
+#: no more than so many bytes: what is large takes long, and all at once much less.
+ONE_BY_ONE, _BYTES_ONE_BY_ONE = 64, 1 << 17
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +221,8 @@ class Broker:
         if rows:
             self._show({name: dict(some) for name, some in rows.items()}, is_first=True)
         records = [r for r in self._taken() if r.number > evaluations.position]
-        early, late = records[:-ONE_BY_ONE], records[-ONE_BY_ONE:]
+        count = _last_few(records)
+        early, late = records[: len(records) - count], records[len(records) - count :]
         if early:
             self._show(evaluations.advance(early), is_first=True)
         for record in late:
@@ -393,6 +395,17 @@ class Broker:
                 view.take(position, changes.get(name, {}))
                 if is_first:
                     view.begin(position)
+
+
+def _last_few(records: Sequence[Record]) -> int:
+    """How many of the last records are few enough, and short enough, to be taken one by one."""
+    count, size = 0, 0
+    for record in reversed(records[-ONE_BY_ONE:]):
+        size += len(record.data)
+        if size > _BYTES_ONE_BY_ONE:
+            break
+        count += 1
+    return count
 
 
 def _with(values: Row, at: int, value: Value) -> Row:
