@@ -15,7 +15,7 @@ from millstream.broker.soft import Soft
 from millstream.languages.served import Served
 
 #: So many records, of so many bytes, are taken in at once: what is out again stays no longer.
-_AT_ONCE, _BYTES_AT_ONCE = 5_000, 4 << 20
+_AT_ONCE, _BYTES_AT_ONCE = 5_000, 16 << 20
 
 
 class CatchUp:
