@@ -7,8 +7,8 @@ and values, a formula ticks when something it refers to ticks, and keeps its val
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from millstream.calculus.base import ANY_PARTITIONING, Facts, Function, FunctionFault, require_kind
@@ -29,6 +29,9 @@ from millstream.values.excel.values import Scalar, exact
 
 #: What cells can hold that leaves a sheet: a number may leave as one of four types.
 _SHOWN = (NUMBER, TEXT, BOOLEAN, INTEGER, TIME, DURATION)
+
+#: What goes through a cell and is the same behind it; a number may be infinite, or too long.
+_UNCHANGED = (TEXT, BOOLEAN)
 
 #: Worksheet, row and column.
 Address = tuple[str, int, int]
@@ -138,6 +141,23 @@ class SheetCell:
             case _:
                 return ()
 
+    @property
+    def looks_at(self) -> tuple[Address, ...]:
+        """All cells that it looks at, now or later."""
+        source = (self.rule.source,) if isinstance(self.rule, Previous) else ()
+        return (*self.refers_to, *self.needs, *source)
+
+
+def reached(wanted: Iterable[Address], cells: Mapping[Address, SheetCell]) -> set[Address]:
+    """What some cells need of those that change, they included."""
+    kept, waiting = set[Address](), [a for a in wanted if a in cells]
+    while waiting:
+        address = waiting.pop()
+        if address not in kept:
+            kept.add(address)
+            waiting += [a for a in cells[address].looks_at if a in cells]
+    return kept
+
 
 def tick_atoms(cells: Iterable[SheetCell]) -> dict[Address, frozenset[object]]:
     """What makes each cell tick: inputs, and selections. Cells with the same tick together.
@@ -205,6 +225,22 @@ class OutputColumn:
     type: Type
 
 
+def _enough(
+    columns: tuple[OutputColumn, ...],
+    wanted: frozenset[str],
+    atoms: dict[Address, frozenset[object]],
+) -> tuple[OutputColumn, ...]:
+    """The columns that are wanted, and others without which it would be sent less often."""
+    none: frozenset[object] = frozenset()
+    kept = {c.name for c in columns if c.name in wanted}
+    ticks = none.union(*(atoms.get(c.address, none) for c in columns if c.name in kept))
+    for column in columns:
+        if not atoms.get(column.address, none) <= ticks:
+            kept.add(column.name)
+            ticks |= atoms[column.address]
+    return tuple(c for c in columns if c.name in kept)
+
+
 @exact
 @dataclass(frozen=True, slots=True)
 class Sheet(Function):
@@ -244,6 +280,38 @@ class Sheet(Function):
             (c.address, c.rule.column)
             for c in self.cells
             if isinstance(c.rule, Fed) and c.rule.input == index
+        )
+
+    def carried(self, inputs: tuple[QueueType, ...]) -> dict[str, str]:
+        """The columns of what leaves that are columns of what came, each with its name there.
+
+        Where there are several inputs, a tuple of one may let out what another has brought.
+        """
+        if len(inputs) > 1 or len(self.outputs) > 1 or self.fires_per_instant:
+            return {}
+        fed, schema = dict(self.fed(0)), inputs[0].schema
+        return {
+            c.name: fed[c.address]
+            for c in self.outputs[0]
+            if c.type in _UNCHANGED and c.address in fed and schema[fed[c.address]] == c.type
+        }
+
+    def narrowed(self, wanted: Sequence[frozenset[str]]) -> Sheet:
+        """With those columns of each output that are wanted, and the cells that these need.
+
+        An output is sent when one of its cells ticks: enough of them stay that it still is.
+        """
+        atoms = tick_atoms(self.cells)
+        outputs = tuple(
+            _enough(columns, names, atoms)
+            for columns, names in zip(self.outputs, wanted, strict=True)
+        )
+        if outputs == self.outputs:
+            return self
+        shown = {c.address for columns in outputs for c in columns}
+        needed = reached(shown, {c.address: c for c in self.cells})
+        return replace(
+            self, cells=tuple(c for c in self.cells if c.address in needed), outputs=outputs
         )
 
     def output_types(self, inputs: tuple[QueueType, ...], outputs: int) -> tuple[QueueType, ...]:
@@ -288,12 +356,13 @@ class Sheet(Function):
     def facts(self, inputs: tuple[QueueType, ...], index: int) -> Facts:
         reads = {column for _, column in self.fed(index)}
         key: tuple[str, ...] = (self.keys[index],) if self.keys else ()
+        forwarded = frozenset(new for new, old in self.carried(inputs).items() if new == old)
         # Several inputs wait for each other, and so do the tuples of an instant.
         is_row_by_row = len(inputs) == 1 and not self.fires_per_instant and not self.remembered
         return Facts(
             reads=frozenset(reads) | frozenset(key),
-            forwards=frozenset(),
-            writes=frozenset(c.name for columns in self.outputs for c in columns),
+            forwards=forwarded,
+            writes=frozenset(c.name for columns in self.outputs for c in columns) - forwarded,
             is_stateless=is_row_by_row,
             key=ANY_PARTITIONING if is_row_by_row else key,
         )

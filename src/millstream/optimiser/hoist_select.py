@@ -14,6 +14,12 @@ only renames goes by its old name before it:
     before  (q) <- Map[sym = symbol](trades); (out) <- Filter[sym == "IBM"](q);
     after   (q) <- Filter[symbol == "IBM"](trades); (out) <- Map[sym = symbol](q);
 
+So does a text that goes through a cell of a sheet, if the sheet keeps nothing or keeps it by that
+text:
+
+    before  (q) <- Sheet[by symbol; sym = A3, ...](trades); (out) <- Filter[sym == "IBM"](q);
+    after   (q) <- Filter[symbol == "IBM"](trades); (out) <- Sheet[by symbol; sym = A3, ...](q);
+
 Of a condition `a and b` the half that can move moves:
 
     before  (q) <- Join[on k](l, r); (out) <- Filter[x > 1 and z > 2 and x < z](q);
@@ -28,9 +34,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from millstream.calculus.base import Facts
 from millstream.calculus.functions import Filter, Join, Lookup, Map
 from millstream.calculus.graph import Operator, Program, in_dependency_order, rewritten
+from millstream.calculus.lineage import carried
 from millstream.calculus.rename import substitute
+from millstream.calculus.sheets import Sheet
 from millstream.calculus.terms import Column, all_of, columns_read, conjuncts
 from millstream.calculus.types import TIME_COLUMN, QueueType
 
@@ -122,7 +131,7 @@ def _hoisted(
         return "it reads the time of rows, which changes on the way"
     if len(below.outputs) != 1:
         return f"other readers of what {below.id} gives want all rows"
-    old = _old_names(below, reads)
+    old = _old_names(below, inputs, reads)
     if old is not None:
         if any(term.name != name for name, term in old.items()):
             condition = substitute(select.function.condition, dict(old))
@@ -138,11 +147,11 @@ def _hoisted(
 
 def _why_not(below: Operator, inputs: tuple[QueueType, ...], reads: frozenset[str]) -> str:
     """No input of an operator can be filtered instead of what it gives."""
-    kept = [below.function.facts(inputs, index).forwards for index in range(len(inputs))]
-    computed = sorted(reads - frozenset().union(*kept))
+    kept = [carried(below, inputs, index) for index in range(len(inputs))]
+    computed = sorted(reads.difference(*kept))
     if computed:
         return f"{', '.join(computed)} is only known behind {below.id}"
-    if not any(reads <= one for one in kept):
+    if not any(reads <= one.keys() for one in kept):
         return f"it reads columns of several inputs of {below.id}"
     return f"{below.id} keeps in one state what is selected and what is not"
 
@@ -178,17 +187,25 @@ def _behind(below: Operator, selects: list[Operator], outputs: tuple[str, ...]) 
     return replace(below, inputs=tuple(selected.get(q, q) for q in below.inputs), outputs=outputs)
 
 
-def _old_names(below: Operator, reads: frozenset[str]) -> dict[str, Column] | None:
-    """What a Map makes columns of, if it takes each of them as it is, under whatever name."""
-    if not isinstance(below.function, Map):
+def _old_names(
+    below: Operator, inputs: tuple[QueueType, ...], reads: frozenset[str]
+) -> dict[str, Column] | None:
+    """What a Map or a sheet takes as it is, under whatever name, of the columns that are read."""
+    if not isinstance(below.function, (Map, Sheet)):
         return None
-    old: dict[str, Column] = {}
-    for column in below.function.columns:
-        if column.name in reads:
-            if not isinstance(column.term, Column) or column.term.name == TIME_COLUMN:
-                return None
-            old[column.name] = column.term
-    return old
+    names = carried(below, inputs, 0)
+    if not all(names.get(name, TIME_COLUMN) != TIME_COLUMN for name in reads):
+        return None
+    facts = below.function.facts(inputs, 0)
+    old = {name: names[name] for name in reads}
+    if not _never_meet(facts, frozenset(old.values())):
+        return None
+    return {name: Column(before, inputs[0].schema[before]) for name, before in old.items()}
+
+
+def _never_meet(facts: Facts, reads: frozenset[str]) -> bool:
+    """Whether rows that differ in some columns have no state in common."""
+    return facts.is_stateless or facts.key is None or reads <= frozenset(facts.key)
 
 
 def _inputs_to_filter(
@@ -198,11 +215,10 @@ def _inputs_to_filter(
     fits = []
     for index in range(len(inputs)):
         facts = below.function.facts(inputs, index)
-        never_meet = facts.is_stateless or facts.key is None or reads <= frozenset(facts.key)
         # A join is linear in each input: selecting pairs by one half is selecting halves.
         # So is a lookup in its first input, the only one whose columns leave.
         is_linear = isinstance(below.function, (Join, Lookup))
-        fits.append(reads <= facts.forwards and (never_meet or is_linear))
+        fits.append(reads <= facts.forwards and (is_linear or _never_meet(facts, reads)))
     if isinstance(below.function, (Join, Lookup)):
         return [fits.index(True)] if any(fits) else []
     return list(range(len(inputs))) if all(fits) else []

@@ -8,7 +8,8 @@ many as they were, because relations are bags.
     before  (w) <- Range[1 h](trades); (out) <- Aggregate[by symbol; n = count()](w);
     after   (trades.narrow) <- Map[symbol](trades); (w) <- Range[1 h](trades.narrow); ...
 
-A merge is narrowed for the sake of what lies before it.
+A merge is narrowed for the sake of what lies before it. A sheet does not show what nobody reads,
+and has no cells that only that needs; it sends as many tuples as before.
 What reads whole rows (Distinct, Top, Istream and their like) keeps all columns alive.
 """
 
@@ -27,6 +28,7 @@ from millstream.calculus.functions import (
     Window,
 )
 from millstream.calculus.graph import Operator, Program, has_cycle, in_dependency_order, rewritten
+from millstream.calculus.sheets import Sheet
 from millstream.calculus.terms import Column
 from millstream.calculus.types import Kind, QueueType, Schema
 
@@ -46,6 +48,11 @@ def narrow_columns(program: Program) -> Program:
         wide = [
             q for q in op.inputs if any(name not in needed[q] for name in types[q].schema.names)
         ]
+        if isinstance(op.function, Sheet):
+            narrower = _narrow_sheet(op, op.function, needed)
+            if narrower is not op:
+                instead[id(op)] = [narrower]
+            op = narrower  # noqa: PLW2901 - what it gives is what the narrower one gives
         if isinstance(op.function, _KEEPERS) and wide:
             instead |= _narrowed(op, {q: _only(types[q], needed[q]) for q in wide}, program)
             types.update({q: _only(types[q], needed[q]) for q in wide})
@@ -115,6 +122,18 @@ def _only(type_: QueueType, kept: frozenset[str]) -> QueueType:
 
 def _narrow_map(function: Map, kept: frozenset[str]) -> Map:
     return Map(tuple(c for c in function.columns if c.name in kept))
+
+
+def _narrow_sheet(op: Operator, sheet: Sheet, needed: dict[str, frozenset[str]]) -> Operator:
+    """Without what nobody reads, and without the variables of cells that only that needs."""
+    narrower = sheet.narrowed([needed[q] for q in op.outputs])
+    if narrower is sheet:
+        return op
+    waiting, kept = op.reads[: len(op.inputs)], op.reads[len(op.inputs) :]
+    left = {c.address for c in narrower.stateful()}
+    by_cell = zip(sheet.stateful(), kept, strict=True)
+    variables = (*waiting, *(name for cell, name in by_cell if cell.address in left))
+    return replace(op, function=narrower, reads=variables, writes=variables)
 
 
 def _narrowed(

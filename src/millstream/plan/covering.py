@@ -24,8 +24,8 @@ from dataclasses import dataclass
 
 from millstream.calculus.functions import Distinct, Duplicate, Filter, Join, Lookup, Map, Merge
 from millstream.calculus.graph import Operator, Program
+from millstream.calculus.lineage import carried
 from millstream.calculus.types import QueueType
-from millstream.plan.lineage import carried
 
 #: A queue, and for each column of `asked` the column of the queue that has its values.
 _Trail = dict[str, dict[str, str]]

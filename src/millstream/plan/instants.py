@@ -18,9 +18,9 @@ from collections.abc import Iterator
 
 from millstream.calculus.functions import Duplicate, Filter, FlatMap, Fold, Map
 from millstream.calculus.graph import Program, in_dependency_order
+from millstream.calculus.lineage import carried
 from millstream.calculus.terms import Call, Column, Literal, Term, VariableField, walk
 from millstream.calculus.types import BOOLEAN, INT64_MIN
-from millstream.plan.lineage import carried
 
 #: What hands items on at the instant at which they come.
 _AT_ONCE = (Map, Filter, FlatMap, Duplicate, Fold)

@@ -31,11 +31,11 @@ from millstream.calculus.functions import (
     Range,
 )
 from millstream.calculus.graph import Operator
+from millstream.calculus.lineage import carried
 from millstream.calculus.types import QueueType
 from millstream.plan.covering import questions
 from millstream.plan.instants import folds_by_instants
 from millstream.plan.keys import Key
-from millstream.plan.lineage import carried
 from millstream.plan.steps import Plan, Step
 
 #: The columns of a queue, each with the columns of what entered that it is.

@@ -19,10 +19,10 @@ from millstream.calculus.sheets import (
     Computed,
     Fed,
     OutputColumn,
-    Previous,
     Sheet,
     SheetCell,
     address_text,
+    reached,
     tick_atoms,
 )
 from millstream.calculus.types import BOOLEAN, NUMBER, TEXT, Field, QueueType, Schema, Type
@@ -210,7 +210,7 @@ class Parts:
         wanted = set(cell.refers_to)
         for address, one in reversed(self.cells.items()):
             if address in wanted:
-                wanted.update(_read(one))
+                wanted.update(one.looks_at)
         return [a for a in self.cells if a in wanted]
 
     def _fresh_row(self) -> int:
@@ -253,7 +253,7 @@ class Parts:
             if not moving.isdisjoint(cell.refers_to) and isinstance(cell.rule, Computed):
                 moving.add(cell.address)
         for cell in self.cells.values():
-            if cell.address not in moving and not moving.isdisjoint(_read(cell)):
+            if cell.address not in moving and not moving.isdisjoint(cell.looks_at):
                 return None
         return [a for a in self.cells if a in moving]
 
@@ -329,7 +329,7 @@ class Parts:
             if a not in self.after
         }
         wanted = {c.address for columns in outputs for c in columns}
-        kept = _reached(wanted, inside)
+        kept = reached(wanted, inside)
         befores = tuple(
             tuple(
                 self._before(a, names[a]) for a in self.before if a in kept and self.before[a] == n
@@ -434,23 +434,6 @@ def _is_anywhere(node: Node) -> bool:
     ):
         return False
     return all(map(_is_anywhere, children(node)))
-
-
-def _read(cell: SheetCell) -> tuple[Address, ...]:
-    """All cells that a cell looks at, now or later."""
-    source = (cell.rule.source,) if isinstance(cell.rule, Previous) else ()
-    return (*cell.refers_to, *cell.needs, *source)
-
-
-def _reached(wanted: set[Address], cells: dict[Address, SheetCell]) -> set[Address]:
-    """What some cells need, they included."""
-    kept, waiting = set[Address](), [a for a in wanted if a in cells]
-    while waiting:
-        address = waiting.pop()
-        if address not in kept:
-            kept.add(address)
-            waiting += [a for a in _read(cells[address]) if a in cells]
-    return kept
 
 
 def _widened(type_: QueueType, befores: tuple[Before, ...]) -> QueueType:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from millstream.calculus.functions import Columns, FlatMap, Fold, Map
 from millstream.calculus.graph import Operator
+from millstream.calculus.sheets import Sheet
 from millstream.calculus.terms import Column
 from millstream.calculus.types import QueueType
 
@@ -18,6 +19,8 @@ def carried(op: Operator, inputs: tuple[QueueType, ...], index: int) -> dict[str
             return {n: c for n, c in first.items() if all(o.get(n) == c for o in others)}
         case Fold(emit=emit):
             return _copied(emit or ())
+        case Sheet() as sheet:
+            return sheet.carried(inputs)
         case function:
             return {name: name for name in function.facts(inputs, index).forwards}
 
