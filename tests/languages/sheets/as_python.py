@@ -11,6 +11,7 @@ sheets are tried in a minute. It needs a process of its own, in which numba comp
 from __future__ import annotations
 
 import ctypes
+import functools
 import importlib
 import os
 import random
@@ -25,6 +26,7 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
+from millstream.kernels.loop import scalar_arrays as loops_arrays
 from millstream.kernels.sheets import arithmetic as scalar_sheet
 from millstream.kernels.sheets import blocks as sheet_blocks
 from millstream.kernels.sheets import build as sheet_build
@@ -115,12 +117,42 @@ class Pool:
         return np.arange(len(self.known))
 
 
+#: What lies where a loop is given an address.
+_HELD_AT: dict[str, Any] = {
+    "pointer_f": ctypes.c_double, "pointer_i": ctypes.c_int64, "pointer_i32": ctypes.c_int32,
+    "pointer_s": ctypes.c_int8, "pointer_b": ctypes.c_bool,
+}  # fmt: skip
+
+
+class Cells:
+    """An array by its address, from some cell on."""
+
+    def __init__(self, kind: Any, address: int, first: int = 0) -> None:
+        self.kind, self.address = kind, int(address)
+        self.cells = ctypes.cast(self.address, ctypes.POINTER(kind))
+        self.first = first
+
+    def __getitem__(self, place: Any) -> Any:
+        value = self.cells[self.first + int(place)]
+        # Numbers of numpy do not complain where a machine does not.
+        return np.float64(value) if self.kind is ctypes.c_double else np.int64(value)
+
+    def __setitem__(self, place: Any, value: Any) -> None:
+        held = bool(value) if self.kind is ctypes.c_bool else value
+        is_number = self.kind is ctypes.c_double
+        self.cells[self.first + int(place)] = float(held) if is_number else int(held)
+
+
 def run_by_python() -> None:
     """From here on loops of sheets are run by Python: what it cannot run is replaced."""
     sheet_blocks.BLOCK = 2  # so that some have nothing strange in them, and there are several
     loops_sums.bits_of_float = lambda v: np.int64(struct.unpack("q", struct.pack("d", v))[0])
     loops_sums.float_of_bits = lambda b: struct.unpack("d", struct.pack("q", int(b)))[0]
     loops_product.high_product = lambda a, b: np.uint64((int(a) * int(b)) >> 64)
+    pointers: Any = loops_arrays
+    for name, kind in _HELD_AT.items():
+        setattr(pointers, name, functools.partial(Cells, kind))
+    pointers.beyond = lambda cells, count: Cells(cells.kind, cells.address, int(count))
     scalars: Any = scalar_sheet
     scalars.pick = lambda is_first, a, b: a if is_first else b
     or_zero = scalars.or_zero  # a plain zero would be divided by as Python does

@@ -45,9 +45,20 @@ def _pointer(type_: Any) -> Any:
 pointer_f = _pointer(types.float64)
 pointer_i = _pointer(types.int64)
 pointer_b = _pointer(types.uint8)
+pointer_s = _pointer(types.int8)
 pointer_u = _pointer(types.uint64)
 pointer_f32 = _pointer(types.float32)
 pointer_i32 = _pointer(types.int32)
+
+
+@intrinsic
+def beyond(_: Any, pointer: Any, count: Any) -> Any:
+    """Where an array goes on after so many of its cells."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        return builder.gep(values[0], [values[1]])
+
+    return pointer(pointer, types.int64), generate
 
 
 # --- arrays of which no two lie in one place --------------------------------------------

@@ -165,8 +165,7 @@ class Aggregates:
         return Seen(*self.around.window((cell.sheet, cell.row, cell.column)))
 
     def made(self, call: str) -> Operand:
-        value, status = self.lines.fresh()
-        self.lines.add(f"{value}, {status} = {call}")
+        value, status = self.lines.made(call)
         return Operand(NUMBER, value, status, may_be_empty=False)
 
     def _number(self, node: Node) -> Operand:

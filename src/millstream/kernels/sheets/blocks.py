@@ -125,7 +125,7 @@ def block_lines(whole: Compilation, kinds: list[list[Kind]]) -> list[str]:
         f"end = min(start + {BLOCK}, np.int64(e0))",
         "count, last = end - start, np.uint64(end)",
         "odd = np.int64(0)",
-        *(f"x{name} = {name}[start:end]" for name in statuses),
+        *(f"x{name} = beyond({name}, start)" for name in statuses),
         "for i in range(np.uint64(count)):",
         f"    odd |= {' | '.join(f'x{name}[i]' for name in statuses) or 0}",
         f"if likely((odd{f' | {kept}' if kept else ''}) == 0):",
@@ -135,9 +135,9 @@ def block_lines(whole: Compilation, kinds: list[list[Kind]]) -> list[str]:
 
 def _views(block: BlockPath) -> list[str]:
     """The part of each column that the block reads; numbers of texts are looked up before."""
-    lines = [f"x{name} = {name}[start:end]" for name in block.read_as_they_are]
+    lines = [f"x{name} = beyond({name}, start)" for name in block.read_as_they_are]
     for name in block.texts_read:
-        lines += [f"codes = {name}[start:end]", "for i in range(np.uint64(count)):",
+        lines += [f"codes = beyond({name}, start)", "for i in range(np.uint64(count)):",
                   f"    {block.numbers(name)} = float({name}n[np.uint64(codes[i])])"]  # fmt: skip
     return lines
 
@@ -158,7 +158,7 @@ def _taken(block: BlockPath, kinds: list[list[Kind]]) -> list[str]:
         lines.append(f"begin = np.int64(n{n})")
         for place, kind in enumerate(columns):
             value = WRITTEN[kind].format(v=block.numbers(f"y{n}_{place}"))
-            lines += [f"z = o{n}_{place}[begin : begin + count]",
+            lines += [f"z = beyond(o{n}_{place}, begin)",
                       "for i in range(np.uint64(count)):", f"    z[i] = {value}"]  # fmt: skip
         lines.append(f"n{n} += np.uint64(count)")
     return lines

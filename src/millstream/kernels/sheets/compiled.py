@@ -12,6 +12,7 @@ from millstream.calculus.sheets import OutputColumn, Previous, Sheet, address_te
 from millstream.calculus.types import Kind as ColumnKind
 from millstream.calculus.types import QueueType
 from millstream.kernels.loop.cache import compiled
+from millstream.kernels.loop.rows_arguments import steady
 from millstream.kernels.runtime.hashing import FREE, TOP, frozen, padded
 from millstream.kernels.runtime.interning import Interner
 from millstream.kernels.runtime.kernel import Composed, Round, State
@@ -61,6 +62,11 @@ _NOTHING = np.zeros(0, np.int64)
 _DTYPES: dict[Kind, Any] = {
     Kind.NUMBER: np.float64, Kind.TEXT: np.int32, Kind.BOOLEAN: np.bool_, Kind.MIXED: np.float64,
 }  # fmt: skip
+#: What lies where a loop is given an address.
+_GIVEN: dict[str, Any] = {
+    "pointer_f": np.float64, "pointer_i": np.int64, "pointer_i32": np.int32, "pointer_s": np.int8,
+    "pointer_b": np.bool_,
+}  # fmt: skip
 _NUMBERS = frozenset((ColumnKind.NUMBER, ColumnKind.INTEGER, ColumnKind.TIME, ColumnKind.DURATION))
 #: The types of columns that what a cell holds can be as it is.
 _TYPES: dict[Kind, frozenset[ColumnKind]] = {
@@ -108,7 +114,7 @@ class CompiledSheetKernel(Composed):
         self._reset()
         self.firsts = self._firsts()
         #: Texts that the sheet itself names; and how many there were after the last sweep.
-        self.fixed_texts = self.kept_texts = self.texts.name_all(self.loop)
+        self.fixed_texts = self.kept_texts = self.texts.name_all(self.loop.source)
 
     def _reset(self) -> None:
         self.K = np.zeros((0, max(1, places(self.whole)[1])), np.int64)
@@ -203,27 +209,47 @@ class CompiledSheetKernel(Composed):
 
     def _run(self, sent: Array, columns: list[Array], outputs: list[Array]) -> None:
         """Run the loop, making room wherever it asks for it."""
-        run = compiled(self.loop)
+        run = compiled(self.loop.source)
         at = np.zeros(len(self.input_types), np.int64)
-        read = [frozen(c) for c in columns]
+        read = list(columns)
+        frame, alive = self._frame([*read, *outputs])
         calls = self.calls
         if calls is not None:
             calls.make_room()
-        while (why := run(
-            at, frozen(self.texts.folded), frozen(self.texts.lengths),
-            self.K, self.K.view(np.float64), *self.wides,
-            self.pool, self.pool.view(np.float64), self.used,
-            sent, *self.memory, self.block, *(calls.arrays if calls else ()), *read, *outputs,
-        )) != DONE:  # fmt: skip
+        while (why := run(*self._arrays(frame, at, sent))) != DONE:
             if why == WANTS_CALLS:
                 assert calls is not None
                 calls.make_room()
             elif why == WANTS_KEYS:
                 self._learn_keys(columns, read)
+                frame, alive = self._frame([*read, *outputs])
             else:
                 self._grow()
+        del alive
         if calls is not None:
             calls.raise_failure()
+
+    def _arrays(self, frame: Array, at: Array, sent: Array) -> list[Array]:
+        """What the loop takes as arrays; all of them may be others when it is called again."""
+        limbs, free, counters = self.wides
+        memory, statuses = self.memory
+        arrays = {
+            "frame": frame, "at": at, "sent": sent,
+            "folded": frozen(self.texts.folded), "lengths": frozen(self.texts.lengths),
+            "K": self.K, "KF": self.K.view(np.float64),
+            "limbs": limbs, "free": free, "counters": counters,
+            "pool": self.pool, "numbers": self.pool.view(np.float64), "used": self.used,
+            "T": memory, "U": statuses, "B": self.block,
+        }  # fmt: skip
+        if self.calls is not None:
+            arrays |= zip(("memo", "sites", "asked"), self.calls.arrays, strict=True)
+        return [arrays[name] for name in self.loop.parameters]
+
+    def _frame(self, columns: list[Array]) -> tuple[Array, list[Array]]:
+        """The addresses of columns and their lengths; they must stay alive while it is used."""
+        arrays = [steady(c, _GIVEN[g]) for c, g in zip(columns, self.loop.given, strict=True)]
+        cells = [*(a.__array_interface__["data"][0] for a in arrays), *map(len, arrays)]
+        return np.array(cells, np.int64), arrays
 
     def _learn_keys(self, columns: list[Array], read: list[Array]) -> None:
         """The loop has met an integer that is no key yet: all of the round become keys.
@@ -235,7 +261,7 @@ class CompiledSheetKernel(Composed):
         for n, (codes, numbers) in zip(lazy, learnt, strict=True):
             # The table may have moved to a larger one since.
             table = numbers if numbers is self.key_ids.themselves else self.key_ids.integers
-            read[n - 1], read[n] = frozen(codes), frozen(table)
+            read[n - 1], read[n] = codes, table
         self._make_room(self.keys.bound)
 
     def _instants(self, inputs: tuple[Batch, ...], *, is_ranked: bool) -> list[Array]:

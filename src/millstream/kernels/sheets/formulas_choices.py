@@ -41,8 +41,7 @@ class Choices(FormulasBase):
         if kind is TEXT:
             arguments = [self._folded(a), a.status, self._folded(b), b.status]
         self.lines.used.add(function)
-        order, status = self.lines.fresh()
-        self.lines.add(f"{order}, {status} = {function}({', '.join(arguments)})")
+        order, status = self.lines.made(f"{function}({', '.join(arguments)})")
         value, _ = self.lines.fresh()
         self.lines.add(f"{value} = 1.0 if {order} {COMPARISONS[operator]} else 0.0")
         return Operand(BOOLEAN, value, status, may_be_empty=False)
@@ -57,8 +56,7 @@ class Choices(FormulasBase):
         refuse_if(may_be_texts and operator not in ("=", "<>"), "an order of texts")
         sides = [f"{self._compared_by(o)}, np.int64({o.status}), {_RANKS[o.kind]}" for o in (a, b)]
         self.lines.used.add("compared_kinds")
-        order, status = self.lines.fresh()
-        self.lines.add(f"{order}, {status} = compared_kinds({', '.join(sides)})")
+        order, status = self.lines.made(f"compared_kinds({', '.join(sides)})")
         value, _ = self.lines.fresh()
         self.lines.add(f"{value} = 1.0 if {order} {COMPARISONS[operator]} else 0.0")
         return Operand(BOOLEAN, value, status, may_be_empty=False)

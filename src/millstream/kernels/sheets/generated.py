@@ -11,7 +11,7 @@ from millstream.kernels.sheets.called import Site
 from millstream.kernels.sheets.operands import NotCompiled, Texts
 from millstream.kernels.sheets.paths import Compilation
 from millstream.kernels.sheets.report import commented, phases, storage
-from millstream.kernels.sheets.source import fed_columns, is_whole, output_kinds, source_of
+from millstream.kernels.sheets.source import Written, fed_columns, is_whole, output_kinds, written
 from millstream.kernels.sheets.split import Parts, Split
 from millstream.values.excel.kinds import Kind
 
@@ -23,7 +23,7 @@ class Generated:
     split: Split
     whole: Compilation
     kinds: list[list[Kind]]
-    loop: str
+    loop: Written
     #: What `explain` shows: the loop, and what was done to get there.
     source: str
     columns: list[list[int]]
@@ -54,12 +54,12 @@ def _generated(split: Split, may_call: frozenset[Address]) -> Generated:
     texts.number("0")  # an empty cell is shown as
     whole = Compilation(split.sheet, split.input_types, texts, may_call)
     kinds = output_kinds(whole)
-    loop = source_of(whole)
+    loop = written(whole)
     told = [*phases(split.sheet), *storage(whole)]
     told += [f"outside of the loop: {told}" for told in apart(split, whole)]
     columns = [fed_columns(whole, n) for n in range(len(split.input_types))]
     are_whole = [is_whole(whole, n) for n in range(len(kinds))]
-    source = commented(told) + loop
+    source = commented(told) + loop.source
     return Generated(split, whole, kinds, loop, source, columns, are_whole, tuple(texts.texts))
 
 

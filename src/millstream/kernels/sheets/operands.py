@@ -77,6 +77,8 @@ class Lines:
     count: int = 0
     used: set[str] = field(default_factory=set)
     constants: dict[tuple[float, ...], str] = field(default_factory=dict)
+    #: Where calls were written, with the names of what they give.
+    calls: dict[str, tuple[int, str, tuple[str, str]]] = field(default_factory=dict)
 
     def add(self, line: str) -> None:
         self.lines.append("    " * self.depth + line)
@@ -88,13 +90,38 @@ class Lines:
     def call(self, kind: Kind, function: str, *arguments: str) -> Operand:
         """A call of a function of `scalar_sheet` that gives a value and a status."""
         self.used.add(function)
-        value, status = self.fresh()
-        self.add(f"{value}, {status} = {function}({', '.join(arguments)})")
+        value, status = self.made(f"{function}({', '.join(arguments)})")
         return Operand(kind, value, status, may_be_empty=False)
+
+    def made(self, call: str) -> tuple[str, str]:
+        """The value and the status that a call gives, which is written once for all who want it.
+
+        Names are given once, and windows have moved on before anybody looks at them: so the same
+        call gives the same.
+        """
+        known = self.calls.get(call)
+        if known is not None and self._is_at_hand(*known[:2]):
+            return known[2]
+        names = self.fresh()
+        self.add(f"{', '.join(names)} = {call}")
+        self.calls[call] = len(self.lines) - 1, self.lines[-1], names
+        return names
+
+    def _is_at_hand(self, place: int, line: str) -> bool:
+        """Is a line still where it was, and has its block not ended since?"""
+        if place >= len(self.lines) or self.lines[place] is not line:
+            return False
+        depth = _indent(line)
+        since = (_indent(later) for later in self.lines[place + 1 :])
+        return len("    ") * self.depth >= depth and all(later >= depth for later in since)
 
     def array(self, values: tuple[float, ...]) -> str:
         """The name of an array of constants."""
         return self.constants.setdefault(values, f"{self.prefix}{len(self.constants)}")
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
 
 
 def written_number(node: Node) -> float | None:

@@ -21,7 +21,7 @@ from millstream.calculus.sheets import Address, Computed, Fed, OutputColumn, She
 from millstream.calculus.types import BOOLEAN, INTEGER, NUMBER, TEXT, QueueType, Type, Value
 from millstream.calculus.types import Kind as ColumnKind
 from millstream.kernels.runtime.interning import Interner
-from millstream.kernels.sheets.columns import Zeros, number_column
+from millstream.kernels.sheets.columns import Known, Zeros, number_column
 from millstream.kernels.sheets.machine import SheetMachine, SheetState, constants_of
 from millstream.kernels.sheets.operands import (
     ABSENT,
@@ -53,6 +53,7 @@ from millstream.values.excel.values import ErrorValue, Scalar
 _MOST = 1 << 17
 #: A text is looked up, and not made anew, if it comes in as many rows as this.
 _ROWS_OF_ONE = 16
+_NO_ROWS = np.zeros(0, np.int64)
 
 
 class Combinations:
@@ -69,14 +70,27 @@ class Combinations:
 
     def forget(self) -> None:
         self.known = Interner(self.types)
+        #: What is known of the words of a dictionary, if combinations are of one text each.
+        self.words = Known()
         self.results: list[Scalar] = []
 
     def numbers(self, vectors: Sequence[Vector], count: int) -> tuple[Array, Array]:
         """The number of the combination of each row, and a row of each that is new."""
-        ids = self.known.ids(list(vectors), count)
+        ids = self._ids(vectors, count)
+        if self.known.bound == len(self.results):
+            return ids, _NO_ROWS
         rows = np.empty(self.known.bound, np.int64)
         rows[ids] = np.arange(count)
         return ids, rows[len(self.results) :]
+
+    def _ids(self, vectors: Sequence[Vector], count: int) -> Array:
+        first = vectors[0].values
+        if len(vectors) > 1 or not isinstance(first, pa.DictionaryArray) or first.null_count:
+            return self.known.ids(list(vectors), count)
+        codes, numbers, _ = self.words.of(
+            first, lambda words: self.known.ids([Vector(TEXT, words)], len(words))
+        )
+        return numbers.take(codes)
 
     def learn(self, combinations: Iterable[Mapping[Address, Scalar]]) -> None:
         """Compute the cell for combinations that are new, in the order of their numbers."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
+
 from millstream.calculus.types import Kind as ColumnKind
 from millstream.kernels.sheets.blocks import WRITTEN, block_lines
 from millstream.kernels.sheets.functions import HOMES
@@ -32,10 +35,22 @@ WANTS_ROOM, DONE, WANTS_KEYS, WANTS_CALLS = range(4)
 _MAX_INLINED = 2
 
 
-def source_of(whole: Compilation) -> str:
-    """A module with `run` and its `SIGNATURE`."""
-    body = _body(whole)
-    parameters, types = _parameters(whole)
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A module with `run` and its `SIGNATURE`, and what `run` takes."""
+
+    source: str
+    #: Arrays by their names.
+    parameters: tuple[str, ...]
+    #: How it is given each of the columns in its frame.
+    given: tuple[str, ...]
+
+
+def written(whole: Compilation) -> Written:
+    given = _given_columns(whole)
+    body = [*_taken(whole, given), *_body(whole), *_leaving(whole, DONE)]
+    parameters = _parameters(body)
+    given_as = sorted(set(given.values()))
     used = {"likely", *(name for path in _forms(whole) for name in path.lines.used)}
     calls = [
         "from millstream.kernels.sheets.recall import STOPS, called, recalled",
@@ -43,10 +58,10 @@ def source_of(whole: Compilation) -> str:
     ]
     constants = _constants(whole)
     is_apart = len(whole.groups) > _MAX_INLINED
-    return "\n".join(
+    source = "\n".join(
         [
             "import numpy as np",
-            "from numba import boolean, float64, int8, int32, int64, types",
+            "from numba import float64, int64, types",
             "from millstream.compiled import apart, inlined",
             "from millstream.kernels.windows.spread import window_spread",
             "from millstream.kernels.windows.pairs import window_pairs",
@@ -57,6 +72,7 @@ def source_of(whole: Compilation) -> str:
             f"from millstream.kernels.windows.tree import {', '.join(_TREE_NAMES)}",
             f"from millstream.kernels.windows.ring import {', '.join(_WINDOW_NAMES)}",
             "from millstream.kernels.windows.sums import Wides, clear_sum, has_room",
+            f"from millstream.kernels.loop.scalar_arrays import beyond, {', '.join(given_as)}",
             *_imports(used),
             *(calls if whole.called else []),
             "",
@@ -64,22 +80,31 @@ def source_of(whole: Compilation) -> str:
             *constants,
             *places(whole)[0],
             "",
-            *_types(),
-            f"SIGNATURE = int64({', '.join(types)})",
+            "READ_I = types.Array(int64, 1, 'C', readonly=True)",
+            f"SIGNATURE = int64({', '.join(_ARRAYS[name] for name in parameters)})",
             "ONE = np.uint64(1)",
             "",
             "",
             *(line for g in whole.groups for line in g.functions(is_apart=is_apart)),
             *(function for path in _forms(whole) for function in path.functions),
             f"def run({', '.join(parameters)}):",
-            "    wides = Wides(limbs, free, counters)",
-            *(f"    n{n} = np.uint64(sent[{n}])" for n in range(len(whole.sheet.outputs))),
-            *(f"    {line}" for line in _variables(whole)),
             *(f"    {line}" for line in body),
-            *(f"    {line}" for line in _leaving(whole, DONE)),
             "",
         ]
     )
+    return Written(source, tuple(parameters), tuple(given.values()))
+
+
+def _taken(whole: Compilation, given: dict[str, str]) -> list[str]:
+    """What a loop takes before its first tuple."""
+    return [
+        *(f"{name} = {kind}(frame[{place}])" for place, (name, kind) in enumerate(given.items())),
+        *(f"{name}_count = frame[{len(given) + place}]"
+          for place, name in enumerate(given) if _is_counted(name)),
+        *(["wides = Wides(limbs, free, counters)"] if whole.groups or whole.memory else []),
+        *(f"n{n} = np.uint64(sent[{n}])" for n in range(len(whole.sheet.outputs))),
+        *_variables(whole),
+    ]  # fmt: skip
 
 
 def _imports(used: set[str]) -> list[str]:
@@ -107,8 +132,8 @@ def _body(whole: Compilation) -> list[str]:
         for n in range(count):
             lines += [f"p{n} = place[r * {count} + {n}]", f"a{n} = p{n} >= 0"]
         lines += _path_lines(whole, whole.paths[0], "r")
-        return ["for r in range(at[0], time.size):", *_deeper(lines)]
-    lines = [f"q{n}, e{n} = np.uint64(at[{n}]), np.uint64(time{n}.size)" for n in range(count)]
+        return ["for r in range(at[0], time_count):", *_deeper(lines)]
+    lines = [f"q{n}, e{n} = np.uint64(at[{n}]), np.uint64(time{n}_count)" for n in range(count)]
     if count == 1:
         block = block_lines(whole, output_kinds(whole))
         single = ["while q0 < last:", *_deeper(_arrival(whole, whole.paths[0]))]
@@ -138,7 +163,7 @@ def _arrival(whole: Compilation, path: Path) -> list[str]:
     if whole.sheet.keys:
         lines.append(f"c = np.uint64(key{n}[i])")
         if _has_integer_keys(whole, n):
-            lines += [f"if c >= np.uint64(key{n}n.size) or key{n}n[c] < 0:",
+            lines += [f"if c >= np.uint64(key{n}n_count) or key{n}n[c] < 0:",
                       *_deeper([f"q{n} = i", *_leaving(whole, WANTS_KEYS)])]  # fmt: skip
         lines += [f"k = np.uint64(key{n}n[c])", "row, floats = K[k], KF[k]"]
     return [*lines, *_path_lines(whole, path, "i")]
@@ -161,16 +186,6 @@ def _leaving(whole: Compilation, why: int) -> list[str]:
             for n in range(slots.count)
         ]
     return [*lines, f"return {why}"]
-
-
-def _types() -> list[str]:
-    return [
-        "READ_F = types.Array(float64, 1, 'C', readonly=True)",
-        "READ_I = types.Array(int64, 1, 'C', readonly=True)",
-        "READ_S = types.Array(int8, 1, 'C', readonly=True)",
-        "READ_C = types.Array(int32, 1, 'C', readonly=True)",
-        "",
-    ]
 
 
 def _constants(whole: Compilation) -> list[str]:
@@ -227,7 +242,7 @@ def _endings(whole: Compilation, path: Path) -> list[str]:
     for output, tick, operands in path.sent:
         sent = []
         if not is_whole(whole, output):
-            has_rank = f"o{output}_rank.size != 0"
+            has_rank = f"o{output}_rank_count != 0"
             sent += [f"o{output}_time[n{output}] = t", f"if {has_rank}:",
                      f"    o{output}_rank[n{output}] = {rank}"]  # fmt: skip
         statuses = []
@@ -259,45 +274,66 @@ def _sent_status(operand: Operand) -> str:
     return operand.status
 
 
-_COLUMNS = {
-    Kind.NUMBER: "float64[::1]", Kind.TEXT: "int32[::1]", Kind.BOOLEAN: "boolean[::1]",
-    Kind.MIXED: "float64[::1]",
+#: How a loop is given a column, by what it holds: by its address.
+_POINTERS = {
+    Kind.NUMBER: "pointer_f", Kind.TEXT: "pointer_i32", Kind.BOOLEAN: "pointer_b",
+    Kind.MIXED: "pointer_f",
+}  # fmt: skip
+_STATUS = "pointer_s"
+
+
+def _is_counted(name: str) -> bool:
+    """Whether a loop asks how long a column is: of times, of ranks, and of numbers of keys."""
+    return name.startswith(("time", "key")) or name.endswith("_rank")
+
+
+#: What functions of windows and texts take as arrays; all columns are in the frame.
+_ARRAYS = {
+    "frame": "int64[::1]", "at": "int64[::1]", "folded": "READ_I", "lengths": "READ_I",
+    "K": "int64[:, ::1]", "KF": "float64[:, ::1]",
+    "limbs": "int64[:, ::1]", "free": "int64[::1]", "counters": "int64[::1]",
+    "pool": "int64[::1]", "numbers": "float64[::1]", "used": "int64[::1]", "sent": "int64[::1]",
+    "T": "float64[::1]", "U": "int64[::1]", "B": "float64[::1]",
+    "memo": "int64[::1]", "sites": "int64[:, ::1]", "asked": "int64[::1]",
 }  # fmt: skip
 
 
-def _parameters(whole: Compilation) -> tuple[list[str], list[str]]:
-    pairs = [
-        ("at", "int64[::1]"), ("folded", "READ_I"), ("lengths", "READ_I"),
-        ("K", "int64[:, ::1]"), ("KF", "float64[:, ::1]"),
-        ("limbs", "int64[:, ::1]"), ("free", "int64[::1]"), ("counters", "int64[::1]"),
-        ("pool", "int64[::1]"), ("numbers", "float64[::1]"), ("used", "int64[::1]"),
-        ("sent", "int64[::1]"), ("T", "float64[::1]"), ("U", "int64[::1]"),
-        ("B", "float64[::1]"),
-    ]  # fmt: skip
-    if whole.called:
-        pairs += [("memo", "int64[::1]"), ("sites", "int64[:, ::1]"), ("asked", "int64[::1]")]
+def _parameters(body: list[str]) -> list[str]:
+    """The arrays that a loop asks for: each takes numba 15 ms, and more where it is used."""
+    asked = set(re.findall(r"\w+", "\n".join(body)))
+    return [name for name in _ARRAYS if name in asked]
+
+
+def _given_columns(whole: Compilation) -> dict[str, str]:
+    """The columns that a loop reads and writes, in the order of its frame, and what each is.
+
+    In the frame stand their addresses, and after all of these their lengths. Numba would take
+    15 ms to compile each as an array.
+    """
+    given: dict[str, str] = {}
     if whole.sheet.fires_per_instant:
-        pairs += [(name, "READ_I") for name in ("place", "keys", "time", "rank")]
+        given |= dict.fromkeys(("place", "keys", "time", "rank"), "pointer_i")
     for number, type_ in enumerate(whole.input_types):
         if not whole.sheet.fires_per_instant:
-            pairs += [(f"time{number}", "READ_I"), (f"rank{number}", "READ_I")]
+            given |= {f"time{number}": "pointer_i", f"rank{number}": "pointer_i"}
             if whole.sheet.keys:
-                codes = "READ_I" if _has_integer_keys(whole, number) else "READ_C"
-                pairs += [(f"key{number}", codes), (f"key{number}n", "READ_I")]
+                is_integer = _has_integer_keys(whole, number)
+                given[f"key{number}"] = "pointer_i" if is_integer else "pointer_i32"
+                given[f"key{number}n"] = "pointer_i"
         for index in fed_columns(whole, number):
             name = f"i{number}_{index}"
             fed = type_.schema.fields[index].type.kind
             if fed is ColumnKind.TEXT:
-                pairs += [(name, "READ_C"), (f"{name}n", "READ_I")]
+                given |= {name: "pointer_i32", f"{name}n": "pointer_i"}
             else:
-                pairs.append((name, "READ_I" if fed is ColumnKind.INTEGER else "READ_F"))
-            pairs.append((f"{name}s", "READ_S"))
+                given[name] = "pointer_i" if fed is ColumnKind.INTEGER else "pointer_f"
+            given[f"{name}s"] = _STATUS
     for number, kinds in enumerate(output_kinds(whole)):
         if not is_whole(whole, number):
-            pairs += [(f"o{number}_time", "int64[::1]"), (f"o{number}_rank", "int64[::1]")]
+            given |= {f"o{number}_time": "pointer_i", f"o{number}_rank": "pointer_i"}
         for place, kind in enumerate(kinds):
-            pairs += [(f"o{number}_{place}", _COLUMNS[kind]), (f"o{number}_{place}s", "int8[::1]")]
-    return [name for name, _ in pairs], [type_ for _, type_ in pairs]
+            given |= {f"o{number}_{place}": _POINTERS[kind], f"o{number}_{place}s": _STATUS}
+    return given
 
 
 def places(whole: Compilation) -> tuple[list[str], int]:

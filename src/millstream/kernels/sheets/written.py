@@ -119,6 +119,14 @@ def _digits(number: Any, least: int, has_commas: Any, data: Array, at: Any) -> A
 
 
 @tight
+def _again(data: Array, start: Any, end: Any) -> Any:
+    """Write what was written last once more: numbers often stay for a while. Where it ends."""
+    for place in range(end - start):
+        data[end + place] = data[start + place]
+    return end + end - start
+
+
+@tight
 def _write_fixed(
     numbers: Array, left_out: Array, data: Array, ends: Array, places: int, shift: int, least: int,
     has_commas: Any,
@@ -126,6 +134,9 @@ def _write_fixed(
     at, unit = 0, np.int64(10) ** places
     for n in range(numbers.size):
         x = numbers[n]
+        if n and x == numbers[n - 1] and ends[n] > ends[n - 1]:
+            ends[n + 1] = at = _again(data, ends[n - 1], ends[n])
+            continue
         size, scaled = abs(x), np.int64(0)
         if size != 0.0:
             if not _LEAST < size < _MOST:
@@ -164,6 +175,9 @@ def _write_general(numbers: Array, left_out: Array, data: Array, ends: Array) ->
     at = 0
     for n in range(numbers.size):
         x = numbers[n]
+        if n and x == numbers[n - 1] and ends[n] > ends[n - 1]:
+            ends[n + 1] = at = _again(data, ends[n - 1], ends[n])
+            continue
         size = abs(x)
         is_whole = size < _MOST and size == np.floor(size)
         if not (is_whole or _LEAST < size < _MOST):
@@ -200,6 +214,9 @@ def _write_moments(numbers: Array, left_out: Array, data: Array, ends: Array, co
     at = 0
     for n in range(numbers.size):
         serial = numbers[n]
+        if n and serial == numbers[n - 1] and ends[n] > ends[n - 1]:
+            ends[n + 1] = at = _again(data, ends[n - 1], ends[n])
+            continue
         if not 0.0 <= serial < 2958465.0:
             left_out[n] = True
             ends[n + 1] = at
