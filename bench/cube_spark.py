@@ -55,7 +55,7 @@ def _key(row: dict[str, Any]) -> tuple[int, str]:
 
 #: Files and rows of each that a side is given. A row is in 60 sliding windows of 5 vertices, and of
 #: more rows Spark's state does not come to an end in ten minutes.
-GIVEN = {"windows": (9, 1_000), "sets": (12, 16_666)}
+GIVEN = {"windows": (9, 8_000), "sets": (12, 16_666)}
 
 
 def compared(scale: float) -> list[Record]:
