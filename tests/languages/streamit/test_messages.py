@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import pytest
 
 from millstream.calculus.procedure_read import work_of_lines
@@ -9,7 +12,12 @@ from millstream.calculus.procedure_text import work_lines
 from millstream.calculus.work import Hearing, Work
 from millstream.engine.reference.feed import Event
 from millstream.errors import CheckError, Fault
+from millstream.kernels.build import why_not
+from millstream.kernels.rounds import StepRunner
+from millstream.kernels.runtime.kernel import Round
 from millstream.languages.streamit.load import load
+from millstream.plan.batch import Batch, Vector
+from millstream.plan.steps import make_plan
 from millstream.source import Source
 from tests.languages.streamit.test_meaning import printed
 from tests.laws.runs import on_local, on_reference
@@ -243,3 +251,58 @@ def test_they_can_be_written_and_read_again() -> None:
     for work in works:
         faults: list[Fault] = []
         assert work == work_of_lines(list(work_lines(work)), faults), faults
+
+
+#: Fields of all kinds are changed by firings, by handlers, and by the firings that send.
+TALKING = """struct Held { float[2] v; int n; }
+int->int filter Sender(portal<Hearer> p) {
+    int n; int[3] last; Held held;
+    work pop 1 push 1 {
+        int x = pop();
+        last[n % 3] = x; held.v[n % 2] += x * 0.5; held.n++; n++;
+        if (x % 5 == 0) p.set(last, held.v[0]) [1:1];
+        push(x + last[(n + 1) % 3]);
+    }
+}
+int->int filter Hearer {
+    int[3] known; float scale = 1; boolean odd;
+    work pop 2 push 1 peek 3 {
+        odd = !odd;
+        push(pop() + known[0] * 100 + (int)(scale * peek(1)) + (odd ? 1 : 0));
+        known[1] = pop();
+    }
+    handler set(int[3] k, float s) { k[2] = known[1]; known = k; scale = s; }
+}
+int->int pipeline Main { portal<Hearer> p; add Sender(p); add Hearer to p; }
+"""
+
+
+def test_firings_without_messages_are_compiled_and_give_the_same() -> None:
+    program = load(Source("test.str", TALKING)).program
+    items = {"items": [Event(n // 3, ((n * 7) % 23,)) for n in range(60)]}
+    expected = on_reference(program, items)[0]
+    for cuts in ((), (4, 11)):
+        assert expected == on_local(program, items, cuts)[0]
+
+
+def test_what_they_hold_can_be_kept_and_taken_up() -> None:
+    program = load(Source("test.str", TALKING)).program
+    (one,) = program.inputs
+    values = np.arange(60) * 7 % 23
+
+    def kernel() -> Any:
+        (made,) = StepRunner(make_plan(program, why_not)).kernels
+        return made
+
+    def given(made: Any, first: int, last: int) -> list[int]:
+        cells = (Vector(one.type.schema.fields[0].type, values[first:last]),)
+        batch = Batch(one.type, np.arange(first, last), cells)
+        (sent,) = made.process((batch,), Round(last, np.zeros(0, np.int64)))
+        return [int(value) for value in sent.columns[0].values]
+
+    whole, before, after = kernel(), kernel(), kernel()
+    expected = given(whole, 0, 60)
+    first = given(before, 0, 31)
+    after.restore(before.snapshot())
+    assert expected == first + given(after, 31, 60)
+    assert "only firings that do" in whole.source

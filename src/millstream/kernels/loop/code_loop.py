@@ -12,7 +12,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from millstream.calculus.procedures import Body, Code, Let, Push, Return, Slot, statements_in
+from millstream.calculus.procedures import (
+    Body,
+    Code,
+    Invoke,
+    Let,
+    Push,
+    Return,
+    Slot,
+    statements_in,
+)
 from millstream.calculus.terms import Read, Term, walk
 from millstream.kernels.loop.cache import compiled
 from millstream.kernels.loop.code_frame import (
@@ -147,7 +156,11 @@ def _sizes_read_fields(code: Code) -> bool:
 def _check_sizes(code: Code) -> None:
     """Memory is laid out once: sizes must never change afterwards."""
     parameters = {slot.name for slot in code.parameters}
-    changed = assigned_in((*(code.first or ()), *code.body), code)
+    statements = (s for body in code.bodies() for s in statements_in(body))
+    called = {s.routine for s in statements if isinstance(s, Invoke)}
+    # What nobody calls is called from outside, between two firings.
+    others = tuple(s for r in code.routines if r.name not in called for s in r.body)
+    changed = assigned_in((*(code.first or ()), *code.body, *others), code)
     if not _read_by(_sizes(code, (*code.parameters, *code.fields))) <= parameters - assigned_in(
         code.init, code
     ):

@@ -26,6 +26,7 @@ from millstream.calculus.procedures import (
     statements_in,
 )
 from millstream.calculus.terms import Call, Literal, Place, Read, Term, walk
+from millstream.calculus.work import FIRST_MESSAGE
 from millstream.kernels.loop.code_frame import (
     BEGIN,
     END,
@@ -415,6 +416,9 @@ class StatementWriter(TermWriter):
         self.carry(target, "i", number, self.code.taken, is_in=True)
 
     def push(self, value: Operand, output: int, span: Span | None) -> None:
+        if output >= FIRST_MESSAGE:
+            self.stop_if(YES, "it sends a message", span)  # whoever calls this knows what to do
+            return
         if output:
             self.print(value)
             return

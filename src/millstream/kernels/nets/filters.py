@@ -31,9 +31,9 @@ from millstream.meaning.procedures import Frame, Machine
 from millstream.meaning.work import arguments_of, broken, started
 from millstream.plan.batch import Array
 
-_FRAME = 31
+FRAME_SIZE = 31
 #: What is called from outside of the driver: its mode, how many firings, and the frame.
-_CALLED = ctypes.CFUNCTYPE(*3 * (ctypes.c_int64,), ctypes.c_void_p)
+CALLED = ctypes.CFUNCTYPE(*3 * (ctypes.c_int64,), ctypes.c_void_p)
 
 
 class Filter:
@@ -45,8 +45,8 @@ class Filter:
         self.loop = loop_of(work.code)
         self.function = self.loop.compiled()
         machine = _machine(work, self.loop)
-        self.singles, self.integers, self.places = _memory(self.loop, machine)
-        self.frame = np.zeros(_FRAME, np.int64)
+        self.singles, self.integers, self.places = memory_from(self.loop, machine)
+        self.frame = np.zeros(FRAME_SIZE, np.int64)
         self.frame[6:9] = [a.ctypes.data for a in (self.singles, self.integers, self.places)]
         self.backup = np.empty_like(self.singles), np.empty_like(self.integers)
         self._fill(row)
@@ -54,7 +54,7 @@ class Filter:
             self._begin()
 
     def _begin(self) -> None:
-        if _CALLED(int(self.row[FUNCTION]))(INIT, 1, self.frame.ctypes.data):
+        if CALLED(int(self.row[FUNCTION]))(INIT, 1, self.frame.ctypes.data):
             raise self.tell(0)
 
     def _fill(self, row: Array) -> None:
@@ -93,7 +93,7 @@ def _machine(work: Work, loop: Loop) -> Machine:
     return machine
 
 
-def _memory(loop: Loop, machine: Machine) -> tuple[Array, Array, Array]:
+def memory_from(loop: Loop, machine: Machine) -> tuple[Array, Array, Array]:
     """The values of a machine as the loop wants them laid out."""
     cells: dict[str, list[Any]] = {"F": [], "I": []}
     places: list[int] = []

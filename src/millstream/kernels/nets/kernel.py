@@ -51,6 +51,7 @@ from millstream.kernels.nets.table import (
     WALK,
     WALKED,
 )
+from millstream.kernels.nets.talking import Talking
 from millstream.kernels.nets.walked import Walked
 from millstream.kernels.runtime.hashing import frozen
 from millstream.kernels.runtime.kernel import Round, State
@@ -137,24 +138,41 @@ class NetKernel:
             self.paced[number] = op.inputs[0]
         if work.prints:
             self.printers[op.outputs[-1]] = number
+        if work.shared_count:
+            self._add_talking(number, work, op, taken, given)
+            return
         try:
             if work.changes:
                 raise NotCompiled("its rates change")
-            if work.shared_count:
-                raise NotCompiled("it sends or hears messages")
             compiled = self.filters[number] = Filter(work, row)
             row[KIND] = FILTER
             if work.prints:
                 self.printed[number] = Printed(compiled.loop.templates, row, compiled.frame)
         except NotCompiled as reason:
-            self.reasons.append(f"# {work.path or work.code.name}: one statement at a time, "
-                                f"because {reason}")  # fmt: skip
-            walked = self.walked[number] = Walked(work, row, self.buffers, taken, given)
-            walked.boxes = self.boxes
-            walked.own = op.variables[len(op.variables) - work.shared_count :]
-            self.boxes.update({name: Box() for name in walked.own})
-            row[KIND] = WALKED
-            row[[POP, PUSH]] = work.rates.pop, work.rates.push
+            self._walk(number, Walked(work, row, self.buffers, taken, given), str(reason))
+
+    def _add_talking(
+        self, number: int, work: Work, op: Operator, taken: int | None, given: int | None
+    ) -> None:
+        """One that sends or hears messages; they lie in boxes, which others have too."""
+        made = work, self.table[number], self.buffers, taken, given
+        try:
+            walked: Walked = Talking(*made)
+            reason = "it sends or hears messages: only firings that do"
+        except NotCompiled as why:
+            walked, reason = Walked(*made), str(why)
+        walked.boxes = self.boxes
+        walked.own = op.variables[len(op.variables) - work.shared_count :]
+        self.boxes.update({name: Box() for name in walked.own})
+        self._walk(number, walked, reason)
+
+    def _walk(self, number: int, walked: Walked, reason: str) -> None:
+        work, row = walked.work, self.table[number]
+        self.walked[number] = walked
+        name = work.path or work.code.name
+        self.reasons.append(f"# {name}: one statement at a time, because {reason}")
+        row[KIND] = WALKED
+        row[[POP, PUSH]] = work.rates.pop, work.rates.push
 
     @property
     def source(self) -> str | None:
