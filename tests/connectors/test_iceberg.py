@@ -97,6 +97,21 @@ def test_a_delivered_batch_is_not_delivered_again(tmp_path: Path) -> None:
     assert kept(tmp_path / "lake") == [5]
 
 
+def test_a_table_has_what_stands_after_each_batch(tmp_path: Path) -> None:
+    from tests.connectors.test_delta import TOTALS
+
+    lake = tmp_path / "lake"
+    job = millstream.compile(text=TOTALS)
+    options: dict[str, Any] = {"checkpoint": tmp_path / "ck"}
+    for first, expected in ((0, [(1, 1), (2, 1), (None, 1)]), (3, [(1, 2), (2, 2), (None, 2)])):
+        given = folder_of(tmp_path / "in", first, first + 3)
+        for _ in range(2):  # the second time nothing has come
+            job.run({"trades": given}, {"out": f"iceberg:{lake}/shop.results?state"}, **options)
+            found = catalog(lake).load_table("shop.results").scan().to_arrow()
+            rows_found = zip(found["kind"].to_pylist(), found["c"].to_pylist(), strict=True)
+            assert expected == sorted(rows_found, key=lambda row: (row[0] is None, row))
+
+
 def test_what_is_wrong_is_said(tmp_path: Path) -> None:
     table(tmp_path / "lake", 1)
     for place, message in (

@@ -185,7 +185,8 @@ class Location:
 
 def parse_location(text: str, base: Path) -> Location:
     """The location that a text means; relative names start at `base`."""
-    if text.endswith(_STATE) or (is_database(text) and text.endswith("&state")):
+    has_settings = is_database(text) or text.startswith(_ICEBERG)
+    if text.endswith(_STATE) or (has_settings and text.endswith("&state")):
         return replace(parse_location(text[: -len(_STATE)], base), is_state=True)
     if is_database(text):
         visible = masked(text)

@@ -1,7 +1,8 @@
 """Tables of Delta Lake: `delta:folder`, or `delta:s3://bucket/table`.
 
 In: the table as it is, then what every later version adds. Out: a batch is one version, which
-carries the number of the batch, so that one that comes twice changes nothing.
+carries the number of the batch, so that one that comes twice changes nothing; with `?state` it is
+merged into what stands.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import pyarrow.parquet as pq
 from millstream.connectors.elsewhere.address import Elsewhere, shown
 from millstream.connectors.elsewhere.extras import optional
 from millstream.connectors.elsewhere.spool import Spool
-from millstream.connectors.elsewhere.versions import OURS, VersionWriter
+from millstream.connectors.elsewhere.versions import COUNT, OURS, ROW, VersionWriter
 from millstream.connectors.location import Location
 from millstream.connectors.write import Shape
 from millstream.errors import RunError, UsageError
@@ -125,3 +126,17 @@ class DeltaWriter(VersionWriter):
                 schema_mode="overwrite" if is_replacing else None, description=OURS,
                 commit_properties=self._delta.CommitProperties(app_transactions=[numbered]),
             )  # fmt: skip
+
+    def _merge(self, number: int, changes: Any) -> None:
+        assert self._job is not None
+        numbered = self._delta.Transaction(self._job, number)
+        columns = {name: f'changed."{name}"' for name in changes.column_names}
+        new = f'there."{COUNT}" + changed."{COUNT}"'
+        with _told(self._text):
+            merging = self._delta.DeltaTable(self._path).merge(
+                changes, f'there."{ROW}" = changed."{ROW}"', "changed", "there",
+                commit_properties=self._delta.CommitProperties(app_transactions=[numbered]),
+            )  # fmt: skip
+            merging = merging.when_matched_delete(f"{new} = 0")
+            merging = merging.when_matched_update({f'"{COUNT}"': new})
+            merging.when_not_matched_insert({f'"{n}"': v for n, v in columns.items()}).execute()

@@ -5,7 +5,7 @@ output makes it. The second is one of a catalog that pyiceberg knows by its own 
 (`~/.pyiceberg.yaml`, `PYICEBERG_CATALOG__PROD__URI` and so on), where credentials are too.
 
 In: the table as it is, then what every later snapshot adds. Out: a batch is one snapshot, which
-carries the number of the batch.
+carries the number of the batch; with `?state` it is merged into what stands.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from millstream.connectors.elsewhere.address import Elsewhere, shown
 from millstream.connectors.elsewhere.extras import optional
 from millstream.connectors.elsewhere.spool import Spool
-from millstream.connectors.elsewhere.versions import OURS, VersionWriter
+from millstream.connectors.elsewhere.versions import COUNT, OURS, ROW, VersionWriter
 from millstream.connectors.location import Location
 from millstream.connectors.write import Shape
 from millstream.errors import MillstreamError, RunError, UsageError
@@ -171,6 +171,21 @@ class IcebergWriter(VersionWriter):
             else:
                 self._table.append(table, snapshot_properties=numbered)
 
+    def _merge(self, number: int, changes: Any) -> None:
+        """What stands of the rows that change is taken out and put in anew, in one snapshot."""
+        assert self._job is not None
+        assert self._table is not None
+        numbered = {_JOB: self._job, _BATCH: str(number)}
+        is_one = optional("pyiceberg.expressions", "iceberg").In
+        with _told(self._text):
+            changed = is_one(ROW, changes[ROW].to_pylist())
+            there = self._table.scan(changed).to_arrow()
+            if not len(there):
+                self._table.append(changes, snapshot_properties=numbered)
+                return
+            rows = _added(there.cast(changes.schema), changes)
+            self._table.overwrite(rows, changed, snapshot_properties=numbered)
+
     def _create(self, schema: Any) -> None:
         namespace = self._name.rpartition(".")[0]
         self._catalog.create_namespace_if_not_exists(namespace)
@@ -185,3 +200,22 @@ class IcebergWriter(VersionWriter):
             raise UsageError(f"this table has the columns {', '.join(there)}, and the result "
                              f"{', '.join(schema.names)}", place=self._text,
                              hint="choose a new one")  # fmt: skip
+
+
+def _added(there: Any, changes: Any) -> Any:
+    """Rows that stand and their changes together, without those that have gone."""
+    both = pa.concat_tables([there, changes])
+    counts: dict[str, int] = {}
+    first: dict[str, int] = {}
+    for place, (row, count) in enumerate(
+        zip(both[ROW].to_pylist(), both[COUNT].to_pylist(), strict=True)
+    ):
+        counts[row] = counts.get(row, 0) + count
+        first.setdefault(row, place)
+    left = [row for row, count in counts.items() if count]
+    rows = both.take(pa.array([first[row] for row in left], pa.int64()))
+    return rows.set_column(
+        rows.schema.get_field_index(COUNT),
+        COUNT,
+        pa.array([counts[row] for row in left], pa.int64()),
+    )

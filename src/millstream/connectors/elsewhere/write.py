@@ -20,13 +20,18 @@ _WRITERS = {
     "nats": "jetstream_out:JetStreamWriter",
 }
 
+#: Those that can have what stands.
+_STATES = ("delta", "iceberg")
+_STATE_HINT = "a table of PostgreSQL, Delta Lake or Iceberg"
+
 
 def open_elsewhere(location: Location, output: str, shape: Shape, *, is_following: bool) -> Writer:
     """The writer of an address."""
     place = location.elsewhere
     assert place is not None
-    if location.is_state:
-        raise UsageError("what stands is written to one file here", place=location.text)
+    if location.is_state and place.scheme not in _STATES:
+        raise UsageError("what stands is written to one file here, or to a table", hint=_STATE_HINT,
+                         place=location.text)  # fmt: skip
     if not place.is_objects:
         module, _, name = _WRITERS[place.scheme].partition(":")
         kind: Any = getattr(importlib.import_module(f"{__package__}.{module}"), name)
