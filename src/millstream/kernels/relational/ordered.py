@@ -4,7 +4,8 @@ Where no more than the places themselves are asked for, `places` has compiled lo
 
 A group is put in order again when it changes, and what is different from before is told. So a
 change costs as much as its group is long; where only the first rows are wanted, a change behind
-them costs nothing more than finding its place.
+them costs nothing more than finding its place. Where rows look at no more than some neighbours,
+only the neighbours of what changes are looked at.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from millstream.calculus.functions import Ordered
-from millstream.calculus.ordering import PLACES, looks_back
+from millstream.calculus.ordering import NEIGHBOURS, PLACES, looks_back
 from millstream.calculus.types import QueueType, Row, Schema
 from millstream.kernels.relational.places import PlacesKernel
 from millstream.kernels.runtime.kernel import Round, State
@@ -59,6 +60,25 @@ class _Group:
     told: Counter[Row] = field(default_factory=Counter)
 
 
+def _reach_of(function: Ordered) -> tuple[int, int] | None:
+    """How many rows before and after itself a row looks at; None if there is no such number."""
+    if function.count is not None:
+        return None
+    back = ahead = 0
+    for one in function.columns:
+        if one.function in NEIGHBOURS:
+            before, after = (one.offset, 0) if one.function == "lag" else (0, one.offset)
+        elif one.function in PLACES or one.frame.unit != "rows":
+            return None
+        else:
+            start, end = one.frame.ends
+            if start is None or end is None:
+                return None
+            before, after = max(0, -start), max(0, end)
+        back, ahead = max(back, before), max(ahead, after)
+    return back, ahead
+
+
 def ordered_kernel(
     function: Ordered, input_types: tuple[QueueType, ...], output_count: int
 ) -> OrderedKernel | PlacesKernel:
@@ -83,6 +103,7 @@ class OrderedKernel:
         self.order: Callable[[Row], Any] = _ordered_by(function, schema)
         self.groups: dict[Row, _Group] = {}
         self.looks_back = all(looks_back(one) for one in function.columns)
+        self.reach = _reach_of(function)
 
     def process(self, inputs: tuple[Batch, ...], round_: Round) -> tuple[Batch, ...]:
         (batch,) = inputs
@@ -110,6 +131,8 @@ class OrderedKernel:
     def _changed(self, key: Row, changes: Counter[Row]) -> dict[Row, int]:
         """Take in the changes of a group at an instant; how what is told of it changes."""
         group = self.groups.setdefault(key, _Group())
+        if self.reach is not None:
+            return self._changed_around(key, group, changes, *self.reach)
         first = len(group.rows)
         for row, weight in changes.items():
             if weight:
@@ -123,6 +146,30 @@ class OrderedKernel:
         if not group.rows:
             del self.groups[key]
         return {row: weight for row, weight in different.items() if weight}
+
+    def _changed_around(
+        self, key: Row, group: _Group, changes: Counter[Row], back: int, ahead: int
+    ) -> dict[Row, int]:
+        """The same where a row is told by at most so many before and after it."""
+        different: Counter[Row] = Counter()
+        for row, weight in changes.items():
+            if not weight:
+                continue
+            place = bisect_left(group.keys, self.order(row))
+            # Whoever looks that far ahead or back sees the change.
+            first, gone = max(0, place - ahead), max(0, -weight)
+            different.subtract(self._around(group, first, place + gone + back, back, ahead))
+            self._place(group, row, weight)
+            different.update(self._around(group, first, place + weight + gone + back, back, ahead))
+        if not group.rows:
+            del self.groups[key]
+        return {row: weight for row, weight in different.items() if weight}
+
+    def _around(self, group: _Group, first: int, end: int, back: int, ahead: int) -> list[Row]:
+        """What is told of the rows from a place on, up to another."""
+        start = max(0, first - back)
+        seen = with_places(self.function, self.given.schema, group.rows[start : end + ahead])
+        return seen[first - start : end - start]
 
     def _told(self, group: _Group) -> Counter[Row]:
         """All that is to be told of a group."""
@@ -151,8 +198,9 @@ class OrderedKernel:
         for row in restored_batch(QueueType(self.given.schema), state).rows():
             key = tuple(row[i] for i in self.key)
             self._place(self.groups.setdefault(key, _Group()), row, 1)
-        for group in self.groups.values():
-            group.told = self._told(group)
+        if self.reach is None:
+            for group in self.groups.values():
+                group.told = self._told(group)
 
     def faults(self) -> dict[str, int]:
         return {}
