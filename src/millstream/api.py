@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from millstream.calculus.graph import Input, Program
+from millstream.cold import Start
 from millstream.connectors.chunks import Reader, Rejected, Writer
 from millstream.connectors.frames import Frame, FrameReader, framed, is_frame
 from millstream.connectors.location import Location, lines_at, parse_location
@@ -45,6 +46,7 @@ from millstream.source import Source
 
 if TYPE_CHECKING:
     from millstream.connectors.write import Shape
+    from millstream.live import Live
 
 #: An input: a file or pattern, a location, rows as dictionaries with `_time`, or a table of
 #: Arrow, pandas or Polars.
@@ -62,7 +64,7 @@ DEFAULT_ENGINE = "local"
 #: The engines that small jobs are tried on before they are compiled, and the options with which
 #: that makes no difference.
 _FOR_SMALL = {
-    "local": frozenset({"threads"}),
+    "local": frozenset({"threads", "start"}),
     "spark": frozenset({"master", "session", "partitions", "buckets", "jars", "packages"}),
 }
 
@@ -232,6 +234,8 @@ class Compiled:
             outputs or {}, (*program.outputs, *extra), "output"
         )
         with ExitStack() as stack:
+            if engine == "local":
+                options["start"] = _cold_start(program, stack)
             job_inputs |= self._brought(job_inputs, stack, is_following=follow, options=options)
             job, writers = self._job(
                 program, job_inputs, job_outputs, stopped, stack,
@@ -247,6 +251,30 @@ class Compiled:
             with undisturbed():
                 stack.close()
         return Finished(report, writers, program.queue_types())
+
+    def follow(
+        self,
+        inputs: Mapping[str, InputGiven] | None = None,
+        outputs: Mapping[str, OutputGiven] | None = None,
+        *,
+        engine: str = DEFAULT_ENGINE,
+        **options: Any,
+    ) -> Live:
+        """Run in the background and follow the inputs, as `run(follow=True)` does.
+
+        What is given back can be asked at any time for what there is now, shows itself in a
+        notebook, and is stopped by `stop()`. Outputs that are not given are kept in memory: of a
+        table what stands, of a stream the last rows.
+        """
+        from functools import partial
+
+        from millstream.live import Live
+
+        check_engine(engine)
+        run = partial(self.run, inputs, engine=engine, **options)
+        _checked(outputs or {}, self.program.outputs, "output")
+        program = followed(self.program)
+        return Live(run, dict(outputs or {}), program.queue_types(), tuple(program.outputs))
 
     def _brought(
         self,
@@ -279,8 +307,8 @@ class Compiled:
         options: Mapping[str, Any],
     ) -> Report:
         """A small job whose loops are not compiled yet is answered without any."""
-        from millstream.engine.reference.small import answered, is_large, is_small, trial_of
-        from millstream.engine.warm import note_warm
+        from millstream.engine.reference.small import answered, is_small, trial_of
+        from millstream.engine.warm import is_large, note_warm
 
         given = [self._input(one, inputs) for one in job.program.inputs]
         if is_small(_location(one) if isinstance(one, (str, Path)) else one for one in given):
@@ -290,8 +318,9 @@ class Compiled:
                 return report
             job = replace(job, readers=self._readers(job.program, inputs, is_following=False))
         report = _engine(engine)(job, progress=progress, **options)
-        if engine == "local" and not is_large(job.program):
-            # To know a large one by its text would take long, and help nobody.
+        if engine == "local" and options["start"] is None and not is_large(job.program):
+            # To know a large one by its text would take long, and help nobody. One that was not
+            # compiled at first notes it when it is.
             note_warm(job.program)
         return report
 
@@ -486,6 +515,17 @@ def late_names(program: Program) -> dict[str, Input]:
     if len(program.inputs) == 1:
         return {LATE: program.inputs[0]}
     return {f"{LATE}.{one.name}": one for one in program.inputs}
+
+
+def _cold_start(program: Program, stack: ExitStack) -> Start | None:
+    """Let a run begin before its loops are compiled, if they are not in the cache."""
+    from millstream.engine.warm import may_interpret
+
+    if not may_interpret(program):
+        return None
+    start = Start()
+    stack.callback(start.over)
+    return start
 
 
 def followed(program: Program) -> Program:

@@ -40,6 +40,22 @@ def test_a_report_is_told_as_prometheus_reads_it() -> None:
     assert typed == {key.partition("{")[0] for key in values}
 
 
+def test_each_step_tells_of_the_inputs_that_it_reads() -> None:
+    counts = {"a": InputCounts(9, 6, 0, 2, 1), "b": InputCounts(5, 1, 0, 3, 1)}
+    report = Report(counts, {}, behind={"first": frozenset("a"), "both": frozenset("ab")},
+                    newest={"a": 4_000_000, "b": 1_000_000})  # fmt: skip
+    lines = metrics_text(report, 5.0).splitlines()
+    for line in (
+        'millstream_input_lag_seconds{input="b"} 4.0',
+        'millstream_step_lag_seconds{step="first"} 1.0',
+        'millstream_step_lag_seconds{step="both"} 4.0',
+        'millstream_step_late_total{step="first"} 2',
+        'millstream_step_late_total{step="both"} 5',
+        'millstream_step_rejected_total{step="both"} 2',
+    ):
+        assert line in lines
+
+
 def asked(port: int, path: str) -> tuple[int, str]:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
     connection.request("GET", path)
@@ -103,6 +119,8 @@ def test_each_step_tells_what_it_has_done(tmp_path: Path, is_kept: bool) -> None
     for name in done:
         assert f'millstream_step_rows_in_total{{step="{name}"}}' in seen[-1]
         assert f'millstream_step_seconds_total{{step="{name}"}}' in seen[-1]
+        assert f'millstream_step_late_total{{step="{name}"}} 0' in seen[-1]
+    assert 'millstream_input_lag_seconds{input="trades"} 1.999991\n' in seen[-1]
     if is_kept:
         (tmp_path / "in" / "2.jsonl").write_text('{"at": 20, "k": "0", "n": 20}\n')
         again = job.run({"trades": f"{tmp_path}/in/"}, {}, **options).report

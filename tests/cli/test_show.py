@@ -12,6 +12,7 @@ import pytest
 from millstream.cli.progress import PIPE_SETTING, Compiling, Progress
 from millstream.cli.show import table_lines
 from millstream.engine.job import InputCounts, Report
+from millstream.kernels import watch
 
 ROW: dict[str, Any] = {
     "_time": "2026-01-05T09:30:00Z", "mmsi": 244660000, "name": "Ever Large " * 4,
@@ -79,6 +80,9 @@ def test_what_is_going_on_is_the_report_or_what_is_compiled(
     with silent(monkeypatch, "inf") as progress:
         progress._compiling.count = 3
         progress._compiling._depth = 1
+        monkeypatch.setattr(watch, "here", watch.At(2, 7))
+        assert progress._doing().startswith("compiling step 2 of 7: 3 loops so far (")
+        monkeypatch.setattr(watch, "here", None)
         assert progress._doing().startswith("compiling: 3 loops so far (")
         progress._compiling._depth = 0
         progress(Report({"trades": InputCounts(7, 7)}, {"totals": 2}))

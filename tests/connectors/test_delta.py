@@ -34,6 +34,8 @@ def test_a_table_of_delta_lake_is_read_and_gone_on_with(tmp_path: Path) -> None:
     deltalake.DeltaTable(tmp_path / "t").optimize.compact()  # files change, rows do not
     deltalake.write_deltalake(tmp_path / "t", delta_rows(5, 6), mode="append")
     assert numbers(table, **kept) == [1, 2, 3, 4, 5, 6]
+    brought = (tmp_path / "ck" / "incoming" / "trades").glob("0*")
+    assert ["000000000003.parquet"] == [path.name for path in brought]  # the rest was taken
     deltalake.DeltaTable(tmp_path / "t").delete("n = 4")
     with pytest.raises(RunError, match="takes rows away or changes them"):
         numbers(table, **kept)
@@ -87,6 +89,34 @@ def test_a_table_that_is_seldom_written_does_not_hold_a_job_up(
     assert standing_in(tmp_path / "t") == [3]
     batches = sorted(p.name for p in (tmp_path / "ck" / "batches").iterdir())
     assert (int(batches[0]) <= 5) == (most == 100)
+
+
+TOTALS = """
+output out; input trades(n integer) time at;
+(kinds) <- Map[kind = if(n % 3 == 0, null, n % 3)](trades);
+(held, $w) <- Range[1000 d](kinds, $w);
+(out, $t) <- Aggregate[by kind; c = count()](held, $t);
+"""
+
+
+def test_a_table_has_what_stands_after_each_batch(tmp_path: Path) -> None:
+    """Rows that go are taken out, those that are null are known again, batches come once."""
+    job = millstream.compile(text=TOTALS)
+    kept: dict[str, Any] = {"checkpoint": tmp_path / "ck"}
+    (tmp_path / "in").mkdir()
+    for last, expected in ((4, [(1, 2), (2, 1), (None, 2)]), (8, [(1, 3), (2, 3), (None, 3)])):
+        rows = "".join(f"{START + n},{n}\n" for n in range(last - 4 + (last > 4), last + 1))
+        (tmp_path / "in" / f"{last}.csv").write_text(f"at,n\n{rows}")
+        for _ in range(2):  # the second time nothing has come
+            job.run({"trades": f"{tmp_path}/in/"}, {"out": f"delta:{tmp_path}/t?state"}, **kept)
+            found = deltalake.DeltaTable(tmp_path / "t").to_pyarrow_table()
+            rows_found = zip(found["kind"].to_pylist(), found["c"].to_pylist(), strict=True)
+            assert expected == sorted(rows_found, key=lambda row: (row[0] is None, row))
+            assert [1] * 3 == found["_count"].to_pylist()
+    with pytest.raises(UsageError, match='"out" is a stream, which has no state'):
+        millstream.compile(text=PROGRAM).run(
+            {"trades": f"{tmp_path}/in/"}, {"out": f"delta:{tmp_path}/s?state"}
+        )
 
 
 def test_tables_that_cannot_be_used_are_told(tmp_path: Path) -> None:

@@ -45,6 +45,7 @@ def _lines(report: Report | None, now: float) -> Iterator[str]:
     yield "# TYPE millstream_faults_total counter"
     yield f"millstream_faults_total {sum(report.faults.values())}"
     yield from _of_steps(dict(report.steps))
+    yield from _of_inputs_behind(report, now)
     if report.mark is not None:
         mark = report.mark / 1e6
         yield from ("# TYPE millstream_mark_seconds gauge", f"millstream_mark_seconds {mark!r}")
@@ -67,6 +68,28 @@ def _of_steps(steps: dict[str, StepFigures]) -> Iterator[str]:
             yield f"# TYPE millstream_step_{word} {kind}"
         for name, value in known.items():
             yield f'millstream_step_{word}{{step="{_escaped(name)}"}} {value!r}'
+
+
+def _of_inputs_behind(report: Report, now: float) -> Iterator[str]:
+    """What has become of the inputs of each step: its lag is that of the one furthest behind."""
+    newest = {name: time / 1e6 for name, time in report.newest.items()}
+    if newest:
+        yield "# TYPE millstream_input_lag_seconds gauge"
+    for name, time_ in newest.items():
+        yield f'millstream_input_lag_seconds{{input="{_escaped(name)}"}} {now - time_!r}'
+    behind = {step: names for step, names in report.behind.items() if names}
+    told = [step for step, names in behind.items() if names <= newest.keys()]
+    if told:
+        yield "# TYPE millstream_step_lag_seconds gauge"
+    for step in told:
+        lag = now - min(newest[name] for name in behind[step])
+        yield f'millstream_step_lag_seconds{{step="{_escaped(step)}"}} {lag!r}'
+    for fate in ("late", "rejected"):
+        if behind:
+            yield f"# TYPE millstream_step_{fate}_total counter"
+        for step, names in behind.items():
+            count = sum(getattr(report.inputs[name], fate) for name in names)
+            yield f'millstream_step_{fate}_total{{step="{_escaped(step)}"}} {count}'
 
 
 def _escaped(name: str) -> str:

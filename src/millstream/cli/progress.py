@@ -100,8 +100,9 @@ class Progress:
 
     def _doing(self) -> str:
         seconds = time.perf_counter() - self.started
+        behind = step_words("aside")
         if self._compiling.is_busy or self.report is None:
-            what = self._compiling.words() or self._preparing
+            what = self._compiling.words() or behind or self._preparing
             return f"{what} ({seconds:.0f} s)"
         return f"{self._line(self.report)} ({seconds:.0f} s)"
 
@@ -126,7 +127,9 @@ class Progress:
         parts += self._speed(report)
         late = sum(c.late for c in report.inputs.values())
         rejected = sum(c.rejected for c in report.inputs.values())
-        return "  ".join([*parts, f"late {late:,}", f"rejected {rejected:,}"])
+        behind = step_words("aside")
+        parts += [f"late {late:,}", f"rejected {rejected:,}", *([behind] if behind else ())]
+        return "  ".join(parts)
 
     def _speed(self, report: Report) -> list[str]:
         """Of the last batch, or of the whole run where there are no batches."""
@@ -163,7 +166,8 @@ class Compiling:
     def words(self) -> str | None:
         if not self.count:
             return None
-        return f"compiling: {self.count} loop{'s' if self.count > 1 else ''} so far"
+        loops = f"{self.count} loop{'s' if self.count > 1 else ''} so far"
+        return f"{step_words('here') or 'compiling'}: {loops}"
 
     def listen(self) -> None:
         """Be told by numba, once it has been loaded; loading it is not for us to do."""
@@ -188,6 +192,13 @@ class Compiling:
         if self._stop is not None:
             self._stop()
             self._stop = None
+
+
+def step_words(where: str) -> str | None:
+    """What is being compiled, in this process (`here`) or in the one beside it (`aside`)."""
+    watch: Any = sys.modules.get("millstream.kernels.watch")
+    at = None if watch is None else getattr(watch, where)
+    return None if at is None else f"compiling step {at.step} of {at.steps}"
 
 
 def lag_seconds(report: Report) -> float | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from millstream import cold
 from millstream.calculus.graph import Input
 from millstream.calculus.types import Row
 from millstream.connectors.chunks import Rejected, shown
@@ -65,11 +66,12 @@ class CsvDecoder:
         self, data: bytes, start: int, line: int, *, final: bool, stop: int | None = None
     ) -> Step:
         """One row after another: the definition. No row may begin at `stop` or after it."""
+        most = cold.rows_at_once(self._chunk_rows)
         rows: list[Row] = []
         rejected: list[Rejected] = []
         first = line
         stop = len(data) if stop is None else stop
-        while len(rows) + len(rejected) < self._chunk_rows:
+        while len(rows) + len(rejected) < most:
             at, blank = skip_blank_lines(data, start)
             line += blank
             row = self._row_at(data, at, final=final) if at < stop else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from millstream import cold
 from millstream.calculus.graph import Input
 from millstream.calculus.types import TIME_COLUMN, Row
 from millstream.connectors.chunks import Rejected, shown
@@ -43,10 +44,11 @@ class JsonlDecoder:
 
     def slowly(self, data: bytes, start: int, line: int, *, final: bool) -> Step:
         """One line after another: the definition."""
+        most = cold.rows_at_once(self._chunk_rows)
         rows: list[Row] = []
         rejected: list[Rejected] = []
         first = line
-        while start < len(data) and len(rows) + len(rejected) < self._chunk_rows:
+        while start < len(data) and len(rows) + len(rejected) < most:
             end = data.find(b"\n", start) + 1 or (len(data) if final else 0)
             if not end:
                 break

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, ClassVar, Protocol, cast
 
+from millstream import cold
 from millstream.connectors.chunks import Chunk, Rejected, shown
 from millstream.connectors.csv_rows import too_long
 from millstream.errors import RunError
@@ -80,6 +81,8 @@ class Window:
 
     @property
     def is_small(self) -> bool:
+        if cold.is_cold():
+            return Window.seen < cold.FEW_BYTES
         return Window.seen < SMALL_BYTES and _COMPILED not in sys.modules
 
     def more(self) -> None:

@@ -12,7 +12,7 @@ import errno
 import functools
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -51,7 +51,7 @@ from millstream.engine.stage import Turn
 from millstream.engine.storage.codec import DamagedState
 from millstream.engine.storage.files import FULL
 from millstream.errors import RunError
-from millstream.plan.figures import StepFigures, together
+from millstream.plan.figures import StepFigures, inputs_of_steps, together
 
 #: A large state is written whole less often, but at least after so many times as long.
 _PATIENCE = 10
@@ -59,6 +59,8 @@ _PATIENCE = 10
 POLL_SECONDS = 0.1
 #: What is no longer needed is looked for after so many batches.
 _TIDIED_EVERY = 8
+#: Likewise of what was brought from elsewhere; more than Spark may run again.
+_TRIMMED_EVERY = 32
 
 
 class Batches:
@@ -79,6 +81,7 @@ class Batches:
             is_lasting=not settings.is_scratch,
         )  # fmt: skip
         self.report = Report.for_program(job.program)
+        self.report.behind = inputs_of_steps(self.layout.plan)
         self.inputs = Inputs(job, self.checkpoint.files, is_kept=not settings.is_scratch)
         self.delivery = Delivery(
             job, self.layout, self.checkpoint.files, self.report,
@@ -87,6 +90,8 @@ class Batches:
         self.last: Manifest = first_manifest(job.program)
         self.known: tuple[Known, ...] = ()
         self.handing_over = Aside()
+        #: Whether there is a state that can be written whole.
+        self.has_state: Callable[[], bool] = lambda: True
         self._ended = time.perf_counter()
 
     def _new_layout(self) -> Layout:
@@ -196,6 +201,8 @@ class Batches:
         The first time soon, so that its size is known; then when enough has changed.
         """
         last, every = self.last, self.settings.snapshot_every
+        if not self.has_state():
+            return False
         if last["version"] < 0 or last["since"] + 1 >= _PATIENCE * every:
             return True
         return bool(last["since"] + 1 >= every and 4 * last["deltas"] >= last["state"])
@@ -225,6 +232,8 @@ class Batches:
             for k, silent in zip(known_in(manifest), manifest["silent"], strict=True)
         )
         self.last = manifest
+        if version % _TRIMMED_EVERY == 0:
+            self.inputs.trim()
         reached("before-commit", version)
 
     def _hand_over(self, before: Manifest, manifest: Manifest) -> None:

@@ -181,6 +181,8 @@ class Delivery:
         report.outputs.update(self.written)
         report.take_faults(manifest["faults"], self.job)
         report.mark = manifest["mark"]
+        largest = {name: log["largest"] for name, log in manifest["log"].items()}
+        report.newest = {name: time for name, time in largest.items() if time is not None}
         report.state_bytes = manifest["state"]
 
 

@@ -9,11 +9,13 @@ import os
 import sys
 import threading
 from dataclasses import replace
+from pathlib import Path
 from typing import BinaryIO
 
 from millstream.calculus.graph import Input
+from millstream.connectors.elsewhere.spool import forget_segment
 from millstream.connectors.location import Location, parse_location
-from millstream.engine.arrangement import FOLDER, Arrangement, Taken
+from millstream.engine.arrangement import DONE, FOLDER, Arrangement, Taken, path_of
 from millstream.engine.job import Job
 from millstream.engine.planning import taken_so_far
 from millstream.engine.storage.files import LocalFiles
@@ -32,6 +34,7 @@ class Inputs:
         self.is_kept = is_kept
         #: Whether standard input has come to its end.
         self.is_piped_out = threading.Event()
+        self._over: list[Path] = []
 
     def locations(self, *, can_read_natives: bool) -> list[Location]:
         """Where each input can be read, in time order unless it is followed."""
@@ -92,6 +95,31 @@ class Inputs:
     def forget_copies(self) -> None:
         """After a run that has come to its end."""
         Arrangement(self.files).forget_copies()
+        self._over = self._taken_whole()
+        self.trim()
+
+    def trim(self) -> None:
+        """Delete what was brought from elsewhere and had been taken when this was last asked.
+
+        Spark may run the last batches again, so what has just been taken is left until the next
+        time.
+        """
+        for path in self._over:
+            forget_segment(path)
+        self._over = self._taken_whole()
+
+    def _taken_whole(self) -> list[Path]:
+        """Files from elsewhere of which nothing is left to be taken."""
+        places = {name: one for name, one in self.job.locations.items() if one.brought_from}
+        if not places:
+            return []
+        arrangement, taken = Arrangement.of(self.files), taken_so_far(self.files)
+        return [
+            path_of(self.files.root, places[name], path)
+            for name in places
+            for path, place in arrangement.taken(name, taken.get(name, {})).items()
+            if place == DONE
+        ]
 
 
 def _anchored(location: Location) -> Location:

@@ -91,6 +91,9 @@ class Report:
     state_bytes: int | None = None
     #: What each step has done in this run, by its name.
     steps: dict[str, StepFigures] = field(default_factory=dict, compare=False)
+    #: The inputs from which each step has its rows, and the newest time of each input.
+    behind: Mapping[str, frozenset[str]] = field(default_factory=dict, compare=False)
+    newest: dict[str, int] = field(default_factory=dict, compare=False)
 
     def take_figures(self, figures: Mapping[str, StepFigures]) -> None:
         """What steps have done since they told of it last, and all faults there were."""

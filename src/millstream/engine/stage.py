@@ -167,7 +167,7 @@ class StageTask:
                 self.done.count(self.done.unsound, name, len(unsound))
             if self._speaks(state.number, name):
                 self.done.count(self.done.released, name, len(inputs[name]))
-        return state.runner.round(inputs, mark, state.ticks_up_to(mark))
+        yield from state.runner.round(inputs, mark, state.ticks_up_to(mark))
 
     def _take_in(self, state: Bucket, parcel: Parcel, bound: int | None) -> None:
         name = self.layout.queues[parcel.queue]

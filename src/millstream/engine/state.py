@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +16,7 @@ from millstream.kernels.rounds import StepRunner
 from millstream.kernels.runtime.presence import Presence
 from millstream.plan.batch import Array, Batch, empty_batch
 from millstream.plan.blobs import decode_batch, encode_batch
+from millstream.plan.steps import Plan, Step
 
 
 @dataclass
@@ -64,7 +65,7 @@ def nothing_of(type_: QueueType) -> Batch:
 class Bucket:
     """Mutable: the state of one bucket of one stage."""
 
-    runner: StepRunner
+    runner: Any
     waiting: dict[str, Waiting]
     #: The rows of relations that enter here.
     presence: dict[str, Presence]
@@ -104,13 +105,15 @@ class Memory:
     layout: Layout
     files: Files
     types: Mapping[str, QueueType]
+    #: What runs the steps of a stage.
+    make: Callable[[Plan, tuple[Step, ...]], Any] = StepRunner
     buckets: dict[tuple[int, int], Bucket] = field(default_factory=dict)
 
     def new_bucket(self, stage: int, number: int) -> Bucket:
         entering = [q for q, _ in self.layout.stages[stage].keys]
         inputs = set(self.layout.plan.program.input_names)
         return Bucket(
-            StepRunner(self.layout.plan, self.layout.stages[stage].steps),
+            self.make(self.layout.plan, self.layout.stages[stage].steps),
             {q: Waiting(self.types[q]) for q in entering},
             {q: Presence(self.types[q]) for q in entering
              if q in inputs and self.types[q].is_relation},

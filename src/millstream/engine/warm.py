@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
 import sys
 from importlib.metadata import version
 from pathlib import Path
@@ -16,6 +17,27 @@ from pathlib import Path
 from millstream.cache import cache_directory, sources_digest, sources_stamp
 from millstream.calculus.graph import Program
 from millstream.calculus.text import render
+
+#: The setting: how many seconds of the processor a small job may take without being compiled; 0
+#: for none, then nothing is run before it is compiled.
+SETTING = "MILLSTREAM_SMALL"
+SECONDS = 1.5
+#: A large program takes long for each row; trying it would only make its start longer.
+MOST_OPERATORS = 500
+
+
+def small_seconds() -> float:
+    return float(os.environ.get(SETTING, SECONDS))
+
+
+def is_large(program: Program) -> bool:
+    """Whether a program is never run without being compiled, however few its rows are."""
+    return len(program.operators) > MOST_OPERATORS
+
+
+def may_interpret(program: Program) -> bool:
+    """Whether a program is worth being run by its meanings: its loops are not in the cache."""
+    return small_seconds() > 0 and not is_large(program) and not is_warm(program)
 
 
 def is_warm(program: Program) -> bool:

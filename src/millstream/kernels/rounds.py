@@ -11,6 +11,7 @@ import numpy as np
 
 from millstream.calculus.functions import Rstream
 from millstream.calculus.sheets import Sheet
+from millstream.kernels import watch
 from millstream.kernels.build import build_kernel
 from millstream.kernels.relational.pieces import Piecewise
 from millstream.kernels.runtime.gathered import Gathered, cut_queues, cut_ticks
@@ -31,7 +32,7 @@ class StepRunner:
         keep_freed_memory()
         self.plan = plan
         self.steps = plan.steps if steps is None else steps
-        self.kernels = [build_kernel(plan, step) for step in self.steps]
+        self.kernels = [self._built(number) for number in range(len(self.steps))]
         self.followed = _followed(self.steps, self.kernels)
         self.followers = frozenset(self.followed.values())
         self.behind = plan.inputs_behind()
@@ -44,6 +45,10 @@ class StepRunner:
         }
         self.figures = [StepFigures() for _ in self.steps]
         self.has_ticks = any(isinstance(op.function, Rstream) for op in plan.program.operators)
+
+    def _built(self, number: int) -> Kernel:
+        watch.here = watch.At(number + 1, len(self.steps))
+        return build_kernel(self.plan, self.steps[number])
 
     def close(self) -> None:
         """Nothing is open."""
@@ -94,6 +99,7 @@ class StepRunner:
         self, number: int, inputs: tuple[Batch, ...], round_: Round
     ) -> Iterator[tuple[dict[str, Batch], int]]:
         """What a step makes; how much, and how long that takes, is noted."""
+        watch.here = watch.At(number + 1, len(self.steps))
         figures = self.figures[number]
         figures.taken += sum(map(len, inputs))
         pieces = self._made(number, inputs, round_)

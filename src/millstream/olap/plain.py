@@ -7,7 +7,6 @@ nothing is compiled for a first question to a small cube.
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -20,7 +19,8 @@ from millstream.calculus.cube import Cubify, Vertex
 from millstream.calculus.lattice import Levels
 from millstream.calculus.terms import NAN
 from millstream.calculus.types import QueueType, Schema
-from millstream.engine.reference.small import MOST_ROWS, SECONDS, SETTING
+from millstream.engine.reference.small import MOST_ROWS
+from millstream.engine.warm import small_seconds
 from millstream.kernels.cube.versions import Members, Version
 from millstream.meaning.relations import aggregate_of
 from millstream.olap.groups import Content, Grouping, Groups, HeldRows
@@ -212,7 +212,7 @@ class SmallStore:
             self._store.write(batch)
             return
         self._held.append(batch)
-        if float(os.environ.get(SETTING, SECONDS)) <= 0 or self._size > MOST_ROWS:
+        if small_seconds() <= 0 or self._size > MOST_ROWS:
             self._store = CubeStore(self.cube)
             for one in self._held:
                 self._store.write(one)

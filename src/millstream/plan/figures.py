@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 if TYPE_CHECKING:
-    from millstream.plan.steps import Step
+    from millstream.plan.steps import Plan, Step
 
 
 @dataclass(slots=True)
@@ -47,6 +47,15 @@ class StepFigures:
 def name_of(step: Step) -> str:
     """What a step is called: by its first operator, as `explain --stage plan` has it."""
     return step.operators[0].id
+
+
+def inputs_of_steps(plan: Plan) -> dict[str, frozenset[str]]:
+    """The inputs from which each step of a plan has its rows."""
+    behind, names = plan.inputs_behind(), plan.program.input_names
+    return {
+        name_of(step): frozenset(names[n] for queue in step.inputs for n in behind[queue])
+        for step in plan.steps
+    }
 
 
 def together(some: Iterable[Mapping[str, StepFigures]]) -> dict[str, StepFigures]:

@@ -31,7 +31,7 @@ output totals; input trades(symbol text, volume integer) slack 1 s;
 @pytest.fixture
 def is_tried(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """However long a small job takes, with nothing compiled yet."""
-    monkeypatch.setenv(small.SETTING, "inf")
+    monkeypatch.setenv(warm.SETTING, "inf")
     monkeypatch.setattr(warm, "cache_directory", lambda: tmp_path / "cache")
 
 
@@ -83,7 +83,7 @@ def test_the_first_run_of_a_small_program_compiles_nothing(tmp_path: Path) -> No
         "assert 'numba' not in sys.modules; sys.exit(status)"
     )
     cache = tmp_path / "cache"
-    environment = os.environ | {small.SETTING: "inf", "MILLSTREAM_CACHE": str(cache)}
+    environment = os.environ | {warm.SETTING: "inf", "MILLSTREAM_CACHE": str(cache)}
     done = subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
     )
@@ -110,7 +110,7 @@ def test_late_and_rejected_rows_go_where_those_of_compiled_runs_go(
 
     interpreted = told("first")
     assert not started
-    monkeypatch.setenv(small.SETTING, "0")
+    monkeypatch.setenv(warm.SETTING, "0")
     assert told("second") == interpreted
     assert started == ["local"]
 
@@ -122,7 +122,7 @@ def test_a_job_that_takes_long_is_given_up_and_nothing_of_it_is_kept(
     job = millstream.compile(text=VOLUMES)
     expected = run(job, trades(200)).rows("totals")
     assert not started
-    monkeypatch.setenv(small.SETTING, "1e-9")
+    monkeypatch.setenv(warm.SETTING, "1e-9")
     assert run(job, trades(200)).rows("totals") == expected
     assert started == ["local"]
 
@@ -132,9 +132,9 @@ def test_what_has_run_compiled_stays_so(
     started: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job = millstream.compile(text=VOLUMES)
-    monkeypatch.setenv(small.SETTING, "0")
+    monkeypatch.setenv(warm.SETTING, "0")
     expected = run(job, trades(3)).rows("totals")
-    monkeypatch.setenv(small.SETTING, "inf")
+    monkeypatch.setenv(warm.SETTING, "inf")
     assert run(job, trades(3)).rows("totals") == expected
     assert started == ["local", "local"]
 
@@ -155,9 +155,9 @@ def test_what_has_run_compiled_elsewhere_is_not_compiled_here(
 ) -> None:
     """Numba finds nothing for the same sources in another place, or written anew."""
     job = millstream.compile(text=VOLUMES)
-    monkeypatch.setenv(small.SETTING, "0")
+    monkeypatch.setenv(warm.SETTING, "0")
     run(job, trades(3))
-    monkeypatch.setenv(small.SETTING, "inf")
+    monkeypatch.setenv(warm.SETTING, "inf")
     monkeypatch.setattr(warm, "sources_stamp", lambda: b"another place")
     run(job, trades(3))
     assert started == ["local"]
@@ -165,7 +165,7 @@ def test_what_has_run_compiled_elsewhere_is_not_compiled_here(
 
 @pytest.mark.usefixtures("is_tried")
 def test_a_large_program_is_not_tried(monkeypatch: pytest.MonkeyPatch, started: list[str]) -> None:
-    monkeypatch.setattr(small, "MOST_OPERATORS", 1)
+    monkeypatch.setattr(warm, "MOST_OPERATORS", 1)
     run(millstream.compile(text=VOLUMES, language="brook"), trades(3))
     assert ["local"] == started
 

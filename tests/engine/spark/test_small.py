@@ -9,7 +9,6 @@ import pytest
 
 import millstream
 from millstream.engine import warm
-from millstream.engine.reference import small
 from millstream.engine.spark import run as spark_run
 from tests.examples.folders import ROOT, program_of
 from tests.examples.test_examples import table
@@ -27,7 +26,7 @@ TRADES = [{"_time": n * 300_000, "symbol": "ab"[n % 2], "volume": n} for n in ra
 @pytest.fixture
 def compiled_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Any]:
     """The jobs that are run by compiled loops, with nothing compiled yet."""
-    monkeypatch.setenv(small.SETTING, "inf")
+    monkeypatch.setenv(warm.SETTING, "inf")
     monkeypatch.setattr(warm, "cache_directory", lambda: tmp_path / "cache")
     jobs: list[Any] = []
     run_batches = spark_run._run_batches
@@ -59,9 +58,9 @@ def test_what_takes_long_is_given_up_and_not_tried_again(
     job = millstream.compile(text=VOLUMES, language="brook")
     expected = job.run({"trades": TRADES}, engine="spark", session=spark).rows("totals")
     assert not compiled_runs
-    monkeypatch.setenv(small.SETTING, "1e-9")
+    monkeypatch.setenv(warm.SETTING, "1e-9")
     tried = job.run({"trades": TRADES}, engine="spark", session=spark).rows("totals")
-    monkeypatch.setenv(small.SETTING, "inf")
+    monkeypatch.setenv(warm.SETTING, "inf")
     again = job.run({"trades": TRADES}, engine="spark", session=spark).rows("totals")
     assert [expected, expected] == [tried, again]
     assert len(compiled_runs) == 2

@@ -17,7 +17,7 @@ from millstream.calculus.graph import Program
 from millstream.calculus.text import render, render_term
 from millstream.calculus.types import Value
 from millstream.cli.main import main
-from millstream.engine.reference.small import SETTING
+from millstream.engine.warm import SETTING
 from millstream.errors import CheckError, UnitError, UsageError
 from millstream.languages.brook.load import load as load_brook
 from millstream.languages.rules import ast

@@ -14,7 +14,6 @@ from millstream import api
 from millstream.calculus.types import Value
 from millstream.cli.main import main
 from millstream.engine import warm
-from millstream.engine.reference import small
 from millstream.languages.rules.situation import explain_situation
 
 ENGINES = pytest.mark.parametrize("engine", ["reference", "local"])
@@ -94,7 +93,7 @@ def test_files_beside_the_rules_count_when_an_engine_is_chosen_to_explain(
 
     monkeypatch.setattr(api, "_engine", noted)
     monkeypatch.setattr(warm, "cache_directory", lambda: tmp_path / "cache")
-    monkeypatch.setenv(small.SETTING, "inf")
+    monkeypatch.setenv(warm.SETTING, "inf")
     (tmp_path / "port.rules").write_text("require vessel.draught < 9 m\n")
     rows = [f"{n},{n % 50},N,{n % 12},false\n" for n in range(4000)]
     head = "_time,mmsi,name,draught,departed\n"

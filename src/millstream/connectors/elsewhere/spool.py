@@ -6,6 +6,9 @@ before the file that reaches it appears. In a checkpoint the folder outlives the
 
     000000000012.jsonl.gz      rows
     .000000000012.position     how far the source has been taken with them
+    .000000000011.taken        that there were rows, which nobody needs any more
+
+What has been taken is deleted, but for the last one: a place without files would not be one.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from millstream.errors import UsageError
 from millstream.locks import FolderLock, InUse
 
 _SEGMENT = ".jsonl.gz"
+_TAKEN = ".taken"
 
 
 class Spool:
@@ -34,15 +38,18 @@ class Spool:
             raise UsageError("another run takes the rows of this input", place=name) from None
         for path in folder.glob(".*.tmp"):
             path.unlink()  # what a killed run has left half written
-        self.next = 1 + max((int(p.name[:12]) for p in self._segments()), default=-1)
+        self.next = 1 + max((int(name[:12]) for name in self._segments()), default=-1)
 
-    def _segments(self) -> list[Path]:
-        return [p for p in self.folder.iterdir() if p.name[:12].isdigit()]
+    def _segments(self) -> list[str]:
+        """The names of all that there are, and of those that were."""
+        names = [p.name for p in self.folder.iterdir()]
+        taken = [n.removeprefix(".").removesuffix(_TAKEN) for n in names if n.endswith(_TAKEN)]
+        return [*(n for n in names if n[:12].isdigit()), *taken]
 
     @property
     def marks(self) -> set[str]:
         """What segments are marked with."""
-        return {p.name.removesuffix(_SEGMENT)[13:] for p in self._segments()} - {""}
+        return {name.removesuffix(_SEGMENT)[13:] for name in self._segments()} - {""}
 
     def position(self) -> Any:
         """How far the source has been taken by the last segment that is there; None before any."""
@@ -73,3 +80,14 @@ class Spool:
 
     def close(self) -> None:
         self._lock.close()
+
+
+def forget_segment(path: Path) -> None:
+    """Delete a segment whose rows nobody needs any more, unless it is the last one.
+
+    Its name may be all that says what has been brought, so that stays.
+    """
+    later = (p for p in path.parent.iterdir() if p.name[:12].isdigit() and p.name > path.name)
+    if path.exists() and any(later):
+        (path.parent / f".{path.name}{_TAKEN}").touch()
+        path.unlink()

@@ -6,10 +6,14 @@ then it is gone on with as it is.
 
 from __future__ import annotations
 
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 
+from millstream.cold import Start
 from millstream.engine.batches import Batches
 from millstream.engine.job import Job, Progress, Report
+from millstream.engine.local.changeover import Changeover, started
 from millstream.engine.messages import Message
 from millstream.engine.planning import ReadingTask
 from millstream.engine.points import reached
@@ -19,25 +23,53 @@ from millstream.engine.settings import Settings
 from millstream.engine.spec import SourceSpec
 from millstream.engine.stage import StageTask
 from millstream.engine.state import Memory
+from millstream.kernels.rounds import StepRunner
+from millstream.plan.steps import Plan, Step
 
 
 def run_batches(
-    job: Job, progress: Progress, checkpoint: str | Path | None, settings: Settings
+    job: Job,
+    progress: Progress,
+    checkpoint: str | Path | None,
+    settings: Settings,
+    start: Start | None = None,
 ) -> Report:
-    """Run a job on a checkpoint, or on one that goes with the run."""
+    """Run a job on a checkpoint, or on one that goes with the run.
+
+    With a `start` it begins before its loops are compiled.
+    """
     with checkpoint_folder(checkpoint) as folder:
-        return LocalBatches(Batches(job, progress, folder, settings)).to_the_end()
+        batches = LocalBatches(Batches(job, progress, folder, settings), start)
+        with closing(batches):
+            return batches.to_the_end()
 
 
 class LocalBatches:
     """Mutable: the state of a job, and who plans its batches."""
 
-    def __init__(self, batches: Batches) -> None:
+    def __init__(self, batches: Batches, start: Start | None = None) -> None:
         self.batches = batches
+        self.start = start
         self.layout = batches.layout
         self.files = batches.checkpoint.files
         types = self.layout.plan.program.queue_types()
-        self.memory = Memory(batches.description, self.layout, self.files, types)
+        make = StepRunner if start is None else self._started
+        self.memory = Memory(batches.description, self.layout, self.files, types, make)
+        batches.has_state = self._has_state
+
+    def _started(self, plan: Plan, steps: tuple[Step, ...]) -> Changeover:
+        assert self.start is not None
+        make = partial(StepRunner, plan, steps)
+        return started(plan, steps, make, self.batches.job, self.start)
+
+    def _has_state(self) -> bool:
+        """Whether what is kept can be written whole: only kernels can be taken up again."""
+        runners = [bucket.runner for bucket in self.memory.buckets.values()]
+        return self.start is None or (bool(runners) and all(one.is_compiled for one in runners))
+
+    def close(self) -> None:
+        for bucket in self.memory.buckets.values():
+            bucket.runner.close()
 
     def to_the_end(self) -> Report:
         with self.batches.running() as spec:

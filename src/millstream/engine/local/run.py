@@ -8,11 +8,16 @@ depends on where a round happened to end.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from millstream.calculus.graph import Program
+from millstream.cold import Start
 from millstream.engine.job import Job, Progress, Report, no_progress, rejected_changes
 from millstream.engine.local.beside import Write, WriteBehind, write_at_once
+from millstream.engine.local.changeover import started
 from millstream.engine.local.sources import SourceState
 from millstream.engine.local.threads import (
     LEAST_ROWS,
@@ -26,10 +31,13 @@ from millstream.kernels.build import why_not
 from millstream.kernels.rounds import StepRunner
 from millstream.kernels.runtime.consolidate import consolidate
 from millstream.plan.batch import Array, Batch
+from millstream.plan.figures import inputs_of_steps
 from millstream.plan.net import consolidated_queues
 from millstream.plan.steps import Plan, make_plan
 
 DEFAULT_BATCH_BYTES = int(os.environ.get(BATCH_BYTES, str(16 << 20)))
+#: As many bytes a row has at least, most likely.
+_ROW_BYTES = 32
 
 
 def plan_for(program: Program) -> Plan:
@@ -40,7 +48,9 @@ def plan_for(program: Program) -> Plan:
 class Run:
     """Mutable: an engine with its sources and writers."""
 
-    def __init__(self, job: Job, progress: Progress, threads: int, threads_from: int) -> None:
+    def __init__(
+        self, job: Job, progress: Progress, threads: int, threads_from: int, start: Start | None
+    ) -> None:
         self.job = job
         self.progress = progress
         self.sources = [
@@ -49,18 +59,24 @@ class Run:
         self._write: Write = write_at_once
         self._written: WriteBehind | None = None
         layout = None
-        if threads > 1 and self._has_many(threads_from):
+        has_many = self._has_many if start is None else self._seems_many
+        if threads > 1 and has_many(threads_from):
             self._read_and_write_beside()
             sizes = measured(job.program.inputs, job.locations)
             layout = layout_for_threads(job.program, sizes)
-        self.engine = (
-            StepRunner(plan_for(job.program)) if layout is None else ThreadedRunner(layout, threads)
+        plan = plan_for(job.program) if layout is None else layout.plan
+        make: Callable[[], Any] = (
+            partial(StepRunner, plan)
+            if layout is None
+            else partial(ThreadedRunner, layout, threads)
         )
+        self.engine = make() if start is None else started(plan, plan.steps, make, job, start)
         self.consolidated = consolidated_queues(self.engine.plan)
         for source in self.sources:
             source.is_ranked = source.input.name in self.engine.plan.ranked
         self.report = Report.for_program(job.program)
         self.report.inputs = {s.input.name: s.counts for s in self.sources}
+        self.report.behind = inputs_of_steps(plan)
 
     def _has_many(self, threads_from: int) -> bool:
         """Whether there are so many rows that threads are worth their start."""
@@ -70,6 +86,12 @@ class Run:
         for source in self.sources:
             rows += source.look_ahead(threads_from - rows)
         return rows >= threads_from
+
+    def _seems_many(self, threads_from: int) -> bool:
+        """The same by the sizes of files, as long as reading takes long."""
+        at_hand = {n: one for n, one in self.job.locations.items() if one.is_at_hand}
+        inputs = [one for one in self.job.program.inputs if one.name in at_hand]
+        return sum(measured(inputs, at_hand).values()) >= threads_from * _ROW_BYTES
 
     def _read_and_write_beside(self) -> None:
         for source in self.sources:
@@ -151,6 +173,9 @@ class Run:
                 self._write(self.job.writers[name], batch)
         self.report.mark = mark
         self.report.take_figures(self.engine.taken_figures())
+        self.report.newest = {
+            s.input.name: s.largest for s in self.sources if s.largest is not None
+        }
         self.progress(self.report)
 
 
@@ -178,19 +203,21 @@ def run(
     snapshot_every: int = SNAPSHOT_EVERY,
     threads: int | None = None,
     threads_from: int = LEAST_ROWS,
+    start: Start | None = None,
 ) -> Report:
     """Run a job from its first row, or from where its checkpoint is, to its last.
 
     A run that neither has a checkpoint nor follows its inputs needs nothing on disk, and none
     of what others do there. On how many `threads` it runs changes no answer; of less than
-    `threads_from` rows it is one.
+    `threads_from` rows it is one. With a `start` it begins before its loops are
+    compiled.
     """
     many = threads_wanted(threads)
     if checkpoint is None and not job.is_following:
-        return Run(job, progress, many, threads_from).to_the_end()
+        return Run(job, progress, many, threads_from, start).to_the_end()
     from millstream.engine.local.batches import run_batches
 
     settings = Settings(
         1, 1, batch_bytes, snapshot_every, rebuild, is_scratch=checkpoint is None, is_together=True
     )
-    return run_batches(job, progress, checkpoint, settings)
+    return run_batches(job, progress, checkpoint, settings, start)

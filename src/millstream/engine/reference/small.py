@@ -8,7 +8,6 @@ and published by whoever runs it; in between it is a question that can be asked 
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import replace
@@ -22,26 +21,16 @@ from millstream.connectors.memory import MemoryWriter
 from millstream.engine.job import Answer, Job, Progress, Report, Trial
 from millstream.engine.reference.feed import entries_of, read_events
 from millstream.engine.reference.run import write_outputs
-from millstream.engine.warm import is_warm
+from millstream.engine.warm import may_interpret, small_seconds
 from millstream.meaning.items import Entry
 from millstream.meaning.machine import Machine
 
-#: The setting: how many seconds of the processor a small job may take; 0 for none.
-SETTING = "MILLSTREAM_SMALL"
-SECONDS = 1.5
 MOST_BYTES = 64 << 10
 MOST_ROWS = 2_000
-#: A large program takes long for each row; trying it would only make its start longer.
-MOST_OPERATORS = 500
 
 
 class _TooLarge(Exception):
     """There are more rows than a small job has."""
-
-
-def is_large(program: Program) -> bool:
-    """Whether a program is never answered without being compiled, however few its rows are."""
-    return len(program.operators) > MOST_OPERATORS
 
 
 def is_small(inputs: Iterable[Any]) -> bool:
@@ -66,8 +55,7 @@ def trial_of(job: Job, progress: Progress) -> Trial | None:
 
     Its readers are used up then, but nothing has been written.
     """
-    seconds = float(os.environ.get(SETTING, SECONDS))
-    if seconds <= 0 or is_large(job.program) or is_warm(job.program):
+    if not may_interpret(job.program):
         return None
     report = Report.for_program(job.program)
     rejected: list[Rejected] = []
@@ -90,7 +78,7 @@ def trial_of(job: Job, progress: Progress) -> Trial | None:
         return report
 
     fed = entries_of(job.program, events, end=report.mark)
-    return Trial(partial(evaluated, job.program, fed, seconds), publish)
+    return Trial(partial(evaluated, job.program, fed, small_seconds()), publish)
 
 
 def answered(job: Job, progress: Progress) -> Report | None:

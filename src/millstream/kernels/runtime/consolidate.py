@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from millstream import cold
 from millstream.calculus.types import Kind
 from millstream.kernels.runtime.hashing import frozen, words_of_numbers
 from millstream.kernels.runtime.interning import Interner
@@ -14,7 +15,11 @@ from millstream.kernels.runtime.interning_words import Codec
 from millstream.kernels.runtime.net_rows import net_changes
 from millstream.kernels.runtime.row_order import find_crowded
 from millstream.kernels.runtime.utf8 import Texts
-from millstream.plan.batch import Array, Batch, Vector
+from millstream.meaning.items import Item, consolidated
+from millstream.plan.batch import Array, Batch, Vector, batch_of
+
+#: More changes than a definition is asked for.
+_FEW = 20_000
 
 
 def consolidate(batch: Batch) -> Batch:
@@ -24,6 +29,8 @@ def consolidate(batch: Batch) -> Batch:
     insertions, each by the values of their columns.
     """
     assert batch.weight is not None
+    if cold.is_cold() and len(batch) <= _FEW:
+        return _by_meaning(batch)
     time, weight = frozen(batch.time), frozen(batch.weight)
     crowded = np.empty(len(batch), np.bool_)
     find_crowded(time, weight, crowded)
@@ -32,6 +39,15 @@ def consolidate(batch: Batch) -> Batch:
     rows, signs = net_of_columns(batch.time, batch.weight, batch.columns, TextPool())
     columns = tuple(c.take(rows) for c in batch.columns)
     return Batch(batch.type, time[rows], columns, signs)
+
+
+def _by_meaning(batch: Batch) -> Batch:
+    """The same by its definition, as long as there is no loop for it."""
+    assert batch.weight is not None
+    changes = zip(batch.time.tolist(), batch.rows(), batch.weight.tolist(), strict=True)
+    items = consolidated(Item(time, row, weight) for time, row, weight in changes)
+    columns = ([i.time for i in items], [i.row for i in items], [i.weight for i in items])
+    return batch_of(batch.type, *columns)
 
 
 def summed(batch: Batch) -> Batch:
