@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from millstream.languages.algebra import stream as stream
     from millstream.languages.algebra import table as table
     from millstream.languages.algebra import when as when
+    from millstream.live import Live as Live
 
 __version__ = "0.1.0"
 
@@ -30,6 +31,7 @@ _EXPORTS = {
     "compile": "millstream.api",
     "compile_flow": "millstream.api",
     "Finished": "millstream.finished",
+    "Live": "millstream.live",
     **dict.fromkeys(
         ("Stream", "Table", "call", "if_", "relation", "stream", "table", "when"),
         "millstream.languages.algebra",

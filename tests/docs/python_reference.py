@@ -10,6 +10,7 @@ import millstream
 from millstream import algebra
 from millstream.api import Compiled
 from millstream.finished import Finished
+from millstream.live import Live
 from millstream.tracing.lambdas import call, if_
 from millstream.tracing.rows import when
 
@@ -39,7 +40,7 @@ SECTIONS: dict[str, list[tuple[str, Any]]] = {
     "Programs": [("millstream.compile", millstream.compile),
                  ("millstream.compile_flow", millstream.compile_flow),
                  ("millstream.Compiled", Compiled)],
-    "Results": [("millstream.Finished", Finished)],
+    "Results": [("millstream.Finished", Finished), ("millstream.Live", Live)],
 }  # fmt: skip
 
 
