@@ -1,4 +1,4 @@
-"""A project of many programs is one query of Spark."""
+"""A project of many programs is one job of Spark for each batch."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql.streaming.listener import StreamingQueryListener
 
 import millstream
-from millstream.engine.job import Report
+from millstream.engine.spark.jobs import Jobs
 from tests.laws.runs import Collector
 
 pytestmark = pytest.mark.spark
@@ -70,27 +69,8 @@ def make_project(folder: Path) -> None:
         (folder / "raw" / f"{number}.csv").write_text("\n".join(["_time,k,x", *rows, ""]))
 
 
-class Starts(StreamingQueryListener):
-    """Mutable: counts queries."""
-
-    def __init__(self) -> None:
-        self.ids: list[str] = []
-
-    def onQueryStarted(self, event: Any) -> None:  # noqa: N802 - Spark's word
-        self.ids.append(str(event.runId))
-
-    def onQueryProgress(self, event: Any) -> None:  # noqa: N802
-        """Of no interest."""
-
-    def onQueryIdle(self, event: Any) -> None:  # noqa: N802
-        """Of no interest."""
-
-    def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
-        """Of no interest."""
-
-
-def test_ten_nodes_are_one_query_and_give_the_rows_of_the_local_engine(
-    spark: Any, tmp_path: Path
+def test_ten_nodes_are_one_job_a_batch_and_give_the_rows_of_the_local_engine(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_project(tmp_path)
     compiled = millstream.compile(tmp_path)
@@ -99,24 +79,19 @@ def test_ten_nodes_are_one_query_and_give_the_rows_of_the_local_engine(
     local = {name: Collector() for name in OUTPUTS}
     compiled.run(outputs=local, engine="local")
     found = {name: Collector() for name in OUTPUTS}
-    active: list[int] = []
+    batches: list[str] = []
+    done = Jobs.done
 
-    def look(_: Report) -> None:
-        active.append(len(spark.streams.active))
+    def noted(jobs: Jobs, work: Any, name: str) -> list[Any]:
+        batches.append(name)
+        return done(jobs, work, name)
 
-    starts = Starts()
-    spark.streams.addListener(starts)
-    try:
-        compiled.run(
-            outputs=found, engine="spark", session=spark, partitions=2, batch_bytes=300,
-            progress=look,
-        )  # fmt: skip
-    finally:
-        spark.streams.removeListener(starts)
+    monkeypatch.setattr(Jobs, "done", noted)
+    compiled.run(outputs=found, engine="spark", session=spark, partitions=2, batch_bytes=300)
     assert {name: one.rows for name, one in local.items()} == {
         name: one.rows for name, one in found.items()
     }
     assert all(one.rows for one in found.values())
-    assert len(active) >= 5
-    assert {1} == set(active)
-    assert 1 == len(starts.ids)
+    assert len(batches) >= 5
+    (group,) = set(batches)
+    assert len(batches) == len(spark.sparkContext.statusTracker().getJobIdsForGroup(group))
