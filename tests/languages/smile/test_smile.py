@@ -165,10 +165,12 @@ def test_rows_that_are_out_are_forgotten_and_others_are_not(shifts: tuple[str, s
         subscriptions V;
     """
     chance = random.Random(5)
-    bids: list[tuple[int, Any, int]] = sorted((chance.randint(1, 40), chance.choice("ab"), chance.randrange(10))
-                  for _ in range(20))  # fmt: skip
-    sales: list[tuple[int, Any, int]] = sorted((chance.randint(1, 60), chance.randint(1, 45), chance.randrange(4))
-                   for _ in range(60))  # fmt: skip
+    bids: list[tuple[int, Any, int]] = sorted(
+        (chance.randint(1, 40), chance.choice("ab"), chance.randrange(10)) for _ in range(20)
+    )
+    sales: list[tuple[int, Any, int]] = sorted(
+        (chance.randint(1, 60), chance.randint(1, 45), chance.randrange(4)) for _ in range(60)
+    )
     given: Given = {"B": [dict(zip(("b", "k", "bid"), r, strict=True)) for r in bids],
              "M": [dict(zip(("t", "b", "sold"), r, strict=True)) for r in sales]}  # fmt: skip
     known = [shifted(some) if shift else list({r[0]: r for r in reversed(some)}.values())
