@@ -22,13 +22,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from millstream.calculus.graph import Input, Program
-from millstream.cold import Start
 from millstream.connectors.chunks import Reader, Rejected, Writer
 from millstream.connectors.frames import Frame, FrameReader, framed, is_frame
 from millstream.connectors.location import Location, lines_at, parse_location
+from millstream.connectors.outputs import closing_of
 from millstream.engine.given import items_given
 from millstream.engine.job import Job, Progress, Report, never, no_progress, refuse_no_result
-from millstream.errors import AllRejected, Fault, UsageError, listing, suggest
+from millstream.errors import Fault, UsageError, listing, suggest
 from millstream.finished import CallingWriter, OnChange
 from millstream.finished import Finished as Finished  # noqa: PLC0414 - so that mypy knows it
 from millstream.interrupts import undisturbed
@@ -221,11 +221,7 @@ class Compiled:
         check_engine(engine)
         options = {**(self.spark if engine == "spark" else {}), **options}
         written = followed(self.program) if follow else self.program
-        program = optimised(written, passes)
-        if options.get("checkpoint") is not None and not options.get("rebuild"):
-            from millstream.engine.begun import as_begun
-
-            program = as_begun(options["checkpoint"], written, program)
+        program = _as_begun(written, optimised(written, passes), options)
         job_inputs = dict(self.sources) | _checked(inputs or {}, self.program.input_names, "input")
         job_inputs = {name: framed(given) for name, given in job_inputs.items()}
         called = _checked(on_change or {}, program.outputs, "output")
@@ -235,7 +231,9 @@ class Compiled:
         )
         with ExitStack() as stack:
             if engine == "local":
-                options["start"] = _cold_start(program, stack)
+                from millstream.engine.warm import cold_start
+
+                options["start"] = cold_start(program, stack)
             job_inputs |= self._brought(job_inputs, stack, is_following=follow, options=options)
             job, writers = self._job(
                 program, job_inputs, job_outputs, stopped, stack,
@@ -341,7 +339,7 @@ class Compiled:
         from millstream.connectors.write import open_rejected_writer
 
         def opened(writer: Any, *, is_aside: bool = False) -> Any:
-            stack.push(_closing(writer, is_aside=is_aside))
+            stack.push(closing_of(writer, is_aside=is_aside))
             return writer
 
         locations = self.locations(inputs)
@@ -517,15 +515,13 @@ def late_names(program: Program) -> dict[str, Input]:
     return {f"{LATE}.{one.name}": one for one in program.inputs}
 
 
-def _cold_start(program: Program, stack: ExitStack) -> Start | None:
-    """Let a run begin before its loops are compiled, if they are not in the cache."""
-    from millstream.engine.warm import may_interpret
+def _as_begun(written: Program, program: Program, options: Mapping[str, Any]) -> Program:
+    """A program as it was when its checkpoint was begun, if it has one to go on with."""
+    if options.get("checkpoint") is None or options.get("rebuild"):
+        return program
+    from millstream.engine.begun import as_begun
 
-    if not may_interpret(program):
-        return None
-    start = Start()
-    stack.callback(start.over)
-    return start
+    return as_begun(options["checkpoint"], written, program)
 
 
 def followed(program: Program) -> Program:
@@ -600,19 +596,3 @@ def _writer(name: str, given: OutputGiven | None, shape: Shape, *, is_following:
     if not isinstance(given, (str, Path, Location)):
         return given
     return writer_of(name, _location(given), shape, is_following=is_following)
-
-
-def _closing(writer: Any, *, is_aside: bool) -> Callable[..., bool]:
-    """Close after success, abort after an error: no reader ever sees half a result.
-
-    What is put aside is wanted all the more if nothing else is left.
-    """
-
-    def leave(kind: object, error: object, traceback: object) -> bool:
-        if kind is None or (is_aside and kind is AllRejected):
-            writer.close()
-        else:
-            writer.abort()
-        return False
-
-    return leave

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from millstream.connectors.chunks import Writer
 from millstream.connectors.location import Location
 from millstream.connectors.write import Shape, open_writer
-from millstream.errors import UsageError
+from millstream.errors import AllRejected, UsageError
 
 
 def writer_of(name: str, location: Location, shape: Shape, *, is_following: bool) -> Writer:
@@ -45,3 +48,19 @@ def writer_of(name: str, location: Location, shape: Shape, *, is_following: bool
 
         return PartsWriter(location, shape)
     return open_writer(location, shape)
+
+
+def closing_of(writer: Any, *, is_aside: bool) -> Callable[..., bool]:
+    """Close after success, abort after an error: no reader ever sees half a result.
+
+    What is put aside is wanted all the more if nothing else is left.
+    """
+
+    def leave(kind: object, error: object, traceback: object) -> bool:
+        if kind is None or (is_aside and kind is AllRejected):
+            writer.close()
+        else:
+            writer.abort()
+        return False
+
+    return leave

@@ -11,12 +11,14 @@ import contextlib
 import hashlib
 import os
 import sys
+from contextlib import ExitStack
 from importlib.metadata import version
 from pathlib import Path
 
 from millstream.cache import cache_directory, sources_digest, sources_stamp
 from millstream.calculus.graph import Program
 from millstream.calculus.text import render
+from millstream.cold import Start
 
 #: The setting: how many seconds of the processor a small job may take without being compiled; 0
 #: for none, then nothing is run before it is compiled.
@@ -58,3 +60,12 @@ def _mark(program: Program) -> Path:
     digest.update(sources_digest())
     digest.update(sources_stamp())
     return cache_directory() / "warm" / digest.hexdigest()
+
+
+def cold_start(program: Program, stack: ExitStack) -> Start | None:
+    """Let a run begin before its loops are compiled, if they are not in the cache."""
+    if not may_interpret(program):
+        return None
+    start = Start()
+    stack.callback(start.over)
+    return start
