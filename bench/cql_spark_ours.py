@@ -8,6 +8,7 @@ from typing import Any
 
 import spark_ours
 from millstream import api
+from spark_batches import note
 
 QUERIES = {
     "a": """
@@ -52,6 +53,7 @@ def run(session: Any, spec: Mapping[str, Any], rows: Path, folder: Path) -> Path
         {one.name: f"{one}/*.parquet" for one in inputs},
         {"out": f"{out}/"},
         engine="spark",
+        progress=note,
         session=session,
         checkpoint=folder / "checkpoint",
         # Files of an input are of about one size; two are never within it.

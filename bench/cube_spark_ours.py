@@ -9,6 +9,7 @@ from typing import Any
 import spark_ours
 from cube_spark_data import SIZES, VERTICES, WINDOW
 from millstream import api
+from spark_batches import note
 
 _KEPT = " | ".join(", ".join(v) for v in VERTICES)
 CONF = f"""
@@ -36,7 +37,7 @@ def run(session: Any, spec: Mapping[str, Any], rows: Path, folder: Path) -> Path
     compiled.run(
         {"sales": f"{rows / 'sales'}/*.parquet"},
         {name: f"{folder / 'out' / name}/" for name in compiled.program.outputs},
-        engine="spark", session=session, checkpoint=folder / "checkpoint",
+        engine="spark", progress=note, session=session, checkpoint=folder / "checkpoint",
         # Files are of about one size; two are never within it.
         batch_bytes=int(1.02 * max(path.stat().st_size for path in files)),
     )  # fmt: skip

@@ -9,6 +9,7 @@ from typing import Any
 import millstream
 import spark_ours
 from rules_programs import PROGRAMS
+from spark_batches import note
 
 session_for = spark_ours.session_for
 
@@ -21,6 +22,7 @@ def run(session: Any, spec: Mapping[str, Any], rows: Path, folder: Path) -> Path
         {place.name: f"{place}/*.parquet" for place in rows.iterdir()},
         {"allowed": f"{out}/"},
         engine="spark",
+        progress=note,
         session=session,
         checkpoint=folder / "checkpoint",
         # Files of an input are of about one size; two are never within it.

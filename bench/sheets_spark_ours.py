@@ -9,6 +9,7 @@ from typing import Any
 import spark_ours
 from millstream import api
 from sheets_data import ROOT
+from spark_batches import note
 
 session_for = spark_ours.session_for
 
@@ -23,6 +24,7 @@ def run(session: Any, spec: Mapping[str, Any], rows: Path, folder: Path) -> Path
         {one.name: f"{one}/*.parquet" for one in inputs},
         {compiled.program.outputs[0]: f"{out}/"},
         engine="spark",
+        progress=note,
         session=session,
         checkpoint=folder / "checkpoint",
         # Files are of about one size; two are never within it.

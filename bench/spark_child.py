@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from millstream.engine.spark.java import find_java, java_environment
+from spark_batches import ENDED
 
 
 def measure(spec: dict[str, Any]) -> dict[str, Any]:
@@ -30,13 +31,14 @@ def measure(spec: dict[str, Any]) -> dict[str, Any]:
     if spec["warm"]:
         (folder / "warm").mkdir()
         side.run(session, spec, Path(spec["warm"]), folder / "warm")
+    ENDED.clear()
     queries: list[Any] = []
     threading.Thread(target=find_query, args=(session, queries), daemon=True).start()
     start = time.time()
     out = side.run(session, spec, Path(spec["trades"]), folder)
     end = time.time()
-    # A finite job has no query.
-    batches = batches_of(queries[0]) if queries else []
+    # A finite job has no query, and ours are none.
+    batches = batches_of(queries[0]) if queries else ENDED
     figures = {"start": start, "end": end, "out": str(out), "batches": batches}
     session.stop()
     return figures

@@ -176,23 +176,16 @@ def latency(scale: float) -> list[Record]:
     count = max(8, int(80 * scale))
     trades = Trades(count * 1_000, 1_000, 100)
     figures, _ = best("spark_ours", "vwap", trades)
-    whole = figures.median_ms("triggerExecution")
+    whole = figures.median_ms("a whole batch")
     with measured("spark_ours", "vwap", trades, events=True) as logged:
         job = in_job(logged.out.parent / "events", len(logged.batches))
     parts = {
         "a whole batch": (whole, "bar: 400 ms"),
-        "latestOffset": (figures.median_ms("latestOffset"), "our plan of the batch, made durable"),
-        "walCommit": (figures.median_ms("walCommit"), "Spark's log of offsets"),
-        "getBatch": (figures.median_ms("getBatch"), "Spark asks for the plan"),
-        "queryPlanning": (figures.median_ms("queryPlanning"), "Spark plans"),
-        "addBatch": (figures.median_ms("addBatch"), "the batch itself, of which:"),
         **{f"- {name}": (ms, what) for name, (ms, what) in job.items()},
         "- the driver": (
-            figures.median_ms("addBatch") - job["Spark's job"][0],
-            "plans the stages; manifest and sink, made durable",
+            whole - job["Spark's job"][0], "plans the batch; manifest and sink, made durable",
         ),
-        "commitOffsets": (figures.median_ms("commitOffsets"), "Spark's log of commits"),
-    }
+    }  # fmt: skip
     return [
         {
             "part": name,

@@ -9,6 +9,7 @@ from typing import Any
 import openpyxl
 
 from millstream import api
+from spark_batches import note
 
 #: The average price of every trade's symbol, weighted by volume, over the five minutes up to
 #: that trade, as an analyst writes it.
@@ -89,6 +90,7 @@ def run(session: Any, spec: Mapping[str, Any], trades: Path, folder: Path) -> Pa
         {"trades": f"{trades}/*.parquet"},
         {"out": f"{out}/"},
         engine="spark",
+        progress=note,
         session=session,
         checkpoint=folder / "checkpoint",
         batch_bytes=int(1.02 * largest),
