@@ -34,6 +34,13 @@ output out; input in(key text, value integer);
 (out, $s) <- Aggregate[by key; total = sum(value)](recent, $s);
 """
 CHEAP = "output out; input in(a number); (out) <- Filter[a > 0.5](in);"
+NOW = """
+output out; input in(key text, value number);
+(some) <- Filter[value > 100.0](in);
+(now, $w) <- Now(some, $w);
+(twice) <- Map[key, value = 2.0 * value](now);
+(out, $o) <- Istream(twice, $o);
+"""
 ROOTS = "sqrt(a + " * 40 + "1" + ")" * 40
 DEAR = f"output out; input in(a number); (out) <- Map[x = {ROOTS}](in);"
 
@@ -43,6 +50,7 @@ DEAR = f"output out; input in(a number); (out) <- Map[x = {ROOTS}](in);"
     [
         (WINDOW, True),  # state by keys, of which much is done for each row
         (CHEAP, False),  # moving a row takes longer than looking at it
+        (NOW, False),  # a window of the instant keeps nothing
         (DEAR, True),  # no state, and much to compute
     ],
 )

@@ -59,6 +59,8 @@ def work_of(function: Function) -> float:
             return _ROW + terms
         case Duplicate() | Merge():
             return _ROW
+        case Range(length=0):
+            return _COMES_AND_GOES * _ROW  # it keeps nothing
         case Aggregate(aggregations=aggregations):
             return _KEPT + _TOTAL * len(aggregations) + terms
         case Sheet(cells=cells):
