@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from millstream.cold import Start
 from millstream.engine.batches import Batches
 from millstream.engine.job import Job, Progress, Report
 from millstream.engine.layout import DEFAULT_BUCKETS
@@ -48,10 +49,12 @@ class InTasks(local.LocalBatches):
         self.batches.finish(-1, [message_of(row[2]) for row in rows])
 
 
-def in_tasks(partitions: int) -> Callable[[Job, Progress, Path, Settings], Report]:
+def in_tasks(partitions: int) -> Callable[[Job, Progress, Path, Settings, Start | None], Report]:
     """What runs a job as several tasks, instead of `run_batches`."""
 
-    def run(job: Job, progress: Progress, checkpoint: Path, settings: Settings) -> Report:
+    def run(
+        job: Job, progress: Progress, checkpoint: Path, settings: Settings, _: Start | None
+    ) -> Report:
         spread = replace(
             settings, partitions=partitions, buckets=DEFAULT_BUCKETS, is_together=False
         )

@@ -21,6 +21,8 @@ from millstream.source import Source
 
 def as_begun(folder: str | Path, written: Program, optimised: Program) -> Program:
     """The program that goes on with a checkpoint; only if need be not the optimised one."""
+    if not Path(folder).is_dir():
+        return optimised  # nothing was begun there; what else is there is told elsewhere
     made = Checkpoint(Path(folder)).made()
     if made is None or made.get("written") != render(written):
         return optimised  # nothing to go on with, or of another program, which is told elsewhere
