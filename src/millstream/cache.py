@@ -102,10 +102,3 @@ def _imported(source: str) -> frozenset[Path]:
 
 def _is_compiled(file: Path) -> bool:
     return any(file.is_relative_to(place) for place in COMPILED)
-
-
-@functools.cache
-def sources_stamp() -> bytes:
-    """Where all that lies and when it was last written: Numba finds what it keeps by both."""
-    newest = max(path.stat().st_mtime_ns for path in _sources())
-    return f"{_ROOT} {newest}".encode()

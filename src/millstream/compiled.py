@@ -25,12 +25,15 @@ from millstream.cache import COMPILED, cache_directory, digest_of_file
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-_FOLDER = cache_directory() / "numba"
-os.environ.setdefault("NUMBA_CACHE_DIR", str(_FOLDER))
+_FOLDER = Path(os.environ.setdefault("NUMBA_CACHE_DIR", str(cache_directory() / "numba")))
 
 import llvmlite.binding  # noqa: E402  the line above must come first
 import numba  # noqa: E402
-from numba.core.caching import FunctionCache  # noqa: E402
+from numba.core.caching import (  # noqa: E402
+    CompileResultCacheImpl,
+    FunctionCache,
+    UserProvidedCacheLocator,
+)
 from numba.core.runtime.nrt import rtsys  # noqa: E402
 
 from millstream.lending import Lending, for_all_constants  # noqa: E402
@@ -53,7 +56,19 @@ def _lend_wide_division() -> None:
 _lend_wide_division()
 _njit: Any = numba.njit
 _config: Any = numba.config
-_config.CACHE_DIR = os.environ["NUMBA_CACHE_DIR"]  # in case numba was loaded before
+_config.CACHE_DIR = str(_FOLDER)  # in case numba was loaded before
+
+
+class _ByContent(UserProvidedCacheLocator):
+    """A folder named by contents only, so that another checkout or installation finds it too."""
+
+    def __init__(self, py_func: Any, py_file: str) -> None:
+        super().__init__(py_func, py_file)  # type: ignore[no-untyped-call]
+        self._cache_path = str(Path(_config.CACHE_DIR) / Path(py_file).parent.name)
+
+
+class _KeptByContent(CompileResultCacheImpl):
+    _locator_classes = [_ByContent, *CompileResultCacheImpl._locator_classes]  # noqa: RUF012, SLF001
 
 
 class _Kept(FunctionCache):
@@ -62,6 +77,8 @@ class _Kept(FunctionCache):
     Numba makes ready to compile (a hundred modules, all its declarations) before it looks
     whether it has to, which takes longer than loading. It does so again when it compiles.
     """
+
+    _impl_class = _KeptByContent
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         rtsys.initialize(target_context)  # what compiled code counts references to arrays with
@@ -160,8 +177,7 @@ def _compiled(function: F, **options: Any) -> F:
 
 def _keep(dispatcher: Any, home: Path, way: str = "") -> None:
     before = _config.CACHE_DIR
-    if before == str(_FOLDER):  # otherwise somebody has said where to keep things
-        _config.CACHE_DIR = str(_FOLDER / (digest_of_file(home).hex()[:16] + way))
+    _config.CACHE_DIR = str(_FOLDER / (digest_of_file(home).hex()[:16] + way))
     try:
         kept(dispatcher)
     except RuntimeError:

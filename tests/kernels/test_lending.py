@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -53,16 +54,22 @@ def test_a_function_has_one_form_for_all_constants_and_no_machine_code() -> None
     assert 0 == form.library.get_pointer_to_function(form.fndesc.llvm_func_name)
 
 
-def test_what_is_lent_is_kept(tmp_path: Path) -> None:
-    environment = {**os.environ, "MILLSTREAM_CACHE": str(tmp_path)}
-    environment.pop("NUMBA_CACHE_DIR", None)
+def test_what_is_lent_is_kept_also_for_another_installation(tmp_path: Path) -> None:
     root = Path(__file__).parents[2]
+    elsewhere = tmp_path / "elsewhere"
+    shutil.copytree(
+        root / "src", elsewhere, copy_function=shutil.copyfile,
+        ignore=shutil.ignore_patterns("__pycache__"),
+    )  # fmt: skip
+    environment = {**os.environ, "MILLSTREAM_CACHE": str(tmp_path / "cache")}
+    environment.pop("NUMBA_CACHE_DIR", None)
     said = [
         subprocess.run(
             [sys.executable, "-W", "error", "-c", KEPT],
-            env=environment, cwd=root, capture_output=True, text=True, check=True,
+            env={**environment, "PYTHONPATH": str(place)},
+            cwd=root, capture_output=True, text=True, check=True,
         ).stdout.splitlines()
-        for _ in range(2)
+        for place in (root / "src", elsewhere)
     ]  # fmt: skip
     exact = f"(1.0, {2.0**-60})"
     # One is asked for, found the second time; what is not asked for is not looked for.

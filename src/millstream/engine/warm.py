@@ -15,7 +15,7 @@ from contextlib import ExitStack
 from importlib.metadata import version
 from pathlib import Path
 
-from millstream.cache import cache_directory, sources_digest, sources_stamp
+from millstream.cache import cache_directory, sources_digest
 from millstream.calculus.graph import Program
 from millstream.calculus.text import render
 from millstream.cold import Start
@@ -58,7 +58,6 @@ def _mark(program: Program) -> Path:
     versions = (version("numba"), version("numpy"), sys.version)
     digest = hashlib.sha256("\n".join((*versions, render(program))).encode())
     digest.update(sources_digest())
-    digest.update(sources_stamp())
     return cache_directory() / "warm" / digest.hexdigest()
 
 

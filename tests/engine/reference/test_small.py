@@ -149,21 +149,6 @@ def test_others_are_run_compiled(rows: Any, started: list[str]) -> None:
 
 
 @pytest.mark.usefixtures("is_tried")
-@pytest.mark.usefixtures("is_tried")
-def test_what_has_run_compiled_elsewhere_is_not_compiled_here(
-    started: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Numba finds nothing for the same sources in another place, or written anew."""
-    job = millstream.compile(text=VOLUMES)
-    monkeypatch.setenv(warm.SETTING, "0")
-    run(job, trades(3))
-    monkeypatch.setenv(warm.SETTING, "inf")
-    monkeypatch.setattr(warm, "sources_stamp", lambda: b"another place")
-    run(job, trades(3))
-    assert started == ["local"]
-
-
-@pytest.mark.usefixtures("is_tried")
 def test_a_large_program_is_not_tried(monkeypatch: pytest.MonkeyPatch, started: list[str]) -> None:
     monkeypatch.setattr(warm, "MOST_OPERATORS", 1)
     run(millstream.compile(text=VOLUMES, language="brook"), trades(3))
