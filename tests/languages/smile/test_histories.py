@@ -110,6 +110,14 @@ def with_latest(rows: Rows) -> Answer:
     }
 
 
+def with_largest(rows: Rows) -> Answer:
+    groups = sold(rows)
+    return {
+        (b,): {"bid": bid, "most": max(groups[b]) if b in groups else None}
+        for b, (_, bid) in rows["B"].items()
+    }
+
+
 def merged(rows: Rows) -> Answer:
     both = [(t, 1, bid) for t, (_, bid) in rows["B"].items()]
     both += [(t, 2, bid) for t, (_, bid) in rows["C"].items()]
@@ -206,6 +214,11 @@ CASES = {
         "J", ("b",), with_latest,
         "CREATE VIEW L (SELECT b, LATEST(sold) AS last FROM M WHERE sold > 0 GROUP BY b);"
         "CREATE VIEW J (SELECT b, bid, last FROM B JOIN L USING (b));",
+    ),
+    "a join with the largest of nothing": case(
+        "J", ("b",), with_largest,
+        "CREATE VIEW L (SELECT b, MAX(sold) AS most FROM M GROUP BY b);"
+        "CREATE VIEW J (SELECT b, bid, most FROM B JOIN L USING (b));",
     ),
     "a merge": Case(
         """CREATE STREAM B (b: time -> k: integer, bid: integer) UNTIL 3;

@@ -220,7 +220,7 @@ class Groups:
             given = choose(self.is_sure_in, inner, nothing)
             sure = self._keep(f"{wanted.name}.sure", function, given)
         far = self._limit(cell.extent.least if is_least else cell.extent.most, term.type)
-        outer = _closed(is_open, None, value) if far is None else choose(is_open, far, value)
+        outer = _settled(is_open, far, value)
         low, high = (outer, sure) if is_least else (sure, outer)
         return Cell(wanted.name, value, low, high, cell.extent, self._steps(), can_be_null=True)
 
@@ -229,10 +229,7 @@ class Groups:
         extent = self.ranges.extent(term)
         value = self._keep(wanted.name, "avg", choose(self.mask.is_in, term, null(term.type)))
         ends = (self._limit(end, NUMBER) for end in (extent.least, extent.most))
-        low, high = (
-            _closed(is_open, None, value) if end is None else choose(is_open, end, value)
-            for end in ends
-        )
+        low, high = (_settled(is_open, end, value) for end in ends)
         return Cell(wanted.name, value, low, high, extent, self._steps(), can_be_null=True)
 
     @staticmethod
@@ -294,6 +291,13 @@ def _closed(is_open: Term, bound: Term | None, value: Term) -> Term | None:
     if bound is not None:
         return bound
     return None if is_open == TRUE else choose(is_open, null(value.type), value)
+
+
+def _settled(is_open: Term, far: Term | None, value: Term) -> Term | None:
+    """A bound by the type, and by the value when nothing is open any more, if there is one."""
+    if far is None:
+        return _closed(is_open, None, value)
+    return choose(is_open, far, Call("coalesce", (value, far), value.type))
 
 
 def _counted(condition: Term) -> Term | None:

@@ -291,23 +291,27 @@ class _Reader:
         opening = cursor.span()
         if not is_bare and cursor.text() != "(":
             cursor.expected("AS or a query in parentheses", "write CREATE VIEW V (SELECT ...);")
-        if cursor.take("(") and not _is_closed(cursor):
-            message = "this parenthesis is never closed"
-            cursor.fail(message, opening, 'put a ")" before the semicolon')
-        elif cursor.tokens[cursor.at - 1].text == "(":
-            cursor.tokens = cursor.tokens[:-1]
+        if not is_bare and cursor.take("("):
+            end = _closing(cursor)
+            if end is None:
+                hint = 'put a ")" before the semicolon'
+                cursor.fail("this parenthesis is never closed", opening, hint)
+            if end < len(cursor.tokens) - 1:
+                cursor.at = end + 1
+                cursor.expected('";"', "a view ends where its parenthesis is closed")
+            cursor.tokens = cursor.tokens[:end]
         self.views.append(ast.View(name, (), SmileReader(cursor, self.calls).whole()))
 
 
-def _is_closed(cursor: Cursor) -> bool:
-    """Is the parenthesis just passed closed by the last token?"""
+def _closing(cursor: Cursor) -> int | None:
+    """Where the parenthesis just passed is closed."""
     depth = 1
     for at in range(cursor.at, len(cursor.tokens)):
         if cursor.tokens[at].kind == "symbol":
             depth += {"(": 1, ")": -1}.get(cursor.tokens[at].text, 0)
         if depth == 0:
-            return at == len(cursor.tokens) - 1
-    return False
+            return at
+    return None
 
 
 class SmileReader(QueryReader):
