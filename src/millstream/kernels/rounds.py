@@ -28,6 +28,9 @@ NO_TICKS: Array = np.zeros(0, np.int64)
 class StepRunner:
     """Mutable: the kernels of some steps and the state inside them."""
 
+    #: A round is run when it is asked for.
+    under_way = 1
+
     def __init__(self, plan: Plan, steps: tuple[Step, ...] | None = None) -> None:
         keep_freed_memory()
         self.plan = plan

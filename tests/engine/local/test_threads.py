@@ -32,7 +32,8 @@ def trades(tmp_path: Path) -> Path:
         "at": pa.array(np.arange(ROWS) // 3 * 1_000, pa.timestamp("us", "UTC")),
         "vol": numbers.integers(0, 100, ROWS),
     })  # fmt: skip
-    pq.write_table(table, tmp_path / "trades.parquet")
+    # Small groups of rows, so that several rounds are under way at a time.
+    pq.write_table(table, tmp_path / "trades.parquet", row_group_size=1 << 15)
     path = tmp_path / "trades.cql"
     path.write_text(QUERY)
     return path

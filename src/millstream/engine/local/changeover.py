@@ -64,6 +64,9 @@ def started(
 class Changeover:
     """Mutable: what has come so far and who compiles for it, or the kernels that took over."""
 
+    #: A round is run when it is asked for.
+    under_way = 1
+
     def __init__(
         self, plan: Plan, steps: tuple[Step, ...], make: Callable[[], Any], read: Sequence[Read],
         start: Start, on_compiled: Callable[[], None],

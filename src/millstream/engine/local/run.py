@@ -8,7 +8,8 @@ depends on where a round happened to end.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -74,6 +75,9 @@ class Run:
         self.consolidated = consolidated_queues(self.engine.plan)
         for source in self.sources:
             source.is_ranked = source.input.name in self.engine.plan.ranked
+        #: What rounds make that are under way, the oldest first, and up to when they go.
+        self._rounds: deque[tuple[Iterator[dict[str, Batch]], int]] = deque()
+        self._mark: int | None = None
         self.report = Report.for_program(job.program)
         self.report.inputs = {s.input.name: s.counts for s in self.sources}
         self.report.behind = inputs_of_steps(plan)
@@ -144,6 +148,8 @@ class Run:
         if times:
             times += [s.input.ends for s in self.sources if s.input.ends is not None]
             self._rounds_up_to(max(times))
+        while self._rounds:
+            self._end_round()
         self.report.take_faults(self.engine.faults(), self.job)
         self.progress(self.report)
 
@@ -155,8 +161,10 @@ class Run:
         self._round_up_to(mark)
 
     def _round_up_to(self, mark: int) -> None:
-        if self.report.mark is not None and mark <= self.report.mark:
+        """Begin a round, and end those that need not be under way any longer."""
+        if self._mark is not None and mark <= self._mark:
             return
+        self._mark = mark
         arrivals: dict[str, Batch] = {}
         ticks: dict[str, Array] = {}
         for source in self.sources:
@@ -164,7 +172,14 @@ class Run:
             arrivals[name], unsound = source.release(mark)
             self.report.take_rejected(name, rejected_changes(name, unsound), self.job)
             ticks |= self.engine.ticks_of(name, arrivals[name], unsound)
-        for queues in self.engine.round(arrivals, mark, ticks):
+        self._rounds.append((self.engine.round(arrivals, mark, ticks), mark))
+        while len(self._rounds) >= self.engine.under_way:
+            self._end_round()
+
+    def _end_round(self) -> None:
+        """Hand on what the oldest of all rounds makes."""
+        made, mark = self._rounds.popleft()
+        for queues in made:
             for name in self.job.program.outputs:
                 batch = queues[name]
                 if name not in self.consolidated:

@@ -3,14 +3,19 @@
 Rows go to buckets as they do on a cluster, and what the buckets make is put back into the one
 order of time and rank: so the answer does not depend on how many threads there are. Kernels,
 the taking of rows and their hashing all let other threads run meanwhile.
+
+Cutting rows by key and putting them in order again keep nothing, so several rounds are under way
+at a time: while the buckets work on one, the next is cut and the last put in order.
 """
 
 from __future__ import annotations
 
 import os
+import sys
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
 import numpy as np
@@ -18,6 +23,7 @@ import numpy as np
 from millstream.calculus.graph import Program
 from millstream.engine.buckets import buckets_of
 from millstream.engine.layout import Layout, layout_if_spread
+from millstream.engine.local.turns import Turns
 from millstream.engine.order import Each, in_order, in_turn
 from millstream.engine.state import nothing_of
 from millstream.errors import UsageError
@@ -39,6 +45,11 @@ LEAST_ROWS = 1 << 18
 _LEAST_IN_ROUND = 4_096
 #: A large program takes longer to be laid out than threads can save.
 _MOST_OPERATORS = 500
+#: So many rounds are under way: one is cut, one is worked on, one is put in order.
+_UNDER_WAY = 3
+#: In seconds: how soon who comes back from compiled work may go on; Python's own 5 ms are as long
+#: as that work.
+_HAND_OVER = 0.0005
 
 T = TypeVar("T")
 Made = dict[str, Batch]
@@ -93,12 +104,22 @@ def _saved(layout: Layout, step: Step, rate: Mapping[str, float]) -> float:
 class ThreadedRunner:
     """Mutable: for each stage of a layout the kernels of its buckets, one bucket a thread."""
 
+    #: How many rounds may be begun before the first of them is asked for.
+    under_way = _UNDER_WAY
+
     def __init__(self, layout: Layout, threads: int) -> None:
         self.plan = layout.plan
         self.layout = layout
         self.types = layout.plan.program.queue_types()
         self._threads = threads
         self._pool = ThreadPoolExecutor(threads, "millstream")
+        self._rounds = ThreadPoolExecutor(_UNDER_WAY, "millstream-round")
+        self._begun = 0
+        self._turns = Turns(len(layout.stages))
+        self._figures: list[dict[str, StepFigures]] = []
+        self._noting = threading.Lock()
+        self._interval = sys.getswitchinterval()
+        sys.setswitchinterval(_HAND_OVER)
         self._stages = [
             [
                 StepRunner(layout.plan, stage.steps)
@@ -108,32 +129,58 @@ class ThreadedRunner:
         ]
 
     def close(self) -> None:
+        self._turns.stop()
+        self._rounds.shutdown(cancel_futures=True)
         self._pool.shutdown(cancel_futures=True)
+        sys.setswitchinterval(self._interval)
 
     def ticks_of(self, name: str, *came: Batch) -> dict[str, Array]:
         return self._stages[0][0].ticks_of(name, *came)
 
     def round(self, arrivals: Made, mark: int, ticks: dict[str, Array]) -> Iterator[Made]:
-        """Run every stage on all items up to a mark; gives what nobody here reads."""
-        queues = {q: b if len(b) else nothing_of(b.type) for q, b in arrivals.items()}
-        for number in range(len(self._stages)):
-            queues.update(self._stage(number, queues, mark, ticks))
-        yield queues
+        """Begin to run every stage on all items up to a mark; gives what nobody here reads.
 
-    def _stage(self, number: int, queues: Made, mark: int, ticks: dict[str, Array]) -> Made:
-        runners = self._stages[number]
-        entering = {q: queues.pop(q) for q in self.layout.stages[number].inputs}
+        Who asks waits until it is there.
+        """
+        number, self._begun = self._begun, self._begun + 1
+        return _result(self._rounds.submit(self._through, number, arrivals, mark, ticks))
+
+    def _through(self, number: int, arrivals: Made, mark: int, ticks: dict[str, Array]) -> Made:
+        try:
+            queues = {q: b if len(b) else nothing_of(b.type) for q, b in arrivals.items()}
+            for stage in range(len(self._stages)):
+                queues.update(self._stage(stage, number, queues, mark, ticks))
+        except BaseException:
+            self._turns.stop()  # those who come later would wait for ever
+            raise
+        return queues
+
+    def _stage(
+        self, place: int, number: int, queues: Made, mark: int, ticks: dict[str, Array]
+    ) -> Made:
+        runners = self._stages[place]
+        entering = {q: queues.pop(q) for q in self.layout.stages[place].inputs}
         if len(runners) == 1:
-            return self._bucket(runners[0], 0, entering, mark, ticks)
+            with self._turns.turn(place, number):
+                made = self._bucket(runners[0], 0, entering, mark, ticks)
+                self._note(runners)
+            return made
         is_much = sum(map(len, entering.values())) >= _LEAST_IN_ROUND
         each = self.each if is_much else in_turn
         cut = {q: self._cut(q, batch, each) for q, batch in entering.items()}
 
-        def work(bucket: int) -> Made:
-            mine = {q: part(bucket) for q, part in cut.items()}
-            return self._bucket(runners[bucket], bucket, mine, mark, ticks)
+        def part(bucket: int) -> Made:
+            return {q: of_bucket(bucket) for q, of_bucket in cut.items()}
 
-        return self._together(each(work, range(len(runners))), each)
+        def work(bucket: int) -> Made:
+            return self._bucket(runners[bucket], bucket, parts[bucket], mark, ticks)
+
+        buckets = range(len(runners))
+        parts = each(part, buckets)
+        with self._turns.turn(place, number):
+            some = each(work, buckets)
+            self._note(runners)
+        return self._together(some, each)
 
     def each(self, work: Callable[[Any], T], some: Sequence[Any]) -> list[T]:
         """The same work on several things, each in a thread."""
@@ -197,15 +244,26 @@ class ThreadedRunner:
                 total.update(runner.faults(counted))
         return total
 
-    def taken_figures(self) -> dict[str, StepFigures]:
-        """What the steps of all buckets have done since this was asked last."""
-        return together(
+    def _note(self, runners: Sequence[StepRunner]) -> None:
+        """What the steps of a stage have done; asked while nobody runs them."""
+        figures = [
             runner.taken_figures(
                 [bucket == 0 or not self.layout.is_everywhere(s) for s in runner.steps]
             )
-            for runners in self._stages
             for bucket, runner in enumerate(runners)
-        )
+        ]
+        with self._noting:
+            self._figures += figures
+
+    def taken_figures(self) -> dict[str, StepFigures]:
+        """What the steps of all buckets have done since this was asked last."""
+        with self._noting:
+            figures, self._figures = self._figures, []
+        return together(figures)
+
+
+def _result(made: Future[Made]) -> Iterator[Made]:
+    yield made.result()
 
 
 def _even(rows: int, parts: int) -> list[int]:
