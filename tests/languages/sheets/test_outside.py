@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import random
 from typing import Any
 
@@ -13,6 +14,7 @@ from millstream.calculus.types import NUMBER, TEXT, Schema
 from millstream.engine.reference.feed import Event
 from millstream.kernels.sheets.build import sheet_kernel
 from millstream.kernels.sheets.compiled import CompiledSheetKernel
+from millstream.kernels.sheets.functions import OF_NUMBERS
 from millstream.languages.sheets.bindings import Binding, Bindings, InputBinding, OutputBinding
 from millstream.languages.sheets.translate import translate_workbook
 from tests.languages.sheets.books import workbook
@@ -91,3 +93,27 @@ def test_a_cell_of_several_kinds_is_shown_and_looked_at_from_outside() -> None:
     assert [line for line in reasons(program) if line.startswith("S!E1 after the loop")]
     rows = [("x", "7", 2.0), ("x", "a", 3.0), ("x", "a", -2.0), ("x", None, 5.0), ("x", "b", None)]
     agree(program, {"L": [Event(n, row) for n, row in enumerate(rows)]}, [2])
+
+
+def test_what_is_called_shows_an_empty_value_of_texts_as_zero() -> None:
+    cells = {"D1": "=WINDOWROWS(B1,3)", "E1": '=XLOOKUP(B1,D1,D1,"none")', "F1": "=E1&C1"}
+    program = orders({"e": "E1", "f": "F1"}, cells)
+    assert "S!E1 called by the loop" in " ".join(reasons(program))
+    rows = [("x", text, 1.0) for text in (None, "a", None, "A", "b")]
+    agree(program, {"L": [Event(n, row) for n, row in enumerate(rows)]}, [2])
+
+
+def test_no_variable_of_a_loop_has_the_name_of_a_function() -> None:
+    """With every compiled function of numbers in a sheet that is computed by blocks."""
+    calls = {
+        f"D{n}": f"={name}({','.join(['C1'] * function.count)})"
+        for n, (name, function) in enumerate(OF_NUMBERS.items(), 1)
+    }
+    source = kernel(orders({f"d{n}": cell for n, cell in enumerate(calls)}, calls)).source
+    tree = ast.parse(source)
+    functions = {alias.asname or alias.name for node in ast.walk(tree)
+                 if isinstance(node, ast.ImportFrom) for alias in node.names}  # fmt: skip
+    stored = {node.id for node in ast.walk(tree)
+              if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}  # fmt: skip
+    assert "odd" in functions
+    assert not functions & stored

@@ -124,11 +124,11 @@ def block_lines(whole: Compilation, kinds: list[list[Kind]]) -> list[str]:
         "start = np.int64(q0)",
         f"end = min(start + {BLOCK}, np.int64(e0))",
         "count, last = end - start, np.uint64(end)",
-        "odd = np.int64(0)",
+        "odd_rows = np.int64(0)",
         *(f"x{name} = beyond({name}, start)" for name in statuses),
         "for i in range(np.uint64(count)):",
-        f"    odd |= {' | '.join(f'x{name}[i]' for name in statuses) or 0}",
-        f"if likely((odd{f' | {kept}' if kept else ''}) == 0):",
+        f"    odd_rows |= {' | '.join(f'x{name}[i]' for name in statuses) or 0}",
+        f"if likely((odd_rows{f' | {kept}' if kept else ''}) == 0):",
         *(f"    {line}" for line in tried),
     ]
 

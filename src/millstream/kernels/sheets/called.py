@@ -57,6 +57,12 @@ class Site:
     #: The windows whose content it looks at.
     windows: tuple[Address, ...] = ()
 
+    @property
+    def shows_zero(self) -> bool:
+        """May it be the number zero, as which a cell of texts or booleans shows what is empty?"""
+        is_other = self.kind in (Kind.TEXT, Kind.BOOLEAN)
+        return self.is_whole and self.may_be_empty and is_other
+
 
 @dataclass
 class Sites:

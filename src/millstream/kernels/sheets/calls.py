@@ -20,6 +20,7 @@ from millstream.kernels.sheets.operands import (
     FIRST_ERROR,
     OK,
     TEXT_HELD,
+    ZERO,
     constant,
 )
 from millstream.kernels.sheets.outside import scalar_of
@@ -180,7 +181,9 @@ class Calls:
             held, status = float(self.texts.number(str(value))), TEXT_HELD
             if self.texts.room() < len(self.sites) + _SPARE:
                 self.asked[STOPS] = 1
-        if site.kind is not Kind.MIXED and status in (OK, TEXT_HELD, BOOLEAN_HELD):
+        if site.shows_zero and type(value) is float and value == 0.0:
+            status = ZERO
+        elif site.kind is not Kind.MIXED and status in (OK, TEXT_HELD, BOOLEAN_HELD):
             assert _held(site.kind, OK) == status, f"{site.place} gives {value!r}"
             status = OK
         self.floats[VALUE], self.asked[STATUS] = held, status

@@ -92,7 +92,9 @@ class Formulas(Choices, Tables):
         leaves = [self._operand(leaf) for leaf in site.leaves]
         value, status = self.lines.fresh()
         self.lines.add(f"{value}, {status} = {self.recalled(site, leaves)}")
-        return Operand(site.kind, value, status, may_be_empty=site.may_be_empty)
+        return Operand(
+            site.kind, value, status, shows_zero=site.shows_zero, may_be_empty=site.may_be_empty
+        )
 
     def _operand(self, node: Node) -> Operand:
         match node:

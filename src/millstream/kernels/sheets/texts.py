@@ -140,7 +140,7 @@ class TextNumbers:
         if self.needs_folded:
             self.folded[codes] = self.folds.codes(folded_texts(words))
         if self.needs_lengths:
-            self.lengths[codes] = text_lengths(words)
+            self.lengths[codes] = pc.utf8_length(words).to_numpy(zero_copy_only=False)
         self.is_looked_up[codes] = True
 
     def _look_up_all(self) -> None:
@@ -164,26 +164,13 @@ class TextNumbers:
         self._look_up_all()
 
 
-def _strange(words: Any) -> tuple[Any, list[str]]:
-    """Which texts are not ASCII, and they themselves."""
-    mask = pc.not_equal(pc.binary_length(words), pc.utf8_length(words))
-    return mask, words.filter(mask).to_pylist()
-
-
 def folded_texts(words: Any) -> Any:
     """Texts without regard to case."""
-    mask, strange = _strange(words)
+    is_strange = pc.not_equal(pc.binary_length(words), pc.utf8_length(words))
+    strange = words.filter(is_strange).to_pylist()
     lower = pc.ascii_lower(words)
     if not strange:
         return lower
-    return pc.replace_with_mask(lower, mask, pa.array([folded(w) for w in strange], pa.string()))
-
-
-def text_lengths(words: Any) -> Array:
-    """As Excel counts: what lies beyond the first 65,536 characters is two."""
-    mask, strange = _strange(words)
-    lengths = np.array(pc.utf8_length(words).to_numpy(zero_copy_only=False), np.int64)
-    if strange:
-        there = mask.to_numpy(zero_copy_only=False)
-        lengths[there] = [len(w.encode("utf-16-le")) // 2 for w in strange]
-    return lengths
+    return pc.replace_with_mask(
+        lower, is_strange, pa.array([folded(w) for w in strange], pa.string())
+    )

@@ -300,7 +300,7 @@ TEXT: Family = {
     "FIXED": spec("n n? b?", fixed),
     "LEFT": spec("t n?", left),
     "LEFTB": spec("t n?", left),
-    "LEN": spec("t", lambda t: float(len(t.encode("utf-16-le")) // 2)),
+    "LEN": spec("t", lambda t: float(len(t))),
     "LENB": spec("t", lambda t: float(len(t))),
     "LOWER": spec("t", lower),
     "MID": spec("t n n", middle),
