@@ -301,7 +301,8 @@ def test_a_missing_event_time_is_told(tmp_path: Path) -> None:
         'trades.csv:1:1: no column "_time" for the event time of input "X"\n'
         "    x,ts\n"
         "    ^^^^\n"
-        '    say which column it is where "X" is declared: time COLUMN. trades.csv has: x, ts.'
+        '    say which column it is where "X" is declared: time COLUMN, in Python time="COLUMN". '
+        "trades.csv has: x, ts."
     ) == check_error("x,ts\n", X, tmp_path)
 
 

@@ -165,7 +165,8 @@ def test_a_missing_event_time_is_told_at_once(tmp_path: Path) -> None:
         open_reader(parse_location("x.jsonl", tmp_path), input_)
     assert (
         'x.jsonl: no column "_time" for the event time of input "X"\n'
-        '    say which column it is where "X" is declared: time COLUMN. x.jsonl has: x, ts.'
+        '    say which column it is where "X" is declared: time COLUMN, in Python time="COLUMN". '
+        "x.jsonl has: x, ts."
     ) == str(caught.value)
 
 

@@ -107,3 +107,38 @@ def test_the_faults_of_all_programs_are_told_together(project: Path) -> None:
 def test_a_missing_program_is_told(project: Path) -> None:
     (project / "first.brook").unlink()
     assert any("first.brook: cannot read this file" in fault for fault in faults(project))
+
+
+PIPES = 'readFromWrapper("Trades") -> filter $.volume > 10 -> transform {$.symbol};'
+TOLD = """
+[stream.Trades]
+source = "trades.csv"
+
+[node.large]
+pipes = "large.jaql"
+"""
+
+
+def test_columns_that_nobody_declares_are_told_by_the_source_and_noted(project: Path) -> None:
+    (project / "large.jaql").write_text(PIPES)
+    (project / "millstream.toml").write_text(TOLD)
+    (project / "trades.csv").write_text("at,symbol,volume\n2026-01-05,IBM,5\n2026-01-06,XYZ,11\n")
+    compiled = millstream.compile(project)
+    (input_,) = compiled.program.inputs
+    assert ("at", ("at", "symbol", "volume")) == (input_.time, input_.type.schema.names)
+    assert ["XYZ"] == [row["symbol"] for row in compiled.run(engine="reference").rows("query1")]
+    (note,) = compiled.warnings()
+    assert 'columns of "Trades" by 2 rows of trades.csv: at time, symbol text' in note.message
+
+
+def test_a_source_that_tells_no_columns_is_one_fault(project: Path) -> None:
+    (project / "large.jaql").write_text(PIPES)
+    (project / "millstream.toml").write_text(TOLD.replace("trades", "tradez"))
+    with pytest.raises(MillstreamError) as caught:
+        millstream.compile(project)
+    (fault,) = caught.value.faults
+    assert 'there is no file "tradez.csv"' == fault.message
+    (project / "millstream.toml").write_text(TOLD)
+    (project / "trades.csv").write_text("symbol,volume\nIBM,5\n")
+    with pytest.raises(MillstreamError, match="none holds times"):
+        millstream.compile(project)

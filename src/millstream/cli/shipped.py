@@ -36,7 +36,7 @@ def init(arguments: argparse.Namespace) -> int:
     folder = Path(arguments.folder or kind)
     _copied(STARTERS / kind, folder)
     print(f"{folder}: {listing(sorted(p.name for p in folder.iterdir()))}")
-    print(f"run it with: millstream run {folder} --engine local")
+    print(f"run it with: {_command(STARTERS / kind, folder)}")
     return 0
 
 

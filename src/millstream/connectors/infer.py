@@ -34,7 +34,7 @@ from millstream.connectors.location import Format, Location, matching_files
 from millstream.connectors.read_parquet import read_footer
 from millstream.connectors.values import Unfit, boolean_of, integer_of, number_of
 from millstream.connectors.window import open_file
-from millstream.errors import UsageError
+from millstream.errors import UsageError, listing
 from millstream.values.instants import parse_time
 
 SAMPLED_ROWS = 1_000
@@ -69,6 +69,54 @@ def inferred(location: Location) -> Inferred:
     fields = [Field(n, t) for n, t in types.items() if t is not None and n not in own]
     left_out = tuple(n for n, t in types.items() if t is None)
     return Inferred(Schema(tuple(fields)), name, rows, TIME_COLUMN in types, left_out)
+
+
+@dataclass(frozen=True, slots=True)
+class Undeclared:
+    """The columns and the event time of a stream of which only its place was declared."""
+
+    schema: Schema
+    time: str | None
+    #: What was told by a sample, and what was chosen or left.
+    notes: tuple[tuple[str, str | None], ...]
+
+
+def undeclared(
+    location: Location, stream: str, time: str | None, *, has_time: bool, how: str
+) -> Undeclared:
+    """What a source tells of a stream; `how` says how its time would be declared."""
+    found = inferred(location)
+    if time is not None:
+        time = _as_in(found, time)
+    elif has_time and not found.has_times:
+        times = [f.name for f in found.schema if f.type == TIME]
+        if len(times) != 1:
+            which = f"it could be {listing(times)}" if times else "none holds times"
+            raise UsageError(
+                f'which column of {found.name} is the event time of "{stream}"? {which}',
+                hint=f"say {how}; it has: {listing(found.schema.names)}",
+            )
+        time = times[0]
+    # What is said to be the time holds times, in whatever way they are written.
+    fields = (Field(f.name, TIME) if f.name == time else f for f in found.schema)
+    schema = Schema(tuple(fields))
+    return Undeclared(schema, time, tuple(_notes(found, stream, schema)))
+
+
+def _notes(found: Inferred, stream: str, schema: Schema) -> Iterator[tuple[str, str | None]]:
+    if found.rows is not None:
+        types = ", ".join(f"{f.name} {f.type}" for f in schema)
+        rows = f"{found.rows:,} row{'s' if found.rows != 1 else ''}"
+        yield f'columns of "{stream}" by {rows} of {found.name}: {types}', "declare them to be sure"
+    if found.left_out:
+        yield f"{listing(found.left_out)} of {found.name} cannot be a column and is left out", None
+
+
+def _as_in(found: Inferred, time: str) -> str:
+    """The column of time as the source has it: headers are found by their names in any case."""
+    names = found.schema.names
+    alike = [n for n in names if n.casefold() == time.casefold()]
+    return time if time in names or len(alike) != 1 else alike[0]
 
 
 Told = tuple[dict[str, Type | None], int | None]

@@ -189,7 +189,8 @@ def missing(
         return Fault(
             f'no column "{name}" for the event time of input "{input_.name}"',
             locate(None),
-            f'say which column it is where "{input_.name}" is declared: time COLUMN. {there}',
+            f'say which column it is where "{input_.name}" is declared: time COLUMN, '
+            f'in Python time="COLUMN". {there}',
             source,
         )
     near = suggest(name, present)

@@ -29,6 +29,7 @@ from millstream.project.file import (
     parse_project,
 )
 from millstream.project.link import link
+from millstream.project.told import with_told_columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,18 @@ def load_project(folder: Path, shown: str, names: Mapping[str, str] = NO_NAMES) 
     if not file.exists():
         raise UsageError(f'the folder "{shown}" has no millstream.toml')
     project = parse_project(read_source(file, str(file)))
-    translations = _translations(project, folder, names)
+    written, faults = _written(project, folder, names)
+    wanted = {
+        node.name: {node.inputs.get(w.stream, w.stream) for w in written[node.name].wants}
+        for node in project.nodes
+        if node.name in written
+    }
+    project, told, untold = with_told_columns(
+        project, set().union(*wanted.values()), lambda stream: _source(stream, folder)
+    )
+    # What follows from a source that tells nothing is not told again.
+    written = {name: one for name, one in written.items() if wanted[name].isdisjoint(untold)}
+    translations = _translations(project, written, [*faults, *untold.values()])
     project = _with_places(project, translations)
     linked = link(project, {name: t.program for name, t in translations.items()})
     sources = {s.name: _source(s, folder) for s in linked.streams}
@@ -68,7 +80,7 @@ def load_project(folder: Path, shown: str, names: Mapping[str, str] = NO_NAMES) 
         sources,
         sinks,
         tuple(f"{node.name}: {note}" for node, translation in said for note in translation.notes),
-        tuple(fault for _, translation in said for fault in translation.warnings),
+        (*told, *(fault for _, translation in said for fault in translation.warnings)),
         tuple(
             e for node, translation in said for e in _expected(node, translation, linked.program)
         ),
@@ -125,30 +137,38 @@ def _expected(node: NodeTable, translation: Translation, program: Program) -> li
     return [one for one in renamed if columns.issuperset(one.columns)]
 
 
-def _translations(
+def _written(
     project: ProjectFile, folder: Path, names: Mapping[str, str]
-) -> dict[str, Translation]:
-    """The program of every node; the faults of all of them together."""
+) -> tuple[dict[str, Written], list[Fault]]:
+    """The files of all nodes that can be read, and the faults of the others."""
     require_taker(names, [languages()[node.language] for node in project.nodes])
     faults: list[Fault] = []
-    waiting: dict[str, Written] = {}
+    written: dict[str, Written] = {}
     for node in project.nodes:
         path = folder / node.path
         try:
             language = languages()[node.language]
-            waiting[node.name] = language.written(path, str(path), node.settings, names)
+            written[node.name] = language.written(path, str(path), node.settings, names)
         except MillstreamError as error:
             faults += error.faults
+    return written, faults
+
+
+def _translations(
+    project: ProjectFile, written: dict[str, Written], faults: list[Fault]
+) -> dict[str, Translation]:
+    """The program of every node; the faults of all of them together, with those before."""
+    waiting = dict(written)
     translations: dict[str, Translation] = {}
     while waiting:
         columns = _columns(project, translations)
         seen = {node.name: _seen_by(node, columns) for node in project.nodes}
         for name in _ready(waiting, seen):
-            written = waiting.pop(name)
-            missing = _missing(project, name, written, seen[name])
+            one = waiting.pop(name)
+            missing = _missing(project, name, one, seen[name])
             try:
                 if not missing:
-                    translations[name] = written.translate(seen[name])
+                    translations[name] = one.translate(seen[name])
             except MillstreamError as error:
                 missing = list(error.faults)
             faults += missing
