@@ -12,6 +12,7 @@ follows on what is damaged, it is no crash that did it: then nothing is served.
 
 from __future__ import annotations
 
+import errno
 import struct
 import zlib
 from collections.abc import Iterator
@@ -164,7 +165,8 @@ class Log:
             self.disk.cut(self._name, self._length)
         except OSError as worse:
             self._failed = f"the log could not be mended: {worse.strerror}"
-        raise LogFailed(f"the log cannot be written: {error.strerror}", is_full=True) from None
+        is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        raise LogFailed(f"the log cannot be written: {error.strerror}", is_full=is_full) from None
 
 
 def records_between(disk: Disk, after: int, through: int) -> Iterator[Record]:

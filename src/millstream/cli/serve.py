@@ -12,6 +12,7 @@ from typing import Any
 from millstream import api
 from millstream.cli.run import named
 from millstream.cli.show import print_warnings
+from millstream.connectors.elsewhere.address import shown
 from millstream.errors import SetupError, UsageError
 from millstream.languages import served_by
 from millstream.languages.language import function_named, read_source
@@ -36,6 +37,8 @@ def run(arguments: argparse.Namespace) -> int:
         return _serve_broker(arguments, function_named(language.served))
     if arguments.broker or arguments.all:
         raise UsageError("only a file of streams and views has several brokers")
+    if arguments.log:
+        raise UsageError("only a file of streams and views has a log")
     if arguments.engine not in ENGINES:
         raise UsageError(f'"{arguments.engine}" cannot be served', hint="engines: local, spark")
     compiled = api.compile(arguments.file, names=named(arguments.set, "--set"))
@@ -74,13 +77,22 @@ def _serve_broker(arguments: argparse.Namespace, load: Callable[[Source], Any]) 
     folder = (
         Path(arguments.checkpoint) if arguments.checkpoint else default_checkpoint(arguments.file)
     )
-    run = BrokerRun(served, folder)
+    run = BrokerRun(served, folder, log=log_of(arguments))
     address = Address(arguments.port, tuple(arguments.host), *tls(arguments))
     tokens = Path(arguments.tokens) if arguments.tokens else None
     listen(run, address, tokens, say, BROKER_ROUTES)
     if run.status == FAILED and run.fault is not None:
         raise run.fault
     return 0
+
+
+def log_of(arguments: argparse.Namespace) -> str | None:
+    """The address of the log, if it is not in a folder."""
+    address: str | None = arguments.log
+    if address and not address.startswith("nats://"):
+        raise UsageError(f'"{shown(address)}" is no place for a log',
+                         hint="such as --log nats://127.0.0.1:4222/FLOOR")  # fmt: skip
+    return address or None
 
 
 def tls(arguments: argparse.Namespace) -> tuple[Path | None, Path | None]:

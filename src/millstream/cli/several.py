@@ -40,6 +40,8 @@ def serve(arguments: argparse.Namespace, served: Served) -> int:
     # What is wrong with one is told before any starts.
     parts = {name: part_of(served, placement, name) for name in placement.brokers}
     if arguments.all:
+        if arguments.log:
+            raise UsageError("each broker has a log of its own", hint="use --log with --broker")
         return _all(arguments, placement, parts)
     placement.check_broker(arguments.broker)
     return _one(arguments, served, placement)
@@ -59,7 +61,8 @@ def _one(arguments: argparse.Namespace, served: Served, placement: Placement) ->
     token = _link_token(arguments)
     folder = _folder(arguments, name)
     peers = Peers(name, placement.brokers, token)
-    run = BrokerRun(part_of(served, placement, name), folder, peers=peers)
+    log = alone.log_of(arguments)
+    run = BrokerRun(part_of(served, placement, name), folder, peers=peers, log=log)
     parts = urlsplit(placement.brokers[name])
     port = parts.port or 0
     names = (*arguments.host, *([parts.hostname] if parts.hostname else []))

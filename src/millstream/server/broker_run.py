@@ -26,7 +26,7 @@ from millstream.broker.core import (
     Publish,
     Request,
 )
-from millstream.broker.env import Env, FolderDisk, MachineClock
+from millstream.broker.env import Disk, Env, FolderDisk, MachineClock
 from millstream.broker.evaluate import Interpreted
 from millstream.broker.evaluations import Maker
 from millstream.broker.log import LogFailed
@@ -65,11 +65,12 @@ class BrokerRun:
     """Mutable: a broker with its threads."""
 
     def __init__(
-        self, served: Served, folder: Path, *, compiles: bool = True, peers: Peers | None = None
-    ) -> None:
+        self, served: Served, folder: Path, *, compiles: bool = True, peers: Peers | None = None,
+        log: str | None = None,
+    ) -> None:  # fmt: skip
         self.status = RECOVERING
         self.fault: BaseException | None = None
-        self.env = Env(FolderDisk(folder), MachineClock())
+        self.env = Env(_disk(folder, log), MachineClock())
         self.broker = Broker(self.env, served)
         self.lock = threading.RLock()
         self.broker.showing = self.lock
@@ -331,6 +332,15 @@ class BrokerRun:
         if self.broker.evaluations is None:
             message = "the views are being made from the log"
             raise Refusal(503, message, "ask again in a moment", {"Retry-After": "1"})
+
+
+def _disk(folder: Path, log: str | None) -> Disk:
+    """Where the log is: in a folder, or elsewhere with a copy in that folder."""
+    if log is None:
+        return FolderDisk(folder)
+    from millstream.broker.jetstream_log import JetStreamDisk
+
+    return JetStreamDisk(folder, log)
 
 
 def _programs(served: Served) -> list[Program]:
