@@ -11,6 +11,7 @@ import pytest
 
 import millstream
 from millstream.calculus.types import INTEGER, QueueType, Schema
+from millstream.cli.main import main
 from millstream.connectors.elsewhere.delta import DeltaWriter
 from millstream.connectors.elsewhere.write import open_elsewhere
 from millstream.connectors.location import parse_location
@@ -41,7 +42,9 @@ def test_a_table_of_delta_lake_is_read_and_gone_on_with(tmp_path: Path) -> None:
         numbers(table, **kept)
 
 
-def test_results_become_versions_of_a_table_once(tmp_path: Path) -> None:
+def test_results_become_versions_of_a_table_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     job = millstream.compile(text=PROGRAM)
     kept: dict[str, Any] = {"checkpoint": tmp_path / "ck"}
     (tmp_path / "in").mkdir()
@@ -51,6 +54,8 @@ def test_results_become_versions_of_a_table_once(tmp_path: Path) -> None:
             (tmp_path / "in" / f"{number}.csv").write_text(text)
         job.run({"trades": f"{tmp_path}/in/*.csv"}, {"out": f"delta:{tmp_path}/t"}, **kept)
     assert standing_in(tmp_path / "t") == [0, 1]
+    assert main(["read", f"delta:{tmp_path}/t"]) == 0
+    assert ["0", "1"] == [text[-1] for text in capsys.readouterr().out.splitlines()[1:]]
     for _ in range(2):  # a run without a checkpoint replaces what was there
         job.run({"trades": f"{tmp_path}/in/1.csv"}, {"out": f"delta:{tmp_path}/t"})
         assert standing_in(tmp_path / "t") == [1]

@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 import millstream
+from millstream.cli.main import main
 from millstream.connectors.elsewhere.bring import Bringing
 from millstream.connectors.elsewhere.kafka import KafkaBringer
+from millstream.connectors.elsewhere.objects import file_system
 from millstream.connectors.elsewhere.objects_out import ObjectFolderWriter
 from millstream.connectors.elsewhere.posted import PostedBringer
 from millstream.connectors.elsewhere.spool import Spool
@@ -83,7 +85,9 @@ def test_objects_are_read_as_files_are(store: str, bucket: Any, tmp_path: Path) 
         numbers(f"s3://data/days/*.csv?{at}", **kept)
 
 
-def test_results_become_objects(store: str, bucket: Any, tmp_path: Path) -> None:
+def test_results_become_objects(
+    store: str, bucket: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     at = f"endpoint={store}&region=us-east-1"
     (tmp_path / "t.csv").write_text("at,n\n" + "".join(f"{START + n},{n}\n" for n in range(5)))
     job, given = millstream.compile(text=PROGRAM), {"trades": tmp_path / "t.csv"}
@@ -93,6 +97,9 @@ def test_results_become_objects(store: str, bucket: Any, tmp_path: Path) -> None
         job.run(given, {"out": f"s3://data/results.csv/?{at}"})
         assert keys(bucket) == {"one.csv", "results.csv/.millstream.json",
                                 "results.csv/part-000000000.csv"}  # fmt: skip
+    for place in ("one.csv", "results.csv/"):
+        assert main(["read", f"s3://data/{place}?{at}", "--limit", "2"]) == 0
+        assert capsys.readouterr().out == f"_time,n\n{START},0\n{START + 1},1\n"
     with pytest.raises(UsageError, match="not results of Millstream: one"):
         job.run(given, {"out": f"s3://data//?{at}"})
     with pytest.raises(UsageError, match="needs a folder of objects"):
@@ -133,6 +140,17 @@ def keys(bucket: Any) -> set[str]:
 def numbers_of(bucket: Any, key: str) -> list[int]:
     body = bucket.get_object(Bucket="data", Key=key)["Body"].read().decode()
     return [int(row.split(",")[1]) for row in body.splitlines()[1:]]
+
+
+def test_a_store_of_azure_may_be_another_than_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AZURE_STORAGE_KEY", "a2V5")
+    text = "az://box/1.csv?account=one&endpoint=http://127.0.0.1:10000"
+    place = parse_location(text, Path()).elsewhere
+    assert place is not None
+    (made,) = file_system(place, text).__reduce__()[1]
+    assert ("127.0.0.1:10000", "http", "a2V5") == (
+        made["blob_storage_authority"], made["blob_storage_scheme"], made["account_key"],
+    )  # fmt: skip
 
 
 def test_a_wrong_address_of_objects_is_told(store: str, bucket: Any) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -45,11 +46,13 @@ def run(arguments: argparse.Namespace) -> int:
     chosen = arguments.format or ("table" if sys.stdout.isatty() else "csv")
     if chosen == "table" and limit is None and not arguments.follow:
         limit = SHOWN_ROWS
-    with closing(_results(location)) as results:
+    if arguments.follow:
+        _check_can_follow(location)
+    with ExitStack() as stack:
+        results = stack.enter_context(closing(_results(location, stack)))
         if arguments.state or arguments.as_of:
             _show_state(results, arguments, location, limit, chosen)
         elif arguments.follow:
-            _check_can_follow(location)
             with suppress(KeyboardInterrupt):  # the way to end it
                 _follow(results, _shower(chosen), limit)
         else:
@@ -57,7 +60,9 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _results(location: Location) -> Results:
+def _results(location: Location, stack: ExitStack) -> Results:
+    if location.elsewhere is not None:
+        location = _brought(location, stack)
     if location.database is not None:
         from millstream.connectors.postgres_rows import TableResults
 
@@ -69,7 +74,24 @@ def _results(location: Location) -> Results:
     return FileResults(location)
 
 
+def _brought(location: Location, stack: ExitStack) -> Location:
+    """What a store or a table has now, in a folder here for as long as it is shown."""
+    place = location.elsewhere
+    if place is not None and place.is_messages:
+        raise UsageError(
+            "messages are read by a program, and not shown as they are", place=location.text,
+            hint="run one with it as an input",
+        )  # fmt: skip
+    from millstream.connectors.elsewhere.bring import Bringing
+
+    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="millstream-read-")))
+    return stack.enter_context(closing(Bringing(location, folder, is_following=False))).location
+
+
 def _check_can_follow(location: Location) -> None:
+    if location.elsewhere is not None:
+        raise UsageError("only what is there now can be read here", place=location.text,
+                         hint="leave --follow out")  # fmt: skip
     if location.database is None and not location.is_pattern:
         raise UsageError(
             "a single file cannot be followed: it appears when it is complete",

@@ -45,6 +45,11 @@ class Elsewhere:
     def is_objects(self) -> bool:
         return self.scheme in OBJECTS
 
+    @property
+    def is_messages(self) -> bool:
+        """Whether it is a place of messages, not of rows that can be looked at."""
+        return self.scheme in SCHEMES and not self.is_objects
+
 
 def is_elsewhere(text: str) -> bool:
     return text.partition("://")[0] in SCHEMES and "://" in text

@@ -26,7 +26,7 @@ from millstream.errors import RunError, UsageError, listing
 _SETTINGS = {
     "s3": ("region", "endpoint", "access_key", "secret_key", "anonymous"),
     "gs": ("endpoint", "anonymous"),
-    "az": ("account", "account_key"),
+    "az": ("account", "account_key", "endpoint"),
 }
 _PIECE_BYTES = 1 << 22
 
@@ -50,12 +50,24 @@ def file_system(place: Elsewhere, text: str) -> Any:
             if not account:
                 hint = "add ?account=NAME, or set AZURE_STORAGE_ACCOUNT"
                 raise UsageError("the account of this store is not said", place=text, hint=hint)
-            return fs.AzureFileSystem(account_name=account, account_key=given.get("account_key"))
+            key = given.get("account_key") or os.environ.get("AZURE_STORAGE_KEY")
+            return fs.AzureFileSystem(account_name=account, account_key=key, **_azure_host(at))
         settings: dict[str, Any] = {"anonymous": is_anonymous, **at}
         for key in ("region", "access_key", "secret_key"):
             if key in given:
                 settings[key] = given[key]
         return fs.S3FileSystem(**settings)
+
+
+def _azure_host(at: dict[str, str]) -> dict[str, str]:
+    """What other stores call an endpoint: another cloud than Azure's own, or an emulator."""
+    if not at:
+        return {}
+    host, scheme = at["endpoint_override"], at["scheme"]
+    return {
+        "blob_storage_authority": host, "blob_storage_scheme": scheme,
+        "dfs_storage_authority": host, "dfs_storage_scheme": scheme,
+    }  # fmt: skip
 
 
 @contextmanager
