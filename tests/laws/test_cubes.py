@@ -5,13 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from unittest.mock import patch
 
+import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from millstream.calculus.aggregation import AGGREGATIONS, Aggregation
 from millstream.calculus.cube import Cubify, Vertex
+from millstream.calculus.functions import Aggregate, Range
 from millstream.calculus.grains import Grain
 from millstream.calculus.graph import Input, Operator, Program
+from millstream.calculus.sketches import part_of
 from millstream.calculus.terms import Column
 from millstream.calculus.types import INTEGER, NUMBER, TEXT, QueueType, Schema
 from millstream.calculus.verify import verified
@@ -19,6 +22,7 @@ from millstream.engine.layout import Choice, layout_as
 from millstream.engine.reference.feed import Event
 from millstream.kernels.build import why_not
 from millstream.kernels.cube.cube import CubeKernel
+from millstream.kernels.relational.hidden_keys import HiddenKeys
 from millstream.kernels.rounds import StepRunner
 from millstream.kernels.runtime.kernel import Round
 from millstream.plan.batch import Batch
@@ -164,6 +168,41 @@ def test_a_cube_by_parts_gives_the_same(
     expected, _ = on_local(program, events)
     actual, _ = on_local(cubes_in_parts(program), events, cuts)
     assert expected == actual
+
+
+@settled
+@given(st.lists(st.sampled_from(MEASURES), min_size=1, max_size=4, unique=True), sales(), CUTS)
+def test_an_aggregate_counts_by_hidden_keys_as_the_reference_does(
+    measures: list[Aggregation], events: dict[str, list[Event]], cuts: list[int]
+) -> None:
+    window = Operator(Range(5), ("sales",), ("window",), ("w",), ("w",))
+    by_shop = Aggregate(("shop",), tuple(measures))
+    total = Operator(by_shop, ("window",), ("out",), ("a",), ("a",))
+    sales_ = Input("sales", QueueType(SALES))
+    program = verified(Program((sales_,), ("out",), (window, total)))
+    expected, _ = on_reference(program, events)
+    with forgetting():
+        actual, _ = on_local(program, events, cuts)
+    assert expected == actual
+
+
+@given(st.lists(st.integers(0, (1 << 18) - 1), max_size=9), st.lists(st.floats(), max_size=9))
+def test_a_hidden_key_is_told_as_a_value_that_has_it(
+    registers: list[int], floats: list[float]
+) -> None:
+    def back(keys: HiddenKeys, hidden: np.ndarray) -> list[int]:
+        examples = keys.examples(hidden)
+        type_ = QueueType(Schema.of(x=examples.type))
+        batch = Batch(type_, np.zeros(len(hidden), np.int64), (examples,))
+        return keys.keys(batch)[0].tolist()
+
+    codes = [(r & ~63) | (r % 53 + 1) for r in registers]
+    nearly = HiddenKeys("approx_distinct", "x", INTEGER)
+    assert codes == back(nearly, np.array(codes, np.int64))
+    parts = [part_of(x) for x in floats]
+    # What is nearly nothing and negative is told as nothing, and has its part.
+    expected = [0 if part == -1 else part for part in parts]
+    assert expected == back(HiddenKeys("quantile", "x", NUMBER), np.array(parts, np.int64))
 
 
 def test_a_cube_without_a_place_is_made_by_parts() -> None:

@@ -14,13 +14,20 @@ class Aggregation:
     """An output column of an `Aggregate`: a function over the values of a term.
 
     Nulls are passed over. `count` without a term counts rows. A quantile is `at` so many
-    millionths.
+    millionths. A variance may be of sums that were made elsewhere: then the term is a part of
+    the total, and `beside` it are those of the squares, of what these lost by rounding, and of
+    the count.
     """
 
     name: str
     function: str
     term: Term | None = None
     at: int | None = None
+    beside: tuple[Term, ...] = ()
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        return self.beside if self.term is None else (self.term, *self.beside)
 
     def result_type(self) -> Type:
         accepted = AGGREGATIONS.get(self.function) or SKETCHES.get(self.function)
@@ -59,7 +66,7 @@ AGGREGATIONS: dict[str, frozenset[Kind]] = {
     "var_pop": frozenset({Kind.NUMBER}),
 }
 
-#: What is counted by hidden keys (see `sketches`); only cubes have it.
+#: What is counted by hidden keys (see `sketches`); of the languages only cubes have it.
 SKETCHES: dict[str, frozenset[Kind]] = {
     "distinct": frozenset(Kind),
     "approx_distinct": frozenset(Kind),

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from millstream.calculus.aggregation import AGGREGATIONS, SKETCHES, SQUARABLE, Aggregation
+from millstream.calculus.aggregation import AGGREGATIONS, SQUARABLE, Aggregation
 from millstream.calculus.base import (
     Assign,
     Columns,
@@ -282,15 +282,13 @@ class Aggregate(Function):
     aggregations: tuple[Aggregation, ...]
 
     def terms(self) -> tuple[Term, ...]:
-        return tuple(a.term for a in self.aggregations if a.term is not None)
+        return tuple(term for a in self.aggregations for term in a.terms)
 
     def output_types(self, inputs: tuple[QueueType, ...], outputs: int) -> tuple[QueueType, ...]:
         require_kind(inputs, "Aggregate", is_relation=True)
         schema = inputs[0].schema
         require_columns(self.by, schema, "Aggregate")
         fields = tuple(Field(n, schema[n]) for n in self.by)
-        if of_cubes := [a.function for a in self.aggregations if a.function in SKETCHES]:
-            raise FunctionFault(f"only a cube has the measure {of_cubes[0]}")
         fields += tuple(Field(a.name, a.result_type()) for a in self.aggregations)
         return (QueueType(Schema(fields), is_relation=True),)
 

@@ -22,6 +22,7 @@ from millstream.calculus.procedure_text import work_lines
 from millstream.calculus.script_text import script_lines, table_lines
 from millstream.calculus.sheet_text import sheet_lines, sheet_parts
 from millstream.calculus.sheets import Sheet
+from millstream.calculus.sketches import WHOLE
 from millstream.calculus.terms import Call, Column, Literal, Read, Term, VariableField
 from millstream.calculus.types import Kind, Type, Value
 from millstream.values.core.table import PRECEDENCE
@@ -260,8 +261,9 @@ def _pair(pair: tuple[str, str]) -> str:
 
 
 def _aggregation(one: functions.Aggregation) -> str:
-    term = "" if one.term is None else render_term(one.term)
-    return f"{_name(one.name)} = {one.function}({term})"
+    terms = [render_term(term) for term in one.terms]
+    at = [] if one.at is None else [f"{one.at / WHOLE:.6f}"]
+    return f"{_name(one.name)} = {one.function}({', '.join(terms + at)})"
 
 
 def _columns(columns: functions.Columns) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import cast
 
+from millstream.calculus.aggregation import SKETCHES
 from millstream.calculus.each import PerKey
 from millstream.calculus.functions import (
     Aggregate,
@@ -79,8 +80,9 @@ def _why_not_rows(program: Program, operators: tuple[Operator, ...]) -> str | No
 def windowed(operators: tuple[Operator, ...]) -> Range | None:
     """The window of two operators, if what reads it has a kernel that takes in both."""
     match [op.function for op in operators]:
-        case [Range(length=int(), slide=None) as window, Aggregate()]:
-            return window
+        case [Range(length=int(), slide=None) as window, Aggregate(aggregations=aggregations)]:
+            # What is counted by hidden keys is counted where rows come and go one by one.
+            return None if any(a.function in SKETCHES for a in aggregations) else window
         case [Range(length=0, slide=None) as window, Join(where=None)]:
             return window
         case _:

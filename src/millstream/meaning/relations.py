@@ -6,6 +6,7 @@ applied to the bags before and after, and the difference is sent.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable
 from fractions import Fraction
@@ -268,7 +269,8 @@ def aggregate_of(
     if how_many <= 0:
         return None
     if one.function in ("variance", "var_pop"):
-        return _spread(values, how_many, 1 if one.function == "variance" else 0)
+        less = 1 if one.function == "variance" else 0
+        return _spread_of_sums(one, bag, schema, less) if one.beside else _spread(values, less)
     total = _exact_sum(values)
     if one.function == "avg":
         return canonical(float_of(total) / how_many)
@@ -281,14 +283,33 @@ def aggregate_of(
     return None
 
 
-def _spread(values: list[tuple[Any, int]], how_many: int, less: int) -> Value:
-    """The variance, exact up to its last division."""
-    if how_many <= less:
-        return None
+def _spread(values: list[tuple[Any, int]], less: int) -> Value:
+    how_many = sum(count for _, count in values)
     if not all(abs(v) < SQUARABLE for v, _ in values):
-        return canonical(float("nan"))
+        return None if how_many <= less else canonical(float("nan"))
     total = sum(Fraction(v) * count for v, count in values)
     squares = sum(Fraction(v) * Fraction(v) * count for v, count in values)
+    return _variance(how_many, total, squares, less)
+
+
+def _spread_of_sums(one: Aggregation, bag: Bag, schema: Schema, less: int) -> Value:
+    """The variance of all values whose counts and sums are in rows, by parts."""
+    columns = [
+        [(evaluate(term, _named(schema, row)), count) for row, count in bag.items()]
+        for term in one.terms
+    ]
+    total, squares, rests, how_many = (
+        _exact_sum([(v, count) for v, count in column if v is not None]) for column in columns
+    )
+    return _variance(int(how_many), total, squares + rests, less)
+
+
+def _variance(how_many: int, total: Any, squares: Any, less: int) -> Value:
+    """The variance of so many values, exact up to its last division."""
+    if how_many <= less:
+        return None
+    if any(isinstance(x, float) and not math.isfinite(x) for x in (total, squares)):
+        return canonical(math.nan)
     upper = how_many * squares - total * total
     return canonical(float_of(upper) / (how_many * (how_many - less)))
 

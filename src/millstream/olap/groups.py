@@ -15,9 +15,9 @@ from millstream.kernels.cube.cells import Measures
 from millstream.kernels.cube.loops import Numbers
 from millstream.kernels.cube.reading import Keys, find_keys, move_bits
 from millstream.kernels.cube.stretches import Ranking, Stretch, width_of
-from millstream.kernels.cube.tallies import Counted
 from millstream.kernels.cube.telling import LONGEST, Side, name_groups, numbered
 from millstream.kernels.cube.versions import Members, Version
+from millstream.kernels.relational.hidden_keys import Counted
 from millstream.kernels.runtime.hashing import frozen
 from millstream.kernels.runtime.interning import IdTable
 from millstream.olap.planning import Plan, Span, levels_of
@@ -361,7 +361,7 @@ class Grouping:
         numbers = held.numbers
         words, valid = self.measures.told(numbers, np.arange(len(numbers.rows)))
         for (_, tally), counted in zip(self.tallies, held.counted, strict=True):
-            tally.tell_counted(counted, words, valid)
+            tally.tell(counted, words, valid)
         valid &= (numbers.rows > 0)[:, None]
         return self._vectors(words, valid, order)
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from millstream.calculus.cube import TIME_OF_CELL
-from millstream.calculus.cube_parts import can_be_in_parts, part_columns, result_of
+from millstream.calculus.cube_parts import result_of, together
 from millstream.calculus.functions import Aggregate, Assign, Cubify, Map
 from millstream.calculus.graph import Operator, Program, rewritten
 from millstream.calculus.terms import Column
@@ -34,19 +34,17 @@ def cubes_in_parts(program: Program) -> Program:
 
 def _is_worth_it(function: Cubify, given: QueueType) -> bool:
     has_place = bool(function.facts((given,), 0).key)
-    is_plain = not function.is_live and can_be_in_parts(function.measures)
-    return is_plain and not has_place and bool(function.dimensions)
+    return not function.is_live and not has_place and bool(function.dimensions)
 
 
 def _in_parts(op: Operator, function: Cubify, schema: Schema) -> Iterator[Operator]:
-    columns = part_columns(function.measures)
+    sums_of = together(function.measures)
     parts = tuple(f"{queue}.parts" for queue in op.outputs)
     yield replace(op, function=replace(function, is_in_parts=True), outputs=parts)
     for part, queue, vertex in zip(parts, op.outputs, function.outputs, strict=True):
         by = (*vertex.attributes, TIME_OF_CELL)
         sums, state = f"{queue}.sums", (f"{queue}.sums",)
-        together = Aggregate(by, tuple(c.together for c in columns))
-        yield Operator(together, (part,), (sums,), state, state, op.origin)
+        yield Operator(Aggregate(by, sums_of), (part,), (sums,), state, state, op.origin)
         groups = function.schema_of(vertex, schema).fields[: len(by)]
         made = [Assign(f.name, Column(f.name, f.type)) for f in groups]
         made += [Assign(m.name, result_of(m)) for m in function.measures]

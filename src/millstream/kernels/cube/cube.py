@@ -24,7 +24,8 @@ from millstream.kernels.cube.layers import Feed, Layer, Routes, sliced
 from millstream.kernels.cube.outputs import Output, Route, Scene
 from millstream.kernels.cube.runs import packed_state, restored_packed
 from millstream.kernels.cube.stores import Partitions
-from millstream.kernels.cube.tallies import tallies_of
+from millstream.kernels.cube.tallies import Tally
+from millstream.kernels.relational.hidden_keys import hidden_keys_of
 from millstream.kernels.runtime.kernel import Composed, Part, Round, State
 from millstream.plan.batch import Batch
 
@@ -62,7 +63,7 @@ class CubeKernel(Composed):
         self.function = function
         self.measures = Measures(function.measures, schema)
         self.scene = Scene(function, [Hierarchy(d, schema) for d in function.dimensions])
-        self.tallies = tallies_of(function.measures)
+        self.tallies = hidden_keys_of(function.measures, Tally)
         first, *others = (v for v in function.kept if v.grain == function.grain)
         others.sort(key=lambda v: -len(v.attributes))
         vertices = (first, *others)

@@ -262,7 +262,7 @@ def tell(
             out.valid[row, output] = False
         elif how >= VARIANCE_OF_SAMPLE:
             less = VARIANCE_OF_ALL - how
-            of = (cell, which, outputs[output, 2])
+            of = (cell, which, outputs[output, 2], kept.groups.cells[cell, which, COUNT])
             tell_variance(out, (row, output), less, of, kept)
         else:
             tell_cell(out, (row, output), how, (cell, which), kept)

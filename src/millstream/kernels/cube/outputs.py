@@ -15,7 +15,7 @@ from millstream.kernels.cube.cells import Cells, Measures
 from millstream.kernels.cube.grouping import Block, Grouping
 from millstream.kernels.cube.hierarchies import Hierarchy
 from millstream.kernels.cube.loops import Rows
-from millstream.kernels.cube.parts import told_in_parts
+from millstream.kernels.cube.parts import keys_told_in_parts, told_in_parts
 from millstream.kernels.cube.stores import CellTable, Partitions
 from millstream.kernels.cube.tallies import Tally, as_one
 from millstream.plan.batch import Array, Batch, Vector, concat_batches, empty_batch
@@ -118,8 +118,8 @@ class Output:
         self.is_passing = type_ is not None and not self.is_live and is_of_partitions
         self.part_columns = part_columns(function.measures) if function.is_in_parts else None
         self.said: list[_Said] = []
-        #: Of parts: times, codes, the weight of all, and columns.
-        self.parts_said: list[tuple[Array, Array, int, list[Vector]]] = []
+        #: Of parts: times, codes, weights, and columns.
+        self.parts_said: list[tuple[Array, Array, Array, list[Vector]]] = []
 
     def bucket(self, index: int) -> int:
         """The part of time, at the grain of the vertex, that a partition lies in."""
@@ -174,7 +174,7 @@ class Output:
         words, valid = self.measures.told(self.table.numbers, ids)
         cells = self.table.codes(ids), np.array([0, len(ids)])
         for tally, block in zip(self.tallies, tallied, strict=True):
-            tally.tell(cells, block, words, valid)
+            tally.tell_cells(cells, block, words, valid)
         return words, valid
 
     def flow(self, time: Array, codes: Array, rows: Rows, index: int) -> None:
@@ -193,24 +193,33 @@ class Output:
         """
         block, *counted = (self._along(given, route, of) for given, of in zip(
             blocks, (self.measures, *(t.measures for t in self.tallies)), strict=True))  # fmt: skip
-        numbers, ids, codes = block.cells.numbers, np.arange(len(block)), block.cells.codes
-        buckets = np.array([self.bucket(i) for i in indexes], np.int64)
-        index, sizes = np.asarray(indexes, np.int64), np.diff(block.edges)
-        codes = np.column_stack([codes, np.repeat(buckets, sizes)])
-        times = np.asarray(self.scene.function.grain.start(index + later), np.int64)
-        times = np.repeat(times, sizes)
+        numbers, ids = block.cells.numbers, np.arange(len(block))
+        times, codes = self._placed(block, indexes, later)
         if self.part_columns is not None:
-            told = told_in_parts(self.measures, self.part_columns, numbers)
-            self.parts_said.append((times[told[0]], codes[told[0]], weight, told[1]))
+            cells, vectors = told_in_parts(self.measures, self.part_columns, numbers)
+            weights = np.full(len(cells), weight)
+            self.parts_said.append((times[cells], codes[cells], weights, vectors))
+            for tally, one in zip(self.tallies, counted, strict=True):
+                hidden, weights = one.cells.codes[:, -1], weight * one.cells.numbers.rows
+                vectors = keys_told_in_parts(self.measures, self.part_columns, tally, hidden)
+                self.parts_said.append((*self._placed(one, indexes, later), weights, vectors))
         else:
             words, valid = self.measures.told(numbers, ids)
             for tally, one in zip(self.tallies, counted, strict=True):
-                tally.tell((block.cells.codes, block.edges), one, words, valid)
+                tally.tell_cells((block.cells.codes, block.edges), one, words, valid)
             if weight > 0:
                 self.measures.count_faults(numbers, ids, valid)
             self.said.append(_Said(times, codes, np.full(len(ids), weight), words, valid))
         if block.cells.numbers is not blocks[0].cells.numbers:
             self.measures.forget(numbers, ids)
+
+    def _placed(self, block: Block, indexes: Sequence[int], later: int) -> tuple[Array, Array]:
+        """When cells come or go, and their codes with the part of time and no hidden key."""
+        buckets = np.array([self.bucket(i) for i in indexes], np.int64)
+        index, sizes = np.asarray(indexes, np.int64), np.diff(block.edges)
+        codes = block.cells.codes[:, : len(self.vertex.attributes)]
+        times = np.asarray(self.scene.function.grain.start(index + later), np.int64)
+        return np.repeat(times, sizes), np.column_stack([codes, np.repeat(buckets, sizes)])
 
     def _along(self, given: Block, route: Route, measures: Measures) -> Block:
         """Cells as they are at the end of a route; to tell of a wide sum may change it."""
@@ -277,8 +286,8 @@ class Output:
 
     def _parts_told(self, type_: QueueType) -> Batch:
         batches = [
-            Batch(type_, times, (*self._groups(codes), *vectors), np.full(len(times), weight))
-            for times, codes, weight, vectors in self.parts_said
+            Batch(type_, times, (*self._groups(codes), *vectors), weights)
+            for times, codes, weights, vectors in self.parts_said
         ]
         self.parts_said = []
         whole = concat_batches(batches, type_)

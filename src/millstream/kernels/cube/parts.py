@@ -1,7 +1,8 @@
 """The cells of one place as rows that others put together: exact, and not yet rounded.
 
 A sum is told as floats, or integers, that add up to it. One row has the first of them, and the
-counts and extremes of its cell; further ones have what is left of a sum, if anything is.
+counts and extremes of its cell; further ones have what is left of a sum, if anything is. What is
+counted by hidden keys has rows of its own, which come as often as it was counted.
 """
 
 from __future__ import annotations
@@ -10,12 +11,14 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 import numpy as np
+import pyarrow as pa
 
 from millstream.calculus.cube_parts import PartColumn
-from millstream.calculus.types import INT64_MAX, INT64_MIN
+from millstream.calculus.types import INT64_MAX, INT64_MIN, Kind
 from millstream.kernels.cube.cells import Measures
 from millstream.kernels.cube.loops import Numbers
-from millstream.kernels.relational.accumulators import INTEGER_SUM
+from millstream.kernels.relational.accumulators import INTEGER_SUM, REST_SUM, SQUARE_SUM
+from millstream.kernels.relational.hidden_keys import HiddenKeys
 from millstream.kernels.windows.sums import (
     COUNT,
     HI,
@@ -43,7 +46,7 @@ def told_in_parts(
     #: What is left after the first number: cell, column and value.
     rest: list[tuple[int, int, float]] = []
     for place, one in enumerate(columns):
-        first, more = _first(measures, one, numbers)
+        first, more = (_none(size), []) if one.is_key else _first(measures, one, numbers)
         firsts.append(first)
         rest += [(cell, place, value) for cell, value in more]
     cells = np.concatenate([np.arange(size), np.array([c for c, _, _ in rest], np.int64)])
@@ -58,6 +61,23 @@ def told_in_parts(
     return cells, vectors
 
 
+def keys_told_in_parts(
+    measures: Measures, columns: Sequence[PartColumn], keys: HiddenKeys, hidden: Array
+) -> list[Vector]:
+    """The columns of rows that tell of hidden keys, and of nothing else."""
+    size = len(hidden)
+    return [
+        keys.examples(hidden)
+        if (one.what, one.column) == (keys.function, keys.column)
+        else _vector(measures, one, None, _none(size), size)
+        for one in columns
+    ]
+
+
+def _none(size: int) -> Array:
+    return np.zeros(size, np.int64)
+
+
 def _first(
     measures: Measures, one: PartColumn, numbers: Numbers
 ) -> tuple[Array, list[tuple[int, float]]]:
@@ -66,7 +86,7 @@ def _first(
         return numbers.rows, []
     if one.what in ("min", "max"):
         return numbers.extremes[:, _extreme(measures, one)], []
-    place = measures.layout.cells.index(one.column)
+    place = _cell(measures, one)
     sums = numbers.sums[:, place]
     if one.what == "count":
         return sums[:, COUNT], []
@@ -134,17 +154,34 @@ def _exact(whole: int, scale: int) -> list[float]:
     return made
 
 
+def _cell(measures: Measures, one: PartColumn) -> int:
+    """The cell of a column, or that of its squares or of what these lose by rounding."""
+    wanted = {"squares": SQUARE_SUM, "rests": REST_SUM}.get(one.what)
+    cells = zip(measures.layout.cells, measures.layout.sums, strict=True)
+    return next(
+        place for place, (name, sum_) in enumerate(cells)
+        if name == one.column and (sum_ == wanted if wanted else sum_ not in (SQUARE_SUM, REST_SUM))
+    )  # fmt: skip
+
+
 def _extreme(measures: Measures, one: PartColumn) -> int:
     extremes = [(function, name) for function, name, _ in measures.layout.extremes]
     return extremes.index((one.what, one.column))
 
 
 def _vector(
-    measures: Measures, one: PartColumn, numbers: Numbers, values: Array, size: int
+    measures: Measures, one: PartColumn, numbers: Numbers | None, values: Array, size: int
 ) -> Vector:
+    """A column of rows of which the first tell of cells, the others only of what sums have left."""
+    if one.is_key:
+        if one.type.kind is Kind.TEXT:
+            return Vector(one.type, pa.nulls(len(values), pa.string()))
+        nothing = np.zeros(len(values), DTYPES[one.type.kind])
+        return Vector(one.type, nothing, np.zeros(len(values), np.bool_))
     if one.what in ("min", "max"):
         place = _extreme(measures, one)
         known = np.zeros(len(values), np.bool_)
-        known[:size] = numbers.known[:, place]
+        if numbers is not None:
+            known[:size] = numbers.known[:, place]
         return measures.looks.vector(place, values, known)
     return Vector(one.type, values.astype(DTYPES[one.type.kind]))

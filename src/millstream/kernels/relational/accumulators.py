@@ -28,12 +28,17 @@ COUNT_ROWS, COUNT_VALUES, SUM_NUMBERS, SUM_INTEGERS, MEAN_NUMBERS, MEAN_INTEGERS
 VARIANCE_OF_SAMPLE, VARIANCE_OF_ALL = 7, 8
 #: An output that is made of something else, elsewhere.
 ELSEWHERE = 9
+#: Variances of sums that were made elsewhere, by parts.
+SAMPLE_OF_SUMS, ALL_OF_SUMS = 10, 11
+#: What is counted by hidden keys and given with each row: a count, or a value if there are any.
+GIVEN_COUNT, GIVEN_VALUE = 12, 13
 
-#: What of a column is summed.
-NO_SUM, NUMBER_SUM, INTEGER_SUM, SQUARE_SUM, REST_SUM = range(5)
+#: What of a column is summed; what is given is only kept.
+NO_SUM, NUMBER_SUM, INTEGER_SUM, SQUARE_SUM, REST_SUM, GIVEN = range(6)
 
 
 _VARIANCES = {"variance": VARIANCE_OF_SAMPLE, "var_pop": VARIANCE_OF_ALL}
+_OF_SUMS = {"variance": SAMPLE_OF_SUMS, "var_pop": ALL_OF_SUMS}
 
 
 @dataclass(frozen=True)
@@ -42,7 +47,7 @@ class Accumulated:
 
     `outputs` has, for each aggregation, how it comes about, the number of the cell or of
     the extreme it looks at, and for variances that of the cell of the squares; the cell
-    after it has what is left when squares are rounded.
+    after it has what is left when squares are rounded, and of sums the one after that the count.
     """
 
     cells: tuple[str, ...]
@@ -51,7 +56,8 @@ class Accumulated:
     outputs: tuple[tuple[int, int, int], ...]
 
 
-def lay_out(aggregations: Sequence[Aggregation]) -> Accumulated:
+def lay_out(aggregations: Sequence[Aggregation], *, has_given: bool = False) -> Accumulated:
+    """What is kept; with `has_given` what is counted by hidden keys has cells too."""
     cells: dict[tuple[str, int], int] = {}
     extremes: list[tuple[str, str, Type]] = []
     outputs: list[tuple[int, int, int]] = []
@@ -62,12 +68,26 @@ def lay_out(aggregations: Sequence[Aggregation]) -> Accumulated:
         cells[key] = max(cells.get(key, NO_SUM), sum_)
         return list(cells).index(key)
 
-    for one in aggregations:
+    def apart(name: str, sum_: int, number: int) -> int:
+        """The number of a cell that is shared with no other aggregation."""
+        cells[(name, -1 - number)] = sum_
+        return len(cells) - 1
+
+    for number, one in enumerate(aggregations):
         column = _column(one)
         if column is None:
             outputs.append((COUNT_ROWS, 0, 0))
+        elif one.function in SKETCHES and has_given:
+            how = GIVEN_VALUE if one.function == "quantile" else GIVEN_COUNT
+            outputs.append((how, apart(column.name, GIVEN, number), 0))
         elif one.function in SKETCHES:
             outputs.append((ELSEWHERE, 0, 0))
+        elif one.beside:
+            total = apart(column.name, NUMBER_SUM, number)
+            squares, rests, counts = (t.name for t in one.beside if isinstance(t, Column))
+            for name, sum_ in ((squares, NUMBER_SUM), (rests, NUMBER_SUM), (counts, INTEGER_SUM)):
+                apart(name, sum_, number)
+            outputs.append((_OF_SUMS[one.function], total, total + 1))
         elif one.function in ("min", "max"):
             wanted = (one.function, column.name, column.type)
             if wanted not in extremes:
@@ -116,7 +136,7 @@ def values_of(batch: Batch, schema: Schema, layout: Accumulated) -> Values:
         vector = batch.columns[schema.index(name)]
         if vector.is_text or vector.valid is not None:
             valid[:, number] = vector.mask()
-        if sum_ != NO_SUM:
+        if sum_ not in (NO_SUM, GIVEN):
             words[:, number] = np.asarray(vector.values).view(np.int64)
     return Values(words, words.view(np.float64), valid)
 

@@ -17,6 +17,7 @@ from millstream.kernels.relational.aggregate_loop import (
     aggregate_changes,
 )
 from millstream.kernels.relational.extremes import Extremes
+from millstream.kernels.relational.sketched import Sketches
 from millstream.kernels.runtime.hashing import frozen
 from millstream.kernels.runtime.interning import Interner
 from millstream.kernels.runtime.kernel import Composed, Round, State
@@ -34,11 +35,17 @@ class AggregateKernel(Composed):
         (self.type,) = function.output_types(input_types, output_count)
         self.function = function
         self.schema = input_types[0].schema
-        self.layout = lay_out(function.aggregations)
+        self.layout = lay_out(function.aggregations, has_given=True)
         self.keys = Interner([self.schema[name] for name in function.by])
         self.accumulators = Accumulators(self.layout, self.keys)
         self.extremes = Extremes([(f, t) for f, _, t in self.layout.extremes])
-        self.parts = {"keys": self.keys, "kept": self.accumulators, "extremes": self.extremes}
+        self.sketches = Sketches(
+            function.aggregations, [cell for _, cell, _ in self.layout.outputs]
+        )
+        self.parts = {
+            "keys": self.keys, "kept": self.accumulators, "extremes": self.extremes,
+            "sketches": self.sketches,
+        }  # fmt: skip
         self.overflows = np.zeros(len(function.aggregations), np.int64)
         self.recipe = Recipe(
             np.array(self.layout.sums, np.int64),
@@ -59,13 +66,9 @@ class AggregateKernel(Composed):
         groups = self.keys.ids([batch.column(n) for n in self.function.by], len(batch))
         looked_at = [batch.column(name) for _, name, _ in self.layout.extremes]
         nodes = self.extremes.node_ids(groups, looked_at)
-        changes = Changes(
-            frozen(batch.time),
-            groups,
-            frozen(batch.weight),
-            values_of(batch, self.schema, self.layout),
-            nodes,
-        )
+        values = values_of(batch, self.schema, self.layout)
+        self.sketches.give(batch, groups, values.words)
+        changes = Changes(frozen(batch.time), groups, frozen(batch.weight), values, nodes)
         return (self._told_of(changes),)
 
     def _told_of(self, changes: Changes) -> Batch:

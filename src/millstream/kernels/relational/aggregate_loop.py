@@ -8,9 +8,12 @@ import numpy as np
 
 from millstream.compiled import inlined, tight
 from millstream.kernels.relational.accumulators import (
+    ALL_OF_SUMS,
     COUNT_ROWS,
     COUNT_VALUES,
     EXTREME,
+    GIVEN,
+    GIVEN_COUNT,
     INTEGER_SUM,
     IS_PRESENT,
     IS_TOUCHED,
@@ -19,6 +22,7 @@ from millstream.kernels.relational.accumulators import (
     NUMBER_SUM,
     REST_SUM,
     ROWS,
+    SAMPLE_OF_SUMS,
     SQUARE_SUM,
     SUM_INTEGERS,
     VARIANCE_OF_ALL,
@@ -139,11 +143,10 @@ def tell_cell(out: GroupChanges, at: Any, how: Any, of: Any, kept: Kept) -> None
 @inlined
 def tell_variance(out: GroupChanges, at: Any, less: Any, of: Any, kept: Kept) -> None:
     row, output = at
-    group, which, squares = of
+    group, which, squares, count = of
     groups = kept.groups
     one, other = groups.cells[group, which], groups.cells[group, squares]
     third = groups.cells[group, squares + 1]
-    count = one[COUNT]
     out.valid[row, output] = count > less
     if count == 0:
         clear_sum(one, kept.wides)
@@ -173,10 +176,20 @@ def _tell(out: GroupChanges, row: Any, group: Any, recipe: Recipe, kept: Kept) -
             out.valid[row, output] = root != 0
             if root != 0:
                 out.words[row, output] = kept.heaps.nodes[root - 1, VALUE]
-        elif how >= VARIANCE_OF_SAMPLE:
-            less = VARIANCE_OF_ALL - how
+        elif how >= GIVEN_COUNT:
+            cell = kept.groups.cells[group, which]
+            out.valid[row, output] = how == GIVEN_COUNT or cell[COUNT] > 0
+            if out.valid[row, output]:
+                out.words[row, output] = cell[LOW]
+        elif how >= SAMPLE_OF_SUMS:
             squares = recipe.outputs[output, 2]
-            tell_variance(out, (row, output), less, (group, which, squares), kept)
+            count = kept.groups.cells[group, squares + 2, LOW]
+            of = (group, which, squares, count)
+            tell_variance(out, (row, output), ALL_OF_SUMS - how, of, kept)
+        elif how >= VARIANCE_OF_SAMPLE:
+            count = kept.groups.cells[group, which, COUNT]
+            of = (group, which, recipe.outputs[output, 2], count)
+            tell_variance(out, (row, output), VARIANCE_OF_ALL - how, of, kept)
         else:
             tell_cell(out, (row, output), how, (group, which), kept)
 
@@ -254,6 +267,8 @@ def _take_in(changes: Changes, i: Any, sums: Array, kept: Kept) -> None:
                 add_rest(cells[group, c], floats[group, c], value, weight, kept.wides)
             elif sums[c] == INTEGER_SUM:
                 add_integer(cells[group, c], values.words[i, c], weight)
+            elif sums[c] == GIVEN:
+                cells[group, c, LOW] = values.words[i, c]
 
 
 @inlined
