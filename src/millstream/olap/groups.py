@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import accumulate
 from time import monotonic
 
@@ -24,6 +25,9 @@ from millstream.olap.planning import Plan, Span, levels_of
 from millstream.olap.question import Condition, Question
 from millstream.plan.batch import Array, Vector, vector_of
 from millstream.wildcards import like_pattern
+
+#: So many groups are remembered of any vertex until there is another version.
+_FEW = 1_000
 
 
 class TooMuch(MillstreamError):
@@ -173,7 +177,6 @@ class Grouping:
         self.version = version
         self.plan = plan
         self.limits = limits
-        self.measures: Measures = version.reading()
         self.read = 0
         self.by = (*question.rows, *question.columns)
         self.conditions = question.where
@@ -191,6 +194,10 @@ class Grouping:
             self.tallies or question.share or question.has_totals or question.has_others
             or question.earlier is not None or (question.columns and question.order)
         )  # fmt: skip
+
+    @cached_property
+    def measures(self) -> Measures:
+        return self.version.reading()
 
     def places(self, attributes: tuple[str, ...], vertex: tuple[str, ...]) -> list[Place]:
         """Where attributes are among the codes of a vertex."""
@@ -215,25 +222,26 @@ class Grouping:
         if kept.count(span.first, span.last) > self.limits.read:
             raise TooMuch(f"more than {self.limits.read:,} cells would be read",
                           hint="ask for a shorter time")  # fmt: skip
+        if self.conditions or self.plan.grain is not None or not self.is_told_at_once:
+            return self._made(span, shifted)
+        # The whole of a vertex that is kept, or has few groups, is told once.
+        version, what = self.version, (self.by, self.wanted, span, self.plan.has_active)
+        known: tuple[Groups, int] | None = version.remembered.get(version, what)
+        if known is None:
+            before = self.read
+            known = (groups := self._made(span, shifted)), self.read - before
+            most = self.limits.cells if self.by == kept.vertex.attributes else _FEW
+            if len(groups) <= most:
+                version.remembered.put(version, what, known)
+        else:
+            self.read += known[1]
+        return known[0]
+
+    def _made(self, span: Span, shifted: int) -> Groups:
+        """Groups of the cells of two stretches, and those of the tallies that go with them."""
         parts = self._parts(span, shifted)
         both = self._stretches(span, 0)
         self.read += sum(map(len, both))
-        is_whole = (
-            self.by == kept.vertex.attributes and not self.conditions and self.plan.grain is None
-        )
-        if not (is_whole and self.is_told_at_once):
-            return self._made(span, both, parts)
-        # The whole of a vertex that is kept is told once, if it can be an answer.
-        stretches = kept.layers[0].stretches
-        known: Groups | None = stretches.made_of(both, self.wanted)
-        if known is None:
-            known = self._made(span, both, parts)
-            if len(known) <= self.limits.cells:
-                stretches.remember(both, self.wanted, known)
-        return known
-
-    def _made(self, span: Span, both: tuple[Stretch, Stretch], parts: Parts) -> Groups:
-        """Groups of the cells of two stretches, and those of the tallies that go with them."""
         vertex = self.plan.answering.vertex.attributes
         places = self.places(self.by, vertex)
         stretches = [(0, one) for one in both]

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from threading import Lock
-from typing import Any
 
 import numpy as np
 
@@ -161,7 +160,6 @@ class Stretches:
         self._lock = Lock()
         self._last: dict[bool, tuple[tuple[int, ...], Ranking, Stretch]] = {}
         self._active: tuple[Sequence[Packed], Stretch] | None = None
-        self._once: tuple[tuple[Stretch, ...], object, object] | None = None
 
     def get(
         self, parts: Mapping[int, Packed], first: int, last: int, ranking: Ranking, *,
@@ -194,17 +192,6 @@ class Stretches:
         made = self._made(runs, (index,) * len(runs))
         self._active = runs, made
         return made
-
-    def made_of(self, stretches: tuple[Stretch, ...], what: object) -> Any:
-        """What was made of some stretches, if it was made of these last."""
-        known = self._once
-        if known is None or known[1] != what:
-            return None
-        is_same = all(a is b for a, b in zip(known[0], stretches, strict=True))
-        return known[2] if is_same else None
-
-    def remember(self, stretches: tuple[Stretch, ...], what: object, made: object) -> None:
-        self._once = stretches, what, made
 
     def _made(self, parts: Sequence[Packed], chosen: tuple[int, ...]) -> Stretch:
         cells = records(parts or [self._measures.nothing(self._width)])

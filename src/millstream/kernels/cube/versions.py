@@ -6,8 +6,9 @@ them. So a question is answered from one version, whatever comes meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pyarrow.compute as pc
@@ -127,6 +128,27 @@ class KeptCells:
         return sum(layer.bytes for layer in self.layers)
 
 
+class Remembered:
+    """Mutable: what was made of the version that was asked last; of others nothing is held."""
+
+    #: So many things are remembered.
+    _MOST = 32
+
+    def __init__(self) -> None:
+        self._of: tuple[Version | None, dict[Hashable, Any]] = None, {}
+
+    def get(self, version: Version, what: Hashable) -> Any:
+        """What was made of a version, or None."""
+        known, made = self._of
+        return made.get(what) if known is version else None
+
+    def put(self, version: Version, what: Hashable, made: object) -> None:
+        if self._of[0] is not version:
+            self._of = version, {}
+        if len(self._of[1]) < self._MOST:
+            self._of[1][what] = made
+
+
 @dataclass(frozen=True)
 class Version:
     """What a cube is after a batch; `mark` is the time up to which all is known."""
@@ -141,6 +163,7 @@ class Version:
     tallies: tuple[Tally, ...]
     #: The members as they were at a past time, if they change otherwise than by new ones.
     members_at: Callable[[int | None], tuple[Members, ...]] | None = None
+    remembered: Remembered = field(default_factory=Remembered, compare=False)
 
     def as_of(self, time: int | None) -> Version:
         """The version with the members of a time."""
@@ -176,6 +199,7 @@ class Versions:
         self.kernel = kernel
         self._members: list[Members | None] = [None] * len(kernel.scene.hierarchies)
         self._stretches: dict[Vertex, list[Stretches]] = {}
+        self._remembered = Remembered()
 
     def make(self, number: int, mark: int | None, function: Cubify) -> Version:
         kernel = self.kernel
@@ -189,6 +213,7 @@ class Versions:
         return Version(
             number, mark, function, tuple(m for m in self._members if m is not None), kept,
             kernel.measures, kernel.measures.copied_wides(), tuple(kernel.tallies),
+            remembered=self._remembered,
         )  # fmt: skip
 
     def _kept(self, place: int, function: Cubify) -> KeptCells:
