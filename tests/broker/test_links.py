@@ -9,13 +9,16 @@ from uuid import uuid4
 import pytest
 
 from millstream.broker.asking import asked
-from millstream.broker.core import Silence
+from millstream.broker.catching_up import CatchUp
+from millstream.broker.core import ChangeViews, Silence
 from millstream.broker.cursor import Subscriber
 from millstream.broker.cutting import part_of
+from millstream.broker.evaluate import Interpreted
 from millstream.broker.messages import Curiosity, Message, Numbers, Wish, read_message, written
 from millstream.broker.node import Node
 from millstream.broker.placement import read_placement
 from millstream.broker.records import KnownRecord
+from millstream.errors import UsageError
 from millstream.source import Source
 from tests.broker.world import CrashingDisk, SetClock, batch, opened, served
 
@@ -271,3 +274,35 @@ def test_brokers_of_another_file_are_not_believed() -> None:
     pair.work("down")
     status = pair.nodes["down"].status()
     assert status["of_another_file"] == ["up"] and status["imports"][name]["heard"] < 99
+
+
+TWICE = {"Twice": "SELECT b, total * 2 AS twice FROM Sold WHERE total < 100"}
+
+
+def test_a_view_is_added_where_all_is_that_it_needs() -> None:
+    pair = Pair()
+    pair.begin()
+    pair.publish(1, 7)
+    pair.carry(pair.work("up"), "down")
+    pair.work("down")
+    broker = pair.nodes["down"].broker
+    served_now = broker.load(TWICE)
+    broker.commit([ChangeViews(TWICE)])
+    broker.evaluate()
+    made = CatchUp(served_now, broker.env.disk, Interpreted)
+    made.up_to(broker.log.durable)
+    broker.change(served_now, made.evaluations, made.rows)
+    pair.publish(2, 4)
+    pair.carry(pair.work("up"), "down")
+    pair.work("down")
+    assert pair.large == [11]
+    assert [row[:2] for row in broker.views["Twice"].rows] == [(1, 22)]
+    disk = broker.env.disk
+    assert isinstance(disk, CrashingDisk)
+    again = opened(pair.parts["down"], disk, pair.clock)
+    assert [row[:2] for row in again.views["Twice"].rows] == [(1, 22)]
+
+
+def test_a_view_that_needs_more_than_is_sent_is_refused() -> None:
+    with pytest.raises(UsageError, match="needs M of the broker up, which is not sent here"):
+        Pair().nodes["down"].broker.load({"Raw": "SELECT t, sold FROM M"})

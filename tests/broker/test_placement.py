@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from millstream.broker.cutting import load_part, part_of
+from millstream.broker.cutting import part_of
+from millstream.broker.loading import load_part
 from millstream.broker.placement import Placement, read_placement
 from millstream.errors import MillstreamError, UsageError
 from millstream.languages.served import Part, Served

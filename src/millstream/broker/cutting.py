@@ -18,25 +18,14 @@ from functools import cached_property
 
 import orjson
 
-from millstream.broker.placement import Placement, read_placement
+from millstream.broker.placement import Placement
 from millstream.calculus.graph import Input, Operator, Program
 from millstream.calculus.types import QueueType
 from millstream.calculus.wiring import Queue, Wiring, needed_for
-from millstream.errors import CheckError, UsageError
-from millstream.languages.language import function_named
+from millstream.errors import CheckError
 from millstream.languages.served import Exported, Imported, Part, Served, Wired
-from millstream.source import Source
 
-_LOADER = "millstream.broker.cutting:load_part"
-
-
-def load_part(source: Source, added: Mapping[str, str]) -> Served:
-    """The part of one broker, of a text that `part_of` wrote."""
-    if added:
-        raise UsageError("one of several brokers has no views beside those of its file")
-    record = orjson.loads(source.text)
-    served: Served = function_named(record["loader"])(Source("served", record["file"]))
-    return part_of(served, read_placement(Source("brokers.toml", record["brokers"])), record["of"])
+_LOADER = "millstream.broker.loading:load_part"
 
 
 def part_of(served: Served, placement: Placement, broker: str) -> Served:
@@ -142,7 +131,9 @@ class Placed:
         for op in self.wired.operators:
             if all(self._is_clock(graph, q) for q in op.inputs):
                 common.add(id(op))
-        wanted = [(name, self.wired.made[name]) for name in _in_order(graph)]
+        # What was added takes nothing from others.
+        names = sorted(_in_order(graph), key=lambda name: name in self.served.added)
+        wanted = [(name, self.wired.made[name]) for name in names]
         wanted += [(name, (queue.name,)) for name, queue in self.wired.outputs.items()]
         for name, queues in wanted:
             for queue in graph.above(queues):

@@ -18,6 +18,7 @@ from millstream.broker.knowledge import NOTHING
 from millstream.broker.messages import Curiosity, Message, Numbers, Wish
 from millstream.broker.outgoing import Outgoing
 from millstream.broker.records import KnownRecord
+from millstream.languages.served import Part
 
 #: Puts a message on its way to a broker, or loses it.
 Send = Callable[[str, Message], None]
@@ -30,13 +31,18 @@ class Node:
         part = broker.served.part
         assert part is not None
         self.broker = broker
-        self.part = part
         self.send = send
         self.imports = Imports(part)
         self.exports = {name: Outgoing(one, part) for name, one in part.exports.items()}
         self._known: deque[tuple[str, KnownRecord | Numbers]] = deque()
         self._questions: deque[tuple[str, Curiosity]] = deque()
         self._lock = threading.RLock()
+
+    @property
+    def part(self) -> Part:
+        """Views may be added, which are made of what comes here anyway."""
+        assert self.broker.served.part is not None
+        return self.broker.served.part
 
     @property
     def now(self) -> int:

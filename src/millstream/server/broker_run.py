@@ -37,7 +37,7 @@ from millstream.broker.ticks import Fate
 from millstream.broker.warming import compiled_aside
 from millstream.calculus.graph import Program
 from millstream.engine.warm import is_warm, note_warm
-from millstream.errors import MillstreamError, UsageError
+from millstream.errors import MillstreamError
 from millstream.languages.served import Served
 from millstream.server.linking import Peers
 from millstream.server.routes import Refusal
@@ -281,9 +281,6 @@ class BrokerRun:
 
     def change_views(self, change: Callable[[dict[str, str]], None]) -> Answer:
         """Add or drop views; answered when that is durable, and then they are made."""
-        if self.node is not None:
-            hint = "write it into the file, and start all brokers again"
-            raise UsageError("one of several brokers has the views of its file", hint=hint)
         with self._changing:
             added = dict(self.broker.knowledge.added)
             change(added)
