@@ -18,11 +18,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from millstream.calculus.sheets import Address, Computed, Fed, OutputColumn, Sheet, SheetCell
-from millstream.calculus.types import BOOLEAN, INTEGER, NUMBER, TEXT, QueueType, Type, Value
+from millstream.calculus.types import BOOLEAN, INTEGER, NUMBER, TEXT, QueueType, Value
 from millstream.calculus.types import Kind as ColumnKind
-from millstream.kernels.runtime.interning import Interner
-from millstream.kernels.sheets.columns import Known, Zeros, number_column
-from millstream.kernels.sheets.machine import SheetMachine, SheetState, constants_of
+from millstream.kernels.sheets.columns import Zeros, number_column
+from millstream.kernels.sheets.combinations import NOT_THERE, Combinations
 from millstream.kernels.sheets.operands import (
     ABSENT,
     BOOLEAN_HELD,
@@ -53,51 +52,6 @@ from millstream.values.excel.values import ErrorValue, Scalar
 _MOST = 1 << 17
 #: A text is looked up, and not made anew, if it comes in as many rows as this.
 _ROWS_OF_ONE = 16
-_NO_ROWS = np.zeros(0, np.int64)
-
-
-class Combinations:
-    """Mutable: the combinations of values seen so far, and what a cell made of them holds."""
-
-    def __init__(
-        self, sheet: Sheet, cells: Sequence[SheetCell], wanted: Address, types: Sequence[Type]
-    ) -> None:
-        constants = constants_of(sheet)
-        self.machine = SheetMachine(cells, constants, constants, uses_1904=sheet.uses_1904)
-        self.wanted = wanted
-        self.types = list(types)
-        self.forget()
-
-    def forget(self) -> None:
-        self.known = Interner(self.types)
-        #: What is known of the words of a dictionary, if combinations are of one text each.
-        self.words = Known()
-        self.results: list[Scalar] = []
-
-    def numbers(self, vectors: Sequence[Vector], count: int) -> tuple[Array, Array]:
-        """The number of the combination of each row, and a row of each that is new."""
-        ids = self._ids(vectors, count)
-        if self.known.bound == len(self.results):
-            return ids, _NO_ROWS
-        rows = np.empty(self.known.bound, np.int64)
-        rows[ids] = np.arange(count)
-        return ids, rows[len(self.results) :]
-
-    def _ids(self, vectors: Sequence[Vector], count: int) -> Array:
-        first = vectors[0].values
-        if len(vectors) > 1 or not isinstance(first, pa.DictionaryArray) or first.null_count:
-            return self.known.ids(list(vectors), count)
-        codes, numbers, _ = self.words.of(
-            first, lambda words: self.known.ids([Vector(TEXT, words)], len(words))
-        )
-        return numbers.take(codes)
-
-    def learn(self, combinations: Iterable[Mapping[Address, Scalar]]) -> None:
-        """Compute the cell for combinations that are new, in the order of their numbers."""
-        for given in combinations:
-            state = SheetState()
-            self.machine.compute(state, 0, given)
-            self.results.append(state.values.get(self.wanted))
 
 
 class OutsideColumn(ABC):
@@ -117,7 +71,7 @@ class OutsideColumn(ABC):
         if len(self.combinations.results) > _MOST:
             self.forget()
 
-    def learn(self, combinations: Iterable[Mapping[Address, Scalar]]) -> None:
+    def learn(self, combinations: Iterable[Sequence[Scalar]]) -> None:
         before = len(self.combinations.results)
         self.combinations.learn(combinations)
         results = self.combinations.results[before:]
@@ -149,7 +103,8 @@ class ColumnBefore(OutsideColumn):
         kinds = {a: _KINDS.get(type_.schema[c].kind, Kind.NUMBER) for a, c in self.fed}
         #: Texts that are made by columns.
         self.maker = TextsMade(before.cells, kinds, dict(sheet.constants)).maker(made.address)
-        super().__init__(made, Combinations(sheet, before.cells, made.address, types))
+        leaves = [address for address, _ in self.fed]
+        super().__init__(made, Combinations(sheet, before.cells, made.address, leaves, types))
 
     def forget(self) -> None:
         super().forget()
@@ -189,14 +144,9 @@ class ColumnBefore(OutsideColumn):
         self.learn(self._given(vectors, new))
         return self.spread(ids), np.array(self.statuses, np.int8).take(ids)
 
-    def _given(self, vectors: Sequence[Vector], rows: Array) -> Iterable[Mapping[Address, Scalar]]:
-        columns = [
-            [to_cell(value, vector.type, uses_1904=self.is_1904) for value in values]
-            for vector in vectors
-            for values in [vector.take(rows).to_list()]
-        ]
-        addresses = [address for address, _ in self.fed]
-        return [dict(zip(addresses, values, strict=True)) for values in zip(*columns, strict=True)]
+    def _given(self, vectors: Sequence[Vector], rows: Array) -> Iterable[Sequence[Scalar]]:
+        columns = [_cells_of(vector.take(rows), uses_1904=self.is_1904) for vector in vectors]
+        return zip(*columns, strict=True)
 
     def plain(self, number: int, value: Scalar) -> Value:
         status = _status(value)
@@ -229,7 +179,10 @@ class ColumnAfter(OutsideColumn):
         #: Texts that are made by columns.
         self.maker = TextsMade(cells, kinds, dict(sheet.constants)).maker(column.address)
         types = [t for c in self.sent for t in (_KEPT_AS[c.type.kind], INTEGER)]
-        super().__init__(column, Combinations(sheet, (*leaves, *cells), column.address, types))
+        addresses = [c.address for c in self.sent]
+        super().__init__(
+            column, Combinations(sheet, (*leaves, *cells), column.address, addresses, types)
+        )
 
     def forget(self) -> None:
         super().forget()
@@ -300,17 +253,19 @@ class ColumnAfter(OutsideColumn):
 
     def _given(
         self, values: Sequence[Array], statuses: Sequence[Array], rows: Array, texts: TextNumbers
-    ) -> Iterable[Mapping[Address, Scalar]]:
-        combinations: list[dict[Address, Scalar]] = [{} for _ in rows]
+    ) -> Iterable[Sequence[Scalar]]:
+        columns = []
         for column, some, codes in zip(self.sent, values, statuses, strict=True):
             plain: list[Any] = some.take(rows).tolist()
             if column.type == TEXT:
                 plain = texts.pool.gathered(some.take(rows).astype(np.int64)).to_pylist()
-            of_rows = zip(combinations, plain, codes.take(rows).tolist(), strict=True)
-            for given, value, status in of_rows:
-                if status != ABSENT:
-                    given[column.address] = scalar_of(value, status, texts)
-        return combinations
+            if codes.any():
+                plain = [
+                    NOT_THERE if status == ABSENT else scalar_of(value, status, texts)
+                    for value, status in zip(plain, codes.take(rows).tolist(), strict=True)
+                ]
+            columns.append(plain)
+        return zip(*columns, strict=True)
 
     def plain(self, number: int, value: Scalar) -> Value:
         faults: Counter[str] = Counter()
@@ -424,6 +379,15 @@ _SHOWN: dict[ColumnKind, Value] = {
 _KEPT_AS = {
     ColumnKind.NUMBER: NUMBER, ColumnKind.BOOLEAN: BOOLEAN, ColumnKind.TEXT: INTEGER,
 }  # fmt: skip
+
+
+def _cells_of(vector: Vector, *, uses_1904: bool) -> list[Scalar]:
+    """The values of a column as cells hold them."""
+    values = vector.to_list()
+    kind = vector.type.kind
+    if kind is ColumnKind.TEXT or (kind is ColumnKind.NUMBER and np.isfinite(vector.values).all()):
+        return values
+    return [to_cell(value, vector.type, uses_1904=uses_1904) for value in values]
 
 
 def _status(value: Scalar) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 from millstream.values.excel.values import NUM, Raised, Scalar
@@ -165,6 +166,41 @@ class Area:
     @property
     def is_cell(self) -> bool:
         return self.top == self.bottom and self.left == self.right
+
+
+class FixedArea(Area):
+    """An area in which nothing changes: what functions make of it is made once."""
+
+    @cached_property
+    def _whole(self) -> Array:
+        return Area.to_array(self)
+
+    @cached_property
+    def _given(self) -> tuple[Scalar, ...]:
+        return tuple(Area.given(self))
+
+    @cached_property
+    def _parts(self) -> dict[tuple[int, int, int, int], Area]:
+        return {}
+
+    def to_array(self) -> Array:
+        return self._whole
+
+    def given(self) -> Iterator[Scalar]:
+        return iter(self._given)
+
+    def part(self, top: int, left: int, height: int, width: int) -> Area:
+        if height * width == 1:
+            return Area.part(self, top, left, height, width)
+        key = (top, left, height, width)
+        known = self._parts.get(key)
+        if known is None:
+            known = self._parts[key] = fixed(Area.part(self, top, left, height, width))
+        return known
+
+
+def fixed(area: Area) -> FixedArea:
+    return FixedArea(area.cells, area.sheet, area.top, area.left, area.bottom, area.right)
 
 
 @dataclass(frozen=True, slots=True)

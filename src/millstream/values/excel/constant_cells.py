@@ -23,7 +23,8 @@ class ConstantCells(Cells):
         places: Iterable[tuple[str, int, int]],
     ) -> None:
         self.sheets: dict[str, Worksheet] = {}
-        self.indexes = Indexes()
+        # Formulas of a sheet are computed again and again.
+        self.indexes = Indexes(searched=1)
         for (sheet, row, column), value in constants.items():
             self._sheet(sheet).constants[key_of(row, column)] = value
         for sheet, row, column in places:

@@ -262,7 +262,7 @@ def _areas(operand: Operand) -> tuple[Area, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Shape:
+class Shape:
     """A function of the table with so many arguments: their kinds, and which are scalars."""
 
     spec: Spec
@@ -271,16 +271,16 @@ class _Shape:
     places: tuple[int, ...]
 
 
-def _shape(spec: Spec, count: int) -> _Shape:
+def _shape(spec: Spec, count: int) -> Shape:
     kinds = tuple(spec.kinds_for(count))
     are_scalars = tuple(k in SCALAR_KINDS for k in kinds)
-    return _Shape(
+    return Shape(
         spec, kinds, are_scalars, tuple(n for n, is_one in enumerate(are_scalars) if is_one)
     )
 
 
 @cache
-def _known(function: str, count: int) -> Special | _Shape | None:
+def _known(function: str, count: int) -> Special | Shape | None:
     """What a function of so many arguments is; None if more must be looked at."""
     from millstream.values.excel.table import FUNCTIONS, NAMING, SPECIAL, misuse
 
@@ -293,10 +293,16 @@ def _known(function: str, count: int) -> Special | _Shape | None:
     return None if spec is None else _shape(spec, count)
 
 
+def shape_of(function: str, count: int) -> Shape | None:
+    """A function of the table with so many arguments, if it is one."""
+    known = _known(function, count)
+    return known if isinstance(known, Shape) else None
+
+
 def _call(node: Call, context: Context) -> Operand:
     arguments = node.arguments
     known = _known(node.function, len(arguments))
-    if isinstance(known, _Shape):
+    if isinstance(known, Shape):
         kept = _kept_aggregate(node, context)
         return _called(known, arguments, context) if kept is None else kept[0]
     return _odd_call(node, context) if known is None else known(context, arguments)
@@ -349,7 +355,7 @@ def call(spec: Spec, nodes: tuple[Node, ...], context: Context) -> Operand:
     return _called(_shape(spec, len(nodes)), nodes, context)
 
 
-def _called(shape: _Shape, nodes: tuple[Node, ...], context: Context) -> Operand:
+def _called(shape: Shape, nodes: tuple[Node, ...], context: Context) -> Operand:
     spec, kinds = shape.spec, shape.kinds
     operands: list[Any] = []
     is_plain = True
@@ -390,7 +396,7 @@ def _invoked(spec: Spec, kinds: tuple[str, ...], values: list[Any], context: Con
         if value is LEFT_OUT:
             arguments.append(spec.defaults[n])  # type: ignore[index]
             continue
-        coerced = _COERCED.get(kinds[n])
+        coerced = COERCED.get(kinds[n])
         if coerced is not None:
             arguments.append(coerced(value))
         elif kinds[n] == "d":
@@ -425,7 +431,7 @@ def _with_numbers(array: Array) -> Array:
 
 
 #: What is done to an argument of a kind; a date depends on the workbook.
-_COERCED: dict[str, Callable[[Any], Any]] = {
+COERCED: dict[str, Callable[[Any], Any]] = {
     "n": to_number, "t": to_text, "b": to_boolean, "v": checked, "f": checked,
 }  # fmt: skip
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from millstream.values.excel.dates import LAST_DAY, OFFSET_1904, date_of, weekday_of
 from millstream.values.excel.format_numbers import (
@@ -68,6 +69,7 @@ def formatted(value: Scalar, pattern: str, *, uses_1904: bool = False) -> str:
     return f"-{text}" if shows_sign else text
 
 
+@lru_cache(maxsize=1024)
 def _sections(pattern: str) -> list[list[Part]]:
     sections: list[list[Part]] = [[]]
     for match in _PART.finditer(pattern):

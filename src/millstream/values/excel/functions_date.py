@@ -241,6 +241,15 @@ def work_day_intl(
     day, left = int(day_number(start)), abs(int(count))
     fail_if(left > LAST_DAY)
     step = 1 if count >= 0 else -1
+    # Whole weeks at once, as long as work is left after them; what was free in them is still to do.
+    weeks = max(0, left - 1) // (7 - len(off))
+    reached = day + 7 * step * weeks
+    left -= weeks * (7 - len(off))
+    left += sum(
+        0 < (holiday - day) * step <= 7 * weeks and weekday_of(holiday) not in off
+        for holiday in free
+    )
+    day = reached
     while left:
         day += step
         fail_if(not 0 <= day <= LAST_DAY)

@@ -8,8 +8,8 @@ from millstream.values.excel.arrays import Area
 from millstream.values.excel.gather import equality_key, value_keys
 from millstream.values.excel.values import ErrorValue, Scalar, folded, order_of
 
-#: Shorter areas are searched, not indexed.
-_SHORT = 64
+#: Where formulas are computed once, small areas are searched: an index would take longer.
+SEARCHED = 64
 #: No more cells than this are kept in indexes of one workbook.
 _MOST = 10_000_000
 
@@ -89,7 +89,9 @@ class AreaIndex:
 class Indexes:
     """Mutable: the indexes of areas that have been searched."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, searched: int = SEARCHED) -> None:
+        #: Areas of up to so many cells are searched, not indexed.
+        self.searched = searched
         self._found: dict[tuple[str, int, int, int, int], AreaIndex] = {}
         self._seen: set[tuple[str, int, int, int, int]] = set()
         self._cells = 0
@@ -99,12 +101,12 @@ class Indexes:
 
         One that is not known `is_to_last` is made when the area is asked for again.
         """
-        if area.height * area.width <= _SHORT:
+        if area.height * area.width <= self.searched:
             return None
         key = (area.sheet, area.top, area.left, area.bottom, area.right)
         index = self._found.get(key)
         if index is None and not is_to_last and key not in self._seen:
-            if len(self._seen) < _MOST // _SHORT:
+            if len(self._seen) < _MOST // SEARCHED:
                 self._seen.add(key)
             return None
         if index is None:
