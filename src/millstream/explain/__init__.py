@@ -155,7 +155,9 @@ def _stayed(program: Program, passes: tuple[Pass, ...]) -> list[str]:
 def gain(rewrite: Rewrite) -> str:
     """What a rewrite spares, by the model of costs."""
     before, after = (work_of_program(one) for one in (rewrite.before, rewrite.after))
-    return f"by the model of costs {after:,.0f} ns a row after {before:,.0f}"
+    spared = round(100 * (before - after) / before) if before else 0
+    share = f"{abs(spared)} % {'less' if spared > 0 else 'more'}" if spared else "as much"
+    return f"by the model of costs {share} work, {before:,.0f} to {after:,.0f} ns a row"
 
 
 def _rewrite_record(rewrite: Rewrite) -> Record:

@@ -45,6 +45,8 @@ _TOTAL = 20.0
 _WINDOW, _CELL = 55.0, 0.7
 #: What is run one item at a time.
 _WALKED = 5_000.0
+#: To take a column of a row into what is kept, and to tell it again.
+_COLUMN = 10.0
 #: A row of a window comes and goes.
 _COMES_AND_GOES = 2.0
 
@@ -84,10 +86,14 @@ def work_of_step(step: Step) -> float:
 def work_of_program(program: Program) -> float:
     """What a program does with one row of each of its inputs."""
     operators = in_dependency_order(program)
+    types = program.queue_types()
     known = _rates(operators, dict.fromkeys(program.input_names, 1.0))
-    return sum(
-        work_of(op.function) * sum(known.get(queue, 0.0) for queue in op.inputs) for op in operators
-    )
+
+    def of_row(op: Operator, queue: str) -> float:
+        kept = len(types[queue].schema) if op.writes else 0
+        return known.get(queue, 0.0) * (work_of(op.function) + _COLUMN * kept)
+
+    return sum(of_row(op, queue) for op in operators for queue in op.inputs)
 
 
 def rates(plan: Plan, sizes: Mapping[str, float]) -> dict[str, float]:
