@@ -7,6 +7,7 @@ import ssl
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pyarrow as pa
@@ -48,6 +49,44 @@ def test_a_view_has_what_was_acknowledged(client: httpx.Client) -> None:
 @pytest.mark.parametrize("position", ["x", "-1", "9" * 30, "999999"])
 def test_a_position_that_is_none_is_told(client: httpx.Client, position: str) -> None:
     assert client.get(f"/views/Sold?position={position}").status_code == 400
+
+
+class Chunks(io.RawIOBase):
+    """Mutable: what comes of an answer, as a file."""
+
+    def __init__(self, reply: httpx.Response) -> None:
+        self.parts, self.left = reply.iter_bytes(), b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, room: Any) -> int:
+        self.left = self.left or next(self.parts, b"")
+        size = min(len(room), len(self.left))
+        room[:size], self.left = self.left[:size], self.left[size:]
+        return size
+
+
+def test_changes_can_be_had_as_arrow(client: httpx.Client) -> None:
+    answer = client.post("/streams/B", content=lines({"b": 100, "k": 9, "bid": 7})).json()
+    client.get(f"/views/Rest?position={answer['position']}")
+    said: list[dict[str, Any]] = []
+    path, kind = "/views/Rest/changes?where=k=9", "application/vnd.apache.arrow.stream"
+    with client.stream("GET", path, headers={"Accept": kind}) as reply:
+        assert reply.headers["content-type"] == kind
+        for batch in pa.ipc.open_stream(io.BufferedReader(Chunks(reply))):
+            said += batch.to_pylist()
+            if said[-1]["_event"] == "live":
+                client.post("/streams/M", content=lines({"t": 300, "b": 100, "sold": 2}))
+            if said[-1]["_event"] == "changes":
+                break
+    told = [
+        (r["_event"], r["_weight"], r["k"], r["rest"]) for r in said if r["_event"] != "progress"
+    ]
+    assert told == [("state", 1, 9, 7), ("live", 0, None, None), ("changes", -1, 9, 7),
+                    ("changes", 1, 9, 5)]  # fmt: skip
+    after = client.get("/views/Rest?where=k=9").json()["token"]
+    assert said[-1]["_token"] == after
 
 
 def test_a_view_can_be_had_as_arrow_and_as_csv(client: httpx.Client) -> None:

@@ -122,7 +122,7 @@ async def _changes(call: Call, request: HttpRequest) -> Response:
     run.check_views()
     wanted = question(run, call.path["view"], call.query)
     after = request.headers.get("last-event-id") or call.query.get("after")
-    return EventStream(run, Subscriber(run.broker, wanted, after))
+    return EventStream(run, Subscriber(run.broker, wanted, after), call.form)
 
 
 # --- views that come and go ---
@@ -225,8 +225,8 @@ BROKER_ROUTES: tuple[Route, ...] = (
           parameters=_ASKED | {"position": "at least what is in the log up to here"}),
     Route("PUT", "/views/{view}", Scope.ADMIN, "Add a view: SELECT ...", acts=_add),
     Route("DELETE", "/views/{view}", Scope.ADMIN, "Drop a view that was added", acts=_drop),
-    Route("GET", "/views/{view}/changes", Scope.READ, "The rows, and then what changes (SSE)",
-          acts=_changes, forms=(Form.EVENTS,),
+    Route("GET", "/views/{view}/changes", Scope.READ, "The rows, and then what changes",
+          acts=_changes, forms=(Form.EVENTS, Form.ARROW),
           parameters=_ASKED | {"after": "a token behind which to go on"}),
     Route("GET", "/views/{view}/subscribe", Scope.READ, "The same over a WebSocket",
           talk=talk, parameters=_ASKED | {"after": "a token behind which to go on"}),

@@ -1,4 +1,4 @@
-"""Changes of a view as server-sent events, to one who is never waited for."""
+"""Changes of a view, as server-sent events or as Arrow, to one who is never waited for."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import orjson
 from fastapi import Response
 
 from millstream.broker.cursor import LOST, Message, Subscriber, ViewGone
+from millstream.server.arrow_events import ArrowEvents
 from millstream.server.routes import Form
 
 if TYPE_CHECKING:
@@ -56,15 +57,16 @@ async def messages(run: BrokerRun, subscriber: Subscriber) -> AsyncIterator[Mess
 class EventStream(Response):
     """Mutable: an answer that goes on until the other side leaves or takes too long."""
 
-    media_type = Form.EVENTS.value
-
-    def __init__(self, run: BrokerRun, subscriber: Subscriber) -> None:
+    def __init__(self, run: BrokerRun, subscriber: Subscriber, form: Form = Form.EVENTS) -> None:
         super().__init__()
         self.run = run
         self.subscriber = subscriber
+        is_arrow = form is Form.ARROW
+        self.kind = form.value if is_arrow else f"{form.value}; charset=utf-8"
+        self.written = ArrowEvents(subscriber.asked) if is_arrow else _event
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = [(b"content-type", f"{self.media_type}; charset=utf-8".encode())]
+        headers = [(b"content-type", self.kind.encode())]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         telling = asyncio.ensure_future(self._tell(send))
         leaving = asyncio.ensure_future(_until_they_leave(receive))
@@ -79,7 +81,7 @@ class EventStream(Response):
 
     async def _tell(self, send: Send) -> None:
         async for message in messages(self.run, self.subscriber):
-            body = b":\n\n" if message is None else _event(message)
+            body = self.written(message)
             async with asyncio.timeout(TAKE_SECONDS):
                 await send({"type": "http.response.body", "body": body, "more_body": True})
 
@@ -89,6 +91,9 @@ async def _until_they_leave(receive: Receive) -> None:
         continue
 
 
-def _event(message: Message) -> bytes:
+def _event(message: Message | None) -> bytes:
+    """Without a message it is a sign of life."""
+    if message is None:
+        return b":\n\n"
     head = f"event: {message.kind}\nid: {message.token}\ndata: "
     return head.encode() + orjson.dumps(message.data) + b"\n\n"
