@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
+from millstream.values.excel.dates import weekday_of
 from tests.languages.sheets.books import value
 
 DATA = {
@@ -361,3 +364,17 @@ def test_a_formula_gives_what_excel_gives(formula: str, expected: object) -> Non
         assert pytest.approx(expected, rel=1e-4, abs=1e-9) == actual
     else:
         assert (expected, isinstance(expected, bool)) == (actual, isinstance(actual, bool))
+
+
+def test_work_days_are_those_counted_day_by_day() -> None:
+    chance = random.Random(3)
+    for _ in range(300):
+        start, count = chance.randint(2_000, 2_400), chance.randint(-60, 60)
+        off = chance.choice(["0000011", "1010101", "1111110"])
+        free = {chance.randint(1_900, 2_500) for _ in range(chance.randint(1, 30))}
+        day, left, step = start, abs(count), 1 if count > 0 else -1
+        while left:
+            day += step
+            left -= off[(weekday_of(day) - 1) % 7] == "0" and day not in free
+        days = ";".join(map(str, free))
+        assert value(f'=WORKDAY.INTL({start},{count},"{off}",{{{days}}})') == day

@@ -122,8 +122,12 @@ class Area:
     def at(self, row: int, column: int) -> Scalar:
         return self.cells.value(self.sheet, self.top + row, self.left + column)
 
+    def index(self, *, is_to_last: bool = True) -> AreaIndex | None:
+        """Where values stand in it, if whoever knows the cells keeps that."""
+        return self.cells.index(self, is_to_last=is_to_last)
+
     def given(self) -> Iterator[Scalar]:
-        index = self.cells.index(self, is_to_last=False)
+        index = self.index(is_to_last=False)
         if index is not None:
             yield from index.values
             return
@@ -182,6 +186,13 @@ class FixedArea(Area):
     @cached_property
     def _parts(self) -> dict[tuple[int, int, int, int], Area]:
         return {}
+
+    @cached_property
+    def _index(self) -> AreaIndex | None:
+        return Area.index(self)
+
+    def index(self, *, is_to_last: bool = True) -> AreaIndex | None:
+        return self._index
 
     def to_array(self) -> Array:
         return self._whole

@@ -44,6 +44,10 @@ def table(operand: Operand) -> Table:
 def cells_of(values: Table, *, with_empty: bool) -> Iterator[tuple[int, int, Scalar]]:
     """Row, column and value; of an area only what is there, unless empty cells are wanted."""
     if isinstance(values, Area) and not with_empty:
+        index = values.index(is_to_last=False)
+        if index is not None:
+            yield from index.given
+            return
         for row, column in values.cells.filled(values):
             yield (
                 row - values.top,
@@ -65,7 +69,7 @@ def count_if(operand: Operand, wanted: Scalar) -> float:
         there = [v for _, _, v in cells_of(values, with_empty=False) if v is not None]
         empty = values.height * values.width - len(there)
         return float(empty + sum(1 for v in there if matches(v)))
-    return float(sum(1 for _, _, v in cells_of(values, with_empty=True) if matches(v)))
+    return float(sum(1 for _, _, v in cells_of(values, with_empty=False) if matches(v)))
 
 
 def _matching(conditions: tuple[Operand, ...]) -> Iterator[tuple[int, int]]:
@@ -93,7 +97,7 @@ def _matching(conditions: tuple[Operand, ...]) -> Iterator[tuple[int, int]]:
 
 def _candidates(values: Table, wanted: Scalar) -> list[tuple[int, int, Scalar]] | None:
     """The cells that can meet a criterion, where an index tells; they come row by row."""
-    index = values.cells.index(values) if isinstance(values, Area) else None
+    index = values.index() if isinstance(values, Area) else None
     return None if index is None else index.candidates(wanted)
 
 

@@ -32,7 +32,7 @@ from millstream.wildcards import excel_pattern
 
 def _line(values: Table) -> list[Scalar]:
     fail_if(values.height > 1 and values.width > 1, NA)
-    index = values.cells.index(values) if isinstance(values, Area) else None
+    index = values.index() if isinstance(values, Area) else None
     return list(values.to_array().values()) if index is None else index.line
 
 
@@ -46,7 +46,7 @@ def exact_place(wanted: Scalar, values: Table, *, wildcards: bool) -> int | None
         wanted = 0.0
     kind = type(wanted)
     if pattern is None and isinstance(values, Area):
-        index = values.cells.index(values)
+        index = values.index()
         if index is not None:
             return index.first(wanted)
     for i, j, value in cells_of(values, with_empty=False):
@@ -95,7 +95,7 @@ def approximate_place(wanted: Scalar, keys: Table) -> int:
 
 
 def _last_of_run(keys: Table, values: list[Scalar], place: int) -> int:
-    index = keys.cells.index(keys) if isinstance(keys, Area) else None
+    index = keys.index() if isinstance(keys, Area) else None
     if index is not None:
         return index.ends_of_runs[place]
     wanted, best = values[place], place

@@ -111,6 +111,15 @@ _COMPARISONS: dict[str, Callable[[int], bool]] = {
     ">=": lambda c: c >= 0,
 }
 
+#: The same for two numbers, of which most are far apart.
+_OF_NUMBERS: dict[str, Callable[[float, float], bool]] = {
+    "<": lambda a, b: a < b and not same_number(a, b),
+    ">": lambda a, b: a > b and not same_number(a, b),
+    "<=": lambda a, b: a <= b or same_number(a, b),
+    ">=": lambda a, b: a >= b or same_number(a, b),
+}
+_CRITERION = re.compile(r"(<>|<=|>=|=|<|>)?(.*)", re.DOTALL)
+
 
 def criterion(value: Scalar) -> Matcher:
     """What COUNTIF and its family look for."""
@@ -120,7 +129,7 @@ def criterion(value: Scalar) -> Matcher:
         return _equal(0.0)
     if type(value) is not str:
         return _equal(value)
-    match = re.match(r"(<>|<=|>=|=|<|>)?(.*)", value, re.DOTALL)
+    match = _CRITERION.match(value)
     assert match is not None
     operator, rest = match[1] or "", match[2]
     if operator in ("", "=", "<>"):
@@ -132,9 +141,12 @@ def criterion(value: Scalar) -> Matcher:
             return lambda v: type(v) is str or not matches(v)
         return lambda v: not matches(v)
     wanted = typed(rest)
-    kind, holds = type(wanted), _COMPARISONS[operator]
     if rest == "":
         return lambda _value: False
+    if type(wanted) is float:
+        is_met = _OF_NUMBERS[operator]
+        return lambda v: type(v) is float and is_met(v, wanted)
+    kind, holds = type(wanted), _COMPARISONS[operator]
     return lambda v: type(v) is kind and holds(compare(v, wanted))
 
 

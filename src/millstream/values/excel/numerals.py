@@ -11,6 +11,7 @@ _NUMBER = re.compile(
     r"(?P<digits>\d{1,3}(?:,\d{3})+(?:\.\d*)?|\d+\.?\d*|\.\d+)"
     r"(?P<exponent>[eE][-+]?\d+)?\s*(?P<percent>%*)"
 )
+_DIGIT = re.compile(r"\d")
 _FRACTION = re.compile(r"([-+]?)(\d+)\s+(\d+)/(\d+)")
 _CLOCK = re.compile(
     r"(?P<h>\d{1,4}):(?P<m>\d{1,2})(?::(?P<s>\d{1,2}(?:\.\d+)?))?\s*(?P<half>[AaPp](?:[Mm])?)?"
@@ -32,6 +33,8 @@ DAYS = ("sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "satur
 
 def number_in_text(text: str) -> float | None:
     """The number a text stands for, or None."""
+    if _DIGIT.search(text) is None:
+        return None
     stripped = text.strip(" \u00a0\t\r\n")
     if not stripped or not stripped.isascii():
         return None
