@@ -8,6 +8,7 @@ are (what they say remains true) until the compiled ones have caught up.
 from __future__ import annotations
 
 import contextlib
+import gc
 import queue
 import threading
 import time
@@ -273,6 +274,10 @@ class BrokerRun:
                 raise MillstreamError(f"compiled views differ from interpreted ones: {names}")
             broker.change(made.served, made.evaluations, made.rows)
         self.is_compiled = is_compiled
+        if is_compiled:
+            # What is there by now stays, and all wait while Python looks through it for garbage.
+            gc.collect()
+            gc.freeze()
         self._tell()
 
     def _stays(self, name: str, served: Served) -> bool:
