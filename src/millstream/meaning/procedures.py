@@ -73,6 +73,8 @@ class _End(enum.Enum):
 _ZEROS: Mapping[Kind, Value] = {
     Kind.NUMBER: 0.0, Kind.SINGLE: 0.0, Kind.BOOLEAN: False, Kind.TEXT: "",
 }  # fmt: skip
+#: An array with more of them is taken for a slip, before it has filled the memory.
+_MOST_ELEMENTS = 1 << 25
 _ENDLESS = "this loop does not come to an end"
 #: After so many turns of a loop, and twice as many each time, the variables are looked at. If they
 #: are as they were, and nothing comes from outside, then they will always be so.
@@ -113,6 +115,11 @@ class Machine:
 
     def let(self, slot: Slot, variables: dict[str, Value]) -> None:
         frame = Frame(self, None, variables)
+        if isinstance(slot.shape, ArrayOf):
+            count = frame.elements(slot.shape)
+            if count > _MOST_ELEMENTS:
+                most = f"no array has more than {_MOST_ELEMENTS:,}"
+                raise Trap(f'"{slot.name}" would have {count:,} elements: {most}', None)
         variables[slot.name] = frame.zero(slot.shape)
 
 
@@ -136,6 +143,16 @@ class Frame:
                 return {name: self.zero(part) for name, part in parts}
             case _:
                 return _ZEROS.get(shape.kind, 0)
+
+    def elements(self, shape: Shape) -> int:
+        """How many values something has in all."""
+        match shape:
+            case ArrayOf(element, size):
+                return int(self.value(size)) * self.elements(element)
+            case RecordOf(parts):
+                return sum(self.elements(part) for _, part in parts)
+            case _:
+                return 1
 
     def value(self, term: Term) -> Value:
         # Not by `match`, which takes twice as long, and nearly all that is done is done here.

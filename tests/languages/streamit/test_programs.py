@@ -132,6 +132,26 @@ def test_what_nobody_divides_is_left_by_filters_that_may_give_nothing() -> None:
     assert [str(n) for n in left] == lines("sieve", 60)
 
 
+def test_what_was_packed_by_what_came_before_is_unpacked() -> None:
+    letters = [0] * 4  # what was before the first
+    for k in range(21):
+        for _ in range(2 + k % 3 if k % 3 else 0):
+            letters.append(letters[-1 - k % 4])
+        letters.append((97 if k % 3 else 65) + k % 26)
+    read = [int(line) for line in lines("unpacked", 20)]
+    assert len(read) > 50
+    assert letters[4 : 4 + len(read)] == read
+
+
+def test_means_and_differences_of_neighbours_are_those_of_haar() -> None:
+    means, differences = [float(k * k * 3 % 17) for k in range(8)], []
+    while len(means) > 1:
+        pairs = list(zip(means[::2], means[1::2], strict=True))
+        differences = [(a - b) / 2 for a, b in pairs] + differences
+        means = [(a + b) / 2 for a, b in pairs]
+    assert means + differences == [float(line) for line in lines("haar", 1)]
+
+
 def test_a_transform_that_adds_itself_is_a_sum_of_turns() -> None:
     items = [complex((7 + i * i) % 11 - 5, ((1 + i) % 3) / 4) for i in range(8)]
     turns = [sum(x * cmath.exp(-2j * cmath.pi * i * k / 8) for i, x in enumerate(items))

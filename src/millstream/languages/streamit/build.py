@@ -18,7 +18,7 @@ from millstream.calculus.procedures import (
 )
 from millstream.calculus.terms import Literal
 from millstream.calculus.work import Rates
-from millstream.errors import CheckError, Fault, suggest
+from millstream.errors import CheckError, Fault
 from millstream.languages.streamit import ast
 from millstream.languages.streamit.compose import (
     UNKNOWN,
@@ -29,7 +29,6 @@ from millstream.languages.streamit.compose import (
     Parts,
     Told,
     alike,
-    identity,
 )
 from millstream.languages.streamit.graph import Filter, Message, Weights
 from millstream.languages.streamit.looks import (
@@ -63,7 +62,7 @@ from millstream.languages.streamit.scope import (
 )
 from millstream.languages.streamit.shapes import COMPLEX, is_portal, spoken
 from millstream.languages.streamit.sizes import Pair, pairs_in
-from millstream.languages.streamit.unseen import Unseen
+from millstream.languages.streamit.unseen import Unseen, check_file
 from millstream.meaning.procedures import Frame, Machine, Trap
 from millstream.source import Source, Span
 from millstream.values.core.machine import converted, single
@@ -136,6 +135,7 @@ class _Builder(Composing):
         self.size_pairs: dict[int, tuple[Pair, ...]] = {}
         self.mentions: dict[tuple[int, int], Captured] = {}
         self.told = Told([])
+        self.identities = {}
         self.filters = 0
         self.depth = 0
 
@@ -152,7 +152,7 @@ class _Builder(Composing):
 
     def look_at_the_rest(self) -> None:
         """Faults of streams that were not come to, because others had some."""
-        rest = Unseen(self.program, self.statics_of, {key[0] for key in self.made})
+        rest = Unseen(self.program, self.folder, self.statics_of, {key[0] for key in self.made})
         rest.look_at(self.made.values())
 
     def define(self) -> None:
@@ -176,7 +176,8 @@ class _Builder(Composing):
         statics = self.statics_of(stream)
         made = lowered(self.program, stream, statics, None)
         if made is None or made.has_faults:
-            raise Stop
+            self.program.spoilt.update(declare.name for declare in static.fields)
+            return
         machine = self.machine(made, [self.values[name] for name, _ in statics], static.span)
         for slot in made.code.fields:
             value = machine.variables[slot.name]
@@ -474,7 +475,7 @@ class _Builder(Composing):
         if stream is None and instance.name == IDENTITY and taken is None:
             self.fail("there is nothing here that Identity could pass on", instance.span)
         if stream is None and instance.name == IDENTITY:
-            stream = identity(instance.span)
+            stream = self.identity(instance.span)
         assert stream is not None, instance.name
         return self.stream(stream, (), values, taken, instance.span, f"{path}.{instance.name}")
 
@@ -486,11 +487,8 @@ class _Builder(Composing):
         if instance.type is None or len(values) != 1 or not isinstance(values[0], str):
             self.fail(f"expected the type of its items and the name of a file, such as "
                       f'{name}<float>("samples.in")', instance.span)  # fmt: skip
-        file = self.folder / values[0]
-        if name == READER and not file.is_file():
-            beside = file.parent.iterdir() if file.parent.is_dir() else ()
-            hint = suggest(file.name, [path.name for path in beside])
-            self.program.fault(f'there is no file "{values[0]}"', instance.span, hint)
+        if name == READER:
+            check_file(self.program, self.folder, values[0], instance.span)
         shape = CallLowering(self.program, Names(), None).shape(instance.type)
         input_, output = (None, shape) if name == READER else (shape, None)
         rates = Rates(push=1) if name == READER else Rates(1, 1)

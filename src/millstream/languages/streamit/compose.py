@@ -106,6 +106,14 @@ class Composing(ABC):
     """Mutable: puts streams together; how one of them is built is left open."""
 
     program: Program
+    #: Streams that let everything through, by their places: instances share what is made of them.
+    identities: dict[Span, ast.Stream]
+
+    def identity(self, span: Span) -> ast.Stream:
+        if span not in self.identities:
+            text = "filter { work push 1 pop 1 { push(pop()); } }"
+            self.identities[span] = stream_in(text, span, IDENTITY)
+        return self.identities[span]
 
     def fail(self, message: str, span: Span | None, hint: str | None = None) -> NoReturn:
         self.program.fault(message, span, hint)
@@ -155,7 +163,7 @@ class Composing(ABC):
         if not parts.children and taken is None:
             self.fail("this pipeline adds nothing", stream.span)
         if not parts.children:  # such as a delay by nothing: everything goes through
-            return self.stream(identity(stream.span), (), [], taken, None, path)
+            return self.stream(self.identity(stream.span), (), [], taken, None, path)
 
         def given_to(number: int, before: Built | None) -> Shape | None:
             if number == 0:
@@ -176,19 +184,18 @@ class Composing(ABC):
         self, stream: ast.Stream, parts: Parts, taken: Shape | None, path: str,
         wanted: Shape | None,
     ) -> Built:  # fmt: skip
-        for role in ("split", "join"):
-            if role not in parts.weights:
-                self.fail(f"this splitjoin has no {role}", stream.span)
         if not parts.children:
             self.fail("this splitjoin adds nothing", stream.span)
-        count = len(parts.children)
-        split = self.weighted(parts.weights["split"], count, "split")
-        join = self.weighted(parts.weights["join"], count, "join")
+        split, join = (self.weights_of(stream, parts, role) for role in ("split", "join"))
 
         def given_to(number: int, before: Built | None) -> Shape | None:
+            if split is None:
+                return UNKNOWN  # type: ignore[no-any-return]
             return taken if split.kind == "duplicate" or split.counts[number] > 0 else None
 
         nodes = self.children(parts, path, given_to, lambda _: wanted)
+        if split is None or join is None:
+            raise Stop
         given = [(n, b.given) for n, b in enumerate(nodes) if b.given is not None]
         for number, shape in given:
             if not alike(shape, given[0][1]):
@@ -198,6 +205,15 @@ class Composing(ABC):
                           parts.children[number][0].span)  # fmt: skip
         whole = SplitJoin(path, split, tuple(b.node for b in nodes), join, stream.span)
         return Built(whole, taken, given[0][1] if given else None)
+
+    def weights_of(self, stream: ast.Stream, parts: Parts, role: str) -> Weights | None:
+        """The weights of a splitjoin; None if something is wrong with them."""
+        try:
+            if role not in parts.weights:
+                self.fail(f"this splitjoin has no {role}", stream.span)
+            return self.weighted(parts.weights[role], len(parts.children), role)
+        except Stop:
+            return None
 
     def weighted(self, weights: Weights, count: int, role: str) -> Weights:
         """One weight is for all; without any, one item each."""
@@ -320,15 +336,11 @@ class Composing(ABC):
         added = parts.roles.get(role)
         if added is not None:
             return self.child(added, taken, f"{path}.{role}", wanted)
-        return self.stream(identity(stream.span), (), [], taken, None, f"{path}.{role}")
+        return self.stream(self.identity(stream.span), (), [], taken, None, f"{path}.{role}")
 
 
 def is_void(type_: ast.TypeName | None) -> bool:
     return type_ is not None and type_.name == "void"
-
-
-def identity(span: Span) -> ast.Stream:
-    return stream_in("filter { work push 1 pop 1 { push(pop()); } }", span, IDENTITY)
 
 
 def alike(shape: Shape | None, other: Shape | None) -> bool:

@@ -7,8 +7,9 @@ what is printed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from millstream.calculus.procedures import (
     Assign,
@@ -69,6 +70,8 @@ _WORDS = {
     "feedbackloop": ("join", "body", "loop", "split", "enqueue"),
 }
 
+
+_Declared = TypeVar("_Declared", ast.Parameter, ast.Declare)
 
 #: Names and the variables they stand for.
 Captured = tuple[tuple[str, Variable], ...]
@@ -149,10 +152,11 @@ def lowered(
     try:
         if wanted is None and stream.output is None and isinstance(stream.body, ast.Filter):
             wanted = _pushed_by(_StreamLowering(program, captured, taken, stream))
-        made = _StreamLowering(program, captured, taken, stream, wanted).lowered()
+        maker = _StreamLowering(program, captured, taken, stream, wanted)
+        made = maker.lowered()
     except Stop:
         return None
-    return replace(made, has_faults=len(program.faults) > before)
+    return replace(made, has_faults=maker.has_stopped or len(program.faults) > before)
 
 
 def arguments_wanted(name: str | None, parameters: tuple[ast.Parameter, ...], got: int) -> str:
@@ -201,22 +205,38 @@ class _StreamLowering(CallLowering):
         if isinstance(stream.body, ast.Filter):
             self.callable |= {r.name: r for r in stream.body.routines if not r.is_handler}
 
-    def declared(self, type_: ast.TypeName, name: str) -> Slot:
-        variable = self.names.declare(name, self.shape(type_))
+    def declared(self, parameter: ast.Parameter) -> Slot:
+        variable = self.names.declare(
+            parameter.name, self.shape_for(parameter.name, parameter.type)
+        )
         return Slot(variable.name, variable.shape)
+
+    def shape_for(self, name: str, type_: ast.TypeName) -> Shape:
+        """The type of a variable; if there is none, nobody is told that its name is unknown."""
+        try:
+            return self.shape(type_)
+        except Stop:
+            self.program.spoilt.add(name)
+            raise
+
+    def declarations(
+        self, declare: Callable[[_Declared], Slot], declared: Iterable[_Declared]
+    ) -> list[Slot]:
+        """Those that have no faults; the faults of all are told."""
+        slots = [self.tried(declare, one) for one in declared]
+        return [slot for slot in slots if slot is not None]
 
     def take_sides(self) -> None:
         """The types that a stream declares; one without a name may leave them open."""
-        if self.stream.input is not None:
-            self.taken = self.side(self.stream.input)
-        if self.stream.output is not None:
-            self.given = self.side(self.stream.output)
-
-    def side(self, type_: ast.TypeName) -> Shape | None:
-        return None if type_.name == "void" else self.shape(type_)
+        if self.stream.input is not None and self.stream.input.name != "void":
+            self.taken = self.tried(self.shape, self.stream.input)
+            self.is_taken_unknown = self.taken is None
+        if self.stream.output is not None and self.stream.output.name != "void":
+            self.given = self.tried(self.shape, self.stream.output)
+            self.is_given_unknown = self.given is None
 
     def lowered(self) -> Lowering:
-        own = (self.declared(p.type, p.name) for p in self.stream.parameters)
+        own = self.declarations(self.declared, self.stream.parameters)
         parameters = (*(Slot(v.name, v.shape) for _, v in self.captured), *own)
         self.take_sides()
         body = self.stream.body
@@ -240,7 +260,7 @@ class _StreamLowering(CallLowering):
     def filter(self, parameters: tuple[Slot, ...], body: ast.Filter) -> Lowering:
         if body.work is None:
             self.fail("this filter has no work", self.stream.span)
-        fields = [self.field(declare) for declare in body.fields]
+        fields = self.declarations(self.field, body.fields)
         before = tuple(self.made)
         self.made.clear()
         init = before + (() if body.init is None else self.body(body.init))
@@ -253,7 +273,7 @@ class _StreamLowering(CallLowering):
         work = self.body(body.work.body)
         for routine in body.routines:
             if routine.is_handler:
-                self.routines[routine.name] = self.lowered_routine(routine.name, routine)
+                self.tried(self.handler, routine)
         self.check_rates(body.work, rates, work + (first or ()))
         if self.counts_firings:
             fields.append(Slot("iter$", INT32))
@@ -263,6 +283,9 @@ class _StreamLowering(CallLowering):
         code = Code(self.name, parameters, tuple(fields), self.taken, self.given, silent, first,
                     work, tuple(self.routines.values()))  # fmt: skip
         return Lowering(code, rates, first_rates, (), tuple(self.sent), spoken)
+
+    def handler(self, routine: ast.Routine) -> None:
+        self.routines[routine.name] = self.lowered_routine(routine.name, routine)
 
     def prints_in(self, body: Body) -> bool:
         """Whether some function prints that is called there, or by those that are."""
@@ -275,7 +298,7 @@ class _StreamLowering(CallLowering):
 
         Arrays are made before anything has a value: a field in their sizes stands for its first.
         """
-        shape = with_values(self.shape(declare.type), self.first_values)
+        shape = with_values(self.shape_for(declare.name, declare.type), self.first_values)
         variable = self.names.declare(declare.name, shape)
         if declare.value is not None:
             before = len(self.made)
@@ -289,10 +312,11 @@ class _StreamLowering(CallLowering):
         least: dict[str, Calculated] = {}
         most: dict[str, Calculated | None] = {}
         for name, rate in work.rates.items():
-            if rate.least is not None:
-                least[name] = self.calculated(rate.least)
+            fewest = None if rate.least is None else self.tried(self.calculated, rate.least)
+            if fewest is not None:
+                least[name] = fewest
             if not rate.is_fixed:
-                most[name] = None if rate.most is None else self.calculated(rate.most)
+                most[name] = None if rate.most is None else self.tried(self.calculated, rate.most)
         return Said(least, most)
 
     def check_rates(self, work: ast.Work, rates: Said, done: Body) -> None:
@@ -332,7 +356,7 @@ class _StreamLowering(CallLowering):
         try:
             is_void = routine.type is None or routine.type.name == "void"
             self.result = None if is_void else self.shape(routine.type)  # type: ignore[arg-type]
-            slots = tuple(self.declared(p.type, p.name) for p in routine.parameters)
+            slots = tuple(self.declarations(self.declared, routine.parameters))
             body = self.body(routine.body)
             return Routine(name, slots, self.result, body)
         finally:
@@ -347,10 +371,7 @@ class _StreamLowering(CallLowering):
         self.names, self.made = names.inner(), []
         statements = block.statements if isinstance(block, ast.Block) else (block,)
         for statement in statements:
-            try:
-                self.statement(statement)
-            except Stop:
-                continue
+            self.tried(self.statement, statement)
         body = tuple(self.made)
         self.names, self.made = names, made
         return body
@@ -377,9 +398,11 @@ class _StreamLowering(CallLowering):
             case ast.Block():
                 self.made.append(Scope(self.body(statement)))
             case ast.If(condition, then, otherwise, span):
-                test = self.truth(condition).term
+                test = self.tried(self.truth, condition)
                 branches = self.body(then), () if otherwise is None else self.body(otherwise)
-                self.made.append(Choose(test, *branches, span))
+                if test is None:
+                    raise Stop
+                self.made.append(Choose(test.term, *branches, span))
             case ast.Loop():
                 self.loop(statement)
             case ast.Leave(word, span):
@@ -430,7 +453,7 @@ class _StreamLowering(CallLowering):
         return parameters
 
     def declare(self, declare: ast.Declare) -> None:
-        shape = self.shape(declare.type)
+        shape = self.shape_for(declare.name, declare.type)
         if declare.name in self.names.own:
             self.fail(f"there is a variable {declare.name} in this block already", declare.span)
         try:
@@ -447,6 +470,8 @@ class _StreamLowering(CallLowering):
     def push(self, expression: ast.Expression, span: Span) -> None:
         if not self.in_work:
             self.fail("only work and what it calls can push", span)
+        if self.is_given_unknown:
+            raise Stop
         if self.given is None and self.stream.output is None:
             self.given = self.wanted
         if self.given is None and self.stream.output is not None:
@@ -469,14 +494,12 @@ class _StreamLowering(CallLowering):
         names, made = self.names, self.made
         self.names, self.made = names.inner(), []
         for statement in loop.before:
-            self.statement(statement)
+            self.tried(self.statement, statement)
         condition: Term | None = None
         effects: Body = ()
         if loop.condition is not None:
-            before = len(self.made)
-            condition = self.truth(loop.condition).term
-            effects = tuple(self.made[before:])
-            del self.made[before:]
+            test = self.tried(lambda test: self.apart(test, BOOLEAN), loop.condition)
+            condition, effects = (None, ()) if test is None else (test[0].term, test[1])
         self.loops += 1
         body = self.body(loop.body)
         self.loops -= 1
@@ -498,7 +521,7 @@ class _StreamLowering(CallLowering):
     def simple(self, statements: Sequence[ast.Statement]) -> Body:
         before = len(self.made)
         for statement in statements:
-            self.statement(statement)
+            self.tried(self.statement, statement)
         body = tuple(self.made[before:])
         del self.made[before:]
         return body

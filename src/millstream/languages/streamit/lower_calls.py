@@ -17,7 +17,7 @@ from millstream.calculus.procedures import (
 from millstream.calculus.terms import Literal, Place, Read, walk
 from millstream.errors import suggest
 from millstream.languages.streamit import ast
-from millstream.languages.streamit.lower_terms import NOTHING, Lowered, TermLowering
+from millstream.languages.streamit.lower_terms import NOTHING, Lowered, Stop, TermLowering
 from millstream.languages.streamit.scope import Names
 from millstream.languages.streamit.shapes import COMPLEX
 from millstream.source import Span
@@ -49,17 +49,25 @@ class CallLowering(TermLowering):
     inside: set[str] = field(default_factory=set)
     #: Whether what is lowered is done at a firing.
     in_work: bool = False
+    #: Whether the type of its input, or of its output, has faults.
+    is_taken_unknown: bool = False
+    is_given_unknown: bool = False
 
     def struct(self, name: str) -> Shape | None:
         """A struct, worked out when it is needed first; its sizes may be constants."""
         known = self.program.structs
         struct = next((s for s in self.program.text.structs if s.name == name), None)
-        if name not in known and struct is not None:
+        if name not in known and struct is not None and name not in self.program.spoilt:
             if name in self.inside:
                 self.fail(f"{name} cannot hold itself", struct.span)
             self.inside.add(name)
             maker = CallLowering(self.program, Names(), None, inside=self.inside)
-            known[name] = RecordOf(tuple((p.name, maker.shape(p.type)) for p in struct.fields))
+            parts = [(p.name, maker.tried(maker.shape, p.type)) for p in struct.fields]
+            self.inside.discard(name)
+            if maker.has_stopped:
+                self.program.spoilt.add(name)
+                return None
+            known[name] = RecordOf(tuple((n, shape) for n, shape in parts if shape is not None))
         return known.get(name)
 
     def assign(self, statement: ast.Set) -> Lowered:
@@ -122,11 +130,13 @@ class CallLowering(TermLowering):
             self.fail(f"{invoke.function} takes {wanted}, got {got or 'none'}", invoke.span)
 
     def item(self, invoke: ast.Invoke) -> Lowered:
+        if self.is_taken_unknown:
+            raise Stop
         if self.taken is None:
             self.fail(f"there is no input here to {invoke.function} from", invoke.span)
         if not self.in_work:
             self.fail(f"only work and what it calls can {invoke.function}", invoke.span)
-        self.arity(invoke, invoke.function == "peek")
+        self.arity(invoke, 1 if invoke.function == "peek" else 0)
         if invoke.function == "pop":
             variable = self.fresh(self.taken)
             self.made.append(Pop(Place(variable.name), invoke.span))

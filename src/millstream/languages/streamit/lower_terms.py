@@ -8,9 +8,10 @@ evaluated from left to right.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
 from millstream.calculus.procedures import (
     ArrayOf,
@@ -28,7 +29,7 @@ from millstream.calculus.procedures import (
 from millstream.calculus.terms import Call, Literal, Place, Read, Term, walk
 from millstream.errors import listing, suggest
 from millstream.languages.streamit import ast
-from millstream.languages.streamit.scope import Names, Program, Variable
+from millstream.languages.streamit.scope import Names, Program, Variable, expressions_in
 from millstream.languages.streamit.shapes import (
     COMPLEX,
     PLAIN,
@@ -51,6 +52,10 @@ _LOGICAL = {"&&": "and", "||": "or"}
 _OF_TRUTHS = {"==": "==", "!=": "!=", "^": "!=", "&": "and", "|": "or"}
 #: The single that is nearest to the circle's number.
 _PI = 3.1415927410125732
+
+
+_Node = TypeVar("_Node")
+_Made = TypeVar("_Made")
 
 
 class Stop(Exception):
@@ -92,10 +97,33 @@ class TermLowering(ABC):
     routines: dict[str, Routine] = field(default_factory=dict)
     made: list[Statement] = field(default_factory=list)
     counts_firings: bool = False
+    #: Whether something was left out that has faults.
+    has_stopped: bool = False
 
     def fail(self, message: str, span: Span | None, hint: str | None = None) -> NoReturn:
         self.program.fault(message, span, hint)
         raise Stop
+
+    def tried(self, make: Callable[[_Node], _Made], node: _Node) -> _Made | None:
+        """What is made of a node; None if it has faults, all of which are told."""
+        try:
+            return make(node)
+        except Stop:
+            self.has_stopped = True
+            self.look_inside(node)
+            return None
+
+    def look_inside(self, node: object) -> None:
+        """Find the faults of all expressions in a node: the first one has hidden the others."""
+        made = self.made
+        whole = node.expression if isinstance(node, ast.Do) else None
+        for expression in expressions_in(node):
+            # A call alone may give nothing, and a list is of the type that is wanted.
+            if expression is not whole and not isinstance(expression, ast.Listed):
+                self.made = []
+                with suppress(Stop):
+                    self.value(expression)
+        self.made = made
 
     # --- shapes ---
 
@@ -106,6 +134,8 @@ class TermLowering(ABC):
         if type_.name == "portal":
             return self.portal(type_)
         shape = PLAIN.get(type_.name) or self.struct(type_.name)
+        if shape is None and type_.name in self.program.spoilt:
+            raise Stop
         if shape is None:
             known = (*PLAIN, *(struct.name for struct in self.program.text.structs))
             other = ELSEWHERE.get(type_.name)
@@ -237,6 +267,8 @@ class TermLowering(ABC):
                 variable = self.names.get(name)
                 if variable is None and name in self.program.constants:
                     self.fail(f"{name} is a constant, which nothing can be assigned to", span)
+                if variable is None and name in self.program.spoilt:
+                    raise Stop
                 if variable is None:
                     hint = suggest(name, (*self.names.visible(), *self.program.constants))
                     if name in self.program.streams:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from millstream.calculus.procedures import ArrayOf, RecordOf, Shape
@@ -76,6 +77,19 @@ def mentioned(node: object) -> set[str]:
     return set()
 
 
+def expressions_in(node: object) -> Iterator[ast.Expression]:
+    """What is written inside, the innermost first, but not in other statements and streams."""
+    if isinstance(node, tuple):
+        inside: Iterable[object] = node
+    else:
+        inside = (getattr(node, f.name) for f in dataclasses.fields(node))  # type: ignore[arg-type]
+    for part in inside:
+        if isinstance(part, tuple | ast.Expression | ast.TypeName | ast.Instance):
+            yield from expressions_in(part)
+        if isinstance(part, ast.Expression):
+            yield part
+
+
 def names_in(shape: Shape) -> set[str]:
     """The variables that sizes of a shape read."""
     match shape:
@@ -101,6 +115,8 @@ class Program:
     constants: dict[str, Literal] = field(default_factory=dict)
     statics: dict[str, Variable] = field(default_factory=dict)
     streams: dict[str, ast.Stream] = field(default_factory=dict)
+    #: Names whose declarations have faults: where they stand nothing more is said.
+    spoilt: set[str] = field(default_factory=set)
 
     def warn(self, message: str, span: Span | None, hint: str | None = None) -> None:
         if all(warning.span != span for warning in self.warnings):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
-from millstream.errors import Fault
+from millstream.errors import Fault, suggest
 from millstream.languages.streamit import ast
 from millstream.languages.streamit.lower import (
     Captured,
@@ -16,6 +17,7 @@ from millstream.languages.streamit.lower import (
 )
 from millstream.languages.streamit.scope import Program
 from millstream.languages.streamit.shapes import PLAIN
+from millstream.source import Span
 
 
 @dataclass
@@ -23,6 +25,7 @@ class Unseen:
     """Mutable: the streams that have been looked at, by their numbers in memory."""
 
     program: Program
+    folder: Path
     statics_of: Callable[[ast.Stream], Captured]
     seen: set[int] = field(default_factory=set)
 
@@ -53,6 +56,8 @@ class Unseen:
         match site.statement:
             case ast.Place(_, ast.Stream() as inner):
                 self.look(inner, site.captured)
+            case ast.Place(_, ast.Instance("FileReader", _, (ast.Quoted(file),), span)):
+                check_file(self.program, self.folder, file, span)
             case ast.Place(_, ast.Instance(name, _, arguments, span)):
                 known = self.program.streams.get(name)
                 if known is not None and len(known.parameters) != len(arguments):
@@ -60,11 +65,20 @@ class Unseen:
                     self.program.fault(wrong, span)
 
 
+def check_file(program: Program, folder: Path, name: str, span: Span) -> None:
+    """A file that is read must be there."""
+    file = folder / name
+    if not file.is_file():
+        beside = file.parent.iterdir() if file.parent.is_dir() else ()
+        hint = suggest(file.name, [path.name for path in beside])
+        program.fault(f'there is no file "{name}"', span, hint)
+
+
 def _whatever_it_takes(program: Program, stream: ast.Stream, captured: Captured) -> list[Fault]:
     """The faults that a filter has with items of any type: nobody knows which it is given."""
     trials = []
     for shape in (*PLAIN.values(), *program.structs.values()):
-        trial = replace(program, faults=[])
+        trial = replace(program, faults=[], spoilt=set(program.spoilt))
         lowered(trial, stream, captured, shape)
         trials.append(trial.faults)
     told = {fault.span for fault in program.faults}
