@@ -96,6 +96,14 @@ def test_columns_that_do_not_fit_are_told(project: Path) -> None:
     assert any('"big", which has no such column' in fault for fault in faults(project))
 
 
+def test_a_stream_that_is_read_as_a_relation_is_told_with_what_to_write(project: Path) -> None:
+    (project / "millstream.toml").write_text(
+        PROJECT.replace("[stream.Trades]", "[relation.Trades]")
+    )
+    (told,) = {fault for fault in faults(project) if "as a stream, but it is a relation" in fault}
+    assert "write [stream.Trades] in place of [relation.Trades]" in told
+
+
 def test_the_faults_of_all_programs_are_told_together(project: Path) -> None:
     (project / "first.brook").write_text(FIRST.replace("volume > 10", "volme > 10"))
     (project / "second.brook").write_text(SECOND.replace("Fold", "Fld"))

@@ -211,10 +211,11 @@ class _Linker:
         node = target.split(".", 1)[0]
         span = next(n.span for n in self.project.nodes if n.name == node)
         if type_.is_relation != wanted.is_relation:
-            kinds = ("a stream", "a relation")
+            is_, asked = _KINDS[type_.is_relation], _KINDS[wanted.is_relation]
+            hint = f"write [{asked}.{name}] in place of [{is_}.{name}]"
             self.faults.append(
-                Fault(f'node "{node}" reads "{name}" as {kinds[wanted.is_relation]}, '
-                      f"but it is {kinds[type_.is_relation]}", span)
+                Fault(f'node "{node}" reads "{name}" as a {asked}, but it is a {is_}', span,
+                      hint if self._provider(name) == name else None)
             )  # fmt: skip
         for column in wanted.schema:
             actual = type_.schema.get(column.name)
@@ -226,6 +227,10 @@ class _Linker:
                 )  # fmt: skip
         columns = tuple(Assign(f.name, Column(f.name, f.type)) for f in wanted.schema)
         return [Operator(Map(columns), (f"{target}.all",), (target,))]
+
+
+#: What a queue is called, by whether it is a relation.
+_KINDS = ("stream", "relation")
 
 
 def _outputs(node: NodeTable, program: Program) -> dict[str, str]:
