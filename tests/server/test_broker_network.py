@@ -232,8 +232,8 @@ def test_who_asks_the_wrong_broker_is_told_so(tmp_path: Path) -> None:
         reply = made.client.post(f"{url}/streams/BuyBids", content=lines({"buyid": 1}))
         assert reply.status_code == 404 and "at the broker buys" in reply.text
         assert made.client.get(f"{url}/views/RemainingBuy").status_code == 404
-        reply = made.client.put(f"{url}/views/Mine", content="SELECT * FROM Matchable")
-        assert reply.status_code == 400 and "several brokers" in reply.text
+        reply = made.client.put(f"{url}/views/Mine", content="SELECT t FROM Matches")
+        assert reply.status_code == 400 and "Matches of the broker matches" in reply.text
         reply = made.client.post(f"{url}/links/buys", json=[])
         assert reply.status_code == 403, "only brokers have the token of links"
         own = {"Authorization": f"Bearer {LINK}"}
