@@ -138,3 +138,69 @@ def labelled(lines: list[str]) -> Iterator[str]:
         if label != "lost":
             found["fine" if label in ("ok", "moved") else "bad",] += 1
     yield from summed("t", dict(found))
+
+
+@case(
+    """
+    # A function in a function changes what lies around both; arrays are copied.
+    line: string = input;
+    total := 0;
+    noted: array of string = {};
+    walk := function(s: string): int {
+      depth := 0;
+      note := function(c: int): int {
+        total += c; noted = noted + {format("%c", c)}; depth++;
+        return depth;
+      };
+      when (i: each int; s[i] >= 'a' && s[i] <= 'e') note(s[i]);
+      return depth;
+    };
+    depth := walk(line);
+    copied := noted;
+    copied = copied + {"!"};
+    joined := "";
+    for (i := 0; i < len(noted); i++) joined += noted[i];
+    t: table sum[depth: int] of int;
+    c: table collection of string;
+    emit t[depth] <- total;
+    emit c <- format("%s/%d/%d", joined, len(noted), len(copied));
+    """,
+    [*WEB[:20], "", "\u00fcn\u00ef c\u00f6de \u65e5\u672c"],
+)
+def walked(lines: list[str]) -> Iterator[str]:
+    totals: Counter[tuple[object, ...]] = Counter()
+    notes = [[c for c in line if "a" <= c <= "e"] for line in lines]
+    for noted in notes:
+        totals[len(noted),] += sum(map(ord, noted))
+    yield from summed("t", dict(totals))
+    yield from sorted(f"c[] = {''.join(n)}/{len(n)}/{len(n) + 1}" for n in notes)
+
+
+@case(
+    r"""
+    # Arrays of arrays, places in them, and a slice that grows when it is assigned.
+    w := sawzall(string(input), `\d+`);
+    m := new(array of array of int, 3, new(array of int, 3, 0));
+    for (i := 0; i < len(w); i++) m[i % 3][i / 3 % 3] += int(w[i], 10) % 7;
+    trace := 0;
+    for (i := 0; i < 3; i++) trace += m[i][i];
+    row: array of int = m[0];
+    row[0:2] = {100, 200, 300};
+    t: table sum[trace: int][size: int] of int;
+    c: table collection of array of int;
+    emit t[trace][len(row)] <- row[$ - 1] + m[0][0];
+    emit c <- m[1] + row[1:$];
+    """,
+    [*NUMBERS, *WEB[:20]],
+)
+def squares(lines: list[str]) -> Iterator[str]:
+    totals: Counter[tuple[object, ...]] = Counter()
+    shown = []
+    for line in lines:
+        m = [[0] * 3 for _ in range(3)]
+        for i, digits in enumerate(re.findall(r"\d+", line)):
+            m[i % 3][i // 3 % 3] += int(digits) % 7
+        totals[sum(m[i][i] for i in range(3)), 4] += m[0][2] + m[0][0]
+        shown.append([*m[1], 200, 300, m[0][2]])
+    yield from summed("t", dict(totals))
+    yield from (f"c[] = {{ {', '.join(map(str, row))} }}" for row in sorted(shown))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from millstream.errors import MillstreamError
 from tests.languages.sawzall.programs import printed, run_text
 
 #: A program, and the lines it prints.
@@ -117,3 +118,15 @@ def test_file_is_included_once(tmp_path: Path) -> None:
     (tmp_path / "limits.szl").write_text('include "limits.szl"\nstatic LIMIT := 5;\n')
     program = 'include "limits.szl"\ninclude "limits.szl"\nemit stdout <- string(LIMIT);\n'
     assert "5\n" == printed(run_text(tmp_path, program))
+
+
+def test_names_of_a_file_that_is_not_there_are_no_faults_of_their_own(tmp_path: Path) -> None:
+    with pytest.raises(MillstreamError) as told:
+        run_text(
+            tmp_path, 'include "nowhere.szl"\nx: Far = near(1);\ny := 1 + 1.0;\nemit t <- y;\n'
+        )
+    messages = [fault.message for fault in told.value.faults]
+    assert [
+        'there is no file "nowhere.szl"',
+        "`+` takes two values of one type, got int and float",
+    ] == messages

@@ -91,7 +91,7 @@ class CallReader(TermReader):
         span = self.since(name.span)
         if name.text not in INTRINSICS:
             known = [*INTRINSICS, *self.special, *self.names.all()]
-            self.note(f'unknown function "{name.text}"', name.span, suggest(name.text, known))
+            self.unknown("function", name.text, name.span, suggest(name.text, known))
             return BAD
         types = tuple(a.type for a in arguments)
         if UNKNOWN in types:

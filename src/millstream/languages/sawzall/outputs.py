@@ -238,8 +238,11 @@ class TableReader(CallReader):
         self.expect(";", "after a statement")
         if not isinstance(entry, TableName):
             tables = [t.name for t in self.tables]
-            what = f'"{name.text}" is no table' if entry else f'unknown table "{name.text}"'
-            self.note(what, name.span, suggest(name.text, tables))
+            near = suggest(name.text, tables)
+            if entry is None:
+                self.unknown("table", name.text, name.span, near)
+            else:
+                self.note(f'"{name.text}" is no table', name.span, near)
             return []
         if entry.number in self.open:
             self.close(entry.number, indexes, value, span)

@@ -133,6 +133,10 @@ class Reader(TableReader):
             return reader()
         if token.kind == "name" and token.text == "result" and self.results:
             return self.result_statement()
+        if token.text == "result" and self.peek().kind in ("literal", "name"):
+            self.fail(
+                "`result` stands only in what is made of statements, as in ?{ ... result e; }"
+            )
         is_declared = token.kind == "name" and self.peek().text == ":"
         if is_declared and self.peek().kind == "symbol":
             return self.declaration()
@@ -304,9 +308,9 @@ class Reader(TableReader):
         token = self.advance()
         if not isinstance(token.value, str):
             self.fail("expected the name of a file in quotes", token.span)
-        text = self.included(token.value, start.to(token.span))
+        text = self.beside(token.value, start.to(token.span))
         self.accept(";")
-        if text.name in self.files:
+        if text is None or text.name in self.files:
             return []
         self.files.add(text.name)
         tokens = tokens_of(text, self.faults)[:-1]

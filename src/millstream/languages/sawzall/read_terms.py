@@ -226,6 +226,8 @@ class TermReader(TypeReader):
         is_map = False
         while not self.at("}"):
             items.append(self.expression())
+            if self.at(":") and len(items) > 1 and not is_map:
+                self.fail("the items before this one have no keys")
             if self.accept(":"):
                 is_map = True
                 items.append(self.expression())
@@ -289,7 +291,7 @@ class TermReader(TypeReader):
         hint = suggest(name.text, self.names.all())
         if hint is None and self.at("="):
             hint = f"a name is declared first: {name.text} := ..."
-        self.note(f'unknown name "{name.text}"', name.span, hint)
+        self.unknown("name", name.text, name.span, hint)
         return BAD
 
     def variable(self, var: Var, name: Token) -> Expression:

@@ -12,7 +12,7 @@ from typing import Any
 
 from millstream.calculus.cursor import Reader, Stop
 from millstream.calculus.scripts import Const, Expression, Statement, Table, Var
-from millstream.errors import Fault, suggest
+from millstream.errors import CheckError, Fault, suggest
 from millstream.languages.sawzall.messages import MessageReader, declared_in
 from millstream.languages.sawzall.scope import (
     UNKNOWN,
@@ -61,6 +61,8 @@ class TypeReader(Reader[Token]):
         self.static_from: list[int] = []
         #: The names of the parameters of the last type of functions that was read.
         self.parameters: tuple[Token, ...] = ()
+        #: Whether a file that is included is not there, and any name may be of it.
+        self.lacks_files = False
 
     # --- tokens ---
 
@@ -111,9 +113,6 @@ class TypeReader(Reader[Token]):
         if self.names.is_taken(name.text):
             self.note(f'"{name.text}" is declared already in this block', name.span)
         self.names.declare(name.text, entry)
-
-    def unknown_name(self, name: Token, known: list[str]) -> None:
-        self.note(f'unknown name "{name.text}"', name.span, suggest(name.text, known))
 
     # --- types ---
 
@@ -252,11 +251,27 @@ class TypeReader(Reader[Token]):
         token = self.advance()
         if not isinstance(token.value, str):
             self.fail("expected the name of a file in quotes", token.span)
-        source = self.included(token.value, start.to(token.span))
-        for name, entry in declared_in(MessageReader(source, self.faults, self.included)).items():
-            self.names.declare(name, entry)
+        source = self.beside(token.value, start.to(token.span))
         self.accept(";")
+        if source is not None:
+            messages = MessageReader(source, self.faults, self.included)
+            for name, entry in declared_in(messages).items():
+                self.names.declare(name, entry)
         return []
+
+    def beside(self, name: str, span: Span) -> Source | None:
+        """The file of a name, or a fault; what is declared in one that is not there is unknown."""
+        try:
+            return self.included(name, span)
+        except CheckError as error:
+            self.faults.extend(error.faults)
+            self.lacks_files = True
+            return None
+
+    def unknown(self, what: str, name: str, span: Span, hint: str | None) -> None:
+        """A name that nothing has declared, unless a file may have that is not there."""
+        if not self.lacks_files:
+            self.note(f'unknown {what} "{name}"', span, hint)
 
     def type_named(self, name: Token) -> RecordType:
         entry = self.names.find(name.text)
@@ -272,7 +287,7 @@ class TypeReader(Reader[Token]):
             self.note("a table can only be declared, under a name of its own", name.span)
         elif entry is None:
             hint = suggest(name.text, types)
-            self.note(f'unknown type "{name.text}"', name.span, hint)
+            self.unknown("type", name.text, name.span, hint)
         else:
             self.note(f'"{name.text}" is no type', name.span, suggest(name.text, types))
         return UNKNOWN

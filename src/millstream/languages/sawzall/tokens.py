@@ -33,6 +33,8 @@ _PATTERN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 
+_WORD = re.compile(r"\w+")
+
 RESERVED = frozenset({
     "all", "and", "array", "break", "case", "continue", "default", "do", "each", "else", "emit",
     "for", "function", "if", "include", "map", "not", "of", "or", "parsedmessage", "proto",
@@ -75,8 +77,10 @@ def tokens_of(source: Source, faults: list[Fault]) -> list[Token]:
         span = Span(source, position, lexeme.end())
         position = lexeme.end()
         kind = lexeme.lastgroup if lexeme["integer"] is None else "integer"
-        if kind == "integer" and re.match(r"\w", text[position : position + 1]):
-            faults.append(Fault("this is no number", Span(source, span.start, position + 1)))
+        word = _WORD.match(text, position)
+        if kind == "integer" and word is not None:
+            position = word.end()
+            faults.append(Fault("this is no number", Span(source, span.start, position)))
         if kind != "space":
             tokens.append(_token(str(kind), lexeme, span, faults))
     tokens.append(Token("end", "", Span(source, len(text), len(text))))
