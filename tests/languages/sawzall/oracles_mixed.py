@@ -204,3 +204,48 @@ def squares(lines: list[str]) -> Iterator[str]:
         shown.append([*m[1], 200, 300, m[0][2]])
     yield from summed("t", dict(totals))
     yield from (f"c[] = {{ {', '.join(map(str, row))} }}" for row in sorted(shown))
+
+
+@case(
+    r"""
+    # Loops that count, and others that only look like it.
+    w := sawzall(string(input), `\S+`);
+    seen: array of string = {};
+    t: table sum[string] of int;
+    grow := function(n: int): int { seen = seen + {"more"}; return n; };
+    for (i := 0; i < len(w); i++) { if (i == 2) continue; seen = seen + {w[i]}; }
+    for (i := 0; i < len(seen); i++) { if (len(seen) < 9) seen = seen + {"grown"}; }
+    for (i := 0; i < len(seen); i++) if (len(seen) < 12) grow(i);
+    last := -2;
+    for (last = -2; last <= len(seen) - 7; last++) if (last > 0 && w[0] == "10.0.1.1") break;
+    skipped := 0;
+    for (i := 0; i < 20; i++) { skipped++; i++; }
+    for (i := 5; i < 3; i++) skipped = 1000;
+    for (i := 0; i < len(seen); i++) { seen[i] = seen[i] + "!"; emit t[seen[i][0:3]] <- 1; }
+    emit t["last"] <- last;
+    emit t["skipped"] <- skipped;
+    emit t["halves"] <- (last - 7) / 2 * 100 + (last - 7) % 2;
+    """,
+    [*WEB[:40], "", "a b", "10.0.1.1 x y"],
+)
+def counted_loops(lines: list[str]) -> Iterator[str]:
+    found: Counter[tuple[object, ...]] = Counter()
+    for line in lines:
+        words = line.split()
+        seen = [word for n, word in enumerate(words) if n != 2]
+        at = 0
+        while at < len(seen):
+            seen += ["grown"] if len(seen) < 9 else []
+            at += 1
+        at = 0
+        while at < len(seen):
+            seen += ["more"] if len(seen) < 12 else []
+            at += 1
+        end = max(-2, len(seen) - 6)
+        last = next((n for n in range(1, end) if words[0] == "10.0.1.1"), end)
+        for text in seen:
+            found[f"{text}!"[:3],] += 1
+        found["last",] += last
+        found["skipped",] += 10
+        found["halves",] += -((7 - last) // 2) * 100 - (7 - last) % 2
+    yield from summed("t", dict(found))

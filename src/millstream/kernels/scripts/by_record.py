@@ -33,6 +33,7 @@ from millstream.calculus.scripts import (
     nodes_in,
 )
 from millstream.kernels.records.column import NotOnColumns
+from millstream.kernels.scripts.counting_loops import Counting
 from millstream.kernels.scripts.generate import Generated, Writer
 from millstream.kernels.scripts.runtime import UNDEFINED, Running
 from millstream.kernels.scripts.sending import Lists
@@ -84,6 +85,7 @@ class Part:
         with deep_calls():
             for arguments in zip(rows, *given, strict=True):
                 running.rounds = itertools.repeat(None, _MOST_ROUNDS)
+                running.left = _MOST_ROUNDS
                 try:
                     made.append(run(*arguments))
                 except (Rejected, *UNDEFINED):
@@ -97,6 +99,7 @@ class _PartWriter(Writer):
 
     def __init__(self, script: Script) -> None:
         super().__init__(script, (), by_table=True)
+        self.counting = Counting(script)
 
     def part(self, part: Part, functions: Sequence[Declare]) -> Generated:
         parameters = "".join(f", {self.var(v)}" for v in part.inputs)

@@ -41,6 +41,7 @@ from millstream.kernels.records.columns import Columns
 from millstream.kernels.records.slices import Slices
 from millstream.kernels.scripts.by_record import NOTHING, Part, changed_in
 from millstream.plan.batch import Array, Vector
+from millstream.values.records.running import many_values
 from millstream.values.records.types import BOOL, MapOf, resolved
 
 
@@ -175,6 +176,7 @@ class ColumnsRun:
             for var in changed_in(statement):
                 columns.variables[var.number] = column_of((), var.type, nowhere, 0)[0]
 
+    @many_values()
     def one_by_one(self, part: Part) -> None:
         """Statements that are done record by record, in all rows that come to them."""
         columns = self.columns

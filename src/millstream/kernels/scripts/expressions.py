@@ -65,6 +65,8 @@ class ExpressionWriter:
         self.names: dict[str, Any] = {}
         self.temporaries = 0
         self.inlines = 0
+        #: Variables that are not negative here.
+        self.naturals: frozenset[int] = frozenset()
 
     # --- names ---
 
@@ -99,7 +101,8 @@ class ExpressionWriter:
             case Get(var):
                 return var.number in self.sure
             case Operate(operator, arguments):
-                may_fail = operator in ("/", "%") or resolved(node.type) in _JOINED
+                divides = operator in ("/", "%") and not _is_above_zero(arguments[1])
+                may_fail = divides or resolved(node.type) in _JOINED
                 return not may_fail and all(map(self.is_sure, arguments))
             case Logic(_, left, right):
                 return self.is_sure(left) and self.is_sure(right)
@@ -166,6 +169,14 @@ class ExpressionWriter:
             return f"({t} if {_LEAST} <= ({t} := {made}) <= {_MOST} else wrapped({t}))"
         if operator in ("+", "-", "*") and kind == records.UINT:
             return f"(({arguments[0]} {operator} {arguments[1]}) & {_MASK})"
+        if operator in ("/", "%") and _is_above_zero(node.arguments[1]) and kind == records.INT:
+            t, divided = self.temporary(), "//" if operator == "/" else "%"
+            rest = f"{divided} {arguments[1]}"
+            return f"({t} {rest} if ({t} := {arguments[0]}) >= 0 else -(-{t} {rest}))"
+        if operator == "+" and isinstance(kind, ArrayOf):
+            t = self.temporary()
+            made = f"({t} := {arguments[0]} + {arguments[1]})"
+            return f"({t} if len({made}) <= {operators.MOST_ITEMS} else too_many())"
         function = operators.operation(operator, types)
         return f"{self.constant(function)}({', '.join(arguments)})"
 
@@ -248,6 +259,8 @@ class ExpressionWriter:
         text = self.value(index)
         if isinstance(index, Const):
             return text if index.value >= 0 else "OUT"
+        if isinstance(index, Get) and index.var.number in self.naturals:
+            return text
         if isinstance(index, Get):
             return f"{text} if {text} >= 0 else OUT"
         t = self.temporary()
@@ -365,3 +378,7 @@ class ExpressionWriter:
 
 _JOINED: tuple[RecordType, ...] = (records.STRING, records.BYTES)
 _VOID = Basic("void")
+
+
+def _is_above_zero(node: Expression) -> bool:
+    return isinstance(node, Const) and isinstance(node.value, int) and node.value > 0

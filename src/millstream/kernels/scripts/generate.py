@@ -40,6 +40,7 @@ from millstream.calculus.scripts import (
     When,
     nodes_in,
 )
+from millstream.kernels.scripts.counting_loops import Counted, Counting
 from millstream.kernels.scripts.expressions import ExpressionWriter, NotGenerated
 from millstream.kernels.scripts.runtime import names_of
 from millstream.source import Span
@@ -102,6 +103,8 @@ class Writer(ExpressionWriter):
         self.blocks = 0
         self.span: Span | None = None
         self.inside: list[_Place] = []
+        #: Which loops count, if their rounds may be taken all at once.
+        self.counting: Counting | None = None
         self.held = frozenset(_held(script))
 
     def whole(self) -> Generated:
@@ -262,6 +265,10 @@ class Writer(ExpressionWriter):
             self.nested(one.otherwise)
 
     def do_loop(self, one: Loop) -> None:
+        counted = None if self.counting is None else self.counting.counted(one)
+        if counted is not None and counted.var.number in self.sure:
+            self.counted_loop(one, counted)
+            return
         around = _Around(True, one.after)
         self.open("for _ in rounds():")
         self.indent += 1
@@ -276,6 +283,22 @@ class Writer(ExpressionWriter):
         self.indent -= 1
         self.line("else:")
         self.line(f"  endless({self.place()})")
+        self.blocks -= 1
+
+    def counted_loop(self, one: Loop, counted: Counted) -> None:
+        """A loop over a range; its variable ends as it would have been counted."""
+        name, stop = self.var(counted.var), self.temporary()
+        self.line(f"{stop} = {self.value(counted.bound)}{' + 1' * counted.takes_bound}")
+        self.open(f"for {name} in counted({name}, {stop}):")
+        self.inside[-1].around.append(_Around(True))
+        before = self.naturals
+        if counted.is_natural:
+            self.naturals |= {counted.var.number}
+        self.nested(one.body)
+        self.naturals = before
+        self.inside[-1].around.pop()
+        self.line("else:")
+        self.line(f"  if {name} < {stop}: {name} = {stop}")
         self.blocks -= 1
 
     def round_over(self, around: _Around) -> None:

@@ -19,7 +19,13 @@ from millstream.kernels.scripts.runtime import UNDEFINED, Running
 from millstream.kernels.scripts.sending import Lists, can_send_by_table
 from millstream.meaning.scripts import Machine
 from millstream.plan.batch import Batch, batch_of
-from millstream.values.records.running import MOST_ROUNDS, Emitted, Rejected, deep_calls
+from millstream.values.records.running import (
+    MOST_ROUNDS,
+    Emitted,
+    Rejected,
+    deep_calls,
+    many_values,
+)
 from millstream.values.rejection import count_rejected
 
 #: What a record emits: of the record as bytes, its row, and what chance begins with.
@@ -96,7 +102,7 @@ class RunScriptKernel(Termless):
         self.rejected: Counter[str] = Counter()
 
     def process(self, inputs: tuple[Batch, ...], round_: Round) -> tuple[Batch, ...]:
-        with deep_calls():
+        with deep_calls(), many_values():
             return self._gathered(inputs[0]) if self.by_table else self._emitted(inputs[0])
 
     def _records(self, batch: Batch) -> Iterator[tuple[bytes, Row]]:

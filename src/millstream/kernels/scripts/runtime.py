@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from types import TracebackType
 from typing import Any, NoReturn
@@ -192,6 +192,7 @@ def names_of(script: Script) -> dict[str, Any]:
         "item": operators.item, "sliced": operators.sliced, "made": operators.made,
         "with_item": operators.with_item, "with_slice": operators.with_slice,
         "with_part": with_field, "repeated": operators.repeated, "is_present": is_present,
+        "too_many": operators.too_many,
     }  # fmt: skip
 
 
@@ -253,8 +254,11 @@ class Running:
         self.emits: list[Emitted] = []
         self.depth = 0
         self.rounds: Iterable[None] = ()
+        #: Rounds that loops over ranges may still take.
+        self.left = MOST_ROUNDS
         names["emit"] = self.emits.append
         names["rounds"] = lambda: self.rounds
+        names["counted"] = self.counted
         names["rejected"] = self.rejected
         names["nothing"] = lambda error: Nothing(self.reason(error))
         names["enter"] = self.enter
@@ -277,6 +281,22 @@ class Running:
         except UNDEFINED as error:
             self.rejected(error)
         return self.emits
+
+    def counted(self, start: int, stop: int) -> Iterable[int]:
+        """The numbers that a loop goes over, as long as there are rounds left."""
+        rounds = stop - start
+        if rounds > self.left:
+            return self._watched(start, stop)
+        if rounds > 0:
+            self.left -= rounds
+        return range(start, stop)
+
+    def _watched(self, start: int, stop: int) -> Iterator[int]:
+        for number in range(start, stop):
+            self.left -= 1
+            if self.left < 0:
+                endless("")
+            yield number
 
     def enter(self) -> None:
         self.depth += 1

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from millstream.values.records.intrinsic import Intrinsic, Settings, Signature, plain, spoken
-from millstream.values.records.keys import keys_of
+from millstream.values.records.keys import keys_of, same
 from millstream.values.records.types import (
     BOOL,
     BYTES,
@@ -72,17 +72,23 @@ def _sorting(result: Callable[[RecordType], RecordType]) -> Callable[[_Types], S
 def _bind_keys(settings: Settings, signature: Signature) -> Callable[[dict[Any, Any]], Any]:
     of = resolved(signature.params[0])
     assert isinstance(of, MapOf)
-    order = keys_of(of.key).order
+    order = _own_order(of.key)
     return lambda values: tuple(sorted(values, key=order))
 
 
-def _order(signature: Signature) -> Callable[..., Callable[[Any], Any]]:
+def _own_order(type_: RecordType) -> Callable[[Any], Any] | None:
+    """What sorts values of a type; None if they are sorted as they are."""
+    order = keys_of(type_).order
+    return None if order is same else order
+
+
+def _order(signature: Signature) -> Callable[..., Callable[[Any], Any] | None]:
     """What sorts elements: their own order, or what a function of two of them says."""
     of = resolved(signature.params[0])
     assert isinstance(of, ArrayOf)
     if len(signature.params) == 2:
         return functools.cmp_to_key
-    order = keys_of(of.element).order
+    order = _own_order(of.element)
     return lambda: order
 
 
@@ -97,6 +103,8 @@ def _bind_sortx(settings: Settings, signature: Signature) -> Callable[..., Any]:
 
     def sortx(items: tuple[Any, ...], *compare: Any) -> tuple[int, ...]:
         rank = order(*compare)
+        if rank is None:
+            return tuple(sorted(range(len(items)), key=items.__getitem__))
         return tuple(sorted(range(len(items)), key=lambda place: rank(items[place])))
 
     return sortx

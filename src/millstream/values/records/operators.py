@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from millstream.values.records.fingerprints import fingerprint_of_bytes
 from millstream.values.records.types import (
@@ -104,9 +104,11 @@ def mixed(a: int, b: int) -> int:
 
 def joined(a: Any, b: Any) -> Any:
     """One after the other."""
-    if len(a) + len(b) > MOST_ITEMS:
-        raise Undefined(f"more than {MOST_ITEMS:,} items")
-    return a + b
+    return a + b if len(a) + len(b) <= MOST_ITEMS else too_many()
+
+
+def too_many() -> NoReturn:
+    raise Undefined(f"more than {MOST_ITEMS:,} items")
 
 
 # --- parts of values -------------------------------------------------------------------
@@ -166,7 +168,7 @@ def repeated(type_: RecordType, count: int, value: Any) -> Any:
     if count < 0:
         raise Undefined("a negative number of items")
     if count > MOST_ITEMS:
-        raise Undefined(f"more than {MOST_ITEMS:,} items")
+        too_many()
     if type_ == STRING:
         return character(value) * count
     return bytes((value & 255,)) * count if type_ == BYTES else (value,) * count

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import random
 import sys
@@ -52,6 +53,18 @@ def deep_calls() -> Iterator[None]:
         yield
     finally:
         sys.setrecursionlimit(before)
+
+
+@contextlib.contextmanager
+def many_values() -> Iterator[None]:
+    """While many small values are made, nobody looks for cycles among them: there are none."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def without_value(name: str) -> str:
