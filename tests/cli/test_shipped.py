@@ -26,7 +26,8 @@ def test_a_starter_runs_as_it_is_told_to(
     said = capsys.readouterr().out
     program, *command = shlex.split(said.splitlines()[-1].removeprefix("run it with: "))
     if program == "python":
-        runpy.run_path(*command, run_name="__main__")
+        (path,) = command
+        runpy.run_path(path, run_name="__main__")
     else:
         assert main([*command, "--engine", "reference"]) == 0
         assert main(["check", kind]) == 0

@@ -194,7 +194,8 @@ def test_a_hidden_key_is_told_as_a_value_that_has_it(
         examples = keys.examples(hidden)
         type_ = QueueType(Schema.of(x=examples.type))
         batch = Batch(type_, np.zeros(len(hidden), np.int64), (examples,))
-        return keys.keys(batch)[0].tolist()
+        codes: list[int] = keys.keys(batch)[0].tolist()
+        return codes
 
     codes = [(r & ~63) | (r % 53 + 1) for r in registers]
     nearly = HiddenKeys("approx_distinct", "x", INTEGER)

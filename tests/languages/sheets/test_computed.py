@@ -51,7 +51,7 @@ def test_formulas_made_into_functions_give_what_is_evaluated() -> None:
     for place, text in places.items():
         formula = cells.formula("S", *address(place))
         assert formula is not None
-        context = Context(cells, cells, "S", *address(place))
+        context = Context(cells, cells.workbook, "S", *address(place))
         for given in (where, {}):
             function = direct(formula, given, context)
             with contextlib.suppress(SeveralValues):

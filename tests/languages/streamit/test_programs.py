@@ -144,7 +144,8 @@ def test_what_was_packed_by_what_came_before_is_unpacked() -> None:
 
 
 def test_means_and_differences_of_neighbours_are_those_of_haar() -> None:
-    means, differences = [float(k * k * 3 % 17) for k in range(8)], []
+    means = [float(k * k * 3 % 17) for k in range(8)]
+    differences: list[float] = []
     while len(means) > 1:
         pairs = list(zip(means[::2], means[1::2], strict=True))
         differences = [(a - b) / 2 for a, b in pairs] + differences
