@@ -151,7 +151,7 @@ class ThreadedRunner:
             for stage in range(len(self._stages)):
                 queues.update(self._stage(stage, number, queues, mark, ticks))
         except BaseException:
-            self._turns.stop()  # those who come later would wait for ever
+            self._turns.stop_after(number)  # those who come later would wait for ever
             raise
         return queues
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 
-class Stopped(Exception):
+class NoTurn(Exception):
     """A round before this one has failed, or nobody wants any more."""
 
 
@@ -16,27 +17,31 @@ class Turns:
 
     def __init__(self, places: int) -> None:
         self._next = [0] * places
-        self._is_stopped = False
+        #: Those with a greater number do not pass any more.
+        self._last = sys.maxsize
         self._changed = threading.Condition()
 
     @contextmanager
     def turn(self, place: int, number: int) -> Iterator[None]:
         """Wait until all with a smaller number have been here; others wait meanwhile."""
         with self._changed:
-            self._changed.wait_for(lambda: self._is_stopped or self._next[place] == number)
-            if self._is_stopped:
-                raise Stopped
-        try:
-            yield
-        except BaseException:
-            self.stop()
-            raise
+            self._changed.wait_for(lambda: number > self._last or self._next[place] == number)
+            if number > self._last:
+                raise NoTurn
+        yield
         with self._changed:
             self._next[place] += 1
             self._changed.notify_all()
 
+    def stop_after(self, number: int) -> None:
+        """Those with a greater number wait no longer, and do not pass.
+
+        All others pass as ever, so that what failed first is what is told.
+        """
+        with self._changed:
+            self._last = min(self._last, number)
+            self._changed.notify_all()
+
     def stop(self) -> None:
         """Nobody waits any longer, and nobody passes."""
-        with self._changed:
-            self._is_stopped = True
-            self._changed.notify_all()
+        self.stop_after(-1)
