@@ -55,18 +55,6 @@ def test_no_route_answers_without_a_token_of_its_scope(client: httpx.Client, rou
     assert in_url.status_code == 401
 
 
-@pytest.mark.parametrize("method", ["GET", "HEAD"])
-def test_an_answer_leaves_in_one_piece(client: httpx.Client, method: str) -> None:
-    """Also one that has no body, or says that it has none."""
-    url = client.base_url
-    with socket.create_connection((url.host, url.port or 0), timeout=30) as one:
-        for _ in range(2):
-            one.sendall(f"{method} / HTTP/1.1\r\nHost: {url.netloc.decode()}\r\n\r\n".encode())
-            head, body = one.recv(1 << 20).split(b"\r\n\r\n")
-            assert head.startswith(b"HTTP/1.1 200" if method == "GET" else b"HTTP/1.1 405")
-            assert body.endswith(b"</html>") == (method == "GET")
-
-
 def test_open_routes_say_nothing_of_the_data(client: httpx.Client) -> None:
     for path in ("/", "/openapi.json"):
         reply = httpx.get(f"{client.base_url}{path}")

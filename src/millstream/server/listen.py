@@ -19,7 +19,6 @@ from millstream.errors import UsageError
 from millstream.server.app import ROUTES, make_app
 from millstream.server.gate import Gate
 from millstream.server.routes import Route, Run, Scope
-from millstream.server.sending import WholeAnswers
 from millstream.server.tokens import GIVEN, Tokens, new_token, read_tokens
 
 #: Python changes threads this often, so that a question need not wait for the run.
@@ -101,8 +100,7 @@ def bound(port: int) -> socket.socket:
 def config_of(app: Any, address: Address = _PLAIN) -> uvicorn.Config:
     """How HTTP is spoken, and what is too much of it."""
     return uvicorn.Config(
-        app, http=WholeAnswers, log_level="error", access_log=False, server_header=False,
-        ws_max_size=1 << 16,
+        app, log_level="error", access_log=False, server_header=False, ws_max_size=1 << 16,
         ws_ping_interval=20, ws_ping_timeout=20, limit_concurrency=4096, timeout_keep_alive=30,
         timeout_graceful_shutdown=3, h11_max_incomplete_event_size=1 << 16, lifespan="off",
         ssl_certfile=address.certificate, ssl_keyfile=address.key,
