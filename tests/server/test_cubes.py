@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import io
+import os
 import random
+import sys
+import threading
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import duckdb
@@ -14,7 +18,7 @@ import pytest
 from httpx import Client
 
 from millstream.olap.answer import answer
-from millstream.server.serving import Serving
+from millstream.server.serving import Serving, give_way
 from tests.server.harness import project, running
 
 SECOND = 1_000_000
@@ -332,3 +336,18 @@ def test_what_is_wrong_is_wrong_each_time(asked: tuple[Client, Serving]) -> None
     for _ in range(3):
         reply = client.post(f"{CUBE}/query", json={"rows": ["kinds"]})
         assert reply.status_code == 400 and "unknown attribute" in reply.json()["error"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="threads have a rank of their own on Linux")
+def test_a_run_gives_way_to_those_who_ask() -> None:
+    def rank() -> int:
+        return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+
+    def ran() -> int:
+        give_way()
+        return rank()
+
+    before = rank()
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(ran).result() > before
+    assert before == rank()
