@@ -189,13 +189,9 @@ class Composing(ABC):
         split, join = (self.weights_of(stream, parts, role) for role in ("split", "join"))
 
         def given_to(number: int, before: Built | None) -> Shape | None:
-            if split is None:
-                return UNKNOWN  # type: ignore[no-any-return]
             return taken if split.kind == "duplicate" or split.counts[number] > 0 else None
 
         nodes = self.children(parts, path, given_to, lambda _: wanted)
-        if split is None or join is None:
-            raise Stop
         given = [(n, b.given) for n, b in enumerate(nodes) if b.given is not None]
         for number, shape in given:
             if not alike(shape, given[0][1]):
@@ -206,14 +202,25 @@ class Composing(ABC):
         whole = SplitJoin(path, split, tuple(b.node for b in nodes), join, stream.span)
         return Built(whole, taken, given[0][1] if given else None)
 
-    def weights_of(self, stream: ast.Stream, parts: Parts, role: str) -> Weights | None:
-        """The weights of a splitjoin; None if something is wrong with them."""
+    def weights_of(self, stream: ast.Stream, parts: Parts, role: str) -> Weights:
+        """The weights of a splitjoin.
+
+        If something is wrong with them, that is told, and some that fit what the children say
+        take their place, so that types are looked at all the same.
+        """
         try:
             if role not in parts.weights:
                 self.fail(f"this splitjoin has no {role}", stream.span)
             return self.weighted(parts.weights[role], len(parts.children), role)
         except Stop:
-            return None
+            counts = tuple(int(self.is_said_to_flow(place, role)) for place, *_ in parts.children)
+            return Weights("roundrobin", counts, stream.span)
+
+    def is_said_to_flow(self, place: ast.Place, role: str) -> bool:
+        """Whether a child of a splitjoin has, as far as it says, a side for the split or join."""
+        return (
+            self.said(place, lambda one: one.input if role == "split" else one.output) is not None
+        )
 
     def weighted(self, weights: Weights, count: int, role: str) -> Weights:
         """One weight is for all; without any, one item each."""
