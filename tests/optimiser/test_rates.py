@@ -63,9 +63,11 @@ def test_copies_give_the_same_at_the_same_times(body: tuple[str, ...], rates: st
     split = optimise(program, (split_by_rates,))
     assert len(split.operators) == 4
     assert not list(refusals(split))
+    thrice = split_by_rates(program, 3)
+    assert len(thrice.operators) == 5
     for count in range(12):
         values = [3 * n % 7 for n in range(count)]
-        assert rows_of(program, *values) == rows_of(split, *values)
+        assert rows_of(program, *values) == rows_of(split, *values) == rows_of(thrice, *values)
     events = events_of(*range(1000))
     assert on_local(program, events)[0] == on_local(split, events, cuts=(1, 500))[0]
 
@@ -110,7 +112,7 @@ def test_what_keeps_a_filter_whole_would_else_change_what_it_gives(text: str, wh
     assert told.startswith(why)
     (op,) = program.operators
     assert isinstance(op.function, Work)
-    forced = replace(program, operators=tuple(module._copies(op, op.function)))
+    forced = replace(program, operators=tuple(module._copies(op, op.function, 2)))
     assert rows_of(program, *range(8)) != rows_of(forced, *range(8))
 
 

@@ -19,6 +19,11 @@ from millstream.source import Source
 
 FOLDER = Path(__file__).parent / "cases"
 TOLD = {
+    "fuse/not_by_different_keys": "the two keep their state by different keys",
+    "fuse/not_several_rows_for_one": "of one row several would come to the variables",
+    "fuse/not_what_keeps_rows_that_are_dropped": "keeps something of rows that the second drops",
+    "fuse/not_what_others_read": "another operator reads or writes $v",
+    "fuse/not_what_would_fail_twice": "the second asks for what the first sets",
     "first_in_groups/not_by_rank": None,  # ranks are no numbers: nothing to look at
     "index_joins/not_where_nulls_match": "keys of this join match if they are null",
     "index_joins/not_within_one_side": "it compares columns of one side",

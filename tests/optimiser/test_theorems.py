@@ -15,6 +15,7 @@ from millstream.calculus.graph import Operator, Program
 from millstream.calculus.text import render, render_operator
 from millstream.engine.reference.explore import explore
 from millstream.engine.reference.feed import Event
+from millstream.errors import UsageError
 from millstream.languages.brook.load import load
 from millstream.optimiser.fuse import fuse
 from millstream.optimiser.hoist_select import hoist_select
@@ -136,8 +137,21 @@ def test_what_a_selection_cannot_pass(text: str, forced: str) -> None:
 def test_passes_are_chosen_by_name() -> None:
     assert (hoist_select, split_stateless) == passes_named(["split_stateless", "hoist_select"])
     assert hoist_select not in passes_named(without=["hoist_select"])
-    with pytest.raises(Exception, match='there is no pass "fuze"'):
+    with pytest.raises(UsageError, match='there is no pass "fuze"'):
         passes_named(["fuze"])
+
+
+def test_copies_are_as_many_as_somebody_says() -> None:
+    """Section 5.1 of the paper, with its three copies."""
+    program = program_of("output out; input q(x number); (out) <- Map[y = floor(x)](q);")
+    split = optimise(program, passes_named(["split_stateless=3"]))
+    names = [op.function.name for op in split.operators]
+    assert names == ["RoundRobinSplit", "Map", "Map", "Map", "RoundRobinJoin"]
+    events = {"q": [Event(n, (float(n),)) for n in range(1, 9)]}
+    assert on_reference(program, events)[0] == on_reference(split, events)[0]
+    for wrong, why in (("fuse=2", "no pass that makes copies"), ("split_by_rates=1", "2 to 64")):
+        with pytest.raises(UsageError, match=why):
+            passes_named([wrong])
 
 
 def test_many_selections_move_in_a_few_turns() -> None:
@@ -157,3 +171,81 @@ def test_many_selections_move_in_a_few_turns() -> None:
     assert render_operator(first).count("k !=") == 150
     assert not any("k !=" in render_operator(op) for op in rest)
     assert rewrites.count("hoist_select") <= 3
+
+
+#: Fusions in spite of each guard, and what then comes out otherwise.
+HEAD = "output out; input in(k text, x integer); variable $v(n integer = 0);"
+FORCED = {
+    "what the second drops": (
+        "(q, $v) <- Fold[set $v.n = $v.n + 1; emit x, n = $v.n](in, $v);(out) <- Filter[x > 1](q);",
+        "(out, $v) <- Fold[when x > 1; set $v.n = $v.n + 1; emit x, n = $v.n](in, $v);",
+    ),
+    "different keys": (
+        (
+            "variable $w(n integer = 0);"
+            "(q, $v) <- Fold[by k; set $v.n = $v.n + 1; emit x, n = $v.n](in, $v);"
+            "(out, $w) <- Fold[by x; set $w.n = $w.n + 1; emit n, m = $w.n](q, $w);"
+        ),
+        (
+            "variable $w(n integer = 0);"
+            "(out, $v, $w) <- Fold[by k; set $v.n = $v.n + 1, $w.n = $w.n + 1;"
+            " emit n = $v.n, m = $w.n](in, $v, $w);"
+        ),
+    ),
+    "several rows for one": (
+        (
+            "(q) <- FlatMap[emit x; when x > 1 emit x = x + 1](in);"
+            "(out, $v) <- Fold[set $v.n = $v.n + x; emit n = $v.n](q, $v);"
+        ),
+        "(out, $v) <- Fold[set $v.n = $v.n + x; emit n = $v.n](in, $v);",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "forced"), FORCED.values(), ids=list(FORCED))
+def test_what_keeps_folds_apart_would_else_change_what_they_give(text: str, forced: str) -> None:
+    program = program_of(HEAD + text)
+    assert fuse(program) is program
+    events = {"in": events_of(("a", 1), ("b", 2), ("a", 2), ("a", 0))}
+    assert on_reference(program, events)[0] != on_reference(program_of(HEAD + forced), events)[0]
+
+
+def test_who_reads_a_variable_sees_it_between_two_that_are_not_fused() -> None:
+    """The guard that the paper forgets: a reader can come between the two writers."""
+    head = (
+        "output out, other; input in(x integer), asked(y integer);"
+        "variable $v(n integer = 0); variable $w(n integer = 0);"
+        "(other) <- Fold[emit n = $v.n, m = $w.n](asked, $v, $w);"
+    )
+    program = program_of(
+        head + "(q, $v) <- Fold[set $v.n = $v.n + x; emit x](in, $v);"
+        "(out, $w) <- Fold[set $w.n = $w.n + x; emit n = $w.n](q, $w);"
+    )
+    forced = program_of(
+        head + "(out, $v, $w) <- Fold[set $v.n = $v.n + x, $w.n = $w.n + x;"
+        " emit n = $w.n](in, $v, $w);"
+    )
+    assert fuse(program) is program
+    events = {"in": events_of((1,)), "asked": events_of((7,))}
+    before, after = (
+        {final.outputs for final in explore(one, events).finals} for one in (program, forced)
+    )
+    assert after < before
+
+
+def test_folds_that_nobody_looks_into_have_the_same_outcomes_fused() -> None:
+    """Theorem 4 with variables, before what races for another one."""
+    program = program_of(
+        RACE.format(
+            before="variable $a(n integer = 0); variable $b(n integer = 0);"
+            "(m, $a) <- Fold[set $a.n = $a.n + price; emit sym, price = $a.n](quotes, $a);"
+            "(q, $b) <- Fold[set $b.n = $b.n + 1; emit sym, price](m, $b);"
+        )
+    )
+    fused = optimise(program, (fuse,))
+    assert len(fused.operators) == len(program.operators) - 1
+    events = {"quotes": events_of(("a", 1), ("b", 5)), "asks": events_of(("a", 4))}
+    outcomes = [explore(p, events) for p in (program, fused)]
+    before, after = ({final.outputs for final in o.finals} for o in outcomes)
+    assert len(before) > 1
+    assert before == after

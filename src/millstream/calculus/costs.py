@@ -55,12 +55,17 @@ def kept_by(condition: Term) -> float:
 
 def never_fails(term: Term) -> bool:
     """Whether a term surely has a value, or null, of every row, and no fault is counted."""
-    return all(_is_total(part.function) for part in walk(term) if isinstance(part, Call))
+    return all(_is_total(part) for part in walk(term) if isinstance(part, Call))
 
 
-def _is_total(function: str) -> bool:
+def _is_total(call: Call) -> bool:
     """What is compiled for every kind of argument it takes says all its faults."""
-    scalar = SCALARS[function]
+    scalar = SCALARS[call.function]
     if scalar.sees_nulls:
         return True
+    if all(arg.type.kind is Kind.NUMBER for arg in call.args):
+        # Numbers become infinite where integers overflow.
+        of_numbers = scalar.loop.get("f" * len(call.args))
+        if of_numbers is not None:
+            return not of_numbers.faults
     return bool(scalar.loop) and not any(one.faults for one in scalar.loop.values())

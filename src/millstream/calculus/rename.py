@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from millstream.calculus.terms import Call, Column, Term, VariableField
@@ -25,5 +26,16 @@ def substitute(term: Term, columns: dict[str, Term]) -> Term:
             return columns.get(name, term)
         case Call(args=args):
             return replace(term, args=tuple(substitute(a, columns) for a in args))
+        case _:
+            return term
+
+
+def substitute_fields(term: Term, fields: Mapping[tuple[str, str], Term]) -> Term:
+    """The term with fields of variables replaced by what they are set to."""
+    match term:
+        case VariableField(variable, field):
+            return fields.get((variable, field), term)
+        case Call(args=args):
+            return replace(term, args=tuple(substitute_fields(a, fields) for a in args))
         case _:
             return term

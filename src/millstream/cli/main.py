@@ -221,8 +221,10 @@ def _add_explain(commands: Commands, common: _Parser) -> None:
 
 def _add_passes(command: _Parser) -> None:
     command.add_argument(
-        "--only", metavar="PASSES", help="optimise by these passes alone, named with commas between"
-    )
+        "--only", metavar="PASSES",
+        help="optimise by these passes alone, named with commas between; split_stateless=3 and "
+        "split_by_rates=3 say how many copies",
+    )  # fmt: skip
     command.add_argument("--without", metavar="PASSES", help="do not optimise by these passes")
     command.add_argument(
         "--relaxed",

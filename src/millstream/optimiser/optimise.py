@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from millstream.calculus.graph import Operator, Program
@@ -63,6 +64,12 @@ PASSES: tuple[Pass, ...] = (
 #: Passes that are made only if they are asked for by name: what they are for is done better where
 #: loops are made and rows are laid out, but they can be seen here, alone and with others.
 ON_REQUEST: tuple[Pass, ...] = (fuse, split_stateless, split_by_rates)
+
+#: Of these, those that make copies, and can be told how many.
+OF_DEGREES: dict[str, Callable[[Program, int], Program]] = {
+    "split_stateless": split_stateless, "split_by_rates": split_by_rates,
+}  # fmt: skip
+MOST_COPIES = 64
 
 #: Passes after which numbers may be rounded in another way: made where somebody allows it.
 RELAXED: tuple[Pass, ...] = (combine_linear,)
@@ -132,9 +139,14 @@ def passes_named(
 ) -> tuple[Pass, ...]:
     """Those of some names, or all that are usually made, but for others.
 
-    If it is `relaxed`, those too that may change how numbers are rounded.
+    If it is `relaxed`, those too that may change how numbers are rounded. A pass that makes
+    copies is told how many as in `split_stateless=3`.
     """
     known = {one.__name__: one for one in (*PASSES, *ON_REQUEST, *RELAXED)}
+    if only is not None:
+        numbered = dict(_with_degree(name, known) for name in only if "=" in name)
+        known |= numbered
+        only = [name.partition("=")[0] for name in only]
     for name in (*(only or ()), *without):
         if name not in known:
             hint = suggest(name, known) or f"passes are: {listing(known)}"
@@ -142,6 +154,23 @@ def passes_named(
     usual = [one.__name__ for one in (*PASSES, *(RELAXED if relaxed else ()))]
     chosen = usual if only is None else [name for name in known if name in only]
     return tuple(known[name] for name in chosen if name not in without)
+
+
+def _with_degree(text: str, known: Mapping[str, Pass]) -> tuple[str, Pass]:
+    """A pass that makes so many copies as its name says."""
+    name, _, number = text.partition("=")
+    if name not in OF_DEGREES:
+        hint = f"passes that do are: {listing(OF_DEGREES)}" if name in known else None
+        raise UsageError(f'"{name}" is no pass that makes copies', hint=hint)
+    if not number.isascii() or not number.isdigit() or not 2 <= int(number) <= MOST_COPIES:
+        raise UsageError(f"{name} makes 2 to {MOST_COPIES} copies, not {number!r}")
+    made = OF_DEGREES[name]
+
+    @functools.wraps(made)
+    def so_often(program: Program) -> Program:
+        return made(program, int(number))
+
+    return name, so_often
 
 
 def optimise(
@@ -164,9 +193,10 @@ def refusals(
     program: Program, passes: tuple[Pass, ...] = PASSES
 ) -> Iterator[tuple[Pass, Operator, str]]:
     """What passes look at and leave as it is, in a program that is optimised, and the guards."""
+    tells = {one.__name__: told for one, told in TOLD_BY.items()}
     for one in passes:
-        if one in TOLD_BY:
-            yield from ((one, op, why) for op, why in TOLD_BY[one](program))
+        if one.__name__ in tells:
+            yield from ((one, op, why) for op, why in tells[one.__name__](program))
 
 
 def _applied(one: Pass, program: Program, trace: Callable[[Rewrite], None] | None) -> Program:

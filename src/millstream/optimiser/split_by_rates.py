@@ -36,18 +36,18 @@ from millstream.calculus.types import BOOLEAN
 from millstream.calculus.work import Rates, Work
 from millstream.values.types import INT32
 
-#: How many copies there are.
+#: How many copies there are, if nobody says.
 DEGREE = 2
 #: What copies that are given all items do at each of their own turns.
 _FIRING = "firing$"
 _DONE = "it is one of several that take turns already"
 
 
-def split_by_rates(program: Program) -> Program:
+def split_by_rates(program: Program, degree: int = DEGREE) -> Program:
     """Split every filter that can be; the same program if none can."""
     producers = program.producers()
     return rewritten(program, {
-        id(op): _copies(op, op.function)
+        id(op): _copies(op, op.function, degree)
         for op in program.operators
         if isinstance(op.function, Work) and _refusal(op, op.function, producers) is None
     })  # fmt: skip
@@ -92,10 +92,10 @@ def _is_on_a_way(op: Operator, producers: Mapping[str, Operator]) -> bool:
     return below is not None and isinstance(below.function, RoundRobinSplit)
 
 
-def _copies(op: Operator, work: Work) -> list[Operator]:
+def _copies(op: Operator, work: Work, degree: int) -> list[Operator]:
     """The filter as several between a split, or copies of all items, and a join."""
     (given,), (taken,) = op.inputs, op.outputs
-    numbers = range(1, DEGREE + 1)
+    numbers = range(1, degree + 1)
     turns = tuple(f"{taken}.turn{n}" for n in numbers)
     inner = tuple(f"{taken}.{n}" for n in numbers)
     held = (*(f"{taken}.held{n}" for n in numbers), f"{taken}.join")
@@ -103,9 +103,9 @@ def _copies(op: Operator, work: Work) -> list[Operator]:
     made = [_shared_out(op, given, turns, work)]
     for number, (turn, out) in enumerate(zip(turns, inner, strict=True)):
         kept = tuple(f"{name}.{number + 1}" for name in op.reads)
-        copy = _every_other(work, number) if looks_further else work
+        copy = _every_other(work, number, degree) if looks_further else work
         made.append(Operator(copy, (turn,), (out,), kept, kept, op.origin))
-    join = RoundRobinJoin((work.rates.push,) * DEGREE)
+    join = RoundRobinJoin((work.rates.push,) * degree)
     made.append(Operator(join, inner, (taken,), held, held, op.origin))
     return made
 
@@ -114,14 +114,14 @@ def _shared_out(op: Operator, given: str, turns: tuple[str, ...], work: Work) ->
     if work.rates.peek > work.rates.pop:
         return Operator(Duplicate(), (given,), turns, origin=op.origin)
     cursor = (f"{op.outputs[0]}.split",)
-    split = RoundRobinSplit((work.rates.pop,) * DEGREE)
+    split = RoundRobinSplit((work.rates.pop,) * len(turns))
     return Operator(split, (given,), turns, cursor, cursor, op.origin)
 
 
-def _every_other(work: Work, number: int) -> Work:
+def _every_other(work: Work, number: int, degree: int) -> Work:
     """The copy of a number, counted from 0, which is given all items."""
     pop, peek, push = work.rates.pop, work.rates.peek, work.rates.push
-    before, between = number * pop, (DEGREE - 1) * pop
+    before, between = number * pop, (degree - 1) * pop
     code = replace(
         work.code,
         name=f"{work.code.name}_{number + 1}",

@@ -26,17 +26,19 @@ from millstream.calculus.functions import (
 from millstream.calculus.graph import Operator, Program, rewritten
 from millstream.calculus.types import QueueType
 
-#: How many copies there are.
+#: How many copies there are, if nobody says.
 DEGREE = 2
 _TURNS = (RoundRobinSplit, RoundRobinJoin)
 _DONE = "it is one of several that take turns already"
 
 
-def split_stateless(program: Program) -> Program:
+def split_stateless(program: Program, degree: int = DEGREE) -> Program:
     """Split every operator that can be; the same program if none can."""
     producers, types = program.producers(), program.queue_types()
     instead = {
-        id(op): _copies(op) for op in program.operators if _refusal(op, producers, types) is None
+        id(op): _copies(op, degree)
+        for op in program.operators
+        if _refusal(op, producers, types) is None
     }
     return rewritten(program, instead)
 
@@ -68,10 +70,10 @@ def _refusal(
     return None
 
 
-def _copies(op: Operator) -> list[Operator]:
+def _copies(op: Operator, degree: int) -> list[Operator]:
     """The operator as several between a split and a join."""
     (given,), (taken,) = op.inputs, op.outputs
-    numbers = range(1, DEGREE + 1)
+    numbers = range(1, degree + 1)
     inner = [replace(op, inputs=(f"{taken}.turn{n}",), outputs=(f"{taken}.{n}",)) for n in numbers]
     cursor = f"{taken}.split"
     held = (*(f"{taken}.held{n}" for n in numbers), f"{taken}.join")
