@@ -526,7 +526,7 @@ def _as_begun(written: Program, program: Program, options: Mapping[str, Any]) ->
 
 def followed(program: Program) -> Program:
     """The program for inputs that have no end."""
-    inputs = tuple(replace(one, ends=None) for one in program.inputs)
+    inputs = tuple(replace(one, ends=None, closes=False) for one in program.inputs)
     operators = tuple(replace(op, function=op.function.following()) for op in program.operators)
     return replace(program, inputs=inputs, operators=operators)
 

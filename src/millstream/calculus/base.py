@@ -89,6 +89,8 @@ class Function:
     output_count: ClassVar[int | None] = 1
     #: Whether each item is dealt with when it comes, rather than when time has passed.
     acts_at_once: ClassVar[bool] = False
+    #: Whether it has something to tell when its input is over.
+    waits_for_end: ClassVar[bool] = False
 
     @property
     def name(self) -> str:

@@ -37,7 +37,8 @@ class Input:
     nothing in one of its `keys` is rejected, and so is one with a value that is not `within` the
     bounds of its column (None is no bound). The rows of one that is numbered have no times:
     the n-th line or row is at time n. When a finite input is over, time goes on to where it
-    `ends`. The rows of one that `is_early` do not wait for others that may come within the slack:
+    `ends`; if it `closes`, what waits for the end of inputs is told when all of them are over. The
+    rows of one that `is_early` do not wait for others that may come within the slack:
     each has the largest time up to it for its own, and when it happened is in its column `time`.
     """
 
@@ -56,6 +57,7 @@ class Input:
     within: tuple[Bounds, ...] = field(default=(), compare=False)
     is_numbered: bool = False
     ends: int | None = field(default=None, compare=False)
+    closes: bool = field(default=False, compare=False)
     is_early: bool = False
 
     @property

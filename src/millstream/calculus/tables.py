@@ -223,6 +223,7 @@ class Tally(Function):
     window: int | None = None
     lines: bool = False
     timezone: str = "UTC"
+    waits_for_end: ClassVar[bool] = True
 
     @property
     def by(self) -> tuple[str, ...]:

@@ -47,6 +47,8 @@ class Clock:
     ticks: Mapping[str, Array] = field(default_factory=dict)
     bounds: Mapping[tuple[int, int], int] = field(default_factory=dict)
     known: Sequence[Known] = ()
+    #: Nothing comes any more, and something waits to be told then.
+    is_over: bool = False
     #: How far rows that tasks have found late lie behind earlier segments, by input.
     behind: Mapping[str, int] = field(default_factory=dict)
 
@@ -79,7 +81,11 @@ class Clock:
                 largest = _larger(largest, segment.largest)
             ticks[one.name] = np.concatenate([np.zeros(0, np.int64), *instants])
             known.append(Known(largest, silent.get(number, before[number].is_silent)))
-        return Clock(_mark(inputs, known), ticks, bounds, known, behind)
+        mark = _mark(inputs, known)
+        is_over = mark is not None and all(k.is_silent for k in known)
+        return Clock(
+            mark, ticks, bounds, known, is_over and any(one.closes for one in inputs), behind
+        )
 
 
 def _larger(one: int | None, other: int | None) -> int | None:

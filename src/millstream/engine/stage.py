@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from millstream.calculus.ending import OVER
+from millstream.calculus.tables import END_OF_TIME
 from millstream.calculus.types import INT64_MIN
 from millstream.engine.aside import Aside
 from millstream.engine.buckets import EVERY, parts
@@ -153,10 +155,13 @@ class StageTask:
             if clock.mark is not None and (state.mark is None or until > state.mark):
                 state.mark = until
                 yield from self._released(state, until)
+        if clock.is_over:
+            # Time itself stays where it is: later rows may be taken in by another run.
+            yield from state.runner.round(self._waiting(state, END_OF_TIME), OVER, {})
 
     def _released(self, state: Bucket, mark: int) -> Iterator[dict[str, Batch]]:
         """What comes of everything up to a mark."""
-        inputs = {q: w.up_to(mark) for q, w in state.waiting.items()}
+        inputs = self._waiting(state, mark)
         for name in inputs.keys() & set(self.names):
             if name in state.presence:
                 inputs[name], unsound = state.presence[name].sound(inputs[name])
@@ -168,6 +173,9 @@ class StageTask:
             if self._speaks(state.number, name):
                 self.done.count(self.done.released, name, len(inputs[name]))
         yield from state.runner.round(inputs, mark, state.ticks_up_to(mark))
+
+    def _waiting(self, state: Bucket, mark: int) -> dict[str, Batch]:
+        return {q: w.up_to(mark) for q, w in state.waiting.items()}
 
     def _take_in(self, state: Bucket, parcel: Parcel, bound: int | None) -> None:
         name = self.layout.queues[parcel.queue]
@@ -278,7 +286,9 @@ class StageTask:
                 stored = read_record(self.memory.files, f"{self.folder}/{name}")
                 came = [(Parcel(*parcel), bound) for parcel, bound in stored["buckets"][bucket]]
                 again = StageTask(self.memory, self.stage, self.turn, self.group)
-                for _ in again._advance(state, came, Clock(stored["mark"], stored["ticks"])):
+                is_over = stored.get("over", False)
+                clock = Clock(stored["mark"], stored["ticks"], is_over=is_over)
+                for _ in again._advance(state, came, clock):
                     pass  # it has been sent before
                 return
         raise DamagedState(missing(f"{self.folder}/{version:09}.*.delta"))
@@ -293,7 +303,8 @@ class StageTask:
             bucket: [[parcel.written(), bound] for parcel, bound in came]
             for bucket, came in arrivals.items()
         }
-        data = encode({"mark": clock.mark, "ticks": clock.ticks, "buckets": buckets})
+        data = encode({"mark": clock.mark, "ticks": clock.ticks, "over": clock.is_over,
+                       "buckets": buckets})  # fmt: skip
         name = self._name(self.turn.version, "delta")
         writing.start(partial(self.memory.files.note, name, data))
         apart = (p.size for came in arrivals.values() for p, _ in came)

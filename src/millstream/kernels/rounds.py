@@ -9,8 +9,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from millstream.calculus.ending import OVER, ending
 from millstream.calculus.functions import Rstream
 from millstream.calculus.sheets import Sheet
+from millstream.calculus.tables import END_OF_TIME
 from millstream.kernels import watch
 from millstream.kernels.build import build_kernel
 from millstream.kernels.relational.pieces import Piecewise
@@ -39,10 +41,16 @@ class StepRunner:
         self.followed = _followed(self.steps, self.kernels)
         self.followers = frozenset(self.followed.values())
         self.behind = plan.inputs_behind()
-        types = plan.program.queue_types()
+        late = ending(plan.program)
+        #: The steps that have something to tell when all inputs are over, and those behind them.
+        self.at_end = frozenset(
+            number
+            for number, step in enumerate(self.steps)
+            if any(op.id in late for op in step.operators)
+        )
         #: What comes of a step that is given nothing, of those for which that is sure.
         self.nothing = {
-            number: {q: self._ranked(q, empty_batch(types[q])) for q in self._last(number).outputs}
+            number: self._nothing_from(number)
             for number, kernel in enumerate(self.kernels)
             if kernel.rests
         }
@@ -72,16 +80,30 @@ class StepRunner:
 
         Where a step makes very much, it comes in parts of whole instants, one after the other.
         """
+        if mark == OVER:
+            silent = dict.fromkeys(self.plan.program.input_names, NO_TICKS)
+            return self._from(0, dict(arrivals), END_OF_TIME, silent, is_over=True)
         return self._from(0, dict(arrivals), mark, ticks)
 
     def _from(
-        self, first: int, queues: dict[str, Batch], mark: int, ticks: dict[str, Array]
+        self,
+        first: int,
+        queues: dict[str, Batch],
+        mark: int,
+        ticks: dict[str, Array],
+        *,
+        is_over: bool = False,
     ) -> Iterator[dict[str, Batch]]:
-        """Run the steps from some number on."""
+        """Run the steps from some number on; when all is over, those that wait for that."""
         for number in range(first, len(self.steps)):
             if number in self.followers:
                 continue  # it has run with the step that it follows
             step = self.steps[number]
+            if is_over and number not in self.at_end:
+                for queue in step.inputs:
+                    del queues[queue]
+                queues.update(self._nothing_from(number))
+                continue
             if number in self.nothing and not any(len(queues[q]) for q in step.inputs):
                 for queue in step.inputs:
                     del queues[queue]
@@ -95,7 +117,7 @@ class StepRunner:
                     continue
                 early, queues = cut_queues(queues, until)
                 soon, ticks = cut_ticks(ticks, until)
-                yield from self._from(number + 1, early | made, until, soon)
+                yield from self._from(number + 1, early | made, until, soon, is_over=is_over)
         yield queues
 
     def _watched(
@@ -125,6 +147,10 @@ class StepRunner:
             for number, (step, one) in enumerate(zip(self.steps, figures, strict=True))
             if counted is None or counted[number]
         )
+
+    def _nothing_from(self, number: int) -> dict[str, Batch]:
+        types = self.plan.program.queue_types()
+        return {q: self._ranked(q, empty_batch(types[q])) for q in self._last(number).outputs}
 
     def _last(self, number: int) -> Step:
         """The step that gives what another makes: itself, or the one that follows it."""

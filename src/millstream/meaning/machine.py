@@ -23,10 +23,12 @@ import millstream.meaning.rows
 import millstream.meaning.sheets
 import millstream.meaning.tables
 import millstream.meaning.work  # noqa: F401  (as above)
+from millstream.calculus.ending import entering, has_end
 from millstream.calculus.functions import Fold
 from millstream.calculus.graph import Operator, Program, in_dependency_order
+from millstream.calculus.tables import END_OF_TIME
 from millstream.meaning.firing import Context, fire, initial_state
-from millstream.meaning.items import Entry, Origin
+from millstream.meaning.items import Entry, Mark, Origin
 
 
 def contexts_of(program: Program, faults: Counter[str]) -> dict[str, Context]:
@@ -64,6 +66,12 @@ def fired(
     return dict(zip(op.writes, result.state, strict=True)), sent
 
 
+def last_marks(program: Program) -> dict[str, Mark]:
+    """What is put on queues inside of a program when all inputs of a finite run are over."""
+    queues = entering(program) if has_end(program) else ()
+    return {q: Mark(END_OF_TIME, (), (END_OF_TIME, 1, 0, n)) for n, q in enumerate(queues)}
+
+
 class Machine:
     """Mutable: the configuration <V, Q> of a program, and how to make a step."""
 
@@ -80,6 +88,11 @@ class Machine:
 
     def push(self, queue: str, entries: Iterable[Entry]) -> None:
         self.queues[queue].extend(entries)
+
+    def end(self) -> None:
+        """All inputs are over: let time go on for what waits for that, and for nothing else."""
+        for queue, mark in last_marks(self.program).items():
+            self.push(queue, [mark])
 
     def enabled(self) -> list[str]:
         """The queues that may fire: not empty, and read by an operator."""

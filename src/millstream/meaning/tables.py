@@ -54,11 +54,14 @@ def _tally(function: Tally, entry: Entry, index: int, state: State, context: Con
     sent: list[Entry] = []
     if now is not None and now != known_until(before):
         side = advanced(sides[0], now)
+        told = before[0].bag  # of a table, what has been told of it
         times = sorted({function.told_at(i.time) for i in side.history})
         was = before[0].known_until
         for instant in [t for t in times if (was is None or t > was) and t <= now]:
-            old = _contents(function, side, instant - 1)
-            sent += changes(instant, old, _contents(function, side, instant))
+            contents = _contents(function, side, instant)
+            sent += changes(instant, told, contents)
+            told = contents
+        side = replace(side, bag=told)
         sides = [side]
     mark, sides = marks_due(before, sides, entry)
     return Result(((*sent, *mark),), tuple(sides))

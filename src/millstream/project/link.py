@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from millstream.calculus.ending import has_end
 from millstream.calculus.functions import Assign, Duplicate, Fold, Function, Map, Update
 from millstream.calculus.graph import Input, Operator, Program, Variable, without_copies
 from millstream.calculus.rename import rename_variables
@@ -151,7 +152,8 @@ class _Linker:
             stream.name, type_, None if once else time, slack, stream.span, once, is_log,
             unit=stream.times.unit, zone=stream.times.zone, time_format=stream.times.format,
             keys=keys if readers else (), within=within, is_numbered=is_numbered,
-            ends=self._end(), is_early=self._is_early(stream, readers, slack),
+            ends=self._end(), closes=self._closes(),
+            is_early=self._is_early(stream, readers, slack),
         )  # fmt: skip
 
     def _is_early(self, stream: StreamTable, readers: list[Input], slack: int) -> bool:
@@ -170,11 +172,15 @@ class _Linker:
             one
             for node in self.project.nodes
             for one in self.programs[node.name].inputs
-            if node.inputs.get(one.name, one.name) not in inside
+            if node.inputs.get(one.name, one.name) not in inside and not one.closes
         ]
         ends = [one.ends for one in inputs]
         known = [end for end in ends if end is not None]
         return max(known) if known and len(known) == len(ends) else None
+
+    def _closes(self) -> bool:
+        """Whether any program tells something when all inputs are over."""
+        return any(map(has_end, self.programs.values()))
 
     def _wires(
         self,

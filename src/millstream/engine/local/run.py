@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from millstream.calculus.ending import OVER, has_end
 from millstream.calculus.graph import Program
 from millstream.cold import Start
 from millstream.engine.job import Job, Progress, Report, no_progress, rejected_changes
@@ -148,6 +149,8 @@ class Run:
         if times:
             times += [s.input.ends for s in self.sources if s.input.ends is not None]
             self._rounds_up_to(max(times))
+            if has_end(self.job.program):
+                self._begin_round(OVER)
         while self._rounds:
             self._end_round()
         self.report.take_faults(self.engine.faults(), self.job)
@@ -165,6 +168,9 @@ class Run:
         if self._mark is not None and mark <= self._mark:
             return
         self._mark = mark
+        self._begin_round(mark)
+
+    def _begin_round(self, mark: int) -> None:
         arrivals: dict[str, Batch] = {}
         ticks: dict[str, Array] = {}
         for source in self.sources:
@@ -186,7 +192,7 @@ class Run:
                     batch = finished(batch)
                 self.report.outputs[name] += len(batch)
                 self._write(self.job.writers[name], batch)
-        self.report.mark = mark
+        self.report.mark = self.report.mark if mark == OVER else mark
         self.report.take_figures(self.engine.taken_figures())
         self.report.newest = {
             s.input.name: s.largest for s in self.sources if s.largest is not None

@@ -21,7 +21,7 @@ from millstream.engine.reference.feed import entries_of, read_events
 from millstream.engine.reference.run import write_outputs
 from millstream.meaning.firing import Context
 from millstream.meaning.items import Entry
-from millstream.meaning.machine import contexts_of, fired, initial_variables
+from millstream.meaning.machine import contexts_of, fired, initial_variables, last_marks
 
 Address = int
 
@@ -135,6 +135,10 @@ def run(job: Job, *, seed: int = 0, progress: Progress = no_progress) -> Report:
         for entry in entries:
             system.send(Message(queue, entry), -1 - number)
     system.run()
+    if report.mark is not None:
+        for queue, mark in last_marks(program).items():
+            system.send(Message(queue, mark), -1)
+        system.run()
     report.take_faults(faults, job)
     write_outputs(job, report, results)
     progress(report)

@@ -47,14 +47,21 @@ def run(
     events = read_events(job, report)
     for queue, entries in entries_of(job.program, events, end=report.mark).items():
         machine.push(queue, entries)
-    if schedule is default_schedule:
-        machine.run()
-    while enabled := machine.enabled():
-        machine.step(schedule(machine, enabled))
+    _fire_all(machine, schedule)
+    if report.mark is not None:
+        machine.end()
+        _fire_all(machine, schedule)
     write_outputs(job, report, {name: list(machine.queues[name]) for name in job.program.outputs})
     report.take_faults(machine.faults, job)
     progress(report)
     return report
+
+
+def _fire_all(machine: Machine, schedule: Schedule) -> None:
+    if schedule is default_schedule:
+        machine.run()
+    while enabled := machine.enabled():
+        machine.step(schedule(machine, enabled))
 
 
 def write_outputs(job: Job, report: Report, entries: Mapping[str, list[Entry]]) -> None:

@@ -96,8 +96,16 @@ def evaluated(
     machine = Machine(program)
     for queue, entries in fed.items():
         machine.push(queue, entries)
-    if not machine.run(lambda: time.thread_time() > until):
+
+    def is_late() -> bool:
+        return time.thread_time() > until
+
+    if not machine.run(is_late):
         return None
+    if any(fed.values()):
+        machine.end()
+        if not machine.run(is_late):
+            return None
     return Answer({name: list(machine.queues[name]) for name in program.outputs}, machine.faults)
 
 

@@ -44,6 +44,7 @@ def input_to_json(one: InputSpec) -> dict[str, Any]:
         "time": one.input.time, "slack": one.input.slack, "early": one.input.is_early,
         "once": one.input.is_read_once,
         "numbered": one.input.is_numbered, "ends": one.input.ends,
+        "closes": one.input.closes,
         "unit": one.input.unit, "zone": one.input.zone, "time_format": one.input.time_format,
         "dialect": asdict(one.location.dialect), "brought": one.location.brought_from,
         "keys": list(one.input.keys),
@@ -84,6 +85,7 @@ def _input_spec(given: dict[str, Any]) -> InputSpec:
               unit=given["unit"], zone=given["zone"], time_format=given["time_format"],
               keys=tuple(given["keys"]),
               within=tuple((name, low, high) for name, low, high in given["within"]),
-              is_numbered=given["numbered"], ends=given["ends"], is_early=given["early"]), location,
+              is_numbered=given["numbered"], ends=given["ends"], closes=given["closes"],
+              is_early=given["early"]), location,
         given["declaration"], given["queue"], given["target"], key,
     )  # fmt: skip

@@ -13,12 +13,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from millstream.calculus.tables import Contents, Tally
+from millstream.calculus.tables import END_OF_TIME, Contents, Tally
 from millstream.calculus.types import Kind, QueueType, Type
 from millstream.kernels.runtime.interning_text import text_array, text_column
 from millstream.kernels.runtime.kernel import Round, State, Termless
 from millstream.kernels.scripts.counting import Counted
-from millstream.plan.batch import Array, Batch, Vector, batch_of, concat_batches, vector_of
+from millstream.plan.batch import (
+    Array,
+    Batch,
+    Vector,
+    batch_of,
+    concat_batches,
+    empty_batch,
+    vector_of,
+)
 from millstream.values.records.types import INT, STRING, resolved
 
 #: The beginning of the window, if there are windows, and the indexes.
@@ -45,38 +53,68 @@ class TallyKernel(Termless):
         self.waiting: dict[int, dict[_Key, Any]] = {}
         self.held: dict[_Key, Any] = {}
         self.told: dict[_Key, list[tuple[Any, ...]]] = {}
+        #: The end has come: what is counted and what waits has been told, and is kept for another
+        #: run that may go on from here.
+        self.is_over = False
 
     def process(self, inputs: tuple[Batch, ...], round_: Round) -> tuple[Batch, ...]:
+        if self.is_over and not len(inputs[0]):
+            return (empty_batch(self.type),)
+        if self.is_over:
+            self._go_on()
         for instant, window, part in self._by_instant(inputs[0]):
             self._count(instant, window, part)
+        self.is_over = round_.mark >= END_OF_TIME
         direct: list[Batch] = []
         for place in [place for place in self.counted if place[0] <= round_.mark]:
-            if place[0] in self.waiting or self.keeps:
+            batch = None
+            if place[0] not in self.waiting and not self.keeps:
+                batch = self._from_columns(place)
+            if batch is None:
                 self._settle(place)
-            elif self.is_direct:
-                direct.append(self._summed(place))
-            elif (told := self._at_once(place)) is not None:
-                del self.counted[place]
-                count = len(told)
-                direct.append(batch_of(self.type, [place[0]] * count, told, [1] * count))
             else:
-                self._settle(place)
+                direct.append(batch)
         times: list[int] = []
         rows: list[tuple[Any, ...]] = []
         weights: list[int] = []
         for instant in sorted(instant for instant in self.waiting if instant <= round_.mark):
-            for row, weight in self._tell(self.waiting.pop(instant)):
+            for row, weight in self._tell(self.waiting[instant]):
                 times.append(instant)
                 rows.append(row)
                 weights.append(weight)
+            if self.keeps or not self.is_over:
+                del self.waiting[instant]
         if rows:
             direct.append(batch_of(self.type, times, rows, weights))
         return (concat_batches(direct, self.type),)
 
+    def _go_on(self) -> None:
+        """More has come after the end: from now on changes are told."""
+        for place in list(self.counted):
+            self._settle(place)
+        for accs in self.waiting.values():
+            for (window, indexes), acc in accs.items():
+                self.held[window, indexes] = acc
+                self.told[window, indexes] = self.contents.rows(indexes, acc, window)
+        self.waiting = {}
+        self.keeps = True
+
+    def _from_columns(self, place: tuple[int, int | None]) -> Batch | None:
+        """What has been counted for one instant, if no accumulator needs to see it."""
+        if self.is_direct:
+            batch = self._summed(place)
+        elif (told := self._at_once(place)) is not None:
+            batch = batch_of(self.type, [place[0]] * len(told), told, [1] * len(told))
+        else:
+            return None
+        if not self.is_over:
+            del self.counted[place]
+        return batch
+
     def _summed(self, place: tuple[int, int | None]) -> Batch:
         """The rows of sums that no accumulator has seen."""
         instant, window = place
-        vectors, amounts = self.counted.pop(place).sums()
+        vectors, amounts = self.counted[place].sums()
         count = len(amounts)
         fields = list(self.type.schema)
         columns = [] if window is None else [Vector(fields[0].type, np.full(count, window))]
@@ -210,6 +248,7 @@ class TallyKernel(Termless):
             ),
             "held": tuple((key, encode(acc)) for key, acc in self.held.items()),
             "told": tuple((key, tuple(rows)) for key, rows in self.told.items()),
+            "over": self.is_over,
         }
 
     def restore(self, state: State) -> None:
@@ -224,6 +263,8 @@ class TallyKernel(Termless):
         }
         self.held = {_key(key): decode(raw) for key, raw in state["held"]}
         self.told = {_key(key): [tuple(row) for row in rows] for key, rows in state["told"]}
+        self.is_over = state.get("over", False)
+        self.keeps = self.function.every is not None or bool(self.held)
 
 
 def _key(key: Any) -> _Key:

@@ -14,7 +14,6 @@ from millstream.calculus.functions import Assign, Istream, Map, Merge
 from millstream.calculus.graph import Input
 from millstream.calculus.scripts import Get, Intrinsic, Script, Table, nodes_in
 from millstream.calculus.tables import (
-    END_OF_TIME,
     FILE,
     LINE,
     PLACE,
@@ -136,13 +135,13 @@ class _Made:
         """What the program reads: lines, or rows with the columns that it names."""
         if self.given is not None:
             type_ = QueueType(self.given)
-            return Input(INPUT, type_, is_numbered=True, ends=END_OF_TIME)
+            return Input(INPUT, type_, is_numbered=True, closes=True)
         columns = self.columns()
         if columns:
             fields = tuple(Field(n, queued_type(t)) for n, t in columns.items())
-            return Input(INPUT, QueueType(Schema(fields)), is_numbered=True, ends=END_OF_TIME)
+            return Input(INPUT, QueueType(Schema(fields)), is_numbered=True, closes=True)
         lines = QueueType(Schema((Field(LINE, TEXT),)))
-        return Input(INPUT, lines, is_numbered=True, ends=END_OF_TIME, values=(("",),))
+        return Input(INPUT, lines, is_numbered=True, closes=True, values=(("",),))
 
     def columns(self) -> dict[str, RecordType]:
         found: dict[str, RecordType] = {}
