@@ -69,7 +69,7 @@ def by_hand(sheet: str, batches: list[dict[str, Any]]) -> Any:
     return pa.concat_tables(found, promote_options="permissive").sort_by("ts")
 
 
-@pytest.mark.parametrize("sheet", [*KEYED, "average", "twitter"])
+@pytest.mark.parametrize("sheet", in_turn([*KEYED, "average", "twitter"], days=2))
 @pytest.mark.parametrize("cut", in_turn([(800, 1_000_000), (20, 30_000_000), (200, 1_000)]))
 def test_steps_by_hand_compute_what_the_sheet_computes(
     sheet: str, cut: tuple[int, int], tmp_path: Path

@@ -65,7 +65,7 @@ def in_tasks(partitions: int) -> Callable[[Job, Progress, Path, Settings, Start 
 
 
 @pytest.mark.parametrize("partitions", in_turn([1, 4, 16]))
-@pytest.mark.parametrize("folder", example_folders(), ids=name_of)
+@pytest.mark.parametrize("folder", in_turn(example_folders(), days=2), ids=name_of)
 def test_example_gives_the_expected_output(
     folder: Path, partitions: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,6 +16,7 @@ RUN = """
 import sys
 
 from millstream.kernels.loop.cache import compiled
+from tests.seeds import in_turn
 from tests.kernels.test_rows import kernel_of, rows_of
 
 kernel = kernel_of(
@@ -57,7 +58,7 @@ def test_a_second_process_compiles_nothing(filled: Path) -> None:
     assert [ANSWER, "1 0", "no compiler"] == run(filled)
 
 
-@pytest.mark.parametrize("pattern", ["*.nbi", "*.nbc", "*.py", "*.sum"])
+@pytest.mark.parametrize("pattern", in_turn(["*.nbi", "*.nbc", "*.py", "*.sum"], days=2))
 def test_a_damaged_cache_is_mended(filled: Path, pattern: str) -> None:
     files = kept(filled, pattern)
     assert files

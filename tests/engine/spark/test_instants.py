@@ -17,6 +17,7 @@ from millstream.engine.reference.feed import Event
 from millstream.languages.brook.load import load
 from millstream.source import Source
 from tests.engine.test_batches import check
+from tests.seeds import in_turn
 
 #: What sets rows free, in the order of their values; `q` is what comes.
 FREE = {
@@ -114,7 +115,7 @@ def agree(parts: tuple[str, str, str], given_: tuple[Rows, Rows], folder: Path, 
     check(program, sources, folder, seed)
 
 
-@pytest.mark.parametrize("parts", CHOSEN, ids=", ".join)
+@pytest.mark.parametrize("parts", in_turn(CHOSEN, days=2), ids=", ".join)
 @short
 @given(given_=st.tuples(events, events), seed=st.integers(0, 1000))
 def test_what_depends_on_the_order_of_an_instant_is_the_same_in_many_places(
