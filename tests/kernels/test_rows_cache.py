@@ -11,12 +11,12 @@ import pytest
 
 from millstream import cache
 from millstream.cache import cache_directory, digest_of_parts
+from tests.seeds import in_turn
 
 RUN = """
 import sys
 
 from millstream.kernels.loop.cache import compiled
-from tests.seeds import in_turn
 from tests.kernels.test_rows import kernel_of, rows_of
 
 kernel = kernel_of(
