@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cmp_to_key
 from typing import Any
 
@@ -19,13 +20,15 @@ def _join(function: Join, entry: Entry, index: int, state: State, context: Conte
     left, right = (t.schema for t in context.input_types)
     kept = function.right_kept(right)
     names = left.names + kept
+    beside = right.names
+    on = _places(function, left, right)
 
     def pairs(sides: Sides) -> Bag:
         result: dict[Row, int] = {}
         for one, times in sides[0].bag.items():
             for other, again in sides[1].bag.items():
-                if _keys_match(function, one, other, left, right):
-                    pair = one + row_of(dict(zip(right.names, other, strict=True)), kept)
+                if _keys_match(function, one, other, on):
+                    pair = one + row_of(dict(zip(beside, other, strict=True)), kept)
                     result[pair] = result.get(pair, 0) + times * again
         return {row: count for row, count in result.items() if count}
 
@@ -37,9 +40,16 @@ def _join(function: Join, entry: Entry, index: int, state: State, context: Conte
     return waited(entry, index, state, times_of_changes, speak)
 
 
-def _keys_match(function: Join | Lookup, one: Row, other: Row, left: Schema, right: Schema) -> bool:
-    for a, b in function.on:
-        key, match = one[left.index(a)], other[right.index(b)]
+def _places(function: Join | Lookup, left: Schema, right: Schema) -> list[tuple[int, int]]:
+    """Where the keys stand in a row of each side."""
+    return [(left.index(a), right.index(b)) for a, b in function.on]
+
+
+def _keys_match(
+    function: Join | Lookup, one: Row, other: Row, on: Sequence[tuple[int, int]]
+) -> bool:
+    for a, b in on:
+        key, match = one[a], other[b]
         if (key is None or match is None) and not function.nulls_match:
             return False
         # NaN is one object in rows, so `is` makes it equal to itself.
@@ -69,9 +79,10 @@ def _lookup(function: Lookup, entry: Entry, index: int, state: State, context: C
 
 
 def _has_match(function: Lookup, one: Row, others: Bag, left: Schema, right: Schema) -> bool:
+    on = _places(function, left, right)
     return any(
         count > 0
-        and _keys_match(function, one, other, left, right)
+        and _keys_match(function, one, other, on)
         and _compares(function.where, one, other, left, right)
         for other, count in others.items()
     )

@@ -228,8 +228,9 @@ def aggregated(
     groups: dict[Row, dict[Row, int]] = {}
     if not function.by and side.has_changed:
         groups[()] = {}
+    places = [schema.index(name) for name in function.by]
     for row, count in side.bag.items():
-        key = tuple(row[schema.index(name)] for name in function.by)
+        key = tuple(row[place] for place in places)
         groups.setdefault(key, {})[row] = count
     result: dict[Row, int] = {}
     for key, bag in groups.items():
@@ -249,8 +250,9 @@ def aggregate_of(
     if one.term is None:
         return sum(bag.values())
     values: list[tuple[Any, int]] = []
+    names = schema.names
     for row, count in bag.items():
-        value = evaluate(one.term, _named(schema, row))
+        value = evaluate(one.term, dict(zip(names, row, strict=True)))
         if value is not None:
             values.append((value, count))
     how_many = sum(count for _, count in values)
