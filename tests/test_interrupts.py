@@ -57,6 +57,40 @@ MOMENTS = {
             return before(*args)
         ordered.in_order = reading
         """,
+    "swallowed for good": """
+        from millstream.connectors import ordered
+        def reading(*_):
+            import time
+            for _ in range(2):
+                try:
+                    interrupt()
+                except KeyboardInterrupt:
+                    pass
+                time.sleep(60)
+        ordered.in_order = reading
+        """,
+    "code of a text": """
+        from millstream.connectors import ordered
+        def reading(*_):
+            exec("interrupt()", {"interrupt": interrupt})
+        ordered.in_order = reading
+        """,
+    "the first import": """
+        class Finder:
+            def find_spec(name, path, target=None):
+                name == "millstream.interrupts" and interrupt()
+        sys.meta_path.insert(0, Finder)
+        """,
+    "a library that does not say so": """
+        class Finder:
+            def find_spec(name, path, target=None):
+                if name == "millstream.cli.main":
+                    try:
+                        interrupt()
+                    except KeyboardInterrupt:
+                        raise ImportError("a bad install")
+        sys.meta_path.insert(0, Finder)
+        """,
     "pressed again": """
         from millstream.connectors import ordered
         def reading(*_):
@@ -89,13 +123,13 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def interrupted(folder: Path, moment: str) -> tuple[int, str]:
+def interrupted(folder: Path, moment: str, *more: str) -> tuple[int, str]:
     lines = moment.strip("\n").splitlines()
     indent = len(lines[0]) - len(lines[0].lstrip())
     script = SCRIPT.format(moment="\n".join(line[indent:] for line in lines))
     outputs = ["--out", "out=out.csv", "--out", "more=more.csv"]
     done = subprocess.run(
-        [sys.executable, "-c", script, "run", "job.brook", "--engine", "local", *outputs],
+        [sys.executable, "-c", script, "run", "job.brook", "--engine", "local", *outputs, *more],
         cwd=folder, env=os.environ | {"MILLSTREAM_SMALL": "inf"},
         capture_output=True, text=True, check=False,
     )  # fmt: skip
@@ -107,6 +141,19 @@ def test_whenever_it_comes_nothing_is_published(folder: Path, moment: str) -> No
     there = sorted(path.name for path in folder.iterdir())
     assert interrupted(folder, moment) == (130, "stopped\n")
     assert sorted(path.name for path in folder.iterdir()) == there
+    assert {(folder / name).read_text() for name in ("out.csv", "more.csv")} == {"as it was"}
+
+
+def test_with_a_checkpoint_it_stops_at_once_too_before_anything_runs(folder: Path) -> None:
+    moment = """
+        from millstream import api
+        def job(*_, **__):
+            interrupt()
+            import time
+            time.sleep(60)
+        api.Compiled._job = job
+        """
+    assert interrupted(folder, moment, "--checkpoint", "kept") == (130, "stopped\n")
     assert {(folder / name).read_text() for name in ("out.csv", "more.csv")} == {"as it was"}
 
 

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import importlib
 import sys
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # `typing` is not loaded for a word: what starts can be interrupted sooner
 if TYPE_CHECKING:
+    from typing import Any
+
     from millstream.api import Compiled as Compiled
     from millstream.api import compile as compile  # noqa: A004 - the word of the command line
     from millstream.api import compile_flow as compile_flow

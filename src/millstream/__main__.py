@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import _signal  # what `signal` stands on, which takes longer to load than a finger to move
 import gc
+import os
 import sys
 
-from millstream.interrupts import interruptible
+
+def _leave(_signal: int, _frame: object) -> None:
+    """Before anything has begun there is nothing to clean up."""
+    os.write(2, b"\nstopped\n" if os.isatty(2) else b"stopped\n")
+    os._exit(130)
 
 
 def _command() -> int:
@@ -15,7 +21,13 @@ def _command() -> int:
 
 
 def main() -> int:
+    if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
+        _signal.signal(_signal.SIGINT, _leave)
+    from millstream.interrupts import interruptible, leave, was_interrupted
+
     status = interruptible(_command)
+    if was_interrupted():
+        leave(status)
     # Python would look for cycles in all that is left, which takes longer the more there is.
     # DuckDB, which benchmarks compare with, complains about what it has left in some.
     if "duckdb" not in sys.modules:

@@ -5,22 +5,25 @@ This module is loaded before everything else, so it needs next to nothing itself
 
 from __future__ import annotations
 
+import atexit
 import os
 import signal
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any
+from contextlib import contextmanager, suppress
+from typing import Any, NoReturn
 
 #: As shells have it for what was ended by Ctrl-C.
 STOPPED = 130
 #: Who presses Ctrl-C again within so many seconds need not wait less; after them it ends at once.
 _PATIENCE = 2.0
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
-#: Between an interrupt that somebody else has swallowed and its repetition.
+#: Between an interrupt that came where nothing can be raised and its repetition.
 _AGAIN = 0.02
+#: So often it is looked whether somebody has swallowed an interrupt.
+_LOOK = 0.5
 
 
 class _Interrupts:
@@ -32,6 +35,7 @@ class _Interrupts:
     def take(self, _signal: int, _frame: object) -> None:
         if self.since is None:
             self.since = time.monotonic()
+            self.come_again(_LOOK)
             raise KeyboardInterrupt
         if time.monotonic() - self.since > _PATIENCE:
             say_stopped()
@@ -42,11 +46,22 @@ class _Interrupts:
         if not isinstance(unraisable.exc_value, KeyboardInterrupt):
             sys.__unraisablehook__(unraisable)
             return
+        self.come_again(_AGAIN)
+
+    def come_again(self, after: float) -> None:
         signal.signal(signal.SIGALRM, self.again)
-        signal.setitimer(signal.ITIMER_REAL, _AGAIN)
+        signal.setitimer(signal.ITIMER_REAL, after, _LOOK)
 
     def again(self, _signal: int, _frame: object) -> None:
-        raise KeyboardInterrupt
+        """Some libraries, compilers among them, swallow an interrupt and go on.
+
+        While it is being handled, by cleaning up after it, it does not come again.
+        """
+        handled = sys.exc_info()[1]
+        while handled is not None and not isinstance(handled, KeyboardInterrupt):
+            handled = handled.__context__
+        if handled is None:
+            raise KeyboardInterrupt
 
 
 _interrupts = _Interrupts()
@@ -77,10 +92,25 @@ def interruptible(command: Callable[[], int]) -> int:
     except BrokenPipeError:
         _let_nobody_read()
         status = 0
+    except Exception:
+        if not was_interrupted():
+            raise
+        say_stopped()  # it came while a library was being loaded, which told it as an error
     # What is left to do is to leave, and no interrupt makes that faster.
     for one in (*_SIGNALS, signal.SIGALRM):
         signal.signal(one, signal.SIG_IGN)
     return STOPPED if was_interrupted() else status
+
+
+def leave(status: int) -> NoReturn:
+    """End this process with a status, also if code that was made of a text was interrupted.
+
+    Of such code Python remembers that it was not caught there, and ends itself by the signal.
+    """
+    with suppress(OSError):  # whoever read it may have gone
+        sys.stdout.flush()
+    atexit._run_exitfuncs()  # noqa: SLF001 - what others have registered is done by nobody else
+    os._exit(status)
 
 
 def _let_nobody_read() -> None:

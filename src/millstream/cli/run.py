@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from importlib.util import find_spec
@@ -21,8 +21,11 @@ from millstream.connectors.address import masked
 from millstream.connectors.location import Location, parse_location
 from millstream.engine.job import never
 from millstream.errors import UsageError, listing
+from millstream.interrupts import STOPPED, say_stopped
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from millstream.cli.metrics import Metrics
 
 DEFAULT_ENGINE = "spark"
@@ -44,6 +47,8 @@ def run(arguments: argparse.Namespace) -> int:
         screen = None
     print_warnings(compiled.warnings(named(arguments.in_, "--in")))
     is_alone = not _prints_rows_as_they_come(outputs)
+    # Without a checkpoint nothing is won by finishing what has been begun.
+    until = _Until() if arguments.follow or arguments.checkpoint else None
     with (
         _metrics(arguments.metrics) as metrics,
         Progress(arguments.progress, engine, is_alone=is_alone, screen=screen) as progress,
@@ -55,14 +60,16 @@ def run(arguments: argparse.Namespace) -> int:
             optimise=not arguments.no_optimise,
             **passes_asked(arguments),
             follow=arguments.follow,
-            # Without a checkpoint nothing is won by finishing what has been begun.
-            stopped=_until_interrupted() if arguments.follow or arguments.checkpoint else never,
+            stopped=never if until is None else until,
             progress=progress if metrics is None else metrics.watching(progress),
             **options,
         )
     progress.finish(finished.report, kept=frozenset(outputs))
     if not arguments.follow:
         print_warnings(compiled.left_over(finished.report))
+    if arguments.follow and until is not None and until.signal == signal.SIGINT:
+        say_stopped()
+        return STOPPED
     return 0
 
 
@@ -217,16 +224,26 @@ def _location(text: str, times: str) -> Location:
     return replace(location, times="iso") if times == "iso" else location
 
 
-def _until_interrupted() -> Callable[[], bool]:
-    """Ctrl-C ends a run after the current round or batch; a second one stops at once."""
-    stopped = False
+class _Until:
+    """Mutable: Ctrl-C ends a run after the current round or batch; a second one stops at once.
 
-    def stop(_signal: int, _frame: object) -> None:
-        nonlocal stopped
-        if stopped:
+    So does the first, as long as no round has asked whether it may begin.
+    """
+
+    def __init__(self) -> None:
+        self.signal: int | None = None
+        self._has_begun = False
+        self._at_once = {n: signal.signal(n, self._stop) for n in (signal.SIGINT, signal.SIGTERM)}
+
+    def __call__(self) -> bool:
+        self._has_begun = True
+        return self.signal is not None
+
+    def _stop(self, number: int, frame: FrameType | None) -> None:
+        if self.signal is None and self._has_begun:
+            self.signal = number
+            return
+        before = self._at_once[signal.Signals(number)]
+        if not callable(before):
             raise KeyboardInterrupt
-        stopped = True
-
-    signal.signal(signal.SIGINT, stop)
-    signal.signal(signal.SIGTERM, stop)
-    return lambda: stopped
+        before(number, frame)
