@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import _signal  # what `signal` stands on, which takes longer to load than a finger to move
+import _signal  # type: ignore[import-not-found]  # under `signal`, which takes a while to load
 import gc
 import os
 import sys
