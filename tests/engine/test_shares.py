@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 from hypothesis import given
 from hypothesis import strategies as st
 
 from millstream.calculus.graph import Input
 from millstream.calculus.types import INTEGER, Field, QueueType, Schema
 from millstream.connectors.location import parse_location
-from millstream.engine.planning import shares
+from millstream.engine.parcels import parcels_in
+from millstream.engine.planning import ReadingTask, shares
+from millstream.engine.reading import ShareTask
 from millstream.engine.spec import InputSpec, SourceSpec
+from millstream.engine.storage.files import LocalFiles
 
 PIECE = 1_000
 TYPE = QueueType(Schema((Field("n", INTEGER),)), is_relation=False)
@@ -83,3 +90,21 @@ def test_a_small_batch_is_one_task() -> None:
     spec = spec_for(["parquet", "csv"], 4)
     plan = {"pieces": {"in0": pieces_of("f", [300]), "in1": pieces_of("g", [600])}}
     assert 1 == len(shares(spec, plan))
+
+
+def test_tasks_send_rows_without_a_key_to_different_places(tmp_path: Path) -> None:
+    """However the rows of each come in chunks: a file's groups begin where they like."""
+    rows = np.arange(600_000)
+    table = pa.table({"_time": rows, "n": rows})
+    pq.write_table(table, tmp_path / "0.parquet", row_group_size=400_000)
+    one = InputSpec(Input("in0", TYPE), parse_location("0.parquet", tmp_path), 0, 0, 0, None)
+    spec = replace(spec_for([], 2), inputs=(one,))
+    places = []
+    for number, (first, last) in enumerate([(0, 300_000), (300_000, 600_000)]):
+        share = [(0, number, [["0.parquet", first, last, first + 1, last + 1, 1_000, first]])]
+        task = ReadingTask(0, number, 2, share, None, {"in0": None}, {"in0": False}, {})
+        sent = ShareTask(spec, LocalFiles(tmp_path / f"files{number}"), task).run()
+        parcels = parcels_in(sent[0][1]["segments"][0]["parcels"])
+        assert 300_000 == sum(parcel.rows for parcel in parcels)
+        places.append({parcel.bucket % 2 for parcel in parcels})
+    assert [{0}, {1}] == places

@@ -99,10 +99,11 @@ class Planner:
     def tasks(self, seq: int) -> list[ReadingTask]:
         """The tasks of a batch that has been planned."""
         plan = self._planned(seq)
+        cut = shares(self.spec, plan)
         return [
-            ReadingTask(seq, number, share, plan["floor"], plan["largest"], plan["silent"],
-                        {} if number else plan["refused"])
-            for number, share in enumerate(shares(self.spec, plan))
+            ReadingTask(seq, number, len(cut), share, plan["floor"], plan["largest"],
+                        plan["silent"], {} if number else plan["refused"])
+            for number, share in enumerate(cut)
         ]  # fmt: skip
 
     def _is_planned(self, seq: int) -> bool:
@@ -400,7 +401,9 @@ class ReadingTask:
     """A task's share of a batch, and what is known before it."""
 
     seq: int
+    #: Which task of the batch it is, and how many there are.
     number: int
+    count: int
     share: Share
     #: Time has passed up to here.
     floor: int | None

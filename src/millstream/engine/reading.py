@@ -171,9 +171,12 @@ class ShareTask:
         file = file_of(self.spec, one, path)
         location = one.location if file is None else one.location.of_file(file)
         opened = open_piece(location, one.input, file, piece, number=position + 1)
+        task = self.task
         with closing(opened) as reader:
             for turn, chunk in enumerate(reader.chunks()):
-                writer.take(chunk, position, self.task.seq + self.task.number + turn)
+                # Tasks take turns, so that their rows go to different places whatever the size
+                # of the chunks that they come in.
+                writer.take(chunk, position, task.seq + task.number + turn * task.count)
                 position += chunk.read
 
     def _refusals(self, one: InputSpec) -> list[Any]:
