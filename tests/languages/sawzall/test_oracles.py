@@ -10,6 +10,7 @@ from tests.languages.sawzall import (  # noqa: F401 (they fill CASES)
     oracles_logs,
     oracles_mixed,
     oracles_paper,
+    oracles_shop,
     oracles_values,
 )
 from tests.languages.sawzall.oracles import CASES, Case

@@ -125,10 +125,20 @@ class TableReader(CallReader):
         start = self.token.span
         value = self.wanted(self.expression(), INT, "the parameter")
         self.expect(")", "after the parameter")
-        if isinstance(value, Const):
-            return value.value
-        self.note("the parameter of a table must be a plain number above 0", value.span or start)
+        known = self.known_at_once(value)
+        if known is not None:
+            return known
+        fault = "the parameter of a table must be a plain number above 0, or a static name of one"
+        self.note(fault, value.span or start)
         return 1
+
+    def known_at_once(self, value: Expression) -> Any:
+        """What an expression is that is a plain value, or a static name of one; else None."""
+        made: Expression | None = value
+        if isinstance(value, Get) and value.var.level < 0:
+            statics = (s for s in self.statics if isinstance(s, Declare))
+            made = next((s.value for s in statics if s.var == value.var), None)
+        return made.value if isinstance(made, Const) else None
 
     def index_declarations(self) -> list[tuple[str | None, RecordType]]:
         indexes: list[tuple[str | None, RecordType]] = []

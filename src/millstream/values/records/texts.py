@@ -86,13 +86,13 @@ def splitcsv(text: bytes, fields: tuple[int, ...]) -> tuple[bytes, ...]:
     return tuple(chosen)
 
 
-def tobase64(raw: bytes, websafe: bool) -> bytes:  # noqa: FBT001 (a value of the program)
+def tobase64(raw: bytes, websafe: bool = False) -> bytes:  # noqa: FBT001, FBT002 (a value)
     if websafe:
         return base64.urlsafe_b64encode(raw).rstrip(b"=")
     return base64.b64encode(raw)
 
 
-def frombase64(text: bytes, websafe: bool) -> bytes:  # noqa: FBT001 (a value of the program)
+def frombase64(text: bytes, websafe: bool = False) -> bytes:  # noqa: FBT001, FBT002 (a value)
     bare = text.rstrip(b"=") if websafe else text
     padded = bare + b"=" * (-len(bare) % 4) if websafe else bare
     try:
@@ -119,7 +119,8 @@ TEXTS: tuple[Intrinsic, ...] = (
           fixed(BYTES, result=ArrayOf(BYTES)), splitcsvline),
     plain("splitcsv", "splitcsv(lines, fields)",
           fixed(BYTES, ArrayOf(INT), result=ArrayOf(BYTES)), splitcsv),
-    plain("tobase64", "tobase64(bytes, websafe)", fixed(BYTES, BOOL, result=BYTES), tobase64),
+    plain("tobase64", "tobase64(bytes, websafe)",
+          fixed(BYTES, BOOL, result=BYTES, optional=1), tobase64),
     plain("frombase64", "frombase64(bytes, websafe)",
-          fixed(BYTES, BOOL, result=BYTES), frombase64),
+          fixed(BYTES, BOOL, result=BYTES, optional=1), frombase64),
 )  # fmt: skip

@@ -53,6 +53,13 @@ def ordered(type_: RecordType | None, what: str) -> str | None:
     return f"{what} must have an order, as int, float, time or string have; got {type_}"
 
 
+def ordered_in_turn(type_: RecordType | None, what: str) -> str | None:
+    """Tuples are ordered by their first fields, then by the next."""
+    if type_ is not None and isinstance(kind := resolved(type_), TupleOf):
+        return next((f for one in kind.fields if (f := ordered_in_turn(one.type, what))), None)
+    return ordered(type_, what)
+
+
 @dataclass(frozen=True, slots=True)
 class Collection(Table):
     """All values, with how often each was emitted; shown in their order."""
@@ -240,7 +247,7 @@ def _extremes(name: str, *, largest: bool) -> TableKind:
 
     return TableKind(
         name, f"table {name}(10) of v: string weight w: int", True, True,
-        lambda d: anything(d) or ordered(d.weight, "a weight"), table,
+        lambda d: anything(d) or ordered_in_turn(d.weight, "a weight"), table,
         weight=lambda declared: declared.weight,
     )  # fmt: skip
 
