@@ -150,3 +150,22 @@ def test_a_source_that_tells_no_columns_is_one_fault(project: Path) -> None:
     (project / "trades.csv").write_text("symbol,volume\nIBM,5\n")
     with pytest.raises(MillstreamError, match="none holds times"):
         millstream.compile(project)
+
+
+def test_what_a_faulty_node_would_have_given_is_not_missing(project: Path) -> None:
+    (project / "first.brook").write_text(FIRST.replace("volume > 10", "volum > 10"))
+    (project / "after.szl").write_text('r: { symbol: string } = input;\nemit stdout <- "a";\n')
+    more = '[node.after]\nsawzall = "after.szl"\ninputs.input = "big"\n'
+    (project / "millstream.toml").write_text(PROJECT + more)
+    with pytest.raises(MillstreamError) as raised:
+        millstream.compile(project)
+    assert ['unknown column "volum"'] == [fault.message for fault in raised.value.faults]
+
+
+def test_an_unknown_stream_is_told_by_its_name_in_the_project(project: Path) -> None:
+    (project / "after.szl").write_text("emit stdout <- string(input);\n")
+    more = '[node.after]\nsawzall = "after.szl"\ninputs.input = "bigg"\n'
+    (project / "millstream.toml").write_text(PROJECT + more)
+    with pytest.raises(MillstreamError, match='node "after" reads "bigg"') as raised:
+        millstream.compile(project)
+    assert 'Did you mean "big"?' in str(raised.value)

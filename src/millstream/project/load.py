@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from millstream.languages.language import (
     Leftovers,
     Rounds,
     Translation,
+    Want,
     Written,
     read_source,
 )
@@ -160,18 +161,22 @@ def _translations(
     """The program of every node; the faults of all of them together, with those before."""
     waiting = dict(written)
     translations: dict[str, Translation] = {}
+    missing: list[Fault] = []
     while waiting:
         columns = _columns(project, translations)
         seen = {node.name: _seen_by(node, columns) for node in project.nodes}
-        for name in _ready(waiting, seen):
+        for name in _ready(project, waiting, seen):
             one = waiting.pop(name)
-            missing = _missing(project, name, one, seen[name])
+            needed = [want for want in one.wants if want.is_needed]
+            lacking = _unknown(project, name, needed, seen[name])
+            missing += [_missing(project, name, stream, seen[name]) for stream in lacking]
             try:
-                if not missing:
+                if not lacking:
                     translations[name] = one.translate(seen[name])
             except MillstreamError as error:
-                missing = list(error.faults)
-            faults += missing
+                faults += error.faults
+    # What a faulty node would have given is not missing beside its own faults.
+    faults = faults or missing
     if faults:
         raise ProgramError(faults)
     return {node.name: _moved(node, translations[node.name]) for node in project.nodes}
@@ -213,33 +218,49 @@ def _seen_by(node: NodeTable, columns: dict[str, Schema]) -> dict[str, Schema]:
     return columns | own
 
 
-def _ready(waiting: dict[str, Written], seen: dict[str, dict[str, Schema]]) -> list[str]:
+def _node(project: ProjectFile, name: str) -> NodeTable:
+    return next(node for node in project.nodes if node.name == name)
+
+
+def _unknown(
+    project: ProjectFile, name: str, wants: Iterable[Want], columns: dict[str, Schema]
+) -> list[str]:
+    """The streams of which a node is not told the columns, by their names in the project."""
+    inputs = _node(project, name).inputs
+    return [inputs.get(w.stream, w.stream) for w in wants if w.stream not in columns]
+
+
+def _ready(
+    project: ProjectFile, waiting: dict[str, Written], seen: dict[str, dict[str, Schema]]
+) -> list[str]:
     """The nodes to translate next: those that know all; then those that nobody can tell more."""
     wanted = {
-        name: [w.stream for w in written.wants if w.stream not in seen[name]]
+        name: _unknown(project, name, written.wants, seen[name])
         for name, written in waiting.items()
     }
-    promised = {stream for written in waiting.values() for stream in written.promises}
+    promised = {
+        {inner: outer for outer, inner in _node(project, name).outputs.items()}.get(stream, stream)
+        for name, written in waiting.items()
+        for stream in written.promises
+    }
     knowing = [name for name, streams in wanted.items() if not streams]
     alone = [name for name, streams in wanted.items() if promised.isdisjoint(streams)]
     return knowing or alone or list(waiting)
 
 
-def _missing(
-    project: ProjectFile, name: str, written: Written, columns: dict[str, Schema]
-) -> list[Fault]:
-    """A fault for each stream whose columns a node must be told and nobody tells."""
-    span = next(node.span for node in project.nodes if node.name == name)
-    return [
-        Fault(
-            f'node "{name}" reads "{want.stream}", whose columns are not known',
-            span,
-            f"give it columns in [stream.{want.stream}]; known are: {listing(columns)}. "
-            f"{suggest(want.stream, columns) or ''}".strip(),
-        )
-        for want in written.wants
-        if want.is_needed and want.stream not in columns
-    ]
+def _missing(project: ProjectFile, name: str, stream: str, columns: dict[str, Schema]) -> Fault:
+    """A node must be told the columns of a stream, and nobody tells them."""
+    node = _node(project, name)
+    given = {inner for inner, outer in node.inputs.items() if outer != inner}
+    known = [one for one in columns if one not in given]
+    hint = f"give it columns in [stream.{stream}]"
+    if stream not in node.inputs.values():
+        hint += f', or say with inputs.{stream} = "..." which of these it is'
+    return Fault(
+        f'node "{name}" reads "{stream}", whose columns are not known',
+        node.span,
+        f"{hint}; known are: {listing(known)}. {suggest(stream, known) or ''}".strip(),
+    )
 
 
 def _with_places(project: ProjectFile, translations: dict[str, Translation]) -> ProjectFile:

@@ -153,4 +153,6 @@ def give_way() -> None:
     instead of 6.2, one in a hundred 34 instead of 53, and no fewer rows came.
     """
     if sys.platform == "linux":  # elsewhere threads have no rank of their own
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
+        thread = threading.get_native_id()
+        rank = min(os.getpriority(os.PRIO_PROCESS, thread) + _NICENESS, _NICEST)
+        os.setpriority(os.PRIO_PROCESS, thread, rank)
