@@ -53,6 +53,8 @@ class Settings:
 
 #: By how much a run gives way to those who ask.
 _NICENESS = 10
+#: The last rank that there is.
+_NICEST = 19
 #: What a run is doing.
 RECOVERING, RUNNING, ENDED, FAILED = "recovering", "running", "ended", "failed"
 
