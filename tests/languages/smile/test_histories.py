@@ -74,6 +74,24 @@ def extremes(rows: Rows) -> Answer:
     }
 
 
+def all_sold(rows: Rows) -> Answer:
+    """Of the whole stream, which may be empty."""
+    amounts = [one for _, one in rows["M"].values()]
+    of_any = {"most": max(amounts), "mean": sum(amounts) / len(amounts)} if amounts else {}
+    none = {"most": None, "mean": None}
+    return {(): {"total": sum(amounts), "n": len(amounts), **(of_any or none)}}
+
+
+def all_left(rows: Rows) -> Answer:
+    left = [one["rest"] for one in rest(rows).values()]
+    return {(): {"n": len(left), "amount": sum(left), "most": max(left, default=None)}}
+
+
+def last_sold(rows: Rows) -> Answer:
+    t = max(rows["M"], default=None)
+    return {(): {"last": None if t is None else rows["M"][t][1], "last_at": t}}
+
+
 def unsold(rows: Rows) -> Answer:
     groups = sold(rows)
     return {(b,): {"bid": bid} for b, (_, bid) in rows["B"].items() if b not in groups}
@@ -191,6 +209,21 @@ CASES = {
         """CREATE VIEW E (SELECT b, MIN(sold) AS least, MAX(sold) AS most, AVG(sold) AS mean
            FROM M GROUP BY b);""",
         low=-1,
+    ),
+    "of a whole stream": case(
+        "E", (), all_sold,
+        """CREATE VIEW E (SELECT SUM(sold) AS total, COUNT(*) AS n, MAX(sold) AS most,
+           AVG(sold) AS mean FROM M);""",
+        low=-1,
+    ),
+    "of all rows of a view that wavers": case(
+        "E", (), all_left, LEFT,
+        """CREATE VIEW E (SELECT COUNT(*) AS n, SUM(rest) AS amount, MAX(rest) AS most
+           FROM Remaining);""",
+        low=-1,
+    ),
+    "the latest of a whole stream": case(
+        "L", (), last_sold, "CREATE VIEW L (SELECT LATEST(sold) AS last FROM M);",
     ),
     "not exists": case(
         "U", ("b",), unsold,

@@ -5,8 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from millstream.calculus.functions import Assign, Filter, Istream, Join, Lookup, Map, Range
+from millstream.calculus.functions import (
+    Assign,
+    Filter,
+    Istream,
+    Join,
+    Lookup,
+    Map,
+    Merge,
+    Range,
+)
 from millstream.calculus.graph import Input
+from millstream.calculus.library.outer_joins import without_partner
 from millstream.calculus.rename import substitute
 from millstream.calculus.terms import Call, Column, Literal, Term, columns_read
 from millstream.calculus.types import BOOLEAN, START_OF_TIME, TIME, QueueType, Schema
@@ -56,6 +66,8 @@ class Build:
     clocks: dict[str, Queue] = field(default_factory=dict)
     #: The rows of streams as they come, and the columns of their ticks.
     streams: dict[str, tuple[Queue, str]] = field(default_factory=dict)
+    #: A relation with one row that was always there, if any view needs it.
+    one_row: Queue | None = None
 
     # --- clocks ---
 
@@ -80,13 +92,26 @@ class Build:
         if stream not in self.clocks and self.is_live:
             self.clocks[stream] = self._live_clock(stream)
         if stream not in self.clocks:
-            row = QueueType(Schema.of(is_open=BOOLEAN), is_relation=True)
-            name = self.wiring.fresh(f"{stream}_clock")
-            given = self.wiring.input(Input(name, row, is_read_once=True, values=((True,),)))
+            given = self._one_row(f"{stream}_clock", "is_open")
+            name = given.name
             begun = self.wiring.add(Istream(), given, name=f"{name}_begins")
             lasts = Range(self.until[stream] - START_OF_TIME)
             self.clocks[stream] = self.wiring.add(lasts, begun, name=f"{name}_lasts")
         return self.clocks[stream]
+
+    def _one_row(self, name: str, column: str) -> Queue:
+        """A relation with one row, from the beginning of time."""
+        row = QueueType(Schema.of(**{column: BOOLEAN}), is_relation=True)
+        given = Input(self.wiring.fresh(name), row, is_read_once=True, values=((True,),))
+        return self.wiring.input(given)
+
+    def never_empty(self, queue: Queue, empty: Mapping[str, Term], name: str) -> Queue:
+        """A relation of one row at most, and in its place another as long as there is none."""
+        if self.one_row is None:
+            self.one_row = self._one_row("always", "is_there")
+        made = tuple(Assign(n, empty[n]) for n in queue.schema.names)
+        other = without_partner(self.wiring, self.one_row, queue, (), made, name=f"{name}_empty")
+        return self.wiring.add(Merge(), queue, other, name=name)
 
     def horizon(self, stream: str) -> Queue:
         """A relation with one row: the tick up to which a stream is known."""

@@ -84,6 +84,7 @@ class Groups:
         queue = self.build.wiring.add(
             Aggregate(by, tuple(self.kept)), flow, name=f"{self.name}_groups"
         )
+        empty = {a.name: _of_nothing(a) for a in self.kept}
         window = next((c.name for c in cells if c.window_of is not None), None)
         if self.over is not None and window is not None:
             asked = Lookup(OVER, ((window, COLUMN),))
@@ -93,7 +94,8 @@ class Groups:
             self.view.streams, steps=Column(STEPS, INTEGER), mask=group_mask, is_open=is_open,
             keys=by,
         )  # fmt: skip
-        empty = {a.name: _of_nothing(a) for a in self.kept}
+        if not by:
+            groups = replace(groups, queue=self.build.never_empty(queue, empty, self.name))
         if _OPEN_ROWS in empty:  # the tick of a group that is not there may still come
             come = self.build.open_ticks(_ticks_of(cells))
             empty[_OPEN_ROWS] = choose(come, Literal(1, INTEGER), Literal(0, INTEGER))

@@ -63,6 +63,9 @@ class LatestRows:
             counted = self._counted(rows, by)
             window: Function = Latest(by) if by else Rows(1)
             queue = wiring.add(window, counted, name=f"{self.name}_latest")
+        empty = self._of_nothing(queue, by)
+        if not by:
+            queue = self.build.never_empty(queue, empty, f"{self.name}_latest")
         is_open = self.build.open_ticks(self.source.streams)
         cells: list[Cell] = []
         for name, _, is_total in wanted:
@@ -78,7 +81,7 @@ class LatestRows:
             cells.append(Cell(at.name, at, at, high, ANY, ticks, can_be_null=True))
         groups = View(
             self.name, queue, tuple(cells), self.source.streams, steps=Column(STEPS, INTEGER),
-            is_open=is_open, keys=by, defaults=self._of_nothing(queue, by) if by else None,
+            is_open=is_open, keys=by, defaults=empty if by else None,
         )  # fmt: skip
         return self.build.made(groups, groups.cells, self.name)
 
