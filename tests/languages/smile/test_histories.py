@@ -27,6 +27,9 @@ COUNTS = """CREATE VIEW Counts (SELECT k, COUNT(*) AS n, SUM(rest) AS amount
             FROM Remaining GROUP BY k);"""
 
 
+MEANS = "CREATE VIEW A (SELECT b, AVG(sold) AS mean FROM M GROUP BY b);"
+
+
 def sold(rows: Rows) -> dict[int, list[int]]:
     found: dict[int, list[int]] = {}
     for _, (b, amount) in sorted(rows["M"].items()):
@@ -92,6 +95,27 @@ def last_sold(rows: Rows) -> Answer:
     return {(): {"last": None if t is None else rows["M"][t][1], "last_at": t}}
 
 
+def with_mean(is_wanted: Callable[[float], bool]) -> Callable[[Rows], Answer]:
+    """Bids by the mean of their sales, which is nothing as long as there is none."""
+
+    def answer(rows: Rows) -> Answer:
+        means = {b: sum(all_) / len(all_) for b, all_ in sold(rows).items()}
+        return {
+            (b,): {"bid": bid, "mean": means[b]}
+            for b, (_, bid) in rows["B"].items() if b in means and is_wanted(means[b])
+        }  # fmt: skip
+
+    return answer
+
+
+def with_last(rows: Rows) -> Answer:
+    last = latest(rows)
+    return {
+        (b,): {"bid": bid, "last": last[(b,)]["last"]}
+        for b, (_, bid) in rows["B"].items() if (b,) in last
+    }  # fmt: skip
+
+
 def unsold(rows: Rows) -> Answer:
     groups = sold(rows)
     return {(b,): {"bid": bid} for b, (_, bid) in rows["B"].items() if b not in groups}
@@ -144,6 +168,11 @@ def merged(rows: Rows) -> Answer:
         cell = found.setdefault((bid,), {"n": 0, "last": 0})
         found[(bid,)] = {"n": cell["n"] + 1, "last": t * 10 + number}
     return found
+
+
+def merged_sums(rows: Rows) -> Answer:
+    values = [bid for stream in ("B", "C") for _, bid in rows[stream].values()]
+    return {(0,): {"total": sum(values), "least": min(values)}} if values else {}
 
 
 def windows(length: int, step: int) -> Callable[[Rows], Answer]:
@@ -224,6 +253,35 @@ CASES = {
     ),
     "the latest of a whole stream": case(
         "L", (), last_sold, "CREATE VIEW L (SELECT LATEST(sold) AS last FROM M);",
+    ),
+    "a condition on the mean of nothing": case(
+        "J", ("b",), with_mean(lambda mean: mean >= -1),
+        MEANS + "CREATE VIEW J (SELECT b, bid, mean FROM B JOIN A USING (b) WHERE mean >= -1);",
+        low=-1,
+    ),
+    "a denial on the mean of nothing": case(
+        "J", ("b",), with_mean(lambda mean: not mean > 2),
+        MEANS + "CREATE VIEW J (SELECT b, bid, mean FROM B JOIN A USING (b) WHERE NOT mean > 2);",
+        low=-1,
+    ),
+    "a condition on the latest of nothing": case(
+        "J", ("b",), with_last,
+        "CREATE VIEW L (SELECT b, LATEST(sold) AS last FROM M WHERE sold > 0 GROUP BY b);"
+        "CREATE VIEW J (SELECT b, bid, last FROM B JOIN L USING (b) WHERE last <> -1);",
+    ),
+    "truncated ticks": case(
+        "W", ("w",), windows(1, 1),
+        """CREATE VIEW W (SELECT date_trunc('microsecond', t) AS w, SUM(sold) AS total,
+           COUNT(*) AS n FROM M GROUP BY w);""",
+    ),
+    "a merge of other types": Case(
+        """CREATE TYPE few AS INTEGER BETWEEN -1 AND 2;
+           CREATE STREAM B (b: time -> k: integer, bid: shares) UNTIL 3;
+           CREATE STREAM C (c: time -> k: integer, bid: few) UNTIL 3;
+           CREATE VIEW V (SELECT k, SUM(bid) AS total, MIN(bid) AS least
+                          FROM MERGE(B, C) GROUP BY k);
+           subscriptions V WITH RANGES;""",
+        {"B": [(0, 1), (0, 9)], "C": [(0, -1), (0, 2)]}, 3, "V", ("k",), merged_sums,
     ),
     "not exists": case(
         "U", ("b",), unsold,
@@ -310,6 +368,11 @@ def drawn(case: Case, seed: int) -> Rows:
 def test_no_history_contradicts_a_view(name: str, seed: int) -> None:
     case = CASES[name]
     case.check(drawn(case, seed))
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if "of nothing" in name])
+def test_what_was_nothing_comes_in_with_its_first_row(name: str) -> None:
+    CASES[name].check({"B": {1: (0, 2)}, "M": {2: (1, 2)}})
 
 
 @pytest.mark.proof

@@ -10,6 +10,7 @@ import duckdb
 import pytest
 
 import millstream
+from millstream.calculus.types import START_OF_TIME
 from millstream.cli.main import main
 from tests.examples.folders import ROOT
 
@@ -53,7 +54,15 @@ def test_silence_is_told_when_it_is_known_and_ends_with_the_next_event(engine: s
 def test_silence_of_a_whole_stream(engine: str) -> None:
     told = [(r["_time"], r["_weight"], r["since"], r["until"])
             for r in rows(QUIET, {"A": EVENTS}, "S", engine)]  # fmt: skip
-    assert told == [(9, 1, 5, 9), (13, 1, 9, None), (101, -1, 9, None), (101, 1, 9, None)]
+    assert told == [
+        (START_OF_TIME, 1, None, None), (1, -1, None, None), (1, 1, None, 1), (9, 1, 5, 9),
+        (13, 1, 9, None), (101, -1, 9, None), (101, 1, 9, None),
+    ]  # fmt: skip
+
+
+def test_a_stream_that_is_silent_from_its_start_is_told() -> None:
+    first = rows(QUIET, {"A": []}, "S", "local")[0]
+    assert (first["since"], first["until"], first["_final"]) == (None, None, False)
 
 
 WINDOWS = """
@@ -69,6 +78,20 @@ def test_windows_are_final_when_they_are_over(engine: str) -> None:
     told = [(r["_time"], r["w"], r["n"]) for r in rows(WINDOWS, {"A": EVENTS}, "W", engine)
             if r["_final"] and r["_weight"] > 0]  # fmt: skip
     assert told == [(2, -2, 1), (4, 0, 2), (6, 2, 2), (8, 4, 1)]
+
+
+@pytest.mark.parametrize("engine", ["reference", "local"])
+def test_groups_by_the_minute_of_a_tick_are_final_when_it_is_over(engine: str) -> None:
+    text = """
+        CREATE STREAM A (t: time -> k: integer);
+        CREATE VIEW V (SELECT k, date_trunc('minute', t) AS m, COUNT(*) AS n FROM A GROUP BY k, m);
+        subscriptions V;
+    """
+    second = 1_000_000
+    given = [{"t": t * second, "k": k} for t, k in ((5, 1), (50, 1), (55, 2), (61, 1))]
+    told = [(r["_time"], r["k"], r["m"], r["n"]) for r in rows(text, {"A": given}, "V", engine)
+            if r["_final"] and r["_weight"] > 0]  # fmt: skip
+    assert told == [(60 * second, 1, 0, 2), (60 * second, 2, 0, 1)]
 
 
 TIES = """

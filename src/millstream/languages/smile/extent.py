@@ -6,7 +6,7 @@ Bounds and steps are sums of products of names such as MAXTIME, which are not kn
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 Number = int | float
@@ -91,6 +91,10 @@ class Extent:
     def __neg__(self) -> Extent:
         return Extent(self.high and -self.high, self.low and -self.low)
 
+    def around(self, other: Extent) -> Extent:
+        """Where the values of either lie."""
+        return Extent(_outer(self.low, other.low, min), _outer(self.high, other.high, max))
+
     def times(self, count: Size) -> Extent:
         """The sum of up to so many values."""
         low = ZERO if self.least is not None and self.least >= 0 else _product(self.low, count)
@@ -114,6 +118,16 @@ ANY = Extent()
 
 def _sum(a: Size | None, b: Size | None) -> Size | None:
     return None if a is None or b is None else a + b
+
+
+def _outer(
+    a: Size | None, b: Size | None, outer: Callable[[Number, Number], Number]
+) -> Size | None:
+    if a is None or b is None or a == b:
+        return a if a == b else None
+    if a.constant is None or b.constant is None:
+        return None
+    return Size.number(outer(a.constant, b.constant))
 
 
 def _product(a: Size | None, b: Size | None) -> Size | None:

@@ -221,8 +221,8 @@ class Groups:
         if inner is not None:
             given = choose(self.is_sure_in, inner, nothing)
             sure = self._keep(f"{wanted.name}.sure", function, given)
-        far = self._limit(cell.extent.least if is_least else cell.extent.most, term.type)
-        outer = _settled(is_open, far, value)
+        far = limit(cell.extent.least if is_least else cell.extent.most, term.type)
+        outer = settled(is_open, far, value)
         low, high = (outer, sure) if is_least else (sure, outer)
         return Cell(wanted.name, value, low, high, cell.extent, self._steps(), can_be_null=True)
 
@@ -230,15 +230,9 @@ class Groups:
         """Between the bounds of the type, until nothing is open any more."""
         extent = self.ranges.extent(term)
         value = self._keep(wanted.name, "avg", choose(self.mask.is_in, term, null(term.type)))
-        ends = (self._limit(end, NUMBER) for end in (extent.least, extent.most))
-        low, high = (_settled(is_open, end, value) for end in ends)
+        ends = (limit(end, NUMBER) for end in (extent.least, extent.most))
+        low, high = (settled(is_open, end, value) for end in ends)
         return Cell(wanted.name, value, low, high, extent, self._steps(), can_be_null=True)
-
-    @staticmethod
-    def _limit(end: float | None, type_: Type) -> Term | None:
-        if end is None or type_ not in (INTEGER, NUMBER):
-            return None
-        return Literal(end, type_)
 
     def _bound(self, name: str, bound: Term | None, end: str, zero: Term) -> Term | None:
         """The sum of what every row gives at the least, or at the most; null if one has no end."""
@@ -295,7 +289,14 @@ def _closed(is_open: Term, bound: Term | None, value: Term) -> Term | None:
     return None if is_open == TRUE else choose(is_open, null(value.type), value)
 
 
-def _settled(is_open: Term, far: Term | None, value: Term) -> Term | None:
+def limit(end: float | None, type_: Type) -> Term | None:
+    """The end of a type as a bound."""
+    if end is None or type_ not in (INTEGER, NUMBER):
+        return None
+    return Literal(end, type_)
+
+
+def settled(is_open: Term, far: Term | None, value: Term) -> Term | None:
     """A bound by the type, and by the value when nothing is open any more, if there is one."""
     if far is None:
         return _closed(is_open, None, value)

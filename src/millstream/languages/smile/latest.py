@@ -27,8 +27,10 @@ from millstream.calculus.terms import Call, Column, Literal, Term, VariableField
 from millstream.calculus.types import INTEGER, Field
 from millstream.calculus.wiring import Queue
 from millstream.languages.smile.build import STEPS, Build
-from millstream.languages.smile.cells import TRUE, Cell, View, choose, null
+from millstream.languages.smile.cells import FALSE, TRUE, Cell, View, choose, null
 from millstream.languages.smile.extent import ANY, MAXTIME, ONE, Size
+from millstream.languages.smile.group import limit, settled
+from millstream.languages.smile.ranges import Ranges
 
 
 @dataclass
@@ -68,14 +70,18 @@ class LatestRows:
             queue = self.build.never_empty(queue, empty, f"{self.name}_latest")
         is_open = self.build.open_ticks(self.source.streams)
         cells: list[Cell] = []
-        for name, _, is_total in wanted:
+        given = Ranges({c.value.name: c for c in self.source.cells if isinstance(c.value, Column)},
+                       FALSE)  # fmt: skip
+        for name, term, is_total in wanted:
             value = queue.column(name)
+            extent = given.extent(term)
             if not is_total:
-                cells.append(Cell(name, value, value, value, ANY, ONE, is_exact=True))
+                cells.append(Cell(name, value, value, value, extent, ONE, is_exact=True))
                 continue
-            bound = None if is_open == TRUE else choose(is_open, null(value.type), value)
+            low, high = (settled(is_open, limit(end, value.type), value)
+                         for end in (extent.least, extent.most))  # fmt: skip
             ticks = Size.named(MAXTIME)
-            cells.append(Cell(name, value, bound, bound, ANY, ticks, can_be_null=True))
+            cells.append(Cell(name, value, low, high, extent, ticks, can_be_null=True))
             at = queue.column(f"{name}_at")
             high = None if is_open == TRUE else choose(is_open, null(at.type), at)
             cells.append(Cell(at.name, at, at, high, ANY, ticks, can_be_null=True))

@@ -30,7 +30,7 @@ _OPPOSITE = {"<": "<=", "<=": "<"}
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """A condition: what it is now, whether it is surely true, whether surely false."""
+    """A condition: what it is now, whether it is surely true, whether surely not true."""
 
     now: Term
     yes: Term
@@ -166,7 +166,7 @@ class Ranges:
                 return Truth(term, yes, no, one.steps + other.steps, stays)
             case Call("not", (a,)):
                 one = self.truth(a)
-                return Truth(term, one.no, one.yes, one.steps)
+                return Truth(term, self._strictly(term, one.no), one.yes, one.steps)
             case Call(("==" | "!=") as name, (a, b)):
                 return self._equal(term, a, b, is_equal=name == "==")
             case Call(name, (a, b)) if name in _COMPARED:
@@ -178,13 +178,18 @@ class Ranges:
     def _less(self, term: Term, a: Term, b: Term, order: str) -> Truth:
         """`a < b` or `a <= b`."""
         (a_low, a_high), (b_low, b_high) = self.bounds(a), self.bounds(b)
-        yes = _compared(order, a_high, b_low)
+        yes = self._strictly(term, _compared(order, a_high, b_low))
         no = _compared(_OPPOSITE[order], b_high, a_low)
         steps = self.cell("", a).steps + self.cell("", b).steps
         if (a_low == a and b_high == b) or (a_high == a and b_low == b):
             steps = Size.number(2)  # what only rises or only falls crosses once
         stays = a_low == a and b_high == b and self._has_value(a) and self._has_value(b)
         return Truth(term, yes, no, steps, stays)
+
+    def _strictly(self, condition: Term, yes: Term) -> Term:
+        """Whether it is true in all histories: what has no value yet may never have one."""
+        nullable = any(self.cells[c].can_be_null for c in columns_read(condition))
+        return both(yes, surely(condition)) if nullable and yes != FALSE else yes
 
     def _has_value(self, term: Term) -> bool:
         """Whether it is null only if it is too large, as it is for ever then."""
@@ -204,7 +209,9 @@ class Ranges:
         same = both(*(_compared("==", x, y) for x, y in
                       ((a_low, a_high), (b_low, b_high), (a_low, b_low))))  # fmt: skip
         yes, no = (same, apart) if is_equal else (apart, same)
-        return Truth(term, yes, no, self.cell("", a).steps + self.cell("", b).steps)
+        return Truth(
+            term, self._strictly(term, yes), no, self.cell("", a).steps + self.cell("", b).steps
+        )
 
 
 def _applied(term: Call, *args: Bound) -> Bound:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from millstream.calculus import syntax
 from millstream.calculus.functions import Assign, Except, Map, Merge, Top
 from millstream.calculus.library.columns import kept
-from millstream.calculus.terms import Column, Term
+from millstream.calculus.terms import Call, Column, Literal, Term
 from millstream.calculus.types import BOOLEAN
 from millstream.calculus.wiring import Queue
 from millstream.errors import Fault
@@ -275,9 +275,16 @@ class Selecting:
         for asked in asked_keys:
             term = term_of(asked, names, schema, self.faults, replacing=_window)
             keys.append((self._key_name(asked, term, len(keys)), term))
+        grouping = keys
+        if ended is None and (found := self._truncated(sources, [term for _, term in keys])):
+            truncated, view, ended = found
+            sources = Sources(view, names)
+            ranges = Ranges(sources.cells(), view.is_open)
+            begin = view.queue.column(COLUMN)
+            grouping = [(n, begin if term == truncated else term) for n, term in keys]
         wanted = self._wanted(names, sources)
         groups = Groups(self.build, self.faults, view, ranges, self.name, ended)
-        made = groups.grouped(keys, wanted)
+        made = groups.grouped(grouping, wanted)
         by_name = {c.name: c.value.name for c in made.cells if isinstance(c.value, Column)}
         by_total = {one.total: by_name[one.name] for one in wanted}
 
@@ -339,9 +346,28 @@ class Selecting:
         assert isinstance(length, int)
         assert isinstance(step, int)
         made = windowed(self.build, view, term.name, length, step)
+        return made, self._over(made, name, length, step)
+
+    def _truncated(self, sources: Sources, keys: Sequence[Term]) -> tuple[Term, View, Queue] | None:
+        """Groups by the hour or the day of a tick are windows: such a key, if they can be over."""
+        view = sources.view
+        if not view.mask.is_certain or view.is_open != FALSE:
+            return None
+        for key in keys:
+            match key:
+                case Call("floor_time", (Column(tick), Literal(value=int() as step))) if step > 0:
+                    cell = sources.cells().get(tick)
+                    stream = None if cell is None else cell.tick_of
+                    if view.streams == {stream} and stream in self.build.streams:
+                        made = windowed(self.build, view, tick, step, step)
+                        return key, made, self._over(made, stream, step, step)
+        return None
+
+    def _over(self, rows: View, stream: str, length: int, step: int) -> Queue:
+        """The windows that are over, of rows that are in them."""
         if self.build.is_live:
-            return made, over_by_horizon(self.build, made, name, length, step)
-        return made, over(self.build, *self.build.streams[name], length, step)
+            return over_by_horizon(self.build, rows, stream, length, step)
+        return over(self.build, *self.build.streams[stream], length, step)
 
     def _key_name(self, expression: ast.Expression, term: Term, number: int) -> str:
         """A key is called as the list calls it, so that it needs no other column."""

@@ -9,7 +9,7 @@ open    the latest event of a key, once it is no longer within the window
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from millstream.calculus.functions import (
     Assign,
@@ -29,7 +29,18 @@ from millstream.calculus.types import BOOLEAN, DURATION, INTEGER, TIME, Field
 from millstream.calculus.wiring import Queue
 from millstream.errors import Fault, listing
 from millstream.languages.smile.build import OPEN, STEPS, Build
-from millstream.languages.smile.cells import FALSE, Cell, View, both, null
+from millstream.languages.smile.cells import (
+    FALSE,
+    TRUE,
+    Cell,
+    View,
+    added,
+    both,
+    choose,
+    either,
+    negated,
+    null,
+)
 from millstream.languages.smile.extent import ANY, ONE, Size
 from millstream.languages.smile.statements import Called
 from millstream.queries import ast
@@ -83,7 +94,9 @@ class Calls:
         merged = wiring.add(Merge(), *flows, name="merge", origin=call.span)
         queue = wiring.add(Range(None), merged, name="merge_rows")
         streams = frozenset().union(*(view.streams for view, _ in found))
-        cells = tuple(_exact(c.name, queue) for c in first.cells)
+        cells = tuple(
+            _common([view.cells[n] for view, _ in found], queue) for n, _ in enumerate(first.cells)
+        )
         return View(name, queue, (*cells, _exact(NUMBER, queue)), streams, stream=merged,
                     keys=(first.cells[0].name, NUMBER))  # fmt: skip
 
@@ -107,6 +120,8 @@ class Calls:
         silent = self._open(events, tuple(by), call.length)
         queue = self.build.wiring.add(Merge(), ended, silent, name="quiet", origin=call.span)
         cells = [_exact(n, queue) for n in (*by, SINCE)]
+        if not by:  # from the start of the stream on
+            cells[-1] = replace(cells[-1], can_be_null=True)
         value, low, high = (queue.column(n) for n in (UNTIL, f"{UNTIL}.low", f"{UNTIL}.high"))
         cells.append(Cell(UNTIL, value, low, high, ANY, Size.number(2), can_be_null=True))
         is_open = both(queue.column(OPEN), self.build.open_ticks(view.streams))
@@ -126,32 +141,53 @@ class Calls:
         pairs = wiring.fold(Fold(by, None, updates, emit), events, state, "quiet_pairs")
         while_ = Call("-", (pairs.column(UNTIL), pairs.column(SINCE)), DURATION)
         is_long = Call(">", (while_, Literal(length, DURATION)), BOOLEAN)
-        condition = both(is_known(pairs.column(SINCE)), is_long)
+        has_before = is_known(pairs.column(SINCE))
+        condition = both(has_before, is_long) if by else either(negated(has_before), is_long)
         kept = wiring.add(Filter(condition), pairs, name="quiet_long")
         until = kept.column(UNTIL)
-        rows = self._told(kept, by, until, until, until, 2, FALSE)
+        rows = self._told(kept, by, until, until, until, 1, FALSE)
         return wiring.add(Range(None), rows, name="quiet_ended")
 
     def _open(self, events: Queue, by: tuple[str, ...], length: int) -> Queue:
-        """The latest event of each key, from when it lies further back than so long."""
+        """The latest event of each key, from when it lies further back than so long.
+
+        Of a whole stream, before its first event, that is its start.
+        """
         wiring = self.build.wiring
         window = Latest(by) if by else Rows(1)
         latest = wiring.add(window, events, name="quiet_latest")
+        if not by:
+            latest = self.build.never_empty(latest, {SINCE: null(TIME)}, "quiet_latest")
         recent = wiring.add(Range(length), events, name="quiet_recent")
         silent = wiring.add(Except(), latest, recent, name="quiet_silent")
         low = Call("+", (silent.column(SINCE), Literal(length + 1, DURATION)), TIME)
-        return self._told(silent, by, null(TIME), low, null(TIME), 1, Literal(True, BOOLEAN))
+        return self._told(silent, by, null(TIME), low, null(TIME), 0, TRUE)
 
     def _told(
-        self, rows: Queue, by: tuple[str, ...], until: Term, low: Term, high: Term, steps: int,
+        self, rows: Queue, by: tuple[str, ...], until: Term, low: Term, high: Term, ends: int,
         is_open: Term,
     ) -> Queue:  # fmt: skip
+        """Rows are made of the event before, if there is one, and of the one that ends them."""
+        begun = choose(is_known(rows.column(SINCE)), Literal(1, INTEGER), Literal(0, INTEGER))
+        steps = Literal(ends + 1, INTEGER) if by else added(begun, Literal(ends, INTEGER))
         made = [Assign(n, rows.column(n)) for n in (*by, SINCE)]
         made += [Assign(UNTIL, until), Assign(f"{UNTIL}.low", low), Assign(f"{UNTIL}.high", high)]
-        made += [Assign(STEPS, Literal(steps, INTEGER)), Assign(OPEN, is_open)]
+        made += [Assign(STEPS, steps), Assign(OPEN, is_open)]
         return self.build.wiring.add(Map(tuple(made)), rows, name="quiet_told")
 
 
 def _exact(name: str, queue: Queue) -> Cell:
     value = queue.column(name)
     return Cell(name, value, value, value, ANY, ONE, is_exact=True)
+
+
+def _common(cells: Sequence[Cell], queue: Queue) -> Cell:
+    """A column of which every row has the value of one of these."""
+    first = cells[0]
+    if first.tick_of is not None:
+        return _exact(first.name, queue)
+    extent = first.extent
+    for cell in cells[1:]:
+        extent = extent.around(cell.extent)
+    domain = first.domain if all(c.domain == first.domain for c in cells) else ""
+    return replace(_exact(first.name, queue), extent=extent, domain=domain)
