@@ -271,12 +271,10 @@ class Selecting:
         sources = Sources(view, names)
         schema = view.queue.schema
         ranges = Ranges(sources.cells(), view.is_open)
-        keys: list[tuple[str, Term]] = []
-        for asked in asked_keys:
-            term = term_of(asked, names, schema, self.faults, replacing=_window)
-            keys.append((self._key_name(asked, term, len(keys)), term))
-        grouping = keys
-        if ended is None and (found := self._truncated(sources, [term for _, term in keys])):
+        terms = [term_of(k, names, schema, self.faults, replacing=_window) for k in asked_keys]
+        named = enumerate(zip(asked_keys, terms, strict=True))
+        grouping = keys = [(self._key_name(asked, t, n), t) for n, (asked, t) in named]
+        if ended is None and (found := self._truncated(sources, terms)):
             truncated, view, ended = found
             sources = Sources(view, names)
             ranges = Ranges(sources.cells(), view.is_open)
@@ -314,8 +312,7 @@ class Selecting:
         if self.query.having is not None:
             found = self._where(found, conjuncts(self.query.having), replacing)
         live = found.view
-        if self.drops:
-            live = self.build.without_dropped(live, self.query.span)
+        live = self.build.without_dropped(live, self.query.span) if self.drops else live
         cells = self._items(Sources(live, names), replacing)
         return self.build.made(live, cells, self.name, self.query.span)
 
