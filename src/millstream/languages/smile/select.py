@@ -9,7 +9,7 @@ from millstream.calculus import syntax
 from millstream.calculus.functions import Assign, Except, Map, Merge, Top
 from millstream.calculus.library.columns import kept
 from millstream.calculus.terms import Call, Column, Literal, Term
-from millstream.calculus.types import BOOLEAN
+from millstream.calculus.types import BOOLEAN, Schema
 from millstream.calculus.wiring import Queue
 from millstream.errors import Fault
 from millstream.languages.smile.absence import Absence, Find
@@ -271,10 +271,8 @@ class Selecting:
         sources = Sources(view, names)
         schema = view.queue.schema
         ranges = Ranges(sources.cells(), view.is_open)
-        terms = [term_of(k, names, schema, self.faults, replacing=_window) for k in asked_keys]
-        named = enumerate(zip(asked_keys, terms, strict=True))
-        grouping = keys = [(self._key_name(asked, t, n), t) for n, (asked, t) in named]
-        if ended is None and (found := self._truncated(sources, terms)):
+        grouping = keys = self._keys(asked_keys, names, schema)
+        if ended is None and (found := self._truncated(sources, [term for _, term in keys])):
             truncated, view, ended = found
             sources = Sources(view, names)
             ranges = Ranges(sources.cells(), view.is_open)
@@ -315,6 +313,16 @@ class Selecting:
         live = self.build.without_dropped(live, self.query.span) if self.drops else live
         cells = self._items(Sources(live, names), replacing)
         return self.build.made(live, cells, self.name, self.query.span)
+
+    def _keys(
+        self, asked_keys: Sequence[ast.Expression], names: Names, schema: Schema
+    ) -> list[tuple[str, Term]]:
+        """What is grouped by, with a name for each."""
+        keys: list[tuple[str, Term]] = []
+        for asked in asked_keys:
+            term = term_of(asked, names, schema, self.faults, replacing=_window)
+            keys.append((self._key_name(asked, term, len(keys)), term))
+        return keys
 
     def _windowed(
         self, sources: Sources, keys: Sequence[ast.Expression]
