@@ -272,8 +272,8 @@ class Selecting:
         schema = view.queue.schema
         ranges = Ranges(sources.cells(), view.is_open)
         grouping = keys = self._keys(asked_keys, names, schema)
-        if ended is None and (found := self._truncated(sources, [term for _, term in keys])):
-            truncated, view, ended = found
+        if ended is None and (hours := self._truncated(sources, [term for _, term in keys])):
+            truncated, view, ended = hours
             sources = Sources(view, names)
             ranges = Ranges(sources.cells(), view.is_open)
             begin = view.queue.column(COLUMN)
