@@ -127,7 +127,7 @@ def test_compound_values_are_kept(maps: list[dict[str, Any]], data: st.DataObjec
         ("sum", Declared(3, INT), "takes no number"),
         ("maximum", Declared(None, STRING, INT), "needs a number"),
         ("maximum", Declared(3, STRING), "needs a weight"),
-        ("maximum", Declared(3, STRING, PAIR), "a weight must have an order"),
+        ("maximum", Declared(3, STRING, ArrayOf(INT)), "a weight must have an order"),
         ("set", Declared(0, STRING), "at least 1"),
         ("collection", Declared(None, STRING, INT), "takes no weight"),
         ("collection", Declared(None, ArrayOf(FunctionOf((), INT))), "a function cannot be"),
