@@ -26,6 +26,8 @@ from millstream.broker.views import ViewRows
 
 #: So many rows of a state come in one message.
 PIECE = 2_000
+#: So many changes are told in less time than another thread needs to begin.
+_FEW = 64
 #: The place of one who has been told a part of the state.
 _PART = "part"
 #: What the last message is called if a view cannot go on.
@@ -65,6 +67,11 @@ class Subscriber:
     @property
     def view(self) -> ViewRows:
         return self.broker.views[self.asked.view.name]
+
+    def has_little(self) -> bool:
+        """Whether so few rows have changed since that telling them takes no time to speak of."""
+        view = self.broker.views.get(self.asked.view.name)
+        return view is None or (self.position is not None and view.is_near(self.position, _FEW))
 
     def next(self) -> list[Message]:
         """All that there is to say now; nothing if nothing has changed."""

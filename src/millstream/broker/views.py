@@ -55,6 +55,17 @@ class ViewRows:
         self._size = 0
         self.floor = self.position = self.changed = position
 
+    def is_near(self, position: int, most: int) -> bool:
+        """Whether no more than so many rows have come and gone since a position."""
+        count = 0
+        for at, changes in reversed(self.past):
+            count += len(changes)
+            if at <= position:
+                return True
+            if count > most:
+                return False
+        return position >= self.floor
+
     def since(self, position: int, through: int | None = None) -> Changes | None:
         """What has changed since a position, taken together; None if that is not known.
 

@@ -27,6 +27,8 @@ from millstream.broker.core import (
     Publish,
     Request,
 )
+from millstream.broker.cursor import Message as Said
+from millstream.broker.cursor import Subscriber
 from millstream.broker.env import Disk, Env, FolderDisk, MachineClock
 from millstream.broker.evaluate import Interpreted
 from millstream.broker.evaluations import Maker
@@ -48,6 +50,8 @@ from millstream.server.serving import FAILED, RECOVERING, RUNNING
 MOST_WAITING = 200_000
 #: So many rows are interpreted at most before compiled views are there.
 _MOST_INTERPRETED = 400
+#: Between two looks at what has come the views rest as long as the first took, but no longer.
+_LONGEST_REST = 0.01
 #: How often heartbeats are looked after, in seconds.
 _BEAT = 0.1
 
@@ -198,11 +202,17 @@ class BrokerRun:
                 self._put_in(*self._made)
                 self._made = None
                 self._is_put_in.set()
-            if self._may_evaluate() and self.broker.evaluate():
+            begun = time.perf_counter()
+            is_new = self._may_evaluate() and self.broker.evaluate()
+            if is_new:
                 self._tell()
                 self._freeze()
             if self.node is not None:
                 self.node.tell()
+            if is_new:
+                # Small batches cost about as much as one of all that has come meanwhile, and
+                # whoever publishes needs Python's lock, too.
+                self._stop.wait(min(time.perf_counter() - begun, _LONGEST_REST))
 
     def _freeze(self) -> None:
         """Have a soft checkpoint written if one is due, unless the last is still being written."""
@@ -313,6 +323,15 @@ class BrokerRun:
                 self._listeners.pop(id(told), None)
 
         return end
+
+    def said_at_once(self, subscriber: Subscriber) -> list[Said] | None:
+        """What there is to say to one who listens; None if that would hold up others."""
+        if not self.lock.acquire(blocking=False):
+            return None
+        try:
+            return subscriber.next() if subscriber.has_little() else None
+        finally:
+            self.lock.release()
 
     @property
     def listening(self) -> int:

@@ -45,7 +45,10 @@ async def messages(run: BrokerRun, subscriber: Subscriber) -> AsyncIterator[Mess
                 yield None
                 continue
             news.clear()
-            for message in await asyncio.to_thread(subscriber.next):
+            said = run.said_at_once(subscriber)
+            if said is None:
+                said = await asyncio.to_thread(subscriber.next)
+            for message in said:
                 yield message
                 if message.kind == LOST:
                     return

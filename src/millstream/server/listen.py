@@ -17,6 +17,7 @@ import uvicorn
 
 from millstream.errors import UsageError
 from millstream.server.app import ROUTES, make_app
+from millstream.server.corked import CorkedHTTP
 from millstream.server.gate import Gate
 from millstream.server.routes import Route, Run, Scope
 from millstream.server.tokens import GIVEN, Tokens, new_token, read_tokens
@@ -103,7 +104,7 @@ def config_of(app: Any, address: Address = _PLAIN) -> uvicorn.Config:
         app, log_level="error", access_log=False, server_header=False, ws_max_size=1 << 16,
         ws_ping_interval=20, ws_ping_timeout=20, limit_concurrency=4096, timeout_keep_alive=30,
         timeout_graceful_shutdown=3, h11_max_incomplete_event_size=1 << 16, lifespan="off",
-        ssl_certfile=address.certificate, ssl_keyfile=address.key,
+        ssl_certfile=address.certificate, ssl_keyfile=address.key, http=CorkedHTTP,
     )  # fmt: skip
 
 
