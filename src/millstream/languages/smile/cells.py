@@ -99,6 +99,8 @@ class Cell:
     tick_of: str | None = None
     can_be_null: bool = False
     window_of: str | None = None
+    #: Whether it may have a value now and none later, because the rows it is of may go.
+    can_vanish: bool = False
 
     @property
     def type(self) -> Type:

@@ -224,7 +224,8 @@ class Groups:
         far = limit(cell.extent.least if is_least else cell.extent.most, term.type)
         outer = settled(is_open, far, value)
         low, high = (outer, sure) if is_least else (sure, outer)
-        return Cell(wanted.name, value, low, high, cell.extent, self._steps(), can_be_null=True)
+        return Cell(wanted.name, value, low, high, cell.extent, self._steps(), can_be_null=True,
+                    can_vanish=self._can_vanish(term))  # fmt: skip
 
     def _average(self, wanted: Wanted, term: Term, is_open: Term) -> Cell:
         """Between the bounds of the type, until nothing is open any more."""
@@ -232,7 +233,12 @@ class Groups:
         value = self._keep(wanted.name, "avg", choose(self.mask.is_in, term, null(term.type)))
         ends = (limit(end, NUMBER) for end in (extent.least, extent.most))
         low, high = (settled(is_open, end, value) for end in ends)
-        return Cell(wanted.name, value, low, high, extent, self._steps(), can_be_null=True)
+        return Cell(wanted.name, value, low, high, extent, self._steps(), can_be_null=True,
+                    can_vanish=self._can_vanish(term))  # fmt: skip
+
+    def _can_vanish(self, term: Term) -> bool:
+        """Whether all rows that give an aggregate its value may still go, or their values may."""
+        return self.mask.is_sure != TRUE or self.ranges.can_vanish(term)
 
     def _bound(self, name: str, bound: Term | None, end: str, zero: Term) -> Term | None:
         """The sum of what every row gives at the least, or at the most; null if one has no end."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from millstream.calculus.terms import Call, Column, Literal, Term, columns_read
 from millstream.calculus.types import BOOLEAN, Kind
@@ -51,9 +51,7 @@ class Ranges:
         """A column that is computed."""
         known = self.cells.get(term.name) if isinstance(term, Column) else None
         if known is not None:
-            return Cell(name, term, known.low, known.high, known.extent, known.steps,
-                        known.is_exact, known.domain, known.tick_of,
-                        known.can_be_null, known.window_of)  # fmt: skip
+            return replace(known, name=name, value=term)
         extent = self.extent(term)
         if self.is_exact(term):
             return Cell(name, term, term, term, extent, ONE, is_exact=True, can_be_null=True)
@@ -61,7 +59,8 @@ class Ranges:
         for column in sorted(columns_read(term)):
             steps += self.cells[column].steps
         low, high = (self._closed(term, b) for b in self.bounds(term))
-        return Cell(name, term, low, high, extent, steps, can_be_null=True)
+        vanishes = self.can_vanish(term)
+        return Cell(name, term, low, high, extent, steps, can_be_null=True, can_vanish=vanishes)
 
     def _closed(self, term: Term, bound: Bound) -> Bound:
         """The bound, which is the value itself when nothing is open any more."""
@@ -71,6 +70,9 @@ class Ranges:
 
     def is_exact(self, term: Term) -> bool:
         return all(self.cells[c].is_exact for c in columns_read(term))
+
+    def can_vanish(self, term: Term) -> bool:
+        return any(self.cells[c].can_vanish for c in columns_read(term) if c in self.cells)
 
     # --- arithmetic ---
 
@@ -187,7 +189,12 @@ class Ranges:
         return Truth(term, yes, no, steps, stays)
 
     def _strictly(self, condition: Term, yes: Term) -> Term:
-        """Whether it is true in all histories: what has no value yet may never have one."""
+        """Whether it is true in all histories: what has no value yet may never have one.
+
+        And what may lose its value is nothing to rely on before the row is closed.
+        """
+        if self.can_vanish(condition):
+            return FALSE
         nullable = any(self.cells[c].can_be_null for c in columns_read(condition))
         return both(yes, surely(condition)) if nullable and yes != FALSE else yes
 

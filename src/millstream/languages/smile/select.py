@@ -310,7 +310,10 @@ class Selecting:
         if self.query.having is not None:
             found = self._where(found, conjuncts(self.query.having), replacing)
         live = found.view
-        live = self.build.without_dropped(live, self.query.span) if self.drops else live
+        # A group that is surely empty stays, with its steps: a view is total, and who joins it
+        # would fall back to a group that never was.
+        if self.drops and self.query.having is not None:
+            live = self.build.without_dropped(live, self.query.span)
         cells = self._items(Sources(live, names), replacing)
         return self.build.made(live, cells, self.name, self.query.span)
 
