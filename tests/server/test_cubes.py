@@ -295,6 +295,9 @@ def test_answers_come_as_arrow_and_as_csv(asked: tuple[Client, Serving]) -> None
     assert lines[0] == "product,time,n,avg_amount" and len(lines) == len(records) + 1
     assert int(text.headers["Millstream-version"]) == ask(client, question)["version"]
     assert accepted("image/png").status_code == 406
+    other = accepted("application/json;q=0, text/csv")
+    assert other.headers["content-type"].startswith("text/csv")
+    assert accepted("text/csv; q=0.000").status_code == 406
 
 
 def test_members_and_figures_are_told(asked: tuple[Client, Serving]) -> None:
@@ -336,6 +339,52 @@ def test_what_is_wrong_is_wrong_each_time(asked: tuple[Client, Serving]) -> None
     for _ in range(3):
         reply = client.post(f"{CUBE}/query", json={"rows": ["kinds"]})
         assert reply.status_code == 400 and "unknown attribute" in reply.json()["error"]
+
+
+@pytest.mark.parametrize(
+    ("question", "at", "wanted"),
+    [
+        ({"rows": "kind"}, "rows", "expected a list of names"),
+        ({"rows": ["kind"], "order": "n"}, "order", "expected a list of names"),
+        ({"measures": "n"}, "measures", "expected a list of names"),
+        ({"rows": [["kind"]]}, "rows[0]", "expected a name"),
+        ({"rows": ["kind"], "share": [1]}, "share[0]", "expected a name"),
+        ({"rows": ["kind"], "order": [None]}, "order[0]", "expected a name"),
+        ({"rows": ["kind"] * 200}, "rows", "more than 100 names"),
+        ({"grain": 5}, "grain", "expected a grain"),
+        ({"share": True}, "share", "a share is of the parent of a row, and there are no rows"),
+        ({"rows": ["kind"], "others": 1}, "others", "expected true or false"),
+    ],
+)
+def test_what_has_another_type_is_told_with_what_is_wanted(
+    asked: tuple[Client, Serving], question: dict[str, Any], at: str, wanted: str
+) -> None:
+    client, _ = asked
+    reply = client.post(f"{CUBE}/query", json=question)
+    assert reply.status_code == 400
+    assert [(f["at"], f["message"]) for f in reply.json()["faults"]] == [(at, wanted)]
+
+
+@pytest.mark.parametrize(
+    ("path", "more", "at", "wanted"),
+    [
+        ("slice", {"step": {"attribute": "shop", "member": [1, 2]}}, "step.member", "one member"),
+        ("slice", {"step": {"attribute": "kind", "member": {"like": "%"}}}, "step.member", "one "),
+        ("slice", {"step": {"attribute": "shop", "member": "x"}}, "where.shop", "an integer"),
+        ("roll-up", {"step": {"attribute": ["shop"]}}, "step.attribute", "expected an attribute"),
+        ("drill-down", {"step": {"attribute": "kind", "grain": True}}, "step", "moves one thing"),
+        ("cells", {"cell": {"kind": {"like": "%"}}}, "cell.kind", "one member"),
+        ("cells", {"cell": {"shop": [1, 2]}}, "cell.shop", "one member"),
+    ],
+)
+def test_a_step_moves_one_thing_and_a_cell_has_one_member_of_each(
+    asked: tuple[Client, Serving], path: str, more: dict[str, Any], at: str, wanted: str
+) -> None:
+    client, _ = asked
+    reply = client.post(f"{CUBE}/{path}", json={"query": {"rows": ["kind", "shop"]}} | more)
+    assert reply.status_code == 400, reply.text
+    (fault,) = reply.json()["faults"]
+    assert fault["at"] == at and wanted in fault["message"]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="threads have a rank of their own on Linux")

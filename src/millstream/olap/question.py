@@ -102,11 +102,9 @@ class _Reader:
     def fail(self, message: str, place: str, hint: str | None = None) -> None:
         self.faults.append(Fault(message, None, hint, place))
 
-    def unknown(self, what: str, name: object, known: Sequence[str], place: str) -> None:
-        near = suggest(name, known) if isinstance(name, str) else None
-        shown = f'"{name[:80]}"' if isinstance(name, str) else "this"
-        hint = f"there are: {listing(known)}. {near or ''}".strip()
-        self.fail(f"unknown {what} {shown}", place, hint)
+    def unknown(self, what: str, name: str, known: Sequence[str], place: str) -> None:
+        hint = f"there are: {listing(known)}. {suggest(name, known) or ''}".strip()
+        self.fail(f'unknown {what} "{name[:80]}"', place, hint)
 
     def question(self, text: Any) -> Question | None:
         if not isinstance(text, dict):
@@ -142,20 +140,29 @@ class _Reader:
     def names(
         self, text: Mapping[str, Any], key: str, known: Sequence[str], what: str
     ) -> tuple[str, ...]:
-        given = text.get(key, [])
-        given = [given] if isinstance(given, str) else given
-        if not isinstance(given, list) or len(given) > MOST_NAMES:
-            self.fail("expected a list of names", key, f'write "{key}": ["{known[0]}"]')
-            return ()
         names: list[str] = []
-        for number, name in enumerate(given):
-            if not isinstance(name, str) or name not in known:
+        for number, name in enumerate(self.texts(text, key, known[0] if known else "...")):
+            if name not in known:
                 self.unknown(what, name, known, f"{key}[{number}]")
             elif name in names:
                 self.fail(f'"{name}" is there twice', f"{key}[{number}]")
             else:
                 names.append(name)
         return tuple(names)
+
+    def texts(self, text: Mapping[str, Any], key: str, example: str) -> list[str]:
+        """A list of texts as it was written; nothing of it if anything else stands there."""
+        given, hint = text.get(key, []), f'write "{key}": ["{example}"]'
+        if not isinstance(given, list):
+            self.fail("expected a list of names", key, hint)
+            return []
+        if len(given) > MOST_NAMES:
+            self.fail(f"more than {MOST_NAMES} names", key)
+            return []
+        strange = [n for n, name in enumerate(given) if not isinstance(name, str)]
+        for number in strange:
+            self.fail("expected a name", f"{key}[{number}]", hint)
+        return [] if strange else given
 
     def flag(self, text: Mapping[str, Any], key: str) -> bool:
         value = text.get(key, False)
@@ -166,7 +173,7 @@ class _Reader:
     def limit(self, text: Mapping[str, Any], rows: tuple[str, ...]) -> int | None:
         limit = text.get("limit")
         if limit is None:
-            if text.get("others"):
+            if text.get("others") is True:
                 self.fail("others are those that a limit leaves out", "others", 'add "limit": 10')
             return None
         if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
@@ -179,9 +186,10 @@ class _Reader:
     def share(self, text: Mapping[str, Any], rows: tuple[str, ...]) -> tuple[str, ...]:
         adding = [m.name for m in self.cube.measures if m.function in ("sum", "count")]
         given = text.get("share", [])
-        if given is True or given is False:
-            return tuple(adding) if given else ()
-        names = self.names(text, "share", adding, "sum or count")
+        if isinstance(given, bool):
+            names = tuple(adding) if given else ()
+        else:
+            names = self.names(text, "share", adding, "sum or count")
         if names and not rows:
             self.fail("a share is of the parent of a row, and there are no rows", "share")
         return names
@@ -192,19 +200,11 @@ class _Reader:
     ) -> tuple[Order, ...]:  # fmt: skip
         known = [*rows, *columns, *([TIME_OF_CELL] if grain else [])]
         known += [m.name for m in self.cube.measures]
-        given = text.get("order", [])
-        given = [given] if isinstance(given, str) else given
-        if not isinstance(given, list) or len(given) > MOST_NAMES:
-            self.fail("expected a list of names", "order", 'write "order": ["-total"]')
-            return ()
         made: list[Order] = []
-        for number, name in enumerate(given):
-            plain = name.removeprefix("-") if isinstance(name, str) else name
-            is_falling = isinstance(name, str) and name not in known and name.startswith("-")
-            chosen = plain if is_falling else name
-            if not isinstance(name, str):
-                self.fail("expected a name", f"order[{number}]", 'write "order": ["-total"]')
-            elif chosen in known:
+        for number, name in enumerate(self.texts(text, "order", "-total")):
+            is_falling = name not in known and name.startswith("-")
+            chosen = name.removeprefix("-") if is_falling else name
+            if chosen in known:
                 made.append(Order(chosen, is_falling))
             else:
                 self.unknown("name to order by", chosen, known, f"order[{number}]")
@@ -285,7 +285,10 @@ class _Reader:
     def grain(self, given: Any) -> Grain | None:
         if given is None:
             return None
-        grain = grain_named(given) if isinstance(given, str) else None
+        if not isinstance(given, str):
+            self.fail("expected a grain", "grain", 'write "grain": "Minute", or "5 Minutes"')
+            return None
+        grain = grain_named(given)
         finest, window = self.cube.grain, self.cube.window
         if grain is None:
             self.unknown("grain", given, GRAINS, "grain")

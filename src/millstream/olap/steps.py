@@ -14,6 +14,8 @@ from millstream.errors import listing, suggest
 from millstream.olap.question import OTHERS, QuestionError, grain_named
 
 Query = dict[str, Any]
+#: What a step can move.
+_ONE_OF = ("attribute", "dimension", "grain")
 
 
 def next_question(kind: str, query: Query, step: Mapping[str, Any], cube: Cubify) -> Query:
@@ -23,6 +25,10 @@ def next_question(kind: str, query: Query, step: Mapping[str, Any], cube: Cubify
     if strange is not None:
         hint = f"it can have: {listing(keys)}. {suggest(strange, keys) or ''}".strip()
         raise QuestionError(f'unknown key "{strange[:80]}"', place="step", hint=hint)
+    said = [key for key in _ONE_OF if step.keys() >= {key}]
+    if len(said) > 1:
+        hint = f"here are {listing(said)}: take one after the other"
+        raise QuestionError("a step moves one thing", place="step", hint=hint)
     return _without_strays(taken(dict(query), step, cube), cube)
 
 
@@ -84,6 +90,7 @@ def _slice(query: Query, step: Mapping[str, Any], cube: Cubify) -> Query:
         hint = 'write {"attribute": "...", "member": "..."}'
         raise QuestionError("a slice is of one member", place="step", hint=hint)
     dimension = _dimension(step["attribute"], cube, "step.attribute")
+    _check_member(step["member"], "step.member", "dice selects several")
     made = dict(query)
     for key in ("rows", "columns"):
         if key in query:
@@ -137,6 +144,7 @@ def behind(query: Query, cell: Mapping[str, Any], cube: Cubify) -> Query:
         if name == "time":
             time = _part(member, query, cube)
         elif name in cube.attributes:
+            _check_member(member, f"cell.{name}", "a cell has one of each attribute")
             where[name] = member
         elif name not in told | {OTHERS}:
             known = ["time", *cube.attributes]
@@ -165,22 +173,27 @@ def _part(time: Any, query: Query, cube: Cubify) -> dict[str, Any]:
 
 
 def _names(query: Query, key: str) -> list[Any]:
-    given = query.get(key) or []
-    return [given] if isinstance(given, str) else list(given) if isinstance(given, list) else []
+    return list(query.get(key, []))
 
 
 def _where(query: Query) -> dict[str, Any]:
-    given = query.get("where") or {}
-    return dict(given) if isinstance(given, dict) else {}
+    return dict(query.get("where") or {})
+
+
+def _check_member(member: Any, place: str, hint: str) -> None:
+    """That it is one member, and no choice of several; its type is looked at with the question."""
+    if isinstance(member, (list, dict)):
+        raise QuestionError("expected one member", place=place, hint=hint)
 
 
 def _dimension(name: Any, cube: Cubify, place: str) -> tuple[str, ...]:
     dimension = next((d for d in cube.dimensions if name in d), None)
     if dimension is None:
-        near = suggest(name, cube.attributes) if isinstance(name, str) else None
-        hint = f"there are: {listing(cube.attributes)}. {near or ''}".strip()
-        shown = f'"{name[:80]}"' if isinstance(name, str) else "this"
-        raise QuestionError(f"unknown attribute {shown}", place=place, hint=hint)
+        hint = f"there are: {listing(cube.attributes)}."
+        if not isinstance(name, str):
+            raise QuestionError("expected an attribute", place=place, hint=hint)
+        hint = f"{hint} {suggest(name, cube.attributes) or ''}".strip()
+        raise QuestionError(f'unknown attribute "{name[:80]}"', place=place, hint=hint)
     return dimension
 
 

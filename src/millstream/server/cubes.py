@@ -80,7 +80,7 @@ def _store(call: Call) -> CubeStore:
 
 def _number(call: Call, name: str, usual: int, most: int) -> int:
     text = call.query.get(name, str(usual))
-    if not text.isdecimal() or len(text) > 15:
+    if not (text.isascii() and text.isdecimal()) or len(text) > 15:
         raise Refusal(400, f'expected "{name}" to be a whole number')
     return min(int(text), most)
 

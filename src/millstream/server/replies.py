@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import orjson
@@ -16,13 +17,18 @@ STATUSES: tuple[tuple[type[MillstreamError], int], ...] = (
     (QuestionError, 400), (TooLong, 408), (TooMuch, 413),
 )  # fmt: skip
 
+#: A form that is not wanted, as HTTP writes it.
+_NEVER = re.compile(r"q\s*=\s*0(\.0{0,3})?")
+
 
 def form_of(accept: str | None, forms: tuple[Form, ...]) -> Form:
     """The form that is asked for, by the order in which they are named."""
     if not accept:
         return forms[0]
     for word in accept.split(","):
-        kind = word.split(";", 1)[0].strip().lower()
+        kind, *more = (part.strip().lower() for part in word.split(";"))
+        if any(_NEVER.fullmatch(part) for part in more):
+            continue
         if kind == "*/*":
             return forms[0]
         for form in forms:
