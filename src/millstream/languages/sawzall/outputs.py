@@ -9,12 +9,15 @@ from millstream.calculus.scripts import (
     UNDEFINED_COUNT,
     UNDEFINED_REASONS,
     Apply,
+    Block,
     Const,
     Declare,
     Emit,
     Expression,
     Get,
+    If,
     Intrinsic,
+    Operate,
     Script,
     Statement,
     Table,
@@ -24,12 +27,13 @@ from millstream.calculus.scripts import (
 from millstream.errors import suggest
 from millstream.languages.sawzall.calls import CallReader, is_outside
 from millstream.languages.sawzall.library import signature
+from millstream.languages.sawzall.read_terms import BAD
 from millstream.languages.sawzall.scope import UNKNOWN, TableName, TableType, an, can_be_index
 from millstream.languages.sawzall.tokens import Token
 from millstream.meaning.scripts import Frame, Machine
 from millstream.source import Span
 from millstream.values.records.surroundings import FILE_NAME
-from millstream.values.records.types import BYTES, INT, STRING, RecordType, resolved
+from millstream.values.records.types import BOOL, BYTES, INT, STRING, Basic, RecordType, resolved
 from millstream.values.tables.kind import Declared
 from millstream.values.tables.table import TABLES
 from millstream.values.undefined import Undefined
@@ -65,6 +69,9 @@ class TableReader(CallReader):
         self.written: dict[int, Written] = {}
         #: The tables of the core language of which nothing has said yet what they hold.
         self.open: dict[int, None] = {}
+        #: By each type of tables that are passed to functions, how many tables were known where one
+        #: was last emitted to.
+        self.passed: dict[RecordType, int] = {}
 
     # --- declarations ---
 
@@ -115,11 +122,65 @@ class TableReader(CallReader):
 
     def is_table(self) -> bool:
         """Whether a table is declared here; the name of a type gives way to what it stands for."""
-        if self.token.kind == "name" and self.peek().text == ";":
+        if self.token.kind == "name" and self.peek().text in (";", ",", ")"):
             entry = self.names.find(self.token.text)
             if isinstance(entry, TableType):
                 self.tokens[self.position : self.position + 1] = entry.tokens
         return self.at("table")
+
+    # --- tables that functions are given ---
+
+    def table_parameter(self) -> RecordType:
+        """The type of a table that is passed: by its structure, whatever its format and file."""
+        self.names.levels.append({})
+        self.table_declaration(replace(self.token, text=""))
+        self.names.levels.pop()
+        number = len(self.tables) - 1
+        if number in self.open:
+            self.note("expected `of` and the type of what is emitted", self.previous.span)
+        type_ = self.type_of_table(number)
+        self.tables.pop()
+        for known in (self.written, self.open):
+            known.pop(number, None)
+        self.passed.setdefault(type_, 0)
+        return type_
+
+    def type_of_table(self, number: int) -> RecordType:
+        table = self.tables[number]
+        parts = [v.type for v in self.written[number].variables]
+        indexes = "".join(f"[{type_}]" for type_ in parts[: len(table.indexes)])
+        counted = "" if table.parameter is None else f"({table.parameter})"
+        value = parts[len(table.indexes)]
+        weight = "" if table.weight is None else f" weight {table.weight}"
+        return Basic(f"table {table.kind}{counted}{indexes} of {value}{weight}")
+
+    def table_passed(self, number: int, name: Token) -> Expression:
+        """A table as a value: what it is called by, for functions that emit to it."""
+        if number in self.open:
+            self.note(f'nothing says yet what "{name.text}" holds', name.span,
+                      "declare it with `of`")  # fmt: skip
+            return BAD
+        type_ = self.type_of_table(number)
+        if number >= self.passed.get(type_, 0) > 0:
+            hint = "declare it before the first of these functions"
+            self.note(f'"{name.text}" is declared behind a function that emits to tables like it',
+                      name.span, hint)  # fmt: skip
+        return Const(number, type_, name.span)
+
+    def emitted_to(
+        self, var: Expression, indexes: list[Expression], value: Expression,
+        weight: Expression | None, span: Span,
+    ) -> list[Statement]:  # fmt: skip
+        """An emit to whichever table was passed."""
+        self.passed[var.type] = len(self.tables)
+        made: Block = ()
+        for number in reversed(range(len(self.tables))):
+            if number in self.open or self.type_of_table(number) != var.type:
+                continue
+            emit = tuple(self.emitted(number, indexes, value, weight, span))
+            is_it = Operate("==", (var, Const(number, var.type)), BOOL, span)
+            made = (If(is_it, emit, made, span),)
+        return list(made)
 
     def parameter(self) -> Any:
         start = self.token.span
@@ -246,6 +307,8 @@ class TableReader(CallReader):
         weight = self.expression() if self.accept("weight") else None
         span = self.since(start)
         self.expect(";", "after a statement")
+        if isinstance(entry, Var) and entry.type in self.passed:
+            return self.emitted_to(self.variable(entry, name), indexes, value, weight, span)
         if not isinstance(entry, TableName):
             tables = [t.name for t in self.tables]
             near = suggest(name.text, tables)

@@ -32,6 +32,7 @@ from millstream.calculus.scripts import (
 from millstream.errors import Fault, ParseError
 from millstream.languages.sawzall.outputs import TableReader, predeclared
 from millstream.languages.sawzall.ranges import ranges_of
+from millstream.languages.sawzall.read_terms import BAD
 from millstream.languages.sawzall.scope import UNKNOWN, VOID, TypeName, an, is_same
 from millstream.languages.sawzall.tokens import Token, tokens_of
 from millstream.source import Source, Span
@@ -255,6 +256,9 @@ class Reader(TableReader):
         if self.at("function"):
             return self.function_declared(name, is_static=is_static)
         value = self.finished(self.expression())
+        if isinstance(value, Const) and str(value.type).startswith("table "):
+            self.note("a table has one name", value.span, "it can be passed to a function")
+            value = BAD
         if value.type == VOID:
             self.note("this gives nothing to begin with", value.span)
         var = self.new_var(name.text, value.type, is_static=is_static)

@@ -283,8 +283,10 @@ class TermReader(TypeReader):
                 return Const(value, type_, name.span)
             case TypeName():
                 return self.type_as_operand(entry, name)
-            case TableName() | TableType():
-                self.note(f'"{name.text}" is a table: it can only be emitted to', name.span)
+            case TableName(number):
+                return self.table_passed(number, name)
+            case TableType():
+                self.note(f'"{name.text}" is a type of tables', name.span)
                 return BAD
         if self.at("("):
             return self.call_by_name(name)
@@ -573,6 +575,9 @@ class TermReader(TypeReader):
         raise NotImplementedError
 
     def call_by_name(self, name: Token) -> Expression:
+        raise NotImplementedError
+
+    def table_passed(self, number: int, name: Token) -> Expression:
         raise NotImplementedError
 
 

@@ -131,7 +131,9 @@ class TypeReader(Reader[Token]):
         elif self.accept("proto"):
             read = self.proto_type(start.span)
         elif self.at("table"):
-            self.fail("a table can only be declared, under a name of its own")
+            self.fail(
+                "a table is declared under a name of its own, or is a parameter of a function"
+            )
         else:
             read = self.type_named(self.expect_name("a type"))
         self.depth -= 1
@@ -166,7 +168,7 @@ class TypeReader(Reader[Token]):
                 self.advance()
             else:
                 names.append(self.token)
-            types.append(self.type())
+            types.append(self.table_parameter() if self.is_table() else self.type())
             if not self.accept(","):
                 break
         self.expect(")", "after the parameters")
@@ -284,7 +286,8 @@ class TypeReader(Reader[Token]):
             return entry.type
         types = [n for n in self.names.all() if isinstance(self.names.find(n), TypeName)]
         if isinstance(entry, TableType):
-            self.note("a table can only be declared, under a name of its own", name.span)
+            self.note("a table is declared under a name of its own, or is a parameter of a function",
+                      name.span)  # fmt: skip
         elif entry is None:
             hint = suggest(name.text, types)
             self.unknown("type", name.text, name.span, hint)
@@ -327,6 +330,12 @@ class TypeReader(Reader[Token]):
         raise NotImplementedError
 
     def table_type(self, name: Token) -> None:
+        raise NotImplementedError
+
+    def is_table(self) -> bool:
+        raise NotImplementedError
+
+    def table_parameter(self) -> RecordType:
         raise NotImplementedError
 
 
