@@ -74,13 +74,15 @@ def test_functions_emit_to_the_tables_they_are_given(tmp_path: Path, engine: str
     assert finished.report.inputs["input"].rejected == 0
 
 
+_EMITS = "f := function(t: table sum of int) { emit t <- 1; };"
+
+
 @pytest.mark.parametrize(
     ("program", "fault"),
     [
         ("f := function(t: table sum of int) { emit t <- 1; };\nt: table sum of float;\nf(t);",
          "to be of type table sum of int, got table sum of float"),
-        ("a: table sum of int;\nf := function(t: table sum of int) { emit t <- 1; };\n"
-         "b: table sum of int;\nf(b);",
+        (f"a: table sum of int;\n{_EMITS}\nb: table sum of int;\nf(b);",
          '"b" is declared behind a function that emits to tables like it'),
         ("a: table sum of int;\nf := function(t: table sum of int) { emit t[1] <- 1; };\nf(a);",
          '"a" has 0 indexes, got 1'),
@@ -96,3 +98,20 @@ def test_tables_in_other_places_are_told(tmp_path: Path, program: str, fault: st
     with pytest.raises(ParseError) as caught:
         run_text(tmp_path, program, [])
     assert fault in str(caught.value)
+
+
+def test_a_fault_of_a_table_or_a_quantifier_brings_no_others(tmp_path: Path) -> None:
+    program = """
+t: table collection of bytes proc("ls %d", 1);
+emit t <- input;
+when (i: any int; input[i] == 1) emit t <- input;
+when (j: int; input[j] == 1) emit t <- input;
+"""
+    with pytest.raises(ParseError) as caught:
+        run_text(tmp_path, program, [])
+    messages = [fault.message for fault in caught.value.faults]
+    assert messages == [
+        "a table cannot start other programs",
+        "expected some, each or all, got `any`",
+        "expected some, each or all, got `int`",
+    ]

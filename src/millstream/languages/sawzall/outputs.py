@@ -236,8 +236,10 @@ class TableReader(CallReader):
             word = self.advance()
             if word.text == "proc":
                 hint = "write to a file, and start the program on that"
-                self.fail("a table cannot start other programs", word.span, hint)
+                self.note("a table cannot start other programs", word.span, hint)
             made = self.formatted(word)
+            if word.text == "proc":
+                continue
             if word.text == "format":
                 written.value = made
             else:

@@ -493,8 +493,9 @@ class Reader(TableReader):
             names.append(self.expect_name("a name"))
         self.expect(":", "after the names")
         if not self.at("some", "each", "all"):
-            self.fail(f"expected some, each or all, got {self.token}")
-        word = self.advance().text
+            self.note(f"expected some, each or all, got {self.token}", self.token.span)
+        is_left_out = self.peek().text == ";" and not self.at("some", "each", "all")
+        word = "each" if is_left_out else self.advance().text
         if self.at(";"):
             self.note("expected a type, got `;`", self.token.span, f"as in i: {word} int;")
         type_ = INT if self.at(";") else self.type()

@@ -40,6 +40,8 @@ from millstream.values.records.types import (
 #: Deeper nesting than this is refused, as it could not be worked with.
 MOST_NESTED = 150
 
+_TABLES = "a table is declared under a name of its own, or is a parameter of a function"
+
 
 class TypeReader(Reader[Token]):
     """Mutable: a place in the tokens, the names so far, and the faults so far."""
@@ -131,9 +133,7 @@ class TypeReader(Reader[Token]):
         elif self.accept("proto"):
             read = self.proto_type(start.span)
         elif self.at("table"):
-            self.fail(
-                "a table is declared under a name of its own, or is a parameter of a function"
-            )
+            self.fail(_TABLES)
         else:
             read = self.type_named(self.expect_name("a type"))
         self.depth -= 1
@@ -286,8 +286,7 @@ class TypeReader(Reader[Token]):
             return entry.type
         types = [n for n in self.names.all() if isinstance(self.names.find(n), TypeName)]
         if isinstance(entry, TableType):
-            self.note("a table is declared under a name of its own, or is a parameter of a function",
-                      name.span)  # fmt: skip
+            self.note(_TABLES, name.span)
         elif entry is None:
             hint = suggest(name.text, types)
             self.unknown("type", name.text, name.span, hint)
