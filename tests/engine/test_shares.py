@@ -16,11 +16,13 @@ from hypothesis import strategies as st
 from millstream.calculus.graph import Input
 from millstream.calculus.types import INTEGER, Field, QueueType, Schema
 from millstream.connectors.location import parse_location
+from millstream.connectors.settings import GeneratorSettings
 from millstream.engine.parcels import parcels_in
-from millstream.engine.planning import ReadingTask, shares
+from millstream.engine.planning import Planner, ReadingTask, plan_name, shares
 from millstream.engine.reading import ShareTask
 from millstream.engine.spec import InputSpec, SourceSpec
 from millstream.engine.storage.files import LocalFiles
+from millstream.engine.storage.records import read_record
 
 PIECE = 1_000
 TYPE = QueueType(Schema((Field("n", INTEGER),)), is_relation=False)
@@ -84,6 +86,29 @@ def test_a_text_is_shared_by_whole_pieces() -> None:
     assert [[[0, 10_000], [10_000, 20_000]], [[20_000, 30_000], [30_000, 40_000]]] == [
         [p[1:3] for _, _, run in task for p in run] for task in tasks
     ]
+
+
+def test_what_a_generator_makes_while_a_batch_is_planned_is_left_for_the_next(
+    tmp_path: Path,
+) -> None:
+    """Else a batch has thousands of pieces of a few rows, and has to be written down with them."""
+    seconds = iter(range(100))
+    (one,) = spec_for(["csv"], 1).inputs
+    settings = GeneratorSettings(rows=10**9, rate=1000.0)
+    location = replace(parse_location("generator", Path()), generator=settings)
+    spec = replace(
+        spec_for(["csv"], 1), inputs=(replace(one, location=location),), checkpoint=tmp_path,
+        is_following=True, piece_bytes=1 << 30,
+    )  # fmt: skip
+    files = LocalFiles(tmp_path)
+    planner = Planner(spec, files, lambda: float(next(seconds)))
+    assert planner.next(0) == 0  # nothing has been made at the first moment
+    taken = [(0, 0)]
+    for seq in range(4):
+        assert planner.next(seq) == seq + 1
+        (piece,) = read_record(files, plan_name(seq))["pieces"]["in0"]
+        taken.append((piece[1], piece[2]))
+    assert all(end == start < more for (_, end), (start, more) in pairwise(taken))
 
 
 def test_a_small_batch_is_one_task() -> None:

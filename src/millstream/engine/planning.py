@@ -191,8 +191,10 @@ class Planner:
             if first == DONE[0] or self._is_as_before(one, path):
                 continue
             seen = self._look_of(one, path)
+            # By one moment: a generator has always made some more while it is looked at.
+            now = self.clock()
             try:
-                while piece := self._piece(one, path, first, line, most):
+                while piece := self._piece(one, path, (first, line), most, now):
                     first, line = piece.last, piece.next_line
                     yield path, piece, (first, line)
             except MillstreamError as fault:
@@ -218,7 +220,10 @@ class Planner:
             return None  # told by whoever opens it
         return None if status is None else (status.st_size, status.st_mtime_ns)
 
-    def _piece(self, one: InputSpec, path: str, first: int, line: int, most: int) -> Piece | None:
+    def _piece(
+        self, one: InputSpec, path: str, place: Place, most: int, now: float
+    ) -> Piece | None:
+        first, line = place
         if path != _GENERATOR:
             file = path_of(self.spec.checkpoint, one.location, path)
             is_final = not self.spec.is_following
@@ -228,16 +233,15 @@ class Planner:
         settings = one.location.generator
         if piece is None or settings is None or settings.rate is None:
             return piece
-        due = self._rows_due(one, settings.rate, first)
+        due = self._rows_due(one, settings.rate, first, now)
         if not due:
             return None
         last = min(piece.last, first + due)
         size = piece.size * (last - first) // max(1, piece.last - piece.first)
         return Piece(first, last, piece.line, last + 1, size)
 
-    def _rows_due(self, one: InputSpec, rate: float, taken: int) -> int:
+    def _rows_due(self, one: InputSpec, rate: float, taken: int, now: float) -> int:
         """How many rows a generator with a rate has made by now; it starts with the run."""
-        now = self.clock()
         start = self._heard.setdefault(f"{one.name} since", now - taken / rate)
         return max(0, int((now - start) * rate) - taken) if self.spec.is_following else 1 << 62
 
