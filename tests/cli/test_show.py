@@ -85,6 +85,11 @@ def test_what_is_going_on_is_the_report_or_what_is_compiled(
         monkeypatch.setattr(watch, "here", None)
         assert progress._doing().startswith("compiling: 3 loops so far (")
         progress._compiling._depth = 0
+        monkeypatch.setattr(watch, "here", watch.At(2, 7))  # it runs, and nothing is compiled
+        assert progress._doing().startswith("preparing; 3 loops compiled (")
+        monkeypatch.setattr(watch, "aside", watch.At(3, 7))
+        assert progress._doing().startswith("compiling step 3 of 7 (")
+        monkeypatch.setattr(watch, "aside", None)
         progress(Report({"trades": InputCounts(7, 7)}, {"totals": 2}))
         assert progress._doing().startswith("trades 7 rows  totals 2 rows")
 

@@ -102,8 +102,11 @@ class Progress:
         seconds = time.perf_counter() - self.started
         behind = step_words("aside")
         if self._compiling.is_busy or self.report is None:
-            what = self._compiling.words() or behind or self._preparing
-            return f"{what} ({seconds:.0f} s)"
+            # At which step a run is says what is being compiled only while something is.
+            here = self._compiling.words() if self._compiling.is_busy else None
+            return (
+                f"{here or behind or self._compiling.so_far() or self._preparing} ({seconds:.0f} s)"
+            )
         return f"{self._line(self.report)} ({seconds:.0f} s)"
 
     def _show(self, line: str) -> None:
@@ -164,10 +167,17 @@ class Compiling:
         return self._depth > 0
 
     def words(self) -> str | None:
-        if not self.count:
-            return None
-        loops = f"{self.count} loop{'s' if self.count > 1 else ''} so far"
-        return f"{step_words('here') or 'compiling'}: {loops}"
+        """What is being compiled at this moment."""
+        return (
+            f"{step_words('here') or 'compiling'}: {self._loops()} so far" if self.count else None
+        )
+
+    def so_far(self) -> str | None:
+        """What has been compiled, where it is something else that takes long."""
+        return f"preparing; {self._loops()} compiled" if self.count else None
+
+    def _loops(self) -> str:
+        return f"{self.count} loop{'s' if self.count > 1 else ''}"
 
     def listen(self) -> None:
         """Be told by numba, once it has been loaded; loading it is not for us to do."""

@@ -22,6 +22,7 @@ from millstream.calculus.functions import (
     Join,
     Judge,
     Map,
+    Ordered,
     Range,
 )
 from millstream.calculus.graph import Operator, Program
@@ -37,6 +38,7 @@ from millstream.kernels.nets.net import why_not as why_not_net
 from millstream.kernels.runtime.kernel import Kernel
 from millstream.kernels.table import KERNELS, kernel_for
 from millstream.plan.net import consolidated_queues
+from millstream.plan.places_asked import places_asked
 from millstream.plan.steps import ROW_FUNCTIONS, Plan, Step, make_plan
 from millstream.plan.unique import is_table_join
 
@@ -140,6 +142,12 @@ def _kernel_of_one(
         kernel.input_is_net = op.inputs[0] in consolidated_queues(plan)
     if isinstance(op.function, Aggregate) and _only_comes(plan.program, op.outputs[0], Filter):
         kernel.tell_only_news()
+    if isinstance(op.function, Ordered):
+        from millstream.kernels.relational.ordered import OrderedKernel
+
+        asked = places_asked(plan.program, op.function, op.outputs[0])
+        if asked is not None and isinstance(kernel, OrderedKernel):
+            kernel.tell_only(asked)
     return cast("Kernel", kernel)
 
 

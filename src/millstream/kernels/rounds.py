@@ -37,7 +37,7 @@ class StepRunner:
         keep_freed_memory()
         self.plan = plan
         self.steps = plan.steps if steps is None else steps
-        self.kernels = [self._built(number) for number in range(len(self.steps))]
+        self.kernels = [build_kernel(plan, step) for step in self.steps]
         self.followed = _followed(self.steps, self.kernels)
         self.followers = frozenset(self.followed.values())
         self.behind = plan.inputs_behind()
@@ -56,10 +56,6 @@ class StepRunner:
         }
         self.figures = [StepFigures() for _ in self.steps]
         self.has_ticks = any(isinstance(op.function, Rstream) for op in plan.program.operators)
-
-    def _built(self, number: int) -> Kernel:
-        watch.here = watch.At(number + 1, len(self.steps))
-        return build_kernel(self.plan, self.steps[number])
 
     def close(self) -> None:
         """Nothing is open."""

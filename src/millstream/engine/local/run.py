@@ -185,7 +185,9 @@ class Run:
     def _end_round(self) -> None:
         """Hand on what the oldest of all rounds makes."""
         made, mark = self._rounds.popleft()
-        for queues in made:
+        for number, queues in enumerate(made):
+            if number:
+                self.progress(self.report)  # a round may be long, and made in parts
             for name in self.job.program.outputs:
                 batch = queues[name]
                 if name not in self.consolidated:
