@@ -5,6 +5,7 @@ A case is a program, then a line `# becomes` and another program, or a line `# s
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -47,3 +48,16 @@ def test_both_halves_of_a_case_mean_the_same(case: Path, data: st.DataObject) ->
 
 def test_every_pass_has_a_reason_and_cases() -> None:
     assert set(BY_NAME) == set(REASONS) == {case.parent.name for case in CASES}
+
+
+def test_a_pass_that_makes_what_is_no_program_is_told_by_name() -> None:
+    def forgets_all(program: Program) -> Program:
+        return replace(program, operators=()) if program.operators else program
+
+    program = load(Source("one.brook", "output b;\ninput a(x integer);\n(b) <- Map[x](a);\n"))
+    REASONS["forgets_all"] = "it is wrong"
+    try:
+        with pytest.raises(AssertionError, match="forgets_all"):
+            optimise(program, (forgets_all,))
+    finally:
+        del REASONS["forgets_all"]

@@ -122,13 +122,15 @@ def walk(term: Term) -> Iterator[Term]:
         node = stack.pop()
         yield node
         if isinstance(node, Call):
-            stack.extend(reversed(node.args))
+            stack.extend(node.args[::-1])
         elif isinstance(node, Read):
             stack.extend(reversed([step for step in node.place.path if not isinstance(step, str)]))
 
 
 def columns_read(term: Term) -> frozenset[str]:
-    return frozenset(t.name for t in walk(term) if isinstance(t, Column))
+    if isinstance(term, Column):  # as most terms are
+        return frozenset((term.name,))
+    return frozenset([t.name for t in walk(term) if isinstance(t, Column)])
 
 
 def variables_read(term: Term) -> frozenset[str]:

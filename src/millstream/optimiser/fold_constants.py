@@ -12,6 +12,7 @@ precision, which has a sign that a constant has not.
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass, replace
@@ -31,7 +32,7 @@ from millstream.calculus.functions import (
 )
 from millstream.calculus.graph import Operator, Program, rewritten
 from millstream.calculus.procedures import Code, Routine, Statement
-from millstream.calculus.terms import Call, Literal, Place, Read, Term
+from millstream.calculus.terms import Call, Column, Literal, Place, Read, Term
 from millstream.calculus.text import render_term
 from millstream.calculus.work import Work
 from millstream.meaning.scalars import evaluate
@@ -40,6 +41,7 @@ from millstream.values.types import Kind
 _FUNCTIONS = (Map, Filter, FlatMap, Fold, Aggregate, Join, Work)
 #: What terms are found in, inside of functions; sizes of arrays are part of what is declared.
 _PARTS = (Assign, Branch, Update, Aggregation, Code, Routine, Statement)
+_WITH_TERMS = (*_PARTS, *_FUNCTIONS)
 #: Of what is asked in turn, the answer that leaves it to the other.
 _NEUTRAL = {"and": True, "or": False}
 
@@ -75,6 +77,8 @@ def refusals(program: Program) -> Iterator[tuple[Operator, str]]:
 
 def _within(node: Any) -> Any:
     """The same with all terms folded; the same object if nothing changes."""
+    if node is None or isinstance(node, (str, int, Column)):
+        return node
     if isinstance(node, (Call, Read)):
         return folded(node)
     if isinstance(node, tuple):
@@ -83,13 +87,22 @@ def _within(node: Any) -> Any:
     if isinstance(node, Place):
         path = _within(node.path)
         return node if path is node.path else replace(node, path=path)
-    if not isinstance(node, (*_PARTS, *_FUNCTIONS)):
+    if not isinstance(node, _WITH_TERMS):
         return node
-    assert is_dataclass(node)
-    old = {f.name: getattr(node, f.name) for f in fields(node) if f.init}
-    new = {name: _within(value) for name, value in old.items()}
-    changed = {name: value for name, value in new.items() if value is not old[name]}
+    changed = {}
+    for name in _fields_of(type(node)):
+        old = getattr(node, name)
+        new = _within(old)
+        if new is not old:
+            changed[name] = new
     return replace(node, **changed) if changed else node
+
+
+@functools.cache
+def _fields_of(kind: type) -> tuple[str, ...]:
+    """What something of a kind is made of; where it was written holds no terms."""
+    assert is_dataclass(kind)
+    return tuple(f.name for f in fields(kind) if f.init and f.name != "span")
 
 
 def folded(term: Term) -> Term:
@@ -151,7 +164,7 @@ def _constants(node: Any) -> Iterator[Call]:
         case tuple():
             for part in node:
                 yield from _constants(part)
-        case _ if isinstance(node, (*_PARTS, *_FUNCTIONS)):
+        case _ if isinstance(node, _WITH_TERMS):
             for f in fields(node):
                 yield from _constants(getattr(node, f.name))
         case _:

@@ -70,6 +70,8 @@ def _twins(program: Program) -> dict[int, list[Operator]]:
     #: For what is a copy of another queue, that queue.
     same: dict[str, str] = {}
     known: defaultdict[object, list[Operator]] = defaultdict(list)
+    #: The only ones of their kind on their queues: nothing need be compared with those.
+    alone: dict[object, Operator | None] = {}
     twins: defaultdict[int, list[Operator]] = defaultdict(list)
     for op in in_dependency_order(program):
         sources = tuple(same.get(q, q) for q in op.inputs)
@@ -77,6 +79,13 @@ def _twins(program: Program) -> dict[int, list[Operator]]:
             same.update(dict.fromkeys(op.outputs, sources[0]))
         if isinstance(op.function, _NOT_ALONE) or op.function.shared_count:
             continue
+        kind = type(op.function), sources, len(op.outputs)
+        if kind not in alone:
+            alone[kind] = op
+            continue
+        other, alone[kind] = alone[kind], None
+        if other is not None:
+            known[other.function, sources, len(op.outputs)].append(other)
         alike = known[op.function, sources, len(op.outputs)]
         first = next((one for one in alike if _is_same(one.function, op.function)), None)
         if first is None:
