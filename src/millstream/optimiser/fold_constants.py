@@ -12,7 +12,6 @@ precision, which has a sign that a constant has not.
 
 from __future__ import annotations
 
-import functools
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass, replace
@@ -42,6 +41,8 @@ _FUNCTIONS = (Map, Filter, FlatMap, Fold, Aggregate, Join, Work)
 #: What terms are found in, inside of functions; sizes of arrays are part of what is declared.
 _PARTS = (Assign, Branch, Update, Aggregation, Code, Routine, Statement)
 _WITH_TERMS = (*_PARTS, *_FUNCTIONS)
+#: To ask a class for its fields takes as long as to look at them.
+_FIELDS: dict[type[Any], tuple[str, ...]] = {}
 #: Of what is asked in turn, the answer that leaves it to the other.
 _NEUTRAL = {"and": True, "or": False}
 
@@ -90,7 +91,7 @@ def _within(node: Any) -> Any:
     if not isinstance(node, _WITH_TERMS):
         return node
     changed = {}
-    for name in _fields_of(type(node)):
+    for name in _fields_of(node):
         old = getattr(node, name)
         new = _within(old)
         if new is not old:
@@ -98,11 +99,13 @@ def _within(node: Any) -> Any:
     return replace(node, **changed) if changed else node
 
 
-@functools.cache
-def _fields_of(kind: type) -> tuple[str, ...]:
-    """What something of a kind is made of; where it was written holds no terms."""
-    assert is_dataclass(kind)
-    return tuple(f.name for f in fields(kind) if f.init and f.name != "span")
+def _fields_of(node: Any) -> tuple[str, ...]:
+    """What something is made of; where it was written holds no terms."""
+    assert is_dataclass(node)
+    kind = type(node)
+    if kind not in _FIELDS:
+        _FIELDS[kind] = tuple(f.name for f in fields(node) if f.init and f.name != "span")
+    return _FIELDS[kind]
 
 
 def folded(term: Term) -> Term:
