@@ -26,26 +26,32 @@ def civil(day: Any) -> Any:
         return 1900, 2, 29
     if day == 0:
         return 1900, 1, 0
-    # Years begin in March, so that a leap day is the last of its year.
-    z = np.int64(day) + _SINCE_MARCH_0000 + (1 if day < 60 else 0)
-    era = z // 146097
-    of_era = z - era * 146097
-    year = (of_era - of_era // 1460 + of_era // 36524 - of_era // 146096) // 365
-    of_year = of_era - (365 * year + year // 4 - year // 100)
-    month = (5 * of_year + 2) // 153
-    first = (153 * month + 2) // 5
-    month = month + 3 if month < 10 else month - 9
-    return year + era * 400 + (1 if month <= 2 else 0), month, of_year - first + 1
+    # Years begin in March, so that a leap day is the last of its year. Divisions are of whole
+    # numbers without signs by constants: products, to a processor.
+    since = np.uint64(np.int64(day) + _SINCE_MARCH_0000 + (1 if day < 60 else 0))
+    quarters = np.uint64(4) * since + np.uint64(3)
+    century = quarters // np.uint64(146097)
+    quarters = (quarters - century * np.uint64(146097)) | np.uint64(3)
+    year = quarters // np.uint64(1461)
+    of_year = (quarters - year * np.uint64(1461)) // np.uint64(4)
+    month = (np.uint64(5) * of_year + np.uint64(2)) // np.uint64(153)
+    first = (np.uint64(153) * month + np.uint64(2)) // np.uint64(5)
+    is_next = np.int64(month >= np.uint64(10))
+    return (
+        np.int64(century * np.uint64(100) + year) + is_next,
+        np.int64(month) + 3 - 12 * is_next,
+        np.int64(of_year - first) + 1,
+    )
 
 
 @apart
 def _days_to(year: Any, month: Any, day: Any) -> Any:
     """Days as the calendar runs on, without 29 February 1900."""
-    y = year - 1 if month <= 2 else year
-    era = y // 400
-    of_era = y - era * 400
-    of_year = (153 * (month - 3 if month > 2 else month + 9) + 2) // 5 + day - 1
-    return era * 146097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year - _SINCE_MARCH_0000
+    y = np.uint64(year - 1 if month <= 2 else year)
+    of_year = np.uint64(153 * (month - 3 if month > 2 else month + 9) + 2) // np.uint64(5)
+    century = y // np.uint64(100)
+    leaps = y // np.uint64(4) - century + century // np.uint64(4)
+    return np.int64(np.uint64(365) * y + leaps + of_year) + day - 1 - _SINCE_MARCH_0000
 
 
 @apart
@@ -60,9 +66,10 @@ def _serial(year: Any, month: Any, day: Any) -> Any:
 @apart
 def _month_length(year: Any, month: Any) -> Any:
     if month == 2:
-        is_leap = (year % 4 == 0 and year % 100 != 0) or year % 400 == 0 or year == 1900
+        is_leap = (year & 3 == 0 and year % 100 != 0) or year % 400 == 0 or year == 1900
         return 29 if is_leap else 28
-    return 30 if month in (4, 6, 9, 11) else 31
+    # Of months until July the odd ones are long, from August on the even ones.
+    return 30 + ((month + (month >> 3)) & 1)
 
 
 @apart
@@ -96,7 +103,9 @@ def day_of(x: Any, s: Any) -> Any:
 def _seconds(x: Any, s: Any) -> Any:
     """The seconds of a day, rounded to whole ones, and what is wrong."""
     error = np.int64(s if s >= 10 else (0 if x >= 0.0 else NUM))
-    return (np.rint((x % 1.0) * 86400.0 + 1e-7) % 86400.0 if error == 0 else 0.0), error
+    # A remainder of floats would cost more than all else here.
+    seconds = np.rint((x - np.floor(x)) * 86400.0 + 1e-7)
+    return (seconds if error == 0 and seconds < 86400.0 else 0.0), error
 
 
 @apart
@@ -108,13 +117,13 @@ def hour_of(x: Any, s: Any) -> Any:
 @apart
 def minute_of(x: Any, s: Any) -> Any:
     seconds, error = _seconds(x, s)
-    return np.floor(seconds / 60.0) % 60.0, error
+    return float(np.int64(seconds) // 60 % 60), error
 
 
 @apart
 def second_of(x: Any, s: Any) -> Any:
     seconds, error = _seconds(x, s)
-    return seconds % 60.0, error
+    return float(np.int64(seconds) % 60), error
 
 
 @apart
@@ -124,16 +133,19 @@ def weekday_of(x: Any, s: Any, form: Any, t: Any) -> Any:
         error = _day_error(x, s)
     if error:
         return 0.0, np.int64(error)
-    sunday_first, kind = (np.int64(np.floor(x)) - 1) % 7, np.trunc(form)
+    kind, least = np.trunc(form), 1
     if kind == 1.0:
-        return float(sunday_first + 1), np.int64(0)
-    if kind == 2.0:
-        return float((sunday_first - 1) % 7 + 1), np.int64(0)
-    if kind == 3.0:
-        return float((sunday_first - 1) % 7), np.int64(0)
-    if 11.0 <= kind <= 17.0:
-        return float((sunday_first - (np.int64(kind) - 10)) % 7 + 1), np.int64(0)
-    return 0.0, np.int64(NUM)
+        first = 0
+    elif kind == 2.0:
+        first = 1
+    elif kind == 3.0:
+        first, least = 1, 0
+    elif 11.0 <= kind <= 17.0:
+        first = np.int64(kind) - 10
+    else:
+        return 0.0, np.int64(NUM)
+    # Day 1 was a Sunday; 13 days more keep this above zero.
+    return float(np.uint64(np.int64(np.floor(x)) + 13 - first) % np.uint64(7)) + least, np.int64(0)
 
 
 @apart
@@ -168,9 +180,10 @@ def _months_later(x: Any, s: Any, months: Any, t: Any, is_end: Any) -> Any:
         return 0.0, np.int64(error)
     year, month, day = civil(np.int64(np.floor(x)))
     total = year * 12 + month - 1 + np.int64(months)
-    year, month = total // 12, total % 12 + 1
-    if year < 1900 or year > 9999:
+    if total < 1900 * 12 or total >= 10000 * 12:
         return 0.0, np.int64(NUM)
+    year = np.int64(np.uint64(total) // np.uint64(12))
+    month = total - 12 * year + 1
     longest = _month_length(year, month)
     if is_end:
         return float(_serial(year, month, longest)), np.int64(0)

@@ -81,8 +81,8 @@ class TextsMade:
                 return self._text(inner)
             case Cell(sheet, row, column):
                 return self._cell((sheet, row, column))
-            case Binary("&", left, right):
-                return self._joined((left, right))
+            case Binary("&"):
+                return self._joined(_operands(node))
             case Call("CONCATENATE" | "CONCAT", parts):
                 return self._joined(parts)
             case Call("TEXT", (number, Literal(str(pattern)))):
@@ -179,6 +179,16 @@ class TextsMade:
             return chosen(rows, np.asarray(rows.column(test), np.bool_), then, other)
 
         return make
+
+
+def _operands(node: Node) -> list[Node]:
+    """What a chain of `&` puts together, so that each row is written once."""
+    match node:
+        case Binary("&", left, right):
+            return [*_operands(left), *_operands(right)]
+        case Group(inner):
+            return _operands(inner) if isinstance(inner, Binary | Group) else [inner]
+    return [node]
 
 
 def _slice(function: str, counts: Sequence[Node]) -> Change | None:
