@@ -133,16 +133,14 @@ def weekday_of(x: Any, s: Any, form: Any, t: Any) -> Any:
         error = _day_error(x, s)
     if error:
         return 0.0, np.int64(error)
-    kind, least = np.trunc(form), 1
-    if kind == 1.0:
-        first = 0
-    elif kind == 2.0:
-        first = 1
+    kind, least, first = np.trunc(form), 1, np.int64(0)
+    if kind == 2.0:
+        first += 1
     elif kind == 3.0:
-        first, least = 1, 0
+        first, least = first + 1, 0
     elif 11.0 <= kind <= 17.0:
         first = np.int64(kind) - 10
-    else:
+    elif kind != 1.0:
         return 0.0, np.int64(NUM)
     # Day 1 was a Sunday; 13 days more keep this above zero.
     return float(np.uint64(np.int64(np.floor(x)) + 13 - first) % np.uint64(7)) + least, np.int64(0)
