@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from millstream.calculus.judging import Shown
-from millstream.calculus.terms import Call, Column, Literal, Term
+from millstream.calculus.terms import Call, Column, Literal
 from millstream.calculus.types import (
     BOOLEAN,
     DURATION,
@@ -38,6 +38,7 @@ from millstream.languages.rules.beside import Memory
 from millstream.languages.rules.domain import Domain
 from millstream.languages.rules.look_back import looked_back
 from millstream.languages.rules.over_time import BETWEEN, CALLS, LASTING
+from millstream.languages.rules.pairs import OTHER, RowName
 from millstream.languages.rules.placed import PLACED, placed
 from millstream.languages.rules.related import totalled
 from millstream.languages.rules.typed import (
@@ -48,13 +49,14 @@ from millstream.languages.rules.typed import (
     Wordy,
     comparison,
     constant,
+    of_each,
+    product_of,
     quantity,
     shown_term,
     size_in_unit,
     truth,
 )
 from millstream.languages.rules.units import (
-    PLAIN,
     SECONDS,
     UnknownUnitError,
     dimension_name,
@@ -82,10 +84,16 @@ class Checker:
     later: Mapping[str, int] = field(default_factory=dict)
     #: What rules look back at; where there is none, only this moment can be asked about.
     memory: Memory | None = None
+    #: Where terms are about a subject and a row together.
+    row: RowName | None = None
 
     def about(self, entity: str) -> Checker:
         """For conditions about the rows of another entity, and about nothing else."""
-        return replace(self, only=entity, memory=None)
+        return replace(self, only=entity, memory=None, row=None)
+
+    def beside(self, row: RowName) -> Checker:
+        """For terms about a subject and a row; what they measure is remembered apart."""
+        return replace(self, row=row, memory=Memory())
 
     def fail(self, message: str, span: Span | None, hint: str | None = None) -> None:
         fault = Fault(message, span, hint)
@@ -153,10 +161,17 @@ class Checker:
             return None
 
     def field(self, name: Field) -> Typed | None:
+        if self.row is not None and name.entity == self.row.word:
+            typed = self.about(self.row.entity).field(replace(name, entity=self.row.entity))
+            return None if typed is None else of_each(typed)
         entities = self.domain.entities
         if name.entity not in entities:
             usable = [e for e in entities if self.domain.is_reachable(e)]
             hint = f"there are: {listing(usable)}. {suggest(name.entity, usable) or ''}".strip()
+            if name.entity == OTHER:
+                hint = (
+                    f"another {self.domain.subject} is called so inside a total: count(other ...)"
+                )
             self.fail(f'unknown entity "{name.entity}"', name.span, hint)
             return None
         entity = entities[name.entity]
@@ -271,7 +286,7 @@ class Checker:
                 if isinstance(side, Quantity) and side.unit.offset:
                     self.misuse("a product" if operator == "*" else "a quotient", text, side)
                     return None
-            return _product(operator, one, other)
+            return product_of(operator, one, other)
         if one.unit.dimension != other.unit.dimension:
             self.clash(_VERBS[operator], one_text, other_text, one, other)
             return None
@@ -433,37 +448,6 @@ def _same_truth(one: Truthful, other: Truthful) -> Call:
 
     neither = both(Call("not", (one.term,), BOOLEAN), Call("not", (other.term,), BOOLEAN))
     return Call("or", (both(one, other), neither), BOOLEAN)
-
-
-def _product(operator: str, one: Quantity, other: Quantity) -> Quantity:
-    unit = one.unit.times(other.unit, 1 if operator == "*" else -1)
-    if not unit.dimension.powers and unit.factor == 1:
-        unit = PLAIN
-    a, b = one.constant, other.constant
-    if a is not None and b is not None and (operator == "*" or b):
-        return constant(a * b if operator == "*" else a / b, unit)
-    term = Call(operator, (one.term, other.term), NUMBER)
-    if b is not None and b and operator == "*":
-        return Quantity(term, unit, one.linear.scaled(other.unit.in_base(b)))
-    if b is not None and b:
-        return Quantity(term, unit, one.linear.scaled(1 / other.unit.in_base(b)))
-    if a is not None and operator == "*":
-        return Quantity(term, unit, other.linear.scaled(one.unit.in_base(a)))
-    return quantity(term, unit, _size_of_product(operator, one, other))
-
-
-def _size_of_product(operator: str, one: Quantity, other: Quantity) -> Term | None:
-    first, second = size_in_unit(one), size_in_unit(other)
-    if first is None and second is None:
-        return None
-    first = first or Call("abs", (one.term,), NUMBER)
-    size = Call("abs", (other.term,), NUMBER)
-    if operator == "*":
-        return Call("*", (first, second or size), NUMBER)
-    quotient = Call("/", (first, size), NUMBER)
-    if second is None:
-        return quotient
-    return Call("*", (quotient, Call("/", (second, size), NUMBER)), NUMBER)
 
 
 def _sum(operator: str, one: Quantity, other: Quantity) -> Quantity:

@@ -12,6 +12,9 @@ from millstream.calculus.wiring import Queue
 from millstream.languages.rules.domain import Nearest
 from millstream.languages.rules.wiring import RulesWiring
 
+#: The axes of space.
+AXES = ("x", "y", "z")
+
 
 def located(
     wiring: RulesWiring, rows: Queue, key: str, entity: str, nearest: Nearest, name: str
@@ -19,12 +22,15 @@ def located(
     """The keys of an entity with its coordinates, such as `berth.x` and `berth.y`."""
     columns = {f"{entity}.{c}": f"{entity}.{c}" for c in nearest.by}
     flow = wiring.columns(rows, {key: key, **columns}, name)
-    return _on_globe(wiring, flow, entity, nearest, name) if nearest.is_on_globe else flow
+    if not nearest.is_on_globe:
+        return flow
+    north, east = (_number(column) for column in columns)
+    return on_globe(wiring, flow, north, east, f"{entity}.", name, (key,))
 
 
 def distance(pairs: Queue, nearest: Nearest) -> Term:
     """The square of how far the points of a pair lie apart, in a straight line."""
-    axes = ("x", "y", "z") if nearest.is_on_globe else nearest.by
+    axes = AXES if nearest.is_on_globe else nearest.by
     differences = [
         Call("-", (pairs.column(f"{nearest.to}.{a}"), pairs.column(f"{nearest.among}.{a}")), NUMBER)
         for a in axes
@@ -32,31 +38,40 @@ def distance(pairs: Queue, nearest: Nearest) -> Term:
     return reduce(_plus, (_times(d, d) for d in differences))
 
 
-def _on_globe(wiring: RulesWiring, flow: Queue, entity: str, nearest: Nearest, name: str) -> Queue:
+def on_globe(
+    wiring: RulesWiring,
+    flow: Queue,
+    latitude: Term,
+    longitude: Term,
+    prefix: str,
+    name: str,
+    kept: tuple[str, ...],
+) -> Queue:
     """Points on a ball of radius one: what is nearer on the globe is nearer in space.
 
     A step at a time, so that nothing is computed twice, and sines once for each point rather
     than for each pair. Longitudes are halved, because the series are good to a quarter turn.
+    Beside the axes those columns stay that are `kept`.
     """
-    latitude, longitude = (f"{entity}.{c}" for c in nearest.by)
-    turned = Call("%", (_plus(_number(longitude), _literal(540.0)), _literal(360.0)), NUMBER)
+    turned = Call("%", (_plus(longitude, _literal(540.0)), _literal(360.0)), NUMBER)
     north, half = _number("north"), _number("half")
     cos, sin = _number("half_cos"), _number("half_sin")
+    x, y, z = (prefix + axis for axis in AXES)
     steps: tuple[dict[str, Term], ...] = (
-        {"north": _times(_number(latitude), _literal(math.pi / 180)),
+        {"north": _times(latitude, _literal(math.pi / 180)),
          "half": _times(_plus(turned, _literal(-180.0)), _literal(math.pi / 360))},
         {"north": north, "north2": _times(north, north), "half": half, "half2": _times(half, half)},
-        {"flat": _series("north2", 0), f"{entity}.z": _times(north, _series("north2", 1)),
+        {"flat": _series("north2", 0), z: _times(north, _series("north2", 1)),
          "half_cos": _series("half2", 0), "half_sin": _times(half, _series("half2", 1))},
-        {f"{entity}.x": _times(_number("flat"), _plus(
+        {x: _times(_number("flat"), _plus(
             _literal(1.0), _times(_literal(-2.0), _times(sin, sin)))),
-         f"{entity}.y": _times(_number("flat"), _times(_literal(2.0), _times(sin, cos))),
-         f"{entity}.z": _number(f"{entity}.z")},
+         y: _times(_number("flat"), _times(_literal(2.0), _times(sin, cos))),
+         z: _number(z)},
     )  # fmt: skip
-    key = Assign(flow.schema.names[0], flow.column(flow.schema.names[0]))
+    others = tuple(Assign(n, flow.column(n)) for n in kept)
     for step in steps:
         columns = (Assign(column, term) for column, term in step.items())
-        flow = wiring.add(Map((key, *columns)), flow, name=name)
+        flow = wiring.add(Map((*others, *columns)), flow, name=name)
     return flow
 
 

@@ -11,6 +11,7 @@ from millstream.languages.rules.ast import Expression
 from millstream.languages.rules.beside import Memory
 from millstream.languages.rules.check import Checker
 from millstream.languages.rules.domain import Domain, Entity
+from millstream.languages.rules.pairs import OTHER
 from millstream.source import Span
 
 #: Where some words stand one after the other in the file.
@@ -21,6 +22,9 @@ def misfits(domain: Domain, place: Place) -> list[Fault]:
     """All that does not fit together, at its place in the file."""
     faults = [*_links(domain, place), *_circles(domain, place), *_conditions(domain, place),
              *_places(domain, place)]  # fmt: skip
+    if OTHER in domain.entities:
+        hint = f"inside a total it stands for another {domain.subject}; choose another name"
+        faults.append(Fault(f'no entity can be called "{OTHER}"', place("entity", OTHER), hint))
     inputs = Counter(e.input for e in domain.entities.values())
     faults += [
         Fault(f'two entities read the input "{name}"', place("entity", name))

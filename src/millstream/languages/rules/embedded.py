@@ -15,6 +15,7 @@ from millstream.languages.rules import ast
 from millstream.languages.rules.domain import Domain
 from millstream.languages.rules.domain_file import load_domain
 from millstream.languages.rules.load import Checked, check_tree, translated
+from millstream.languages.rules.pairs import OTHER
 from millstream.languages.rules.totals import FUNCTIONS
 from millstream.languages.rules.units import UnknownUnitError, parse_unit
 from millstream.source import Source, Span
@@ -265,7 +266,8 @@ class EntityWords:
     _entity: str
 
     def __getattr__(self, field: str) -> Value:
-        columns = self._domain.entities[self._entity].columns
+        entity = self._domain.subject if self._entity == OTHER else self._entity
+        columns = self._domain.entities[entity].columns
         if field.startswith("_") or field not in columns:
             near = suggest(field, columns) or f"it has: {listing(columns, 20)}"
             raise AttributeError(f'{self._entity} has no "{field}"; {near}')
@@ -274,13 +276,16 @@ class EntityWords:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The entities of a domain, the members of its enumerations and its own names."""
+    """The entities of a domain, the members of its enumerations and its own names.
+
+    `other` is another subject, inside a total.
+    """
 
     domain: Domain
     name: str
 
     def __getattr__(self, name: str) -> Any:
-        if name in self.domain.entities:
+        if name in self.domain.entities or name == OTHER:
             return EntityWords(self.domain, name)
         if name in self.domain.names:
             return Value(ast.Named(name, self.domain.names[name].value, _place()))

@@ -47,7 +47,7 @@ from millstream.languages.rules.distances import distance, located
 from millstream.languages.rules.domain import ColumnPath, ColumnType, Domain, Entity
 from millstream.languages.rules.measured import Measured, add_measure
 from millstream.languages.rules.over_time import add_column
-from millstream.languages.rules.totals import Totalled, add_total
+from millstream.languages.rules.totals import Totalled, add_paired_total, add_total
 from millstream.languages.rules.typed import finite
 from millstream.languages.rules.wiring import RulesWiring
 
@@ -96,12 +96,18 @@ class Facts:
             case Totalled():
                 table = self.domain.entities[one.entity]
                 rows = flow if one.is_own else self._table(table)
+                if one.pairing is not None:
+                    key = self._subject_key()
+                    return add_paired_total(self.wiring, flow, rows, one, key, keep)
                 return add_total(self.wiring, flow, rows, one, keep)
             case Measured():
                 return add_measure(self.wiring, flow, one, keep)
             case _:
-                subject = self.domain.entities[self.domain.subject]
-                return add_column(self.wiring, flow, one, f"{subject.name}.{subject.key}", keep)
+                return add_column(self.wiring, flow, one, self._subject_key(), keep)
+
+    def _subject_key(self) -> str:
+        subject = self.domain.entities[self.domain.subject]
+        return f"{subject.name}.{subject.key}"
 
     def _identity(self) -> frozenset[str]:
         """The columns by which a subject is known."""

@@ -28,6 +28,10 @@ def looked_back(checker: Checker, one: Apply) -> Typed | None:
         checker.fail("what was before cannot be asked here", one.span,
                      "conditions of a domain are about this moment")  # fmt: skip
         return None
+    if checker.row is not None:
+        checker.fail("inside a total only this moment can be asked about", one.span,
+                     "look back at the total as a whole: count(...) > 2 for 10 min")  # fmt: skip
+        return None
     if one.operator == "rate":
         change = Apply("-", (value, Apply("before", one.args, one.span)), one.span)
         if length_of(checker, other) is None:

@@ -11,6 +11,7 @@ from millstream.errors import listing, suggest
 from millstream.languages.rules import logic
 from millstream.languages.rules.ast import Apply, Expression, Field, Word
 from millstream.languages.rules.measured import GLOBE, INSIDE, PLANE, Measured
+from millstream.languages.rules.pairs import OTHER
 from millstream.languages.rules.typed import Quantity, Truthful, Typed, finite
 from millstream.languages.rules.typed import quantity as quantity_of
 from millstream.languages.rules.units import PLAIN, Unit, parse_unit
@@ -39,6 +40,12 @@ def placed(checker: Checker, one: Apply) -> Typed | None:
     first, second = one.args
     if one.operator == "inside":
         return _inside(checker, first, second)
+    if first == second:
+        subject = checker.domain.subject
+        checker.fail("there is no distance between a thing and itself", one.span,
+                     f"another {subject} is called other, inside a total: "
+                     f"count(other where distance({subject}, other) <= 500 m)")  # fmt: skip
+        return None
     points = [_point(checker, name) for name in (first, second)]
     here, there = points
     if here is None or there is None:
@@ -79,7 +86,10 @@ def _point(checker: Checker, name: Expression) -> _Point | None:
         place = domain.places[name.name]
         one, other = (Literal(c, NUMBER) for c in place.coordinates)
         return _Point(place.is_on_globe, (one, other), place.unit)
-    if name.name not in domain.entities:
+    entity = name.name
+    if checker.row is not None and entity == checker.row.word:
+        entity = checker.row.entity
+    if entity not in domain.entities:
         known = [*domain.entities, *domain.places]
         what = "an area" if name.name in domain.areas else "unknown"
         hint = f"there are: {listing(known, 20)}. {suggest(name.name, known) or ''}".strip()
@@ -87,9 +97,11 @@ def _point(checker: Checker, name: Expression) -> _Point | None:
         if what == "an area":
             message = f'"{name.name}" is an area, not a point'
             hint = f"ask whether it is there: inside(..., {name.name})"
+        elif name.name == OTHER:
+            hint = f"another {domain.subject} is called so inside a total: count(other where ...)"
         checker.fail(message, name.span, hint)
         return None
-    columns = domain.entities[name.name].columns
+    columns = domain.entities[entity].columns
     for pair in (("latitude", "longitude"), ("x", "y")):
         if all(c in columns for c in pair):
             return _of_columns(checker, name, pair)

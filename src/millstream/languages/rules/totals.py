@@ -5,18 +5,20 @@
 
 Rows are put together by the columns that relate them, and every subject finds the total of
 its own. What is not known of a related row leaves the total unknown; a row of which it is not
-known to what it is related is related to nothing.
+known to what it is related is related to nothing. Where rows are compared with the subject
+otherwise than by equal columns (see `pairs`), pairs are put together by the subject.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 
 from millstream.calculus.functions import Aggregate, Aggregation, Assign, Filter, Map
 from millstream.calculus.terms import Call, Column, Literal, Term, columns_read
 from millstream.calculus.types import BOOLEAN, INTEGER, NUMBER, Type
 from millstream.calculus.wiring import Queue
+from millstream.languages.rules.pairs import EACH, Pairing, narrow, pairs_of
 from millstream.languages.rules.typed import finite
 from millstream.languages.rules.wiring import RulesWiring
 
@@ -39,6 +41,8 @@ class Totalled:
     value: Term | None
     where: Term | None
     keys: tuple[tuple[str, str], ...]
+    #: If terms are about a subject and a row together; columns of a row then begin with `EACH`.
+    pairing: Pairing | None = None
 
     @property
     def type(self) -> Type:
@@ -50,12 +54,47 @@ class Totalled:
     def reads(self) -> frozenset[str]:
         """The columns of the facts."""
         facts = frozenset(fact for _, fact in self.keys)
+        if self.pairing is not None:
+            facts |= {n for n in self._columns() if not n.startswith(EACH)}
         return facts | self.rows() if self.is_own else facts
 
     def rows(self) -> frozenset[str]:
         """The columns of the rows that are put together."""
+        columns = self._columns()
+        if self.pairing is not None:
+            columns = frozenset(n.removeprefix(EACH) for n in columns if n.startswith(EACH))
+        return columns.union(row for row, _ in self.keys)
+
+    def _columns(self) -> frozenset[str]:
         terms = [t for t in (self.value, self.where) if t is not None]
-        return frozenset(row for row, _ in self.keys).union(*map(columns_read, terms))
+        measured = () if self.pairing is None else self.pairing.measured
+        terms += [t for one in measured for t in one.terms]
+        made = {one.column for one in measured}
+        return frozenset[str]().union(*map(columns_read, terms)) - made
+
+
+def add_paired_total(
+    wiring: RulesWiring, facts: Queue, rows: Queue, one: Totalled, key: str, keep: frozenset[str]
+) -> Queue:
+    """The facts with a column that is a total over pairs of a subject and a row."""
+    pairing = one.pairing
+    assert pairing is not None
+    name = one.column.replace(" ", "_")
+    subjects = narrow(wiring, facts, one.reads() | {key}, f"{name}_subjects")
+    others = subjects if one.is_own else rows
+    pairs = pairs_of(
+        wiring, subjects, others, pairing, one.keys, name, key=key, is_own=one.is_own
+    )  # fmt: skip
+    by_subject = replace(one, keys=((key, key),), is_own=False, pairing=None)
+    # Of whom it is not known where it is, it is not known either what is near.
+    needed = {fact: facts.column(fact) for _, fact in one.keys}
+    terms = [*needed.values(), *pairing.unplaced(of_row=False)]
+    joined = add_total(wiring, facts, pairs, by_subject, keep.union(*map(columns_read, terms)))
+    made: Term = joined.column(one.column)
+    for term in terms:
+        made = Call("if", (_is_null(term), Literal(None, one.type), made), one.type)
+    columns = [Assign(n, joined.column(n)) for n in facts.schema.names if n in keep]
+    return wiring.add(Map((*columns, Assign(one.column, made))), joined, name=f"{name}_facts")
 
 
 def add_total(

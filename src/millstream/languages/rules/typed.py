@@ -13,6 +13,7 @@ from millstream.languages.rules.logic import (
     TOLERANCE,
     Always,
     Bound,
+    Fact,
     Formula,
     Leaf,
     Linear,
@@ -20,7 +21,8 @@ from millstream.languages.rules.logic import (
     has_limits,
     limits,
 )
-from millstream.languages.rules.units import Unit
+from millstream.languages.rules.pairs import EACH
+from millstream.languages.rules.units import PLAIN, Unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +122,25 @@ def quantity(term: Term, unit: Unit, size: Term | None = None, *, whole: bool = 
     return Quantity(term, unit, Linear.of(Leaf(term, size, whole), unit.factor, unit.offset))
 
 
+def of_each(typed: Typed) -> Typed:
+    """A column of a row that stands beside a subject."""
+    match typed:
+        case Quantity(Call("number", (Column() as column,)), unit):
+            return quantity(Call("number", (_each(column),), NUMBER), unit, whole=True)
+        case Quantity(Column() as column, unit):
+            return quantity(_each(column), unit)
+        case Truthful(Column() as column):
+            return Truthful(_each(column), Fact(EACH + column.name))
+        case Wordy(Column() as column) | Moment(Column() as column):
+            return replace(typed, term=_each(column))
+        case _:
+            raise AssertionError(typed)
+
+
+def _each(column: Column) -> Column:
+    return replace(column, name=EACH + column.name)
+
+
 def truth(function: str, args: tuple[Term, ...], formula: Formula) -> Truthful:
     return Truthful(Call(function, args, BOOLEAN), formula)
 
@@ -171,6 +192,37 @@ def size_in_unit(one: Quantity) -> Term | None:
     if not is_moved and len(parts) == 1 and parts[0][0].size is None:
         return None
     return size_of(one.linear.scaled(1 / one.unit.factor))
+
+
+def product_of(operator: str, one: Quantity, other: Quantity) -> Quantity:
+    unit = one.unit.times(other.unit, 1 if operator == "*" else -1)
+    if not unit.dimension.powers and unit.factor == 1:
+        unit = PLAIN
+    a, b = one.constant, other.constant
+    if a is not None and b is not None and (operator == "*" or b):
+        return constant(a * b if operator == "*" else a / b, unit)
+    term = Call(operator, (one.term, other.term), NUMBER)
+    if b is not None and b and operator == "*":
+        return Quantity(term, unit, one.linear.scaled(other.unit.in_base(b)))
+    if b is not None and b:
+        return Quantity(term, unit, one.linear.scaled(1 / other.unit.in_base(b)))
+    if a is not None and operator == "*":
+        return Quantity(term, unit, other.linear.scaled(one.unit.in_base(a)))
+    return quantity(term, unit, _size_of_product(operator, one, other))
+
+
+def _size_of_product(operator: str, one: Quantity, other: Quantity) -> Term | None:
+    first, second = size_in_unit(one), size_in_unit(other)
+    if first is None and second is None:
+        return None
+    first = first or Call("abs", (one.term,), NUMBER)
+    size = Call("abs", (other.term,), NUMBER)
+    if operator == "*":
+        return Call("*", (first, second or size), NUMBER)
+    quotient = Call("/", (first, size), NUMBER)
+    if second is None:
+        return quotient
+    return Call("*", (quotient, Call("/", (second, size), NUMBER)), NUMBER)
 
 
 def _size(leaf: Leaf) -> Term:
