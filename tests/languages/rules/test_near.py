@@ -28,7 +28,7 @@ END = 8
 Row = dict[str, Any]
 
 
-def apart(one: Row, other: Row) -> float | None:
+def apart(one: Row, other: Row) -> Any:
     places = [one["x"], one["y"], other["x"], other["y"]]
     return None if None in places else math.hypot(places[0] - places[2], places[1] - places[3])
 
@@ -37,11 +37,11 @@ def between(one: float | None, two: float | None, tell: Callable[[Any, Any], Any
     return None if one is None or two is None else tell(one, two)
 
 
-def is_more(one: Row, other: Row) -> bool | None:
+def is_more(one: Row, other: Row) -> Any:
     return between(other["load"], one["load"], lambda a, b: a > b)
 
 
-def is_reached(one: Row, crane: Row) -> bool | None:
+def is_reached(one: Row, crane: Row) -> Any:
     return between(apart(one, crane), crane["reach"], lambda a, b: a <= b)
 
 
@@ -84,7 +84,8 @@ def told(text: str, ship: Row, rows: list[Row]) -> float | None:
     values = [value(ship, r) for r in chosen]
     if None in values:
         return None
-    function = {"sum": sum, "min": min, "max": max}[text[:3]]
+    functions: dict[str, Callable[..., float]] = {"sum": sum, "min": min, "max": max}
+    function = functions[text[:3]]
     return function(values) if values or function is sum else None
 
 
