@@ -1,12 +1,14 @@
 """Views that are made beside those that are there, and then put in their place.
 
-They are made from a soft checkpoint that fits, or from the log as a whole.
+They are made from a soft checkpoint that fits, or from the log as a whole; where that has lost its
+beginning, from what stands there instead.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from millstream.broker.base import Base
 from millstream.broker.env import Disk
 from millstream.broker.evaluate import Changes
 from millstream.broker.evaluations import Evaluations, Maker
@@ -21,13 +23,18 @@ _AT_ONCE, _BYTES_AT_ONCE = 5_000, 16 << 20
 class CatchUp:
     """Mutable: evaluations that come up to a position of the log."""
 
-    def __init__(self, served: Served, disk: Disk, make: Maker, soft: Soft | None = None) -> None:
+    def __init__(
+        self, served: Served, disk: Disk, make: Maker, soft: Soft | None = None,
+        base: Base | None = None,
+    ) -> None:  # fmt: skip
         self.served = served
         self.evaluations = Evaluations(served, make)
         self.disk = disk
         self.rows: dict[str, Changes] = {name: {} for name in served.relations}
         if soft is not None and soft.fits(served, make):
             self.rows = soft.put_into(self.evaluations)
+        elif base is not None:
+            self.rows = base.put_into(self.evaluations)
 
     def up_to(self, position: int) -> None:
         records = records_between(self.disk, self.evaluations.position, position)

@@ -9,10 +9,11 @@ from __future__ import annotations
 import hashlib
 from collections import deque
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from millstream.broker.base import Base, latest_base
 from millstream.broker.catching_up import CatchUp
 from millstream.broker.env import Env
 from millstream.broker.evaluate import Changes, Interpreted, difference
@@ -30,6 +31,7 @@ from millstream.broker.records import (
     decoded,
     encoded,
 )
+from millstream.broker.retention import Retention
 from millstream.broker.soft import LEAST, Frozen, Soft, SoftLog
 from millstream.broker.ticks import Fate, Judged
 from millstream.broker.views import KEPT, ViewRows
@@ -140,6 +142,9 @@ class Broker:
         self.soft_log = SoftLog(env.disk, least)
         #: The checkpoint that the log was taken up from, until views have been made of it.
         self.soft: Soft | None = None
+        #: What stands in the place of the beginning of the log, if that has gone.
+        self.base: Base | None = None
+        self.retention = Retention(env.disk)
         #: Logs of other brokers that are gone, by what is made of them here.
         self.lost: dict[str, tuple[str, ...]] = {}
 
@@ -147,14 +152,9 @@ class Broker:
 
     def open(self, *, is_evaluating: bool = True) -> None:
         """Take up a log, or begin one; views follow at once unless they are put in later."""
-        schemas = schemas_of(self.served)
-        shapes = {name: str(schemas[name]) for name in self.served.hosted}
-        self.soft = self.soft_log.latest(self.served)
-        after = 0
-        if self.soft is not None:
-            after = self.soft.position
-            self.knowledge.restore(self.soft.knowledge)
-        for record in self.log.open(after):
+        schemas, shapes = schemas_of(self.served), self.shapes
+        after, base = self._begin(shapes)
+        for record in self.log.open(after, base):
             content = decoded(record.data, schemas if record.number > 1 else {})
             if record.number == 1:
                 self._take_up(content, shapes)
@@ -165,7 +165,7 @@ class Broker:
                 self.unseen.append(record)
         if self.soft is not None:
             self.soft_log.begin(self.log.size)
-        if self.knowledge.added:
+        if self.knowledge.added or self.base is not None:
             self._adopt(self.load(self.knowledge.added))
         if not self.identity:
             self.identity = self.env.new_identity()
@@ -175,15 +175,60 @@ class Broker:
             except LogFailed as failed:
                 raise PlanError(str(failed)) from None
         if is_evaluating:
-            made = CatchUp(self.served, self.env.disk, self.make, self.soft)
+            made = CatchUp(self.served, self.env.disk, self.make, self.soft, self.base)
             made.up_to(after)
             self.soft = None
             self.put_in(made.evaluations, made.rows if after else {})
 
+    @property
+    def shapes(self) -> dict[str, str]:
+        """The columns of the streams that are published here."""
+        schemas = schemas_of(self.served)
+        return {name: str(schemas[name]) for name in self.served.hosted}
+
+    def _begin(self, shapes: dict[str, str]) -> tuple[int, tuple[int, int] | None]:
+        """Take up what need not be read from the log: up to where, and what has gone of it."""
+        self.base, self.soft = latest_base(self.env.disk), self.soft_log.latest(self.served)
+        after = 0
+        if self.base is not None:
+            after = self.base.position
+            self._take_up(Begun(self.base.identity, dict(self.base.shapes)), shapes)
+            self.knowledge.restore(self.base.knowledge)
+        if self.soft is not None and self.soft.position < after:
+            self.soft = None
+        if self.soft is not None:
+            after = self.soft.position
+            self.knowledge.restore(self.soft.knowledge)
+        return after, self.base and (self.base.position, self.base.checksum)
+
+    @property
+    def log_bytes(self) -> int:
+        return self.log.size - self.retention.gone
+
+    def retain(self, frozen: Frozen) -> None:
+        """Let go of what nobody needs of the log, as of a checkpoint; if the disk permits."""
+        if self.served.part is not None:
+            return  # other brokers may ask for all of it
+        with suppress(OSError):
+            made = self.retention.retain(frozen, self.identity, self.shapes, self.base)
+            self.base = made or self.base
+
     def load(self, added: Mapping[str, str]) -> Served:
         """The file with some views added, or all that is wrong with it."""
-        made: Served = function_named(self.served.loader)(Source("view", self.served.text), added)
-        return made
+        load, source = function_named(self.served.loader), Source("view", self.served.text)
+        made: Served = load(source, added)
+        if self.base is None:
+            return made
+        later = frozenset(name for name in made.views if not self.base.is_whole(made, name))
+        again: Served = load(source, added, later) if later else made
+        return again
+
+    def complete_since(self, view: str) -> dict[str, int]:
+        """From where on a view has all rows of its streams, where it does not have all."""
+        if self.base is None or view not in self.served.later:
+            return {}
+        streams = self.served.views[view].streams
+        return {name: tick for name, tick in self.base.since.items() if name in streams}
 
     def _adopt(self, served: Served) -> list[ViewRows]:
         """Serve other views; those that stay as they are keep what they know. Returns the new."""

@@ -90,22 +90,24 @@ class Subscriber:
         if not gone and not here.covers(self.heard):
             return []
         self.heard = NOTHING
-        since = None if self.position is None else self.view.since(self.position)
+        changed = None if self.position is None else self.view.since(self.position)
         messages: list[Message] = []
-        if since is None:
+        if changed is None:
             if self.position is not None or self.is_reset:
                 why = {"lost": gone} if gone else {}
                 messages.append(Message("reset", self._token(None), why))
             messages += self._state()
             self.is_live = False
-        elif changes := self.asked.shown(since):
-            data = {"changes": self.asked.changes(changes)}
+        elif changes := self.asked.shown(changed):
+            data: dict[str, Any] = {"changes": self.asked.changes(changes)}
             messages.append(Message("changes", self._token(self.view.position), data))
         self.is_reset = False
         self.position = self.view.position
         if not self.is_live:
             self.is_live = True
-            messages.append(Message("live", self._token(self.position), {}))
+            since = self.broker.complete_since(self.asked.view.name)
+            data = {"complete_since": since} if since else {}
+            messages.append(Message("live", self._token(self.position), data))
         elif not messages:
             messages += self._progress()
         return messages

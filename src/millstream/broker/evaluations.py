@@ -30,6 +30,7 @@ class Evaluations:
         self.make = make
         self.live = None if served.live is None else make(served.live)
         self.settled = None if served.settled is None else make(served.settled)
+        self.later = None if served.later_live is None else make(served.later_live)
         self.knowledge = Knowledge(served.streams, served.part)
         self.schemas = schemas_of(served)
         self.position, self.checksum = 0, 0
@@ -64,7 +65,32 @@ class Evaluations:
             arrived[name] = [
                 row for row, weight in changes.pop(name).items() for _ in range(weight)
             ]
-        return self._live(arrived, changes) | self._settled(arrived) | self._streams(arrived)
+        return self._advanced(arrived, changes) | self._streams(arrived)
+
+    def begin(
+        self, position: int, checksum: int, knowledge: Mapping[str, Any],
+        rows: dict[str, list[Row]],
+    ) -> dict[str, Changes]:  # fmt: skip
+        """Take in what is left of a log up to a record; what the views have then."""
+        self.knowledge.restore(knowledge)
+        self.position, self.checksum = position, checksum
+        return self._advanced(rows, {})
+
+    def _advanced(
+        self, arrived: dict[str, list[Row]], sent: Mapping[str, Changes]
+    ) -> dict[str, Changes]:
+        return self._live(arrived, sent) | self._later(arrived) | self._settled(arrived)
+
+    def _later(self, arrived: Mapping[str, list[Row]]) -> dict[str, Changes]:
+        """Views that came later do not know what was before, so no tick is the last for them."""
+        if self.later is None or self.served.later_live is None:
+            return {}
+        inputs, at = self.served.later_live.input_names, self.position
+        arrivals = {name: [(at, row, 1) for row in arrived.get(name, ())] for name in inputs}
+        for name in inputs:
+            if name in self.horizons:
+                arrivals[name] = self._known(f"later {name}", START_OF_TIME, at)
+        return self.later.advance(at, arrivals)
 
     def _changed(self, known: KnownRecord) -> Changes:
         """What is new in a relation that another broker has sent, which is kept."""
@@ -90,6 +116,7 @@ class Evaluations:
             "told": dict(self.told), "waiting": {n: list(w) for n, w in self.waiting.items()},
             "live": None if self.live is None else encode(self.live.snapshot()),
             "settled": None if self.settled is None else encode(self.settled.snapshot()),
+            "later": None if self.later is None else encode(self.later.snapshot()),
             "held": {name: blob_of(self._schema(name), rows) for name, rows in self.held.items()},
         }  # fmt: skip
 
@@ -107,6 +134,8 @@ class Evaluations:
             self.live.restore(decode(state["live"]))
         if self.settled is not None:
             self.settled.restore(decode(state["settled"]))
+        if self.later is not None:
+            self.later.restore(decode(state["later"]))
 
     def _live(
         self, arrived: Mapping[str, list[Row]], sent: Mapping[str, Changes]

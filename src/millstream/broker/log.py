@@ -17,6 +17,7 @@ import struct
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 from millstream.broker.env import Disk
 from millstream.errors import PlanError
@@ -67,15 +68,21 @@ class Log:
 
     # --- reading ---
 
-    def open(self, after: int = 0) -> Iterator[Record]:
+    def open(self, after: int = 0, base: tuple[int, int] | None = None) -> Iterator[Record]:
         """The first record, and all after some number; behind the last, more can be appended.
 
-        What is not given is not looked at either: whoever has no need of it says `after`.
+        What is not given is not looked at either: whoever has no need of it says `after`. Of a
+        log whose beginning has gone, the base says up to where, and the checksum there.
         """
         names = self.disk.names()
-        if after:
+        if base is not None:
+            names = self._behind(names, *base)
+        elif names and names[0] != _named(1):
+            raise PlanError("the beginning of the log is gone, and what stood instead", hint=_COPY)
+        elif after:
             yield next(records_between(self.disk, 0, 1))
-            begin = segment_of(names, after)
+        if after and names:
+            begin = segment_of(names, after) if names[0] <= _named(after) else names[0]
             self.size = sum(self.disk.size(name) for name in names if name < begin)
             names = [name for name in names if name >= begin]
         for name in names:
@@ -91,8 +98,20 @@ class Log:
             self._name, self._length = name, at
             self.size += at
         if not names:
-            self._name = _named(1)
+            self._name = _named(self.number + 1)
         self._synced = (self.number, self._chain)
+
+    def _behind(self, names: list[str], number: int, checksum: int) -> list[str]:
+        """The files behind a base; what it stands for may still be there, whole or in part."""
+        names = names[len([n for n in names if n <= _named(number + 1)][:-1]) :]
+        if names and names[0] > _named(number + 1):
+            raise PlanError(f"record {number + 1:,} of the log is gone", hint=_COPY)
+        is_there = bool(names) and names[0] <= _named(number)
+        if is_there and _end_of(self.disk.read(names[0]), number)[:2] != (number, checksum):
+            raise PlanError(f"{names[0]} does not go on behind record {number:,}", hint=_COPY)
+        if not is_there:
+            self.number, self._chain = number, checksum
+        return names
 
     def _record(self, data: bytes, at: int, name: str) -> tuple[Record, int, int] | None:
         """The record at a place, the checksum that the next one goes on from, and its end."""
@@ -190,6 +209,12 @@ def records_between(disk: Disk, after: int, through: int) -> Iterator[Record]:
             if number > after:
                 yield Record(number, found[2], chain)
             at += _HEAD.size + len(found[2])
+
+
+def files_up_to(disk: Disk, number: int) -> list[str]:
+    """The files that have no record behind a number, and are followed by another."""
+    names = disk.names()
+    return [name for name, after in pairwise(names) if after <= _named(number + 1)]
 
 
 def segment_of(names: list[str], number: int) -> str:

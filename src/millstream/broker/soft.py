@@ -147,7 +147,7 @@ def streams_digest(served: Served) -> str:
 def views_digest(served: Served, make: Maker) -> str:
     """What state is made by: both programs, and all code that runs them."""
     digest = hashlib.sha256(sources_digest() + make.__qualname__.encode())
-    for program in (served.live, served.settled):
+    for program in (served.live, served.settled, served.later_live):
         digest.update(b"\0" if program is None else render(program).encode())
     if served.part is not None:
         digest.update(repr((sorted(served.part.horizons.items()), served.part.edition)).encode())

@@ -22,7 +22,7 @@ def compiled_aside(served: Served, stop: threading.Event) -> bool:
     """Compile, and return when that is done; False if it was given up or has failed."""
     process = multiprocessing.get_context("spawn").Process(
         target=compile_all,
-        args=(served.loader, served.text, dict(served.added), os.getpid()),
+        args=(served.loader, served.text, dict(served.added), served.later, os.getpid()),
         daemon=True,
     )
     process.start()
@@ -34,14 +34,16 @@ def compiled_aside(served: Served, stop: threading.Event) -> bool:
     return process.exitcode == 0
 
 
-def compile_all(loader: str, text: str, added: dict[str, str], parent: int) -> None:
-    """Run both programs on made-up rows, so that all their loops are compiled."""
+def compile_all(
+    loader: str, text: str, added: dict[str, str], later: frozenset[str], parent: int
+) -> None:  # fmt: skip
+    """Run all programs on made-up rows, so that all their loops are compiled."""
     threading.Thread(target=_leave_with, args=(parent,), daemon=True).start()
     os.nice(5)
-    served: Served = function_named(loader)(Source("served", text), added)
-    for program in (served.live, served.settled):
-        if program is not None:
-            run_made_up(program)
+    load, source = function_named(loader), Source("served", text)
+    served: Served = load(source, added, later) if later else load(source, added)
+    for program in served.programs:
+        run_made_up(program)
 
 
 def _leave_with(parent: int) -> None:

@@ -280,6 +280,8 @@ def _add_serve(commands: Commands, common: _Parser) -> None:
         "--checkpoint", metavar="DIR", help="default: .millstream/serve beside the project"
     )
     serve.add_argument("--log", metavar="URL", help="of a broker: nats://host:4222/STREAM")
+    serve.add_argument("--keep-log", action="store_true",
+                       help="of a broker: keep also what can change nothing any more")  # fmt: skip
     serve.add_argument("--rebuild", action="store_true", help="compute all again from the input")
     serve.add_argument("--master", metavar="URL", help="of Spark (default: local[*,4])")
     _add_names(serve)

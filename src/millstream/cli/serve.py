@@ -37,7 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
         return _serve_broker(arguments, function_named(language.served))
     if arguments.broker or arguments.all:
         raise UsageError("only a file of streams and views has several brokers")
-    if arguments.log:
+    if arguments.log or arguments.keep_log:
         raise UsageError("only a file of streams and views has a log")
     if arguments.engine not in ENGINES:
         raise UsageError(f'"{arguments.engine}" cannot be served', hint="engines: local, spark")
@@ -77,7 +77,7 @@ def _serve_broker(arguments: argparse.Namespace, load: Callable[[Source], Any]) 
     folder = (
         Path(arguments.checkpoint) if arguments.checkpoint else default_checkpoint(arguments.file)
     )
-    run = BrokerRun(served, folder, log=log_of(arguments))
+    run = BrokerRun(served, folder, log=log_of(arguments), keeps_log=arguments.keep_log)
     address = Address(arguments.port, tuple(arguments.host), *tls(arguments))
     tokens = Path(arguments.tokens) if arguments.tokens else None
     listen(run, address, tokens, say, BROKER_ROUTES)

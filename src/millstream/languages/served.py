@@ -35,6 +35,36 @@ class ServedStream:
     horizon: str
 
 
+@dataclass(frozen=True, slots=True)
+class Always:
+    """Rows of a stream are needed for ever; says by what."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class WhileOpen:
+    """A row is needed until all ticks are known that lie so far behind its own."""
+
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class WhileIn:
+    """A row is needed while a row of a view has in `column` what it has itself in `by`.
+
+    That is a tick of `stream`: as long as it is not known, such a row may still come.
+    """
+
+    view: str
+    column: str
+    by: str
+    stream: str
+
+
+Need = Always | WhileOpen | WhileIn
+
+
 @dataclass(frozen=True)
 class ServedView:
     """A view that is subscribed to; its rows have the columns of `schema`, in this order."""
@@ -49,6 +79,10 @@ class ServedView:
     can_be_final: bool
     #: A digest of the program that makes it: positions mean nothing to another.
     edition: str
+    #: The streams that it is made of.
+    streams: frozenset[str] = frozenset()
+    #: The texts that say what it is, as a digest: the same whoever translates them.
+    definition: str = ""
 
 
 @dataclass(frozen=True)
@@ -136,6 +170,16 @@ class Served:
     #: Both programs as they can be cut.
     wired: tuple[Wired, Wired] | None = field(default=None, compare=False)
     part: Part | None = None
+    #: What the rows of each stream are needed for; what is needed for nothing need not be kept.
+    needs: Mapping[str, tuple[Need, ...]] = field(default_factory=dict)
+    #: Views that came when rows were gone already, with a program of their own: to these, streams
+    #: are known nowhere.
+    later: frozenset[str] = frozenset()
+    later_live: Program | None = None
+
+    @property
+    def programs(self) -> tuple[Program, ...]:
+        return tuple(p for p in (self.live, self.settled, self.later_live) if p is not None)
 
     @property
     def relations(self) -> Mapping[str, ServedView]:

@@ -38,7 +38,6 @@ from millstream.broker.node import Node
 from millstream.broker.soft import Frozen
 from millstream.broker.ticks import Fate
 from millstream.broker.warming import compiled_aside
-from millstream.calculus.graph import Program
 from millstream.engine.warm import is_warm, note_warm
 from millstream.errors import MillstreamError
 from millstream.languages.served import Served
@@ -71,7 +70,7 @@ class BrokerRun:
 
     def __init__(
         self, served: Served, folder: Path, *, compiles: bool = True, peers: Peers | None = None,
-        log: str | None = None,
+        log: str | None = None, keeps_log: bool = False,
     ) -> None:  # fmt: skip
         self.status = RECOVERING
         self.fault: BaseException | None = None
@@ -98,6 +97,9 @@ class BrokerRun:
         self._is_kept = threading.Event()
         self._is_kept.set()
         self._changing = threading.Lock()
+        #: Whether what nobody needs of the log goes; not while views are made from it.
+        self.retains = log is None and not keeps_log
+        self._reading = threading.Lock()
         #: What will be served soon.
         self.coming = served
         #: The other brokers, if there are any.
@@ -225,6 +227,11 @@ class BrokerRun:
     def _keep(self) -> None:
         while (frozen := self._frozen.get()) is not None:
             self.broker.soft_log.write(frozen, self.broker.log.size)
+            if self.retains and self._reading.acquire(blocking=False):
+                try:
+                    self.broker.retain(frozen)
+                finally:
+                    self._reading.release()
             self._is_kept.set()
 
     def _may_evaluate(self) -> bool:
@@ -241,7 +248,7 @@ class BrokerRun:
         """Make views that are wanted: interpreted if that is quick, and then compiled."""
         while (served := self._wanted.get()) is not None:
             if not self.compiles or (self._has_few_rows() and not _is_warm(served)):
-                self._hand_over(self._catch_up(served, Interpreted), is_compiled=False)
+                self._hand_over(served, Interpreted)
             if not self.compiles:
                 continue
             # Compiling leaves others no turn, so it is done by a process of its own.
@@ -253,22 +260,21 @@ class BrokerRun:
                 continue
             from millstream.broker.compiled import Compiled
 
-            self._hand_over(self._catch_up(served, Compiled), is_compiled=True)
+            self._hand_over(served, Compiled)
             self.broker.soft = None
-            for program in _programs(served):
+            for program in served.programs:
                 note_warm(program)
 
-    def _catch_up(self, served: Served, make: Maker) -> CatchUp:
-        return CatchUp(served, self.env.disk, make, self.broker.soft)
-
-    def _hand_over(self, made: CatchUp, *, is_compiled: bool) -> None:
+    def _hand_over(self, served: Served, make: Maker) -> None:
         """Bring views up to the last records, and wait until they are in place."""
-        made.up_to(max(self.broker.log.durable - ONE_BY_ONE, 1))
-        self._is_put_in.clear()
-        self._made = made, is_compiled
-        self._news.set()
-        while not self._is_put_in.wait(0.2) and not self._stop.is_set():
-            continue
+        with self._reading:
+            made = CatchUp(served, self.env.disk, make, self.broker.soft, self.broker.base)
+            made.up_to(max(self.broker.log.durable - ONE_BY_ONE, 1))
+            self._is_put_in.clear()
+            self._made = made, make is not Interpreted
+            self._news.set()
+            while not self._is_put_in.wait(0.2) and not self._stop.is_set():
+                continue
 
     def _put_in(self, made: CatchUp, is_compiled: bool) -> None:  # noqa: FBT001
         """Views take the place of others; those that stay must be the same."""
@@ -364,10 +370,6 @@ def _disk(folder: Path, log: str | None) -> Disk:
     return JetStreamDisk(folder, log)
 
 
-def _programs(served: Served) -> list[Program]:
-    return [p for p in (served.live, served.settled) if p is not None]
-
-
 def _is_warm(served: Served) -> bool:
     """Whether its loops lie in the cache."""
-    return all(is_warm(program) for program in _programs(served))
+    return all(is_warm(program) for program in served.programs)

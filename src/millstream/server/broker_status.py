@@ -30,7 +30,8 @@ def status(call: Call) -> Reply:
         }  # fmt: skip
     record = {
         "status": run.status, "log": broker.identity, "position": broker.log.durable,
-        "log_bytes": broker.log.size, "cut_bytes": broker.log.cut,
+        "log_bytes": broker.log_bytes, "cut_bytes": broker.log.cut,
+        "retention": _retained(run),
         "checkpoint": {"position": broker.soft_log.position, "failed": broker.soft_log.failed},
         "views_at": min((v.position for v in broker.views.values()), default=0),
         "views": _how(run), "streams": streams, "waiting_for": _gaps(run),
@@ -39,6 +40,17 @@ def status(call: Call) -> Reply:
     if run.node is not None and run.peers is not None:
         record["links"] = {**run.node.status(), "reached_seconds_ago": run.peers.status()}
     return Reply(record)
+
+
+def _retained(run: BrokerRun) -> dict[str, Any]:
+    """What has gone of the log, and why no more of it has."""
+    broker = run.broker
+    base = broker.base
+    return {
+        "gone_up_to": 0 if base is None else base.position,
+        "complete_since": {} if base is None else dict(base.since),
+        "kept_because": broker.retention.kept if run.retains else "it was asked for",
+    }
 
 
 def _how(run: BrokerRun) -> str:
@@ -74,7 +86,7 @@ def metrics(call: Call) -> Reply:
     for name, view in broker.views.items():
         lines.append(f'millstream_view_rows{{view="{_label(name)}"}} {len(view.rows)}')
     for name, value in (
-        ("log_position", broker.log.durable), ("log_bytes", broker.log.size),
+        ("log_position", broker.log.durable), ("log_bytes", broker.log_bytes),
         ("unseen_records", len(broker.unseen)), ("subscribers", run.listening),
     ):  # fmt: skip
         lines += [f"# TYPE millstream_{name} gauge", f"millstream_{name} {value}"]

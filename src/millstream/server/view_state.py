@@ -86,6 +86,8 @@ def _written(run: BrokerRun, wanted: Asked, call: Call) -> tuple[bytes, dict[str
     headers = {"Millstream-Token": token, "Millstream-Position": str(position)}
     record = {"view": wanted.view.name, "position": position, "token": token,
               "horizons": horizons, "rows": wanted.records(shown)}  # fmt: skip
+    if since := broker.complete_since(wanted.view.name):
+        record["complete_since"] = since
     return written(Reply(record, _table(wanted, shown), headers), call.form), headers
 
 

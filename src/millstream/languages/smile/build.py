@@ -193,7 +193,8 @@ class Build:
         all_in = replace(view, queue=queue, mask=CERTAIN, account=None)
         made = self.selected(all_in, account.mask, account.mask.is_in, span)
         is_sure = made.mask.is_sure if made.mask.can_be_true else FALSE
-        return replace(made, mask=replace(made.mask, is_in=TRUE, is_sure=is_sure))
+        mask = replace(made.mask, is_in=TRUE, is_sure=is_sure)
+        return replace(made, mask=mask, closed=account)
 
     def made(self, view: View, cells: Sequence[Cell], name: str, span: Span | None = None) -> View:
         """A view of other cells, computed of the columns of a view."""

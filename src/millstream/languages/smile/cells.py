@@ -197,6 +197,10 @@ class View:
     #: How its rows follow from those of a stream, if they do so one by one.
     flow: RowFlow | Tally | None = None
     account: Account | None = None
+    #: The account that it is, if nothing is kept of rows that are out.
+    closed: Account | None = None
+    #: How far behind a tick all must be known until the rows of it are final, if that is so.
+    lasts: int | None = None
 
     @property
     def is_final(self) -> Term:
@@ -223,5 +227,5 @@ class View:
             self, queue=queue, cells=tuple(map(cell, self.cells)),
             steps=there(self.steps), mask=mask, is_open=there(self.is_open), defaults=defaults,
             keys=tuple(names[k] for k in self.keys), stream=None, flow=renamed(self.flow, names),
-            account=None,
+            account=None, closed=None,
         )  # fmt: skip

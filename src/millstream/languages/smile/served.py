@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
@@ -17,6 +18,7 @@ from millstream.languages.served import (
     FINAL_COLUMN,
     MASK_COLUMN,
     STEPS_COLUMN,
+    Always,
     Served,
     ServedStream,
     ServedView,
@@ -25,16 +27,21 @@ from millstream.languages.served import (
 from millstream.languages.smile.build import horizon_of
 from millstream.languages.smile.cells import TRUE, View
 from millstream.languages.smile.language import LANGUAGE
+from millstream.languages.smile.lasting import needs_of
 from millstream.languages.smile.statements import ReadText, Stream, read_statements
 from millstream.languages.smile.translate import Translator, translate
 from millstream.queries.tokens import Stop
 from millstream.source import Source, Span
 
 
-def load_served(source: Source, added: Mapping[str, str] = MappingProxyType({})) -> Served:
+def load_served(
+    source: Source, added: Mapping[str, str] = MappingProxyType({}),
+    later: frozenset[str] = frozenset(),
+) -> Served:  # fmt: skip
     """What a broker serves of a text, or an error with every fault in it.
 
     Views that were added stand before it, so that their faults are found by their own lines.
+    `later` are views that came when rows of their streams were gone.
     """
     base, source = source, _with_added(source, added)
     read = read_statements(source)
@@ -47,6 +54,8 @@ def load_served(source: Source, added: Mapping[str, str] = MappingProxyType({}))
     live = Translator(source, subscribed, is_live=True)
     settled = Translator(source, subscribed)
     programs: dict[bool, Program | None] = {}
+    later_outputs: dict[str, Queue] = {}
+    for_later = Translator(source, subscribed, is_live=True)
     wired: list[Wired] = []
     views: dict[str, ServedView] = {}
     for is_live, translator in ((True, live), (False, settled)):
@@ -54,15 +63,19 @@ def load_served(source: Source, added: Mapping[str, str] = MappingProxyType({}))
         for one in subscribed.subscriptions:
             if one.view.name in views:
                 continue
+            is_later = is_live and one.view.name in later
+            by = for_later if is_later else translator
             try:
-                outputs[one.view.name] = translator.output(one, is_served=True)
+                made = by.output(one, is_served=True)
             except Stop:
                 continue  # as of the horizon, or a fault that is noted
-            view = translator.view(one.view)
-            made = outputs[one.view.name]
-            text = render(translator.build.wiring.program({one.view.name: made}))
+            (later_outputs if is_later else outputs)[one.view.name] = made
+            text = render(by.build.wiring.program({one.view.name: made}))
             edition = hashlib.sha256(text.encode()).hexdigest()[:8]
-            views[one.view.name] = _served(view, one.view.name, made.schema, edition, is_live)
+            definition = _definition(read, one.view.name)
+            found = by.view(one.view)
+            view = _served(found, one.view.name, made.schema, edition, is_live, definition)
+            views[one.view.name] = replace(view, can_be_final=False) if is_later else view
         if translator.faults:
             raise CheckError(translator.faults)
         apart = Translator(source, subscribed, is_live=is_live, keeps_accounts=False)
@@ -71,9 +84,17 @@ def load_served(source: Source, added: Mapping[str, str] = MappingProxyType({}))
         programs[is_live] = translator.build.wiring.program(outputs) if outputs else None
     streams = {s.name.name: _stream(s, settled) for s in read.streams}
     assert LANGUAGE.served is not None
+    program = programs[False]
+    names = frozenset(s.view.name for s in subscribed.subscriptions)
+    as_of = frozenset(() if program is None else program.input_names)
+    needs = dict(needs_of(live, names, as_of))
+    for name in later_outputs:
+        for stream in views[name].streams:
+            needs[stream] = (Always(f"{name} came later"),)
+    later_live = for_later.build.wiring.program(later_outputs) if later_outputs else None
     return Served(
-        base.text, LANGUAGE.served, streams, views, programs[True], programs[False], dict(added),
-        (wired[0], wired[1]),
+        base.text, LANGUAGE.served, streams, views, programs[True], program, dict(added),
+        (wired[0], wired[1]), needs=needs, later=later & views.keys(), later_live=later_live,
     )  # fmt: skip
 
 
@@ -106,6 +127,27 @@ def _check_added(source: Source, base: Source, read: ReadText, added: Mapping[st
         raise CheckError("a view is added by one query", span=Span(source, 0, 1), hint=hint)
 
 
+def _definition(read: ReadText, name: str) -> str:
+    """All texts that a view is made of, as a digest: whatever they name, and so on."""
+    texts = {v.name.name.lower(): v.query.span.text for v in read.views}
+    streams = {
+        s.name.name.lower(): repr((
+            s.key.name, [(w.name, d.name, d.low, d.high) for w, d in s.columns], s.until
+        ))
+        for s in read.streams
+    }  # fmt: skip
+    found: dict[str, str] = {}
+    waiting = [name.lower()]
+    while waiting:
+        one = waiting.pop()
+        if one in found or one not in texts | streams:
+            continue
+        found[one] = streams.get(one) or " ".join(texts[one].split())
+        if one in texts:
+            waiting += re.findall(r"[#\w]+", texts[one].lower())
+    return hashlib.sha256(repr(sorted(found.items())).encode()).hexdigest()[:16]
+
+
 def _stream(stream: Stream, translator: Translator) -> ServedStream:
     name = stream.name.name
     return ServedStream(
@@ -120,9 +162,12 @@ def _served(
     schema: Schema,
     edition: str,
     is_live: bool,  # noqa: FBT001
+    definition: str,
 ) -> ServedView:
     told = {STEPS_COLUMN, FINAL_COLUMN, ASOF_COLUMN, MASK_COLUMN}
     shown = {c.name for c in view.cells} | told
     bounds = frozenset(n for n in schema.names if n not in shown)
     can_be_final = view.is_open != TRUE and view.mask.can_be_true
-    return ServedView(name, schema, is_live, view.as_of, bounds, can_be_final, edition)
+    return ServedView(
+        name, schema, is_live, view.as_of, bounds, can_be_final, edition, view.streams, definition
+    )

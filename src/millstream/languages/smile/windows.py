@@ -44,7 +44,8 @@ def windowed(build: Build, view: View, tick: str, length: int, step: int) -> Vie
     value = queue.column(COLUMN)
     (stream,) = view.streams
     cell = Cell(COLUMN, value, value, value, ANY, ONE, is_exact=True, window_of=stream)
-    return replace(view, queue=queue, cells=(*view.cells, cell), stream=None, flow=None)
+    cells = (*view.cells, cell)
+    return replace(view, queue=queue, cells=cells, stream=None, flow=None, lasts=length)
 
 
 def over(build: Build, stream: Queue, tick: str, length: int, step: int) -> Queue:
