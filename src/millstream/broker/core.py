@@ -199,7 +199,8 @@ class Broker:
         if self.soft is not None:
             after = self.soft.position
             self.knowledge.restore(self.soft.knowledge)
-        return after, self.base and (self.base.position, self.base.checksum)
+        base = self.base
+        return after, None if base is None else (base.position, base.checksum)
 
     @property
     def log_bytes(self) -> int:

@@ -73,8 +73,8 @@ def load_served(
             text = render(by.build.wiring.program({one.view.name: made}))
             edition = hashlib.sha256(text.encode()).hexdigest()[:8]
             definition = _definition(read, one.view.name)
-            found = by.view(one.view)
-            view = _served(found, one.view.name, made.schema, edition, is_live, definition)
+            cells = by.view(one.view)
+            view = _served(cells, one.view.name, made.schema, edition, is_live, definition)
             views[one.view.name] = replace(view, can_be_final=False) if is_later else view
         if translator.faults:
             raise CheckError(translator.faults)
