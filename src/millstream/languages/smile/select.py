@@ -268,14 +268,12 @@ class Selecting:
             mapped(one, lambda e: self._unaliased(e, names)) for one in self.query.group_by
         ]
         view, ended = self._windowed(sources, asked_keys)
-        lasts = view.lasts
         sources = Sources(view, names)
         schema = view.queue.schema
         ranges = Ranges(sources.cells(), view.is_open)
         grouping = keys = self._keys(asked_keys, names, schema)
         if ended is None and (hours := self._truncated(sources, [term for _, term in keys])):
             truncated, view, ended = hours
-            lasts = view.lasts
             sources = Sources(view, names)
             ranges = Ranges(sources.cells(), view.is_open)
             begin = view.queue.column(COLUMN)
@@ -317,7 +315,7 @@ class Selecting:
         if self.drops and self.query.having is not None:
             live = self.build.without_dropped(live, self.query.span)
         cells = self._items(Sources(live, names), replacing)
-        return replace(self.build.made(live, cells, self.name, self.query.span), lasts=lasts)
+        return replace(self.build.made(live, cells, self.name, self.query.span), lasts=view.lasts)
 
     def _keys(
         self, asked_keys: Sequence[ast.Expression], names: Names, schema: Schema

@@ -10,7 +10,6 @@ from types import MappingProxyType
 
 from millstream.calculus.graph import Program
 from millstream.calculus.text import render
-from millstream.calculus.types import Schema
 from millstream.calculus.wiring import Queue
 from millstream.errors import CheckError
 from millstream.languages.served import (
@@ -25,11 +24,12 @@ from millstream.languages.served import (
     Wired,
 )
 from millstream.languages.smile.build import horizon_of
-from millstream.languages.smile.cells import TRUE, View
+from millstream.languages.smile.cells import TRUE
 from millstream.languages.smile.language import LANGUAGE
 from millstream.languages.smile.lasting import needs_of
 from millstream.languages.smile.statements import ReadText, Stream, read_statements
 from millstream.languages.smile.translate import Translator, translate
+from millstream.queries import ast
 from millstream.queries.tokens import Stop
 from millstream.source import Source, Span
 
@@ -70,11 +70,7 @@ def load_served(
             except Stop:
                 continue  # as of the horizon, or a fault that is noted
             (later_outputs if is_later else outputs)[one.view.name] = made
-            text = render(by.build.wiring.program({one.view.name: made}))
-            edition = hashlib.sha256(text.encode()).hexdigest()[:8]
-            definition = _definition(read, one.view.name)
-            cells = by.view(one.view)
-            view = _served(cells, one.view.name, made.schema, edition, is_live, definition)
+            view = _served(by, one.view, made, is_live)
             views[one.view.name] = replace(view, can_be_final=False) if is_later else view
         if translator.faults:
             raise CheckError(translator.faults)
@@ -87,10 +83,8 @@ def load_served(
     program = programs[False]
     names = frozenset(s.view.name for s in subscribed.subscriptions)
     as_of = frozenset(() if program is None else program.input_names)
-    needs = dict(needs_of(live, names, as_of))
-    for name in later_outputs:
-        for stream in views[name].streams:
-            needs[stream] = (Always(f"{name} came later"),)
+    of_later = {s: (Always(f"{n} came later"),) for n in later_outputs for s in views[n].streams}
+    needs = {**needs_of(live, names, as_of), **of_later}
     later_live = for_later.build.wiring.program(later_outputs) if later_outputs else None
     return Served(
         base.text, LANGUAGE.served, streams, views, programs[True], program, dict(added),
@@ -157,17 +151,19 @@ def _stream(stream: Stream, translator: Translator) -> ServedStream:
 
 
 def _served(
-    view: View,
-    name: str,
-    schema: Schema,
-    edition: str,
+    translator: Translator,
+    word: ast.Word,
+    made: Queue,
     is_live: bool,  # noqa: FBT001
-    definition: str,
 ) -> ServedView:
+    view, name = translator.view(word), word.name
+    text = render(translator.build.wiring.program({name: made}))
+    edition = hashlib.sha256(text.encode()).hexdigest()[:8]
     told = {STEPS_COLUMN, FINAL_COLUMN, ASOF_COLUMN, MASK_COLUMN}
     shown = {c.name for c in view.cells} | told
-    bounds = frozenset(n for n in schema.names if n not in shown)
+    bounds = frozenset(n for n in made.schema.names if n not in shown)
     can_be_final = view.is_open != TRUE and view.mask.can_be_true
     return ServedView(
-        name, schema, is_live, view.as_of, bounds, can_be_final, edition, view.streams, definition
-    )
+        name, made.schema, is_live, view.as_of, bounds, can_be_final, edition, view.streams,
+        _definition(translator.read, name),
+    )  # fmt: skip
