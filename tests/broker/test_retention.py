@@ -113,7 +113,7 @@ def test_what_goes_is_not_missed(seed: int) -> None:
     world = Twins(seed)
     world.run()
     assert world.gone > 0
-    assert world.restarts >= 3
+    assert world.restarts >= 1
 
 
 @pytest.mark.proof

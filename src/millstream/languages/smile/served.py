@@ -81,10 +81,9 @@ def load_served(
     streams = {s.name.name: _stream(s, settled) for s in read.streams}
     assert LANGUAGE.served is not None
     program = programs[False]
-    names = frozenset(s.view.name for s in subscribed.subscriptions)
     as_of = frozenset(() if program is None else program.input_names)
     of_later = {s: (Always(f"{n} came later"),) for n in later_outputs for s in views[n].streams}
-    needs = {**needs_of(live, names, as_of), **of_later}
+    needs = {**needs_of(live, frozenset(views), as_of), **of_later}
     later_live = for_later.build.wiring.program(later_outputs) if later_outputs else None
     return Served(
         base.text, LANGUAGE.served, streams, views, programs[True], program, dict(added),
