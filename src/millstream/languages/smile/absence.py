@@ -8,10 +8,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from millstream.calculus.functions import Assign, Filter, Lookup, Map, Merge
+from millstream.calculus.functions import (
+    Aggregate,
+    Aggregation,
+    Assign,
+    Filter,
+    Join,
+    Lookup,
+    Map,
+    Merge,
+)
 from millstream.calculus.library.columns import unlike
-from millstream.calculus.library.outer_joins import padded
-from millstream.calculus.terms import Call, Column, Term
+from millstream.calculus.library.outer_joins import padded, without_partner
+from millstream.calculus.terms import Call, Column, Literal, Term
 from millstream.calculus.types import BOOLEAN, INTEGER
 from millstream.calculus.wiring import Queue
 from millstream.errors import Fault
@@ -21,6 +30,7 @@ from millstream.languages.smile.cells import (
     Cell,
     Mask,
     View,
+    added,
     both,
     either,
     negated,
@@ -139,12 +149,16 @@ class Absence:
     def left_join(self, pairs_of: View, left: View, right: View, pairs: Pairs) -> View:
         """The pairs, and the rows of the left that have no partner, with nulls."""
         queue, found = self.partners(left.queue, right, pairs)
+        steps = left.steps
+        if not right.mask.is_certain:
+            queue, hidden = self._with_hidden(queue, right.whole or right, pairs)
+            steps = added(steps, hidden)
         alone = Mask(negated(found.is_in), found.is_sure, found.steps)
         lone = left.mask & alone
         inner = self._masked(pairs_of.queue, pairs_of)
         made = list(padded(pairs_of.queue.schema, left.queue.schema))
         queue = self.build.timed(queue, [lone.is_in, lone.is_sure, left.is_open])
-        extra = {STEPS: left.steps, IN: lone.is_in, SURE: lone.is_sure, OPEN: left.is_open}
+        extra = {STEPS: steps, IN: lone.is_in, SURE: lone.is_sure, OPEN: left.is_open}
         made = [*(a for a in made if a.name not in extra),
                 *(Assign(n, t) for n, t in extra.items())]  # fmt: skip
         outer = self.build.wiring.add(Map(tuple(made)), queue, name=f"{self.name}_alone")
@@ -156,6 +170,27 @@ class Absence:
             pairs_of, queue=whole, cells=cells, steps=Column(STEPS, INTEGER), mask=mask,
             is_open=Column(OPEN, BOOLEAN), defaults=None, keys=(),
         )  # fmt: skip
+
+    def _with_hidden(self, queue: Queue, other: View, pairs: Pairs) -> tuple[Queue, Term]:
+        """The rows with the steps of all partners that they have ever had.
+
+        Who loses a partner has been told the steps of both, and they never become fewer.
+        """
+        wiring, name = self.build.wiring, f"{self.name}_hidden"
+        keys = tuple(dict.fromkeys(theirs for _, theirs in pairs))
+        column = Column(unlike("hidden", queue.schema), INTEGER)
+        rows = self.build.timed(other.queue, [other.steps])
+        made = (*(Assign(k, rows.column(k)) for k in keys), Assign(column.name, other.steps))
+        rows = wiring.add(Map(made), rows, name=name)
+        totals = wiring.add(
+            Aggregate(keys, (Aggregation(column.name, "sum", column),)), rows, name=name
+        )
+        kept = tuple(Assign(f.name, queue.column(f.name)) for f in queue.schema)
+        met = wiring.add(Join(pairs), queue, totals, name=name)
+        met = wiring.add(Map((*kept, Assign(column.name, column))), met, name=name)
+        none = (*kept, Assign(column.name, Literal(0, INTEGER)))
+        alone = without_partner(wiring, queue, totals, pairs, none, name=name)
+        return wiring.add(Merge(), met, alone, name=name), column
 
     def _masked(self, queue: Queue, view: View) -> Queue:
         """The rows with columns of what is said of them."""

@@ -140,7 +140,8 @@ class Build:
         names = {n: f"{prefix}{n}" for n in view.queue.schema.names}
         renamed = {new: old for old, new in names.items()}
         queue = self.wiring.columns(view.queue, renamed, f"{view.name}_as")
-        return view.moved(queue, names)
+        whole = view.whole and self.prefixed(view.whole, prefix)
+        return replace(view.moved(queue, names), whole=whole)
 
     def selected(self, view: View, mask: Mask, condition: Term, span: Span | None) -> View:
         """The rows of a view that a condition lets in; those that are out for ever are dropped."""

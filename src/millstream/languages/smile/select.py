@@ -77,16 +77,10 @@ class Selecting:
         """The first rows: those that are not among them never will be, for rows only come."""
         if not view.mask.is_certain or not all(c.is_exact for c in view.cells):
             raise NoRule("ORDER BY and LIMIT of rows that can still change")
-        cells = {c.name.lower(): c for c in view.cells}
         order: list[Cell] = []
         for one in limit.order:
-            value = one.value
-            named = isinstance(value, ast.Reference) and value.owner is None
-            if not named or one.nulls_first == one.is_descending:
-                raise NoRule("ORDER BY what is not a column of the list")
-            assert isinstance(value, ast.Reference)
-            cell = cells.get(value.name.name.lower())
-            if cell is None:
+            cell = self._listed(one.value, view)
+            if cell is None or one.nulls_first == one.is_descending:
                 raise NoRule("ORDER BY what is not a column of the list")
             order.append(cell)
         by = tuple(c.name for c in order)
@@ -108,6 +102,16 @@ class Selecting:
         if not self.drops:
             first, mask = self._beside_others(view.queue, queue, first, mask, limit)
         return replace(view, queue=first, mask=mask, flow=None)
+
+    def _listed(self, value: ast.Expression, view: View) -> Cell | None:
+        """The column of the list that is called so, or that is made of the same."""
+        names: list[str] = []
+        if isinstance(value, ast.Reference) and value.owner is None:
+            names.append(value.name.name)
+        names += [self._name(i) for i in self.query.items
+                  if isinstance(i, ast.Item) and i.value == value]  # fmt: skip
+        cells = {c.name.lower(): c for c in view.cells}
+        return next((cells[n.lower()] for n in names if n.lower() in cells), None)
 
     def _beside_others(
         self, rows: Queue, top: Queue, first: Queue, mask: Mask, limit: ast.Limit
