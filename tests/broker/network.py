@@ -55,8 +55,10 @@ _END, _STEP = 900, 20_000
 
 
 @cache
-def parts(homes: tuple[Pair, ...], lazy: frozenset[Pair]) -> dict[str, Served]:
-    """The parts of all brokers, when views live here."""
+def parts(
+    homes: tuple[Pair, ...], lazy: frozenset[Pair], *, is_ring: bool = False
+) -> dict[str, Served]:
+    """The parts of all brokers, when views live here; in a ring most goes by way of others."""
     lines = []
     for number, name in enumerate(NAMES):
         streams = {"one": '"B"', "two": '"M"'}.get(name, "")
@@ -65,7 +67,8 @@ def parts(homes: tuple[Pair, ...], lazy: frozenset[Pair]) -> dict[str, Served]:
                   f"streams = [{streams}]", f"views = [{views}]"]  # fmt: skip
     for a in NAMES:
         for b in NAMES:
-            if a != b:
+            is_next = NAMES.index(b) == (NAMES.index(a) + 1) % len(NAMES)
+            if is_next if is_ring else a != b:
                 is_lazy = str((a, b) in lazy).lower()
                 lines += [f"[link.{a}-{b}]", f'from = "{a}"', f'to = "{b}"', f"lazy = {is_lazy}"]
     placement = read_placement(Source("brokers.toml", "\n".join(lines)))
@@ -129,7 +132,7 @@ class Network:
         pairs = [(a, b) for a in NAMES for b in NAMES if a != b]
         lazy = frozenset(p for p in pairs if seed % 3 == 2 and chance.random() < 0.5)
         self.homes = dict(homes)
-        made = parts(homes, lazy)
+        made = parts(homes, lazy, is_ring=seed % 4 == 3)
         self.places = {name: Place(made[name], seed + n) for n, name in enumerate(NAMES)}
         self.loss, self.twice = chance.choice((0.0, 0.1, 0.5)), chance.choice((0.0, 0.1, 0.5))
         self.cut: set[tuple[str, str]] = set()

@@ -33,6 +33,8 @@ def test_everything_goes_wrong_somewhere() -> None:
     assert sum(one.crashes for one in some) > 5
     assert any(one.losses for one in some), "a broker has lost its disk"
     assert any(one.loss == 0.5 for one in some) and any(one.twice == 0.5 for one in some)
+    assert any(p.part.part and any(e.is_passed_on for e in p.part.part.exports.values())
+               for one in some for p in one.places.values())  # fmt: skip
     assert any(p.part.part and any(i.is_lazy for i in p.part.part.imports.values())
                for one in some for p in one.places.values())  # fmt: skip
 

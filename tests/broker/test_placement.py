@@ -71,6 +71,26 @@ def test_a_stream_is_known_as_far_as_all_ways_have_brought_it() -> None:
     assert at_c.imports["B"].is_stream and set(made.streams) == {"B"}, "Kinds needs the rows"
 
 
+def test_what_has_no_link_of_its_own_is_passed_on() -> None:
+    others = "".join(
+        f'[broker.{n}]\naddress = "http://127.0.0.1:8{n}00"\n' for n in ("1", "2")
+    ).replace("8100", "8103")  # fmt: skip
+    views = '[broker.c]\naddress = "http://127.0.0.1:8109"\nviews = ["Sold", "Rest"]\n'
+    links = [("b", "1"), ("1", "2"), ("2", "c"), ("2", "a"), ("a", "1")]
+    text = TWO + others + views
+    text += "".join(f'[link.{x}-{y}]\nfrom = "{x}"\nto = "{y}"\n' for x, y in links)
+    parts = {name: part(text, name)[1] for name in "ab12c"}
+    assert {one.sender for one in parts["c"].imports.values()} == {"2"}
+    passed = {n: one for n, one in parts["2"].exports.items() if "c" in one.receivers}
+    assert passed and all(one.is_passed_on for one in passed.values())
+    assert passed.keys() <= parts["2"].imports.keys() and parts["2"].needs == {}
+    both = [one for one in parts["2"].exports.values() if one.receivers == {"a", "c"}]
+    assert both, "who is asked by two asks once"
+    for name in "a12c":
+        for one in parts[name].imports.values():
+            assert name in parts[one.sender].exports[one.name].receivers
+
+
 WRONG = {
     "an unknown key": (TWO.replace("streams", "stream", 1), 'unknown key "stream"'),
     "no port": (TWO.replace(":8101", ""), "an address with its port"),

@@ -15,6 +15,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 
 import orjson
 
@@ -190,20 +191,31 @@ class Placed:
         """The streams whose rows a queue is made of."""
         return frozenset(i for i in self.graph.inputs(queue) if i in self.served.streams)
 
-    def imports(self, broker: str) -> dict[str, Imported]:
-        made: dict[str, Imported] = {}
-        cut = _Cut(self, broker)
-        for name in (*self.read_at(broker), *cut.streams_asked_for()):
-            sender = self.sender(name)
-            if sender == broker:
-                continue
-            self.placement.check_link(sender, broker, name)
-            lazy = self.placement.is_lazy(sender, broker)
-            made[name] = Imported(
-                name, sender, self.graph.types[name].schema, name in self.hosts,
-                self.streams_of(name), lazy,
-            )  # fmt: skip
+    @cached_property
+    def senders(self) -> dict[str, dict[str, str]]:
+        """For each broker, who sends it what: what passes it on its way to others, too.
+
+        The ways of a relation are one tree, so that each broker hears of it from one other, and
+        whoever is asked by several asks once.
+        """
+        made: dict[str, dict[str, str]] = {broker: {} for broker in self.placement.brokers}
+        for broker in self.placement.brokers:
+            for name in (*self.read_at(broker), *_Cut(self, broker).streams_asked_for()):
+                maker = self.sender(name)
+                if maker != broker:
+                    way = self.placement.way(maker, broker, name)
+                    for sender, receiver in pairwise(way):
+                        made[receiver].setdefault(name, sender)
         return made
+
+    def imports(self, broker: str) -> dict[str, Imported]:
+        return {
+            name: Imported(
+                name, sender, self.graph.types[name].schema, name in self.hosts,
+                self.streams_of(name), self.placement.is_lazy(sender, broker),
+            )
+            for name, sender in self.senders[broker].items()
+        }  # fmt: skip
 
     def part(self, broker: str) -> tuple[Part, Program | None, Program | None]:
         """What a broker has, with its live and its settled program."""
@@ -259,10 +271,11 @@ class _Cut:
 
     def exported(self, name: str, receivers: frozenset[str]) -> Exported:
         is_stream = name in self.placed.hosts
-        needs = frozenset((name,)) if is_stream else self.needs(name)
+        is_passed = self.placed.sender(name) != self.broker
+        needs = frozenset((name,)) if is_stream or is_passed else self.needs(name)
         known = {s: self.sources(needs, s) for s in sorted(self.placed.streams_of(name))}
         schema = self.graph.types[name].schema
-        return Exported(name, f"-> {name}", schema, is_stream, needs, known, receivers)
+        return Exported(name, f"-> {name}", schema, is_stream, needs, known, receivers, is_passed)
 
     # --- clocks ---
 
@@ -304,7 +317,7 @@ class _Cut:
             own[id(op)] = replace(own[id(op)], inputs=read)
         outputs = {n: q for n, q in wired.outputs.items() if self.placed.homes[n] == self.broker}
         for one in exports.values():
-            if not one.is_stream:
+            if not one.is_stream and not one.is_passed_on:
                 outputs[one.output] = Queue(one.name, self.graph.types[one.name])
         if not outputs:
             return None, {}

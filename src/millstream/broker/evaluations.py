@@ -65,7 +65,8 @@ class Evaluations:
             arrived[name] = [
                 row for row, weight in changes.pop(name).items() for _ in range(weight)
             ]
-        return self._advanced(arrived, changes) | self._streams(arrived)
+        passed = self._passed_on(arrived, changes)
+        return self._advanced(arrived, changes) | passed
 
     def begin(
         self, position: int, checksum: int, knowledge: Mapping[str, Any],
@@ -103,11 +104,15 @@ class Evaluations:
                 del rows[row]
         return changes
 
-    def _streams(self, arrived: Mapping[str, list[Row]]) -> dict[str, Changes]:
-        """The streams that other brokers are sent."""
+    def _passed_on(
+        self, arrived: Mapping[str, list[Row]], sent: Mapping[str, Changes]
+    ) -> dict[str, Changes]:
+        """What other brokers are sent as it came here: streams, and what others make."""
         exports = self.served.part.exports if self.served.part else {}
-        return {e.output: net((row, 1) for row in arrived.get(name, ()))
+        made = {e.output: net((row, 1) for row in arrived.get(name, ()))
                 for name, e in exports.items() if e.is_stream}  # fmt: skip
+        passed = {n: e.output for n, e in exports.items() if e.is_passed_on and not e.is_stream}
+        return made | {output: dict(sent.get(name, {})) for name, output in passed.items()}
 
     def snapshot(self) -> dict[str, Any]:
         """All but the knowledge; kernels are written down at once, as they go on changing."""

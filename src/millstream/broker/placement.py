@@ -89,14 +89,24 @@ class Placement:
             hint = f"brokers are: {listing(self.brokers)}. {suggest(name, self.brokers) or ''}"
             raise UsageError(f'there is no broker "{name[:80]}"', hint=hint.strip())
 
-    def check_link(self, sender: str, receiver: str, relation: str) -> None:
-        """Refuse what would have to go where there is no link."""
-        ends = [(link.sender, link.receiver) for link in self.links]
-        if self.links and (sender, receiver) not in ends:
+    def way(self, sender: str, receiver: str, relation: str) -> list[str]:
+        """The brokers that a relation passes, from the one that makes it: as few as can be."""
+        if not self.links:
+            return [sender, receiver]
+        ways = {sender: [sender]}
+        waiting = [sender]
+        while waiting and receiver not in ways:
+            at = waiting.pop(0)
+            for link in self.links:
+                if link.sender == at and link.receiver not in ways:
+                    ways[link.receiver] = [*ways[at], link.receiver]
+                    waiting.append(link.receiver)
+        if receiver not in ways:
             tables = Tables(self.source)
             message = f"{receiver} reads {relation}, which {sender} makes, and no link goes there"
             hint = f'add a [link.NAME] with from = "{sender}" and to = "{receiver}"'
             raise CheckError(message, span=tables.place(f"{_BROKER}.{receiver}"), hint=hint)
+        return ways[receiver]
 
     def is_lazy(self, sender: str, receiver: str) -> bool:
         return Link(sender, receiver, is_lazy=True) in self.links

@@ -129,6 +129,8 @@ class Exported:
     needs: frozenset[str]
     known: Mapping[str, tuple[str, ...]]
     receivers: frozenset[str]
+    #: Another broker makes it; here it only passes.
+    is_passed_on: bool = False
 
 
 @dataclass(frozen=True)
