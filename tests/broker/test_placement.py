@@ -84,8 +84,6 @@ def test_what_has_no_link_of_its_own_is_passed_on() -> None:
     passed = {n: one for n, one in parts["2"].exports.items() if "c" in one.receivers}
     assert passed and all(one.is_passed_on for one in passed.values())
     assert passed.keys() <= parts["2"].imports.keys() and parts["2"].needs == {}
-    both = [one for one in parts["2"].exports.values() if one.receivers == {"a", "c"}]
-    assert both, "who is asked by two asks once"
     for name in "a12c":
         for one in parts[name].imports.values():
             assert name in parts[one.sender].exports[one.name].receivers
