@@ -25,30 +25,35 @@ def cut_lines(data: Array, start: int, stop: int, offsets: Array, out: Array, do
     """
     at, made, lines, end, odd = start, 0, 0, start, np.uint64(0)
     while at < stop and lines + 1 < len(offsets):
-        size = min(8, stop - at)
-        if at + 8 <= stop:
-            word = load64(data, at)
-            breaks, returns = word ^ _BREAKS, word ^ _RETURNS
-            # The high bit is set of bytes beyond ASCII, and of those that have become zero.
-            odd |= word | ((returns - _ONES) & ~returns)
-            if (breaks - _ONES) & ~breaks & _HIGH == 0:
-                copy64(out, made, data, at)
-                at += 8
-                made += 8
-                continue
-        for place in range(at, at + size):
-            c = data[place]
+        if at + 8 > stop:
+            c = data[at]
+            at += 1
             if c == 10:
                 lines += 1
-                offsets[lines] = made
-                end = place + 1
-                if lines + 1 == len(offsets):
-                    break
+                offsets[lines], end = made, at
                 continue
             odd |= np.uint64(128) if c >= 128 or c == 13 else np.uint64(0)
             out[made] = c
             made += 1
-        at += size
+            continue
+        word = load64(data, at)
+        breaks, returns = word ^ _BREAKS, word ^ _RETURNS
+        # The high bit is set of bytes beyond ASCII, and of those that have become zero.
+        odd |= word | ((returns - _ONES) & ~returns)
+        copy64(out, made, data, at)
+        found = (breaks - _ONES) & ~breaks & _HIGH
+        if found == 0:
+            at += 8
+            made += 8
+            continue
+        # The lowest bit that is set tells of the first break; below it lies one of `_ONES` for
+        # each byte before, and one for its own.
+        below = (found & (~found + np.uint64(1))) - np.uint64(1)
+        size = np.int64(((below & _ONES) * _ONES) >> np.uint64(56)) - 1
+        lines += 1
+        at += size + 1
+        made += size
+        offsets[lines], end = made, at
     done[0], done[1] = end, lines
     is_plain: bool = odd & _HIGH == 0
     return is_plain

@@ -91,6 +91,25 @@ PROGRAMS = {
         if (n == 7) n = 3000;
         for (i := 0; i < n; i++) { if (i % 2 == 0) continue; emit sums[n] <- i; }
     """,
+    "at once": """
+        out: table collection of string;
+        sums: table sum[n: int] of int;
+        line := string(input);
+        n := 0;
+        words := sawzall(line, `[a-zA-Z0-9]+`);
+        for (i := 0; i < len(words); i++) {
+          if (words[i] == "x" || strfind("1", line) == i) continue;
+          short := words[i][0:2];
+          switch (len(words[i])) { case 1: short = "one"; default: emit sums[i] <- 12 / (i - 2); }
+          emit out <- short + words[len(words) - 1 - i];
+        }
+        when (i: each int; int(words[i]) > i) { emit out <- string(i) + words[i + 1]; }
+        for (j := 0; j <= len(line) - 3; j++) emit sums[line[j]] <- j;
+        for (i := 0; i < len(words); i++) n += len(words[i]);
+        k: int = 1;
+        for (k = 0; k < len(words); k++) emit sums[k] <- 1;
+        emit sums[100 + k] <- n;
+    """,
     "fields": """
         parts: table collection of bytes;
         shown: table sum[year: int][month: int][day: int][hour: int] of int;

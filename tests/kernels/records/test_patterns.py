@@ -34,7 +34,7 @@ def found(pattern: str, texts: list[str]) -> list[Spans | None] | None:
     ]
 
 
-_ATOMS = st.sampled_from(["a", "b", "c", ".", "[ab]", "[^a]", r"\d", r"\w", "^", "$", r"\b", "x"])
+_ATOMS = st.sampled_from(["a", "b", "c", "ab", "[ab]+", "[abc ]*", ".", "[ab]", "[^a]", r"\d", r"\w", "^", "$", r"\b", "x"])
 
 
 def _grown(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
@@ -52,7 +52,12 @@ def _grown(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 
 
 PATTERNS = st.recursive(_ATOMS, _grown, max_leaves=8)
-TEXTS = st.lists(st.text(st.sampled_from("aabcx1 \n"), max_size=9), min_size=1, max_size=4)
+#: Long ones are looked through eight bytes at a time for what a match must have.
+TEXTS = st.lists(
+    st.text(st.sampled_from("aabcx1 \n"), max_size=9)
+    | st.text(st.sampled_from("      abcx"), min_size=15, max_size=40),
+    min_size=1, max_size=4,
+)  # fmt: skip
 
 
 @given(PATTERNS, TEXTS)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from millstream.kernels.records.column import Column, Objects, Parts, Pieces
+from millstream.kernels.records.column import Column, NotOnColumns, Objects, Parts, Pieces
 from millstream.kernels.records.sawing import PiecesAt
 from millstream.kernels.records.slices import Slices
 from millstream.plan.batch import Array
@@ -63,6 +63,35 @@ def taken(column: Column, rows: Array) -> Column:
             return Column(values[rows], bad)
 
 
+def mixed(chosen: Array, new: Column, old: Column) -> Column:
+    """New values in some rows, and the old ones in all others."""
+    bad: Array | None = None
+    if new.bad is not None or old.bad is not None:
+        none = np.zeros(len(chosen), np.bool_)
+        bad = np.where(chosen, none if new.bad is None else new.bad,
+                       none if old.bad is None else old.bad)  # fmt: skip
+    match new.plain().values, old.plain().values:
+        case np.ndarray() as a, np.ndarray() as b:
+            return Column(np.where(chosen, a, b), bad)
+        case Slices() as a, Slices() as b:
+            return Column(_both(chosen, a, b), bad)
+        case Parts(a), Parts(b):
+            pairs = zip(a, b, strict=True)
+            return Column(Parts(tuple(mixed(chosen, x, y) for x, y in pairs)), bad)
+        case Objects(a), Objects(b):
+            return Column(Objects(np.where(chosen, a, b)), bad)
+    raise NotOnColumns("an array that is assigned in some records only")
+
+
+def _both(chosen: Array, a: Slices, b: Slices) -> Slices:
+    """Slices of two arrays of bytes, as slices of both of them together."""
+    shift = 0 if a.data is b.data else len(a.data)
+    data = a.data if a.data is b.data else np.concatenate([a.data, b.data])
+    return Slices(
+        data, np.where(chosen, a.starts, b.starts + shift), np.where(chosen, a.ends, b.ends + shift)
+    )
+
+
 class Values:
     """Mutable: columns of one batch as lists; bytes are decoded once."""
 
@@ -106,7 +135,7 @@ class Values:
 
     def _cut(self, cut: PiecesAt, rows: Array, *, is_bytes: bool) -> list[tuple[Any, ...]]:
         """All texts of all rows at once."""
-        counts = cut.counts[rows]
+        cut, counts = cut.settled(), cut.counts[rows]
         spans = cut.spans[_numbers_from(cut.begun[rows], counts)]
         whole = self._whole(cut.data, is_bytes=is_bytes)
         pairs = zip(spans[:, 0].tolist(), spans[:, 1].tolist(), strict=True)

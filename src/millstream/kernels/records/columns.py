@@ -7,8 +7,8 @@ care: it is run from the beginning by the meaning of the script.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -50,6 +50,7 @@ from millstream.kernels.records.pattern_code import PatternCode, pattern_code
 from millstream.kernels.records.sawing import (
     MOST_SAWN,
     Cut,
+    PiecesAt,
     Sawing,
     all_matches,
     fields,
@@ -127,13 +128,19 @@ class Columns:
         assert isinstance(column.values, Slices), node
         return column.values, column.bad
 
-    def keep(self, rows: Array) -> None:
-        """From here on nothing is done with other rows."""
-        self.count = len(rows)
-        self.record = self.record.take(rows)
-        self.careful, self.active = np.zeros(self.count, np.bool_), np.ones(self.count, np.bool_)
-        self.variables = {n: taken(column, rows) for n, column in self.variables.items()}
-        self.lengths = {}
+    def of_rows(self, rows: Array, numbers: Container[int] | None = None) -> Columns:
+        """Some rows, of which nothing is known yet; with all variables, or these."""
+        whole = numbers is None or self.record_number in numbers
+        return replace(
+            self, count=len(rows), record=self.record.take(rows) if whole else self.record,
+            careful=np.zeros(len(rows), np.bool_), active=np.ones(len(rows), np.bool_),
+            variables={
+                n: taken(column, rows)
+                for n, column in self.variables.items()
+                if numbers is None or n in numbers
+            },
+            lengths={},
+        )  # fmt: skip
 
     def look_closer(self, rows: Array) -> None:
         """These rows are to be run with care, as far as something is done with them."""
@@ -296,6 +303,9 @@ class Columns:
         return Column(self.lengths[node.number])
 
     def _piece(self, pieces: Pieces, places: Array, bad: Array | None) -> Column:
+        if isinstance(pieces.cut, PiecesAt):
+            texts, missing = pieces.cut.at(places)
+            return Column(texts, either(bad, missing))
         outside = (places < 0) | (places >= pieces.count)
         asked = places[self.active & ~outside]
         if not pieces.most or not len(asked):

@@ -25,6 +25,8 @@ from millstream.plan.batch import Array
 #: each of several sets.
 ONE, TRY, GO, NOTE, BE, RUN, END, ROW = range(8)
 PLACES = "^$AzZbB"
+#: In the place of a branch: others would give back here, in vain.
+IN_VAIN = -2
 _MOST = 2000
 _NO_END = 1 << 30
 #: Of so many characters at its beginning is known what a match can have there.
@@ -38,8 +40,10 @@ class PatternCode:
     Then the set that what follows begins with, and two places to note before it is done; -1 is
     none. `rows` has the sets of instructions with several. A match begins with `lead` characters at
     least: `steps` says of the last of them how much further on the next match can begin, and
-    `starts` which can be the first. `branches` is the number of places to remember where ways
-    part.
+    `starts` which can be the first. `pair` is a place among them and two bytes that are always
+    there, as seldom ones as can be; -1 is none. `run` is the set of a pattern that is nothing but
+    one or more of it. `branches` is the number of places to remember where ways part; 0 if there is
+    but one way.
     """
 
     code: Array
@@ -48,6 +52,8 @@ class PatternCode:
     lead: int
     steps: Array
     starts: Array
+    pair: Array
+    run: int
     is_anchored: bool
     groups: int
     branches: int
@@ -77,7 +83,7 @@ def pattern_code(pattern: str) -> PatternCode | None:
     return PatternCode(
         np.array(builder.code, np.int64), builder.set_table(), np.array(builder.rows, np.int64),
         len(lead), _steps(lead), _members(lead[0] if lead else frozenset(range(256))),
-        _is_anchored(found[0]), found[1], builder.branches,
+        _pair(lead), builder.only_run(), _is_anchored(found[0]), found[1], builder.branches,
     )  # fmt: skip
 
 
@@ -204,22 +210,36 @@ class _Builder:
                 instruction[n] = places[instruction[n]]
         self.code = kept
 
+    def only_run(self) -> int:
+        """The set of a pattern that is one or more of it, and no group; -1 of any other."""
+        kinds = [instruction[0] for instruction in self.code]
+        first = self.code[0]
+        return first[1] if kinds == [RUN, END] and first[2:4] == [1, _NO_END] else -1
+
     def settle_runs(self) -> None:
-        """A run gives nothing back if what follows it cannot begin with what it takes."""
-        for at, instruction in enumerate(self.code):
+        """A run gives nothing back if that cannot help what follows it."""
+        for at in reversed(range(len(self.code))):
+            instruction = self.code[at]
             if instruction[0] == RUN:
-                follows = self.code[at + 1]
-                while follows[0] == NOTE:
-                    at += 1  # noqa: PLW2901 (on to what follows the note)
-                    follows = self.code[at + 1]
+                follows = next(c for c in self.code[at + 1 :] if c[0] != NOTE)
                 if follows[0] in (ONE, ROW):
                     instruction[5] = follows[1] if follows[0] == ONE else self.rows[follows[1]]
-                is_apart = instruction[5] >= 0 and not (
-                    self.sets[instruction[5]] & self.sets[instruction[1]]
-                )
-                if is_apart or follows[0] == END:
-                    # No place to remember means: all or nothing.
+                # No place to remember means: all or nothing.
+                if follows[0] == END or self.is_apart(instruction):
                     instruction[4] = -1
+                elif self.is_taken_again(instruction, follows):
+                    instruction[4] = IN_VAIN
+        if all(c[0] not in (TRY, GO) and (c[0] != RUN or c[4] < 0) for c in self.code):
+            self.branches = 0
+
+    def is_apart(self, run: list[int]) -> bool:
+        """What follows cannot begin with what a run takes."""
+        return run[5] >= 0 and not self.sets[run[5]] & self.sets[run[1]]
+
+    def is_taken_again(self, run: list[int], follows: list[int]) -> bool:
+        """What follows is a run that would take all that this one gave back."""
+        takes_any = follows[0] == RUN and follows[2] == 0 and follows[3] == _NO_END
+        return takes_any and follows[4] < 0 and self.sets[run[1]] <= self.sets[follows[1]]
 
 
 #: How many of the numbers of an instruction are others to go to.
@@ -274,6 +294,26 @@ def _steps(lead: list[frozenset[int]]) -> Array:
     for place, of in enumerate(lead):
         steps[sorted(of)] = len(lead) - 1 - place
     return steps
+
+
+#: Characters of logs and letters, those that are met most often first.
+_OFTEN = b" etaoinsr0123456789hldcumfpgwybvkxjqz.-/:,"
+
+
+def _pair(lead: list[frozenset[int]]) -> Array:
+    """Where in the first characters two bytes are known, as seldom ones as can be, or one."""
+    known = [next(iter(of)) if len(of) == 1 else -1 for of in lead]
+    rarity = [-1 if c < 0 else _OFTEN.find(c) % (len(_OFTEN) + 1) for c in known]
+    best = (-1, -1, -1, -1)
+    for place, c in enumerate(known):
+        following = known[place + 1] if place + 1 < len(known) else -1
+        if c >= 0 and following >= 0:
+            # Any two are better than one.
+            worth = len(_OFTEN) + sum(rarity[place : place + 2])
+            best = max(best, (worth, place, c, following))
+        elif c >= 0:
+            best = max(best, (rarity[place], place, c, -1))
+    return np.array(best[1:], np.int64)
 
 
 def _is_anchored(part: Tree) -> bool:

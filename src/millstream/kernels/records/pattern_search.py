@@ -13,7 +13,9 @@ import numpy as np
 from millstream.compiled import inlined, tight
 from millstream.kernels.records.pattern_code import PatternCode
 from millstream.plan.batch import Array
+from millstream.words64 import load64
 
+_ONES, _HIGH = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
 #: Texts that are longer are left to the libraries.
 LONGEST = 4096
 NONE, FOUND, UNKNOWN = 0, 1, 2
@@ -171,6 +173,40 @@ def _attempt(
 
 
 @inlined
+def _straight(
+    code: Array, sets: Array, rows: Array, data: Array, start: int, at: int, end: int,
+    places: Array,
+) -> int:  # fmt: skip
+    """As `_attempt`, of a pattern that can be tried in one way only."""
+    for pc in range(len(code)):
+        kind, first = code[pc, 0], code[pc, 1]
+        for n in range(6, 8):
+            if code[pc, n] >= 0:
+                places[code[pc, n]] = at - start
+        if kind == 5:  # run
+            low = at + code[pc, 2]
+            at = _run_end(sets, first, data, at, min(end, at + code[pc, 3]))
+            if at < low:
+                break
+        elif kind == 7:  # row
+            if not _are_next(rows, first, code[pc, 2], sets, data, at, end):
+                break
+            at += code[pc, 2]
+        elif kind == 0:  # one
+            if at >= end or not sets[first, data[at]]:
+                break
+            at += 1
+        elif kind == 3:  # note
+            places[first] = at - start
+        elif kind == 4:  # be
+            if not _is_here(first, at, start, end, data):
+                break
+        else:
+            return FOUND
+    return NONE
+
+
+@inlined
 def _next_end(steps: Array, data: Array, behind: int, end: int) -> Any:
     """Where the first characters of the next match may end, from here on."""
     place, last = np.uint64(behind), np.uint64(end)
@@ -183,16 +219,62 @@ def _next_end(steps: Array, data: Array, behind: int, end: int) -> Any:
 
 
 @inlined
-def _first_match(
-    code: Array, sets: Array, rows: Array, lead: int, steps: Array, first: Array,
-    is_anchored: int, data: Array, start: int, end: int, stamp: int, width: int, seen: Array,
-    stack: Array, places: Array,
+def _next_bytes(data: Array, at: int, limit: int, one: int, two: int) -> int:
+    """Where a byte comes next, and another one behind it unless that is -1; or the limit."""
+    ones, twos = np.uint64(one) * _ONES, np.uint64(max(two, 0)) * _ONES
+    # The second of the words ends one byte behind the first.
+    last = min(limit, data.size) - 9
+    while at <= last:
+        word = load64(data, at) ^ ones
+        if two >= 0:
+            word |= load64(data, at + 1) ^ twos
+        if (word - _ONES) & ~word & _HIGH:
+            break
+        at += 8
+    while at < limit and (
+        data[at] != one or (two >= 0 and (at + 1 >= limit or data[at + 1] != two))
+    ):
+        at += 1
+    return at
+
+
+@inlined
+def _next_place(
+    pair: Array, data: Array, at: int, end: int, limit: int, ahead: Array
 ) -> int:  # fmt: skip
-    """Whether there is a match from `start` on; `places` has where its groups lie."""
+    """The next place at which a match may begin, by the bytes it must have.
+
+    What was found behind a row is kept for those that follow: `ahead` is from where on nothing
+    lies before what. Rows that do not follow each other have no `limit` but their end.
+    """
+    wanted = at + pair[0]
+    if limit < 0:
+        return _next_bytes(data, wanted, end, pair[1], pair[2]) - pair[0]
+    if wanted < ahead[0] or wanted > ahead[1]:
+        ahead[0], ahead[1] = wanted, _next_bytes(data, wanted, limit, pair[1], pair[2])
+    return ahead[1] - pair[0]
+
+
+@inlined
+def _clear(places: Array) -> None:
+    for n in range(len(places)):
+        places[n] = -1
+
+
+@inlined
+def _first_match(
+    code: Array, sets: Array, rows: Array, lead: int, steps: Array, first: Array, pair: Array,
+    is_anchored: int, branches: int, data: Array, start: int, end: int, limit: int, ahead: Array, stamp: int,
+    width: int, seen: Array, stack: Array, places: Array,
+) -> int:  # fmt: skip
+    """Whether there is a match from `start` on; `places`, all -1, get where its groups lie."""
     at, last, result = start, start if is_anchored else end, NONE
-    places[:] = -1
     while result == NONE:
-        if lead:
+        if pair[0] >= 0 and not is_anchored:
+            at = _next_place(pair, data, at, end, limit, ahead)
+            if at + lead > end:
+                break
+        elif lead:
             behind = _next_end(steps, data, at + lead - 1, end)
             at = behind - lead + 1
             if behind >= end:
@@ -200,21 +282,23 @@ def _first_match(
         if at > last:
             break
         if not lead or first[data[at]]:
-            result = _attempt(
-                code, sets, rows, data, start, at, end, stamp, width, seen, stack, places
-            )
+            if branches == 0:
+                result = _straight(code, sets, rows, data, start, at, end, places)
+            else:
+                result = _attempt(
+                    code, sets, rows, data, start, at, end, stamp, width, seen, stack, places
+                )
             if result == NONE:
-                places[:] = -1
+                _clear(places)
         at += 1
     return result
 
 
 @tight
 def _search(
-    code: Array, sets: Array, rows: Array, lead: int, steps: Array, first: Array,
-    is_anchored: int, data: Array, starts: Array,
-    ends: Array, chosen: Array, found: Array, spans: Array, seen: Array, stack: Array,
-    width: int,
+    code: Array, sets: Array, rows: Array, lead: int, steps: Array, first: Array, pair: Array,
+    is_anchored: int, branches: int, data: Array, starts: Array, ends: Array, limit: int, ahead: Array,
+    chosen: Array, found: Array, spans: Array, seen: Array, stack: Array, width: int,
 ) -> None:  # fmt: skip
     """Of every chosen row whether there is a match, and where."""
     stamp = 0
@@ -222,21 +306,23 @@ def _search(
         start, end = starts[row], ends[row]
         if not chosen[row] or end - start >= width:
             found[row] = UNKNOWN if chosen[row] else NONE
-            spans[row] = -1
+            continue
+        if limit >= 0 and start + pair[0] >= ahead[0] and ahead[1] - pair[0] + lead > end:
+            found[row] = NONE  # what must be there comes later
             continue
         stamp += 1
         found[row] = _first_match(
-            code, sets, rows, lead, steps, first, is_anchored, data, start, end, stamp, width,
-            seen, stack, spans[row],
+            code, sets, rows, lead, steps, first, pair, is_anchored, branches, data, start, end,
+            limit, ahead, stamp, width, seen, stack, spans[row],
         )  # fmt: skip
 
 
 @tight
 def _search_on(
-    code: Array, sets: Array, rows: Array, lead: int, steps: Array, first: Array,
-    is_anchored: int, data: Array, starts: Array,
-    ends: Array, chosen: Array, times: int, counts: Array, spans: Array, seen: Array,
-    stack: Array, width: int, places: Array, done: Array,
+    code: Array, sets: Array, rows: Array, lead: int, steps: Array, first: Array, pair: Array,
+    is_anchored: int, branches: int, data: Array, starts: Array, ends: Array, limit: int, ahead: Array,
+    chosen: Array, times: int, counts: Array, spans: Array, seen: Array, stack: Array,
+    width: int, places: Array, done: Array,
 ) -> None:  # fmt: skip
     """All matches of rows, one after the other, each in what the last one has left.
 
@@ -258,9 +344,10 @@ def _search_on(
         begun, last_end = made, -1
         while made - begun < times:
             stamp += 1
+            _clear(places)
             result = _first_match(
-                code, sets, rows, lead, steps, first, is_anchored, data, start, end, stamp,
-                width, seen, stack, places,
+                code, sets, rows, lead, steps, first, pair, is_anchored, branches, data, start,
+                end, limit, ahead, stamp, width, seen, stack, places,
             )  # fmt: skip
             if result != FOUND:
                 if result == UNKNOWN:
@@ -280,6 +367,46 @@ def _search_on(
     done[0], done[1] = len(starts), made
 
 
+@tight
+def _search_runs(
+    members: Array, data: Array, starts: Array, ends: Array, chosen: Array, times: int,
+    counts: Array, spans: Array, done: Array,
+) -> None:  # fmt: skip
+    """As `_search_on`, of a pattern that is one or more of a set."""
+    made, one = done[1], np.uint64(1)
+    for row in range(done[0], len(starts)):
+        place, end = np.uint64(starts[row]), np.uint64(ends[row])
+        if made + (ends[row] - starts[row]) + 2 > len(spans):
+            done[0], done[1] = row, made
+            return
+        begun = made
+        if not chosen[row]:
+            end = place
+        while made - begun < times:
+            while place < end and not members[data[place]]:
+                place += one
+            if place >= end:
+                break
+            spans[made, 0] = np.int64(place)
+            while place < end and members[data[place]]:
+                place += one
+            spans[made, 1] = np.int64(place)
+            made += 1
+        counts[row] = made - begun
+    done[0], done[1] = len(starts), made
+
+
+def _limit(pattern: PatternCode, starts: Array, ends: Array) -> int:
+    """Where the last of texts ends that follow each other; -1 of others."""
+    if pattern.pair[0] < 0 or pattern.is_anchored or not len(starts) or (starts[1:] < ends[:-1]).any():
+        return -1
+    return int(ends[-1])
+
+
+def _nothing_ahead() -> Array:
+    return np.array([0, -1], np.int64)
+
+
 def search_on(
     pattern: PatternCode, data: Array, starts: Array, ends: Array, chosen: Array, times: int
 ) -> tuple[Array, Array]:
@@ -291,13 +418,18 @@ def search_on(
     stack = np.empty(((2 * pattern.branches + 4 * pattern.groups + 8) * (width + 1), 4), np.int64)
     places = np.empty(2 * pattern.groups + 2, np.int32)
     counts, done = np.zeros(count, np.int64), np.zeros(2, np.int64)
+    limit, ahead = _limit(pattern, starts, ends), _nothing_ahead()
     spans = np.empty((4 * count + longest + 2, 2), np.int64)
     while True:
-        _search_on(
-            pattern.code, pattern.sets, pattern.rows, pattern.lead, pattern.steps, pattern.starts,
-            int(pattern.is_anchored), data, starts, ends, chosen, times, counts, spans, seen,
-            stack, width, places, done,
-        )  # fmt: skip
+        if pattern.run >= 0:
+            members = pattern.sets[pattern.run]
+            _search_runs(members, data, starts, ends, chosen, times, counts, spans, done)
+        else:
+            _search_on(
+                pattern.code, pattern.sets, pattern.rows, pattern.lead, pattern.steps,
+                pattern.starts, pattern.pair, int(pattern.is_anchored), pattern.branches, data,
+                starts, ends, limit, ahead, chosen, times, counts, spans, seen, stack, width, places, done,
+            )  # fmt: skip
         if done[0] == count:
             return counts, spans[: done[1]]
         more = np.empty((2 * len(spans) + longest + 2, 2), np.int64)
@@ -311,13 +443,15 @@ def search(
     """For slices of bytes, all ASCII: NONE, FOUND or UNKNOWN, and the spans of the groups."""
     count = len(starts)
     found = np.empty(count, np.int8)
-    spans = np.empty((count, 2 * pattern.groups + 2), np.int32)
+    spans = np.full((count, 2 * pattern.groups + 2), -1, np.int32)
     longest = int((ends - starts).max()) if count else 0
     width = min(longest, LONGEST) + 1
     seen = np.zeros(max(1, pattern.branches * width), np.int64)
     stack = np.empty(((2 * pattern.branches + 4 * pattern.groups + 8) * (width + 1), 4), np.int64)
+    limit, ahead = _limit(pattern, starts, ends), _nothing_ahead()
     _search(
         pattern.code, pattern.sets, pattern.rows, pattern.lead, pattern.steps, pattern.starts,
-        int(pattern.is_anchored), data, starts, ends, chosen, found, spans, seen, stack, width,
+        pattern.pair, int(pattern.is_anchored), pattern.branches, data, starts, ends, limit, ahead,
+        chosen, found, spans, seen, stack, width,
     )  # fmt: skip
     return found, spans

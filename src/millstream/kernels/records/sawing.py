@@ -17,6 +17,7 @@ from millstream.plan.batch import Array
 
 #: Texts with more matches than this are sawn one by one.
 MOST_SAWN = 256
+_EVERY = frozen(np.zeros(0, np.int64))
 #: How many pieces each text has, where that is not known, and the n-th piece of all.
 Cut = tuple[Array, Array, Callable[[int], Slices]]
 
@@ -62,15 +63,34 @@ class PiecesAt:
     spans: Array
     begun: Array
     counts: Array
+    #: The rows that are meant, of those that `begun` is of; None for all.
+    rows: Array | None = None
 
     def __call__(self, number: int) -> Slices:
-        count = len(self.counts)
+        count, begun = len(self.counts), self.settled().begun
         first, last = np.zeros(count, np.int64), np.zeros(count, np.int64)
-        _pieces(self.spans, self.begun, self.counts, number, first, last)
+        _pieces(self.spans, begun, self.counts, number, first, last)
         return Slices(self.data, first, last)
 
+    def at(self, numbers: Array) -> tuple[Slices, Array | None]:
+        """In each row another piece, and the rows that have no such one."""
+        count = len(self.counts)
+        first, last = np.empty(count, np.int64), np.empty(count, np.int64)
+        outside = np.empty(count, np.bool_)
+        rows = _EVERY if self.rows is None else frozen(self.rows)
+        given = (self.spans, frozen(self.begun), frozen(self.counts), rows, frozen(numbers))
+        missing = _pieces_at(*given, first, last, outside)
+        return Slices(self.data, first, last), outside if missing else None
+
     def take(self, rows: Array) -> PiecesAt:
-        return PiecesAt(self.data, self.spans, self.begun[rows], self.counts[rows])
+        """Of some rows; where their spans begin is looked up when they are asked for."""
+        begun = self.begun if self.rows is None else self.begun[self.rows]
+        return PiecesAt(self.data, self.spans, begun, self.counts[rows], rows)
+
+    def settled(self) -> PiecesAt:
+        if self.rows is None:
+            return self
+        return PiecesAt(self.data, self.spans, self.begun[self.rows], self.counts)
 
 
 def fields(texts: Slices, chosen: Array) -> Cut:
@@ -127,6 +147,24 @@ def _pieces(
         if number < counts[row]:
             first[row] = spans[begun[row] + number, 0]
             last[row] = spans[begun[row] + number, 1]
+
+
+@tight
+def _pieces_at(
+    spans: Array, begun: Array, counts: Array, rows: Array, numbers: Array, first: Array,
+    last: Array, outside: Array,
+) -> int:  # fmt: skip
+    missing = 0
+    for n in range(len(counts)):
+        number = numbers[n]
+        is_outside = number < 0 or number >= counts[n]
+        outside[n] = is_outside
+        missing += is_outside
+        first[n] = last[n] = 0
+        if not is_outside:
+            at = begun[rows[n] if len(rows) else n] + number
+            first[n], last[n] = spans[at, 0], spans[at, 1]
+    return missing
 
 
 class Sawing:

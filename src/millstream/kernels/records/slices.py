@@ -67,7 +67,8 @@ def slices_of(column: Any) -> tuple[Slices, Array]:
     odd = np.zeros(len(slices), np.bool_)
     # What lies behind the last text is not to be looked at.
     used = parts.data[: int(offsets[-1])]
-    if len(used) and (int(used.max()) >= 128 or int(used.min()) == 0):
+    # With a sign, bytes beyond ASCII are negative.
+    if len(used) and int(used.view(np.int8).min()) <= 0:
         _find_odd(parts.data, slices.starts, slices.ends, odd)
     if len(parts.valid):
         odd |= ~parts.valid

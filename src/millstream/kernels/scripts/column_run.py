@@ -35,11 +35,12 @@ from millstream.calculus.scripts import (
     Var,
     When,
 )
-from millstream.kernels.records.between import column_of
-from millstream.kernels.records.column import Column, NotOnColumns, Objects, Parts, either
+from millstream.kernels.records.between import column_of, mixed
+from millstream.kernels.records.column import Column, NotOnColumns, either
 from millstream.kernels.records.columns import Columns
-from millstream.kernels.records.slices import Slices
 from millstream.kernels.scripts.by_record import NOTHING, Part, changed_in
+from millstream.kernels.scripts.counting_loops import Counting
+from millstream.kernels.scripts.rounds_at_once import counted_at_once, each_at_once
 from millstream.plan.batch import Array, Vector
 from millstream.values.records.running import many_values
 from millstream.values.records.types import BOOL, MapOf, resolved
@@ -80,10 +81,11 @@ class ColumnsRun:
     """Mutable: one batch on its way through a script."""
 
     def __init__(
-        self, functions: Mapping[int, Declare], parts: Mapping[int, Part] | None = None,
-        can_be_sent: Callable[[int], bool] = lambda _table: True,
+        self, functions: Mapping[int, Declare], parts: Mapping[int, Part] | None,
+        can_be_sent: Callable[[int], bool], counting: Counting,
     ) -> None:  # fmt: skip
         self.columns: Columns
+        self.counting = counting
         self.functions = functions
         #: What is done record by record, by its first statement; None while that is found out.
         self.parts = parts
@@ -122,10 +124,9 @@ class ColumnsRun:
             at += size
 
     def leave_out(self, rows: Array) -> None:
-        columns = self.columns
         self.left_careful = self.careful()
-        self.rows = rows if self.rows is None else self.rows[rows]
-        columns.keep(rows)
+        self.rows = self.numbers(rows)
+        self.columns = self.columns.of_rows(rows)
 
     def emitting(self) -> Array:
         """The rows that come to an emit: mostly all."""
@@ -307,7 +308,7 @@ class ColumnsRun:
             raise NotOnColumns("a function that returns nothing")
         _, result = returned[0]
         for rows, column in returned[1:]:
-            result = _mixed(rows, column, result)
+            result = mixed(rows, column, result)
         return Column(result.values, either(result.bad, bad))
 
     def certain(self, column: Column) -> Column:
@@ -325,7 +326,7 @@ class ColumnsRun:
                 bad = either(bad, ~columns.active)
             columns.variables[number] = Column(column.values, bad)
         else:
-            columns.variables[number] = _mixed(columns.active, column, old)
+            columns.variables[number] = mixed(columns.active, column, old)
 
     def branch(self, condition: Column, then: Block, otherwise: Block) -> None:
         columns = self.columns
@@ -346,6 +347,8 @@ class ColumnsRun:
 
     def loop(self, loop: Loop) -> None:
         """Round by round, each for all rows that are still in the loop."""
+        if counted_at_once(self, loop):
+            return
         columns = self.columns
         nothing = np.zeros(columns.count, np.bool_)
         around = _Around(nothing.copy(), nothing)
@@ -368,6 +371,13 @@ class ColumnsRun:
                 break
         self.around.pop()
         columns.active = around.ended
+
+    def once(self, body: Block) -> None:
+        """One round of a loop for all rows; who leaves it by `continue` is through."""
+        nothing = np.zeros(self.columns.count, np.bool_)
+        self.around.append(_Around(nothing.copy(), nothing))
+        self.body(body)
+        self.around.pop()
 
     def test(self, loop: Loop, around: _Around) -> None:
         columns = self.columns
@@ -399,6 +409,8 @@ class ColumnsRun:
             base = columns.value(node)
             lengths = columns.length_of(base)
             most = np.maximum(most, lengths if base.bad is None else lengths * ~base.bad)
+        if quantifier.word == "each" and each_at_once(self, when, quantifier.var, most):
+            return
         going, left = columns.active, np.zeros(columns.count, np.bool_)
         rounds = 0
         while True:
@@ -469,32 +481,3 @@ class ColumnsRun:
         sent = tuple(self.certain(columns.to_send(node)) for node in nodes)
         rows = self.emitting()
         self.emits.setdefault(emit.table, []).append(Emitted(self.numbers(rows), rows, sent))
-
-
-def _mixed(chosen: Array, new: Column, old: Column) -> Column:
-    """New values in some rows, and the old ones in all others."""
-    bad: Array | None = None
-    if new.bad is not None or old.bad is not None:
-        none = np.zeros(len(chosen), np.bool_)
-        bad = np.where(chosen, none if new.bad is None else new.bad,
-                       none if old.bad is None else old.bad)  # fmt: skip
-    match new.plain().values, old.plain().values:
-        case np.ndarray() as a, np.ndarray() as b:
-            return Column(np.where(chosen, a, b), bad)
-        case Slices() as a, Slices() as b:
-            return Column(_joined(chosen, a, b), bad)
-        case Parts(a), Parts(b):
-            pairs = zip(a, b, strict=True)
-            return Column(Parts(tuple(_mixed(chosen, x, y) for x, y in pairs)), bad)
-        case Objects(a), Objects(b):
-            return Column(Objects(np.where(chosen, a, b)), bad)
-    raise NotOnColumns("an array that is assigned in some records only")
-
-
-def _joined(chosen: Array, a: Slices, b: Slices) -> Slices:
-    """Slices of two arrays of bytes, as slices of both of them together."""
-    shift = 0 if a.data is b.data else len(a.data)
-    data = a.data if a.data is b.data else np.concatenate([a.data, b.data])
-    return Slices(
-        data, np.where(chosen, a.starts, b.starts + shift), np.where(chosen, a.ends, b.ends + shift)
-    )

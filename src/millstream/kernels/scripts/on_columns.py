@@ -39,6 +39,7 @@ from millstream.kernels.runtime.interning import Interner
 from millstream.kernels.runtime.kernel import Round
 from millstream.kernels.scripts.by_record import Part, parts_of
 from millstream.kernels.scripts.column_run import ColumnsRun, Emitted, Recorded
+from millstream.kernels.scripts.counting_loops import Counting
 from millstream.kernels.scripts.generate import NotGenerated
 from millstream.kernels.scripts.run import RunScriptKernel, why_walked
 from millstream.meaning.scripts import Machine
@@ -70,7 +71,10 @@ def known(function: RunScript, inputs: tuple[QueueType, ...]) -> Known:
     script = function.script
     functions = _functions(script)
     runtime = Runtime(script.timezone, script.folder)
-    first = Known(function, Machine(script).statics, functions, reads_record(script), runtime, None)
+    first = Known(
+        function, Machine(script).statics, functions, reads_record(script), runtime, None,
+        Counting(script),
+    )  # fmt: skip
     run = _on_columns(first, empty_batch(inputs[0]))
     if not run.refused:
         return replace(first, parts={})
@@ -109,6 +113,7 @@ class Known:
     reads_record: bool
     runtime: Runtime
     parts: Mapping[int, Part] | None
+    counting: Counting
     reasons: Mapping[int, str] = field(default_factory=dict)
 
     def can_be_sent(self, number: int) -> bool:
@@ -129,7 +134,7 @@ def _on_columns(known: Known, batch: Batch) -> ColumnsRun:
     else:
         texts, odd = slices_of(batch.columns[0].values)
     rows = _Rows(batch, odd)
-    run = ColumnsRun(known.functions, known.parts, known.can_be_sent)
+    run = ColumnsRun(known.functions, known.parts, known.can_be_sent, known.counting)
     run.columns = Columns(
         count,
         texts,
