@@ -34,7 +34,25 @@ def found(pattern: str, texts: list[str]) -> list[Spans | None] | None:
     ]
 
 
-_ATOMS = st.sampled_from(["a", "b", "c", "ab", "[ab]+", "[abc ]*", ".", "[ab]", "[^a]", r"\d", r"\w", "^", "$", r"\b", "x"])
+_ATOMS = st.sampled_from(
+    [
+        "a",
+        "b",
+        "c",
+        "ab",
+        "[ab]+",
+        "[abc ]*",
+        ".",
+        "[ab]",
+        "[^a]",
+        r"\d",
+        r"\w",
+        "^",
+        "$",
+        r"\b",
+        "x",
+    ]
+)
 
 
 def _grown(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:

@@ -264,8 +264,8 @@ def _clear(places: Array) -> None:
 @inlined
 def _first_match(
     code: Array, sets: Array, rows: Array, lead: int, steps: Array, first: Array, pair: Array,
-    is_anchored: int, branches: int, data: Array, start: int, end: int, limit: int, ahead: Array, stamp: int,
-    width: int, seen: Array, stack: Array, places: Array,
+    is_anchored: int, branches: int, data: Array, start: int, end: int, limit: int,
+    ahead: Array, stamp: int, width: int, seen: Array, stack: Array, places: Array,
 ) -> int:  # fmt: skip
     """Whether there is a match from `start` on; `places`, all -1, get where its groups lie."""
     at, last, result = start, start if is_anchored else end, NONE
@@ -297,8 +297,8 @@ def _first_match(
 @tight
 def _search(
     code: Array, sets: Array, rows: Array, lead: int, steps: Array, first: Array, pair: Array,
-    is_anchored: int, branches: int, data: Array, starts: Array, ends: Array, limit: int, ahead: Array,
-    chosen: Array, found: Array, spans: Array, seen: Array, stack: Array, width: int,
+    is_anchored: int, branches: int, data: Array, starts: Array, ends: Array, limit: int,
+    ahead: Array, chosen: Array, found: Array, spans: Array, seen: Array, stack: Array, width: int,
 ) -> None:  # fmt: skip
     """Of every chosen row whether there is a match, and where."""
     stamp = 0
@@ -320,8 +320,8 @@ def _search(
 @tight
 def _search_on(
     code: Array, sets: Array, rows: Array, lead: int, steps: Array, first: Array, pair: Array,
-    is_anchored: int, branches: int, data: Array, starts: Array, ends: Array, limit: int, ahead: Array,
-    chosen: Array, times: int, counts: Array, spans: Array, seen: Array, stack: Array,
+    is_anchored: int, branches: int, data: Array, starts: Array, ends: Array, limit: int,
+    ahead: Array, chosen: Array, times: int, counts: Array, spans: Array, seen: Array, stack: Array,
     width: int, places: Array, done: Array,
 ) -> None:  # fmt: skip
     """All matches of rows, one after the other, each in what the last one has left.
@@ -398,9 +398,9 @@ def _search_runs(
 
 def _limit(pattern: PatternCode, starts: Array, ends: Array) -> int:
     """Where the last of texts ends that follow each other; -1 of others."""
-    if pattern.pair[0] < 0 or pattern.is_anchored or not len(starts) or (starts[1:] < ends[:-1]).any():
+    if pattern.pair[0] < 0 or pattern.is_anchored or not len(starts):
         return -1
-    return int(ends[-1])
+    return -1 if (starts[1:] < ends[:-1]).any() else int(ends[-1])
 
 
 def _nothing_ahead() -> Array:
@@ -428,7 +428,8 @@ def search_on(
             _search_on(
                 pattern.code, pattern.sets, pattern.rows, pattern.lead, pattern.steps,
                 pattern.starts, pattern.pair, int(pattern.is_anchored), pattern.branches, data,
-                starts, ends, limit, ahead, chosen, times, counts, spans, seen, stack, width, places, done,
+                starts, ends, limit, ahead, chosen, times, counts, spans, seen, stack, width,
+                places, done,
             )  # fmt: skip
         if done[0] == count:
             return counts, spans[: done[1]]
