@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from millstream.compiled import tight
@@ -49,7 +51,7 @@ def cut_lines(data: Array, start: int, stop: int, offsets: Array, out: Array, do
         # The lowest bit that is set tells of the first break; below it lies one of `_ONES` for
         # each byte before, and one for its own.
         below = (found & (~found + np.uint64(1))) - np.uint64(1)
-        size = np.int64(((below & _ONES) * _ONES) >> np.uint64(56)) - 1
+        size: Any = np.int64(((below & _ONES) * _ONES) >> np.uint64(56)) - 1
         lines += 1
         at += size + 1
         made += size

@@ -241,7 +241,7 @@ def _next_bytes(data: Array, at: int, limit: int, one: int, two: int) -> int:
 @inlined
 def _next_place(
     pair: Array, data: Array, at: int, end: int, limit: int, ahead: Array
-) -> int:  # fmt: skip
+) -> Any:  # fmt: skip
     """The next place at which a match may begin, by the bytes it must have.
 
     What was found behind a row is kept for those that follow: `ahead` is from where on nothing
