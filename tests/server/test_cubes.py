@@ -10,6 +10,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -18,8 +19,9 @@ import pytest
 from httpx import Client
 
 from millstream.olap.answer import answer
+from millstream.olap.question import read_question
 from millstream.server.serving import Serving, give_way
-from tests.server.harness import project, running
+from tests.server.harness import add_file, project, running, wait_until
 
 SECOND = 1_000_000
 CUBE = "/cubes/Sales_cube"
@@ -332,6 +334,46 @@ def test_equal_questions_are_worked_out_once_and_counted_each(
     assert sum((serving.stores["Sales_cube"].asked.all() - before).values()) == 5
     csv = client.post(f"{CUBE}/query", json=question, headers={"Accept": "text/csv"})
     assert csv.text.startswith("kind,shop,most\n") and len(worked_out) == 2
+
+
+def test_what_was_asked_is_there_with_the_next_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[str] = []
+
+    def noted(*given: Any) -> Any:
+        threads.append(threading.current_thread().name)
+        return answer(*given)
+
+    monkeypatch.setattr("millstream.server.cubes.answer", noted)
+    question = {"rows": ["product"], "measures": ["n"]}
+    with running(project(tmp_path, ROWS[:100]), follow=True) as (client, serving):
+        store = serving.stores["Sales_cube"]
+        wait_until(lambda: store.version.number == 0)
+        before, first = ask(client, question), store.version
+        assert before["version"] == 0 and len(threads) == 1
+        add_file(tmp_path, "more.csv", ROWS[100:])
+        wait_until(lambda: store.version is not first)
+        assert len(threads) == 2 and threads[1] != threads[0]
+        after = [ask(client, question) for _ in range(3)]
+        assert len(threads) == 2 and after == [after[0]] * 3 and after[0]["version"] == 1
+        known = read_question(question, store.cube.function, store.cube.schema)
+        assert after[0]["cells"] == answer(store.version, known).cells.records()
+        assert after[0]["cells"] != before["cells"]
+        assert sum(store.asked.all().values()) == 4
+        # What nobody has asked again is not worked out for ever.
+        for number in range(2):
+            newest = store.version
+            add_file(tmp_path, f"more{number}.csv", [(30 * SECOND + number, "p", "k", 1, 1)])
+            wait_until(lambda was=newest: store.version is not was)
+        assert len(threads) == 3
+
+
+def test_what_is_no_route_is_told_as_all_else(asked: tuple[Client, Serving]) -> None:
+    client, _ = asked
+    for path, status in (("/nothing", 404), (f"{CUBE}/query", 405)):
+        reply = client.get(path)
+        assert reply.status_code == status and reply.json()["hint"] == "GET / shows all of them"
 
 
 def test_what_is_wrong_is_wrong_each_time(asked: tuple[Client, Serving]) -> None:

@@ -103,7 +103,7 @@ class _Reader:
         self.faults.append(Fault(message, None, hint, place))
 
     def unknown(self, what: str, name: str, known: Sequence[str], place: str) -> None:
-        hint = f"there are: {listing(known)}. {suggest(name, known) or ''}".strip()
+        hint = f"there are: {listing(known, 20)}. {suggest(name, known) or ''}".strip()
         self.fail(f'unknown {what} "{name[:80]}"', place, hint)
 
     def question(self, text: Any) -> Question | None:

@@ -86,6 +86,8 @@ class CubeStore:
         self._last: deque[tuple[float, int, Version]] = deque()
         self._news = threading.Condition()
         self._listeners: list[Callable[[], None]] = []
+        #: What is done with a version before it can be asked.
+        self.make_ready: Callable[[Version], object] = lambda _: None
         self.version = self._publish(-1)
         self.bytes_on_disk = 0
 
@@ -219,6 +221,7 @@ class CubeStore:
         if self._movements is not None:
             version = self._movements.with_levels(version)
         own = version.bytes_beyond(self._last[-1][2] if self._last else None)
+        self.make_ready(version)
         with self._news:
             self.version = version
             now = monotonic()

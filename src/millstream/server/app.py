@@ -6,11 +6,14 @@ import asyncio
 import html
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import orjson
 from fastapi import FastAPI, Request, Response
 from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
 from starlette.routing import request_response
 from starlette.websockets import WebSocket
 
@@ -94,6 +97,9 @@ def make_app(
     workers = ThreadPoolExecutor(_WORKERS, "question")
     waiting = asyncio.Semaphore(_MOST_WAITING)
     recent = Recent()
+    if isinstance(serving, Serving):
+        for store in serving.stores.values():
+            store.make_ready = partial(recent.make_ready, store)
     for route in routes:
         if route.talk is not None:
             app.add_api_websocket_route(route.path, _talk(route, serving))
@@ -108,8 +114,19 @@ def make_app(
             described = app.router.routes[-1]
             assert isinstance(described, APIRoute)
             described.app = request_response(endpoint)
+    app.add_exception_handler(HTTPException, _no_route)
     open_paths = {r.path for r in routes if r.scope is Scope.OPEN} | {_OPENAPI}
     return Gate(app, tokens, hosts, frozenset(open_paths))
+
+
+async def _no_route(request: Request, fault: Exception) -> Response:
+    """What no route is for, in the shape of all refusals."""
+    assert isinstance(fault, HTTPException)
+    message, hint = "there is no such route", "GET / shows all of them"
+    if fault.status_code == 405:
+        message = f"this route is not for {request.method}"
+    refusal = Refusal(fault.status_code, message, hint, fault.headers)
+    return _response(refusal_record(refusal), refusal.status, refusal.headers)
 
 
 def _described(route: Route) -> dict[str, Any]:
@@ -191,7 +208,7 @@ async def _answered(
         loop = asyncio.get_running_loop()
         known = loop.run_in_executor(workers, _worked_out, route, call)
         if store is not None:
-            recent.put(store, key, known)
+            recent.put(store, key, known, lambda v: _worked_out(route, replace(call, version=v)))
     elif known.done() and not known.exception():
         known.result()[1].again()
     async with asyncio.timeout(route.bounds.seconds + 1.0):

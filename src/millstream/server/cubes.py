@@ -78,6 +78,10 @@ def _store(call: Call) -> CubeStore:
     return store
 
 
+def _version(call: Call, store: CubeStore) -> Version:
+    return call.version or store.version
+
+
 def _number(call: Call, name: str, usual: int, most: int) -> int:
     text = call.query.get(name, str(usual))
     if not (text.isascii() and text.isdecimal()) or len(text) > 15:
@@ -133,8 +137,9 @@ def _question(store: CubeStore, query: Any) -> Question:
 def _answered(
     call: Call, store: CubeStore, question: Question, version: Version | None = None
 ) -> Answer:
-    made = answer(version or store.version, question, Limits(seconds=call.seconds))
-    _counting(store, question)()
+    made = answer(version or _version(call, store), question, Limits(seconds=call.seconds))
+    if call.version is None:  # otherwise nobody has asked yet
+        _counting(store, question)()
     return made
 
 
@@ -194,7 +199,7 @@ def _cells(call: Call) -> Reply:
     query, cell = body.get("query", {}), body.get("cell", {})
     if not isinstance(cell, dict):
         raise Refusal(400, "expected the cell to be an object")
-    version, cube = store.version, store.cube.function
+    version, cube = _version(call, store), store.cube.function
     # What the question leaves out is not behind its cells either.
     span = plan(version, replace(_question(store, query), earlier=None)).span
     question = _question(store, behind(query, cell, cube))

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from fastapi import Request, Response
     from starlette.websockets import WebSocket
 
+    from millstream.kernels.cube.versions import Version
+
 
 class Scope(Enum):
     """What a token may do."""
@@ -73,6 +75,8 @@ class Call:
     body: Any
     form: Form
     seconds: float
+    #: The version of a cube that is asked, if it is not the newest.
+    version: Version | None = None
 
 
 @dataclass(frozen=True)

@@ -125,6 +125,7 @@ def test_a_name_that_is_not_set_is_told(tmp_path: Path) -> None:
         ('s = readFromWrapper("LINEORDER"); t -> istream;', '1:35: unknown name "t"'),
         ('readFromWrapper("LINEORDER") -> fliter $.at;', "expected a step"),
         ('readFromWrapper("LINEORDER") -> filter $.StorID == 1;', 'unknown column "StorID"'),
+        ('readFromWrapper("LINEORDER") -> filter $.PartID > least;', "--set least=10000"),
         ('readFromWrapper("LINEORDER") -> istream;', "istream takes a relation"),
         ('readFromWrapper("LINORDER") -> filter $.a == 1;', 'columns of "LINORDER" are not known'),
         ('read("PART") -> window[now];', "a window is of a stream"),

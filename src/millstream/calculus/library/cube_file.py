@@ -144,7 +144,7 @@ def _entries(made: Configuration) -> Iterator[tuple[Word, Span]]:
         key, equals, value = text.partition("=")
         start = line.start()
         span = _stripped(Span(made.source, start, start + len(key)))
-        if not equals:
+        if not equals or not span.text:
             made.fail("expected `key = value`", span, "a comment begins with #")
             continue
         begin = start + len(key) + 1
@@ -394,15 +394,21 @@ def _separate_by_names(made: Configuration) -> None:
     _check_counts(made)
 
 
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
 def _check_counts(made: Configuration) -> None:
     wanted = len(made.dimensions)
     if made.dimension_names is not None and len(made.dimension_names) != wanted:
-        message = f"here are {len(made.dimension_names)} names for {wanted} dimensions"
-        made.fail(message, made.place("DimensionNames"))
+        count = len(made.dimension_names)
+        message = f"here are {_counted(count, 'name')} for {_counted(wanted, 'dimension')}"
+        hint = "give one for each dimension; | is between dimensions, a comma between levels"
+        made.fail(message, made.place("DimensionNames"), hint)
     if made.sizes is not None:
         levels = [len(d) for d in made.dimensions]
         given = [len(s) for s in made.sizes]
         if given not in (levels, [1] * wanted):
-            message = f"here are {sum(given)} sizes for {wanted} dimensions"
+            message = f"here are {_counted(sum(given), 'size')} for {_counted(wanted, 'dimension')}"
             hint = "give one for each dimension, or one for each level, with | as in Dimensions"
             made.fail(message, made.place("DimensionSizes"), hint)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +46,10 @@ class WrittenPipes:
         ]
         statements = (*declared, *reader.statements)
         read = Read(statements, reader.faults, reader.has_lost_names, _HOW_TO_ASK)
-        made = translate(read, beside(self.source))
+        try:
+            made = translate(read, beside(self.source))
+        except CheckError as error:
+            raise CheckError([_perhaps_not_set(fault) for fault in error.faults]) from None
         unused = tuple(
             Fault(f'nothing is made of "{name}"', word.span, f"write {name}; if it is to leave")
             for name, word in reader.unused.items()
@@ -68,6 +71,20 @@ class WrittenPipes:
 def _declaration(word: ast.Word, schema: Schema, *, is_relation: bool) -> ast.Declaration:
     columns = tuple(ast.Declared(ast.Word(f.name, word.span), f.type) for f in schema)
     return ast.Declaration(word, is_relation, columns, is_read_once=is_relation)
+
+
+def _perhaps_not_set(fault: Fault) -> Fault:
+    """A name that stands alone, not after `$.`, may have been meant to get its value outside."""
+    span = fault.span
+    if span is None or not fault.message.startswith("unknown column"):
+        return fault
+    if span.source.text[: span.start].rstrip().endswith("."):
+        return fault
+    name = span.text
+    hint = (
+        f"a name gets its value with --set {name}=10000; a column is $.{name}. {fault.hint or ''}"
+    )
+    return replace(fault, message=f'"{name}" is no column, and not set', hint=hint.strip())
 
 
 def settings(tables: Tables, here: str, table: dict[str, Any]) -> dict[str, str]:
