@@ -22,6 +22,7 @@ from millstream.connectors.elsewhere.write import open_elsewhere
 from millstream.connectors.location import parse_location
 from millstream.errors import MillstreamError, RunError, UsageError
 from millstream.plan.batch import empty_batch
+from tests.connectors.object_servers import serving
 
 PROGRAM = "output out; input trades(n integer) time at; (out) <- Filter[n >= 0](trades);"
 START = 1_767_225_600_000_000
@@ -104,6 +105,30 @@ def test_results_become_objects(
         job.run(given, {"out": f"s3://data//?{at}"})
     with pytest.raises(UsageError, match="needs a folder of objects"):
         job.run(given, {"out": f"s3://data/one.csv?{at}"}, follow=True)
+
+
+@pytest.mark.parametrize("scheme", ["gs", "az"])
+def test_other_stores_are_read_and_written_alike(
+    scheme: str, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setenv("AZURE_STORAGE_KEY", "a2V5")
+    job, kept = millstream.compile(text=PROGRAM), {"checkpoint": tmp_path / "ck"}
+    with serving(scheme) as endpoint:
+        at = f"endpoint={endpoint}&" + ("anonymous=true" if scheme == "gs" else "account=me")
+        given = f"{scheme}://data/days/*.csv?{at}"
+        with pytest.raises(UsageError, match="no object matches this address"):
+            numbers(given)
+        for number in range(3):
+            (tmp_path / "t.csv").write_text(f"at,n\n{START + number},{number}\n")
+            job.run({"trades": tmp_path / "t.csv"},
+                    {"out": f"{scheme}://data/days/{number}.csv?{at}"})  # fmt: skip
+            read = millstream.compile(text=PROGRAM.replace("time at", "time _time"))
+            found = read.run({"trades": given}, {"out": f"{scheme}://data/all.csv/?{at}"}, **kept)
+            assert found.report.outputs["out"] == number + 1
+        assert main(["read", f"{scheme}://data/all.csv/?{at}"]) == 0
+        lines = "".join(f"{START + n},{n}\n" for n in range(3))
+        assert capsys.readouterr().out == f"_time,n\n{lines}"
 
 
 def test_batches_of_a_job_appear_once_as_objects(store: str, bucket: Any, tmp_path: Path) -> None:
