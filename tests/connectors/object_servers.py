@@ -50,7 +50,7 @@ class _Asked(BaseHTTPRequestHandler):
         self.rfile.readline()
         return pieces
 
-    def reply(self, status: int, content: bytes = b"", **headers: str) -> None:
+    def reply(self, status: int, content: bytes = b"", /, **headers: str) -> None:
         self.send_response(status)
         length = headers.pop("Content_Length", str(len(content)))
         for name, value in (*headers.items(), ("Content-Length", length)):
@@ -167,7 +167,7 @@ class _Azure(_Asked):
         if query.get("comp") == "list":
             return self.listing(query)
         if not name:
-            return self.reply(200, **self.headers_of(b""))
+            return self.reply(200, b"", **self.headers_of(b""))
         if method == "PUT":
             return self.put(name, query, body)
         if name not in self.objects:
@@ -178,7 +178,7 @@ class _Azure(_Asked):
             return self.reply(202)
         headers = self.headers_of(content)
         if method == "HEAD":
-            return self.reply(200, Content_Length=str(len(content)), **headers)
+            return self.reply(200, b"", Content_Length=str(len(content)), **headers)
         return self.reply_part(content, self.headers.get("x-ms-range"), **headers)
 
     def headers_of(self, content: bytes) -> dict[str, str]:
@@ -200,7 +200,7 @@ class _Azure(_Asked):
     def put(self, name: str, query: dict[str, str], body: bytes) -> None:
         if query.get("comp") == "lease":
             status = 201 if self.headers["x-ms-lease-action"] == "acquire" else 200
-            return self.reply(status, **{"x-ms-lease-id": "0", **self.headers_of(b"")})
+            return self.reply(status, b"", **{"x-ms-lease-id": "0", **self.headers_of(b"")})
         if query.get("comp") == "block":
             self.pending[query["blockid"]] = body
         elif query.get("comp") == "blocklist":
@@ -208,10 +208,10 @@ class _Azure(_Asked):
             self.objects[name] = b"".join(self.pending[block] for block in blocks)
         elif source := self.headers.get("x-ms-copy-source"):
             self.objects[name] = self.objects[unquote(urlsplit(source).path).split("/", 3)[3]]
-            return self.reply(202, **self.headers_of(b""), **{"x-ms-copy-status": "success"})
+            return self.reply(202, b"", **self.headers_of(b""), **{"x-ms-copy-status": "success"})
         else:
             self.objects[name] = body
-        return self.reply(201, **self.headers_of(body))
+        return self.reply(201, b"", **self.headers_of(body))
 
     def listing(self, query: dict[str, str]) -> None:
         names, folders = self.listed(query.get("prefix", ""), query.get("delimiter", ""))

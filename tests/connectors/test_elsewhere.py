@@ -113,7 +113,8 @@ def test_other_stores_are_read_and_written_alike(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     monkeypatch.setenv("AZURE_STORAGE_KEY", "a2V5")
-    job, kept = millstream.compile(text=PROGRAM), {"checkpoint": tmp_path / "ck"}
+    job = millstream.compile(text=PROGRAM)
+    kept: dict[str, Any] = {"checkpoint": tmp_path / "ck"}
     with serving(scheme) as endpoint:
         at = f"endpoint={endpoint}&" + ("anonymous=true" if scheme == "gs" else "account=me")
         given = f"{scheme}://data/days/*.csv?{at}"
