@@ -55,6 +55,24 @@ def test_many_changes_at_one_instant_are_sorted() -> None:
     assert net(history) == changes(consolidate(batch(RELATION, history)), -1, END)
 
 
+@pytest.mark.parametrize("swapped", [(0, 1), (1, 2), (2, 3)])
+def test_what_is_net_and_in_order_stays_as_it_is(swapped: tuple[int, int]) -> None:
+    history: History = [(1, ("b", 0.0, 2), -1), (1, ("c", 0.0, 1), -1), (1, ("a", 0.0, 1), 1),
+                        (1, ("c", 0.0, 2), 1)]  # fmt: skip
+    given = batch(RELATION, history)
+    assert consolidate(given) is given
+    places = np.arange(4)
+    places[list(swapped)] = swapped[::-1]
+    assert changes(consolidate(given.take(places)), -1, END) == history
+
+
+def test_a_row_that_goes_and_comes_at_one_instant_stays() -> None:
+    """Deletions and insertions may each be in order, and still undo each other."""
+    history: History = [(1, ("b", 0.0, 2), -1), (1, ("c", 0.0, 1), -1), (1, ("c", 0.0, 1), 1),
+                        (1, ("d", 0.0, 2), 1)]  # fmt: skip
+    assert [row[0] for row in consolidate(batch(RELATION, history)).rows()] == ["b", "d"]
+
+
 def test_changes_alone_at_their_instants_are_left_alone() -> None:
     history: History = [(t, ("a", 1.0, t), 1) for t in range(5)]
     given_ = batch(RELATION, history)

@@ -41,9 +41,11 @@ def joined(function: Join, left: History, right: History, time: int) -> Counter[
     return result
 
 
-def check(function: Join, left: History, right: History, ends: list[int]) -> None:
+def check(
+    function: Join, left: History, right: History, ends: list[int], by: tuple[str, ...] = ()
+) -> None:
     def make() -> JoinKernel:
-        return JoinKernel(function, TYPES, 1)
+        return JoinKernel(function, TYPES, 1, by)
 
     instants = range(-1, END + 1)
     wanted = [joined(function, left, right, t) for t in instants]
@@ -65,6 +67,33 @@ def test_join_is_the_bag_of_pairs_at_every_instant(
 @quick
 def test_join_of_all_kinds_of_keys(left: History, right: History, ends: list[int]) -> None:
     check(Join((("k", "k"), ("m", "n"))), left, right, ends)
+
+
+@given(
+    st.permutations(["k", "a", "b"]), relations(LEFT, small=True), relations(RIGHT, small=True),
+    cuts,
+)  # fmt: skip
+@quick
+def test_lists_in_order_change_no_pair(
+    by: list[str], left: History, right: History, ends: list[int]
+) -> None:
+    check(Join((("k", "k"),)), left, right, ends, tuple(by))
+
+
+@pytest.mark.parametrize("by", [("k", "a", "b"), ("b", "k", "a")])
+def test_pairs_of_one_key_are_told_in_the_order_in_which_they_leave(by: tuple[str, ...]) -> None:
+    """Both sides come in no order, and rows of both change at one instant."""
+    left: History = [(n, ("k", 0.0, f"a{7 * n % 10}"), 1) for n in range(10)]
+    right: History = [(n, ("k", 0.0, 3 * n % 10), 1) for n in range(10)]
+    left += [(20, ("k", 0.0, "a4"), -1), (20, ("k", 0.0, "a45"), 1)]
+    right += [(20, ("k", 0.0, 5), -1), (20, ("k", 0.0, -5), 1)]
+    kernel = JoinKernel(Join((("k", "k"),)), TYPES, 1, by)
+    (out,) = run(kernel, TYPES, [left, right], [END])
+    names = kernel.type.schema.names
+    places = [names.index(n) for n in by]
+    told = [(t, weight, [row[i] for i in places]) for t, row, weight in out]
+    assert len(told) == 100 + 2 * 19
+    assert told == sorted(told)
 
 
 def test_without_keys_all_pairs_are_joined() -> None:

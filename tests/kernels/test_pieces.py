@@ -78,19 +78,24 @@ def told(change: Change) -> Change:
     return time, same(row), weight
 
 
+@pytest.mark.parametrize(
+    ("room", "expected"),
+    [(4, [(3, 1), (3, 2), (3, 9)]), (2, [(2, 0), (2, 1), (2, 2), (2, 2), (1, 9)])],
+)
 def test_a_piece_says_up_to_when_everything_has_been_given(
-    monkeypatch: pytest.MonkeyPatch,
+    room: int, expected: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """An instant is in one piece if there is room for it."""
     type_ = QueueType(Schema.of(a=INTEGER), is_relation=True)
     other = QueueType(Schema.of(b=INTEGER), is_relation=True)
     kernel = JoinKernel(Join(), (type_, other), 1)
-    monkeypatch.setattr(kernel, "room", lambda _: 4)
+    monkeypatch.setattr(kernel, "room", lambda _: room)
     left: History = [(t, (t,), 1) for t in (1, 2, 3)]
     right: History = [(0, (n,), 1) for n in range(3)]
     inputs = (batch(type_, left), batch(other, right))
     pieces = list(kernel.pieces(inputs, Round(9, NO_TICKS)))
-    assert [(4, 1), (4, 2), (1, 9)] == [(len(p.batch), p.until) for p in pieces]
-    assert 2 == pieces[0].batch.time.tolist()[-1]
+    assert expected == [(len(p.batch), p.until) for p in pieces]
+    assert sorted(t for p in pieces for t in p.batch.time.tolist()) == [1, 1, 1, 2, 2, 2, 3, 3, 3]
 
 
 PROGRAMS = {

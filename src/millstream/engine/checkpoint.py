@@ -25,7 +25,7 @@ REBUILD = "--rebuild computes everything again from the input"
 #: Spark may run the last batches again.
 KEPT_PLANS = 12
 #: What kernels keep and how; another number is another way, which this one cannot go on from.
-FORMAT = 6
+FORMAT = 7
 #: What a job keeps in its checkpoint; what else lies there is somebody else's.
 _OWN_FOLDERS = ("spark", "state", "batches", "sources", "exchange", "outputs", "claims", "inputs",
                 "told")  # fmt: skip

@@ -37,7 +37,7 @@ from millstream.kernels.nets.kernel import NetKernel
 from millstream.kernels.nets.net import why_not as why_not_net
 from millstream.kernels.runtime.kernel import Kernel
 from millstream.kernels.table import KERNELS, kernel_for
-from millstream.plan.net import consolidated_queues
+from millstream.plan.net import consolidated_queues, leaving_order
 from millstream.plan.places_asked import places_asked
 from millstream.plan.steps import ROW_FUNCTIONS, Plan, Step, make_plan
 from millstream.plan.unique import is_table_join
@@ -128,6 +128,10 @@ def build_kernel(plan: Plan, step: Step) -> Kernel:
             from millstream.kernels.relational.table_join import TableJoinKernel
 
             return TableJoinKernel(op.function, tuple(t for _, t in inputs), keys[op.inputs[0]])
+        from millstream.kernels.relational.join import JoinKernel
+
+        order = leaving_order(plan.program, op.outputs[0])
+        return JoinKernel(op.function, tuple(t for _, t in inputs), 1, order)
     return _kernel_of_one(plan, op, tuple(t for _, t in inputs), len(step.outputs))
 
 

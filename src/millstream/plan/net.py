@@ -6,8 +6,8 @@ names keeps that so.
 
 from __future__ import annotations
 
-from millstream.calculus.functions import Cubify, Duplicate, Judge, Map
-from millstream.calculus.graph import Operator, in_dependency_order
+from millstream.calculus.functions import Cubify, Duplicate, Filter, Judge, Map
+from millstream.calculus.graph import Operator, Program, in_dependency_order
 from millstream.calculus.terms import Column
 from millstream.calculus.types import Schema
 from millstream.plan.steps import Plan
@@ -37,3 +37,24 @@ def _keeps_rows(op: Operator, schema: Schema) -> bool:
         return False
     kept = [c.term.name for c in op.function.columns if isinstance(c.term, Column)]
     return tuple(kept) == schema.names and len(kept) == len(op.function.columns)
+
+
+def leaving_order(program: Program, queue: str) -> tuple[str, ...]:
+    """By which columns of a queue, first to last, its rows are ordered where they leave.
+
+    Those that are made of others on the way are left out; none at all if it does not leave by
+    row functions alone.
+    """
+    types = program.queue_types()
+    readers = {name: op for name, (op, _) in program.consumers().items()}
+    columns = {name: name for name in types[queue].schema.names}
+    while queue not in program.outputs:
+        reader = readers.get(queue)
+        if reader is None or not isinstance(reader.function, Map | Filter):
+            return ()
+        (queue,) = reader.outputs
+        if isinstance(reader.function, Map):
+            plain = {c.name: c.term.name for c in reader.function.columns
+                     if isinstance(c.term, Column)}  # fmt: skip
+            columns = {name: columns[old] for name, old in plain.items() if old in columns}
+    return tuple(dict.fromkeys(columns.values()))

@@ -79,9 +79,11 @@ class JudgeKernel(Termless):
         kept = [batch.column(n) for n in self.judge.keep]
         time, weight = batch.time, batch.weight
         if batch.rank is None and weight is not None:
-            rows, weight = net_of_columns(time, weight, [*kept, *texts], pool)
-            time, kept = time[rows], [c.take(rows) for c in kept]
-            texts = tuple(codes[rows] for codes in texts)
+            picked = net_of_columns(time, weight, [*kept, *texts], pool)
+            if picked is not None:
+                rows, weight = picked
+                time, kept = time[rows], [c.take(rows) for c in kept]
+                texts = tuple(codes[rows] for codes in texts)
         said = (Vector(TEXT, pool.encoded(codes)) for codes in texts)
         return Batch(self.type, time, (*kept, *said), weight, batch.rank)
 

@@ -4,6 +4,9 @@ At one instant both sides may change. Let L and R be how often a row is present 
 and l and r before: a pair changes by LR - lr. Pairs of a changed left row are told with
 its list of right rows, pairs of a changed right row with those left rows that have not
 changed. So each pair is told once, and nothing that undoes itself is told.
+
+Where pairs leave as they are, those of an instant that touches one key are told in the order in
+which they will leave: what is gone first, by the rows of the leading side and then of the other.
 """
 
 from __future__ import annotations
@@ -14,17 +17,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from millstream.calculus.functions import Join
-from millstream.calculus.types import INTEGER, QueueType, Schema
+from millstream.calculus.types import INTEGER, Kind, QueueType, Schema
 from millstream.compiled import inlined, tight
 from millstream.kernels.relational.keyed_lists import (
     AT_LEFT,
     AT_RIGHT,
-    BEFORE,
     CURSOR,
     FIRST,
     IS_BEGUN,
     IS_ENTERED,
-    IS_TOUCHED,
     KEY_EXTRA,
     KEY_ROWS,
     LINK,
@@ -36,9 +37,12 @@ from millstream.kernels.relational.keyed_lists import (
     TELLING,
     TOUCHED_LEFT,
     TOUCHED_RIGHT,
+    InOrder,
     Keys,
     Side,
     apply_changes,
+    count_before,
+    is_touched,
     next_instant,
     settle,
 )
@@ -59,22 +63,16 @@ class Pairs(NamedTuple):
 
 
 @inlined
-def _count_before(side: Side, row: Any) -> Any:
-    is_touched = side.records[row, side.extra + IS_TOUCHED] != 0
-    return side.records[row, side.extra + (BEFORE if is_touched else ROWS)]
-
-
-@inlined
 def _tell_row(row: Any, one: Side, other: Side, cursor: Array, pairs: Pairs) -> Any:
     """Tell the pairs of a touched row from LINK on; False if there is no more room."""
     records, extra = other.records, other.extra
-    before, after = one.records[row, one.extra + BEFORE], one.records[row, one.extra + ROWS]
+    before, after = count_before(one, row), one.records[row, one.extra + ROWS]
     # What changes at every pair is kept out of memory.
     link, size = cursor[LINK], cursor[SIZE]
     while link != 0:
         match = link - 1
-        if one.number == 0 or records[match, extra + IS_TOUCHED] == 0:
-            change = after * records[match, extra + ROWS] - before * _count_before(other, match)
+        if one.number == 0 or not is_touched(other, match):
+            change = after * records[match, extra + ROWS] - before * count_before(other, match)
             if change != 0:
                 if size == pairs.time.size:
                     cursor[LINK], cursor[SIZE] = link, size
@@ -114,13 +112,109 @@ def _tell(k: Any, one: Side, other: Side, keys: Keys, work: tuple[Array, Pairs])
     return True
 
 
+@inlined
+def _most_pairs(side: Side, count: Any, keys: Keys) -> Any:
+    """No more pairs than this are told of the touched rows of a side."""
+    most = 0
+    for k in range(count):
+        most += keys.records[side.records[side.touched[k], 0], keys.extra + KEY_ROWS]
+    return most
+
+
+@inlined
+def _have_key(side: Side, count: Any, key: Any) -> Any:
+    for k in range(count):  # noqa: SIM110  numba does not compile all()
+        if side.records[side.touched[k], 0] != key:
+            return False
+    return True
+
+
+@inlined
+def _turns(side: Side, count: Any, sign: Any) -> Any:
+    """Whether there is more of a touched row than before, or less if the sign says so."""
+    for k in range(count):
+        row = side.touched[k]
+        if sign * (side.records[row, side.extra + ROWS] - count_before(side, row)) > 0:
+            return True
+    return False
+
+
+@inlined
+def _tell_sign(sign: Any, one: Side, other: Side, counts: Any, first: Any, work: Any) -> Any:
+    """Tell the pairs of one key that are gone, or those that are new, in order."""
+    now, size, times, rows, partners, weights = work
+    touched, others = counts
+    k, link = 0, first[one.number]
+    while (k < touched) if others == 0 else (link != 0):
+        row = one.touched[k] if others == 0 else link - 1
+        k, link = k + 1, one.records[row, one.extra + NEXT]
+        after, before = one.records[row, one.extra + ROWS], count_before(one, row)
+        is_changed = is_touched(one, row)
+        # A row that stays meets the others that come and go, one that does not all of them.
+        m, partner = 0, first[other.number]
+        while (partner != 0) if is_changed else (m < others):
+            match = partner - 1 if is_changed else other.touched[m]
+            m, partner = m + 1, other.records[match, other.extra + NEXT]
+            count = other.records[match, other.extra + ROWS]
+            change = after * count - before * count_before(other, match)
+            if sign * change > 0:
+                times[size], weights[size] = now, change
+                rows[size], partners[size] = row, match
+                size += 1
+    return size
+
+
+@inlined
+def _tell_in_order(
+    key: Any, one: Side, other: Side, keys: Keys, cursor: Array, pairs: Pairs
+) -> None:
+    """Tell all pairs of an instant that touches one key; there is room for them."""
+    first = (keys.records[key, keys.extra + FIRST], keys.records[key, keys.extra + FIRST + 1])
+    counts = (cursor[TOUCHED_LEFT + one.number], cursor[TOUCHED_LEFT + other.number])
+    rows, partners = (pairs.left, pairs.right) if one.number == 0 else (pairs.right, pairs.left)
+    size = cursor[SIZE]
+    for sign in (-1, 1):
+        if _turns(one, counts[0], sign) or _turns(other, counts[1], sign):
+            work = (cursor[NOW], size, pairs.time, rows, partners, pairs.weight)
+            size = _tell_sign(sign, one, other, counts, first, work)
+    one.order.patience[0] += size - cursor[SIZE]
+    other.order.patience[0] += size - cursor[SIZE]
+    cursor[SIZE], cursor[TELLING] = size, counts[0] + counts[1]
+
+
+@inlined
+def _is_in_time(left: Side, right: Side, keys: Keys, work: tuple[Array, Pairs], lead: Any) -> Any:
+    """Tell an instant in order if that can be; False if it is better told from an empty room."""
+    cursor, pairs = work
+    lefts, rights = cursor[TOUCHED_LEFT], cursor[TOUCHED_RIGHT]
+    most = _most_pairs(left, lefts, keys) + _most_pairs(right, rights, keys)
+    if most > pairs.time.size - cursor[SIZE]:
+        return cursor[SIZE] <= pairs.time.size // 2
+    if lead >= 0:
+        key = left.records[left.touched[0], 0] if lefts else right.records[right.touched[0], 0]
+        if _have_key(left, lefts, key) and _have_key(right, rights, key):
+            if lead == 0:
+                _tell_in_order(key, left, right, keys, cursor, pairs)
+            else:
+                _tell_in_order(key, right, left, keys, cursor, pairs)
+    return True
+
+
 @tight
-def join_changes(left: Side, right: Side, keys: Keys, cursor: Array, pairs: Pairs) -> bool:
-    """Tell the pairs that change; False if there is no more room: to be called again."""
+def join_changes(
+    left: Side, right: Side, keys: Keys, cursor: Array, pairs: Pairs, lead: int
+) -> bool:
+    """Tell the pairs that change; False if there is no more room: to be called again.
+
+    The side that leads the order of the pairs is `lead`, or less than zero if there is none.
+    """
     work = (cursor, pairs)
     while True:
         if not cursor[IS_BEGUN] and not _begin(left, right, keys, cursor):
             return True
+        is_new = cursor[TELLING] == 0 and not cursor[IS_ENTERED]
+        if is_new and not _is_in_time(left, right, keys, work, lead):
+            return False
         while cursor[TELLING] < cursor[TOUCHED_LEFT]:
             if not _tell(cursor[TELLING], left, right, keys, work):
                 return False
@@ -135,6 +229,10 @@ def join_changes(left: Side, right: Side, keys: Keys, cursor: Array, pairs: Pair
 
 
 # --- the kernel -------------------------------------------------------------------------
+
+#: So many rows are looked at to keep others in order before any pair has been told; after that,
+#: as many as pairs.
+_PATIENCE = 1 << 12
 
 
 def null_keys(batch: Batch, names: Sequence[str]) -> Array | None:
@@ -161,8 +259,8 @@ def release_keys(keys: Interner, used: Array) -> None:
 class JoinSide:
     """Mutable. The rows of one side: the number of the key, then the other columns.
 
-    Of these the column `first` comes first, even if it is among the keys. With each row
-    there is room for `extra` words.
+    Of these the columns `first` come first, even if they are among the keys. With each row
+    there is room for `extra` words. The rows of a key are kept in the first `ordered` of them.
     """
 
     def __init__(
@@ -174,12 +272,16 @@ class JoinSide:
         nulls_match: bool,
         first: tuple[str, ...] = (),
         extra: int = ROW_EXTRA,
+        ordered: int = 0,
     ) -> None:
         self.number = number
         self.keys = keys
         self.nulls_match = nulls_match
         self.rest = (*first, *(n for n in schema.names if n not in (*keys, *first)))
         self.rows = Interner((INTEGER, *(schema[n] for n in self.rest)), extra)
+        kinds = [schema[n].kind for n in self.rest[:ordered]]
+        self.is_text = np.array([kind is Kind.TEXT for kind in kinds], np.bool_)
+        self.patience = np.full(1, _PATIENCE, np.int64)
 
     def changes(self, batch: Batch, interner: Interner) -> Side:
         """What the loop needs to know of the changes; those with no partner are left out."""
@@ -197,6 +299,7 @@ class JoinSide:
             np.empty(len(batch), np.int64),
             self.rows.table.records,
             self.rows.codec.width,
+            InOrder(self.is_text, self.rows.pool.texts, self.patience),
         )
 
     def columns(self, names: Sequence[str], rows: Array, interner: Interner) -> list[Vector]:
@@ -217,16 +320,31 @@ class JoinKernel(Piecewise):
     rests = True
 
     def __init__(
-        self, function: Join, input_types: tuple[QueueType, ...], output_count: int
+        self,
+        function: Join,
+        input_types: tuple[QueueType, ...],
+        output_count: int,
+        leaves_by: Sequence[str] = (),
     ) -> None:
+        """Pairs will leave in the order of the columns `leaves_by`, if there are any."""
         assert function.where is None, function
         (self.type,) = function.output_types(input_types, output_count)
         left, right = (t.schema for t in input_types)
         self.keys = Interner([left[name] for name, _ in function.on], KEY_EXTRA)
         nulls_match = function.nulls_match
         ours, theirs = (tuple(pair[n] for pair in function.on) for n in (0, 1))
-        self.left = JoinSide(0, left, ours, nulls_match=nulls_match)
-        self.right = JoinSide(1, right, theirs, nulls_match=nulls_match)
+        left_first, right_first = (
+            tuple(n for n in leaves_by if n in schema.names and n not in keys)
+            for schema, keys in ((left, ours), (right, theirs))
+        )
+        self.left = JoinSide(
+            0, left, ours, nulls_match=nulls_match, first=left_first, ordered=len(left_first)
+        )
+        self.right = JoinSide(
+            1, right, theirs, nulls_match=nulls_match, first=right_first, ordered=len(right_first)
+        )
+        leads = [0 if n in left_first else 1 for n in leaves_by if n not in (*ours, *theirs)]
+        self.lead = leads[0] if leads else -1
         self.kept = (left.names, function.right_kept(right))
         self.parts = {"keys": self.keys, "left": self.left.rows, "right": self.right.rows}
 
@@ -248,7 +366,7 @@ class JoinKernel(Piecewise):
         size = self.room(len(left.time) + len(right.time))
         pairs = Pairs(*(np.empty(size, np.int64) for _ in Pairs._fields))
         return roomfuls(
-            lambda: join_changes(left, right, keys, cursor, pairs),
+            lambda: join_changes(left, right, keys, cursor, pairs, self.lead),
             Cursor(cursor, SIZE, NOW), pairs, mark,
         )  # fmt: skip
 

@@ -7,14 +7,16 @@ from typing import Any, NamedTuple
 from millstream.compiled import inlined
 from millstream.kernels.runtime.hashing import FAR, NEAR, prefetch
 from millstream.kernels.runtime.hashing import NEXT as SOON
+from millstream.kernels.runtime.utf8 import Texts, compare_texts
 from millstream.kernels.windows.skip_list import insert_row, remove_row
 from millstream.plan.batch import Array
 
-#: What is kept with each row after its words: how often it is present, how often it was
-#: before this instant, whether this instant has changed it, and its neighbours in the list
-#: of its key (links: number plus one, or zero).
-ROWS, BEFORE, IS_TOUCHED, NEXT, PREVIOUS = range(5)
-ROW_EXTRA = 5
+#: What is kept with each row after its words: how often it is present; if this instant has changed
+#: it, twice how often it was before and one, else zero; and its neighbours in the list of its key
+#: (links: number plus one, or zero). Who goes through a list needs what is first here. In a list
+#: that is in order, the last row is the one before the first; zero says that it is not known.
+ROWS, BEFORE, NEXT, PREVIOUS = range(4)
+ROW_EXTRA = 4
 
 #: What is kept with each key after its words: how many rows are in its lists, and links
 #: to the first row of each side.
@@ -28,6 +30,18 @@ KEY_EXTRA = 3
 AT_LEFT, AT_RIGHT, NOW, IS_BEGUN, TOUCHED_LEFT, TOUCHED_RIGHT = range(6)
 TELLING, IS_ENTERED, LINK, SIZE = range(6, 10)
 CURSOR = 10
+
+
+class InOrder(NamedTuple):
+    """How the rows of a key are kept in order: by so many words after the number of the key.
+
+    No order is zero words. It helps who must put rows in order later, and nobody relies on it:
+    the place of a row is looked for as long as there is `patience`.
+    """
+
+    is_text: Array
+    texts: Texts
+    patience: Array
 
 
 class Side(NamedTuple):
@@ -44,11 +58,25 @@ class Side(NamedTuple):
     touched: Array
     records: Array
     extra: int
+    order: InOrder
 
 
 class Keys(NamedTuple):
     records: Array
     extra: int
+
+
+@inlined
+def is_touched(side: Side, row: Any) -> Any:
+    """Whether this instant has changed a row."""
+    return side.records[row, side.extra + BEFORE] != 0
+
+
+@inlined
+def count_before(side: Side, row: Any) -> Any:
+    """How often a row was present before this instant."""
+    before = side.records[row, side.extra + BEFORE]
+    return before >> 1 if before != 0 else side.records[row, side.extra + ROWS]
 
 
 @inlined
@@ -66,28 +94,56 @@ def next_instant(left: Array, right: Array, cursor: Array) -> Any:
 
 
 @inlined
+def _comes_before(one: Any, other: Any, side: Side) -> Any:
+    """Whether a row comes before another of its key; a null counts as zero."""
+    for j in range(side.order.is_text.size):
+        a, b = side.records[one, 1 + j], side.records[other, 1 + j]
+        if a != b:
+            return compare_texts(a, b, side.order.texts) < 0 if side.order.is_text[j] else a < b
+    return False
+
+
+@inlined
 def _link(row: Any, side: Side, keys: Keys) -> None:
-    records, extra = side.records, side.extra
-    key, first = records[row, 0], keys.extra + FIRST + side.number
-    following = keys.records[key, first]
+    """Put a row before all others of its key, or where it belongs: most belong at the end."""
+    records, extra, patience = side.records, side.extra, side.order.patience
+    key, place = records[row, 0], keys.extra + FIRST + side.number
+    first = keys.records[key, place]
+    at, last = 0, 0
+    if side.order.is_text.size > 0:
+        last = records[first - 1, extra + PREVIOUS] if first != 0 else row + 1
+        at = last if first != 0 else 0
+        while at != 0 and patience[0] > 0 and _comes_before(row, at - 1, side):
+            patience[0] -= 1
+            at = records[at - 1, extra + PREVIOUS] if at != first else 0
+    following = first if at == 0 else records[at - 1, extra + NEXT]
     records[row, extra + NEXT] = following
-    records[row, extra + PREVIOUS] = 0
+    records[row, extra + PREVIOUS] = last if at == 0 else at
     if following != 0:
         records[following - 1, extra + PREVIOUS] = row + 1
-    keys.records[key, first] = row + 1
+    elif at != 0:
+        records[first - 1, extra + PREVIOUS] = row + 1
+    if at == 0:
+        keys.records[key, place] = row + 1
+    else:
+        records[at - 1, extra + NEXT] = row + 1
 
 
 @inlined
 def _unlink(row: Any, side: Side, keys: Keys) -> None:
     records, extra = side.records, side.extra
-    key = records[row, 0]
+    key, place = records[row, 0], keys.extra + FIRST + side.number
     following, previous = records[row, extra + NEXT], records[row, extra + PREVIOUS]
+    first = keys.records[key, place]
     if following != 0:
         records[following - 1, extra + PREVIOUS] = previous
-    if previous != 0:
-        records[previous - 1, extra + NEXT] = following
-    else:
-        keys.records[key, keys.extra + FIRST + side.number] = following
+    if first == row + 1:
+        keys.records[key, place] = following
+        return
+    records[previous - 1, extra + NEXT] = following
+    is_ordered = side.order.is_text.size > 0
+    if following == 0 and is_ordered and records[first - 1, extra + PREVIOUS] != 0:
+        records[first - 1, extra + PREVIOUS] = previous
 
 
 @inlined
@@ -117,9 +173,8 @@ def apply_changes(side: Side, other: Side, start: Any, now: Any, keys: Keys, lis
         if lists is None:
             _prefetch(side, other, i, keys)
         row = side.rows[i]
-        if records[row, extra + IS_TOUCHED] == 0:
-            records[row, extra + IS_TOUCHED] = 1
-            records[row, extra + BEFORE] = records[row, extra + ROWS]
+        if records[row, extra + BEFORE] == 0:
+            records[row, extra + BEFORE] = 2 * records[row, extra + ROWS] + 1
             side.touched[count] = row
             count += 1
             if records[row, extra + ROWS] == 0:
@@ -138,7 +193,7 @@ def settle(side: Side, count: Any, keys: Keys, lists: Any) -> None:
     """Take the rows that are gone out of their lists."""
     for k in range(count):
         row = side.touched[k]
-        side.records[row, side.extra + IS_TOUCHED] = 0
+        side.records[row, side.extra + BEFORE] = 0
         if side.records[row, side.extra + ROWS] == 0:
             if lists is None:
                 _unlink(row, side, keys)

@@ -13,11 +13,9 @@ from millstream.compiled import inlined, tight
 from millstream.kernels.relational.keyed_lists import (
     AT_LEFT,
     AT_RIGHT,
-    BEFORE,
     FIRST,
     IS_BEGUN,
     IS_ENTERED,
-    IS_TOUCHED,
     KEY_ROWS,
     LINK,
     NEXT,
@@ -30,6 +28,8 @@ from millstream.kernels.relational.keyed_lists import (
     Keys,
     Side,
     apply_changes,
+    count_before,
+    is_touched,
     next_instant,
     settle,
 )  # fmt: skip
@@ -63,7 +63,7 @@ def _answer(answers: Answers, cursor: Array, row: Any, is_found: Any, weight: An
 @inlined
 def _answer_row(row: Any, turn: Any, left: Side, cursor: Array, answers: Answers) -> None:
     """Say what an instant has done to a row that it has touched."""
-    before, after = left.records[row, left.extra + BEFORE], left.records[row, left.extra + ROWS]
+    before, after = count_before(left, row), left.records[row, left.extra + ROWS]
     was, is_found = turn
     if was == is_found:
         _answer(answers, cursor, row, is_found, after - before)
@@ -75,7 +75,7 @@ def _answer_row(row: Any, turn: Any, left: Side, cursor: Array, answers: Answers
 @inlined
 def _answer_turned(row: Any, turn: Any, left: Side, cursor: Array, answers: Answers) -> Any:
     """Turn the answer of a row, unless it is touched and told already; False without room."""
-    if left.records[row, left.extra + IS_TOUCHED] == 0:
+    if not is_touched(left, row):
         if answers.time.size - cursor[SIZE] < LEAST_ROOM:
             return False
         count = left.records[row, left.extra + ROWS]

@@ -16,15 +16,14 @@ from millstream.calculus.types import QueueType
 from millstream.compiled import inlined, tight
 from millstream.kernels.relational.join import JoinSide, release_keys, with_keys
 from millstream.kernels.relational.keyed_lists import (
-    BEFORE,
     FIRST,
-    IS_TOUCHED,
     KEY_EXTRA,
     NEXT,
     ROWS,
     Keys,
     Side,
     apply_changes,
+    count_before,
     settle,
 )
 from millstream.kernels.relational.merge import without_rank
@@ -81,8 +80,7 @@ def _visit(key: Any, visitor: Any, sign: Any, side: Side, keys: Keys, work: Any)
         cursor[LINK] = keys.records[key, keys.extra + FIRST + side.number]
     while cursor[LINK] != 0:
         row = cursor[LINK] - 1
-        is_old = sign < 0 and records[row, extra + IS_TOUCHED] != 0
-        count = records[row, extra + (BEFORE if is_old else ROWS)]
+        count = count_before(side, row) if sign < 0 else records[row, extra + ROWS]
         if count != 0:
             size = cursor[SIZE]
             if size == visits.time.size:

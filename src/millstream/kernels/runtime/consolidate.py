@@ -12,7 +12,7 @@ from millstream.kernels.runtime.hashing import frozen, words_of_numbers
 from millstream.kernels.runtime.interning import Interner
 from millstream.kernels.runtime.interning_text import TextPool
 from millstream.kernels.runtime.interning_words import Codec
-from millstream.kernels.runtime.net_rows import net_changes
+from millstream.kernels.runtime.net_rows import are_net, net_changes
 from millstream.kernels.runtime.row_order import find_crowded
 from millstream.kernels.runtime.utf8 import Texts
 from millstream.meaning.items import Item, consolidated
@@ -36,7 +36,10 @@ def consolidate(batch: Batch) -> Batch:
     find_crowded(time, weight, crowded)
     if not crowded.any():
         return batch
-    rows, signs = net_of_columns(batch.time, batch.weight, batch.columns, TextPool())
+    picked = net_of_columns(batch.time, batch.weight, batch.columns, TextPool())
+    if picked is None:
+        return batch
+    rows, signs = picked
     columns = tuple(c.take(rows) for c in batch.columns)
     return Batch(batch.type, time[rows], columns, signs)
 
@@ -66,8 +69,8 @@ def summed(batch: Batch) -> Batch:
 
 def net_of_columns(
     time: Array, weight: Array, columns: Sequence[Vector | Array], pool: TextPool
-) -> tuple[Array, Array]:
-    """Which rows have really changed, and whether they have gone or come.
+) -> tuple[Array, Array] | None:
+    """Which rows have really changed, and whether they have gone or come; None if all as they are.
 
     Of texts whose codes in the pool are known, the codes will do.
     """
@@ -80,13 +83,14 @@ def net_of_columns(
         is_text[-1] = not isinstance(column, Vector) or column.is_text
     # A row without columns is a row like any other.
     places = np.array([w.ctypes.data for w in words], np.int64)
+    order = (places, np.array(is_text, np.bool_), pool.texts)
+    time, weight = frozen(time), frozen(weight)
+    if are_net(time, weight, order):
+        return None
     most = int(np.abs(weight).sum())
     picked, signs = np.empty(most, np.int64), np.empty(most, np.int64)
     rows, spare, ends, nets = (np.empty(len(time), np.int64) for _ in range(4))
-    order = (places, np.array(is_text, np.bool_), pool.texts)
-    count = net_changes(
-        frozen(time), frozen(weight), order, (rows, spare, ends, nets), picked, signs
-    )
+    count = net_changes(time, weight, order, (rows, spare, ends, nets), picked, signs)
     return picked[:count], signs[:count]
 
 

@@ -101,6 +101,40 @@ def _sort(rows: Array, spare: Array, ends: Array, lead: int, order: Order) -> No
         runs = merged
 
 
+@inlined
+def _is_net(start: Any, end: Any, weight: Array, lead: Any, order: Order) -> Any:
+    """Whether changes of one instant are as they should be: each once, in order, none undone."""
+    middle = start
+    while middle < end and weight[middle] == -1:
+        middle += 1
+    for i in range(start, end):
+        if i >= middle and weight[i] != 1:
+            return False
+        if i > start and i != middle and _compare(i - 1, i, lead, order) >= 0:
+            return False
+    i, j = start, middle
+    while i < middle and j < end:
+        told = _compare(i, j, lead, order)
+        if told == 0:
+            return False
+        i, j = (i + 1, j) if told < 0 else (i, j + 1)
+    return True
+
+
+@tight
+def are_net(time: Array, weight: Array, order: Order) -> bool:
+    """Whether all changes are as they should be, instant by instant."""
+    start = 0
+    while start < time.size:
+        end = start + 1
+        while end < time.size and time[end] == time[start]:
+            end += 1
+        if not _is_net(start, end, weight, _leading(start, end, order[0]), order):
+            return False
+        start = end
+    return True
+
+
 @tight
 def net_changes(
     time: Array,
@@ -118,11 +152,18 @@ def net_changes(
     rows, spare, ends, nets = room
     count, start = 0, 0
     while start < time.size:
-        end = start
+        end = start + 1
         while end < time.size and time[end] == time[start]:
-            rows[end], nets[end] = end, 0
             end += 1
         lead = _leading(start, end, order[0])
+        if _is_net(start, end, weight, lead, order):
+            for i in range(start, end):
+                picked[count], signs[count] = i, weight[i]
+                count += 1
+            start = end
+            continue
+        for i in range(start, end):
+            rows[i], nets[i] = i, 0
         if lead < order[0].size:
             _sort(rows[start:end], spare[start:end], ends[start:end], lead, order)
         # The sum of equal rows is kept at the first of them.
