@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ from openpyxl.workbook.defined_name import DefinedName
 import millstream
 from millstream.calculus.sheets import Sheet, Windows
 from millstream.errors import ProgramError
-from tests.languages.sheets.books import save
+from millstream.values.excel.values import ErrorValue
+from tests.languages.sheets.books import save, value
 
 ROWS = [
     ("EU", 1.0, 2.0), ("US", 2.0, 3.0), ("eu", 4.0, 5.0), ("EU", None, 7.0), ("US", 8.0, 11.0),
@@ -69,6 +71,48 @@ WALKED = {
     f"=SUMPRODUCT(({ZONES}=A2)*{YS})": [2.0, 3.0, 7.0, 12.0, 11.0],
     f"=SUM(IF({XS}>AVERAGE({XS}),{YS}))": [0.0, 3.0, 5.0, 5.0, 11.0],
 }
+
+
+#: Aggregates of what functions make of windows; Z, X and Y stand for these.
+MADE_OF_WINDOWS = [
+    "=SUM(FILTER(X,X>1))", "=SUM(FILTER(X,X>1,0))", "=COUNT(FILTER(X,Y>2))",
+    "=COUNT(FILTER(X,X>9))",
+    '=AVERAGE(FILTER(Y,Z="EU"))', '=MAX(FILTER(Y,(Z="us")*(X>1),-1))', "=ROWS(FILTER(X,Y>2))",
+    '=ROWS(FILTER(Z,Z="x","none"))', "=MEDIAN(FILTER(Y,X<>2))", "=LARGE(FILTER(X,Y>2),2)",
+    "=STDEV(FILTER(Y,ISNUMBER(X),0))", "=MIN(FILTER(1/X,Y<6))", "=SUM(FILTER(Y,1/X>0.2))",
+    "=COUNT(FILTER(Y,1/X>0.2))", '=SUM(FILTER(X,X>4,"x"))', "=COUNT(FILTER(Z,Y>2))",
+    "=AVERAGE(FILTER(X,Y>6,0))", "=SUM(MAP(X,LAMBDA(v,IF(v>1,v,0))))",
+    "=MIN(MAP(X,Y,LAMBDA(a,b,a*2-b)))", "=COUNT(MAP(X,LAMBDA(v,1/v)))",
+    "=SUM(MAP(X,LAMBDA(v,LET(u,v+1,u*u))))", "=REDUCE(1,X,LAMBDA(a,v,a*2+v))",
+    '=REDUCE("",Z,LAMBDA(a,v,IF(v="US",a,a&v)))', "=ROWS(UNIQUE(Z))", "=ROWS(UNIQUE(X))",
+    "=SUM(TAKE(SORT(X,,-1),2))", "=INDEX(SORT(UNIQUE(Z)),1)", "=SUM(SORTBY(X,Y,-1)*{1})",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("engine", ["reference", pytest.param("local", marks=pytest.mark.slow)])
+def test_what_functions_make_of_a_window_is_what_they_make_of_cells(
+    tmp_path: Path, engine: str
+) -> None:
+    found = values(tmp_path, [named(f, ZONES, XS, YS) for f in MADE_OF_WINDOWS], engine)
+    for formula, given in zip(MADE_OF_WINDOWS, found, strict=True):
+        for last, one in enumerate(given, 1):
+            rows = ROWS[max(0, last - 3) : last]
+            cells = {
+                f"{column}{n}": value
+                for n, row in enumerate(rows, 1)
+                for column, value in zip("ABC", row, strict=True)
+                if value is not None
+            }
+            areas = (f"{column}1:{column}{len(rows)}" for column in "ABC")
+            wanted = value("{" + named(formula, *areas) + "}", cells)
+            shown: Any = None if isinstance(wanted, ErrorValue) else wanted
+            shown = pytest.approx(shown, rel=1e-15) if isinstance(shown, float) else shown
+            assert one == shown, (formula, last)
+
+
+def named(formula: str, zones: str, xs: str, ys: str) -> str:
+    """A formula with windows or areas for the names in it."""
+    return re.sub(r"\b[XYZ]\b", lambda found: {"X": xs, "Y": ys, "Z": zones}[found[0]], formula)
 
 
 @pytest.mark.parametrize(

@@ -161,8 +161,11 @@ class Calls:
             end = at + some * step
             values += floats[at + VALUES + window.column : end : step].tolist()
             statuses += pool[at + STATUSES : end : step].tolist()
-        if window.kind is Kind.NUMBER and not any(statuses):
-            return window_of(tuple(values))
+        if not any(statuses):
+            if window.kind is Kind.NUMBER:
+                return window_of(tuple(values))
+            if window.kind is Kind.TEXT:
+                return window_of(self.texts.words_of(values))
         held = (_held(window.kind, (status >> shift) & 0xFF) for status in statuses)
         return window_of(tuple(map(scalar_of, values, held, repeat(self.texts))))
 

@@ -12,7 +12,7 @@ from millstream.values.excel.values import CALC, ERRORS, ErrorValue, Scalar
 OK, ABSENT, EMPTY, ZERO, FIRST_ERROR = 0, 1, 2, 3, 10
 #: Where a cell may hold several kinds: a text and a boolean; a number is OK.
 TEXT_HELD, BOOLEAN_HELD = 4, 5
-#: The errors, in the order of their statuses. Loops never give the last one.
+#: The errors, in the order of their statuses.
 ERROR_VALUES = (*ERRORS, CALC)
 
 
@@ -169,8 +169,8 @@ def constant(value: Scalar, texts: Texts) -> Operand:
     if value is None:
         return Operand(Kind.NUMBER, "0.0", str(EMPTY), is_left_out=True)
     if type(value) is ErrorValue:
-        refuse_if(value not in ERRORS, f"the error {value}")
-        status = FIRST_ERROR + ERRORS.index(value)
+        refuse_if(value not in ERROR_VALUES, f"the error {value}")
+        status = FIRST_ERROR + ERROR_VALUES.index(value)
         return Operand(Kind.NUMBER, "0.0", str(status), is_left_out=True)
     if type(value) is float:
         return Operand(Kind.NUMBER, repr(value))

@@ -103,6 +103,13 @@ class TextNumbers:
             text = self.words[number] = self.pool.gathered(np.array([number])).to_pylist()[0]
         return text
 
+    def words_of(self, numbers: Sequence[float]) -> tuple[str, ...]:
+        """Texts by their numbers, most of which were asked for before."""
+        words = self.words
+        for number in set(numbers).difference(words):
+            self.text(int(number))
+        return tuple(map(words.__getitem__, numbers))  # type: ignore[arg-type]
+
     def gathered(self, numbers: Array) -> Callable[[Array | None], Any]:
         """Texts by their numbers, at some places or at all."""
 

@@ -21,6 +21,7 @@ from millstream.calculus.sheets import (
     Windows,
     tick_atoms,
 )
+from millstream.languages.sheets.filtered import filter_in, unfiltered, unmapped
 from millstream.values.excel.registry import SCALAR_KINDS
 from millstream.values.excel.syntax import (
     Binary,
@@ -131,6 +132,8 @@ class _Lifting:
         return replace(cell, rule=replace(rule, formula=formula), refers_to=tuple(sorted(refers)))
 
     def _replaced(self, node: Node, home: Address) -> Node:
+        if isinstance(node, Call) and self._is_of_filtered(node):
+            node = unfiltered(node)
         if isinstance(node, Call) and takes_formulas(node):
             arguments = tuple(
                 self._argument(a, home) if aggregates(node, n) else self._replaced(a, home)
@@ -139,10 +142,23 @@ class _Lifting:
             return Call(node.function, arguments)
         return rebuilt(node, lambda n: self._replaced(n, home))
 
+    def _is_of_filtered(self, call: Call) -> bool:
+        """Is it an aggregate of what a FILTER of windows leaves?"""
+        parts = filter_in(call)
+        return (
+            parts is not None
+            and all(_windows_in(part) and self._is_fixed_over_windows(part) for part in parts)
+            and self._tick_together([w for part in parts for w in _windows_in(part)])
+        )
+
     def _argument(self, node: Node, home: Address) -> Node:
         inner = node
         while isinstance(inner, Group):
             inner = inner.inner
+        if isinstance(inner, Call) and inner.function == "MAP":
+            applied = unmapped(inner)
+            if self._is_fixed_over_windows(applied) and self._tick_together(_windows_in(applied)):
+                inner = applied
         windows = _windows_in(inner)
         if isinstance(inner, WindowOf) or not windows:
             return inner if windows else self._replaced(node, home)

@@ -234,8 +234,8 @@ Operand = Scalar | Array | Area | Union
 
 
 def column_of(values: list[Scalar] | tuple[Scalar, ...]) -> Array:
-    return Array(tuple((v,) for v in values))
+    return Array(tuple(zip(values)))
 
 
 def window_of(values: list[Scalar] | tuple[Scalar, ...]) -> Array:
-    return Array(tuple((v,) for v in values), is_window=True)
+    return Array(tuple(zip(values)), is_window=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 from millstream.values.excel.arrays import Area, Array, fixed
@@ -22,6 +23,7 @@ from millstream.values.excel.syntax import (
     Constants,
     Group,
     Literal,
+    Name,
     Node,
     Range,
     Unary,
@@ -42,6 +44,11 @@ Address = tuple[str, int, int]
 Values = Sequence[Scalar]
 #: What a part gives for the values of the cells that change; errors are raised or given.
 Part = Callable[[Values], Any]
+
+
+#: The types of single values.
+SCALARS = frozenset({float, str, bool, ErrorValue, type(None)})
+_NOTHING = object()
 
 
 class SeveralValues(Exception):
@@ -92,6 +99,16 @@ def _holds(node: Node, places: Mapping[Address, int]) -> bool:
                 for sheet, row, column in places
             )
     return False
+
+
+def of_parameters(
+    body: Node, parameters: Sequence[str], known: Mapping[str, Any], context: Context
+) -> Part | None:
+    """The body of a function that a formula makes, of the values of its parameters.
+
+    What is `known` has names around it. None if it is not plain, or sees cells as references.
+    """
+    return _Body(parameters, known, context).scalar(body)
 
 
 class _Parts:
@@ -216,6 +233,27 @@ class _Parts:
                     return None
         part = self.scalar(node)
         return None if part is None else _with_errors(part)
+
+
+class _Body(_Parts):
+    def __init__(
+        self, parameters: Sequence[str], known: Mapping[str, Any], context: Context
+    ) -> None:
+        super().__init__({}, context)
+        self.parameters = list(parameters)
+        self.known = known
+
+    def scalar(self, node: Node) -> Part | None:
+        if not isinstance(node, Name):
+            return super().scalar(node)
+        name = node.name.casefold()
+        if name in self.parameters:
+            return itemgetter(self.parameters.index(name))
+        value = self.known.get(name, _NOTHING)
+        return (lambda _values: value) if type(value) in SCALARS else None
+
+    def _whatever(self, node: Node) -> Part | None:
+        return None if isinstance(node, (Cell, Range)) else super()._whatever(node)
 
 
 def _is_left_out(shape: Shape, number: int, node: Node) -> bool:

@@ -421,12 +421,13 @@ def _invoked(spec: Spec, kinds: tuple[str, ...], values: list[Any], context: Con
 
 def _with_numbers(array: Array) -> Array:
     """An array whose elements cells can hold: there are no infinities."""
+    numbers = [v for row in array.rows for v in row if type(v) is float]
+    if all(map(math.isfinite, numbers)):
+        return array
 
     def is_held(value: Scalar) -> bool:
         return type(value) is not float or math.isfinite(value)
 
-    if all(map(is_held, array.values())):
-        return array
     return Array(tuple(tuple(v if is_held(v) else NUM for v in row) for row in array.rows))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from functools import cmp_to_key
 
 from millstream.values.excel.arrays import MAX_ARRAY, Array, Operand, column_of
@@ -18,6 +19,8 @@ from millstream.values.excel.values import (
     fail,
     fail_if,
     folded,
+    folded_all,
+    order_keys,
     order_of,
     to_boolean,
     to_number,
@@ -50,12 +53,10 @@ def sort(
     n = int(place) - 1
     fail_if(not 0 <= n < len(rows[0]) or order not in (1, -1), VALUE)
 
-    def by_place(a: tuple[Scalar, ...], b: tuple[Scalar, ...]) -> int:
-        return int(order) * order_of(a[n], b[n])
-
     there = [r for r in rows if r[n] is not None]
-    ordered = sorted(there, key=cmp_to_key(by_place))
-    ordered += [r for r in rows if r[n] is None]
+    keys = order_keys([r[n] for r in there])
+    places = sorted(range(len(there)), key=keys.__getitem__, reverse=order == -1)
+    ordered = [there[p] for p in places] + [r for r in rows if r[n] is None]
     return Array(_turned(tuple(ordered)) if by_column else tuple(ordered))
 
 
@@ -96,15 +97,28 @@ def _is_true(value: Scalar) -> bool:
 
 def unique(operand: Operand, by_column: Scalar = False, once: Scalar = False) -> Array:  # noqa: FBT002
     rows = _turned(_rows(operand)) if by_column else _rows(operand)
-    keys = [tuple((type(v), folded(v) if type(v) is str else v) for v in row) for row in rows]
-    counts, seen = Counter(keys), set[object]()
-    kept = []
+    keys = _keys(rows)
+    firsts: dict[object, tuple[Scalar, ...]] = {}
     for key, row in zip(keys, rows, strict=True):
-        if counts[key] == 1 or not (once or key in seen):
-            kept.append(row)
-        seen.add(key)
+        firsts.setdefault(key, row)
+    kept = list(firsts.values())
+    if once:
+        counts = Counter(keys)
+        kept = [row for key, row in firsts.items() if counts[key] == 1]
     fail_if(not kept, _CALC)
     return Array(_turned(tuple(kept)) if by_column else tuple(kept))
+
+
+def _keys(rows: Rows) -> Sequence[object]:
+    """Equal for rows that are the same, whatever the case of texts."""
+    if rows and len(rows[0]) == 1:
+        (line,) = _turned(rows)
+        kinds = set(map(type, line))
+        if kinds == {float}:
+            return line
+        if kinds == {str}:
+            return folded_all(line)  # type: ignore[arg-type]
+    return [tuple((type(v), folded(v) if type(v) is str else v) for v in row) for row in rows]
 
 
 def take(operand: Operand, rows: Scalar, columns: Scalar = None) -> Array:

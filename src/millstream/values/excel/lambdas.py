@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from millstream.values.excel.arrays import MAX_ARRAY, Array, Operand
+from millstream.values.excel.direct import SCALARS, SeveralValues, of_parameters
 from millstream.values.excel.evaluate import Context, Special, evaluate
 from millstream.values.excel.lifting import as_table, one_value
 from millstream.values.excel.syntax import Name, Node
@@ -29,6 +30,9 @@ from millstream.values.excel.values import (
 _DEEPEST = 500
 
 
+Function = Callable[..., Operand]
+
+
 @dataclass(frozen=True, slots=True)
 class Lambda:
     """A function made by LAMBDA, with what had names where it was made."""
@@ -45,6 +49,24 @@ class Lambda:
             context, is_array=True, locals=(*bound, *self.locals), depth=context.depth + 1
         )
         return evaluate(self.body, inside)
+
+    def for_many(self, context: Context) -> Function:
+        """The same for many calls: what does not depend on values is decided once."""
+        part = of_parameters(self.body, self.parameters, dict(reversed(self.locals)), context)
+        if part is None:
+            return lambda *values: self(context, *values)
+        plain, count = part, len(self.parameters)
+
+        def called(*values: Operand) -> Operand:
+            if len(values) == count and SCALARS.issuperset(map(type, values)):
+                try:
+                    made: Operand = plain(values)  # type: ignore[arg-type]
+                except SeveralValues:
+                    return self(context, *values)
+                return made
+            return self(context, *values)
+
+        return called
 
 
 def _lambda(context: Context, nodes: tuple[Node, ...]) -> Operand:
@@ -73,10 +95,10 @@ def _called(context: Context, nodes: tuple[Node, ...]) -> Operand:
     return call_of(_function(nodes[0], context), nodes[1:], context)
 
 
-def _element(function: Lambda, context: Context, *values: Operand) -> Scalar:
+def _element(function: Function, context: Context, *values: Operand) -> Scalar:
     """What a function gives for one element: one value, which may be an error."""
     try:
-        answer: Any = function(context, *values)
+        answer: Any = function(*values)
         if isinstance(answer, Lambda) or (isinstance(answer, Array) and len(answer.rows) != 1):
             return CALC
         value = one_value(answer, context)
@@ -85,15 +107,15 @@ def _element(function: Lambda, context: Context, *values: Operand) -> Scalar:
     return 0.0 if value is None else value
 
 
-def _shaped(shape: Callable[[Context, Lambda, tuple[Operand, ...]], Operand]) -> Special:
+def _shaped(shape: Callable[[Context, Function, tuple[Operand, ...]], Operand]) -> Special:
     def special(context: Context, nodes: tuple[Node, ...]) -> Operand:
         operands = tuple(_operand(n, context) for n in nodes[:-1])
-        return shape(context, _function(nodes[-1], context), operands)
+        return shape(context, _function(nodes[-1], context).for_many(context), operands)
 
     return special
 
 
-def _map(context: Context, function: Lambda, operands: tuple[Operand, ...]) -> Operand:
+def _map(context: Context, function: Function, operands: tuple[Operand, ...]) -> Operand:
     tables = [as_table(o).to_array() for o in operands]
     height, width = tables[0].height, tables[0].width
     fail_if(any((t.height, t.width) != (height, width) for t in tables), VALUE)
@@ -105,14 +127,14 @@ def _map(context: Context, function: Lambda, operands: tuple[Operand, ...]) -> O
     )
 
 
-def _reduce(context: Context, function: Lambda, operands: tuple[Operand, ...]) -> Operand:
+def _reduce(context: Context, function: Function, operands: tuple[Operand, ...]) -> Operand:
     kept = operands[0]
     for value in as_table(operands[-1]).to_array().values():
-        kept = function(context, kept, value)
+        kept = function(kept, value)
     return kept
 
 
-def _scan(context: Context, function: Lambda, operands: tuple[Operand, ...]) -> Operand:
+def _scan(context: Context, function: Function, operands: tuple[Operand, ...]) -> Operand:
     kept: Operand = operands[0]
     rows: list[tuple[Scalar, ...]] = []
     for row in as_table(operands[-1]).to_array().rows:
@@ -124,19 +146,19 @@ def _scan(context: Context, function: Lambda, operands: tuple[Operand, ...]) -> 
     return Array(tuple(rows))
 
 
-def _by_row(context: Context, function: Lambda, operands: tuple[Operand, ...]) -> Operand:
+def _by_row(context: Context, function: Function, operands: tuple[Operand, ...]) -> Operand:
     table = as_table(operands[0])
     parts = (table.part(i, 0, 1, table.width) for i in range(table.height))
     return Array(tuple((_element(function, context, part),) for part in parts))
 
 
-def _by_column(context: Context, function: Lambda, operands: tuple[Operand, ...]) -> Operand:
+def _by_column(context: Context, function: Function, operands: tuple[Operand, ...]) -> Operand:
     table = as_table(operands[0])
     parts = (table.part(0, j, table.height, 1) for j in range(table.width))
     return Array((tuple(_element(function, context, part) for part in parts),))
 
 
-def _make_array(context: Context, function: Lambda, operands: tuple[Operand, ...]) -> Operand:
+def _make_array(context: Context, function: Function, operands: tuple[Operand, ...]) -> Operand:
     height, width = (int(to_number(checked(one_value(o, context)))) for o in operands[:2])
     fail_if(height < 1 or width < 1, VALUE)
     fail_if(height * width > MAX_ARRAY)

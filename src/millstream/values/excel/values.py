@@ -7,7 +7,8 @@ values; inside functions they travel as `Raised`, so that bodies need not test f
 from __future__ import annotations
 
 import math
-from typing import NoReturn, TypeVar
+from collections.abc import Sequence
+from typing import Any, NoReturn, TypeVar
 
 from millstream.values.excel.numerals import number_in_text
 from millstream.values.excel.rounding import HUGE, TINY, fifteen_digits, same_number
@@ -197,9 +198,29 @@ def order_of(a: Scalar, b: Scalar) -> int:
     return -1 if a < b else 1  # type: ignore[operator]
 
 
+def order_keys(values: Sequence[Scalar]) -> Sequence[Any]:
+    """What values that are not empty are sorted by, so that they stand as `order_of` has it."""
+    if len(values) < 2 or set(map(type, values)) == {float}:
+        return values
+    keys = []
+    for value in values:
+        kind = type(checked(value))
+        if kind not in _RANKS:
+            fail(VALUE)
+        keys.append((_RANKS[kind], folded(value) if type(value) is str else value))
+    return keys
+
+
 def folded(text: str) -> str:
     """Text without regard to case."""
     return text.casefold() if text.isascii() else text.upper().casefold()
+
+
+def folded_all(texts: Sequence[str]) -> list[str]:
+    """The same of many."""
+    if "".join(texts).isascii():
+        return list(map(str.casefold, texts))
+    return list(map(folded, texts))
 
 
 def _filled(value: Scalar, other: Scalar) -> Scalar:

@@ -1,0 +1,115 @@
+"""Aggregates of what FILTER and MAP make of a window, as aggregates of the window itself.
+
+    SUM(FILTER(w, w>3, 0))
+    ->  IF(SUM(IF(w>3, 1, 0))=0, SUM(0), SUM(IF(w>3, IF(ISBLANK(w), FALSE, w), FALSE)))
+
+To such functions a FALSE in an array is nothing, as an empty cell is. What is applied to each value
+of a window is made a window by `elementwise`, and its aggregates are kept up to date.
+"""
+
+from __future__ import annotations
+
+from millstream.values.excel.syntax import (
+    Binary,
+    Call,
+    Group,
+    Literal,
+    Name,
+    Node,
+    Unary,
+    WindowOf,
+    rebuilt,
+)
+from millstream.values.excel.values import CALC
+
+#: They pass over truths, texts and empty cells in their first argument.
+_OF_NUMBERS = frozenset({
+    "AVERAGE", "COUNT", "LARGE", "MAX", "MEDIAN", "MIN", "PERCENTILE", "PERCENTILE.INC", "PRODUCT",
+    "QUARTILE", "QUARTILE.INC", "SMALL", "STDEV", "STDEV.P", "STDEV.S", "STDEVP", "SUM", "VAR",
+    "VAR.P", "VAR.S", "VARP",
+})  # fmt: skip
+_TRUTHS = frozenset({
+    "EXACT", "ISBLANK", "ISERR", "ISERROR", "ISEVEN", "ISLOGICAL", "ISNA", "ISNONTEXT", "ISNUMBER",
+    "ISODD", "ISTEXT", "NOT",
+})  # fmt: skip
+_NO, _ZERO, _ONE = Literal(False), Literal(0.0), Literal(1.0)
+
+
+def filter_in(call: Call) -> tuple[Node, Node] | None:
+    """What is filtered, and by which condition, if `unfiltered` knows what to do."""
+    match call:
+        case Call(function, (Call("FILTER", (values, condition, *empty)), *_)) if (
+            (function in _OF_NUMBERS or (function == "ROWS" and len(call.arguments) == 1))
+            and _is_truth(condition)
+            and (not empty or _is_written(empty[0]))
+        ):
+            return values, condition
+    return None
+
+
+def unmapped(call: Call) -> Node:
+    """`MAP(w, LAMBDA(x, x*2))` as the formula that it applies to each value, `w*2`.
+
+    Where the function is not written there, the call itself.
+    """
+    *windows, function = call.arguments
+    match function:
+        case Call("LAMBDA", (*parameters, body)) if len(parameters) == len(windows) and all(
+            isinstance(w, WindowOf) for w in windows
+        ):
+            names = [p.name.casefold() for p in parameters if isinstance(p, Name)]
+            given = dict(zip(names, windows, strict=True))
+
+            def applied(node: Node) -> Node:
+                if isinstance(node, Name):
+                    return given.get(node.name.casefold(), node)
+                return rebuilt(node, applied)
+
+            return applied(body)
+    return call
+
+
+def _is_written(node: Node) -> bool:
+    """Is it a number, a text or a truth that stands in the formula?"""
+    while isinstance(node, Unary):
+        node = node.operand
+    return isinstance(node, Literal) and node.value is not None
+
+
+def unfiltered(call: Call) -> Node:
+    """The same without FILTER, where all values and conditions are those of windows alike."""
+    found = call.arguments[0]
+    assert isinstance(found, Call)
+    values, condition, *given = found.arguments
+    empty: Node = given[0] if given else Literal(CALC)
+    count = Call("SUM", (Call("IF", (condition, _ONE, _ZERO)),))
+    if call.function == "ROWS":
+        of_some: Node = count
+    else:
+        there = values
+        if isinstance(values, WindowOf):
+            there = Call("IF", (Call("ISBLANK", (values,)), _NO, values))
+        kept = Call("IF", (condition, there, _NO))
+        of_some = Call(call.function, (kept, *call.arguments[1:]))
+    of_none: Node = Call(call.function, (empty, *call.arguments[1:]))
+    if not given:
+        of_none = _ZERO if call.function == "COUNT" else empty
+    elif call.function == "ROWS":
+        of_none = _ONE
+    chosen = Call("IF", (Binary("=", count, _ZERO), of_none, of_some))
+    # What is an error counts as no number.
+    return Call("IFERROR", (chosen, _ZERO)) if call.function == "COUNT" else chosen
+
+
+def _is_truth(node: Node) -> bool:
+    """Is it a truth, a number or an error whatever it is made of, and never a text?"""
+    match node:
+        case Group(inner):
+            return _is_truth(inner)
+        case Binary("=" | "<>" | "<" | ">" | "<=" | ">=", _, _):
+            return True
+        case Binary("*" | "+" | "-", left, right):
+            return _is_truth(left) and _is_truth(right)
+        case Call(function, _):
+            return function in _TRUTHS
+    return False
