@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 
 from millstream.values.excel.arrays import Area, Array, Operand, Table, Union
 from millstream.values.excel.evaluate import Context, value_of
@@ -15,7 +16,7 @@ from millstream.values.excel.functions_statistics import (
     largest,
     smallest,
 )
-from millstream.values.excel.gather import Matcher, criterion, has_window
+from millstream.values.excel.gather import Matcher, criterion, equality_key, has_window
 from millstream.values.excel.numerals import number_in_text
 from millstream.values.excel.registry import Family, spec
 from millstream.values.excel.syntax import shifted
@@ -28,6 +29,7 @@ from millstream.values.excel.values import (
     fail,
     fail_if,
     finite,
+    folded_all,
 )
 
 
@@ -97,8 +99,28 @@ def _matching(conditions: tuple[Operand, ...]) -> Iterator[tuple[int, int]]:
 
 def _candidates(values: Table, wanted: Scalar) -> list[tuple[int, int, Scalar]] | None:
     """The cells that can meet a criterion, where an index tells; they come row by row."""
-    index = values.index() if isinstance(values, Area) else None
+    if isinstance(values, Array):
+        key = equality_key(wanted)
+        return _equal_texts(values, key) if type(key) is str else None
+    index = values.index()
     return None if index is None else index.candidates(wanted)
+
+
+def _equal_texts(values: Array, key: str) -> list[tuple[int, int, Scalar]] | None:
+    """The texts of a column that are the same but for capitals, if it holds nothing else."""
+    keys = _text_keys(values.rows)
+    if keys is None or key not in keys:
+        return None if keys is None else []
+    return [(n, 0, values.rows[n][0]) for n, other in enumerate(keys) if other == key]
+
+
+@lru_cache(maxsize=2)
+def _text_keys(rows: tuple[tuple[Scalar, ...], ...]) -> list[str] | None:
+    """Kept for a moment: in `COUNTIF(w,w)` the same is asked for each of many criteria."""
+    if not rows or len(rows[0]) != 1:
+        return None
+    (line,) = zip(*rows, strict=True)
+    return folded_all(line) if set(map(type, line)) == {str} else None
 
 
 def _one(value: Operand) -> Scalar:
