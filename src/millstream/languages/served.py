@@ -8,6 +8,7 @@ every tick before them is known.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -178,6 +179,11 @@ class Served:
     #: are known nowhere.
     later: frozenset[str] = frozenset()
     later_live: Program | None = None
+
+    def made_of(self, name: str) -> frozenset[str]:
+        """The views that name another one."""
+        word = re.compile(rf"(?<![\w#]){re.escape(name)}(?![\w#])", re.IGNORECASE)
+        return frozenset(n for n, text in self.added.items() if n != name and word.search(text))
 
     @property
     def programs(self) -> tuple[Program, ...]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from millstream.broker.ticks import Fate
 from millstream.calculus.types import START_OF_TIME
+from millstream.languages.served import Always
 from millstream.server.routes import Call, Reply
 
 if TYPE_CHECKING:
@@ -46,10 +47,15 @@ def _retained(run: BrokerRun) -> dict[str, Any]:
     """What has gone of the log, and why no more of it has."""
     broker = run.broker
     base = broker.base
+    always = {
+        name: need.reason
+        for name, needs in broker.served.needs.items() for need in needs
+        if isinstance(need, Always)
+    }  # fmt: skip
     return {
         "gone_up_to": 0 if base is None else base.position,
         "complete_since": {} if base is None else dict(base.since),
-        "kept_because": broker.retention.kept if run.retains else "it was asked for",
+        "kept_because": {**always, **broker.retention.kept} if run.retains else "it was asked for",
     }
 
 

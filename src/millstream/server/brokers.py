@@ -119,8 +119,8 @@ def _stream(call: Call) -> ServedStream:
 
 async def _changes(call: Call, request: HttpRequest) -> Response:
     run: BrokerRun = call.serving
-    run.check_views()
     wanted = question(run, call.path["view"], call.query)
+    run.check_views()
     after = request.headers.get("last-event-id") or call.query.get("after")
     return EventStream(run, Subscriber(run.broker, wanted, after), call.form)
 
@@ -146,10 +146,14 @@ async def _add(call: Call, request: HttpRequest) -> Response:
 
 
 async def _drop(call: Call, request: HttpRequest) -> Response:
-    name = call.path["view"]
+    name, run = call.path["view"], call.serving
 
     def change(added: dict[str, str]) -> None:
         if name in added:
+            needed_by = sorted(run.coming.made_of(name) & added.keys())
+            if needed_by:
+                hint = f"drop {listing(needed_by)} first"
+                raise Refusal(409, f"{listing(needed_by)} is made of {name}", hint)
             del added[name]
         elif name in call.serving.served.views:
             raise Refusal(409, f"{name} stands in the file", "only what was added can be dropped")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from millstream.broker.asking import Asked, asked
 from millstream.errors import MillstreamError, listing, suggest
 from millstream.languages.served import ServedView
+from millstream.server.replies import shown_at
 from millstream.server.routes import Refusal
 
 if TYPE_CHECKING:
@@ -39,7 +40,8 @@ def question(run: BrokerRun, name: str, query: Mapping[str, str]) -> Asked:
         )  # fmt: skip
     except MillstreamError as error:
         first = error.faults[0]
-        raise Refusal(400, first.message, first.hint) from None
+        hint = "\n".join(part for part in (shown_at(first), first.hint) if part)
+        raise Refusal(400, first.message, hint or None) from None
 
 
 def _truth(query: Mapping[str, str], name: str) -> bool:

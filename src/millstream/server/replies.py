@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from millstream.errors import MillstreamError
+from millstream.errors import Fault, MillstreamError
 from millstream.olap.groups import TooLong, TooMuch
 from millstream.olap.question import QuestionError
 from millstream.server.routes import Form, Refusal, Reply
@@ -52,10 +52,16 @@ def written(reply: Reply, form: Form) -> bytes:
 def faults_record(error: MillstreamError) -> dict[str, Any]:
     """Everything that is wrong, each with its place."""
     faults = [
-        {k: v for k, v in (("message", f.message), ("at", f.place), ("hint", f.hint)) if v}
+        {k: v for k, v in (("message", f.message), ("at", f.place), ("shown", shown_at(f)),
+                           ("hint", f.hint)) if v}
         for f in error.faults
-    ]
+    ]  # fmt: skip
     return {"error": error.faults[0].message if error.faults else "wrong", "faults": faults}
+
+
+def shown_at(fault: Fault) -> str | None:
+    """The text that is wrong, with carets below it."""
+    return None if fault.span is None else fault.span.excerpt().strip("\n")
 
 
 def refusal_record(refusal: Refusal) -> dict[str, Any]:

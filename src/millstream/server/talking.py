@@ -28,8 +28,8 @@ async def talk(socket: WebSocket, run: BrokerRun) -> None:
     await socket.accept("millstream" if "millstream" in protocols else None)
     query = socket.query_params
     try:
-        run.check_views()
         wanted = question(run, socket.path_params["view"], query)
+        run.check_views()
     except Refusal as refusal:
         why = {"error": refusal.message, "hint": refusal.hint}
         with suppress(WebSocketDisconnect, RuntimeError):

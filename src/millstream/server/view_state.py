@@ -30,8 +30,8 @@ _PATIENCE = 5.0
 
 async def state(call: Call, request: Request) -> Response:
     run: BrokerRun = call.serving
-    run.check_views()
     wanted = question(run, call.path["view"], call.query)
+    run.check_views()
     await _reached(run, wanted, _position(run, call))
     content, headers = await asyncio.to_thread(_written, run, wanted, call)
     return Response(content, 200, headers, call.form.value)
