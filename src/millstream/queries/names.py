@@ -92,7 +92,8 @@ AGGREGATES: dict[str, str] = {
 }
 
 #: What may be extracted from a time.
-TIME_PARTS = ("year", "month", "day", "hour", "minute", "second", "epoch")
+TIME_PARTS = ("year", "quarter", "month", "day", "doy", "dow", "isodow", "hour", "minute",
+              "second", "epoch")  # fmt: skip
 
 #: Words that begin something else where a name without AS could stand.
 RESERVED = frozenset(

@@ -23,7 +23,7 @@ from millstream.queries.names import (
 from millstream.queries.read_over import OF_PLACES, USAGE
 from millstream.queries.read_totals import TotalReader
 from millstream.queries.readable import check_pattern, check_zone, path_of
-from millstream.queries.shorthands import SHORTHANDS, Call
+from millstream.queries.shorthands import SHORTHANDS, Call, part_of_time
 from millstream.queries.tokens import Cursor, Token
 from millstream.source import Span
 from millstream.values.instants import parse_time
@@ -506,10 +506,7 @@ class TermReader:
         self.cursor.require("from", "FROM and a time")
         time = self.term()
         self.cursor.require(")")
-        if part != "epoch":
-            return self.apply(part, start, time)
-        million = ast.Constant(1_000_000, INTEGER, self.cursor.since(start))
-        return self.apply("/", start, self.apply("integer", start, time), million)
+        return part_of_time(part, Call(self.cursor, (time,), self.cursor.since(start)))
 
     def position(self, start: Span) -> ast.Expression:
         """`POSITION(part IN text)`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NoReturn
 
 from millstream.calculus.types import DURATION, INTEGER, NUMBER, TEXT, Type, Value
@@ -117,6 +117,30 @@ def _date_trunc(call: Call) -> Expression:
     for part in parts[1:]:
         written = call.apply("||", written, part)
     return call.apply("time", written)
+
+
+def part_of_time(part: str, call: Call) -> Expression:
+    """`EXTRACT(part FROM time)`; Sunday is 0 for `dow`, and 7 for `isodow`."""
+    (time,) = call.args
+    match part:
+        case "epoch":
+            return call.apply("/", call.apply("integer", time), call.integer(1_000_000))
+        case "isodow":
+            return call.apply("weekday", time)
+        case "dow":
+            return call.apply("%", call.apply("weekday", time), call.integer(7))
+        case "quarter":
+            months = call.apply("+", call.apply("month", time), call.integer(2))
+            return call.apply("div", months, call.integer(3))
+        case "doy":
+            year = replace(call, args=(call.constant("year", TEXT), time))
+            passed = call.apply("seconds", call.apply("-", time, _date_trunc(year)))
+            days = call.apply("/", passed, call.constant(86_400.0, NUMBER))
+            return call.apply(
+                "+", call.apply("integer", call.apply("floor", days)), call.integer(1)
+            )
+        case _:
+            return call.apply(part, time)
 
 
 def _left(call: Call) -> Expression:

@@ -205,7 +205,8 @@ def cast(result: Type, accepted: frozenset[Kind]) -> Rule:
 def concatenation(args: tuple[Type, ...]) -> Signature | str:
     if len(args) == 2 and all(a == TEXT for a in args):
         return Signature(args, TEXT)
-    return f"expected two texts, got {_spoken(args)}"
+    message = f"expected two texts, got {_spoken(args)}"
+    return message + "; text(x) makes one of another value" * (TEXT in args)
 
 
 def like(args: tuple[Type, ...]) -> Signature | str:
