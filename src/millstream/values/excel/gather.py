@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 
 from millstream.values.excel.arrays import Area, Array, Operand, Union
 from millstream.values.excel.numerals import number_in_text
@@ -127,8 +128,12 @@ def criterion(value: Scalar) -> Matcher:
         return lambda v: type(v) is ErrorValue and v == value
     if value is None:
         return _equal(0.0)
-    if type(value) is not str:
-        return _equal(value)
+    return _criterion_in(value) if type(value) is str else _equal(value)
+
+
+@lru_cache(maxsize=1024)
+def _criterion_in(value: str) -> Matcher:
+    """Of a text, which often comes again."""
     match = _CRITERION.match(value)
     assert match is not None
     operator, rest = match[1] or "", match[2]
@@ -154,11 +159,18 @@ def equality_key(value: Scalar) -> object:
     """What a cell that meets a criterion has among its `value_keys`; None if it asks for more."""
     if value is None:
         value = 0.0
-    if type(value) is str:
-        text = value.removeprefix("=")
-        if not text or text[0] in "<>=" or has_wildcards(text):
-            return None
-        value = typed(text)
+    return _key_in(value) if type(value) is str else _key_of(value)
+
+
+@lru_cache(maxsize=1024)
+def _key_in(value: str) -> object:
+    text = value.removeprefix("=")
+    if not text or text[0] in "<>=" or has_wildcards(text):
+        return None
+    return _key_of(typed(text))
+
+
+def _key_of(value: Scalar) -> object:
     if type(value) is float:
         return _number_key(value)
     if type(value) is str:
