@@ -44,6 +44,7 @@ from millstream.values.records.types import (
 _LEAST, _MOST, _MASK = -(2**63), 2**63 - 1, 2**64 - 1
 _SIGNED = (records.INT, records.TIME)
 _UNSIGNED = (records.UINT, records.FINGERPRINT)
+_SORTED_AS_THEY_ARE = (*_SIGNED, *_UNSIGNED, records.STRING, records.BYTES)
 _COMPARED = ("==", "!=", "<", "<=", ">", ">=")
 #: What Python's comparisons mean for values is what they mean for ours.
 _BITS = ("&", "|", "^")
@@ -193,6 +194,10 @@ class ExpressionWriter:
                 return self.recased(node.name, self.value(first))
             case "len" if first is not None:
                 return f"len({self.raw(first)})"
+            case "sort" if first is not None and len(node.arguments) == 1:
+                kind = resolved(first.type)
+                if isinstance(kind, ArrayOf) and resolved(kind.element) in _SORTED_AS_THEY_ARE:
+                    return f"tuple(sorted({self.raw(first)}))"
             case "haskey" if first is not None:
                 return f"({self.value(node.arguments[1])} in {self.raw(first)})"
             case "lookup" if first is not None:
@@ -240,7 +245,14 @@ class ExpressionWriter:
 
     def of_new(self, node: New) -> str:
         type_ = self.constant(resolved(node.type))
-        return f"repeated({type_}, {self.value(node.count)}, {self.value(node.item)})"
+        count, item = self.value(node.count), self.value(node.item)
+        if not isinstance(resolved(node.type), ArrayOf) or not isinstance(node.item, Const):
+            return f"repeated({type_}, {count}, {item})"
+        t = self.temporary()
+        careful = f"repeated({type_}, {t}, {item})"
+        return (
+            f"(({item},) * {t} if 0 <= ({t} := {count}) <= {operators.MOST_ITEMS} else {careful})"
+        )
 
     def of_index(self, node: Index) -> str:
         base = self.based(node.base, node.number)
