@@ -146,6 +146,17 @@ def test_rows_without_times_come_as_they_are(capsys: pytest.CaptureFixture[str])
     assert "3 rows" in shown(capsys, "x.jsonl", "--limit", "1", "--format", "table")
 
 
+def test_files_of_other_dialects_are_read(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("a.csv").write_bytes("a report\n Naam;Prijs\nCafé;2,5\n'x;y';007\n".encode("cp1252"))
+    Path("b.tsv").write_bytes(b"\xef\xbb\xbfx\ty\n1\t007\n")
+    assert main(["read", "a.csv?separator=;&quote='&encoding=cp1252&skip=1"]) == 0
+    assert capsys.readouterr().out == ' Naam,Prijs\nCafé,"2,5"\nx;y,007\n'
+    assert main(["read", "b.tsv"]) == 0
+    assert capsys.readouterr().out == "x,y\n1,007\n"
+    assert main(["read", "a.csv"]) == 1
+    assert 'say its encoding: "a.csv?encoding=cp1252"' in capsys.readouterr().err
+
+
 def test_what_cannot_be_read_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     Path("bad.jsonl").write_text("{\n")
     Path("bad.parquet").write_text("PAR1")

@@ -202,7 +202,10 @@ def _outputs(
     types = program.queue_types()
     to_terminal = [q for q, path in given.items() if path == "-"]
     if len(to_terminal) > 1:
-        raise UsageError(f"only one output can be standard output, not {listing(to_terminal)}")
+        raise UsageError(
+            f"only one output can be standard output, not {listing(to_terminal)}",
+            hint=" ".join(f"--out {q}=FILE" for q in to_terminal[1:4]),
+        )
     outputs: dict[str, Any] = {name: NowhereWriter() for name in unasked}
     for name, path in given.items():
         chosen = arguments.format or ("table" if sys.stdout.isatty() else "csv")

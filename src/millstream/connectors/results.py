@@ -23,6 +23,7 @@ import pyarrow.csv as arrow_csv
 import pyarrow.parquet as pq
 
 from millstream.calculus.types import TIME_COLUMN
+from millstream.connectors.dialect import Dialect
 from millstream.connectors.folder import record_in
 from millstream.connectors.location import Format, Location, files_now, matching_files
 from millstream.connectors.shelf import Record
@@ -146,7 +147,7 @@ class FileResults:
 
     def _tables_of(self, path: Path, columns: list[str] | None = None) -> Iterator[Any]:
         with self._told(path):
-            for table in tables_of(path, self._location.format, columns):
+            for table in tables_of(path, self._location, columns):
                 # A new job uses the names of the parts again; what is open is of the old one.
                 if self._start_now() != self._start:
                     raise Replaced
@@ -161,15 +162,17 @@ class FileResults:
         except (OSError, ValueError, pa.ArrowException) as error:
             reason = str(error).split("\n", 1)[0]
             name = self._location.name_of(path)
-            raise RunError(f"cannot be read: {reason}", place=name) from None
+            is_other = isinstance(error, UnicodeDecodeError) or "invalid UTF8" in reason
+            hint = f'say its encoding: "{name}?encoding=cp1252"' if is_other else None
+            raise RunError(f"cannot be read: {reason}", place=name, hint=hint) from None
 
 
-def tables_of(path: Path, format_: Format, columns: list[str] | None = None) -> Iterator[Any]:
+def tables_of(path: Path, location: Location, columns: list[str] | None = None) -> Iterator[Any]:
     """The rows of one file; of all columns, or of those that it has among some."""
-    if format_ is Format.PARQUET:
+    if location.format is Format.PARQUET:
         yield from _parquet(path, columns)
-    elif format_ is Format.CSV:
-        yield from _csv(path, columns)
+    elif location.format is Format.CSV:
+        yield from _csv(path, location.dialect, columns)
     else:
         for table in _jsonl(path):
             kept = [c for c in columns or table.column_names if c in table.column_names]
@@ -186,10 +189,15 @@ def _parquet(path: Path, columns: list[str] | None) -> Iterator[Any]:
             yield file.schema_arrow.empty_table().select(kept)
 
 
-def _csv(path: Path, columns: list[str] | None) -> Iterator[Any]:
+def _csv(path: Path, dialect: Dialect, columns: list[str] | None) -> Iterator[Any]:
     """Everything as text: `007` must stay what it is."""
+    encoding = "utf-8-sig" if dialect.encoding == "utf-8" else dialect.encoding
+    quoting = csv.QUOTE_MINIMAL if dialect.quote else csv.QUOTE_NONE
     with pa.input_stream(str(path), compression="detect") as stream:
-        names = next(csv.reader(io.TextIOWrapper(stream, "utf-8", newline="")), None)
+        lines = islice(io.TextIOWrapper(stream, encoding, newline=""), dialect.skip, None)
+        header = csv.reader(lines, delimiter=dialect.separator, quoting=quoting,
+                            quotechar=dialect.quote or None)  # fmt: skip
+        names = next(header, None)
     if names is None:
         return
     kept = [n for n in names if columns is None or n in columns]
@@ -197,10 +205,13 @@ def _csv(path: Path, columns: list[str] | None) -> Iterator[Any]:
         column_types=dict.fromkeys(names, pa.string()), include_columns=kept,
         strings_can_be_null=True, quoted_strings_can_be_null=False, null_values=[""],
     )  # fmt: skip
-    parsing = arrow_csv.ParseOptions(newlines_in_values=True)
+    reading = arrow_csv.ReadOptions(skip_rows=dialect.skip, encoding=dialect.encoding)
+    parsing = arrow_csv.ParseOptions(
+        delimiter=dialect.separator, quote_char=dialect.quote or False, newlines_in_values=True
+    )
     with (
         pa.input_stream(str(path), compression="detect") as stream,
-        arrow_csv.open_csv(stream, parse_options=parsing, convert_options=options) as reader,
+        arrow_csv.open_csv(stream, reading, parsing, options) as reader,
     ):
         is_empty = True
         for batch in reader:
