@@ -192,11 +192,12 @@ def _parquet(path: Path, columns: list[str] | None) -> Iterator[Any]:
 def _csv(path: Path, dialect: Dialect, columns: list[str] | None) -> Iterator[Any]:
     """Everything as text: `007` must stay what it is."""
     encoding = "utf-8-sig" if dialect.encoding == "utf-8" else dialect.encoding
-    quoting = csv.QUOTE_MINIMAL if dialect.quote else csv.QUOTE_NONE
     with pa.input_stream(str(path), compression="detect") as stream:
         lines = islice(io.TextIOWrapper(stream, encoding, newline=""), dialect.skip, None)
-        header = csv.reader(lines, delimiter=dialect.separator, quoting=quoting,
-                            quotechar=dialect.quote or None)  # fmt: skip
+        header = csv.reader(
+            lines, delimiter=dialect.separator, quotechar=dialect.quote or None,
+            quoting=csv.QUOTE_MINIMAL if dialect.quote else csv.QUOTE_NONE,
+        )  # fmt: skip
         names = next(header, None)
     if names is None:
         return
