@@ -45,8 +45,10 @@ from millstream.languages.language import (
 from millstream.source import Source
 
 if TYPE_CHECKING:
+    from millstream.calculus.estimates import Measures
     from millstream.connectors.write import Shape
     from millstream.live import Live
+    from millstream.optimiser.optimise import Pass
 
 #: An input: a file or pattern, a location, rows as dictionaries with `_time`, or a table of
 #: Arrow, pandas or Polars.
@@ -196,6 +198,7 @@ class Compiled:
         only: Sequence[str] | None = None,
         without: Sequence[str] = (),
         relaxed: bool = False,
+        sample: int | None = None,
         follow: bool = False,
         stopped: Callable[[], bool] = never,
         progress: Progress = no_progress,
@@ -212,7 +215,8 @@ class Compiled:
         does not follow and is stopped raises `Stopped`, and publishes nothing but what is in
         folders and tables that go on with its checkpoint. Of the optimiser's passes `only` some
         are made, or all `without` some; `relaxed`, also those after which numbers may be rounded
-        in another way. Further options are the engine's own.
+        in another way; with a `sample`, they go by what conditions keep of so many first rows of
+        each input. Further options are the engine's own.
         """
         from millstream.optimiser.optimise import optimise as optimised
         from millstream.optimiser.optimise import passes_named
@@ -221,7 +225,8 @@ class Compiled:
         check_engine(engine)
         options = {**(self.spark if engine == "spark" else {}), **options}
         written = followed(self.program) if follow else self.program
-        program = _as_begun(written, optimised(written, passes), options)
+        measures = self._measures(written, passes, inputs or {}, sample)
+        program = _as_begun(written, optimised(written, passes, measures=measures), options)
         job_inputs = dict(self.sources) | _checked(inputs or {}, self.program.input_names, "input")
         job_inputs = {name: framed(given) for name, given in job_inputs.items()}
         called = _checked(on_change or {}, program.outputs, "output")
@@ -424,19 +429,52 @@ class Compiled:
         without: Sequence[str] = (),
         *,
         relaxed: bool = False,
+        sample: int | None = None,
         inputs: Mapping[str, InputGiven] | None = None,
     ) -> str:
         """What the program is at a stage: types, calculus, optimised, plan or kernels.
 
-        How much there is of the inputs decides on the plan of Spark; those that are not there
-        yet are guessed.
+        How much there is of the inputs decides on the order of joins and on the plan of Spark;
+        those that are not there yet are guessed.
         """
         from millstream.explain import explain
         from millstream.optimiser.optimise import passes_named
 
         passes = passes_named(only, without, relaxed=relaxed)
         sizes = self._sizes(inputs or {})
-        return explain(self.program, stage, format, engine, self.notes, passes, self.types, sizes)
+        measures = self._measures(self.program, passes, inputs or {}, sample)
+        return explain(
+            self.program, stage, format, engine, self.notes, passes, self.types, sizes, measures
+        )
+
+    def _measures(
+        self,
+        program: Program,
+        passes: tuple[Pass, ...],
+        inputs: Mapping[str, InputGiven],
+        sample: int | None,
+    ) -> Measures:
+        """What the optimiser can know of the inputs: their sizes, and the first rows if asked."""
+        from millstream.calculus.estimates import Measures
+        from millstream.engine.sizes import rows_in
+
+        measures = Measures(rows_in(self._sizes(inputs)))
+        if sample is None:
+            return measures
+        from millstream.engine.reference.sample import can_be_sampled, with_sample
+        from millstream.optimiser.optimise import optimise
+
+        given = dict(self.sources) | _checked(inputs, self.program.input_names, "input")
+        places = {one.name: self._input(one, given) for one in program.inputs}
+        readers = {
+            one.name: _plain_reader(one, places[one.name])
+            if can_be_sampled(_placed(places[one.name]))
+            else None
+            for one in program.inputs
+        }
+        # Conditions are measured where they will be, under the names that they will have.
+        optimised = optimise(program, passes, measures=measures)
+        return with_sample(measures, optimised, readers, sample)
 
     def _sizes(self, inputs: Mapping[str, InputGiven]) -> dict[str, float]:
         from millstream.engine.sizes import measured_where
@@ -549,6 +587,11 @@ def _located(given: Mapping[str, Any]) -> dict[str, Location]:
     """Those of some inputs or outputs that are places, not rows or writers."""
     places = (str, Path, Location)
     return {name: _location(one) for name, one in given.items() if isinstance(one, places)}
+
+
+def _placed(given: Any) -> Any:
+    """A place that is given by its name as what it is, other things as they are."""
+    return _location(given) if isinstance(given, (str, Path)) else given
 
 
 def _reader(one: Input, given: Any, *, is_following: bool) -> Reader:

@@ -31,6 +31,12 @@ TOLD = {
     "look_up_joins/not_several_rows": "several rows of",
     "look_up_joins/not_several_rows_of_which_two_things_are_asked": "several rows of",
     "look_up_joins/not_what_takes_both_to_compute": "takes a row of both sides",
+    "order_joins/not_all_pairs": "nothing is equal in the rows that would meet first",
+    "order_joins/not_by_a_column_of_the_other": "c is a column of m",
+    "order_joins/not_if_about_as_many": None,
+    "order_joins/not_what_can_fail": "a condition can fail",
+    "order_joins/not_what_others_read": None,  # what comes of a copy is no join
+    "order_joins/not_what_reads_the_other": "its condition reads b of m",
     "share_common/not_different_windows": None,
     "share_common/not_folds": "others may share its variables",
     "combine_linear/not_what_would_take_more": "has more numbers than both",

@@ -6,7 +6,7 @@ they must tell a comparison of numbers from a search in a text.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from millstream.calculus.terms import Call, Literal, Term, walk
 from millstream.calculus.types import Kind
@@ -27,24 +27,31 @@ def cost_of(term: Term) -> float:
     )
 
 
-def cost_in_turn(conditions: Iterable[Term]) -> float:
+#: What conditions have kept of a sample, where there is one.
+Shares = Mapping[Term, float]
+NO_SAMPLE: Shares = {}
+
+
+def cost_in_turn(conditions: Iterable[Term], sample: Shares = NO_SAMPLE) -> float:
     """Of conditions in a row, each is asked about what those before it have kept."""
     cost, rows = 0.0, 1.0
     for condition in conditions:
         cost += rows * cost_of(condition)
-        rows *= kept_by(condition)
+        rows *= kept_by(condition, sample)
     return cost
 
 
-def kept_by(condition: Term) -> float:
+def kept_by(condition: Term, sample: Shares = NO_SAMPLE) -> float:
     """Which part of all rows a condition is true of."""
+    if condition in sample:
+        return sample[condition]
     match condition:
         case Call("and", (left, right)):
-            return kept_by(left) * kept_by(right)
+            return kept_by(left, sample) * kept_by(right, sample)
         case Call("or", (left, right)):
-            return 1 - (1 - kept_by(left)) * (1 - kept_by(right))
+            return 1 - (1 - kept_by(left, sample)) * (1 - kept_by(right, sample))
         case Call("not", (one,)):
-            return 1 - kept_by(one)
+            return 1 - kept_by(one, sample)
         case Call(function):
             return _KEPT_BY.get(function, _SELECTED)
         case Literal(value):

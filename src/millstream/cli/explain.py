@@ -15,12 +15,12 @@ def run(arguments: argparse.Namespace) -> int:
     if view is not None:
         inputs = named(arguments.in_, "--in")
         return show_view(view, arguments, inputs, lambda: compiled_from(arguments))
-    is_sized = arguments.stage in ("plan", "kernels") and arguments.engine == "spark"
+    is_sized = arguments.stage in ("optimised", "plan", "kernels")
     if arguments.in_ and not is_sized:
         views = [o.flags[0] for o in language_options("explain") if o.view]
         raise UsageError(
-            "inputs are looked at for a view, or for a plan of Spark",
-            hint=f"add one of: {listing([*views, '--stage plan --engine spark'])}",
+            "inputs are looked at for a view, by the optimiser and for plans",
+            hint=f"add one of: {listing([*views, '--stage optimised', '--stage plan'])}",
         )
     compiled = compiled_from(arguments)
     passes = passes_asked(arguments)

@@ -231,6 +231,10 @@ def _add_passes(command: _Parser) -> None:
         action="store_true",
         help="optimise where numbers may then be rounded in another way too (linear filters)",
     )
+    command.add_argument(
+        "--sample", type=int, metavar="ROWS",
+        help="optimise by what conditions keep of so many first rows of each input",
+    )  # fmt: skip
 
 
 def _add_explore(commands: Commands, common: _Parser) -> None:

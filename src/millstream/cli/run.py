@@ -97,7 +97,10 @@ def passes_asked(arguments: argparse.Namespace) -> dict[str, Any]:
         None if text is None else [name.strip() for name in text.split(",") if name.strip()]
         for text in (arguments.only, arguments.without)
     )
-    return {"only": only, "without": without or (), "relaxed": arguments.relaxed}
+    if arguments.sample is not None and arguments.sample < 1:
+        raise UsageError(f"a sample has some rows, not {arguments.sample}")
+    return {"only": only, "without": without or (), "relaxed": arguments.relaxed,
+            "sample": arguments.sample}  # fmt: skip
 
 
 def default_engine(arguments: argparse.Namespace) -> str:

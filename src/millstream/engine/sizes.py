@@ -38,6 +38,11 @@ def measured_where(
     return measured(given, known)
 
 
+def rows_in(sizes: Mapping[str, float]) -> dict[str, float]:
+    """About how many rows these are."""
+    return {name: size / _ROW_BYTES for name, size in sizes.items()}
+
+
 def _size(one: Input, location: Location | None, *, is_following: bool) -> float:
     if one.values is not None:
         return float(_ROW_BYTES * len(one.values))

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from millstream.calculus.base import Part
+from millstream.calculus.estimates import NOTHING, Measures
 from millstream.calculus.graph import Operator, Program, in_dependency_order
 from millstream.calculus.text import parts_of, render, render_function, render_operator
 from millstream.draw import Box, draw
@@ -30,11 +31,12 @@ def explain(
     passes: tuple[Pass, ...] = PASSES,
     types: tuple[str, ...] = (),
     sizes: Mapping[str, float] | None = None,
+    measures: Measures = NOTHING,
 ) -> str:
     """The program at a stage in a format; as text, with notes on how it came about.
 
     `types` is what its language knows of columns before it runs, `sizes` how much there is of
-    each input.
+    each input, `measures` what else is known of them.
     """
     for what, asked, known in (
         ("stage", stage, (TYPES, *STAGES)),
@@ -44,34 +46,40 @@ def explain(
         if asked not in known:
             raise UsageError(f'unknown {what} "{asked}"', hint=f"{what}s are: {listing(known)}")
     if format_ == "html":
-        return _page(program, passes, sizes)
+        return _page(program, passes, sizes, measures)
     if stage == TYPES:
         shown = _explain_types(program, format_, types)
     elif stage in ("calculus", "optimised"):
-        shown = _explain_program(program, stage, format_, passes)
+        shown = _explain_program(program, stage, format_, passes, measures)
     else:
         from millstream.engine.sizes import measured
         from millstream.explain.plan import explain_kernels, explain_plan
 
         shown = (explain_plan if stage == "plan" else explain_kernels)(
-            optimise(program, passes), format_, engine, sizes or measured(program.inputs, {})
-        )
+            optimise(program, passes, measures=measures), format_, engine,
+            sizes or measured(program.inputs, {}),
+        )  # fmt: skip
     return "".join(f"# {note}\n" for note in notes) + shown if format_ == "text" else shown
 
 
-def _page(program: Program, passes: tuple[Pass, ...], sizes: Mapping[str, float] | None) -> str:
+def _page(
+    program: Program,
+    passes: tuple[Pass, ...],
+    sizes: Mapping[str, float] | None,
+    measures: Measures,
+) -> str:
     """All stages on one page."""
     from millstream.engine.sizes import measured
     from millstream.explain.page import Story, page
     from millstream.explain.plan import explain_plan
 
     rewrites: list[Rewrite] = []
-    optimised = optimise(program, passes, rewrites.append)
+    optimised = optimise(program, passes, rewrites.append, measures)
     known = sizes or measured(program.inputs, {})
     plans = {engine: explain_plan(optimised, "text", engine, known) for engine in ENGINES}
     origins = [op.origin.source.name for op in program.operators if op.origin is not None]
     name = Path(origins[0]).name if origins else ", ".join(program.outputs)
-    story = Story(name, program, optimised, rewrites, _stayed(optimised, passes), plans)
+    story = Story(name, program, optimised, rewrites, _stayed(optimised, passes, measures), plans)
     return page(story, _rule, _lines_changed, render, lambda one: draw(_program_boxes(one)))
 
 
@@ -92,21 +100,23 @@ def _explain_types(program: Program, format_: str, types: tuple[str, ...]) -> st
 # --- programs ---------------------------------------------------------------------------
 
 
-def _explain_program(program: Program, stage: str, format_: str, passes: tuple[Pass, ...]) -> str:
+def _explain_program(
+    program: Program, stage: str, format_: str, passes: tuple[Pass, ...], measures: Measures
+) -> str:
     notes: list[str] = []
     if stage == "optimised":
         rewrites: list[Rewrite] = []
-        program = optimise(program, passes, rewrites.append)
+        program = optimise(program, passes, rewrites.append, measures)
         if format_ == "json":
             made = [_rewrite_record(one) for one in rewrites]
-            stayed = [_refusal_record(*one) for one in refusals(program, passes)]
+            stayed = [_refusal_record(*one) for one in refusals(program, passes, measures)]
             records: Record = {
                 "operators": _operator_records(program),
                 "rewrites": made,
                 "stayed": stayed,
             }
             return records_text(records)
-        notes = _told_of(rewrites) + _stayed(program, passes)
+        notes = _told_of(rewrites) + _stayed(program, passes, measures)
     if format_ == "json":
         return records_text(_operator_records(program))
     if format_ == "svg":
@@ -145,16 +155,23 @@ def _told_of(rewrites: list[Rewrite]) -> list[str]:
     return notes or ["no rewrite applies"]
 
 
-def _stayed(program: Program, passes: tuple[Pass, ...]) -> list[str]:
+def _stayed(program: Program, passes: tuple[Pass, ...], measures: Measures) -> list[str]:
     return [
         f"{_rule(one.__name__)} leaves {_line(op)} because {why}"
-        for one, op, why in refusals(program, passes)
+        for one, op, why in refusals(program, passes, measures)
     ]
+
+
+def _nanoseconds(rewrite: Rewrite) -> tuple[float, float]:
+    """What a row takes before and after, by the model of costs."""
+    before, after = rewrite.before, rewrite.after
+    measures = rewrite.measures
+    return work_of_program(before, measures), work_of_program(after, measures)
 
 
 def gain(rewrite: Rewrite) -> str:
     """What a rewrite spares, by the model of costs."""
-    before, after = (work_of_program(one) for one in (rewrite.before, rewrite.after))
+    before, after = _nanoseconds(rewrite)
     spared = round(100 * (before - after) / before) if before else 0
     share = f"{abs(spared)} % {'less' if spared > 0 else 'more'}" if spared else "as much"
     return f"by the model of costs {share} work, {before:,.0f} to {after:,.0f} ns a row"
@@ -162,9 +179,10 @@ def gain(rewrite: Rewrite) -> str:
 
 def _rewrite_record(rewrite: Rewrite) -> Record:
     before, after = _lines_changed(rewrite)
+    work = _nanoseconds(rewrite)
     return {"pass": rewrite.name, "rule": RULES.get(rewrite.name), "reason": rewrite.reason,
-            "before": before, "after": after, "ns_before": work_of_program(rewrite.before),
-            "ns_after": work_of_program(rewrite.after)}  # fmt: skip
+            "before": before, "after": after,
+            "ns_before": work[0], "ns_after": work[1]}  # fmt: skip
 
 
 def _refusal_record(one: Pass, op: Operator, why: str) -> Record:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from millstream.calculus.estimates import NOTHING, Measures
 from millstream.calculus.graph import Operator, Program
 from millstream.calculus.verify import verify
 from millstream.errors import UsageError, listing, suggest
@@ -31,6 +32,8 @@ from millstream.optimiser.look_up_joins import refusals as of_joins
 from millstream.optimiser.merge_selects import merge_selects
 from millstream.optimiser.narrow_columns import narrow_columns
 from millstream.optimiser.narrow_columns import refusals as of_columns
+from millstream.optimiser.order_joins import order_joins
+from millstream.optimiser.order_joins import refusals as of_orders
 from millstream.optimiser.order_selects import order_selects
 from millstream.optimiser.order_selects import refusals as of_conditions
 from millstream.optimiser.share_common import refusals as of_twins
@@ -57,6 +60,7 @@ PASSES: tuple[Pass, ...] = (
     index_joins,  # a join that tries every pair is the worst there is
     look_up_joins,  # after indexing: keys ask less than comparisons
     share_common,  # after hoisting: what is equal then is equal to the inputs
+    order_joins,  # after sharing: what others read too is not taken apart
     sum_in_parts,  # after sharing: a window that others read stays as it is
     narrow_columns,  # last: who reads what is settled
 )
@@ -73,6 +77,14 @@ MOST_COPIES = 64
 
 #: Passes after which numbers may be rounded in another way: made where somebody allows it.
 RELAXED: tuple[Pass, ...] = (combine_linear,)
+
+#: Passes that go by what is known of the data, and what tells their refusals.
+_BY_MEASURES: dict[str, Callable[[Program, Measures], Program]] = {
+    "order_selects": order_selects, "order_joins": order_joins, "sum_in_parts": sum_in_parts,
+}  # fmt: skip
+_TOLD_BY_MEASURES: dict[str, Callable[[Program, Measures], Iterator[tuple[Operator, str]]]] = {
+    "order_selects": of_conditions, "order_joins": of_orders, "sum_in_parts": of_totals,
+}  # fmt: skip
 
 #: What the paper calls its rules.
 RULES: dict[str, str] = {
@@ -93,6 +105,7 @@ REASONS: dict[str, str] = {
     "hoist_select": "the selection reads only what the operator before it leaves as it is, "
     "and what is dropped early costs nothing later",
     "merge_selects": "two selections in a row are one",
+    "order_joins": "fewer rows are left by the join that now comes first",
     "first_in_groups": "what comes behind the first rows of a group is asked for by nobody",
     "index_joins": "pairs with equal keys are found, others need not be tried",
     "look_up_joins": "a join tells all pairs anew whenever the other side changes; a lookup "
@@ -117,6 +130,7 @@ TOLD_BY: dict[Pass, Callable[[Program], Iterator[tuple[Operator, str]]]] = {
     join_then_split: of_turns, order_selects: of_conditions, split_by_rates: of_rates,
     first_in_groups: of_groups, index_joins: of_equations, look_up_joins: of_joins,
     share_common: of_twins, narrow_columns: of_columns, combine_linear: of_linear,
+    order_joins: of_orders,
 }  # fmt: skip
 
 #: After a turn of all passes little is left to do for a second, and next to nothing for more.
@@ -132,6 +146,8 @@ class Rewrite:
     before: Program
     after: Program
     seconds: float
+    #: What was known of the data.
+    measures: Measures = NOTHING
 
 
 def passes_named(
@@ -177,16 +193,36 @@ def optimise(
     program: Program,
     passes: tuple[Pass, ...] = PASSES,
     trace: Callable[[Rewrite], None] | None = None,
+    measures: Measures = NOTHING,
 ) -> Program:
     """Apply passes until none changes the program; what they come to is verified.
+
+    They go by what is known of the data where somebody has measured it.
 
     If somebody traces them, or they come to what is no program, the result of each is: verifying
     takes as long as the passes do.
     """
+    passes = tuple(_knowing(one, measures) for one in passes)
+    given = trace
+    if given is not None:
+        trace = lambda rewrite: given(replace(rewrite, measures=measures))  # noqa: E731
     optimised = _to_the_end(program, passes, trace)
     if optimised is program or trace is not None or not verify(optimised):
         return optimised
     return _to_the_end(program, passes, _verify_only)
+
+
+def _knowing(one: Pass, measures: Measures) -> Pass:
+    """A pass that goes by what is known of the data."""
+    if one.__name__ not in _BY_MEASURES or measures is NOTHING:
+        return one
+    made = _BY_MEASURES[one.__name__]
+
+    @functools.wraps(made)
+    def by_measures(program: Program) -> Program:
+        return made(program, measures)
+
+    return by_measures
 
 
 def _verify_only(rewrite: Rewrite) -> None:
@@ -207,10 +243,12 @@ def _to_the_end(
 
 
 def refusals(
-    program: Program, passes: tuple[Pass, ...] = PASSES
+    program: Program, passes: tuple[Pass, ...] = PASSES, measures: Measures = NOTHING
 ) -> Iterator[tuple[Pass, Operator, str]]:
     """What passes look at and leave as it is, in a program that is optimised, and the guards."""
     tells = {one.__name__: told for one, told in TOLD_BY.items()}
+    for name, told in _TOLD_BY_MEASURES.items():
+        tells[name] = functools.partial(told, measures=measures)
     for one in passes:
         if one.__name__ in tells:
             yield from ((one, op, why) for op, why in tells[one.__name__](program))

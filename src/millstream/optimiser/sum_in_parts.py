@@ -1,4 +1,4 @@
-"""A total over a window that slides is summed in parts first.
+"""A total over a window that slides is summed in parts first, and so are those of few groups.
 
 Law: a bag is the sum of its parts, whichever way it is cut. Numbers, sums of integers,
 smallest and largest values of the parts give those of the whole; sums of floating-point
@@ -13,7 +13,8 @@ so the number of rows of nothing at all must be said to be none.
 
 All rows of a total must come together in one place. With parts only their sums must, and
 those of a window that slides change only when it does, not with every row. Without a slide
-every row would change a sum, and nothing would be won.
+every row would change a sum, and nothing would be won. The totals of groups are by their keys in
+many places already, unless the groups are few: as many as truth values, or as a sample shows.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from millstream.calculus.estimates import NOTHING, Measures
 from millstream.calculus.functions import (
     Aggregate,
     Aggregation,
@@ -35,23 +37,27 @@ from millstream.calculus.types import INTEGER, NUMBER, TIME, TIME_COLUMN, Kind, 
 
 #: More than there are cores in a machine, and prime, so that no rhythm of times falls on a few.
 PARTS = 31
+#: Of more groups each can have a place of its own.
+FEW = 16
+#: True, false and null.
+_TRUTHS = 3
 #: How the results of parts become that of the whole.
 _COMBINED = {"count": "sum", "sum": "sum", "min": "min", "max": "max"}
 
 
-def sum_in_parts(program: Program) -> Program:
+def sum_in_parts(program: Program, measures: Measures = NOTHING) -> Program:
     """Cut all totals that can be; the same program if there are none."""
     instead: dict[int, list[Operator]] = {}
     for op, function, path in _totals_of_windows(program):
-        if _refusal(function, path) is None:
+        if _refusal(function, path, _groups(program, op, measures)) is None:
             instead |= _cut(program, op, function, path)
     return rewritten(program, instead)
 
 
-def refusals(program: Program) -> Iterator[tuple[Operator, str]]:
+def refusals(program: Program, measures: Measures = NOTHING) -> Iterator[tuple[Operator, str]]:
     """The totals over windows that stay whole, and the guard of each."""
     for op, function, path in _totals_of_windows(program):
-        why = _refusal(function, path)
+        why = _refusal(function, path, _groups(program, op, measures))
         if why is not None:
             yield op, why
 
@@ -59,18 +65,43 @@ def refusals(program: Program) -> Iterator[tuple[Operator, str]]:
 def _totals_of_windows(program: Program) -> Iterator[tuple[Operator, Aggregate, list[Operator]]]:
     """The totals of all rows of a window, each with its path from there."""
     for op in program.operators:
-        if isinstance(op.function, Aggregate) and not op.function.by:
+        if isinstance(op.function, Aggregate):
             path = _path(program, op)
-            if path is not None:
+            if path is not None and not _is_of_parts(program, op.function, path):
                 yield op, op.function, path
 
 
-def _refusal(function: Aggregate, path: list[Operator]) -> str | None:
+def _is_of_parts(program: Program, function: Aggregate, path: list[Operator]) -> bool:
+    """Whether these are sums of parts already, or groups of a window that does not slide."""
+    window = path[0].function
+    assert isinstance(window, Range)
+    if not function.by:
+        return False
+    before = program.producers().get(path[0].inputs[0])
+    numbered = before.function if before is not None else None
+    return window.slide is None or (
+        isinstance(numbered, Map) and numbered.columns[-1] == Assign(function.by[-1], _number())
+    )
+
+
+def _groups(program: Program, op: Operator, measures: Measures) -> int | None:
+    """How many groups a total has at most; None if nobody knows."""
+    assert isinstance(op.function, Aggregate)
+    schema = program.queue_types()[op.inputs[0]].schema
+    if all(schema[name].kind is Kind.BOOLEAN for name in op.function.by):
+        return int(_TRUTHS ** len(op.function.by))
+    return measures.groups.get(op.function)
+
+
+def _refusal(function: Aggregate, path: list[Operator], groups: int | None) -> str | None:
     """Why a total stays whole; None if it can be cut."""
     window = path[0].function
     assert isinstance(window, Range)
     if window.slide is None:
         return "its window does not slide, so every row would change a part and the total too"
+    if groups is None or groups > FEW:
+        many = "nobody knows how many" if groups is None else f"{groups}"
+        return f"its groups, {many}, can each have a place of its own; parts are for {FEW} at most"
     rounded = next((one for one in function.aggregations if not _is_exact(one)), None)
     if rounded is None:
         return None
@@ -106,15 +137,16 @@ def _cut(
     stream = window.inputs[0]
     types = program.queue_types()
     part = _fresh("part", [types[q].schema for op in (*path, total) for q in op.inputs])
-    when = Call("integer", (Column(TIME_COLUMN, TIME),), INTEGER)
-    number = Call("%", (when, Literal(PARTS, INTEGER)), INTEGER)
     columns = tuple(Assign(f.name, Column(f.name, f.type)) for f in types[stream].schema)
     numbered = Operator(
-        Map((*columns, Assign(part, number))), (stream,), (f"{stream}.parts",), origin=window.origin
+        Map((*columns, Assign(part, _number()))),
+        (stream,),
+        (f"{stream}.parts",),
+        origin=window.origin,
     )
     changed: dict[int, list[Operator]] = {
         id(window): [numbered, replace(window, inputs=numbered.outputs)],
-        id(total): _totals(total, function, part),
+        id(total): _totals(total, function, part, types[total.inputs[0]].schema),
     }
     for op in path[1:]:
         if isinstance(op.function, Map):
@@ -123,11 +155,17 @@ def _cut(
     return changed
 
 
-def _totals(total: Operator, function: Aggregate, part: str) -> list[Operator]:
+def _number() -> Term:
+    """The number of the part that a row belongs to."""
+    when = Call("integer", (Column(TIME_COLUMN, TIME),), INTEGER)
+    return Call("%", (when, Literal(PARTS, INTEGER)), INTEGER)
+
+
+def _totals(total: Operator, function: Aggregate, part: str, schema: Schema) -> list[Operator]:
     """The sums of parts, the sums of these, and the results made of them."""
     small: list[Aggregation] = []
     large: list[Aggregation] = []
-    results: list[Assign] = []
+    results = [Assign(name, Column(name, schema[name])) for name in function.by]
     for one in function.aggregations:
         kept = _kept(one)
         for name, aggregate in kept:
@@ -141,8 +179,20 @@ def _totals(total: Operator, function: Aggregate, part: str) -> list[Operator]:
     sums, together = f"{source}.sums", f"{out}.sums"
     state = (f"{variable}.parts",)
     return [
-        Operator(Aggregate((part,), tuple(small)), (source,), (sums,), state, state, total.origin),
-        replace(total, function=Aggregate((), tuple(large)), inputs=(sums,), outputs=(together,)),
+        Operator(
+            Aggregate((*function.by, part), tuple(small)),
+            (source,),
+            (sums,),
+            state,
+            state,
+            total.origin,
+        ),
+        replace(
+            total,
+            function=Aggregate(function.by, tuple(large)),
+            inputs=(sums,),
+            outputs=(together,),
+        ),
         Operator(Map(tuple(results)), (together,), (out,), origin=total.origin),
     ]
 

@@ -19,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from millstream.calculus.functions import (
+    Aggregate,
     Distinct,
     Duplicate,
     Filter,
@@ -36,6 +37,7 @@ from millstream.calculus.types import QueueType
 from millstream.plan.covering import questions
 from millstream.plan.instants import folds_by_instants
 from millstream.plan.keys import Key
+from millstream.plan.partial import partial_totals
 from millstream.plan.steps import Plan, Step
 
 #: The columns of a queue, each with the columns of what entered that it is.
@@ -84,6 +86,7 @@ class Rules:
         }
         self.growing = _growing(plan)
         self.by_instants = folds_by_instants(plan.program)
+        self.partial = partial_totals(plan.program)
         # The rows of a constant have an order, which they keep only if they stay together.
         self.constant = {one.name for one in plan.program.inputs if one.values is not None}
 
@@ -129,6 +132,9 @@ class Rules:
         if all(how is How.EVERYWHERE for how in hows):
             return Place(How.EVERYWHERE)
         match op.function, hows:
+            case Aggregate(), [How.SHARED] if self._adds_up_anywhere(op, given[0]):
+                # It leaves: the few rows that are totalled again must not draw all others.
+                return Place(How.SHARED, behind)
             case Distinct(), [How.SHARED] if op.id in self.answered:
                 return Place(How.COVERING, behind)
             case (
@@ -146,6 +152,14 @@ class Rules:
                 is_shared = all(how is How.SHARED for how in hows)
                 meets = is_shared and self._meet(op, given, keys)
                 return Place(How.SHARED, behind, self._origins(op, given)) if meets else None
+
+    def _adds_up_anywhere(self, op: Operator, place: Place) -> bool:
+        """Whether each bucket can total its own rows, and nobody can enter by the groups.
+
+        Rows cannot enter by a column that is worked out behind.
+        """
+        assert isinstance(op.function, Aggregate)
+        return op.id in self.partial and not place.origins.keys() >= set(op.function.by)
 
     def _meet(self, op: Operator, given: list[Place], keys: dict[str, Key]) -> bool:
         """Whether the rows that must be together are, or will be by keys that are still open."""

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from millstream.calculus.costs import cost_in_turn, cost_of, kept_by
+from millstream.calculus.costs import NO_SAMPLE, Shares, cost_in_turn, cost_of, kept_by
 from millstream.calculus.each import PerKey
+from millstream.calculus.estimates import NOTHING, Estimates, Measures
 from millstream.calculus.functions import (
     Aggregate,
     Cubify,
@@ -51,12 +52,12 @@ _COLUMN = 10.0
 _COMES_AND_GOES = 2.0
 
 
-def work_of(function: Function) -> float:
+def work_of(function: Function, kept: Shares = NO_SAMPLE) -> float:
     """What a function does with one row."""
     terms = sum(map(cost_of, function.terms()))
     match function:
         case Filter(condition):
-            return _ROW + cost_in_turn(conjuncts(condition))
+            return _ROW + cost_in_turn(conjuncts(condition), kept)
         case Map() | FlatMap() | Fold():
             return _ROW + terms
         case Duplicate() | Merge():
@@ -83,15 +84,22 @@ def work_of_step(step: Step) -> float:
     return sum(work_of(op.function) for op in step.operators)
 
 
-def work_of_program(program: Program) -> float:
+def work_of_program(program: Program, measures: Measures = NOTHING) -> float:
     """What a program does with one row of each of its inputs."""
     operators = in_dependency_order(program)
     types = program.queue_types()
-    known = _rates(operators, dict.fromkeys(program.input_names, 1.0))
+    estimates = Estimates(program, measures)
+    known = dict.fromkeys(program.input_names, 1.0)
+    for op in operators:
+        given = [known[q] for q in op.inputs if q in known]
+        rate = _rate(op.function, given, measures.kept)
+        if isinstance(op.function, Join):
+            rate *= estimates.met(op.inputs[1], [theirs for _, theirs in op.function.on])
+        known.update(dict.fromkeys(op.outputs, rate))
 
     def of_row(op: Operator, queue: str) -> float:
         kept = len(types[queue].schema) if op.writes else 0
-        return known.get(queue, 0.0) * (work_of(op.function) + _COLUMN * kept)
+        return known.get(queue, 0.0) * (work_of(op.function, measures.kept) + _COLUMN * kept)
 
     return sum(of_row(op, queue) for op in operators for queue in op.inputs)
 
@@ -110,10 +118,10 @@ def _rates(operators: Iterable[Operator], known: dict[str, float]) -> dict[str, 
     return known
 
 
-def _rate(function: Function, given: list[float]) -> float:
+def _rate(function: Function, given: list[float], kept: Shares = NO_SAMPLE) -> float:
     match function:
         case Filter(condition):
-            return kept_by(condition) * sum(given)
+            return kept_by(condition, kept) * sum(given)
         case Range(length=int()):
             return _COMES_AND_GOES * sum(given)
         case FlatMap(branches=branches):

@@ -1,0 +1,57 @@
+"""Examples with a million events on Spark, on one core and on two.
+
+See `spark_engine` for how it is measured: every side in a process of its own, warmed up on small
+batches, then all batches but the first count. Both sides write Parquet folders, whose rows are
+compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial, update_wrapper
+from pathlib import Path
+from typing import Any
+
+import pyarrow.dataset as ds
+
+from cores_spark_data import Events
+from spark_engine import best
+
+Record = dict[str, Any]
+
+EVENTS = 1_000_000
+FILES = 8
+BARS = {"linear_road": 1.5, "auction_site": 1.5, "port": 1.5}
+
+
+def answer(place: Path) -> dict[str, Any]:
+    """What was written to each output, in the order in which it was."""
+    folders = sorted(path for path in place.iterdir() if path.is_dir())
+    return {one.name: ds.dataset(one, format="parquet").to_table() for one in folders}
+
+
+def compared(example: str, scale: float) -> list[Record]:
+    """So many events on `local[1]` and on `local[2]`, in two partitions and eight batches."""
+    per_file = max(100, int(EVENTS * scale) // FILES)
+    events = Events(example, FILES * per_file, per_file)
+    few = min(per_file, 10_000)
+    warm = Events(example, 2 * few, few)
+    (one, first), (two, second) = (
+        best("cores_spark_ours", example, events, answer, warm=warm, master=f"local[{n}]",
+             partitions=2)
+        for n in (1, 2)
+    )  # fmt: skip
+    ratio = two.rows_per_s / one.rows_per_s
+    same = first.keys() == second.keys() and all(first[q].equals(second[q]) for q in first)
+    return [{
+        "example": example, "events": events.rows, "local[1]": round(one.rows_per_s),
+        "local[2]": round(two.rows_per_s), "ratio": round(ratio, 2),
+        "in_all": round(two.rows_per_s_in_all / one.rows_per_s_in_all, 2), "bar": BARS[example],
+        "is_met": ratio >= BARS[example], "is_equal": same,
+        "results": sum(table.num_rows for table in first.values()),
+    }]  # fmt: skip
+
+
+BENCHMARKS: dict[str, Callable[[float], list[Record]]] = {
+    f"cores_{one}": update_wrapper(partial(compared, one), compared) for one in BARS
+}
