@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING, Any
 
 from millstream.calculus.graph import Input, Program
 from millstream.connectors.chunks import Reader, Rejected, Writer
-from millstream.connectors.frames import Frame, FrameReader, framed, is_frame
+from millstream.connectors.frames import Frame, framed
 from millstream.connectors.location import Location, lines_at, parse_location
 from millstream.connectors.outputs import closing_of
-from millstream.engine.given import items_given
+from millstream.engine.given import located, location_of, placed, plain_reader, reader_of
 from millstream.engine.job import Job, Progress, Report, never, no_progress, refuse_no_result
 from millstream.errors import Fault, UsageError, listing, suggest
 from millstream.finished import CallingWriter, OnChange
@@ -177,9 +177,9 @@ class Compiled:
             source = self._input(by_name[name], given)
             if isinstance(source, Iterator):
                 return None  # its rows come once, and the run needs them
-            if isinstance(source, (str, Path, Location)) and not _location(source).is_at_hand:
+            if isinstance(source, (str, Path, Location)) and not location_of(source).is_at_hand:
                 return None
-            return _plain_reader(by_name[name], source)
+            return plain_reader(by_name[name], source)
 
         return [*self.oddities, *unmet(self.expected, opened)]
 
@@ -218,15 +218,12 @@ class Compiled:
         in another way; with a `sample`, they go by what conditions keep of so many first rows of
         each input. Further options are the engine's own.
         """
-        from millstream.optimiser.optimise import optimise as optimised
-        from millstream.optimiser.optimise import passes_named
-
-        passes = passes_named(only if optimise else (), without, relaxed=relaxed)
         check_engine(engine)
         options = {**(self.spark if engine == "spark" else {}), **options}
         written = followed(self.program) if follow else self.program
-        measures = self._measures(written, passes, inputs or {}, sample)
-        program = _as_begun(written, optimised(written, passes, measures=measures), options)
+        only = only if optimise else ()
+        optimised = self._optimised(written, only, without, inputs or {}, sample, relaxed=relaxed)
+        program = _as_begun(written, optimised, options)
         job_inputs = dict(self.sources) | _checked(inputs or {}, self.program.input_names, "input")
         job_inputs = {name: framed(given) for name, given in job_inputs.items()}
         called = _checked(on_change or {}, program.outputs, "output")
@@ -296,7 +293,7 @@ class Compiled:
         }
         places = {
             name: one
-            for name, one in _located(given).items()
+            for name, one in located(given).items()
             if one.elsewhere is not None or one.database is not None
         }
         return bring(places, stack, is_following=is_following, options=options)
@@ -314,7 +311,7 @@ class Compiled:
         from millstream.engine.warm import is_large, note_warm
 
         given = [self._input(one, inputs) for one in job.program.inputs]
-        if is_small(_location(one) if isinstance(one, (str, Path)) else one for one in given):
+        if is_small(location_of(one) if isinstance(one, (str, Path)) else one for one in given):
             if engine == "spark":
                 options = {**options, "trial": trial_of(job, progress)}
             elif (report := answered(job, progress)) is not None:
@@ -349,7 +346,7 @@ class Compiled:
 
         locations = self.locations(inputs)
         refuse_overlaps(
-            locations, _located(outputs), is_following=is_following, checkpoint=checkpoint
+            locations, located(outputs), is_following=is_following, checkpoint=checkpoint
         )
         readers = self._readers(program, inputs, is_following=is_following)
         types = program.queue_types()
@@ -368,7 +365,7 @@ class Compiled:
         }
         on_rejected: Callable[[Sequence[Rejected]], None] | None = None
         if REJECTED in outputs:
-            aside = open_rejected_writer(_location(outputs[REJECTED]))
+            aside = open_rejected_writer(location_of(outputs[REJECTED]))
             on_rejected = opened(aside, is_aside=True).write
         job = Job(program, readers, writers, late, on_rejected, is_following, stopped, locations)
         return job, writers
@@ -377,13 +374,13 @@ class Compiled:
         self, program: Program, inputs: Mapping[str, Any], *, is_following: bool
     ) -> dict[str, Reader]:
         return {
-            one.name: _reader(one, self._input(one, inputs), is_following=is_following)
+            one.name: reader_of(one, self._input(one, inputs), is_following=is_following)
             for one in program.inputs
         }
 
     def locations(self, inputs: Mapping[str, Any]) -> dict[str, Location]:
         """Where inputs are, of those that are not given as rows."""
-        return _located({one.name: self._input(one, inputs) for one in self.program.inputs})
+        return located({one.name: self._input(one, inputs) for one in self.program.inputs})
 
     def read_inputs(self, inputs: Mapping[str, InputGiven] | None = None) -> dict[str, list[Any]]:
         """All accepted events of every input, as the reference sees them."""
@@ -447,6 +444,22 @@ class Compiled:
             self.program, stage, format, engine, self.notes, passes, self.types, sizes, measures
         )
 
+    def _optimised(
+        self,
+        written: Program,
+        only: Sequence[str] | None,
+        without: Sequence[str],
+        inputs: Mapping[str, InputGiven],
+        sample: int | None,
+        *,
+        relaxed: bool,
+    ) -> Program:
+        from millstream.optimiser.optimise import optimise, passes_named
+
+        passes = passes_named(only, without, relaxed=relaxed)
+        measures = self._measures(written, passes, inputs, sample)
+        return optimise(written, passes, measures=measures)
+
     def _measures(
         self,
         program: Program,
@@ -458,30 +471,21 @@ class Compiled:
         from millstream.calculus.estimates import Measures
         from millstream.engine.sizes import rows_in
 
-        measures = Measures(rows_in(self._sizes(inputs)))
+        known = Measures(rows_in(self._sizes(inputs)))
         if sample is None:
-            return measures
-        from millstream.engine.reference.sample import can_be_sampled, with_sample
-        from millstream.optimiser.optimise import optimise
+            return known
+        from millstream.engine.reference.sample import measured_on
 
         given = dict(self.sources) | _checked(inputs, self.program.input_names, "input")
-        places = {one.name: self._input(one, given) for one in program.inputs}
-        readers = {
-            one.name: _plain_reader(one, places[one.name])
-            if can_be_sampled(_placed(places[one.name]))
-            else None
-            for one in program.inputs
-        }
-        # Conditions are measured where they will be, under the names that they will have.
-        optimised = optimise(program, passes, measures=measures)
-        return with_sample(measures, optimised, readers, sample)
+        places = {one.name: placed(self._input(one, given)) for one in program.inputs}
+        return measured_on(program, passes, known, places, plain_reader, sample)
 
     def _sizes(self, inputs: Mapping[str, InputGiven]) -> dict[str, float]:
         from millstream.engine.sizes import measured_where
 
         given = dict(self.sources) | _checked(inputs, self.program.input_names, "input")
         return measured_where(
-            self.program.inputs, lambda one: _located({one.name: self._input(one, given)})
+            self.program.inputs, lambda one: located({one.name: self._input(one, given)})
         )
 
 
@@ -578,57 +582,6 @@ def _checked(given: Mapping[str, Any], known: Iterable[str], what: str) -> dict[
     return dict(given)
 
 
-def _location(given: str | Path | Location) -> Location:
-    """Names given to a call are relative to where we are, not to the program."""
-    return given if isinstance(given, Location) else parse_location(str(given), Path())
-
-
-def _located(given: Mapping[str, Any]) -> dict[str, Location]:
-    """Those of some inputs or outputs that are places, not rows or writers."""
-    places = (str, Path, Location)
-    return {name: _location(one) for name, one in given.items() if isinstance(one, places)}
-
-
-def _placed(given: Any) -> Any:
-    """A place that is given by its name as what it is, other things as they are."""
-    return _location(given) if isinstance(given, (str, Path)) else given
-
-
-def _reader(one: Input, given: Any, *, is_following: bool) -> Reader:
-    """What a run that follows takes as it comes, and one that ends takes in time order."""
-    from millstream.connectors.ordered import OrderedReader
-
-    reader = _plain_reader(one, given, is_following=is_following)
-    location = _location(given) if isinstance(given, (str, Path, Location)) else None
-    is_timeless = one.is_read_once or one.is_numbered
-    if is_following or is_timeless or (location and location.is_in_order):
-        return reader
-    return OrderedReader(reader, one, location)
-
-
-def _plain_reader(one: Input, given: Any, *, is_following: bool = False) -> Reader:
-    from millstream.connectors.memory import MemoryReader
-    from millstream.connectors.read import open_reader
-    from millstream.connectors.units import QuestionedReader, question_files
-
-    if is_frame(given) and not one.is_numbered:
-        return QuestionedReader(FrameReader(one, framed(given)), one, f'the table of "{one.name}"')
-    if not isinstance(given, (str, Path, Location)):
-        given = framed(given).to_pylist() if is_frame(given) else given
-        reader = MemoryReader(one, items_given(one, given))
-        return QuestionedReader(reader, one, f'rows of "{one.name}"')
-    location = _location(given)
-    if location.is_state:
-        raise UsageError("?state is for outputs", place=location.text)
-    if location.path is None and not location.is_in_order:
-        return QuestionedReader(open_reader(location, one), one, "standard input")
-    if location.is_at_hand:
-        question_files(location, one)
-    if is_following and location.path is not None and not one.is_read_once:
-        return MemoryReader(one, ())  # engines look for files themselves, as they come
-    return open_reader(location, one)
-
-
 def _writer(name: str, given: OutputGiven | None, shape: Shape, *, is_following: bool) -> Writer:
     """The writer for what is given: in memory if that is nothing."""
     from millstream.connectors.memory import MemoryWriter
@@ -638,4 +591,4 @@ def _writer(name: str, given: OutputGiven | None, shape: Shape, *, is_following:
         return MemoryWriter()
     if not isinstance(given, (str, Path, Location)):
         return given
-    return writer_of(name, _location(given), shape, is_following=is_following)
+    return writer_of(name, location_of(given), shape, is_following=is_following)

@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 
 import millstream
 from millstream.calculus.estimates import Measures
-from millstream.calculus.graph import Program
+from millstream.calculus.functions import Join
+from millstream.calculus.graph import Program, in_dependency_order
 from millstream.calculus.text import render
 from millstream.languages.brook.load import load
 from millstream.optimiser import order_joins as module
 from millstream.optimiser.optimise import optimise
-from millstream.optimiser.order_joins import order_joins
+from millstream.optimiser.order_joins import MOST, order_joins
 from millstream.source import Source
 from tests.generate import inputs_for
 from tests.laws.runs import on_reference
@@ -55,6 +56,20 @@ def test_joins_in_another_order_mean_the_same(data: st.DataObject) -> None:
     after = optimise(before, (order_joins,), measures=Measures({"m": 1e7, "r": 10.0}))
     events = data.draw(inputs_for(before))
     assert on_reference(before, events) == on_reference(after, events)
+
+
+@pytest.mark.parametrize("joins", [40, 150])
+def test_a_long_row_of_joins_comes_to_an_end(joins: int) -> None:
+    inputs = ", ".join(f"r{n} relation(c integer, d{n} integer)" for n in range(joins))
+    lines = [
+        f"(j{n + 1}, $a{n}, $b{n}) <- Join[on c](j{n}, r{n}, $a{n}, $b{n});\n" for n in range(joins)
+    ]
+    text = f"output out; input j0 relation(c integer), {inputs};\n{''.join(lines)}"
+    before = program(f"{text}(out) <- Map[c](j{joins});\n")
+    rows = {f"r{n}": 100.0 ** (20 - n // 2) for n in range(joins)}
+    after = optimise(before, (order_joins,), measures=Measures(rows))
+    met = [op.inputs[1] for op in in_dependency_order(after) if isinstance(op.function, Join)]
+    assert (met[0] == "r0") is (joins > MOST)
 
 
 def test_a_condition_that_can_fail_would_be_asked_about_other_pairs(

@@ -1,9 +1,10 @@
-"""Rows that a Python program gives, as items of an input."""
+"""What a call is given for an input: rows as items, and what reads places and tables."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -21,7 +22,10 @@ from millstream.calculus.types import (
     Type,
     Value,
 )
+from millstream.connectors.chunks import Reader
+from millstream.connectors.frames import FrameReader, framed, is_frame
 from millstream.connectors.layout import refuse_weights
+from millstream.connectors.location import Location, parse_location
 from millstream.connectors.time_style import TimeStyle
 from millstream.connectors.values import time_of
 from millstream.errors import UsageError, suggest
@@ -81,3 +85,54 @@ def _is_of(value: object, type_: Type) -> bool:
         return fitted(value, type_) is not None
     except TypeError:
         return False
+
+
+def location_of(given: str | Path | Location) -> Location:
+    """Names given to a call are relative to where we are, not to the program."""
+    return given if isinstance(given, Location) else parse_location(str(given), Path())
+
+
+def located(given: Mapping[str, Any]) -> dict[str, Location]:
+    """Those of some inputs or outputs that are places, not rows or writers."""
+    places = (str, Path, Location)
+    return {name: location_of(one) for name, one in given.items() if isinstance(one, places)}
+
+
+def placed(given: Any) -> Any:
+    """A place that is given by its name as what it is, other things as they are."""
+    return location_of(given) if isinstance(given, (str, Path)) else given
+
+
+def reader_of(one: Input, given: Any, *, is_following: bool) -> Reader:
+    """What a run that follows takes as it comes, and one that ends takes in time order."""
+    from millstream.connectors.ordered import OrderedReader
+
+    reader = plain_reader(one, given, is_following=is_following)
+    location = location_of(given) if isinstance(given, (str, Path, Location)) else None
+    is_timeless = one.is_read_once or one.is_numbered
+    if is_following or is_timeless or (location and location.is_in_order):
+        return reader
+    return OrderedReader(reader, one, location)
+
+
+def plain_reader(one: Input, given: Any, *, is_following: bool = False) -> Reader:
+    from millstream.connectors.memory import MemoryReader
+    from millstream.connectors.read import open_reader
+    from millstream.connectors.units import QuestionedReader, question_files
+
+    if is_frame(given) and not one.is_numbered:
+        return QuestionedReader(FrameReader(one, framed(given)), one, f'the table of "{one.name}"')
+    if not isinstance(given, (str, Path, Location)):
+        given = framed(given).to_pylist() if is_frame(given) else given
+        reader = MemoryReader(one, items_given(one, given))
+        return QuestionedReader(reader, one, f'rows of "{one.name}"')
+    location = location_of(given)
+    if location.is_state:
+        raise UsageError("?state is for outputs", place=location.text)
+    if location.path is None and not location.is_in_order:
+        return QuestionedReader(open_reader(location, one), one, "standard input")
+    if location.is_at_hand:
+        question_files(location, one)
+    if is_following and location.path is not None and not one.is_read_once:
+        return MemoryReader(one, ())  # engines look for files themselves, as they come
+    return open_reader(location, one)

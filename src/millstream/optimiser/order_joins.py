@@ -30,20 +30,32 @@ from millstream.optimiser.narrow_columns import mixes_ways
 
 #: What is met must be so many times less; guesses that are nearly alike say nothing.
 _FEWER = 2.0
+#: To order more of them takes longer than they are worth.
+MOST = 100
 #: What reads columns by their names, and hands on none as it came.
 _BY_NAME = (Map, Aggregate)
 
 
 def order_joins(program: Program, measures: Measures = NOTHING) -> Program:
-    """Change the order of two joins wherever that pays; the same program if it does nowhere."""
+    """Change the order of joins wherever that pays; the same program if it does nowhere."""
     pairs = list(_pairs(program))
-    if not pairs or mixes_ways(program):
+    if not pairs or len(pairs) > MOST or mixes_ways(program):
         return program
+    # What is met does not depend on when it is.
     estimates = Estimates(program, measures)
+    for _ in range(2 * len(pairs)):
+        after = _in_one_go(program, estimates)
+        if after is program:
+            break
+        program = after
+    return program
+
+
+def _in_one_go(program: Program, estimates: Estimates) -> Program:
+    """Change the order of pairs that have no join in common."""
     names, readers = set(program.queue_types()), program.consumers()
     instead: dict[int, list[Operator]] = {}
-    for pair in pairs:
-        # What has just been changed is looked at again in the next turn.
+    for pair in _pairs(program):
         is_new = instead.keys().isdisjoint(map(id, pair.operators))
         if is_new and pair.pays(estimates) and pair.refusal() is None:
             reader = readers.get(pair.second.outputs[0])
@@ -58,12 +70,14 @@ def refusals(program: Program, measures: Measures = NOTHING) -> Iterator[tuple[O
     if not pairs:
         return
     estimates = Estimates(program, measures)
-    is_mixed = mixes_ways(program)
+    of_all = None
+    if len(pairs) > MOST:
+        of_all = f"there are {len(pairs)} joins of joins, and only {MOST} are looked at"
+    elif mixes_ways(program):
+        of_all = "rows come round to where they were, or must look alike by several ways"
     for pair in pairs:
         if pair.pays(estimates):
-            why = pair.refusal()
-            if why is None and is_mixed:
-                why = "rows come round to where they were, or must look alike by several ways"
+            why = pair.refusal() or of_all
             if why is not None:
                 yield pair.second, why
 

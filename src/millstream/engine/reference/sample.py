@@ -8,13 +8,13 @@ same rows give the same measures.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass, replace
 from typing import Any
 
 from millstream.calculus.estimates import Measures
 from millstream.calculus.functions import Aggregate, Assign, Duplicate, Filter, Map
-from millstream.calculus.graph import Operator, Program, rewritten
+from millstream.calculus.graph import Input, Operator, Program, rewritten
 from millstream.calculus.terms import Column, Term, conjuncts
 from millstream.calculus.types import Row
 from millstream.connectors.chunks import Chunk, Reader
@@ -23,12 +23,33 @@ from millstream.engine.job import Job, Report
 from millstream.engine.reference.feed import entries_of, read_events
 from millstream.meaning.items import Entry, Item
 from millstream.meaning.machine import Machine
+from millstream.optimiser.optimise import Pass, optimise
 
 #: Of fewer rows nothing can be told.
 _FEWEST = 20
 
 
-def can_be_sampled(given: Any) -> bool:
+def measured_on(
+    program: Program,
+    passes: tuple[Pass, ...],
+    measures: Measures,
+    places: Mapping[str, Any],
+    opened: Callable[[Input, Any], Reader],
+    rows: int,
+) -> Measures:
+    """What else is known of inputs in some places after so many rows of each were looked at.
+
+    Conditions are measured where they will be, under the names that they will have. What can be
+    read but once is left alone.
+    """
+    readers = {
+        one.name: opened(one, places[one.name]) if _can_be_sampled(places[one.name]) else None
+        for one in program.inputs
+    }
+    return with_sample(measures, optimise(program, passes, measures=measures), readers, rows)
+
+
+def _can_be_sampled(given: Any) -> bool:
     """Whether rows can be read once more afterwards: they are in files, made, or in memory."""
     if isinstance(given, Location):
         return given.is_at_hand or given.generator is not None
