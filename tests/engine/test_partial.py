@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -94,7 +95,7 @@ def test_what_does_not_add_up_would_else_come_to_something_else(
     compiled = millstream.compile(tmp_path / "sums.brook")
     monkeypatch.setattr(local, "run_batches", in_tasks(3))
 
-    def spread(place: str) -> list[dict[str, object]]:
+    def spread(place: str) -> Sequence[Mapping[str, object]]:
         checkpoint = tmp_path / place
         return compiled.run(engine="local", checkpoint=checkpoint, batch_bytes=200).rows("out")
 

@@ -247,11 +247,19 @@ def refusals(
 ) -> Iterator[tuple[Pass, Operator, str]]:
     """What passes look at and leave as it is, in a program that is optimised, and the guards."""
     tells = {one.__name__: told for one, told in TOLD_BY.items()}
-    for name, told in _TOLD_BY_MEASURES.items():
-        tells[name] = functools.partial(told, measures=measures)
+    for name, tell in _TOLD_BY_MEASURES.items():
+        tells[name] = functools.partial(_told, tell, measures)
     for one in passes:
         if one.__name__ in tells:
             yield from ((one, op, why) for op, why in tells[one.__name__](program))
+
+
+def _told(
+    tell: Callable[[Program, Measures], Iterator[tuple[Operator, str]]],
+    measures: Measures,
+    program: Program,
+) -> Iterator[tuple[Operator, str]]:
+    return tell(program, measures)
 
 
 def _applied(one: Pass, program: Program, trace: Callable[[Rewrite], None] | None) -> Program:
