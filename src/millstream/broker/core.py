@@ -208,8 +208,6 @@ class Broker:
 
     def retain(self, frozen: Frozen) -> None:
         """Let go of what nobody needs of the log, as of a checkpoint; if the disk permits."""
-        if self.served.part is not None:
-            return  # other brokers may ask for all of it
         with suppress(OSError):
             made = self.retention.retain(frozen, self.identity, self.shapes, self.base)
             self.base = made or self.base

@@ -97,8 +97,13 @@ class BrokerRun:
         self._is_kept = threading.Event()
         self._is_kept.set()
         self._changing = threading.Lock()
-        #: Whether what nobody needs of the log goes; not while views are made from it.
-        self.retains = log is None and not keeps_log
+        #: Why all of the log is kept, if it is; nothing goes while views are made from it.
+        self.keeps_because = (
+            "it was asked for" if keeps_log
+            else "it is in NATS" if log is not None
+            else "other brokers may ask for it" if served.part is not None
+            else None
+        )  # fmt: skip
         self._reading = threading.Lock()
         #: What will be served soon.
         self.coming = served
@@ -227,7 +232,7 @@ class BrokerRun:
     def _keep(self) -> None:
         while (frozen := self._frozen.get()) is not None:
             self.broker.soft_log.write(frozen, self.broker.log.size)
-            if self.retains and self._reading.acquire(blocking=False):
+            if self.keeps_because is None and self._reading.acquire(blocking=False):
                 try:
                     self.broker.retain(frozen)
                 finally:

@@ -55,7 +55,7 @@ def _retained(run: BrokerRun) -> dict[str, Any]:
     return {
         "gone_up_to": 0 if base is None else base.position,
         "complete_since": {} if base is None else dict(base.since),
-        "kept_because": {**always, **broker.retention.kept} if run.retains else "it was asked for",
+        "kept_because": run.keeps_because or {**always, **broker.retention.kept},
     }
 
 
