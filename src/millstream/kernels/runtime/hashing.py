@@ -63,8 +63,6 @@ prefetch: Any = intrinsic(_define_prefetch)
 
 #: How many rows ahead of a loop memory is asked for, when it is reached in several steps.
 FAR, NEAR, NEXT = 24, 12, 6
-#: As many rows at a time are asked for before any of them is needed.
-_BLOCK = 256
 
 #: Tables with more slots than this do not stay in the caches.
 CACHED_SLOTS = 1 << 14
@@ -164,22 +162,15 @@ def is_full(slots: Array, free: Array, counters: Array) -> Any:
 
 @tight
 def gather_columns(records: Array, ids: Array, columns: Array, nulls: Array) -> None:
-    """The first words of the records of ids, a column each; of the words behind, all their bits.
-
-    A column at a time of rows that are near memory by then.
-    """
-    for start in range(0, ids.size, _BLOCK):
-        end = min(start + _BLOCK, ids.size)
-        for i in range(start, end):
-            prefetch(records, ids[i])
+    """The first words of the records of ids, a column each; of the words behind, all their bits."""
+    for i in range(ids.size):
+        if i + FAR < ids.size:
+            prefetch(records, ids[i + FAR])
+        row = ids[i]
         for j in range(columns.shape[0]):
-            for i in range(start, end):
-                columns[j, i] = records[ids[i], j]
+            columns[j, i] = records[row, j]
         for j in range(nulls.size):
-            bits = nulls[j]
-            for i in range(start, end):
-                bits |= records[ids[i], columns.shape[0] + j]
-            nulls[j] = bits
+            nulls[j] |= records[row, columns.shape[0] + j]
 
 
 @tight
