@@ -7,10 +7,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from millstream.calculus.types import Kind, QueueType
+from millstream.calculus.types import QueueType
 from millstream.plan.batch import Batch, Vector, vector_from_arrow
 
-_RAW = {Kind.TIME: pa.int64(), Kind.DURATION: pa.int64()}
+#: Of so many bytes it takes longer to count them than to copy them.
+_SMALL = 1 << 16
+#: The usual ones; without them the environment is looked at for each blob.
+_OPTIONS = pa.ipc.IpcWriteOptions()
 
 
 def encode_batch(batch: Batch) -> Any:
@@ -25,6 +28,10 @@ def encode_batch(batch: Batch) -> Any:
         arrays.append(_array(column))
         names.append(f"c{number}")
     record = pa.record_batch(arrays, names=names)
+    if record.nbytes < _SMALL:
+        sink = pa.BufferOutputStream()
+        _write(record, sink)
+        return sink.getvalue()
     # Written twice, the first time only to count: a buffer that grows copies itself.
     counter = pa.MockOutputStream()
     _write(record, counter)
@@ -34,7 +41,7 @@ def encode_batch(batch: Batch) -> Any:
 
 
 def _write(record: Any, sink: Any) -> None:
-    with pa.ipc.new_stream(sink, record.schema) as writer:
+    with pa.ipc.new_stream(sink, record.schema, options=_OPTIONS) as writer:
         writer.write_batch(record)
 
 
@@ -53,22 +60,14 @@ def _array(column: Vector) -> Any:
 def decode_batch(blob: Any, type_: QueueType) -> Batch:
     """The batch of a blob; its values are not copied."""
     with pa.ipc.open_stream(blob) as reader:
-        table = reader.read_all()
-    arrays = {name: table.column(name).combine_chunks() for name in table.column_names}
+        record = reader.read_next_batch()
+    arrays = dict(zip(record.schema.names, record.columns, strict=True))
 
     def plain(name: str) -> Any:
         return np.asarray(arrays[name].to_numpy()) if name in arrays else None
 
     columns = tuple(
-        _vector(field.type.kind, arrays[f"c{number}"], field.type)
+        vector_from_arrow(field.type, arrays[f"c{number}"])
         for number, field in enumerate(type_.schema)
     )
     return Batch(type_, plain("time"), columns, plain("weight"), plain("rank"))
-
-
-def _vector(kind: Kind, array: Any, type_: Any) -> Vector:
-    if kind is Kind.TEXT:
-        return Vector(type_, array)
-    if kind in _RAW:
-        array = array.cast(pa.timestamp("us", tz="UTC") if kind is Kind.TIME else pa.duration("us"))
-    return vector_from_arrow(type_, array)
