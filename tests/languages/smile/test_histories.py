@@ -194,6 +194,38 @@ def windows(length: int, step: int) -> Callable[[Rows], Answer]:
     return answer
 
 
+def both_windows(rows: Rows) -> Answer:
+    """Sales and bids of each window that has any."""
+    sales, bids = windows(2, 2)(rows), windows(2, 2)({"M": rows["B"]})
+    return {
+        key: {"total": sales.get(key, {"total": 0})["total"], "n": bids.get(key, {"n": 0})["n"]}
+        for key in sales | bids
+    }
+
+
+def computed(rows: Rows) -> Answer:
+    """What is computed of sums that change, with factors and choices of either sign."""
+    groups = sold(rows)
+    found: Answer = {}
+    for b, (_, bid) in rows["B"].items():
+        total = sum(groups.get(b, []))
+        found[(b,)] = {
+            "worth": (bid - 1) * total, "half": total / 2, "size": abs(total),
+            "most": max(total, bid), "least": min(total, 1), "sign": 1 if total > 0 else -3,
+        }  # fmt: skip
+    return found
+
+
+def or_else(rows: Rows) -> Answer:
+    groups = sold(rows)
+    found: Answer = {}
+    for b, (_, bid) in rows["B"].items():
+        most = max(groups[b]) if b in groups else None
+        more = bid if most is None else max(bid, most)
+        found[(b,)] = {"more": more, "most": 1 if most is None else most}
+    return found
+
+
 def first(count: int, *, is_last: bool) -> Callable[[Rows], Answer]:
     def answer(rows: Rows) -> Answer:
         ticks = sorted(rows["B"], reverse=is_last)[:count]
@@ -343,6 +375,28 @@ CASES = {
         "W", ("w",), windows(3, 1),
         """CREATE VIEW W (SELECT WINDOW(t, 3 MICROSECONDS, 1 MICROSECOND) AS w,
            SUM(sold) AS total, COUNT(*) AS n FROM M GROUP BY w);""",
+    ),
+    "a join of windows": case(
+        "J", ("w",), both_windows,
+        """CREATE VIEW S (SELECT WINDOW(t, 2 MICROSECONDS) AS w, SUM(sold) AS total
+                          FROM M GROUP BY w);
+           CREATE VIEW N (SELECT WINDOW(b, 2 MICROSECONDS) AS w, COUNT(*) AS n FROM B GROUP BY w);
+           CREATE VIEW J (SELECT w, total, n FROM S JOIN N USING (w));""",
+        low=-1,
+    ),
+    "what is computed of a sum": case(
+        "J", ("b",), computed,
+        """CREATE VIEW J (SELECT b, (bid - 1) * total AS worth, total / 2 AS half,
+           abs(total) AS size, greatest(total, bid) AS most, least(total, 1) AS least,
+           CASE WHEN total > 0 THEN 1 ELSE -3 END AS sign FROM B JOIN Sold USING (b));""",
+        low=-1,
+    ),
+    "what is computed of nothing": case(
+        "J", ("b",), or_else,
+        """CREATE VIEW L (SELECT b, MAX(sold) AS m FROM M GROUP BY b);
+           CREATE VIEW J (SELECT b, greatest(bid, m) AS more, coalesce(m, 1) AS most
+                          FROM B JOIN L USING (b));""",
+        low=-1,
     ),
     "the first": case(
         "F", ("b",), first(2, is_last=False),

@@ -80,6 +80,30 @@ def test_windows_are_final_when_they_are_over(engine: str) -> None:
     assert told == [(2, -2, 1), (4, 0, 2), (6, 2, 2), (8, 4, 1)]
 
 
+BOTH = """
+    CREATE STREAM A (t: time -> k: integer);
+    CREATE STREAM B (u: time -> k: integer);
+    CREATE VIEW N (SELECT WINDOW(t, 10 MICROSECONDS) AS w, COUNT(*) AS n FROM A GROUP BY w);
+    CREATE VIEW M (SELECT WINDOW(u, 10 MICROSECONDS) AS w, COUNT(*) AS m FROM B GROUP BY w);
+    CREATE VIEW J (SELECT w, n, m FROM N JOIN M USING (w));
+    subscriptions J;
+"""
+
+
+@pytest.mark.parametrize("engine", ["reference", "local"])
+def test_a_window_without_rows_counts_as_empty_and_is_over_at_its_end(engine: str) -> None:
+    given = {"A": [{"t": 5, "k": 1}, {"t": 25, "k": 1}], "B": [{"u": 12, "k": 1}]}
+    told = [
+        (r["_time"], r["_weight"], r["w"], r["n"], r["m"], r["_final"])
+        for r in rows(BOTH, given, "J", engine)
+    ]
+    assert told == [
+        (5, 1, 0, 1, 0, False), (10, -1, 0, 1, 0, False), (10, 1, 0, 1, 0, True),
+        (12, 1, 10, 0, 1, False), (20, -1, 10, 0, 1, False), (20, 1, 10, 0, 1, True),
+        (25, 1, 20, 1, 0, False),
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize("engine", ["reference", "local"])
 def test_groups_by_the_minute_of_a_tick_are_final_when_it_is_over(engine: str) -> None:
     text = """

@@ -39,6 +39,8 @@ from millstream.source import Span
 _OPEN = ".open "
 #: Columns of a queue beside those of cells.
 STEPS, IN, SURE, OPEN = ".steps", ".in", ".sure", ".open"
+#: Whether the window of a row is over.
+OVER = ".over"
 
 
 def horizon_of(stream: str) -> str:
@@ -251,4 +253,4 @@ def _defaults(
     exact = {c.name for c in cells if c.is_exact and isinstance(columns[c.name], Column)}
     made = {n: substitute(t, dict(defaults)) for n, t in columns.items() if n not in exact}
     read = frozenset().union(*(columns_read(t) for t in made.values()))
-    return made if all(name.startswith(_OPEN) for name in read) else None
+    return made if all(n == OVER or n.startswith(_OPEN) for n in read) else None

@@ -85,8 +85,17 @@ def added(*terms: Term) -> Term:
 
 
 @dataclass(frozen=True, slots=True)
+class Window:
+    """Windows of the ticks of a stream: so long, and one begins at every step."""
+
+    stream: str
+    length: int
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
 class Cell:
-    """A column; `tick_of` a stream, if it is its tick, and `window_of` it, if it is its window."""
+    """A column; `tick_of` a stream, if it is its tick, and of a `window`, if it is its begin."""
 
     name: str
     value: Term
@@ -98,7 +107,7 @@ class Cell:
     domain: str = ""
     tick_of: str | None = None
     can_be_null: bool = False
-    window_of: str | None = None
+    window: Window | None = None
     #: Whether it may have a value now and none later, because the rows it is of may go.
     can_vanish: bool = False
 

@@ -14,7 +14,7 @@ from millstream.calculus.terms import Call, Column, Literal, Term, columns_read
 from millstream.calculus.types import BOOLEAN, INTEGER, NUMBER, Kind, Type
 from millstream.calculus.wiring import Queue
 from millstream.errors import Fault
-from millstream.languages.smile.build import STEPS, Build, NoRule
+from millstream.languages.smile.build import OVER, STEPS, Build, NoRule
 from millstream.languages.smile.cells import (
     FALSE,
     TRUE,
@@ -35,8 +35,6 @@ from millstream.queries import ast
 from millstream.queries.tokens import stop
 
 _RULES = ("sum", "count", "avg", "min", "max")
-#: Whether the window of a group is over.
-OVER = ".over"
 #: How many rows of a group by a tick can still change.
 _OPEN_ROWS = ".open_rows"
 _TICKS = Size.named(MAXTIME)
@@ -85,9 +83,10 @@ class Groups:
             Aggregate(by, tuple(self.kept)), flow, name=f"{self.name}_groups"
         )
         empty = {a.name: _of_nothing(a) for a in self.kept}
-        window = next((c.name for c in cells if c.window_of is not None), None)
-        if self.over is not None and window is not None:
-            asked = Lookup(OVER, ((window, COLUMN),))
+        begin = next((c.name for c in cells if c.window is not None), None)
+        if self.over is not None and begin is not None:
+            empty[OVER] = Column(OVER, BOOLEAN)  # of that window, when it is looked up
+            asked = Lookup(OVER, ((begin, COLUMN),))
             queue = self.build.wiring.add(asked, queue, self.over, name=f"{self.name}_over")
         groups = View(
             self.name, queue, tuple(_on(c, queue.schema[c.name]) for c in cells),
@@ -125,7 +124,7 @@ class Groups:
     def _open(self, keys: Sequence[Cell]) -> Term:
         """Whether an open tick may still change a group, or bring a row into it."""
         coming = self.view.streams - _ticks_of(keys)
-        windows = {c.window_of for c in keys if c.window_of is not None}
+        windows = {c.window.stream for c in keys if c.window is not None}
         if windows == coming and coming:
             return both(self.build.open_ticks(coming), negated(Column(OVER, BOOLEAN)))
         is_open = self.build.open_ticks(coming) if coming else FALSE

@@ -6,19 +6,20 @@ counts are 0. So a plain JOIN on all of them keeps the rows that have no group.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from millstream.calculus.functions import Assign, Join, Merge
+from millstream.calculus.functions import Assign, Join, Lookup, Merge
 from millstream.calculus.library.outer_joins import without_partner
 from millstream.calculus.terms import Call, Column, Term, columns_read
 from millstream.calculus.types import Schema
 from millstream.calculus.wiring import Queue
 from millstream.errors import Fault, listing
 from millstream.languages.smile.absence import Absence
-from millstream.languages.smile.build import Build, NoRule
+from millstream.languages.smile.build import OVER, Build, NoRule
 from millstream.languages.smile.cells import Account, Cell, Mask, View, added, either
 from millstream.languages.smile.flows import RowFlow, Tally
+from millstream.languages.smile.windows import COLUMN, over
 from millstream.queries import ast
 from millstream.queries.scope import Names, Seen, Visible, find
 from millstream.queries.terms import asks, conjuncts, term_of
@@ -224,8 +225,22 @@ class Joining:
             else:
                 made.append(Assign(name, other.defaults[name]))
         reads = [a.term for a in made]
-        queue = self.build.timed(side.queue, reads)
+        queue = self._ending(side.queue, other, keys, reads)
+        queue = self.build.timed(queue, reads)
         assert not any(columns_read(t) - set(queue.schema.names) for t in reads)
         return without_partner(
             self.build.wiring, queue, other.queue, pairs, tuple(made), name=self.name, origin=span
         )
+
+    def _ending(
+        self, queue: Queue, other: View, keys: Mapping[str, str], reads: Sequence[Term]
+    ) -> Queue:
+        """Whether the window is over in which a row has no group, if terms read that."""
+        if not any(OVER in columns_read(t) for t in reads):
+            return queue
+        begin, window = next((keys[c.value.name], c.window) for c in other.cells
+                             if c.window is not None and isinstance(c.value, Column)
+                             and c.value.name in other.keys)  # fmt: skip
+        ended = over(self.build, queue, begin, window)
+        asked = Lookup(OVER, ((begin, COLUMN),))
+        return self.build.wiring.add(asked, queue, ended, name=f"{self.name}_over")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from millstream.calculus.terms import Call, Column, Literal, Term, columns_read
-from millstream.calculus.types import BOOLEAN, Kind
+from millstream.calculus.types import BOOLEAN, NUMBER, Kind, Type
 from millstream.languages.smile.cells import (
     FALSE,
     TRUE,
@@ -19,11 +19,11 @@ from millstream.languages.smile.cells import (
     null,
     surely,
 )
-from millstream.languages.smile.extent import ONE, Extent, Size
+from millstream.languages.smile.extent import ONE, ZERO, Extent, Size
 
 Bound = Term | None
 #: Of one argument, and never falling where it rises.
-_MONOTONE = ("number", "floor", "ceil", "round")
+_MONOTONE = ("number", "floor", "ceil", "round", "sqrt", "exp", "ln")
 _COMPARED = {"<": "<", "<=": "<=", ">": "<", ">=": "<="}
 _OPPOSITE = {"<": "<=", "<=": "<"}
 
@@ -94,6 +94,10 @@ class Ranges:
                 return -self.extent(a)
             case Call("number", (a,)):
                 return self.extent(a)
+            case Call("abs", (_,)):
+                return Extent(ZERO)
+            case Call("if", (_, a, b)) | Call("least" | "greatest" | "coalesce", (a, b)):
+                return self.extent(a).around(self.extent(b))
             case _:
                 return Extent()
 
@@ -118,27 +122,72 @@ class Ranges:
             case Call(name, (a,)) if name in _MONOTONE:
                 low, high = self.bounds(a)
                 return _applied(term, low), _applied(term, high)
-            case Call("if", (condition, a, b)) if self.is_exact(condition):
-                one, other = self.bounds(a), self.bounds(b)
-                pairs = list(zip(one, other, strict=True))
-                low, high = (_chosen(term, condition, x, y) for x, y in pairs)
-                return low, high
+            case Call("/" | "div", (a, Literal(value=int() | float() as value) as by)) if value > 0:
+                low, high = self.bounds(a)
+                return _applied(term, low, by), _applied(term, high, by)
+            case Call("abs", (a,)):
+                return self._size(term, *self.bounds(a))
+            case Call("least" | "greatest", (a, b)):
+                return self._extreme(term, a, b)
+            case Call("coalesce", (a, b)):
+                return self._around(a, b)
+            case Call("if", (condition, a, b)):
+                return self._chosen(term, condition, a, b)
             case _:
                 return None, None
 
     def _product(self, term: Call, a: Term, b: Term) -> tuple[Bound, Bound]:
-        """Of factors that are nowhere negative, or one of which is a constant."""
+        """The bounds of a factor times one that never changes, or of two nowhere negative."""
+        if self.is_exact(b):
+            a, b = b, a
         (a_low, a_high), (b_low, b_high) = self.bounds(a), self.bounds(b)
-        constants = [x for x in (a, b) if isinstance(x, Literal)]
-        if constants:
-            value = constants[0].value
-            if isinstance(value, (int, float)) and value < 0:
-                return _applied(term, a_high, b_high), _applied(term, a_low, b_low)
-            return _applied(term, a_low, b_low), _applied(term, a_high, b_high)
         least = [self.extent(x).least for x in (a, b)]
+        low, high = _applied(term, a_low, b_low), _applied(term, a_high, b_high)
         if all(x is not None and x >= 0 for x in least):
-            return _applied(term, a_low, b_low), _applied(term, a_high, b_high)
-        return None, None
+            return low, high
+        if not self.is_exact(a):
+            return None, None
+        swapped = _applied(term, a, b_high), _applied(term, a, b_low)
+        is_negative = surely(Call("<", (a, _zero(a.type)), BOOLEAN))
+        if isinstance(a, Literal) and least[0] is not None:
+            is_negative = Literal(least[0] < 0, BOOLEAN)
+        elif least[0] is not None and least[0] >= 0:
+            is_negative = FALSE
+        return _either_of(term, is_negative, swapped, (low, high))
+
+    def _size(self, term: Call, low: Bound, high: Bound) -> tuple[Bound, Bound]:
+        """Of an absolute value: 0 is a bound, and one of the ends where both have a sign."""
+        least = zero = _zero(term.type)
+        for end, order in ((low, ">"), (high, "<")):
+            if end is not None:
+                has_sign = surely(Call(order, (end, zero), BOOLEAN))
+                least = choose(has_sign, Call("abs", (end,), term.type), least)
+        ends = [e if e is None else Call("abs", (e,), term.type) for e in (low, high)]
+        return least, _outermost(ends[0], ends[1], ">=")
+
+    def _extreme(self, term: Call, a: Term, b: Term) -> tuple[Bound, Bound]:
+        """One side is an end of both, unless one of them has no value and is passed over."""
+        (a_low, a_high), (b_low, b_high) = self.bounds(a), self.bounds(b)
+        low, high = self._around(a, b)
+        if not (self._has_value(a) and self._has_value(b)):
+            return low, high
+        if term.function == "greatest":
+            return _applied(term, a_low, b_low) or a_low or b_low, high
+        return low, _applied(term, a_high, b_high) or a_high or b_high
+
+    def _around(self, a: Term, b: Term) -> tuple[Bound, Bound]:
+        """Of what is one of two."""
+        (a_low, a_high), (b_low, b_high) = self.bounds(a), self.bounds(b)
+        return _outermost(a_low, b_low, "<="), _outermost(a_high, b_high, ">=")
+
+    def _chosen(self, term: Call, condition: Term, a: Term, b: Term) -> tuple[Bound, Bound]:
+        """Of what is one of two, for now by a condition that is surely so or not."""
+        one, other = self.bounds(a), self.bounds(b)
+        if self.is_exact(condition):
+            return _either_of(term, surely(condition), one, other)
+        truth = self.truth(condition)
+        undecided = _either_of(term, truth.no, other, self._around(a, b))
+        return _either_of(term, truth.yes, one, undecided)
 
     # --- logic ---
 
@@ -226,10 +275,31 @@ def _applied(term: Call, *args: Bound) -> Bound:
     return Call(term.function, tuple(known), term.type) if len(known) == len(args) else None
 
 
-def _chosen(term: Call, condition: Term, a: Bound, b: Bound) -> Bound:
-    if a is None and b is None:
-        return None
-    return choose(surely(condition), a or null(term.type), b or null(term.type))
+def _zero(type_: Type) -> Literal:
+    return Literal(0.0 if type_ == NUMBER else 0, type_)
+
+
+def _either_of(
+    term: Call, condition: Term, one: tuple[Bound, Bound], other: tuple[Bound, Bound]
+) -> tuple[Bound, Bound]:
+    """Bounds by a condition that is never null."""
+
+    def chosen(a: Bound, b: Bound) -> Bound:
+        if a is None and b is None:
+            return None
+        nothing = null(term.type)
+        made = choose(condition, a or nothing, b or nothing)
+        return None if made == nothing else made
+
+    return chosen(one[0], other[0]), chosen(one[1], other[1])
+
+
+def _outermost(a: Bound, b: Bound, order: str) -> Bound:
+    """The one that is so to the other; null if one of them is."""
+    if a is None or b is None or a == b:
+        return a if a == b else None
+    first, second = (surely(Call(order, pair, BOOLEAN)) for pair in ((a, b), (b, a)))
+    return choose(first, a, choose(second, b, null(a.type)))
 
 
 def _compared(order: str, a: Bound, b: Bound) -> Term:

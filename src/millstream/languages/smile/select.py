@@ -14,14 +14,14 @@ from millstream.calculus.wiring import Queue
 from millstream.errors import Fault
 from millstream.languages.smile.absence import Absence, Find
 from millstream.languages.smile.build import IN, SURE, Build, NoRule
-from millstream.languages.smile.cells import FALSE, TRUE, Cell, Mask, View, negated
+from millstream.languages.smile.cells import FALSE, TRUE, Cell, Mask, View, Window, negated
 from millstream.languages.smile.extent import Size
 from millstream.languages.smile.group import Groups, Wanted
 from millstream.languages.smile.joins import Joining, Sources
 from millstream.languages.smile.latest import LatestRows
 from millstream.languages.smile.ranges import Ranges
 from millstream.languages.smile.statements import LATEST, WINDOW
-from millstream.languages.smile.windows import COLUMN, over, over_by_horizon, windowed
+from millstream.languages.smile.windows import COLUMN, over, windowed
 from millstream.queries import ast
 from millstream.queries.scope import Names
 from millstream.queries.terms import Replacing, asks, conjuncts, mapped, nothing, term_of, walk
@@ -357,8 +357,8 @@ class Selecting:
         assert isinstance(term, Column)
         assert isinstance(length, int)
         assert isinstance(step, int)
-        made = windowed(self.build, view, term.name, length, step)
-        return made, self._over(made, name, length, step)
+        made = windowed(self.build, view, term.name, Window(name, length, step))
+        return made, over(self.build, made.queue, COLUMN, Window(name, length, step))
 
     def _truncated(self, sources: Sources, keys: Sequence[Term]) -> tuple[Term, View, Queue] | None:
         """Groups by the hour or the day of a tick are windows: such a key, if they can be over."""
@@ -371,15 +371,10 @@ class Selecting:
                     cell = sources.cells().get(tick)
                     stream = None if cell is None else cell.tick_of
                     if view.streams == {stream} and stream in self.build.streams:
-                        made = windowed(self.build, view, tick, step, step)
-                        return key, made, self._over(made, stream, step, step)
+                        window = Window(stream, step, step)
+                        made = windowed(self.build, view, tick, window)
+                        return key, made, over(self.build, made.queue, COLUMN, window)
         return None
-
-    def _over(self, rows: View, stream: str, length: int, step: int) -> Queue:
-        """The windows that are over, of rows that are in them."""
-        if self.build.is_live:
-            return over_by_horizon(self.build, rows, stream, length, step)
-        return over(self.build, *self.build.streams[stream], length, step)
 
     def _key_name(self, expression: ast.Expression, term: Term, number: int) -> str:
         """A key is called as the list calls it, so that it needs no other column."""

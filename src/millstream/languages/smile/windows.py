@@ -1,11 +1,9 @@
 """WINDOW(t, 1 HOUR, 1 MINUTE): a row is in every window that its tick lies in.
 
-A window is over when time has passed its end. A row in slot f (of the length of a step) is in
-the windows that begin at f, one step before, and so on; the last step of the window that begins
-i steps before f ends when i steps fewer than it has have passed behind f. So the windows that are
-over are those of rows that a window of CQL has let go:
+A row in slot f (of the length of a step) is in the windows that begin at f, one step before, and
+so on. A window is over when time has passed its end, whether it has rows or not:
 
-    over = Except(Range[unbounded; slide step], Range[length; slide step])
+    over = Except(windows, Until[begin + length](Istream(windows)))
 """
 
 from __future__ import annotations
@@ -18,66 +16,64 @@ from millstream.calculus.functions import (
     Distinct,
     Except,
     FlatMap,
+    Istream,
     Join,
     Map,
-    Merge,
-    Range,
+    Until,
 )
 from millstream.calculus.library.columns import kept
 from millstream.calculus.terms import Call, Literal, Term
 from millstream.calculus.types import BOOLEAN, DURATION, TIME
 from millstream.calculus.wiring import Queue
 from millstream.languages.smile.build import Build
-from millstream.languages.smile.cells import Cell, View
+from millstream.languages.smile.cells import Cell, View, Window
 from millstream.languages.smile.extent import ANY, ONE
 
 #: So many windows may a row be in.
 MOST = 64
 COLUMN = "window.begin"
+_END = ".end"
 
 
-def windowed(build: Build, view: View, tick: str, length: int, step: int) -> View:
+def windowed(build: Build, view: View, tick: str, window: Window) -> View:
     """The rows of a view of one stream, each once for every window it is in."""
-    begins = [_begin(view.queue.column(tick), step, n) for n in range(length // step)]
+    slots = range(window.length // window.step)
+    begins = [_begin(view.queue.column(tick), window.step, n) for n in slots]
     branches = tuple(Branch(None, (*kept(view.queue.schema), Assign(COLUMN, b))) for b in begins)
     queue = build.wiring.add(FlatMap(branches), view.queue, name=f"{view.name}_windows")
     value = queue.column(COLUMN)
-    (stream,) = view.streams
-    cell = Cell(COLUMN, value, value, value, ANY, ONE, is_exact=True, window_of=stream)
+    cell = Cell(COLUMN, value, value, value, ANY, ONE, is_exact=True, window=window)
     cells = (*view.cells, cell)
-    return replace(view, queue=queue, cells=cells, stream=None, flow=None, lasts=length)
+    return replace(view, queue=queue, cells=cells, stream=None, flow=None, lasts=window.length)
 
 
-def over(build: Build, stream: Queue, tick: str, length: int, step: int) -> Queue:
-    """The windows that have rows and are over, by when they begin."""
+def over(build: Build, rows: Queue, begin: str, window: Window) -> Queue:
+    """The windows that are over, of those that rows name in a column."""
     wiring = build.wiring
-    ticks = wiring.columns(stream, {tick: tick}, "window_ticks")
-    come = wiring.add(Range(None, step), ticks, name="window_come")
-    flows: list[Queue] = []
-    count = length // step
-    for number in range(count):
-        there = wiring.add(Range((count - 1 - number) * step, step), ticks, name="window_there")
-        gone = wiring.add(Except(), come, there, name="window_gone")
-        begin = Assign(COLUMN, _begin(gone.column(tick), step, number))
-        flows.append(wiring.add(Map((begin,)), gone, name="window_over"))
-    merged = wiring.add(Merge(), *flows, name="window_over") if count > 1 else flows[0]
-    return wiring.add(Distinct(), merged, name="window_over")
+    begins = wiring.columns(rows, {COLUMN: begin}, "window_begins")
+    there = wiring.add(Distinct(), begins, name="window_there")
+    ends = Call("+", (there.column(COLUMN), Literal(window.length, DURATION)), TIME)
+    if build.is_live:
+        return _below_horizon(build, there, ends, window)
+    come = wiring.add(Istream(), there, name="window_come")
+    ending = Map((Assign(COLUMN, come.column(COLUMN)), Assign(_END, ends)))
+    ending_rows = wiring.add(ending, come, name="window_ends")
+    lasting = wiring.add(Until(_END), ending_rows, name="window_lasts")
+    lasting = wiring.columns(lasting, {COLUMN: COLUMN}, "window_lasts")
+    return wiring.add(Except(), there, lasting, name="window_over")
 
 
-def over_by_horizon(build: Build, view: View, stream: str, length: int, step: int) -> Queue:
+def _below_horizon(build: Build, there: Queue, ends: Term, window: Window) -> Queue:
     """The same of a live program: those that end before the first tick that is not known.
 
     Ends are multiples of a step, so that it is enough to know in which step that tick lies.
     """
     wiring = build.wiring
-    begins = wiring.columns(view.queue, {COLUMN: COLUMN}, "window_begins")
-    there = wiring.add(Distinct(), begins, name="window_there")
-    horizon = build.horizon(stream)
+    horizon = build.horizon(window.stream)
     first_open = Call("+", (horizon.column("known"), Literal(1, DURATION)), TIME)
-    slot = Assign(".slot", Call("floor_time", (first_open, Literal(step, DURATION)), TIME))
-    known = wiring.add(Map((slot,)), horizon, name="window_slot")
-    end = Call("+", (there.column(COLUMN), Literal(length, DURATION)), TIME)
-    is_over = Call("<=", (end, known.column(".slot")), BOOLEAN)
+    slot = Call("floor_time", (first_open, Literal(window.step, DURATION)), TIME)
+    known = wiring.add(Map((Assign(".slot", slot),)), horizon, name="window_slot")
+    is_over = Call("<=", (ends, known.column(".slot")), BOOLEAN)
     met = wiring.add(Join((), is_over), there, known, name="window_met")
     return wiring.columns(met, {COLUMN: COLUMN}, "window_over")
 
