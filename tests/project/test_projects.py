@@ -169,3 +169,97 @@ def test_an_unknown_stream_is_told_by_its_name_in_the_project(project: Path) -> 
     with pytest.raises(MillstreamError, match='node "after" reads "bigg"') as raised:
         millstream.compile(project)
     assert 'Did you mean "big"?' in str(raised.value)
+
+
+#: Nobody declares a column, and names differ in case and blanks.
+UNDECLARED = """
+[stream.Orders]
+source = "orders.csv"
+
+[relation.Regions]
+source = "regions.csv"
+once = true
+
+[node.priced]
+cql = "priced.cql"
+
+[node.large]
+cql = "large.cql"
+
+[node.log]
+sawzall = "log.szl"
+inputs.input = "Orders"
+"""
+ORDERS = "at,Country,Unit Price,Qty\n2026-01-05,NL,1.5,2\n2026-01-06,FR,2.5,4\n2026-01-07,NL,,6\n"
+LOG = """
+r: { country: string, unit_price: float, qty: float } = input;
+total: table sum[country: string] of float;
+emit total[r.country] <- r.qty * r.unit_price;
+"""
+
+
+@pytest.fixture
+def undeclared(tmp_path: Path) -> Path:
+    for name, text in {
+        "millstream.toml": UNDECLARED, "orders.csv": ORDERS, "log.szl": LOG,
+        "regions.csv": "country,region\nNL,Benelux\n",
+        "priced.cql": "CREATE OUTPUT Priced AS SELECT ISTREAM(region, qty * unit_price AS amount) "
+                      "FROM Orders [Now], Regions WHERE Orders.country = Regions.country;",
+        "large.cql": "WITH l AS (SELECT amount FROM Priced) SELECT amount FROM l WHERE amount > 1;",
+    }.items():  # fmt: skip
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def test_queries_read_what_the_project_and_other_nodes_have(undeclared: Path) -> None:
+    finished = millstream.compile(undeclared).run(engine="reference")
+    assert [3.0] == [row["amount"] for row in finished.rows("query1")]
+
+
+def test_a_record_that_a_program_rejects_is_counted_of_the_stream_of_the_project(
+    undeclared: Path,
+) -> None:
+    finished = millstream.compile(undeclared).run(engine="local")
+    totals = {row["country"]: row["value"] for row in finished.state("total")}
+    assert {"FR": 10.0, "NL": 3.0} == totals
+    orders = finished.report.inputs["Orders"]
+    assert (3, 2, 1) == (orders.read, orders.processed, orders.rejected)
+    assert orders.is_conserved
+
+
+def test_a_record_that_another_node_gives_is_rejected_as_a_fault(undeclared: Path) -> None:
+    file = undeclared / "millstream.toml"
+    file.write_text(file.read_text().replace('inputs.input = "Orders"', 'inputs.input = "Priced"'))
+    (undeclared / "log.szl").write_text(
+        "r: { amount: float } = input;\nassert(r.amount > 5.0);\nemit stdout <- string(r.amount);\n"
+    )
+    finished = millstream.compile(undeclared).run(engine="local")
+    assert {'rejected, of "Priced"': 2} == dict(finished.report.faults)
+    assert all(one.is_conserved for one in finished.report.inputs.values())
+
+
+def test_columns_that_a_record_does_not_have_are_told_with_their_place(undeclared: Path) -> None:
+    (undeclared / "log.szl").write_text(LOG.replace("country: string, unit", "county: string, unit")
+                                        .replace("r.country", "r.county")
+                                        .replace("qty: float", "qty: string")
+                                        .replace("r.qty", "float(r.qty)"))  # fmt: skip
+    missing, unfit = faults(undeclared)
+    assert missing.startswith('log.szl:2:57: the record has no column "county"')
+    assert 'Did you mean "Country"?' in missing
+    assert 'the record has "Qty" as integer, not as a string' in unfit
+
+
+def test_an_undeclared_name_that_nobody_has_is_told_with_what_there_is(undeclared: Path) -> None:
+    (undeclared / "large.cql").write_text("SELECT amount FROM Pricd;")
+    (fault,) = faults(undeclared)
+    assert fault.startswith('large.cql:1:20: unknown stream or relation "Pricd"')
+    assert 'Did you mean "Priced"?' in fault
+
+
+def test_a_cube_over_a_relation_is_told_with_what_to_write(undeclared: Path) -> None:
+    (undeclared / "c.conf").write_text("Dimensions = country\nTimeGrain = Day\nCWindow = 2\n")
+    file = undeclared / "millstream.toml"
+    file.write_text(file.read_text() + '[cube.c]\nover = "Regions"\nconfig = "c.conf"\n')
+    (fault,) = faults(undeclared)
+    assert 'a cube is made of a stream, but "Regions" is a relation' in fault
+    assert "-> istream" in fault

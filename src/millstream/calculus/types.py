@@ -63,6 +63,11 @@ class Field:
         return f"{self.name} {self.type}"
 
 
+def folded_name(name: str) -> str:
+    """A name without its case and blanks: `Unit Price` is `unit_price`."""
+    return "_".join(name.split()).casefold()
+
+
 @dataclass(frozen=True, slots=True)
 class Schema:
     """The named, typed columns of a row, in order."""
@@ -83,6 +88,11 @@ class Schema:
 
     def get(self, name: str) -> Type | None:
         return next((f.type for f in self.fields if f.name == name), None)
+
+    def like(self, name: str) -> str | None:
+        """The column of that name, or else the only one that differs in case and blanks."""
+        alike = [n for n in self.names if folded_name(n) == folded_name(name)]
+        return name if name in self else alike[0] if len(alike) == 1 else None
 
     def __getitem__(self, name: str) -> Type:
         type_ = self.get(name)

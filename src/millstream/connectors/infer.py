@@ -113,10 +113,8 @@ def _notes(found: Inferred, stream: str, schema: Schema) -> Iterator[tuple[str, 
 
 
 def _as_in(found: Inferred, time: str) -> str:
-    """The column of time as the source has it: headers are found by their names in any case."""
-    names = found.schema.names
-    alike = [n for n in names if n.casefold() == time.casefold()]
-    return time if time in names or len(alike) != 1 else alike[0]
+    """The column of time as the source has it: headers may differ in case and blanks."""
+    return found.schema.like(time) or time
 
 
 Told = tuple[dict[str, Type | None], int | None]

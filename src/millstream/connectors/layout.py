@@ -19,6 +19,7 @@ from millstream.calculus.types import (
     Field,
     Kind,
     Row,
+    folded_name,
 )
 from millstream.connectors.time_style import TimeStyle
 from millstream.connectors.values import TIME_UNITS, Unfit, time_of
@@ -107,19 +108,14 @@ def layout_of_objects(input_: Input) -> InputColumns:
     return replace(layout_of(input_, has_weight=True), null_weight_is_one=True)
 
 
-def folded(name: str) -> str:
-    """A name without its case and blanks: `Unit Price` is `unit_price`."""
-    return "_".join(name.split()).casefold()
-
-
 def as_declared(input_: Input, present: Sequence[str]) -> tuple[str, ...]:
     """Names of columns, with those that differ in case or blanks as the input declares them.
 
     A name that is there as it was declared wins; where two would be one, neither is.
     """
     wanted = layout_of(input_, has_weight=True).names
-    missing_ = {folded(name): name for name in wanted if name not in present}
-    alike = [folded(name) for name in present]
+    missing_ = {folded_name(name): name for name in wanted if name not in present}
+    alike = [folded_name(name) for name in present]
     return tuple(
         missing_[fold] if fold in missing_ and alike.count(fold) == 1 else name
         for name, fold in zip(present, alike, strict=True)

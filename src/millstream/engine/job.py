@@ -121,8 +121,12 @@ class Report:
         known = self.by_program.get((name, reason, text), 0)
         more = count - known
         self.by_program[name, reason, text] = count
-        self.inputs[name].processed -= count
-        self.inputs[name].rejected += count
+        if name in self.inputs:
+            self.inputs[name].processed -= count
+            self.inputs[name].rejected += count
+        else:
+            # Rows that the program has made itself are none that were read.
+            self.faults[f'rejected, of "{name}"'] += count
         is_new = not known and reason not in self.first_rejections
         if is_new and len(self.first_rejections) < SHOWN_REJECTIONS:
             self.first_rejections.append(reason)

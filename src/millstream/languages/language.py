@@ -2,7 +2,7 @@
 
     read       a file, and what a project says of it  -> `Written`, or all that is wrong with it
     wants      the streams whose columns it must be told; promises: the streams it will give
-    translate  with these columns -> `Translation`: a verified program, and what goes with it
+    translate  with the types of these -> `Translation`: a verified program, and what goes with it
 
 Functions are named as text (`module:function`), so that only the language that is asked for
 is imported.
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol
 
 from millstream.calculus.graph import Program
-from millstream.calculus.types import Schema
+from millstream.calculus.types import QueueType
 from millstream.errors import Fault, ParseError, UsageError
 from millstream.source import Source
 
@@ -81,8 +81,8 @@ class Written(Protocol):
     @property
     def promises(self) -> tuple[str, ...]: ...
 
-    def translate(self, columns: Mapping[str, Schema]) -> Translation:
-        """What it means; `columns` of streams are in the order of their declaration."""
+    def translate(self, types: Mapping[str, QueueType]) -> Translation:
+        """What it means; the `types` of what can be read are in the order of declaration."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +175,7 @@ class _Text:
     wants: tuple[Want, ...] = ()
     promises: tuple[str, ...] = ()
 
-    def translate(self, columns: Mapping[str, Schema]) -> Translation:
+    def translate(self, types: Mapping[str, QueueType]) -> Translation:
         return self.language.translated(self.source)
 
 

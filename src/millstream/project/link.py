@@ -13,6 +13,7 @@ from millstream.calculus.ending import has_end
 from millstream.calculus.functions import Assign, Duplicate, Fold, Function, Map, Update
 from millstream.calculus.graph import Input, Operator, Program, Variable, without_copies
 from millstream.calculus.rename import rename_variables
+from millstream.calculus.tables import RunScript
 from millstream.calculus.terms import Column
 from millstream.calculus.types import QueueType
 from millstream.calculus.verify import verified
@@ -54,7 +55,7 @@ class _Linker:
         variables: list[Variable] = []
         for node in self.project.nodes:
             program = self.programs[node.name]
-            operators += [_prefixed(op, node.name) for op in program.operators]
+            operators += [_prefixed(op, node) for op in program.operators]
             variables += [replace(v, name=f"{node.name}.{v.name}") for v in program.variables]
         inputs = [self._input(s, provided) for s in self.project.streams if readers.get(s.name)]
         outputs: list[str] = []
@@ -223,16 +224,18 @@ class _Linker:
                 Fault(f'node "{node}" reads "{name}" as a {asked}, but it is a {is_}', span,
                       hint if self._provider(name) == name else None)
             )  # fmt: skip
+        columns: list[Assign] = []
         for column in wanted.schema:
-            actual = type_.schema.get(column.name)
+            given = type_.schema.like(column.name)
+            columns.append(Assign(column.name, Column(given or column.name, column.type)))
+            actual = None if given is None else type_.schema[given]
             if actual != column.type:
                 what = "has no such column" if actual is None else f"has it as {actual}"
                 self.faults.append(
                     Fault(f'node "{node}" reads "{column.name}" ({column.type}) of "{name}", '
                           f"which {what}", span, f'"{name}" has: {listing(type_.schema.names)}')
                 )  # fmt: skip
-        columns = tuple(Assign(f.name, Column(f.name, f.type)) for f in wanted.schema)
-        return [Operator(Map(columns), (f"{target}.all",), (target,))]
+        return [Operator(Map(tuple(columns)), (f"{target}.all",), (target,))]
 
 
 #: What a queue is called, by whether it is a relation.
@@ -245,19 +248,28 @@ def _outputs(node: NodeTable, program: Program) -> dict[str, str]:
     return {**{q: q for q in program.outputs if q not in renamed}, **node.outputs}
 
 
-def _prefixed(op: Operator, node: str) -> Operator:
+def _prefixed(op: Operator, node: NodeTable) -> Operator:
     def named(names: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(f"{node}.{name}" for name in names)
+        return tuple(f"{node.name}.{name}" for name in names)
 
     return Operator(
-        _with_variables(op.function, node), named(op.inputs), named(op.outputs),
+        _as_known_outside(op.function, node), named(op.inputs), named(op.outputs),
         named(op.reads), named(op.writes), op.origin,
     )  # fmt: skip
 
 
-def _with_variables(function: Function, node: str) -> Function:
-    if not isinstance(function, Fold):
-        return function
+def _as_known_outside(function: Function, node: NodeTable) -> Function:
+    """With the names that variables and inputs, which it names itself, have in the project."""
+    match function:
+        case Fold():
+            return _with_variables(function, node.name)
+        case RunScript(input_name=name):
+            return replace(function, input_name=node.inputs.get(name, name))
+        case _:
+            return function
+
+
+def _with_variables(function: Fold, node: str) -> Fold:
     return Fold(
         function.by,
         function.when and rename_variables(function.when, node),

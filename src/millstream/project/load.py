@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from millstream.calculus.graph import Program
-from millstream.calculus.types import Schema
+from millstream.calculus.types import QueueType
 from millstream.connectors.location import Format, Location, parse_location, seen_from
 from millstream.connectors.settings import settings_of
 from millstream.errors import Fault, MillstreamError, ProgramError, UsageError, listing, suggest
@@ -163,8 +163,8 @@ def _translations(
     translations: dict[str, Translation] = {}
     missing: list[Fault] = []
     while waiting:
-        columns = _columns(project, translations)
-        seen = {node.name: _seen_by(node, columns) for node in project.nodes}
+        types = _types(project, translations)
+        seen = {node.name: _seen_by(node, types) for node in project.nodes}
         for name in _ready(project, waiting, seen):
             one = waiting.pop(name)
             needed = [want for want in one.wants if want.is_needed]
@@ -200,22 +200,23 @@ def _moved(node: NodeTable, translation: Translation) -> Translation:
     )
 
 
-def _columns(project: ProjectFile, translations: dict[str, Translation]) -> dict[str, Schema]:
-    """The columns of all streams that can be read so far, those of the project first."""
-    known = {s.name: s.columns for s in project.streams if s.columns is not None}
+def _types(project: ProjectFile, translations: dict[str, Translation]) -> dict[str, QueueType]:
+    """The types of all streams that can be read so far, those of the project first."""
+    known = {s.name: QueueType(s.columns, s.is_relation)
+             for s in project.streams if s.columns is not None}  # fmt: skip
     for node in project.nodes:
         if node.name in translations:
             program = translations[node.name].program
             types = program.queue_types()
             outside = {inner: outer for outer, inner in node.outputs.items()}
-            known |= {outside.get(q, q): types[q].schema for q in program.outputs}
+            known |= {outside.get(q, q): types[q] for q in program.outputs}
     return known
 
 
-def _seen_by(node: NodeTable, columns: dict[str, Schema]) -> dict[str, Schema]:
-    """The columns of streams, also by the names that a node has for them."""
-    own = {name: columns[outer] for name, outer in node.inputs.items() if outer in columns}
-    return columns | own
+def _seen_by(node: NodeTable, types: dict[str, QueueType]) -> dict[str, QueueType]:
+    """The types of streams, also by the names that a node has for them."""
+    own = {name: types[outer] for name, outer in node.inputs.items() if outer in types}
+    return types | own
 
 
 def _node(project: ProjectFile, name: str) -> NodeTable:
@@ -223,15 +224,15 @@ def _node(project: ProjectFile, name: str) -> NodeTable:
 
 
 def _unknown(
-    project: ProjectFile, name: str, wants: Iterable[Want], columns: dict[str, Schema]
+    project: ProjectFile, name: str, wants: Iterable[Want], types: dict[str, QueueType]
 ) -> list[str]:
     """The streams of which a node is not told the columns, by their names in the project."""
     inputs = _node(project, name).inputs
-    return [inputs.get(w.stream, w.stream) for w in wants if w.stream not in columns]
+    return [inputs.get(w.stream, w.stream) for w in wants if w.stream not in types]
 
 
 def _ready(
-    project: ProjectFile, waiting: dict[str, Written], seen: dict[str, dict[str, Schema]]
+    project: ProjectFile, waiting: dict[str, Written], seen: dict[str, dict[str, QueueType]]
 ) -> list[str]:
     """The nodes to translate next: those that know all; then those that nobody can tell more."""
     wanted = {
@@ -248,11 +249,11 @@ def _ready(
     return knowing or alone or list(waiting)
 
 
-def _missing(project: ProjectFile, name: str, stream: str, columns: dict[str, Schema]) -> Fault:
+def _missing(project: ProjectFile, name: str, stream: str, types: dict[str, QueueType]) -> Fault:
     """A node must be told the columns of a stream, and nobody tells them."""
     node = _node(project, name)
     given = {inner for inner, outer in node.inputs.items() if outer != inner}
-    known = [one for one in columns if one not in given]
+    known = [one for one in types if one not in given]
     hint = f"give it columns in [stream.{stream}]"
     if stream not in node.inputs.values():
         hint += f', or say with inputs.{stream} = "..." which of these it is'

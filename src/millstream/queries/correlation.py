@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from millstream.calculus.functions import Distinct, Join
 from millstream.calculus.terms import Term, all_of, columns_read
-from millstream.calculus.types import BOOLEAN, Field, Schema
+from millstream.calculus.types import BOOLEAN, Field, Schema, folded_name
 from millstream.queries import ast
 from millstream.queries.build import Builder, Flow
 from millstream.queries.joins import as_where, with_columns
@@ -186,4 +186,4 @@ def _has(source: ast.Named | ast.Nested, reference: ast.Reference, translator: T
         known = translator.look_up(source.name)
         if known is not None and known.flow is not None:
             columns += known.flow.schema.names[len(columns) :]
-    return reference.name.name.lower() in (c.lower() for c in columns)
+    return folded_name(reference.name.name) in map(folded_name, columns)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from millstream.calculus.types import TIME_COLUMN, Type
+from millstream.calculus.types import TIME_COLUMN, Type, folded_name
 from millstream.errors import Fault, listing, suggest
 from millstream.queries.ast import Reference, Word
 
@@ -27,11 +27,11 @@ class Seen:
 
 
 def find(columns: tuple[Seen, ...], word: Word) -> Seen | None:
-    """By letter, or if nothing has that name by letters of any case."""
+    """By letter, or if nothing has that name by letters of any case, with _ for blanks."""
     exact = [c for c in columns if c.name == word.name]
     if exact or word.is_quoted:
         return exact[0] if exact else None
-    loose = [c for c in columns if c.name.lower() == word.name.lower()]
+    loose = [c for c in columns if folded_name(c.name) == folded_name(word.name)]
     return loose[0] if len(loose) == 1 else None
 
 
@@ -63,7 +63,7 @@ class Names:
 
     def source(self, word: Word) -> Visible | None:
         exact = [s for s in self.sources if s.name == word.name]
-        loose = [s for s in self.sources if s.name.lower() == word.name.lower()]
+        loose = [s for s in self.sources if folded_name(s.name) == folded_name(word.name)]
         return exact[0] if exact else loose[0] if len(loose) == 1 else None
 
     def candidates(self, reference: Reference) -> list[tuple[str, Seen]]:

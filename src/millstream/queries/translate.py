@@ -60,6 +60,8 @@ class Read:
     has_lost_names: bool
     #: How something is asked for, for a text that asks for nothing.
     how_to_ask: str = "write CREATE OUTPUT name AS SELECT ..., or just SELECT ..."
+    #: Streams and relations of others, which could be read as well.
+    elsewhere: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +86,7 @@ def translate(read: Read, read_file: ReadFile) -> Translated:
     """
     statements, unread = read.statements, read.faults
     translator = Translator(read_file, knows_all=not read.has_lost_names)
+    translator.elsewhere = read.elsewhere
     translator.later = [statement.name.name for statement in statements]
     for statement in statements:
         translator.statement(statement)
@@ -112,6 +115,8 @@ class Translator:
     def __init__(self, read_file: ReadFile, *, knows_all: bool) -> None:
         self.read_file = read_file
         self.knows_all = knows_all
+        #: What this text could read as well, if it named it as others do.
+        self.elsewhere: tuple[str, ...] = ()
         #: Names of the statements that have not been taken in yet, the current one included.
         self.later: list[str] = []
         self.faults: list[Fault] = []
@@ -468,9 +473,9 @@ class Translator:
         if known is None and not self.knows_all:
             raise Stop
         if known is None:
-            near = suggest(word.name, self.known)
-            hint = f"there are: {listing(self.known)}. {near or ''}".strip()
-            if not self.known:
+            names = list(dict.fromkeys((*self.known, *self.elsewhere)))
+            hint = f"there are: {listing(names)}. {suggest(word.name, names) or ''}".strip()
+            if not names:
                 hint = "streams and relations are declared before they are read"
             if word.name in self.outputs:
                 hint = "it is the result of a query; name it as a view to read it again"

@@ -2,4 +2,7 @@
 
 from millstream.languages.language import Language
 
-LANGUAGE = Language("cql", (".cql",), "cql", load="millstream.languages.cql.load:load")
+LANGUAGE = Language(
+    "cql", (".cql",), "cql", load="millstream.languages.cql.load:load",
+    read="millstream.languages.cql.load:read",
+)  # fmt: skip

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from millstream.calculus.graph import Input
 from millstream.calculus.library.cube import add_cube, sources_of, written_cube
-from millstream.calculus.types import QueueType, Schema
+from millstream.calculus.types import QueueType
 from millstream.calculus.wiring import Wiring
 from millstream.errors import CheckError, Fault, UsageError
 from millstream.languages.language import Translation, Want, read_source
 from millstream.source import Source, Span
 from millstream.tables import Tables
+
+_HOW_TO_STREAM = "make it a stream of what comes: SELECT ISTREAM(*) FROM ..., or -> istream"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +25,7 @@ class Over:
 
     name: str
     stream: str
+    span: Span | None = field(default=None, compare=False)
 
 
 def settings(tables: Tables, here: str, table: dict[str, Any]) -> Over:
@@ -31,7 +34,8 @@ def settings(tables: Tables, here: str, table: dict[str, Any]) -> Over:
         if key in table:
             hint = "its stream is `over`, and its outputs have its name"
             tables.fail(f'a cube has no "{key}"', tables.place(here, key), hint)
-    return Over(here.split(".", 1)[1], tables.text(table, here, "over"))
+    stream = tables.text(table, here, "over")
+    return Over(here.split(".", 1)[1], stream, tables.place(here, "over"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +51,14 @@ class WrittenCube:
         names = (self.over.stream, *sources_of(self.source))
         return tuple(Want(name, is_needed=True) for name in dict.fromkeys(names))
 
-    def translate(self, columns: Mapping[str, Schema]) -> Translation:
+    def translate(self, types: Mapping[str, QueueType]) -> Translation:
         faults: list[Fault] = []
-        schema = columns[self.over.stream]
-        sources = {n: columns[n] for n in sources_of(self.source) if n in columns}
+        over = types[self.over.stream]
+        if over.is_relation:
+            message = f'a cube is made of a stream, but "{self.over.stream}" is a relation'
+            raise CheckError(Fault(message, self.over.span, _HOW_TO_STREAM))
+        schema = over.schema
+        sources = {n: types[n].schema for n in sources_of(self.source) if n in types}
         cube = written_cube(self.source, schema, sources, faults)
         if cube is None:
             raise CheckError(faults)

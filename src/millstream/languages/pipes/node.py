@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from millstream.calculus.types import Schema
+from millstream.calculus.types import QueueType
 from millstream.errors import CheckError, Fault, listing, suggest
 from millstream.languages.language import Translation, Want, beside, read_source
 from millstream.languages.pipes.read import PipeReader
 from millstream.queries import ast
+from millstream.queries.outside import declared_outside
 from millstream.queries.translate import Read, translate
 from millstream.source import Source
 from millstream.tables import Tables
@@ -35,13 +36,15 @@ class WrittenPipes:
         outputs = (ast.Output, ast.Cube)
         return tuple(s.name.name for s in self.reader.statements if isinstance(s, outputs))
 
-    def translate(self, columns: Mapping[str, Schema]) -> Translation:
+    def translate(self, types: Mapping[str, QueueType]) -> Translation:
         reader = self.reader
-        unknown = [self._unknown(name, columns) for name in reader.inputs if name not in columns]
+        unknown = [self._unknown(name, types) for name in reader.inputs if name not in types]
         if unknown:
             raise CheckError([*reader.faults, *unknown])
         declared = [
-            _declaration(word, columns[name], is_relation=is_relation)
+            declared_outside(
+                word, types[name].schema, is_relation=is_relation, is_read_once=is_relation
+            )
             for name, (word, is_relation) in reader.inputs.items()
         ]
         statements = (*declared, *reader.statements)
@@ -57,20 +60,15 @@ class WrittenPipes:
         warnings = (*made.warnings, *unused)
         return Translation(made.program, made.sources, made.sinks, warnings=warnings)
 
-    def _unknown(self, name: str, columns: Mapping[str, Schema]) -> Fault:
+    def _unknown(self, name: str, types: Mapping[str, QueueType]) -> Fault:
         word, is_relation = self.reader.inputs[name]
         section = "relation" if is_relation else "stream"
-        near = suggest(name, columns) or ""
+        near = suggest(name, types) or ""
         hint = (
             f"give it columns in [{section}.{name}] of a project; known are: "
-            f"{listing(columns)}. {near}".strip()
+            f"{listing(types)}. {near}".strip()
         )
         return Fault(f'the columns of "{name}" are not known', word.span, hint)
-
-
-def _declaration(word: ast.Word, schema: Schema, *, is_relation: bool) -> ast.Declaration:
-    columns = tuple(ast.Declared(ast.Word(f.name, word.span), f.type) for f in schema)
-    return ast.Declaration(word, is_relation, columns, is_read_once=is_relation)
 
 
 def _perhaps_not_set(fault: Fault) -> Fault:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from millstream.calculus.tables import tables_told
-from millstream.calculus.types import Schema
+from millstream.calculus.types import QueueType
 from millstream.connectors.values import Unfit, duration_of
 from millstream.languages.language import NO_NAMES, Translation, Want, read_source
 from millstream.languages.sawzall.translate import (
@@ -40,7 +40,8 @@ class _File:
         script = script_of(self.source, self.folder, self.settings)
         return tuple(script.tables[n].name for n in tables_told(script))
 
-    def translate(self, columns: Mapping[str, Schema]) -> Translation:
+    def translate(self, types: Mapping[str, QueueType]) -> Translation:
+        columns = {name: type_.schema for name, type_ in types.items()}
         return translated(self.source, self.folder, self.settings, columns)
 
 

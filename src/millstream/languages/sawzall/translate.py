@@ -12,6 +12,7 @@ from pathlib import Path
 
 from millstream.calculus.functions import Assign, Istream, Map, Merge
 from millstream.calculus.graph import Input
+from millstream.calculus.library.columns import kept
 from millstream.calculus.scripts import Get, Intrinsic, Script, Table, nodes_in
 from millstream.calculus.tables import (
     FILE,
@@ -22,7 +23,8 @@ from millstream.calculus.tables import (
     queued_type,
     tables_told,
 )
-from millstream.calculus.types import TEXT, Field, QueueType, Schema
+from millstream.calculus.terms import Call, Column, Term
+from millstream.calculus.types import INTEGER, NUMBER, TEXT, Field, QueueType, Schema
 from millstream.calculus.wiring import Queue, Wiring
 from millstream.errors import CheckError, Fault, UsageError, listing, suggest
 from millstream.languages.language import Translation, read_source
@@ -118,9 +120,8 @@ class _Made:
     def translation(self) -> Translation:
         # A program that emits nothing can still assert something of every record.
         told = tables_told(self.script) or (self.script.table_named("stdout") or 0,)
-        one = self.input()
-        record = self.wiring.input(one)
-        has_columns = one.type.schema.names != (LINE,)
+        record = self.record()
+        has_columns = record.schema.names != (LINE,)
         function = RunScript(self.script, has_columns, told, INPUT, self.settings.prints_emits)
         names = [f"{t.name}_emits" for t in function.sent]
         queues = self.wiring.add_several(function, record, names)
@@ -131,20 +132,52 @@ class _Made:
         aside = tuple(n for n in self.outputs if n not in self.sinks)
         return Translation(program, sinks=self.sinks, notes=self.notes(function), aside=aside)
 
-    def input(self) -> Input:
+    def record(self) -> Queue:
         """What the program reads: lines, or rows with the columns that it names."""
+        wanted = self.columns()
         if self.given is not None:
-            type_ = QueueType(self.given)
-            return Input(INPUT, type_, is_numbered=True, closes=True)
-        columns = self.columns()
-        if columns:
-            fields = tuple(Field(n, queued_type(t)) for n, t in columns.items())
-            return Input(INPUT, QueueType(Schema(fields)), is_numbered=True, closes=True)
-        lines = QueueType(Schema((Field(LINE, TEXT),)))
-        return Input(INPUT, lines, is_numbered=True, closes=True, values=(("",),))
+            return self.fitted(self.given, wanted)
+        if wanted:
+            fields = tuple(Field(n, queued_type(t)) for n, (t, _) in wanted.items())
+            return self.wiring.input(_input(Schema(fields)))
+        lines = Schema((Field(LINE, TEXT),))
+        return self.wiring.input(replace(_input(lines), values=(("",),)))
 
-    def columns(self) -> dict[str, RecordType]:
-        found: dict[str, RecordType] = {}
+    def fitted(self, given: Schema, wanted: Mapping[str, tuple[RecordType, Span | None]]) -> Queue:
+        """Rows of others: all of them if the record is read as bytes, else what is named."""
+        faults: list[Fault] = []
+        columns: dict[str, Term] = {}
+        for name, (type_, span) in wanted.items():
+            column = given.like(name)
+            if column is None:
+                hint = suggest(name, given.names) or f"there are: {listing(given.names)}"
+                faults.append(Fault(f'the record has no column "{name}"', span, hint))
+                continue
+            term: Term = Column(column, given[column])
+            if (given[column], queued_type(type_)) == (INTEGER, NUMBER):
+                term = Call("number", (term,), NUMBER)
+            if term.type != queued_type(type_):
+                message = f'the record has "{column}" as {given[column]}, not as {an(type_)}'
+                faults.append(Fault(message, span, "take it as what it is, and convert that"))
+            columns[name] = term
+        if faults:
+            raise CheckError(faults)
+        rows = self.wiring.input(_input(given))
+        if self.reads_bytes or not columns:
+            columns = {a.name: a.term for a in kept(given)} | columns
+        assigned = tuple(Assign(name, term) for name, term in columns.items())
+        if assigned == kept(given):
+            return rows
+        return self.wiring.add(Map(assigned), rows, name=f"{INPUT}_columns")
+
+    @property
+    def reads_bytes(self) -> bool:
+        record = self.script.record
+        return any(isinstance(n, Get) and n.var == record for n in nodes_in(self.script.body))
+
+    def columns(self) -> dict[str, tuple[RecordType, Span | None]]:
+        """The columns that the record is taken by, with their types and a place of each."""
+        wanted: dict[str, tuple[RecordType, Span | None]] = {}
         for node in nodes_in((self.script.statics, self.script.body)):
             if not isinstance(node, Intrinsic) or node.name != "row":
                 continue
@@ -153,10 +186,11 @@ class _Made:
                 if type_ not in BASICS.values():
                     message = f'column "{field.name}" cannot be {an(field.type)}'
                     raise CheckError(Fault(message, node.span, "a column holds a plain value"))
-                if found.setdefault(field.name or "", type_) != type_:
-                    message = f'column "{field.name}" is {an(found[field.name or ""])} elsewhere'
+                elsewhere, _ = wanted.setdefault(field.name or "", (type_, node.span))
+                if elsewhere != type_:
+                    message = f'column "{field.name}" is {an(elsewhere)} elsewhere'
                     raise CheckError(Fault(message, node.span))
-        return found
+        return wanted
 
     def table(self, table: Table, queue: Queue) -> None:
         if table.file in ("stdout", "stderr"):
@@ -199,10 +233,11 @@ class _Made:
     def notes(self, function: RunScript) -> tuple[str, ...]:
         """What became of the text, for `explain`."""
         tables = [t for t in function.sent if t.file is None]
-        reads = any(
-            isinstance(n, Get) and n.var == self.script.record for n in nodes_in(self.script.body)
-        )
         return (
-            f"the record is {'read as bytes' if reads else 'taken by its columns'}",
+            f"the record is {'read as bytes' if self.reads_bytes else 'taken by its columns'}",
             *(f"table {t.name}: {t.kind}, {TABLES[t.kind].bound}" for t in tables),
         )
+
+
+def _input(schema: Schema) -> Input:
+    return Input(INPUT, QueueType(schema), is_numbered=True, closes=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from millstream.calculus.types import TYPES_BY_NAME, Schema
+from millstream.calculus.types import TYPES_BY_NAME, QueueType
 from millstream.errors import CheckError, Fault, listing
 from millstream.languages.language import Translation, Want
 from millstream.languages.sheets.bindings import Binding, Bindings, InputBinding, OutputBinding
@@ -47,11 +47,11 @@ class WrittenSheet:
     def promises(self) -> tuple[str, ...]:
         return tuple(o.stream for o in self.bindings.outputs)
 
-    def translate(self, columns: Mapping[str, Schema]) -> Translation:
-        order = list(columns)
-        inputs = [_with_columns(i, columns.get(i.stream)) for i in self.bindings.inputs]
+    def translate(self, types: Mapping[str, QueueType]) -> Translation:
+        order = list(types)
+        inputs = [_with_columns(i, types.get(i.stream)) for i in self.bindings.inputs]
         # Tuples of one time are taken in the order in which streams are declared.
-        inputs.sort(key=lambda i: order.index(i.stream) if i.stream in columns else len(order))
+        inputs.sort(key=lambda i: order.index(i.stream) if i.stream in types else len(order))
         bound = replace(self.bindings, inputs=tuple(inputs))
         return Translation(translate_workbook(self.workbook, bound, self.faults))
 
@@ -82,9 +82,10 @@ def _unbound(workbook: Workbook, node: SheetNode | None) -> CheckError:
     )
 
 
-def _with_columns(given: InputBinding, columns: Schema | None) -> InputBinding:
-    if columns is None:
+def _with_columns(given: InputBinding, type_: QueueType | None) -> InputBinding:
+    if type_ is None:
         return given
+    columns = type_.schema
     wanted = {b.attribute for b in given.cells} | ({given.key} if given.key else set())
     if not wanted <= set(columns.names):
         return replace(given, columns=columns)  # what is missing is told by the translation

@@ -51,11 +51,11 @@ class _File:
     def wants(self) -> tuple[Want, ...]:
         return () if self.partition is None else (Want(ENTRY, is_needed=True),)
 
-    def translate(self, columns: Mapping[str, Schema]) -> Translation:
+    def translate(self, types: Mapping[str, QueueType]) -> Translation:
         translation = translated(self.source, self.folder)
         if self.partition is None:
             return translation
-        return _per_key(translation, self.partition, columns[ENTRY])
+        return _per_key(translation, self.partition, types[ENTRY].schema)
 
 
 def _per_key(translation: Translation, partition: Partition, columns: Schema) -> Translation:
