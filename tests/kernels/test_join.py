@@ -11,6 +11,12 @@ from millstream.calculus.functions import Distinct, Join
 from millstream.calculus.types import INTEGER, NUMBER, TEXT, QueueType, Row, Schema
 from millstream.kernels.relational.distinct import DistinctKernel
 from millstream.kernels.relational.join import JoinKernel
+from millstream.kernels.relational.keyed_lists import IS_NET
+from millstream.kernels.runtime.consolidate import net_of_columns
+from millstream.kernels.runtime.interning_text import TextPool
+from millstream.kernels.runtime.kernel import Round
+from millstream.plan.batch import Batch
+from millstream.plan.net import Leaving
 from tests.kernels.relational_cases import (
     History,
     bag_of,
@@ -41,11 +47,32 @@ def joined(function: Join, left: History, right: History, time: int) -> Counter[
     return result
 
 
+class Checked(JoinKernel):
+    """What it calls net is net, and in order, where its pairs leave by these columns."""
+
+    net_batches = 0
+
+    def process(self, inputs: tuple[Batch, ...], round_: Round) -> tuple[Batch, ...]:
+        (out,) = super().process(inputs, round_)
+        if out.is_net and len(out):
+            assert out.weight is not None
+            shown = [out.column(n) for n in self.by]
+            assert net_of_columns(out.time, out.weight, shown, TextPool()) is None
+            Checked.net_batches += 1
+        return (out,)
+
+    def __init__(
+        self, function: Join, types: tuple[QueueType, ...], count: int, by: Leaving
+    ) -> None:
+        super().__init__(function, types, count, by)
+        self.by = by.columns
+
+
 def check(
     function: Join, left: History, right: History, ends: list[int], by: tuple[str, ...] = ()
 ) -> None:
     def make() -> JoinKernel:
-        return JoinKernel(function, TYPES, 1, by)
+        return Checked(function, TYPES, 1, Leaving(by, by))
 
     instants = range(-1, END + 1)
     wanted = [joined(function, left, right, t) for t in instants]
@@ -87,13 +114,14 @@ def test_pairs_of_one_key_are_told_in_the_order_in_which_they_leave(by: tuple[st
     right: History = [(n, ("k", 0.0, 3 * n % 10), 1) for n in range(10)]
     left += [(20, ("k", 0.0, "a4"), -1), (20, ("k", 0.0, "a45"), 1)]
     right += [(20, ("k", 0.0, 5), -1), (20, ("k", 0.0, -5), 1)]
-    kernel = JoinKernel(Join((("k", "k"),)), TYPES, 1, by)
+    kernel = Checked(Join((("k", "k"),)), TYPES, 1, Leaving(by, by))
     (out,) = run(kernel, TYPES, [left, right], [END])
     names = kernel.type.schema.names
     places = [names.index(n) for n in by]
     told = [(t, weight, [row[i] for i in places]) for t, row, weight in out]
     assert len(told) == 100 + 2 * 19
     assert told == sorted(told)
+    assert kernel.cursor[IS_NET]
 
 
 def test_without_keys_all_pairs_are_joined() -> None:

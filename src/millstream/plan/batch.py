@@ -8,6 +8,7 @@ run of items of one queue, in order.
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -197,7 +198,8 @@ class Batch:
 
     `weight` is +1 or -1 (or a multiple) per change of a relation, None for a stream.
     `rank` orders items of equal time across the inputs of a step whose operators share
-    a variable; only plans that need it carry it.
+    a variable; only plans that need it carry it. Changes that are known to be net, and in
+    the order in which they will leave, need not be consolidated when they do.
     """
 
     type: QueueType
@@ -205,6 +207,7 @@ class Batch:
     columns: tuple[Vector, ...]
     weight: Array | None = None
     rank: Array | None = None
+    is_net: bool = False
 
     def __len__(self) -> int:
         return len(self.time)
@@ -232,6 +235,7 @@ class Batch:
             tuple(c.slice(start, stop) for c in self.columns),
             None if self.weight is None else self.weight[start:stop],
             None if self.rank is None else self.rank[start:stop],
+            self.is_net,
         )
 
     def rows(self) -> list[Row]:
@@ -271,6 +275,8 @@ def concat_batches(batches: Iterable[Batch], type_: QueueType) -> Batch:
         columns,
         np.concatenate([p.weight for p in parts]) if type_.is_relation else None,
         None if parts[0].rank is None else np.concatenate([p.rank for p in parts]),
+        all(p.is_net for p in parts)
+        and all(a.time[-1] < b.time[0] for a, b in itertools.pairwise(parts)),
     )
 
 

@@ -6,6 +6,9 @@ names keeps that so.
 
 from __future__ import annotations
 
+import itertools
+from typing import NamedTuple
+
 from millstream.calculus.functions import Cubify, Duplicate, Filter, Judge, Map
 from millstream.calculus.graph import Operator, Program, in_dependency_order
 from millstream.calculus.terms import Column
@@ -39,22 +42,34 @@ def _keeps_rows(op: Operator, schema: Schema) -> bool:
     return tuple(kept) == schema.names and len(kept) == len(op.function.columns)
 
 
-def leaving_order(program: Program, queue: str) -> tuple[str, ...]:
+class Leaving(NamedTuple):
     """By which columns of a queue, first to last, its rows are ordered where they leave.
 
-    Those that are made of others on the way are left out; none at all if it does not leave by
-    row functions alone.
+    Those that are made of others on the way are left out; before the first of these stand the
+    ones that are `leading`.
     """
+
+    columns: tuple[str, ...] = ()
+    leading: tuple[str, ...] = ()
+
+
+NO_ORDER = Leaving()
+
+
+def leaving_order(program: Program, queue: str) -> Leaving:
+    """The order of rows that leave by row functions alone; of others there is none."""
     types = program.queue_types()
     readers = {name: op for name, (op, _) in program.consumers().items()}
     columns = {name: name for name in types[queue].schema.names}
     while queue not in program.outputs:
         reader = readers.get(queue)
         if reader is None or not isinstance(reader.function, Map | Filter):
-            return ()
+            return NO_ORDER
         (queue,) = reader.outputs
         if isinstance(reader.function, Map):
             plain = {c.name: c.term.name for c in reader.function.columns
                      if isinstance(c.term, Column)}  # fmt: skip
             columns = {name: columns[old] for name, old in plain.items() if old in columns}
-    return tuple(dict.fromkeys(columns.values()))
+    plain_first = itertools.takewhile(columns.__contains__, types[queue].schema.names)
+    leading = dict.fromkeys(columns[name] for name in plain_first)
+    return Leaving(tuple(dict.fromkeys(columns.values())), tuple(leading))

@@ -90,6 +90,7 @@ class _Assembly:
             ),
             None if source.weight is None else self._taken(source.weight),
             None if source.rank is None else self._taken(source.rank),
+            source.is_net,
         )
 
     def _taken(self, array: Array) -> Array:

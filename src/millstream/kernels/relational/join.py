@@ -12,6 +12,7 @@ which they will leave: what is gone first, by the rows of the leading side and t
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,6 +27,7 @@ from millstream.kernels.relational.keyed_lists import (
     FIRST,
     IS_BEGUN,
     IS_ENTERED,
+    IS_NET,
     KEY_EXTRA,
     KEY_ROWS,
     LINK,
@@ -44,13 +46,15 @@ from millstream.kernels.relational.keyed_lists import (
     count_before,
     is_touched,
     next_instant,
+    note_counts,
     settle,
 )
 from millstream.kernels.relational.pieces import Cursor, Piece, Piecewise, roomfuls
 from millstream.kernels.runtime.hashing import dead_ids, frozen
 from millstream.kernels.runtime.interning import Interner
-from millstream.kernels.runtime.kernel import Round
+from millstream.kernels.runtime.kernel import Round, State
 from millstream.plan.batch import Array, Batch, Vector, empty_batch
+from millstream.plan.net import NO_ORDER, Leaving
 
 # --- the loop ---------------------------------------------------------------------------
 
@@ -150,6 +154,8 @@ def _tell_sign(sign: Any, one: Side, other: Side, counts: Any, first: Any, work:
         k, link = k + 1, one.records[row, one.extra + NEXT]
         after, before = one.records[row, one.extra + ROWS], count_before(one, row)
         is_changed = is_touched(one, row)
+        if (after if sign > 0 else before) == 0:
+            continue  # what has just come loses no pairs, and what is gone gains none
         # A row that stays meets the others that come and go, one that does not all of them.
         m, partner = 0, first[other.number]
         while (partner != 0) if is_changed else (m < others):
@@ -213,8 +219,13 @@ def join_changes(
         if not cursor[IS_BEGUN] and not _begin(left, right, keys, cursor):
             return True
         is_new = cursor[TELLING] == 0 and not cursor[IS_ENTERED]
+        if is_new and lead >= 0:
+            note_counts(left, cursor[TOUCHED_LEFT])
+            note_counts(right, cursor[TOUCHED_RIGHT])
         if is_new and not _is_in_time(left, right, keys, work, lead):
             return False
+        if cursor[TELLING] < cursor[TOUCHED_LEFT] + cursor[TOUCHED_RIGHT]:
+            cursor[IS_NET] = 0
         while cursor[TELLING] < cursor[TOUCHED_LEFT]:
             if not _tell(cursor[TELLING], left, right, keys, work):
                 return False
@@ -282,6 +293,7 @@ class JoinSide:
         kinds = [schema[n].kind for n in self.rest[:ordered]]
         self.is_text = np.array([kind is Kind.TEXT for kind in kinds], np.bool_)
         self.patience = np.full(1, _PATIENCE, np.int64)
+        self.is_strict = np.ones(1, np.int64)
 
     def changes(self, batch: Batch, interner: Interner) -> Side:
         """What the loop needs to know of the changes; those with no partner are left out."""
@@ -299,7 +311,13 @@ class JoinSide:
             np.empty(len(batch), np.int64),
             self.rows.table.records,
             self.rows.codec.width,
-            InOrder(self.is_text, self.rows.pool.texts, self.patience),
+            InOrder(
+                self.is_text,
+                self.rows.pool.texts,
+                self.patience,
+                self.is_strict,
+                self.rows.codec.columns,
+            ),
         )
 
     def columns(self, names: Sequence[str], rows: Array, interner: Interner) -> list[Vector]:
@@ -324,7 +342,7 @@ class JoinKernel(Piecewise):
         function: Join,
         input_types: tuple[QueueType, ...],
         output_count: int,
-        leaves_by: Sequence[str] = (),
+        leaves_by: Leaving = NO_ORDER,
     ) -> None:
         """Pairs will leave in the order of the columns `leaves_by`, if there are any."""
         assert function.where is None, function
@@ -334,7 +352,7 @@ class JoinKernel(Piecewise):
         nulls_match = function.nulls_match
         ours, theirs = (tuple(pair[n] for pair in function.on) for n in (0, 1))
         left_first, right_first = (
-            tuple(n for n in leaves_by if n in schema.names and n not in keys)
+            tuple(n for n in leaves_by.columns if n in schema.names and n not in keys)
             for schema, keys in ((left, ours), (right, theirs))
         )
         self.left = JoinSide(
@@ -343,8 +361,18 @@ class JoinKernel(Piecewise):
         self.right = JoinSide(
             1, right, theirs, nulls_match=nulls_match, first=right_first, ordered=len(right_first)
         )
-        leads = [0 if n in left_first else 1 for n in leaves_by if n not in (*ours, *theirs)]
+        told = [n for n in leaves_by.columns if n not in (*ours, *theirs)]
+        leads = [0 if n in left_first else 1 for n in told]
         self.lead = leads[0] if leads else -1
+        #: Whether pairs are in order where they leave, if both sides are: by one side, then the
+        #: other, before anything else.
+        self.leave_in_order = (
+            bool(left_first)
+            and bool(right_first)
+            and leads == sorted(leads, reverse=self.lead == 1)
+            and set(told) <= set(leaves_by.leading)
+        )
+        self.cursor = np.zeros(CURSOR, np.int64)
         self.kept = (left.names, function.right_kept(right))
         self.parts = {"keys": self.keys, "left": self.left.rows, "right": self.right.rows}
 
@@ -355,20 +383,31 @@ class JoinKernel(Piecewise):
         left = self.left.changes(inputs[0], self.keys)
         right = self.right.changes(inputs[1], self.keys)
         for pairs, until in self._told(left, right, round_.mark):
-            batch = self._batch(pairs)
+            batch = replace(self._batch(pairs), is_net=self._is_net())
             if until == round_.mark:
                 self._release(left, right)
             yield Piece(batch, until)
 
     def _told(self, left: Side, right: Side, mark: int) -> Iterator[tuple[Pairs, int]]:
-        cursor = np.zeros(CURSOR, np.int64)
+        cursor = self.cursor = np.zeros(CURSOR, np.int64)
         keys = Keys(self.keys.table.records, self.keys.codec.width)
         size = self.room(len(left.time) + len(right.time))
         pairs = Pairs(*(np.empty(size, np.int64) for _ in Pairs._fields))
-        return roomfuls(
-            lambda: join_changes(left, right, keys, cursor, pairs, self.lead),
-            Cursor(cursor, SIZE, NOW), pairs, mark,
-        )  # fmt: skip
+
+        def tell() -> bool:
+            cursor[IS_NET] = 1
+            return join_changes(left, right, keys, cursor, pairs, self.lead)
+
+        return roomfuls(tell, Cursor(cursor, SIZE, NOW), pairs, mark)
+
+    def _is_net(self) -> bool:
+        """Whether the pairs that were told last need not be consolidated where they leave."""
+        is_strict = self.left.is_strict[0] and self.right.is_strict[0]
+        return bool(self.leave_in_order and is_strict and self.cursor[IS_NET])
+
+    def restore(self, state: State) -> None:
+        super().restore(state)
+        self.left.is_strict[0] = self.right.is_strict[0] = 0
 
     def _batch(self, pairs: Pairs) -> Batch:
         columns = self.left.columns(self.kept[0], pairs.left, self.keys)

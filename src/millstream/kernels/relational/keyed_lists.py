@@ -29,19 +29,25 @@ KEY_EXTRA = 3
 #: has been told.
 AT_LEFT, AT_RIGHT, NOW, IS_BEGUN, TOUCHED_LEFT, TOUCHED_RIGHT = range(6)
 TELLING, IS_ENTERED, LINK, SIZE = range(6, 10)
-CURSOR = 10
+#: Whether all that was told since it was set is net and in order, as far as lists are.
+IS_NET = 10
+CURSOR = 11
 
 
 class InOrder(NamedTuple):
     """How the rows of a key are kept in order: by so many words after the number of the key.
 
-    No order is zero words. It helps who must put rows in order later, and nobody relies on it:
-    the place of a row is looked for as long as there is `patience`.
+    No order is zero words. The place of a row is looked for as long as there is `patience`.
+    Whether each row is there once, and comes strictly after the one before it, is noted in
+    `is_strict`, for good; who puts rows in order later need not do so then. Behind the words
+    of the `columns` of a row there is one that is zero unless there are nulls.
     """
 
     is_text: Array
     texts: Texts
     patience: Array
+    is_strict: Array
+    columns: int
 
 
 class Side(NamedTuple):
@@ -104,6 +110,22 @@ def _comes_before(one: Any, other: Any, side: Side) -> Any:
 
 
 @inlined
+def _has_null(row: Any, side: Side) -> Any:
+    nulls = 0
+    for j in range(side.order.columns, side.extra):
+        nulls |= side.records[row, j]
+    return nulls != 0
+
+
+@inlined
+def note_counts(side: Side, count: Any) -> None:
+    """Note if a row that this instant touches is there more than once."""
+    for k in range(count):
+        if side.records[side.touched[k], side.extra + ROWS] >> 1 != 0:
+            side.order.is_strict[0] = 0
+
+
+@inlined
 def _link(row: Any, side: Side, keys: Keys) -> None:
     """Put a row before all others of its key, or where it belongs: most belong at the end."""
     records, extra, patience = side.records, side.extra, side.order.patience
@@ -116,6 +138,9 @@ def _link(row: Any, side: Side, keys: Keys) -> None:
         while at != 0 and patience[0] > 0 and _comes_before(row, at - 1, side):
             patience[0] -= 1
             at = records[at - 1, extra + PREVIOUS] if at != first else 0
+        is_lost = at == 0 and first != 0 and last == 0
+        if is_lost or (at != 0 and not _comes_before(at - 1, row, side)) or _has_null(row, side):
+            side.order.is_strict[0] = 0
     following = first if at == 0 else records[at - 1, extra + NEXT]
     records[row, extra + NEXT] = following
     records[row, extra + PREVIOUS] = last if at == 0 else at

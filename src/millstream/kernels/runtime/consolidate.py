@@ -29,6 +29,8 @@ def consolidate(batch: Batch) -> Batch:
     insertions, each by the values of their columns.
     """
     assert batch.weight is not None
+    if batch.is_net:
+        return batch
     if cold.is_cold() and len(batch) <= _FEW:
         return _by_meaning(batch)
     time, weight = frozen(batch.time), frozen(batch.weight)

@@ -157,7 +157,8 @@ class Ranges:
 
     def _size(self, term: Call, low: Bound, high: Bound) -> tuple[Bound, Bound]:
         """Of an absolute value: 0 is a bound, and one of the ends where both have a sign."""
-        least = zero = _zero(term.type)
+        zero = _zero(term.type)
+        least: Term = zero
         for end, order in ((low, ">"), (high, "<")):
             if end is not None:
                 has_sign = surely(Call(order, (end, zero), BOOLEAN))
