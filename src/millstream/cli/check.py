@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
+from typing import TypeVar
 
 from millstream import api
 from millstream.calculus.graph import Operator, Program
@@ -17,6 +18,8 @@ from millstream.plan.state_kept import Kept, operators_behind, state_kept
 
 #: Of so many operators with state nobody wants to read one by one.
 _MUCH = 12
+
+Told = TypeVar("Told", Kept, Cost)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -52,20 +55,44 @@ def _praise(compiled: api.Compiled) -> str:
 
 
 def _state(program: Program) -> list[str]:
-    """What state each output keeps and how it is bounded."""
+    """What state each output keeps and how it is bounded; what outputs share is told once."""
     from millstream.optimiser.optimise import optimise
 
     program = optimise(program)
     kept, dear = state_kept(program), costs(program)
+    keeping, telling = _Shared("keeps"), _Shared("may have to tell anew")
     lines: list[str] = []
-    owners: dict[str, str] = {}
     for output in program.outputs:
         behind = operators_behind(program, output)
-        mine = [k for k in kept if k.operator.id in behind]
+        mine = [one for one in kept if one.operator.id in behind]
+        again, news = keeping.of(output, mine)
         lines.append(f"{output} keeps {'' if mine else 'no state'}".rstrip())
-        lines += _of_output(output, mine, owners)
-        lines += _told_anew(output, [c for c in dear if c.operator.id in behind])
+        lines += [*again, *_of_output(news, has_more=bool(again))]
+        again, changes = telling.of(output, [c for c in dear if c.operator.id in behind])
+        if again or changes:
+            lines += [f"{output} may have to tell anew", *again, *_told_anew(changes)]
     return lines
+
+
+class _Shared:
+    """Mutable: what has been told of earlier outputs, by the operators it is of."""
+
+    def __init__(self, verb: str) -> None:
+        self.verb = verb
+        self.owners: dict[str, str] = {}
+
+    def of(self, output: str, told: list[Told]) -> tuple[list[str], list[Told]]:
+        """A line for each output that has told some of it, and what none has told."""
+        before = [self.owners.get(one.operator.id) for one in told]
+        again = Counter(owner for owner in before if owner is not None)
+        all_of = Counter(self.owners.values())
+        lines = [
+            f"  {'' if count == all_of[owner] else f'{count} of '}what {owner} {self.verb}"
+            for owner, count in again.items()
+        ]
+        news = [one for one, owner in zip(told, before, strict=True) if owner is None]
+        self.owners |= {one.operator.id: output for one in news}
+        return lines, news
 
 
 def _slow_cells(program: Program) -> list[str]:
@@ -84,38 +111,32 @@ def _slow_cells_of(program: Program, operator: Operator) -> list[str]:
     return [title, *(f"  {one}" for one in found)] if found else []
 
 
-def _of_output(output: str, kept: list[Kept], owners: dict[str, str]) -> list[str]:
+def _of_output(kept: list[Kept], *, has_more: bool) -> list[str]:
     """What an output keeps; if there is much, only the rows of inputs, for all else is theirs."""
-    others = {owners[one.operator.id] for one in kept if one.operator.id in owners}
     is_much = len(kept) > _MUCH
-    lines = [f"  what {other} keeps" for other in sorted(others) if is_much]
+    lines: list[str] = []
     unsaid: Counter[str] = Counter()
     for one in kept:
-        again = owners.setdefault(one.operator.id, output)
         name = one.operator.function.title
-        if is_much and (again != output or not isinstance(one.operator.function, Window)):
-            unsaid[name] += again == output
+        if is_much and not isinstance(one.operator.function, Window):
+            unsaid[name] += 1
             continue
-        shared = "" if again == output else f" (shared with {again})"
-        lines.append(
-            f"  {name}: {one.words}; {one.growth.value}{shared}   [{_place(one.operator)}]"
-        )
-    if unsaid.total():
-        said = [f"{count} {name}" for name, count in unsaid.most_common() if count]
-        lines.append(f"  {'and ' if lines else ''}the state of {listing(said, _MUCH)}")
+        lines.append(f"  {name}: {one.words}; {one.growth.value}   [{_place(one.operator)}]")
+    if unsaid:
+        said = [f"{count} {name}" for name, count in unsaid.most_common()]
+        is_first = not (lines or has_more)
+        lines.append(f"  {'' if is_first else 'and '}the state of {listing(said, _MUCH)}")
     return lines
 
 
-def _told_anew(output: str, dear: list[Cost]) -> list[str]:
+def _told_anew(dear: list[Cost]) -> list[str]:
     """What changes can cost an output."""
-    if not dear:
-        return []
     lines = [
         f"  {one.operator.function.title}: {one.words}   [{_place(one.operator)}]"
         for one in dear[:_MUCH]
     ]
     more = [f"  and more, by {_counted(len(dear) - _MUCH, 'operator')}"] if dear[_MUCH:] else []
-    return [f"{output} may have to tell anew", *lines, *more]
+    return [*lines, *more]
 
 
 def _place(operator: Operator) -> str:

@@ -35,7 +35,7 @@ def test_check_says_what_is_kept_and_how_it_is_bounded(
     assert 0 == main(["check", file])
     said = capsys.readouterr().out
     assert "Range: the rows of the last 5 min of trades; bounded" in said
-    assert "(shared with volumes)" in said
+    assert "prices keeps\n  1 of what volumes keeps\n" in said
     assert "and the values of the rows of the last 5 min of trades; bounded" in said
     assert "Rows: the last 2 rows of trades for each venue; grows with the number of keys" in said
     assert "Join: all rows that ever came on trades;" in said
