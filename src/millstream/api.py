@@ -15,7 +15,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -495,10 +495,12 @@ def compile(  # noqa: A001 - the word of the command line
     text: str | None = None,
     language: str = DEFAULT,
     names: Mapping[str, str] = NO_NAMES,
+    outputs: Collection[str] = (),
 ) -> Compiled:
     """A program file, a project folder or a text, checked and ready to run.
 
-    `names` are values of names that files of some languages leave open.
+    `names` are values of names that files of some languages leave open. Of a project what other
+    nodes read is an output only if it is among the `outputs` asked for.
     """
     if text is not None:
         return Compiled.of(translate(Source("text", text), language), "program", Path())
@@ -506,7 +508,8 @@ def compile(  # noqa: A001 - the word of the command line
         raise UsageError("give a file or a text to compile")
     path = Path(file)
     if path.is_dir() or path.name == "millstream.toml":
-        return _compile_project(path if path.is_dir() else path.parent, str(file), names)
+        folder = path if path.is_dir() else path.parent
+        return _compile_project(folder, str(file), names, outputs)
     if not path.exists():
         raise _no_such_file(path)
     return Compiled.of(translate_file(path, str(file), names), path.stem, path.parent)
@@ -520,10 +523,12 @@ def compile_flow(**outputs: Expression) -> Compiled:
     return Compiled(program_of(outputs))
 
 
-def _compile_project(folder: Path, shown: str, names: Mapping[str, str]) -> Compiled:
+def _compile_project(
+    folder: Path, shown: str, names: Mapping[str, str], outputs: Collection[str]
+) -> Compiled:
     from millstream.project.load import load_project
 
-    linked = load_project(folder, shown, names)
+    linked = load_project(folder, shown, names, outputs)
     return Compiled(
         linked.program, folder.resolve().name, folder, linked.sources, linked.sinks, linked.notes,
         linked.warnings, linked.expected, linked.rounds, linked.leftovers, aside=linked.aside,

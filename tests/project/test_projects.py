@@ -216,6 +216,14 @@ def test_queries_read_what_the_project_and_other_nodes_have(undeclared: Path) ->
     assert [3.0] == [row["amount"] for row in finished.rows("query1")]
 
 
+def test_what_other_nodes_read_leaves_if_it_is_asked_for(undeclared: Path) -> None:
+    assert "Priced" not in millstream.compile(undeclared).program.outputs
+    compiled = millstream.compile(undeclared, outputs=["Priced", "query1"])
+    finished = compiled.run(engine="reference")
+    assert [3.0, None] == [row["amount"] for row in finished.rows("Priced")]
+    assert [3.0] == [row["amount"] for row in finished.rows("query1")]
+
+
 def test_a_record_that_a_program_rejects_is_counted_of_the_stream_of_the_project(
     undeclared: Path,
 ) -> None:
@@ -263,3 +271,9 @@ def test_a_cube_over_a_relation_is_told_with_what_to_write(undeclared: Path) -> 
     (fault,) = faults(undeclared)
     assert 'a cube is made of a stream, but "Regions" is a relation' in fault
     assert "-> istream" in fault
+
+
+def test_what_a_faulty_node_would_have_given_brings_no_other_faults(undeclared: Path) -> None:
+    (undeclared / "priced.cql").write_text("CREATE OUTPUT Priced AS SELECT qtty FROM Orders [Now];")
+    (fault,) = faults(undeclared)
+    assert 'unknown column "qtty"' in fault

@@ -119,7 +119,8 @@ def has_spark() -> bool:
 def compiled_from(arguments: argparse.Namespace) -> api.Compiled:
     """The program, with what the command says about its inputs."""
     names = {**named(arguments.set, "--set"), **names_asked(arguments)}
-    compiled = api.compile(arguments.file, names=names)
+    asked = named(getattr(arguments, "out", []), "--out")
+    compiled = api.compile(arguments.file, names=names, outputs=asked)
     for unit in arguments.unit:
         compiled = compiled.with_units(unit)
     return with_rounds_asked(with_times_asked(compiled, arguments), arguments)

@@ -7,6 +7,7 @@ several read is duplicated. So a project of any size is one plan.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 
 from millstream.calculus.ending import has_end
@@ -29,9 +30,12 @@ class Linked:
     streams: tuple[StreamTable, ...]
 
 
-def link(project: ProjectFile, programs: dict[str, Program]) -> Linked:
-    """Wire the programs of a project's nodes together."""
-    linker = _Linker(project, programs)
+def link(project: ProjectFile, programs: dict[str, Program], asked: Collection[str] = ()) -> Linked:
+    """Wire the programs of a project's nodes together.
+
+    What other nodes read is no output, unless it has a sink or is `asked` for.
+    """
+    linker = _Linker(project, programs, asked)
     program = linker.linked()
     if linker.faults:
         raise CheckError(linker.faults)
@@ -46,6 +50,7 @@ class _Linker:
 
     project: ProjectFile
     programs: dict[str, Program]
+    asked: Collection[str] = ()
     faults: list[Fault] = field(default_factory=list)
 
     def linked(self) -> Program:
@@ -64,9 +69,9 @@ class _Linker:
                 continue
             targets = list(readers.get(name, []))
             is_stream = any(s.name == name for s in self.project.streams)
-            wants_output = any(s.name == name for s in self.project.sinks) or (
-                not targets and not is_stream
-            )
+            has_sink = any(s.name == name for s in self.project.sinks)
+            is_free = not is_stream and (not targets or name in self.asked)
+            wants_output = has_sink or is_free
             output = None
             if wants_output:
                 # A stream that is read and written out too cannot have its name twice.

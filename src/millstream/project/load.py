@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -50,8 +50,10 @@ class Project:
     spark: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-def load_project(folder: Path, shown: str, names: Mapping[str, str] = NO_NAMES) -> Project:
-    """All programs of a folder as one."""
+def load_project(
+    folder: Path, shown: str, names: Mapping[str, str] = NO_NAMES, asked: Collection[str] = ()
+) -> Project:
+    """All programs of a folder as one; what is `asked` for leaves, though other nodes read it."""
     file = folder / "millstream.toml"
     if not file.exists():
         raise UsageError(f'the folder "{shown}" has no millstream.toml')
@@ -69,7 +71,7 @@ def load_project(folder: Path, shown: str, names: Mapping[str, str] = NO_NAMES) 
     written = {name: one for name, one in written.items() if wanted[name].isdisjoint(untold)}
     translations = _translations(project, written, [*faults, *untold.values()])
     project = _with_places(project, translations)
-    linked = link(project, {name: t.program for name, t in translations.items()})
+    linked = link(project, {name: t.program for name, t in translations.items()}, asked)
     sources = {s.name: _source(s, folder) for s in linked.streams}
     sinks = {}
     for sink in project.sinks:
@@ -161,25 +163,40 @@ def _translations(
     """The program of every node; the faults of all of them together, with those before."""
     waiting = dict(written)
     translations: dict[str, Translation] = {}
-    missing: list[Fault] = []
+    # What a node at fault would have given is not missing; not all say what that is.
+    lost: set[str] = set()
+    hides_names = len(written) < len(project.nodes)
     while waiting:
         types = _types(project, translations)
         seen = {node.name: _seen_by(node, types) for node in project.nodes}
         for name in _ready(project, waiting, seen):
             one = waiting.pop(name)
-            needed = [want for want in one.wants if want.is_needed]
-            lacking = _unknown(project, name, needed, seen[name])
-            missing += [_missing(project, name, stream, seen[name]) for stream in lacking]
-            try:
-                if not lacking:
-                    translations[name] = one.translate(seen[name])
-            except MillstreamError as error:
-                faults += error.faults
-    # What a faulty node would have given is not missing beside its own faults.
-    faults = faults or missing
+            unknown = _unknown(project, name, one.wants, seen[name])
+            translation = None
+            if not unknown or (lost.isdisjoint(unknown) and not hides_names):
+                translation = _translated(project, name, one, seen[name], faults)
+            if translation is None:
+                lost |= _promised(project, name, one)
+                hides_names |= not one.promises
+            else:
+                translations[name] = translation
     if faults:
         raise ProgramError(faults)
     return {node.name: _moved(node, translations[node.name]) for node in project.nodes}
+
+
+def _translated(
+    project: ProjectFile, name: str, one: Written, types: dict[str, QueueType], faults: list[Fault]
+) -> Translation | None:
+    """The program of a node, or None if it is at fault, which is noted."""
+    needed = [want for want in one.wants if want.is_needed]
+    lacking = _unknown(project, name, needed, types)
+    faults += [_missing(project, name, stream, types) for stream in lacking]
+    try:
+        return None if lacking else one.translate(types)
+    except MillstreamError as error:
+        faults += error.faults
+        return None
 
 
 def _moved(node: NodeTable, translation: Translation) -> Translation:
@@ -239,14 +256,16 @@ def _ready(
         name: _unknown(project, name, written.wants, seen[name])
         for name, written in waiting.items()
     }
-    promised = {
-        {inner: outer for outer, inner in _node(project, name).outputs.items()}.get(stream, stream)
-        for name, written in waiting.items()
-        for stream in written.promises
-    }
+    promised = set[str]().union(*(_promised(project, n, w) for n, w in waiting.items()))
     knowing = [name for name, streams in wanted.items() if not streams]
     alone = [name for name, streams in wanted.items() if promised.isdisjoint(streams)]
     return knowing or alone or list(waiting)
+
+
+def _promised(project: ProjectFile, name: str, written: Written) -> set[str]:
+    """What a node says that it gives, by the names in the project."""
+    outside = {inner: outer for outer, inner in _node(project, name).outputs.items()}
+    return {outside.get(stream, stream) for stream in written.promises}
 
 
 def _missing(project: ProjectFile, name: str, stream: str, types: dict[str, QueueType]) -> Fault:
