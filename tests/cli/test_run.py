@@ -89,7 +89,7 @@ def test_an_overflow_is_null_and_told(
     status, out, err = run(capsys, "--engine", engine)
     assert 0 == status
     assert "3,MAX,9.223372036854776e+18," in out
-    assert "1 values became null: integer overflow in volume + 1" in err
+    assert "1 value became null: integer overflow in volume + 1" in err
 
 
 @ENGINES

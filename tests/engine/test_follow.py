@@ -167,7 +167,7 @@ def test_standard_input_is_followed_to_its_end_but_not_with_a_checkpoint(
     assert 0 == process.returncode, told
     rows = [p.read_text().splitlines()[1:] for p in sorted(tmp_path.glob("sums-*.csv"))]
     assert [csv_line(t).strip() for t in range(3)] == [row for part in rows for row in part][:3]
-    assert "in: 1 rows still wait for time to pass" in told
+    assert "in: 1 row still waits for time to pass" in told
 
 
 def two_inputs(folder: Path, more: str) -> Compiled:

@@ -250,8 +250,9 @@ def remarks(report: Report, kept: frozenset[str] = frozenset()) -> list[str]:
         late = "late" if len(report.inputs) == 1 else f"late.{name}"
         if counts.late:
             slack = f"; a slack of {render_duration(counts.behind)} would have kept them"
+            rows = "row was" if counts.late == 1 else "rows were"
             lines.append(
-                f"{name}: {counts.late:,} late rows were left out"
+                f"{name}: {counts.late:,} late {rows} left out"
                 f"{slack if counts.behind else ''}{_keep(late, kept)}"
             )
         if counts.rejected:
@@ -259,10 +260,11 @@ def remarks(report: Report, kept: frozenset[str] = frozenset()) -> list[str]:
             rows = "row was" if counts.rejected == 1 else "rows were"
             lines.append(f"{name}: {counts.rejected:,} {rows} rejected{hint}")
         if counts.waiting:
-            lines.append(f"{name}: {counts.waiting:,} rows still wait for time to pass")
+            rows = "row still waits" if counts.waiting == 1 else "rows still wait"
+            lines.append(f"{name}: {counts.waiting:,} {rows} for time to pass")
     lines += [f"    {reason}" for reason in report.first_rejections]
     for what, count in report.faults.most_common(SHOWN_FAULTS):
-        lines.append(f"{count:,} values became null: {what}")
+        lines.append(f"{count:,} value{'s' * (count != 1)} became null: {what}")
     if len(report.faults) > SHOWN_FAULTS:
         lines.append(f"... and {len(report.faults) - SHOWN_FAULTS} more kinds of nulls")
     return lines

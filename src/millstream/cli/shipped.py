@@ -77,12 +77,15 @@ def shipped_examples() -> dict[str, Path]:
 def described(folder: Path) -> str:
     """The first sentence of the comment with which a program, or else its project, begins."""
     for path in _texts(folder):
-        lines = path.read_text(encoding="utf-8").splitlines()
-        comment = lines if path.suffix == ".py" else list(takewhile(_MARK.match, lines))
-        if comment:
-            text = " ".join(_MARK.sub("", line).strip() for line in comment)
+        if comment := _comment(path):
+            text = " ".join(_MARK.sub("", line, count=1).strip() for line in comment)
             return re.split(r"[.:](?:\s|$)", text)[0].strip('"')
     return ""
+
+
+def _comment(path: Path) -> list[str]:
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return lines if path.suffix == ".py" else list(takewhile(_MARK.match, lines))
 
 
 def _texts(folder: Path) -> list[Path]:
@@ -100,7 +103,13 @@ def _command(example: Path, folder: Path) -> str:
         command = f"millstream run {program}"
     outputs = sorted(p.stem for p in (example / "expected").glob("*.csv"))
     places = [f"--out {name}={folder / name}.csv" for name in outputs] if len(outputs) > 1 else []
-    return " ".join([command, "--engine local", *places])
+    return " ".join([command, "--engine local", *_wanted(_texts(folder)[0]), *places])
+
+
+def _wanted(program: Path) -> list[str]:
+    """The options that its comment says it is to be run with, as it would never end without."""
+    text = " ".join(_MARK.sub("", line, count=1) for line in _comment(program))
+    return re.findall(r"Run it with (--[a-z]+ \w+)", text)
 
 
 def _copied(source: Path, folder: Path) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from fractions import Fraction
 from functools import cmp_to_key
 from typing import Any
@@ -59,7 +59,8 @@ def _window(function: Window, entry: Entry, index: int, state: State, context: C
 
     def instants(sides: Sides, now: int) -> set[int]:
         items = (*sides[0].history, *sides[0].pending)
-        moved = {e for t in {i.time for i in items} for e in _instants_of_change(function, t)}
+        times = {i.time for i in items} if _instants_of_change(function, 0) else ()
+        moved = {e for t in times for e in _instants_of_change(function, t)}
         if isinstance(function, Until):
             said = (i.row[schema.index(function.until)] for i in items)
             moved = {int(s) for s in said if s is not None}
@@ -198,6 +199,7 @@ def _aggregate(
     function: Aggregate, entry: Entry, index: int, state: State, context: Context
 ) -> Result:
     schema = context.input_types[0].schema
+    places = [schema.index(name) for name in function.by]
 
     def speak(instant: int, before: Sides, after: Sides) -> list[Item]:
         # Faults are counted once per change that has them, and once per row that is sent.
@@ -207,8 +209,9 @@ def _aggregate(
                 assert one.term is not None
                 evaluate(one.term, _named(schema, item.row), None, context.faults)
         faulty: dict[Row, Counter[str]] = {}
-        old = aggregated(function, before[0], schema, {})
-        sent = changes(instant, old, aggregated(function, after[0], schema, faulty))
+        moved = {tuple(item.row[p] for p in places) for item in come}
+        old = aggregated(function, before[0], schema, {}, moved)
+        sent = changes(instant, old, aggregated(function, after[0], schema, faulty, moved))
         for item in sent:
             if item.weight > 0:
                 context.faults.update(faulty.get(item.row, ()))
@@ -222,16 +225,21 @@ def _named(schema: Schema, row: Row) -> dict[str, Value]:
 
 
 def aggregated(
-    function: Aggregate, side: Side, schema: Schema, faulty: dict[Row, Counter[str]]
+    function: Aggregate,
+    side: Side,
+    schema: Schema,
+    faulty: dict[Row, Counter[str]],
+    moved: Collection[Row] | None = None,
 ) -> Bag:
-    """A row for every group that has rows; `faulty` says which of them hold an overflow."""
+    """A row for every group (of `moved`) with rows; `faulty` says which of them hold an overflow."""
     groups: dict[Row, dict[Row, int]] = {}
     if not function.by and side.has_changed:
         groups[()] = {}
     places = [schema.index(name) for name in function.by]
     for row, count in side.bag.items():
         key = tuple(row[place] for place in places)
-        groups.setdefault(key, {})[row] = count
+        if moved is None or key in moved:
+            groups.setdefault(key, {})[row] = count
     result: dict[Row, int] = {}
     for key, bag in groups.items():
         if function.by and sum(bag.values()) <= 0:
@@ -330,7 +338,11 @@ def _exact_sum(values: Iterable[tuple[Any, int]]) -> Any:
     strange = {v for v, _ in values if isinstance(v, float) and v - v != 0}
     if strange:
         return sum(strange)
-    return sum(Fraction(v) * count for v, count in values)
+    parts: Counter[int] = Counter()  # the numerators of each denominator: few, as floats are binary
+    for value, count in values:
+        numerator, denominator = value.as_integer_ratio()
+        parts[denominator] += numerator * count
+    return sum((Fraction(n, d) for d, n in parts.items() if d > 1), parts[1])
 
 
 def float_of(total: Any) -> float:

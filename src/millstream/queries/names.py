@@ -28,13 +28,13 @@ FUNCTIONS: dict[str, str] = {
             "starts_with", "ends_with", "contains", "replace", "year", "month", "day", "hour",
             "minute", "second", "weekday", "floor_time", "seconds", "number", "integer", "text",
             "boolean", "time", "duration", "if", "regexp_like", "regexp_extract",
-            "regexp_replace", "split_part", "split", "json_value", "json_query", "local_time",
-            "zoned_time",
+            "regexp_replace", "split_part", "split", "json_value", "json_query", "json_text",
+            "local_time", "zoned_time",
         )
     },
     "regexp_matches": "regexp_like",
     "to_json": "json",
-    "json_extract_string": "json_value",
+    "json_extract_string": "json_text",
     "json_extract": "json_query",
     "ceiling": "ceil",
     "pow": "power",
@@ -50,6 +50,7 @@ FUNCTIONS: dict[str, str] = {
     "dayofweek": "weekday",
     "day_of_week": "weekday",
     "iff": "if",
+    "iif": "if",
 }  # fmt: skip
 
 #: Functions with a grammar of their own.
@@ -82,6 +83,9 @@ AGGREGATES: dict[str, str] = {
     "mean": "avg",
     "min": "min",
     "max": "max",
+    "bool_and": "min",
+    "every": "min",
+    "bool_or": "max",
     "stddev": "stddev",
     "stddev_samp": "stddev",
     "stddev_pop": "stddev_pop",
@@ -91,9 +95,12 @@ AGGREGATES: dict[str, str] = {
     **ORDERED_TOTALS,
 }
 
+#: Aggregates of conditions, which are the least or the greatest of 0 and 1.
+TRUTHS = ("bool_and", "every", "bool_or")
+
 #: What may be extracted from a time.
-TIME_PARTS = ("year", "quarter", "month", "day", "doy", "dow", "isodow", "hour", "minute",
-              "second", "epoch")  # fmt: skip
+TIME_PARTS = ("year", "quarter", "month", "week", "day", "doy", "dow", "isodow", "hour",
+              "minute", "second", "epoch")  # fmt: skip
 
 #: Words that begin something else where a name without AS could stand.
 RESERVED = frozenset(
@@ -112,7 +119,8 @@ _SAMPLE = "use a condition on a column, such as WHERE id % 10 = 0"
 
 #: Words of SQL that are not part of CQL, and what to write instead.
 ABSENT: dict[str, str | None] = {
-    **dict.fromkeys(("window", "within", "respect", "ignore"), _ROWS),
+    **dict.fromkeys(("within", "respect", "ignore"), _ROWS),
+    "window": "it stands after WHERE, GROUP BY and HAVING, and before QUALIFY",
     **dict.fromkeys(("similar", "glob"), _PATTERNS),
     **dict.fromkeys(("sample", "tablesample"), _SAMPLE),
     **dict.fromkeys(("pivot", "unpivot"), "use GROUP BY and FILTER (WHERE ...)"),
@@ -132,6 +140,6 @@ ABSENT: dict[str, str | None] = {
     "into": "write CREATE OUTPUT name AS SELECT ...",
     "offset": "ORDER BY ... LIMIT keeps the first rows",
     "qualify": "it stands after WHERE, GROUP BY and HAVING",
-    "over": "it stands after a function, and parentheses after it",
+    "over": "it stands after a function, and parentheses or the name of a window after it",
     "sets": "group by one list of columns; tie several queries with UNION ALL",
 }

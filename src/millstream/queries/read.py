@@ -170,6 +170,7 @@ class QueryReader:
         cursor = self.cursor
         start = cursor.span()
         cursor.require("select")
+        outer, self.terms.overs.known = self.terms.overs.known, {}
         is_distinct = self.is_distinct()
         operator = _STREAM_OPERATORS.get(cursor.text()) if cursor.text(1) == "(" else None
         if operator is not None:
@@ -186,10 +187,13 @@ class QueryReader:
         keys = self.group()
         plain = tuple(k for k in keys if not isinstance(k, Grouped))
         having = self.terms.term() if cursor.take("having") else None
+        if cursor.take("window"):
+            self.terms.overs.clause()
         query = ast.Select(
             items, sources, cursor.since(start), is_distinct, where, plain, having,
             qualify=self.terms.term() if cursor.take("qualify") else None,
         )  # fmt: skip
+        self.terms.overs.known = outer
         windows = [k for k in keys if isinstance(k, Grouped)]
         if len(windows) > 1:
             cursor.fail("a query has one window of time in GROUP BY", windows[1].span)

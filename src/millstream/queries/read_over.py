@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 from millstream.calculus.functions import Frame
 from millstream.calculus.types import DURATION, INTEGER
@@ -27,6 +28,15 @@ USAGE = "ROW_NUMBER() OVER (PARTITION BY symbol ORDER BY _time)"
 _FRAME = "such as ROWS BETWEEN 2 PRECEDING AND CURRENT ROW"
 
 
+@dataclass(frozen=True, slots=True)
+class Specified:
+    """What stands in the parentheses."""
+
+    by: tuple[ast.Expression, ...]
+    order: tuple[ast.Ordering, ...]
+    frame: Frame
+
+
 class OverReader:
     """Mutable: reads what stands behind OVER with a cursor."""
 
@@ -39,9 +49,13 @@ class OverReader:
         self.cursor = cursor
         self.term = term
         self.ordering = ordering
+        #: The windows of a clause that has been read, for what follows it.
+        self.known: dict[str, Specified] = {}
 
     def comes(self) -> bool:
-        return self.cursor.text() == "over" and self.cursor.text(1) == "("
+        return self.cursor.text() == "over" and (
+            self.cursor.text(1) == "(" or self.cursor.kind(1) in ("word", "quoted")
+        )
 
     def placed(self, word: ast.Word, args: Sequence[ast.Expression], start: Span) -> ast.Expression:
         """A function of the place of a row, which has its arguments."""
@@ -58,8 +72,14 @@ class OverReader:
         self, function: ast.Word, args: tuple[ast.Expression, ...], start: Span,
         where: ast.Expression | None = None,
     ) -> ast.Over:  # fmt: skip
+        self.cursor.next()
+        given = self.specified() if self.cursor.take("(") else self.named()
+        span = self.cursor.since(start)
+        return ast.Over(function, args, given.by, given.order, given.frame, span, where)
+
+    def specified(self) -> Specified:
+        """What stands behind an opening parenthesis, up to the one that closes it."""
         cursor = self.cursor
-        cursor.at += 2
         by: tuple[ast.Expression, ...] = ()
         order: tuple[ast.Ordering, ...] = ()
         if cursor.take("partition"):
@@ -70,7 +90,51 @@ class OverReader:
             order = cursor.separated(self.ordering)
         frame = self.frame(is_ordered=bool(order))
         cursor.require(")", 'PARTITION BY, ORDER BY, ROWS, RANGE or ")"')
-        return ast.Over(function, args, by, order, frame, cursor.since(start), where)
+        return Specified(by, order, frame)
+
+    # --- windows with names ---
+
+    def clause(self) -> None:
+        """`WINDOW w AS (...), v AS (...)`, which stands behind most of those that use it."""
+        self.known = dict(self.cursor.separated(self._definition))
+
+    def _definition(self) -> tuple[str, Specified]:
+        word = self.cursor.word("the name of a window")
+        self.cursor.require("as", "AS")
+        self.cursor.require("(")
+        return word.name.lower(), self.specified()
+
+    def named(self) -> Specified:
+        """`OVER w`: what the clause behind says of it."""
+        cursor = self.cursor
+        word = cursor.word("the name of a window")
+        if word.name.lower() in self.known:
+            return self.known[word.name.lower()]
+        back = cursor.at
+        cursor.at = next(self._defined(word.name), -1)
+        if cursor.at < 0:
+            cursor.at = back
+            hint = f"write WINDOW {word.name} AS (PARTITION BY ... ORDER BY ...) behind HAVING"
+            cursor.fail(f'there is no window "{word.name}"', word.span, hint)
+        given = self.specified()
+        cursor.at = back
+        return given
+
+    def _defined(self, name: str) -> Iterator[int]:
+        """Where a window of that name begins: in no parentheses that are opened from here on."""
+        depth, in_clause = 0, False
+        tokens = self.cursor.tokens
+        for at in range(self.cursor.at, len(tokens) - 3):
+            text = tokens[at].text.lower() if tokens[at].kind in ("word", "symbol") else ""
+            depth += (text == "(") - (text == ")")
+            if text == ";":
+                return
+            if depth < 0:
+                depth, in_clause = 0, False
+            in_clause = in_clause or (depth == 0 and text == "window")
+            after = [token.text.lower() for token in tokens[at : at + 3]]
+            if in_clause and depth == 0 and after == [name.lower(), "as", "("]:
+                yield at + 3
 
     def frame(self, *, is_ordered: bool) -> Frame:
         """The rows around a row; those up to it and its equals, if nothing is said."""

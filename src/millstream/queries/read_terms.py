@@ -131,7 +131,7 @@ class TermReader:
         if word in ("->", "->>"):
             key = self.term(_CAST)
             path = ast.Constant(path_of(self.cursor, word, key), TEXT, key.span)
-            function = "json_query" if word == "->" else "json_value"
+            function = "json_query" if word == "->" else "json_text"
             return self.apply(function, start, left, path)
         if power == _CAST:
             return self.converted(left, start)

@@ -5,13 +5,29 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from millstream.calculus.types import BOOLEAN, Value
+from millstream.calculus.types import BOOLEAN, INTEGER, Value
 from millstream.queries import ast
-from millstream.queries.names import AGGREGATES, ORDERED_TOTALS
+from millstream.queries.names import AGGREGATES, ORDERED_TOTALS, TRUTHS
 from millstream.queries.ordered_totals import BETWEEN, FRACTIONS
 from millstream.queries.read_over import OverReader
 from millstream.queries.tokens import Cursor
 from millstream.source import Span
+
+
+def _as_number(truth: ast.Expression) -> ast.Expression:
+    """1 or 0, or null: the least of truths is whether all are true, the greatest whether any is."""
+
+    def apply(name: str, *args: ast.Expression) -> ast.Expression:
+        return ast.Apply(ast.Word(name, truth.span), args, truth.span)
+
+    zero = ast.Constant(0, INTEGER, truth.span)
+    null = ast.Constant(None, None, truth.span)
+    number = apply("if", truth, _one(truth.span), zero)
+    return apply("if", apply("is_null", truth), null, number)
+
+
+def _one(span: Span) -> ast.Expression:
+    return ast.Constant(1, INTEGER, span)
 
 
 class TotalReader:
@@ -52,6 +68,8 @@ class TotalReader:
             cursor.fail(f"{word.name} takes one argument, got none")
         else:
             arg = self.term()
+            if word.name.lower() in TRUTHS:
+                arg = _as_number(arg)
         if function.name in ORDERED_TOTALS.values() and arg is not None:
             total = self.ordered_total(word, function, arg, start)
             total = replace(total, is_distinct=is_distinct)
@@ -67,7 +85,10 @@ class TotalReader:
             where = self.term()
             cursor.require(")")
             total = replace(total, where=where, span=cursor.since(start))
-        return self.over(total, start) if self.overs.comes() else total
+        read = self.over(total, start) if self.overs.comes() else total
+        if word.name.lower() not in TRUTHS:
+            return read
+        return ast.Apply(ast.Word("==", word.span), (read, _one(word.span)), read.span)
 
     def ordered_total(
         self, word: ast.Word, function: ast.Word, arg: ast.Expression, start: Span

@@ -26,8 +26,10 @@ def check_zone(cursor: Cursor, zone: ast.Expression) -> None:
 
 
 def path_of(cursor: Cursor, word: str, key: ast.Expression) -> str:
-    """The path of `a -> 'b'` and `a ->> 0`."""
+    """The path of `a -> 'b'`, `a ->> 0` and `a ->> '$.b[0]'`."""
     match key:
+        case ast.Constant(str() as path) if path == "$" or path.startswith(("$.", "$[")):
+            return path
         case ast.Constant(str() as name) if '"' not in name:
             return f'$."{name}"'
         case ast.Constant(int() as number) if not isinstance(number, bool) and number >= 0:

@@ -72,6 +72,18 @@ def _concat(call: Call) -> Expression:
     return joined
 
 
+def _concat_ws(call: Call) -> Expression:
+    """Those that are not null, with the separator between them."""
+    separator, *parts = call.args
+    nothing = call.constant("", TEXT)
+    joined: Expression = nothing
+    for part in parts:
+        with_separator = call.apply("||", separator, part)
+        joined = call.apply("||", joined, call.apply("coalesce", with_separator, nothing))
+    start = call.apply("+", call.apply("length", separator), call.integer(1))
+    return call.apply("substring", joined, start)
+
+
 def _round(call: Call) -> Expression:
     """`ROUND(x, n)`: to n digits after the point, or before it if n is negative."""
     if len(call.args) == 1:
@@ -133,14 +145,21 @@ def part_of_time(part: str, call: Call) -> Expression:
             months = call.apply("+", call.apply("month", time), call.integer(2))
             return call.apply("div", months, call.integer(3))
         case "doy":
-            year = replace(call, args=(call.constant("year", TEXT), time))
-            passed = call.apply("seconds", call.apply("-", time, _date_trunc(year)))
-            days = call.apply("/", passed, call.constant(86_400.0, NUMBER))
-            return call.apply(
-                "+", call.apply("integer", call.apply("floor", days)), call.integer(1)
-            )
+            return _counted(call, time, _DAY)
+        case "week":  # of the year in which its Thursday lies, as ISO 8601 counts them
+            week = replace(call, args=(call.constant("week", TEXT), time))
+            thursday = call.apply("+", _date_trunc(week), call.constant(3 * _DAY, DURATION))
+            return _counted(call, thursday, 7 * _DAY)
         case _:
             return call.apply(part, time)
+
+
+def _counted(call: Call, time: Expression, step: int) -> Expression:
+    """In which step of its year, from 1 on, a time lies."""
+    year = replace(call, args=(call.constant("year", TEXT), time))
+    passed = call.apply("seconds", call.apply("-", time, _date_trunc(year)))
+    steps = call.apply("/", passed, call.constant(step / 1_000_000, NUMBER))
+    return call.apply("+", call.apply("integer", call.apply("floor", steps)), call.integer(1))
 
 
 def _left(call: Call) -> Expression:
@@ -176,6 +195,14 @@ def _position(call: Call) -> Expression:
     return call.apply("position", call.args[0], call.args[1])
 
 
+def _located(call: Call) -> Expression:
+    return call.apply("position", call.args[1], call.args[0])
+
+
+def _epoch(call: Call) -> Expression:
+    return part_of_time("epoch", call)
+
+
 def _end_of_window(call: Call) -> NoReturn:
     """The ends of windows are columns."""
     written = call.span.text.partition("(")[0]
@@ -191,6 +218,10 @@ SHORTHANDS: dict[str, Shorthand] = {
     },
     "nullif": Shorthand("NULLIF(a, b): null if they are equal, otherwise a", 2, 2, _nullif),
     "concat": Shorthand("CONCAT(text, text, ...)", 1, None, _concat),
+    "concat_ws": Shorthand("CONCAT_WS(separator, text, text, ...)", 2, None, _concat_ws),
+    "epoch": Shorthand("EPOCH(time): seconds since 1970", 1, 1, _epoch),
+    "unix_timestamp": Shorthand("UNIX_TIMESTAMP(time): seconds since 1970", 1, 1, _epoch),
+    "locate": Shorthand("LOCATE(part, text): from 1, or 0 if it is not there", 2, 2, _located),
     "round": Shorthand("ROUND(x) or ROUND(x, digits)", 1, 2, _round),
     "date_trunc": Shorthand("DATE_TRUNC('hour', time)", 2, 2, _date_trunc),
     "left": Shorthand("LEFT(text, number of characters)", 2, 2, _left),

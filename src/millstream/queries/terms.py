@@ -214,5 +214,5 @@ def _unknown_function(word: ast.Word) -> Fault:
         return Fault(message, word.span)
     known = list(dict.fromkeys([*FUNCTIONS, *SHORTHANDS, *GRAMMATICAL, *AGGREGATES]))
     near = suggest(word.name.lower(), known)
-    hint = near or f"functions are: {listing(known, 80)}"
+    hint = near or f"functions are: {listing(known, 20)}; docs/cql.md has them all"
     return Fault(f'unknown function "{word.name}"', word.span, hint)

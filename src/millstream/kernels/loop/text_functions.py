@@ -46,7 +46,8 @@ FAULTS: dict[tuple[str, Kind], tuple[str, ...]] = {
     ("json", Kind.TIME): (NO_CALENDAR,),
     **{(name, Kind.TEXT): (NOT_A_PATTERN,)
        for name in ("regexp_like", "regexp_extract", "regexp_replace")},
-    **{(name, Kind.TEXT): (NOT_JSON, NOT_A_PATH) for name in ("json_value", "json_query")},
+    **{(name, Kind.TEXT): (NOT_JSON, NOT_A_PATH)
+       for name in ("json_value", "json_query", "json_text")},
     **{(name, Kind.TIME): (NOT_A_ZONE, NO_CALENDAR) for name in ("local_time", "zoned_time")},
 }  # fmt: skip
 

@@ -126,6 +126,11 @@ def _json_query(text: str, path: str) -> Any:
     return None if value is None else _whole(_dumped(value))
 
 
+def _json_text(text: str, path: str) -> Any:
+    value = _at(text, path)
+    return _whole(_dumped(value)) if isinstance(value, (dict, list)) else _json_value(text, path)
+
+
 @functools.lru_cache(maxsize=64)
 def _zone(name: str) -> zoneinfo.ZoneInfo:
     try:
@@ -173,6 +178,7 @@ READING: dict[str, Callable[..., Any]] = {
     "split": lambda text, separator: _dumped(_split(text, separator)),
     "json_value": _json_value,
     "json_query": _json_query,
+    "json_text": _json_text,
     "local_time": _local_time,
     "zoned_time": _zoned_time,
 }

@@ -156,6 +156,11 @@ def _query(text: str, path: str) -> str | None:
     return None if value is None else _held(json.dumps(value, ensure_ascii=False))
 
 
+def _as_text(text: str, path: str) -> str | None:
+    value = _found(text, path)
+    return _query(text, path) if isinstance(value, (dict, list)) else _plain_of(value)
+
+
 # --- clocks -----------------------------------------------------------------------------
 
 
@@ -217,6 +222,7 @@ READING: tuple[Scalar, ...] = (
     Scalar("json", rules.any_type(TEXT), "json(a): as JSON", _json, sees_kinds=True),
     Scalar("json_value", _TWO, "json_value(text, '$.a.b[0]'): a text, a number or a truth", _value),
     Scalar("json_query", _TWO, "json_query(text, '$.a'): whatever is there, as JSON", _query),
+    Scalar("json_text", _TWO, "json_text(text, '$.a'): a text as it is, others as JSON", _as_text),
     Scalar("local_time", _MOVED, "local_time(time, zone): what clocks show there", _shown),
     Scalar("zoned_time", _MOVED, "zoned_time(shown, zone): when clocks there show it", _meant),
 )  # fmt: skip
