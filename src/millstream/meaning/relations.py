@@ -231,7 +231,7 @@ def aggregated(
     faulty: dict[Row, Counter[str]],
     moved: Collection[Row] | None = None,
 ) -> Bag:
-    """A row for every group (of `moved`) with rows; `faulty` says which of them hold an overflow."""
+    """A row for every group (of `moved`) with rows; `faulty` says which hold an overflow."""
     groups: dict[Row, dict[Row, int]] = {}
     if not function.by and side.has_changed:
         groups[()] = {}
